@@ -140,6 +140,14 @@ class Export:
         """The eager outputs of the case."""
         return self.case.outputs
 
+    @property
+    def left_out_notes(self) -> list[str]:
+        """A sentence for each step of the farm that this export does without."""
+        return [
+            f"exported without {each['step']}{' in ' + each['method'] if each['method'] else ''}: {each['reason']}"
+            for each in self.left_out
+        ]
+
     def executions(self, wanted: int, warmup: int) -> tuple[int, int]:
         """Return the executions of a session, and how many of them are warm-up ones.
 

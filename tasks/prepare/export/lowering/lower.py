@@ -6,6 +6,7 @@ The text of this file is part of every export's key, so a change here exports ev
 
 import logging
 import shutil
+import traceback
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -198,6 +199,7 @@ def _tried(
         if is_failed_allocation(error):
             raise
         logger.info("this program cannot be used", exc_info=True)
+        traceback.clear_frames(error.__traceback__)  # they hold the program: another one may follow
         return error
     return _Program(
         folder, operators, trial, _from_eager(ready, trial), [*(passes.left_out if passes else ()), *left_out]
@@ -241,7 +243,8 @@ def _write(lowered: Any, folder: Path, *, has_record: bool) -> list[LeftOut]:
             raise
         logger.warning("the ETRecord cannot be written", exc_info=True)
         (folder / "model.etrecord").unlink(missing_ok=True)
-        return [LeftOut("ETRecord", None, f"executorch cannot write it ({first_line(error)})")]
+        cause = f"executorch cannot write it ({type(error).__name__}); the log has the cause"
+        return [LeftOut("ETRecord", None, cause)]
     return []
 
 

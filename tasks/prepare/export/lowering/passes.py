@@ -85,7 +85,7 @@ class Passes:
             if is_failed_allocation(error):
                 raise
             logger.info("a pass failed", exc_info=True)
-            return program, names, f"it failed ({first_line(_cause(error))})"
+            return program, names, f"it failed ({first_line(error)})"
         return changed, names, self._difference(method, program, changed) if names else None
 
     def _difference(self, method: str, before: Any, after: Any) -> str | None:
@@ -116,10 +116,15 @@ def pass_on_graph(graph_pass: Callable[[Any], Any]) -> Pass:
     """Return a pass of executorch, which changes a graph module, as one that changes a program."""
 
     def apply(program: Any) -> Any:
-        from executorch.exir.pass_manager import ExportedProgramPassManager
+        from executorch.exir._program_utils import _get_updated_graph_signature
 
-        result = ExportedProgramPassManager([graph_pass])(program)
-        return result.exported_program if result.modified else None
+        result = graph_pass(program.graph_module)
+        if not result.modified:
+            return None
+        # Without executorch's manager of passes, which would check the whole program twice more.
+        program._graph_signature = _get_updated_graph_signature(program.graph_signature, result.graph_module)
+        program._graph_module = result.graph_module
+        return program
 
     apply.__name__ = graph_pass.__name__
     return apply
@@ -211,8 +216,3 @@ def _copied(program: Any) -> Any:
     copied._graph_signature = copy.deepcopy(program.graph_signature)
     copied._constants = dict(program.constants)
     return copied
-
-
-def _cause(error: Exception) -> Exception:
-    """Return what a pass raised: executorch raises another error that only names the pass."""
-    return error.__cause__ if isinstance(error.__cause__, Exception) else error

@@ -154,7 +154,7 @@ def test_exports_run_side_by_side_from_a_server_that_has_imported_torch(
     if sys.platform == "linux":
         assert min(first["objects_of_server"], second["objects_of_server"]) > 100_000
     # and a process that a model leaves running neither delays its export nor outlives it, in whatever session it is
-    assert not left()
+    wait_for(lambda: not left(), "the processes that the model started to end")
     # and modules that the server had loaded already count as used
     noted = [json.loads(path.read_text()) for path in (exports / "used").iterdir()]
     assert all({"scipy", "numpy"} <= set(each["distributions"]) for each in noted)
@@ -202,7 +202,7 @@ def test_one_that_hangs_is_killed_at_its_deadline_with_what_it_started_and_stops
             Path("hold").unlink()
         assert other.result().pte.is_file()
     assert not any(runs(each["pid"]) for each in started(2))
-    assert not left()
+    wait_for(lambda: not left(), "the processes that the model started to end")
     # and leaves nothing
     assert not list(exports.glob(".part-*"))
 
