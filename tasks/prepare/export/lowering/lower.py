@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from devices.errors import FarmError
 from tasks.prepare.export.convert import Converted, convert
 from tasks.prepare.export.exported import first_line
 from tasks.prepare.export.lowering.attention import attention_as_products
@@ -167,13 +168,11 @@ def _without(passes: Passes, plain: "_Program | Exception", rejected: "_Program 
     if isinstance(plain, Exception):
         return plain if isinstance(rejected, Exception) else rejected
     if isinstance(rejected, Exception):
-        problem = first_line(rejected)
+        problem = str(rejected) if isinstance(rejected, FarmError) else first_line(rejected)
     else:
-        problem = (
-            f"the outputs on this machine are off by {rejected.distance:.2g} tolerances, {plain.distance:.2g} without"
-        )
-    for name in sorted(passes.applied):
-        passes.leave_out(LeftOut(name, None, f"with {', '.join(sorted(passes.applied))}: {problem}"))
+        times = f"{rejected.distance:.2g} times the allowed difference from eager PyTorch's"
+        problem = f"outputs on this machine have {times}, without it {plain.distance:.2g} times"
+    passes.leave_out(LeftOut(", ".join(sorted(passes.applied)), None, problem))
     return replace(plain, left_out=[*passes.left_out, *plain.left_out])
 
 

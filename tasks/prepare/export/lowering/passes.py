@@ -30,7 +30,7 @@ class LeftOut:
     """A step of the farm that an export does without."""
 
     step: str
-    """The name of a pass, or `ETRecord`."""
+    """The name of a pass, of several that were left out together, or `ETRecord`."""
     method: str | None
     """Of the program; None: all."""
     reason: str
