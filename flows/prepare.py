@@ -158,8 +158,9 @@ def export_step(
         live.fail(pair, str(error))
         board.done("export", f"{title}: {error}", item=title, failed=True)
         return Failed(message=str(error))
-    board.done("export", f"{title}: ready", item=title)
-    return Completed(message="ready")
+    ready = "; ".join(["ready", *cases[0].left_out_notes])
+    board.done("export", f"{title}: {ready}", item=title)
+    return Completed(message=ready)
 
 
 def _with_tapped(

@@ -76,6 +76,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
         model="toy", precision="fp32", seed=0, pte_sha256="p", inputs_sha256="i", pte_bytes=1000, export_s=1.0,
         trial="succeeded", portable=LISTED, executions=lambda *planned: planned, delegate_calls=made.delegate_calls,
         delegated=[{"operator": "aten.convolution.default", "count": 1}],
+        left_out=[{"step": "a_pass", "method": None, "reason": "why"}], left_out_notes=["exported without a_pass: why"],
     )  # fmt: skip
     monkeypatch.setattr(model_check, "export_cases", lambda *_, **__: [export])
     runner = SimpleNamespace(runner_sha256="r", platform="linux-x86_64", backends=frozenset({"XnnpackBackend"}))
@@ -102,6 +103,8 @@ def test_one_disturbed_session_shows_in_the_range_and_not_in_the_share(
         "of that: 87.0 % (8.0 to 87.9 %) delegated, 2.2 % (1.1 to 91.0 %) portable, 10.9 % unattributed" in ended.lines
     )
     assert "  aten.mean.dim x 2: 2.2 % (1.1 to 91.0 %)" in ended.lines
+    # and so is what the export left out
+    assert "exported without a_pass: why" in ended.lines
     # and it ends with the duration and the answer
     assert re.fullmatch(r"checked in \d+\.\d s", ended.lines[-2])
     assert ended.lines[-1] == "ready for a sweep"

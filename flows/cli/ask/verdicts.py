@@ -55,7 +55,8 @@ def verdicts(
 ) -> None:
     """Show what a night changed: each series against the nights before it, the answer first.
 
-    Exits with 1 on a verdict that --fail-on lists: `suspected` includes regressions.
+    Exits with 1 on a verdict that --fail-on lists: `suspected` includes regressions. A series that `failed` counts for
+    each of them, since its change is unknown.
     """
     from flows.cli.ask.compare import explained, print_outcome
     from flows.cli.ask.outputs import check_outputs, write_outputs
@@ -84,7 +85,8 @@ def verdicts(
         write_outputs(outcome, output or ())
     else:
         print_outcome(outcome, format, output or ())
-    if failed := fails([*rows], fail_on):
+    unmeasured = [row for row in rows if row.verdict == "failed" and fail_on != "never"]
+    if failed := [*fails([*rows], fail_on), *unmeasured]:
         show(f"etfarm: verdicts failed: {fail_on}: {len(failed)} of {len(rows)}", err=True)
         raise typer.Exit(1)
 

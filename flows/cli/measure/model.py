@@ -75,7 +75,7 @@ def export(
         done = export_cases(model, precision, Var(var).exports, seed=seed, tell=tell)[0]
     show(done.folder)
     if done.trial:
-        show(f"execution on this machine after the export: {done.trial}", err=True)
+        show(f"execution on this machine after the export: {done.trial}", *done.left_out_notes, err=True)
 
 
 def _too_portable(case: "CheckedCase", max_portable: float | None) -> list[str]:
@@ -94,6 +94,7 @@ def _lines(case: "CheckedCase") -> Iterator[str]:
     yield f"{export.model} {export.precision}: {export.pte_bytes / 1e6:.2f} MB, exported in {export.export_s:.1f} s"
     if export.trial:
         yield f"execution on this machine after the export: {export.trial}"
+    yield from export.left_out_notes
     if export.delegated or export.portable:
         yield f"operators: {delegated} delegated to XNNPACK, {portable} portable"
     if not case.has_run:
@@ -137,6 +138,7 @@ def _as_object(case: "CheckedCase") -> dict[str, Any]:
             for each in case.portable
         ],
         "max_abs_error": _max_abs_error(case) if case.has_run else None,
+        "left_out": export.left_out,
         "problem": case.problem,
     }
 

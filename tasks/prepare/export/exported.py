@@ -109,6 +109,8 @@ class Export:
     trial: str | None = None
     """How the execution on the machine that exported it ended: `succeeded`, or `not tried here: cause`; None of a .pte
     file that exists already."""
+    left_out: list[dict[str, Any]] = field(default_factory=list)
+    """Steps of the farm that this export does without: {step, method, reason}; see lowering/passes.py."""
     perplexity: float | None = None
     """On the text that the entry names, in eager PyTorch; None without one, and of recipes that change the program."""
     source_sha256: str | None = None
@@ -137,6 +139,14 @@ class Export:
     def outputs(self) -> Tensors:
         """The eager outputs of the case."""
         return self.case.outputs
+
+    @property
+    def left_out_notes(self) -> list[str]:
+        """A sentence for each step of the farm that this export does without."""
+        return [
+            f"exported without {each['step']}{' in ' + each['method'] if each['method'] else ''}: {each['reason']}"
+            for each in self.left_out
+        ]
 
     def executions(self, wanted: int, warmup: int) -> tuple[int, int]:
         """Return the executions of a session, and how many of them are warm-up ones.

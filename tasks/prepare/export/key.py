@@ -2,7 +2,8 @@
 
 key = SHA-256 of everything that determines the files: the model's name and source, recipe, seed, versions, and the
 code that lowers. Your own model or recipe may use other modules and data files: the export records them
-(exports/used/), and their contents are part of the key from then on.
+(exports/used/), and their contents are part of the key from then on. So are the steps of the farm that an export left
+out (exports/left_out/).
 """
 
 import hashlib
@@ -22,13 +23,13 @@ from tasks.prepare.export import convert, from_transformers, made, recipes, refe
 from tasks.prepare.export.entry import ModelEntry
 from tasks.prepare.export.exported import EXPORT_VERSION
 from tasks.prepare.export.language import generation, methods, weights
-from tasks.prepare.export.lowering import attention, buffers, lower, slices, trial, work
+from tasks.prepare.export.lowering import attention, buffers, delegation, lower, passes, slices, trial, work
 from tasks.prepare.export.recipes import recipe_of
 from tasks.prepare.export.user_code import check_function
 from tasks.store.files import sha256_of, write_complete
 
 _LANGUAGE = (generation, methods, weights)
-_LOWERING = (attention, buffers, lower, slices, trial, work)
+_LOWERING = (attention, buffers, delegation, lower, passes, slices, trial, work)
 _CODE = (convert, from_transformers, *_LANGUAGE, *_LOWERING, made, recipes, references, sources)
 _TAPS = Path(__file__).parent / "taps.py"
 _DISTRIBUTIONS = ("torch", "torchao", "executorch", "transformers")
@@ -44,6 +45,28 @@ def versions() -> dict[str, str | None]:
 
 def export_key(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, *, taps: bool = False) -> str:
     """Return the key of this export, 32 hexadecimal digits; raises FarmError for an unknown model or recipe."""
+    key = _key_of_inputs(entry, recipe, seed, exports_dir, taps)
+    left_out = _left_out_path(exports_dir, key)
+    return _digest([key, json.loads(left_out.read_text())]) if left_out.is_file() else key
+
+
+def note_left_out(
+    entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, left_out: list[list[str]], *, taps: bool
+) -> None:
+    """Record which steps of the farm this export does without, [step, method], for its key."""
+    path = _left_out_path(exports_dir, _key_of_inputs(entry, recipe, seed, exports_dir, taps))
+    if left_out:
+        write_complete(path, json.dumps(left_out).encode())
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _left_out_path(exports_dir: Path, key: str) -> Path:
+    return exports_dir / "left_out" / f"{key}.json"
+
+
+def _key_of_inputs(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, taps: bool) -> str:
+    """Return the key of what an export is made from."""
     own_recipe = recipe_of(recipe).own
     base = _digest(
         {

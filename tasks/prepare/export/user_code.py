@@ -3,9 +3,11 @@
 import ast
 import linecache
 import re
+import sys
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 from tasks.prepare.export.used import belongs_to_the_system
 
@@ -56,7 +58,19 @@ def in_users_words(error: BaseException, sentence: str) -> str:
     for known, way_on in _OF_DATA.items():
         if re.search(known, text):
             return f"{where} depends on data, which an export cannot follow; {way_on}"
-    return f"{where}: {sentence}"
+    return f"{where}: {sentence}{_hidden(error, Path(file).parent)}"
+
+
+def _hidden(error: BaseException, folder: Path) -> str:
+    """Return what to do if an error is about a module of Python, and one of the same name is beside the user's file."""
+    module = getattr(error, "obj", None)  # of an AttributeError
+    full_name = error.name if isinstance(error, ImportError) else getattr(module, "__name__", None)
+    name = str(full_name).partition(".")[0]
+    is_module = isinstance(error, ImportError) or isinstance(module, ModuleType)
+    if not is_module or name not in sys.stdlib_module_names:
+        return ""
+    beside = next((each for each in (folder / f"{name}.py", folder / name) if each.exists()), None)
+    return f"; `{name}` is Python's own module: rename {beside.name} beside this file" if beside else ""
 
 
 def shown(path: Path) -> str:

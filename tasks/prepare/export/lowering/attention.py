@@ -2,7 +2,8 @@
 
 executorch decomposes it into operators for which XNNPACK has no rule: copies to broadcast shapes, conditions, and a
 check for queries without a key. Here a mask of booleans becomes numbers that are added, which gives the same values
-but for queries without a key: instead of 0 they get the mean of all values.
+but for queries without a key: instead of 0 they get the mean of all values. With such a query in the inputs of a case,
+passes.py leaves this pass out.
 Everything here runs in the export process. The text of this file is part of every export key.
 """
 
@@ -13,19 +14,21 @@ _HIDDEN = -3e4
 """Added to the score of a hidden key: its softmax is then 0 also in fp16, whose least number is -65504."""
 
 
-def attention_as_products(program: Any) -> None:
-    """Rewrite each attention of an ExportedProgram; one with more than one dynamic size or with dropout stays."""
+def attention_as_products(program: Any) -> Any:
+    """Rewrite each attention of a program; one with more than one dynamic size or with dropout stays. A pass."""
     import torch
 
-    graph = program.graph
+    graph, is_changed = program.graph, False
     for node in list(graph.nodes):
         if node.target is torch.ops.aten.scaled_dot_product_attention.default:
             attention = _Attention(program, node)
             if attention.can_be_rewritten:
                 with graph.inserting_before(node):
                     attention.rewrite()
+                is_changed = True
     graph.lint()
     program.graph_module.recompile()
+    return program if is_changed else None
 
 
 class _Attention:
@@ -114,7 +117,7 @@ class _Attention:
         with self.graph.inserting_before(first):
             node = self.graph.placeholder(f"attention_constant_{len(self.program.constants)}")
         # executorch's function for it needs a first input that is not quantized.
-        node.meta["val"] = self.query.meta["val"].fake_mode.from_tensor(tensor)
+        node.meta["val"] = self.query.meta["val"].fake_mode.from_tensor(tensor, static_shapes=True)
         self.program.constants[node.name] = tensor
         spec = InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), node.name)
         self.program.graph_signature.input_specs.insert(0, spec)

@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from typing import Any
 
 
-def give_values_the_rank_of_caches(program: Any) -> None:
-    """Undo in an ExportedProgram what an assignment does to its values: it leaves out leading dimensions of 1."""
+def give_values_the_rank_of_caches(program: Any) -> Any:
+    """Undo in a program what an assignment does to its values: it leaves out leading dimensions of 1. A pass."""
     import torch
 
+    is_changed = False
     writes = (torch.ops.aten.index_put.default, torch.ops.aten.index_put_.default)
     for node in list(program.graph.nodes):
         wanted = _written_shape(node) if node.target in writes else None
@@ -27,21 +28,29 @@ def give_values_the_rank_of_caches(program: Any) -> None:
             whole = _with_leading_ones(program.graph, node, wanted)
         if whole is not None:
             node.update_arg(2, whole)
+            is_changed = True
     program.graph.eliminate_dead_code()
     program.graph_module.recompile()
+    return program if is_changed else None
 
 
-def write_in_place(program: Any) -> None:
-    """Let those `index_put` of an edge program whose kernel can do so write to the buffer that they change."""
+def write_in_place(program: Any) -> bool:
+    """Let those `index_put` of an edge program whose kernel can do so write to the buffer that they change.
+
+    Return whether there are any.
+    """
     from executorch.exir.dialects._ops import ops
 
+    is_changed = False
     signature = program.graph_signature
     changed = set(signature.buffers_to_mutate.values())
     caches = {name for name, buffer in signature.inputs_to_buffers.items() if buffer in changed}
     for node in program.graph.nodes:
         if node.target is ops.edge.aten.index_put.default and _is_possible(node, caches):
             node.target = ops.edge.aten.index_put_.default
+            is_changed = True
     program.graph_module.recompile()
+    return is_changed
 
 
 def keep_initial_values(programs: Iterable[Any]) -> None:

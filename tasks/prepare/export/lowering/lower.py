@@ -1,25 +1,37 @@
-"""Lower the converted methods of a model to one .pte, and list the delegated and the portable operators.
+"""Lower the converted methods of a model to one .pte, with the farm's passes or, where these fail, without.
 
 Everything here runs in the export process: torch and executorch are imported inside the functions that need them.
 The text of this file is part of every export's key, so a change here exports every model again.
 """
 
 import logging
-import operator
+import shutil
+import traceback
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from devices.errors import FarmError
 from tasks.prepare.export.convert import Converted, convert
+from tasks.prepare.export.exported import first_line
 from tasks.prepare.export.lowering.attention import attention_as_products
 from tasks.prepare.export.lowering.buffers import give_values_the_rank_of_caches, keep_initial_values, write_in_place
+from tasks.prepare.export.lowering.delegation import Operators, listed_operators, partitioner_reasons, sort_operators
+from tasks.prepare.export.lowering.passes import (
+    LeftOut,
+    Passes,
+    described,
+    largest_distance,
+    pass_on_graph,
+    tolerance_of,
+)
 from tasks.prepare.export.lowering.slices import parts_as_slices
-from tasks.prepare.export.lowering.trial import trial_of
+from tasks.prepare.export.lowering.trial import Trial, trial_of
 from tasks.prepare.export.lowering.work import macs_of, read_bytes_of
-from tasks.prepare.export.made import Method
+from tasks.prepare.export.made import Inputs, Method
+from tasks.prepare.export.process.memory import is_failed_allocation
 from tasks.prepare.export.recipes import Recipe
 from tasks.prepare.export.references import CaseInputs, Outputs, as_stored, choices_in, references, with_cases
 from tasks.prepare.export.sources import write_sources
@@ -27,10 +39,11 @@ from tasks.prepare.export.taps import Key, keys_of, tapped, values_in_fp32
 from tasks.store.files import sha256_of
 
 logger = logging.getLogger(__name__)
-
-_PARTITIONER_LOGGER = "executorch.backends.xnnpack.partition"
-_NO_RULE = "XNNPACK's partitioner has no rule for this operator"
-Operators = dict[str, Any]
+_PASSES = (attention_as_products, give_values_the_rank_of_caches)
+_EDGE_PASSES = (pass_on_graph(parts_as_slices),)
+_RUNTIME_TOLERANCE = 10.0
+"""Times the tolerance of passes: so far outputs on this machine may be from eager PyTorch's before a pass is suspected.
+XNNPACK computes in another order than eager PyTorch."""
 
 
 def build(
@@ -52,16 +65,14 @@ def build(
 
     with torch.no_grad():  # with gradients, writing a buffer in place cannot be exported
         ready = _converted(methods, recipe, own, taps=taps)
-        logger.info("lowering")
-        lowered, operators = _lower(ready.converted, has_record=not taps)
-    logger.info("writing")
-    _write(lowered, folder, has_record=not taps)
-    trial = trial_of(folder / "model.pte", ready.cases, log)
+    program = _program(ready, folder, has_record=not taps, log=log)
+    trial = program.trial
     return {
         "pte_sha256": sha256_of(folder / "model.pte"),
         "pte_bytes": (folder / "model.pte").stat().st_size,
-        "methods": operators,
+        "methods": program.operators,
         "trial": trial.outcome,
+        "left_out": described(program.left_out),
         "perplexity": ready.perplexity,
         "cases": [
             _written(ready, case, recipe, folder, None if taps else trial.outputs.get(case.name))
@@ -122,13 +133,118 @@ def _written(ready: _Ready, case: CaseInputs, recipe: Recipe, folder: Path, host
     )
 
 
-def _write(lowered: Any, folder: Path, *, has_record: bool) -> None:
-    """Write the program and, unless it has taps, which an ETRecord cannot contain, its record and its sources."""
+@dataclass(frozen=True)
+class _Program:
+    """A program in a folder, executed on this machine."""
+
+    folder: Path
+    operators: dict[str, Operators]
+    trial: Trial
+    distance: float
+    """The largest of an output on this machine from eager PyTorch's, in tolerances of the passes."""
+    left_out: list[LeftOut]
+
+
+def _program(ready: _Ready, folder: Path, *, has_record: bool, log: Path | None) -> _Program:
+    """Write the program to `folder`: with the farm's passes, or without them if only that one is right."""
+    passes = Passes(_samples(ready.cases))
+    chosen = _tried(ready, passes, folder / "with-passes", has_record=has_record, log=log)
+    if passes.applied and _distance(chosen) > _RUNTIME_TOLERANCE:
+        logger.info("lowering without the farm's passes")
+        plain = _tried(ready, None, folder / "plain", has_record=has_record, log=log)
+        if isinstance(plain, Exception) or _distance(plain) < _distance(chosen) / 2:
+            chosen = _without(passes, plain, chosen)
+    if isinstance(chosen, Exception):
+        raise chosen
+    for path in chosen.folder.iterdir():
+        path.rename(folder / path.name)
+    for name in ("with-passes", "plain"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    return chosen
+
+
+def _without(passes: Passes, plain: "_Program | Exception", rejected: "_Program | Exception") -> "_Program | Exception":
+    """Return the program without passes, which states why they are left out; an error stays one."""
+    if isinstance(plain, Exception):
+        return plain if isinstance(rejected, Exception) else rejected
+    if isinstance(rejected, Exception):
+        problem = str(rejected) if isinstance(rejected, FarmError) else first_line(rejected)
+    else:
+        times = f"{rejected.distance:.2g} times the allowed difference from eager PyTorch's"
+        problem = f"outputs on this machine have {times}, without it {plain.distance:.2g} times"
+    passes.leave_out(LeftOut(", ".join(sorted(passes.applied)), None, problem))
+    return replace(plain, left_out=[*passes.left_out, *plain.left_out])
+
+
+def _distance(tried: "_Program | Exception") -> float:
+    return tried.distance if isinstance(tried, _Program) else float("inf")
+
+
+def _tried(
+    ready: _Ready, passes: Passes | None, folder: Path, *, has_record: bool, log: Path | None
+) -> "_Program | Exception":
+    """Return the program in its folder, or why it cannot be lowered, written or executed here."""
+    import torch
+
+    folder.mkdir()
+    try:
+        with torch.no_grad():
+            logger.info("lowering")
+            lowered, operators = _lower(ready.converted, passes, has_record=has_record)
+        logger.info("writing")
+        left_out = _write(lowered, folder, has_record=has_record)
+        trial = trial_of(folder / "model.pte", ready.cases, log)
+    except Exception as error:
+        if is_failed_allocation(error):
+            raise
+        logger.info("this program cannot be used", exc_info=True)
+        traceback.clear_frames(error.__traceback__)  # they hold the program: another one may follow
+        return error
+    return _Program(
+        folder, operators, trial, _from_eager(ready, trial), [*(passes.left_out if passes else ()), *left_out]
+    )
+
+
+def _from_eager(ready: _Ready, trial: Trial) -> float:
+    """Return how far the outputs on this machine are from eager PyTorch's, in tolerances of the passes."""
+    largest = 0.0
+    for case in ready.cases:
+        tolerance, with_integers = tolerance_of(ready.converted[case.method.program_method].program)
+        if outputs := trial.outputs.get(case.name):
+            found = largest_distance(outputs, ready.eager[case.name], with_integers=with_integers)
+            largest = max(largest, found / tolerance)
+    return largest
+
+
+def _samples(cases: list[CaseInputs]) -> dict[str, list[Inputs]]:
+    """Return the inputs of each method, one for each shape that is measured."""
+    found: dict[str, dict[Any, Inputs]] = {}
+    for case in cases:
+        shapes = tuple(tuple(each.shape) for each in case.inputs)
+        found.setdefault(case.method.program_method, {}).setdefault(shapes, case.inputs)
+    return {method: list(by_shape.values()) for method, by_shape in found.items()}
+
+
+def _write(lowered: Any, folder: Path, *, has_record: bool) -> list[LeftOut]:
+    """Write the program and, unless it has taps, which an ETRecord cannot contain, its record and its sources.
+
+    Return why the record is left out, if executorch cannot write it.
+    """
     with (folder / "model.pte").open("wb") as stream:
         lowered.write_to_file(stream)
-    if has_record:
+    if not has_record:
+        return []
+    write_sources(lowered, folder)
+    try:
         lowered.get_etrecord().save(folder / "model.etrecord")
-        write_sources(lowered, folder)
+    except Exception as error:
+        if isinstance(error, OSError) or is_failed_allocation(error):
+            raise
+        logger.warning("the ETRecord cannot be written", exc_info=True)
+        (folder / "model.etrecord").unlink(missing_ok=True)
+        cause = f"executorch cannot write it ({type(error).__name__}); the log has the cause"
+        return [LeftOut("ETRecord", None, cause)]
+    return []
 
 
 def _of_layers(layers: list[dict[str, Any]], in_fp32: list[tuple[Key, Any]]) -> Outputs:
@@ -137,7 +253,9 @@ def _of_layers(layers: list[dict[str, Any]], in_fp32: list[tuple[Key, Any]]) -> 
     return [values.get(key) for key in keys_of(layers)]
 
 
-def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any, dict[str, Operators]]:
+def _lower(
+    converted: Mapping[str, Converted], passes: Passes | None, *, has_record: bool
+) -> tuple[Any, dict[str, Operators]]:
     """Return the program of all methods, and the operators of each."""
     import executorch.kernels.quantized  # noqa: F401 - registers the operators of quantized values
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
@@ -146,20 +264,21 @@ def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any
     from executorch.exir.passes import MemoryPlanningPass
 
     xnnpack = XnnpackPartitioner()
-    programs = {name: each.program for name, each in converted.items()}
-    for program in programs.values():
-        attention_as_products(program)
-        give_values_the_rank_of_caches(program)
-    with _reasons() as reasons:
+    programs, on_edge = {name: each.program for name, each in converted.items()}, None
+    if passes:
+        programs = {name: passes.apply(name, program, _PASSES) for name, program in programs.items()}
+        on_edge = {name: [passes.on_edge(name, _EDGE_PASSES)] for name in programs}
+    with partitioner_reasons() as reasons:
         edge = to_edge_transform_and_lower(
-            programs, transform_passes=[parts_as_slices], partitioner=[xnnpack], generate_etrecord=has_record
+            programs, transform_passes=on_edge, partitioner=[xnnpack], generate_etrecord=has_record
         )
     strip_taps_(edge)
     kept: dict[str, list[tuple[str, str]]] = {name: [] for name in programs}
     delegated: dict[str, Counter[str]] = {name: Counter() for name in programs}
     for name in programs:
-        write_in_place(edge.exported_program(name))  # took decoder_tiny from 84 to 65 us an execution
-        _sort_operators(edge.exported_program(name).graph_module, delegated[name], kept[name])
+        if passes and write_in_place(edge.exported_program(name)):  # took decoder_tiny from 84 to 65 us an execution
+            passes.applied.add(write_in_place.__name__)
+        sort_operators(edge.exported_program(name).graph_module, delegated[name], kept[name])
     work = {
         name: {"macs": macs_of(edge.exported_program(name)), "read_bytes": read_bytes_of(edge.exported_program(name))}
         for name in programs
@@ -174,92 +293,7 @@ def _lower(converted: Mapping[str, Converted], *, has_record: bool) -> tuple[Any
         # A view that shares its input's memory is not called at run time, so it is not a portable operator.
         views = sum(node.target is memory.view for node in lowered.exported_program(name).graph_module.graph.nodes)
         portable = Counter(each for _, each in kept[name]) - Counter({"aten.view_copy.default": views})
-        listed = _listed(delegated[name], portable, kept[name], reasons, ruled)
+        listed = listed_operators(delegated[name], portable, kept[name], reasons, ruled)
         changes_state = bool(edge.exported_program(name).graph_signature.buffers_to_mutate)
         operators[name] = {**listed, "is_stateful": changes_state, **work[name]}
     return lowered, operators
-
-
-def _listed(
-    delegated: "Counter[str]",
-    portable: "Counter[str]",
-    kept: list[tuple[str, str]],
-    reasons: dict[str, list[str]],
-    ruled: set[str],
-) -> Operators:
-    return {
-        "delegated": [{"operator": name, "count": count} for name, count in _by_weight(delegated)],
-        "portable": [
-            {"operator": name, "count": count, "reason": _reason(name, kept, reasons, ruled)}
-            for name, count in _by_weight(portable)
-        ],
-    }
-
-
-def _by_weight(counts: "Counter[str]") -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-
-
-def _sort_operators(graph_module: Any, delegated: "Counter[str]", kept: list[tuple[str, str]]) -> None:
-    """Count the operators inside delegates and list (node, operator) of those outside, control flow included."""
-    import torch
-    from executorch.exir.lowered_backend_module import LoweredBackendModule
-
-    for node in graph_module.graph.nodes:
-        if node.op == "get_attr":
-            part = getattr(graph_module, node.target)
-            if isinstance(part, LoweredBackendModule):
-                delegated.update(
-                    _operator_name(inner.target)
-                    for inner in part.original_module.graph.nodes
-                    if inner.op == "call_function" and inner.target is not operator.getitem
-                )
-            elif isinstance(part, torch.fx.GraphModule):
-                _sort_operators(part, delegated, kept)
-        elif node.op == "call_function" and node.target is not operator.getitem:
-            name = _operator_name(node.target)
-            if name != "executorch_call_delegate":
-                kept.append((node.name, name))
-
-
-def _operator_name(target: Any) -> str:
-    """Return `aten.add.Tensor` both for a torch operator and for its wrapper in the edge dialect."""
-    from executorch.exir.dialects.edge._ops import EdgeOpOverload
-
-    return str(target._op if isinstance(target, EdgeOpOverload) else target)
-
-
-@contextmanager
-def _reasons() -> Iterator[dict[str, list[str]]]:
-    """Collect the partitioner's reasons for refusing nodes: {node or operator name: distinct reasons}."""
-    reasons: dict[str, list[str]] = {}
-
-    class Listener(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            node, reason = getattr(record.msg, "node", None), getattr(record.msg, "reason", None)
-            if node is not None and reason:
-                for name in (node.name, _operator_name(node.target)):
-                    if reason not in reasons.setdefault(name, []):
-                        reasons[name].append(reason)
-
-    # The partitioner logs refusals at DEBUG, on one logger per file.
-    partitioner, listener = logging.getLogger(_PARTITIONER_LOGGER), Listener()
-    before = partitioner.level, partitioner.propagate
-    partitioner.addHandler(listener)
-    partitioner.setLevel(logging.DEBUG)
-    partitioner.propagate = False
-    try:
-        yield reasons
-    finally:
-        partitioner.removeHandler(listener)
-        partitioner.setLevel(before[0])
-        partitioner.propagate = before[1]
-
-
-def _reason(name: str, kept: list[tuple[str, str]], reasons: dict[str, list[str]], ruled: set[str]) -> str | None:
-    """Return why operator `name` was not delegated: the reasons of its nodes, else of the operator, else `_NO_RULE`."""
-    given = [reason for node, operator_name in kept if operator_name == name for reason in reasons.get(node, [])]
-    given = given or reasons.get(name, [])
-    if given:
-        return "; ".join(dict.fromkeys(given))
-    return None if name.split(".", 1)[-1] in ruled else _NO_RULE

@@ -16,22 +16,26 @@ def parts_as_slices(graph_module: Any) -> Any:
     from torch.fx.passes.infra.pass_base import PassResult
 
     aten = ops.edge.aten
-    graph = graph_module.graph
+    graph, is_changed = graph_module.graph, False
     of_one = (aten.squeeze_copy.dim, aten.squeeze_copy.dims, aten.squeeze_copy.default, aten.unsqueeze_copy.default)
     for node in list(graph.nodes):
         if node.op != "call_function" or not _is_suitable(node):
             continue
         if node.target is aten.select_copy.int:
-            _replace_by_slice(node, node, node.args[0], node.args[1], node.args[2])
+            if isinstance(node.args[2], int):  # not a number that the graph computes
+                _replace_by_slice(node, node, node.args[0], node.args[1], node.args[2])
+                is_changed = True
         elif node.target in of_one:
             node.target, node.args = aten.view_copy.default, (node.args[0], list(node.meta["val"].shape))
+            is_changed = True
         elif node.target in (aten.split_with_sizes_copy.default, aten.unbind_copy.int):
             for user in list(node.users):
                 if user.target is operator.getitem:
                     _replace_part(node, user)
+                    is_changed = True
     graph.eliminate_dead_code()
     graph_module.recompile()
-    return PassResult(graph_module, True)
+    return PassResult(graph_module, is_changed)
 
 
 def _is_suitable(node: Any) -> bool:

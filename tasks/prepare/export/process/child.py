@@ -3,7 +3,6 @@
 import contextlib
 import faulthandler
 import gc
-import importlib
 import json
 import logging
 import multiprocessing
@@ -22,16 +21,18 @@ from devices.errors import FarmError
 from tasks.prepare.export.entry import ModelEntry
 from tasks.prepare.export.exported import EXPORT_VERSION, first_line, os_cause
 from tasks.prepare.export.from_transformers import made_from_transformers
-from tasks.prepare.export.key import export_key, is_own, note_used, source_sha256, versions
+from tasks.prepare.export.key import export_key, is_own, note_left_out, note_used, source_sha256, versions
 from tasks.prepare.export.language.generation import generation
 from tasks.prepare.export.language.weights import NotApplicable
 from tasks.prepare.export.made import Method, methods_of
+from tasks.prepare.export.process.descendants import adopt_orphans, end_below
 from tasks.prepare.export.process.memory import is_failed_allocation, memory_limit, out_of_memory
+from tasks.prepare.export.process.user_module import load_function
 from tasks.prepare.export.process.warm import share_node_sources
 from tasks.prepare.export.recipes import recipe_of
 from tasks.prepare.export.user_code import in_users_words, shown
 from tasks.prepare.export.zoo import MODELS
-from tasks.store.files import publish_folder, write_complete
+from tasks.store.files import publish_folder, work_folder, write_complete
 
 _log = logging.getLogger(__name__)
 SERVER_LOG = "ETFARM_EXPORT_SERVER_LOG"
@@ -61,6 +62,7 @@ def export(
     Sends {"doing": what} for each step, then {"folder": name}, {"skipped": reason} or {"error": cause}.
     """
     os.setsid()
+    adopt_orphans()
     log = os.open(request.log, os.O_WRONLY | os.O_APPEND)
     for stream in (1, 2):  # libraries print to stdout
         os.dup2(log, stream)
@@ -91,10 +93,11 @@ class _Steps(logging.Handler):
 
 
 def _end_with_farm() -> None:
-    """End this process and its children when the process that requested the export has ended."""
+    """End this process and what is below it when the process that requested the export has ended."""
     farm = multiprocessing.parent_process()
     assert farm is not None
     farm.join()
+    end_below(os.getpid())
     os.killpg(0, signal.SIGKILL)
 
 
@@ -126,15 +129,19 @@ def _export_here(request: Request) -> Path:
     methods, own_recipe = _make(entry, precision, exports_dir, seed)
     if request.taps:  # its sessions execute once
         methods = [replace(method, steps=None) for method in methods]
-    key = export_key(entry, precision, seed, exports_dir, taps=request.taps)
-    folder = exports_dir / key
-    with publish_folder(folder) as aside:
-        built = build(methods, recipe_of(precision), aside, own_recipe, taps=request.taps, log=request.log)
+    with work_folder(exports_dir) as made:
+        built = build(methods, recipe_of(precision), made, own_recipe, taps=request.taps, log=request.log)
+        left_out = sorted([each["step"], each["method"] or ""] for each in built["left_out"])
+        note_left_out(entry, precision, seed, exports_dir, left_out, taps=request.taps)
+        key = export_key(entry, precision, seed, exports_dir, taps=request.taps)
         head = {"export_version": EXPORT_VERSION, "export_key": key, "model": entry.name, "precision": precision}
         source = {"source_sha256": source_sha256(entry, precision, exports_dir)}
         tail = {"seed": seed, "versions": versions(), **source, "export_s": round(time.monotonic() - started, 3)}
-        write_complete(aside / "export.json", json.dumps(head | built | tail, indent=1).encode())
-    return folder
+        write_complete(made / "export.json", json.dumps(head | built | tail, indent=1).encode())
+        with publish_folder(exports_dir / key) as aside:
+            for path in made.iterdir():
+                path.rename(aside / path.name)
+    return exports_dir / key
 
 
 def _check_cache(entry: ModelEntry, precision: str) -> None:
@@ -156,34 +163,18 @@ def _make(entry: ModelEntry, precision: str, exports_dir: Path, seed: int) -> tu
     if entry.factory in MODELS and recipe.own is None:
         return methods_of(MODELS[entry.factory](), entry.factory), None
     with watching() as used:
-        own_recipe = _function(recipe.own) if recipe.own else None
+        own_recipe = load_function(recipe.own) if recipe.own else None
         factory = entry.transformers or str(entry.factory)
         name = factory.rpartition(":")[2]
         if entry.transformers:
             made: Any = generation(entry) if entry.generate else made_from_transformers(entry)
         elif is_own(factory):
-            function = _function(factory)
+            function = load_function(factory)
             made, name = function(), _named(function)
         else:
             made = MODELS[factory]()
     note_used(entry, precision, exports_dir, used.files, used.distributions)
     return methods_of(made, name), own_recipe
-
-
-def _function(own: str) -> Any:
-    """Return the function that `package.module:function` or `file.py:function` names."""
-    name, _, function_name = own.rpartition(":")
-    if name.endswith(".py"):
-        path = Path(name)
-        sys.path.insert(0, os.fspath(path.parent))
-        name = path.stem
-    else:
-        sys.path.insert(0, os.fspath(Path.cwd()))
-    module = importlib.import_module(name)
-    function = getattr(module, function_name, None)
-    if not callable(function):
-        raise FarmError(f"{module.__file__} does not define a function named {function_name}")
-    return function
 
 
 def _named(function: Any) -> str:

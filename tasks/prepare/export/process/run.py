@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.prepare.export.process.child import SERVER_LOG, Request, export
+from tasks.prepare.export.process.descendants import end_below
 from tasks.prepare.export.process.memory import out_of_memory
 from tasks.prepare.export.process.places import export_places
 from tasks.store.files import remove_with_unfinished
@@ -34,6 +35,8 @@ _LONGEST_TMPDIR_BYTES = 103 - len("/pymp-12345678/listener-12345678")
 _context = multiprocessing.get_context("forkserver")
 # multiprocessing asks for the end of each process whenever it starts one, and two threads must not ask at once.
 _processes = threading.Lock()
+# Of the exports that run: what else is below the server was left by one that has ended.
+_running: set[int] = set()
 
 
 def run_export(request: Request, tell: Tell) -> dict[str, Any]:
@@ -105,6 +108,8 @@ def _started(request: Request, limit_bytes: int, sender: "Connection[Any, Any]")
         with _environment_of_server(_server_log(request)):
             forkserver.ensure_running()
         process.start()
+        assert process.pid is not None
+        _running.add(process.pid)
     return process
 
 
@@ -146,15 +151,19 @@ def _followed(
 
 
 def _end(process: ForkServerProcess) -> int:
-    """Kill what is left of an export's process group and return its exit code."""
+    """Kill an export's process and what it started; return its exit code."""
     assert process.pid is not None
+    end_below(process.pid)  # here, because with a server that has ended nobody adopts what is left
     with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or has not yet made its group
         os.killpg(process.pid, signal.SIGKILL)
     with _processes:
         process.kill()
         process.join()
         exit_code = process.exitcode
+        _running.discard(process.pid)
         process.close()
+        if server := forkserver._forkserver._forkserver_pid:  # type: ignore[attr-defined]
+            end_below(server, _running)
     assert exit_code is not None
     return exit_code
 

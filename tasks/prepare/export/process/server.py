@@ -15,6 +15,7 @@ from typing import Any
 from tasks.prepare.export import used
 from tasks.prepare.export.process import warm
 from tasks.prepare.export.process.child import SERVER_LOG
+from tasks.prepare.export.process.descendants import adopt_orphans
 
 # What exports import: for a small model, that takes longer than the export itself.
 _IMPORTED = (
@@ -36,6 +37,7 @@ def _prepare() -> None:
     for stream in (1, 2):
         os.dup2(log, stream)
     os.close(log)
+    adopt_orphans()
     # An export must not import the program that started the farm, as multiprocessing's processes do.
     for name in ("_fixup_main_from_name", "_fixup_main_from_path"):
         setattr(spawn, name, _import_nothing)

@@ -8,7 +8,7 @@ import pytest
 
 from devices.errors import FarmError
 from tasks.prepare.export.entry import entry_of
-from tasks.prepare.export.key import export_key, note_used, source_of, source_sha256
+from tasks.prepare.export.key import export_key, note_left_out, note_used, source_of, source_sha256
 
 OWN = "import torch\nraise SystemExit('computing a key must not import the model')\n"
 
@@ -45,6 +45,19 @@ def test_a_file_that_the_model_used_changes_the_key_when_it_changes_or_goes(expo
     keys.add(export_key(OURS, "fp32", 0, exports))
     weights.unlink()
     assert len(keys | {export_key(OURS, "fp32", 0, exports)}) == 3
+
+
+def test_an_export_that_left_out_a_pass_has_another_key_than_one_with_it(exports: Path) -> None:
+    def noted(*left_out: list[str], taps: bool = False) -> str:
+        note_left_out(TOY, "fp32", 0, exports, list(left_out), taps=taps)
+        return export_key(TOY, "fp32", 0, exports)
+
+    with_all = noted()
+    keys = [noted(["one_pass", "forward"]), noted(["another_pass", "forward"]), with_all]
+    assert len(set(keys)) == 3
+    # nor does it change the key of another recipe, or of the program of the mode numerics
+    assert noted(["one_pass", "forward"], taps=True) == keys[1]
+    assert noted() == with_all
 
 
 def test_the_hash_of_the_source_follows_the_files_and_nothing_else(exports: Path) -> None:
