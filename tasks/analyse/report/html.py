@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template, pass_c
 from jinja2.runtime import Context
 from markupsafe import Markup
 
-from devices.foreign_text import plain, plain_line
+from devices.foreign_text import plain, plain_data, plain_line
 from tasks.analyse.report.markup import from_page, inline, rows
 from tasks.analyse.report.page import Page
 
@@ -61,7 +61,7 @@ def _environment() -> Environment:
         "inline": inline,
         "rows": rows,
         "linked": _linked,
-        "as_json": _as_json,
+        "as_json": as_json,
     }
     return environment
 
@@ -78,7 +78,7 @@ def _linked(context: Context, values: Sequence[Mapping[str, Any]]) -> list[dict[
     ]
 
 
-def _as_json(value: Any) -> Markup:
-    """Return JSON for a script element, in which no text can end the element."""
-    text = json.dumps(value, default=str, separators=(",", ":"), allow_nan=False)
+def as_json(value: Any) -> Markup:
+    """Return JSON for a script, in which no text can act or end the script's element."""
+    text = json.dumps(plain_data(value), default=str, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))

@@ -194,7 +194,7 @@ def test_a_series_that_a_device_does_not_have_and_a_file_that_is_missing_are_nam
     shutil.copytree(site, copy)
     page = chromium.new_page()
     open_page(page, copy, f"{DEVICE}?series=none".replace("?series=", "?a=1&series="))
-    assert "This device has no series none" in page.locator("#history").inner_text()
+    assert "This device does not have this series" in page.locator("#history").inner_text()
     next((copy / "histories/phone-001").glob("*.js")).unlink()
     open_page(page, copy, history_of(copy, "bert_03"))
     assert "1 of 2 files of this history cannot be read" in page.locator("#history").inner_text()
