@@ -1,9 +1,9 @@
 """Write the summary of a CI job from the answers of `etfarm compare`, and keep one comment of a pull request.
 
 The summary is written always. The comment is made when a series changed, then updated in place, also when nothing is
-left to say. Needs nothing but Python and this checkout. Environment: GITHUB_STEP_SUMMARY (a file); ETFARM_COMMENTS (URL of the comments
-of the pull request, of GitHub or of GitLab); ETFARM_TOKEN; ETFARM_COMMENT_ITEM (URL of one comment without its id, as
-ETFARM_COMMENTS if unset).
+left to say. Needs nothing but Python and this checkout. Environment: GITHUB_STEP_SUMMARY (a file); ETFARM_COMMENTS
+(URL of the comments of the pull request, of GitHub or of GitLab); ETFARM_TOKEN; ETFARM_COMMENT_ITEM (URL of one comment
+without its id, as ETFARM_COMMENTS if unset).
 """
 
 import json
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from devices.foreign_text import one_line  # noqa: E402  (found by the line above)
+from devices.foreign_text import one_line
 
 MARK = "<!-- etfarm compare -->"
 _MOST_ROWS = 15

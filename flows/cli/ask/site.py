@@ -14,6 +14,7 @@ app = typer.Typer(
     epilog="Example: etfarm site, or: etfarm site --publish s3://bucket/farm",
 )
 _HOST = "127.0.0.1"
+_INTERRUPTED = 130
 
 
 @app.callback()
@@ -26,6 +27,10 @@ def site(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 lets the system choose one.")
     ] = 4280,
+    host_name: Annotated[
+        list[str] | None,
+        typer.Option("--host-name", help="Also answer to this name, which a proxy passes on; repeatable.", show_default=False),
+    ] = None,
     var: VarOption = DEFAULT_VAR,
     warehouse: WarehouseOption = None,
 ) -> None:
@@ -39,7 +44,7 @@ def site(
     if publish is not None:
         _publish(publish, var, warehouse)
     else:
-        _serve(port, var, warehouse)
+        _serve(port, host_name or [], var, warehouse)
 
 
 @app.command(epilog="Example: etfarm site report")
@@ -63,14 +68,12 @@ def _publish(location: str, var: Path, warehouse: Path | None) -> None:
     show(f"{done.pages} pages, {done.written} files written, {done.removed} removed: {location.rstrip('/')}/index.html")
 
 
-def _serve(port: int, var: Path, warehouse: Path | None) -> None:
+def _serve(port: int, names: list[str], var: Path, warehouse: Path | None) -> None:
     import socket
-
-    import uvicorn
 
     from devices.errors import InputError
     from flows.warehouse.publish import readable_warehouse
-    from flows.warehouse.site import app_of
+    from flows.warehouse.site import serve
 
     with readable_warehouse(var, warehouse):
         pass  # a missing warehouse is an error now, not on the first page
@@ -81,5 +84,8 @@ def _serve(port: int, var: Path, warehouse: Path | None) -> None:
     except OSError as error:
         raise InputError(f"--port {port}: {error.strerror}; choose another one, or 0 for any") from None
     show(f"etfarm: pages at http://{_HOST}:{listener.getsockname()[1]}/, Ctrl-C ends them", err=True)
-    config = uvicorn.Config(app_of(var, warehouse), log_level="warning")
-    uvicorn.Server(config).run(sockets=[listener])
+    try:
+        serve(listener, var, warehouse, names)
+    except KeyboardInterrupt:
+        show("etfarm: the pages are no longer served; start them again with the same command", err=True)
+        raise typer.Exit(_INTERRUPTED) from None

@@ -1,6 +1,8 @@
 """A page as HTML: a file that stands alone, or a page of the site, with its style and script as files beside it."""
 
+import base64
 import functools
+import hashlib
 import json
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
@@ -23,6 +25,13 @@ NAVIGATION = (
     ("Runners", "runners.html"),
 )
 """Title and address of the pages that every page leads to."""
+
+
+_POLICY = (
+    "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'"
+)
+SITE_POLICY = _POLICY.format("'self'", "'self'")
+"""What a browser may load for a page of the site; charts need neither `eval` nor styles inside a page."""
 
 
 def as_html(page: Page, published: Container[str] | None = None) -> str:
@@ -61,9 +70,25 @@ def _environment() -> Environment:
         "inline": inline,
         "rows": rows,
         "linked": _linked,
+        "inlined": _inlined,
+        "policy": _policy,
         "as_json": as_json,
     }
     return environment
+
+
+@functools.cache
+def _inlined(name: str) -> Markup:
+    """Return the style or script as it stands in a page that stands alone."""
+    return Markup(template(name).render())
+
+
+def _policy(page: Page) -> str:
+    """Return what a browser may load for a page: files of the site, or what stands in a page that stands alone."""
+    if page.address:  # in a folder, some browsers regard each file as a stranger to the others, which are no `self`
+        return _POLICY.format("'self' file:", "'self' file:")
+    hashes = (hashlib.sha256(_inlined(name).encode()).digest() for name in ("page.js", "page.css"))
+    return _POLICY.format(*(f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes))
 
 
 @pass_context
