@@ -29,7 +29,9 @@ def site(
     ] = 4280,
     host_name: Annotated[
         list[str] | None,
-        typer.Option("--host-name", help="Also answer to this name, which a proxy passes on; repeatable.", show_default=False),
+        typer.Option(
+            "--host-name", help="Also answer to this name, which a proxy passes on; repeatable.", show_default=False
+        ),
     ] = None,
     var: VarOption = DEFAULT_VAR,
     warehouse: WarehouseOption = None,
@@ -83,8 +85,8 @@ def _serve(port: int, names: list[str], var: Path, warehouse: Path | None) -> No
         listener.bind((_HOST, port))
     except OSError as error:
         raise InputError(f"--port {port}: {error.strerror}; choose another one, or 0 for any") from None
-    show(f"etfarm: pages at http://{_HOST}:{listener.getsockname()[1]}/, Ctrl-C ends them", err=True)
     try:
+        show(f"etfarm: pages at http://{_HOST}:{listener.getsockname()[1]}/, Ctrl-C ends them", err=True)
         serve(listener, var, warehouse, names)
     except KeyboardInterrupt:
         show("etfarm: the pages are no longer served; start them again with the same command", err=True)

@@ -27,9 +27,7 @@ NAVIGATION = (
 """Title and address of the pages that every page leads to."""
 
 
-_POLICY = (
-    "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'"
-)
+_POLICY = "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'"
 SITE_POLICY = _POLICY.format("'self'", "'self'")
 """What a browser may load for a page of the site; charts need neither `eval` nor styles inside a page."""
 
