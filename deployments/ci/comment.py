@@ -24,7 +24,7 @@ _MOST_ROWS = 15
 """Of each of the two tables and of the notes: at most 60 lines have text."""
 _MOST_NOTES = 8
 _TIMEOUT_S = 30
-_MOST_LETTERS = 1000
+_MAX_CHARS = 1000
 _NO_LINK = "<span></span>"
 # What acts in Markdown, and what begins a name of a user, a reference or a link: those are found in the text that
 # entities stand for, too, so the element that ends every such word is put behind it.
@@ -152,7 +152,7 @@ def _change(a: float | None, b: float | None, least: float) -> str:
 
 def _plain(text: str) -> str:
     """A text of files, without folders of the machine, as text that nothing in Markdown, GitHub or GitLab acts on."""
-    return _CODE.sub(r"<code>\1</code>", _SPECIAL.sub(_inert, one_line(_FOLDERS.sub("", text), _MOST_LETTERS)))
+    return _CODE.sub(r"<code>\1</code>", _SPECIAL.sub(_inert, one_line(_FOLDERS.sub("", text), _MAX_CHARS)))
 
 
 def _inert(found: re.Match[str]) -> str:

@@ -22,7 +22,7 @@ HEADERS = [
 ]
 _OF_THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
 _NAME = re.compile(r"[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\]")
-_MOST_LETTERS = 512
+_MAX_CHARS = 512
 """Of an address: a page has at most 160."""
 
 
@@ -45,8 +45,8 @@ class StatedNames:
         await (refused or self._app)(scope, receive, send)
 
     def _refused(self, scope: Scope) -> PlainTextResponse | None:
-        if len(scope["path"]) > _MOST_LETTERS:
-            return PlainTextResponse(f"An address here has at most {_MOST_LETTERS} letters.\n", 414)
+        if len(scope["path"]) > _MAX_CHARS:
+            return PlainTextResponse(f"An address here has at most {_MAX_CHARS} characters.\n", 414)
         hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
         if len(hosts) == 1 and _name_in(hosts[0]) in self._names:
             return None

@@ -30,7 +30,9 @@ def site(
     host_name: Annotated[
         list[str] | None,
         typer.Option(
-            "--host-name", help="Also answer to this name, which a proxy passes on; repeatable.", show_default=False
+            "--host-name",
+            help="Host name that a proxy passes on, such as farm.example; repeatable.",
+            show_default=False,
         ),
     ] = None,
     var: VarOption = DEFAULT_VAR,
@@ -38,8 +40,9 @@ def site(
 ) -> None:
     """Show the farm's pages: this morning, nights, models, devices, series.
 
-    They are served from the newest snapshot, and follow it within seconds. Only this machine reaches them; a proxy with
-    a password serves them to a team (docs/operations.md). A published folder opens without a server, too.
+    They are served from the newest snapshot, and follow it within seconds. Only this machine reaches them, by its
+    local names; a proxy with a password serves them to a team (docs/operations.md). A published folder opens without a
+    server, too.
     """
     if context.invoked_subcommand is not None:
         return
