@@ -27,17 +27,11 @@ _MAX_CHARS = 512
 
 
 class StatedNames:
-    """An application that answers requests for some host names alone, with addresses of limited length.
-
-    Raises InputError for a name that is not one.
-    """
+    """An application that answers requests for some host names alone, with addresses of limited length."""
 
     def __init__(self, app: ASGIApp, names: Iterable[str]) -> None:
         self._app = app
-        self._names = {*_OF_THIS_MACHINE, *(name.lower() for name in names)}
-        for name in self._names:
-            if not _NAME.fullmatch(name):
-                raise InputError(f"--host-name {name}: not a host name; pass one without scheme and port: farm.example")
+        self._names = {*_OF_THIS_MACHINE, *names}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it in one sentence."""
@@ -53,6 +47,15 @@ class StatedNames:
         name = one_line(", ".join(map(_name_in, hosts)), 100) or "(none)"
         way_on = "to allow it, start `etfarm site` with --host-name and this name"
         return PlainTextResponse(f"These pages are not served under the host name {name}; {way_on}.\n", 421)
+
+
+def host_names(words: Iterable[str]) -> list[str]:
+    """Return host names as requests are compared with them; raises InputError for a word that is not one."""
+    names = [word.lower() for word in words]
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise InputError(f"--host-name {name}: not a host name; pass one without scheme and port: farm.example")
+    return names
 
 
 def _name_in(host: str) -> str:

@@ -79,7 +79,9 @@ def _serve(port: int, names: list[str], var: Path, warehouse: Path | None) -> No
     from devices.errors import InputError
     from flows.warehouse.publish import readable_warehouse
     from flows.warehouse.site import serve
+    from flows.warehouse.site_requests import host_names
 
+    names = host_names(names)
     with readable_warehouse(var, warehouse):
         pass  # a missing warehouse is an error now, not on the first page
     listener = socket.socket()

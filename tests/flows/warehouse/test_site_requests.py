@@ -13,14 +13,14 @@ import duckdb
 import pytest
 
 from devices.errors import InputError
-from flows.warehouse.site import LiveSite, SiteServer, app_of, site_of
+from flows.warehouse.site import LiveSite, SiteServer, site_of
+from flows.warehouse.site_requests import host_names
 from tasks.analyse.site.assets import File
 from tasks.analyse.site.site import Site
 from tests.fixtures.waiting import wait_for
 from tests.fixtures.warehouse import BundleMaker
 
 PATIENCE_S = 60
-NAMES = ["Farm.Example", "[fd00::1]"]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def answer_with(monkeypatch: pytest.MonkeyPatch, is_there: Callable[[str], bool]
 def port(site: LiveSite) -> Iterator[int]:
     """The port of a server of the pages, which other names lead to, too."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = SiteServer(site, NAMES)
+        server = SiteServer(site, host_names(["Farm.Example", "[fd00::1]"]))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         wait_for(lambda: server.started, "the server")
@@ -104,9 +104,9 @@ def test_every_answer_forbids_what_no_page_needs(port: int, method: str, address
 
 
 @pytest.mark.parametrize("name", ["", "http://farm.example", "farm.example:443", "farm example", "[::1"])
-def test_what_is_not_a_host_name_is_refused(site: LiveSite, name: str) -> None:
+def test_what_is_not_a_host_name_is_refused(name: str) -> None:
     with pytest.raises(InputError, match="--host-name"):
-        app_of(site, [name])
+        host_names(["farm.example", name])
 
 
 def test_different_pages_are_made_side_by_side_and_each_once(site: LiveSite, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def test_different_pages_are_made_side_by_side_and_each_once(site: LiveSite, mon
     # when each of two is requested by several readers at once, then all have it
     with ThreadPoolExecutor(8) as readers:
         wanted = ["models/a.html", "models/b.html"] * 4
-        assert [answer.body.decode() for answer in readers.map(site.answer, wanted)] == wanted
+        assert [bytes(answer.body).decode() for answer in readers.map(site.answer, wanted)] == wanted
     assert made == {"models/a.html": 1, "models/b.html": 1}
 
 
