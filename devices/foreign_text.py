@@ -4,6 +4,8 @@ Letters of every script, emoji and combining marks stay as they are.
 """
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 # Control characters except tab and newline (escape sequences begin with one), marks that change the direction of
 # the text after them, other line ends, and surrogates, which stand for bytes of a file's name that are not UTF-8.
@@ -21,6 +23,15 @@ def plain(text: object) -> str:
 def plain_line(text: object) -> str:
     """Return the same on one line: tabs and line ends become blanks."""
     return plain(_LINE_BREAKS.sub(" ", str(text)))
+
+
+def plain_data(value: Any) -> Any:
+    """Return lists and mappings, as JSON has them, in which every text is plain."""
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, Mapping):
+        return {plain_data(name): plain_data(each) for name, each in value.items()}
+    return [plain_data(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def one_line(text: str, most_letters: int = 300) -> str:

@@ -121,5 +121,5 @@ def available_bytes(df: str) -> int | None:
 
     The columns are found from the percentage, since the name of a disk or a share may contain blanks.
     """
-    found = re.search(r"\s[0-9]+\s+[0-9]+\s+([0-9]{1,15})\s+[0-9]+%\s+/[^\n]*\s*$", df)
+    found = re.search(r"\s[0-9]+\s+[0-9]+\s+([0-9]{1,15})\s+[0-9]+%\s+/", df.rstrip().rpartition("\n")[2])
     return int(found[1]) * 1024 if found else None

@@ -1,9 +1,9 @@
 """Write the summary of a CI job from the answers of `etfarm compare`, and keep one comment of a pull request.
 
 The summary is written always. The comment is made when a series changed, then updated in place, also when nothing is
-left to say. Needs nothing but Python. Environment: GITHUB_STEP_SUMMARY (a file); ETFARM_COMMENTS (URL of the comments
-of the pull request, of GitHub or of GitLab); ETFARM_TOKEN; ETFARM_COMMENT_ITEM (URL of one comment without its id, as
-ETFARM_COMMENTS if unset).
+left to say. Needs nothing but Python and this checkout. Environment: GITHUB_STEP_SUMMARY (a file); ETFARM_COMMENTS
+(URL of the comments of the pull request, of GitHub or of GitLab); ETFARM_TOKEN; ETFARM_COMMENT_ITEM (URL of one comment
+without its id, as ETFARM_COMMENTS if unset).
 """
 
 import json
@@ -16,12 +16,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from devices.foreign_text import one_line
+
 MARK = "<!-- etfarm compare -->"
 _MOST_ROWS = 15
 """Of each of the two tables and of the notes: at most 60 lines have text."""
 _MOST_NOTES = 8
 _TIMEOUT_S = 30
-_SPECIAL = re.compile(r"[\\`*\[\]<#|@~!&]")
+_MAX_CHARS = 1000
+_NO_LINK = "<span></span>"
+# What acts in Markdown, and what begins a name of a user, a reference or a link: those are found in the text that
+# entities stand for, too, so the element that ends every such word is put behind it.
+_SPECIAL = re.compile(
+    r"[\\`*\[\]<|]|(?<![a-z0-9])_+|_+(?![a-z0-9])|(?P<link>[#@~!&$]|[%^](?=[\w\"])|:(?=/)|(?<![a-z0-9])(?:www(?=\.)|gh(?:sa)?(?=-)))",
+    re.IGNORECASE,
+)
 _CODE = re.compile("&#96;(.*?)&#96;")
 _FOLDERS = re.compile(r"(?<![\w.])(?:/[\w.@+ -]+)+/")
 Row = dict[str, Any]
@@ -141,9 +151,12 @@ def _change(a: float | None, b: float | None, least: float) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text of files, without folders of the machine, as text that nothing in Markdown acts on."""
-    inert = _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", " ".join(_FOLDERS.sub("", text).split()))
-    return _CODE.sub(r"<code>\1</code>", inert)
+    """A text of files, without folders of the machine, as text that nothing in Markdown, GitHub or GitLab acts on."""
+    return _CODE.sub(r"<code>\1</code>", _SPECIAL.sub(_inert, one_line(_FOLDERS.sub("", text), _MAX_CHARS)))
+
+
+def _inert(found: re.Match[str]) -> str:
+    return "".join(f"&#{ord(each)};" for each in found[0]) + (_NO_LINK if found["link"] else "")
 
 
 def _comment(url: str, body: str, is_wanted: bool) -> None:

@@ -105,10 +105,8 @@ def _android(printed: dict[str, str]) -> dict[str, Any]:
     thermal, battery = printed.get("thermal", ""), printed.get("battery", "")
     current = thermal.partition("Current temperatures from HAL")[2] or thermal
     # mType 3 is the skin sensor, which throttling depends on; it varies less than the processor sensors, mType 0.
-    processor, skin = (
-        _plausible(float(value) for value in re.findall(rf"mValue=([0-9]+\.?[0-9]*), mType={kind}\b", current))
-        for kind in (0, 3)
-    )
+    values = re.findall(r"mValue=([0-9]{1,9}(?:\.[0-9]{0,30})?), mType=([0-9]{1,3})\b", current)
+    processor, skin = (_plausible(float(value) for value, kind in values if kind == wanted) for wanted in ("0", "3"))
     tenths = _first(r"temperature: (\d+)", battery)
     of_battery = [] if tenths is None else _plausible([tenths / 10])
     status = _first(r"Thermal Status: (\d+)", thermal)

@@ -116,7 +116,7 @@ def _linux(printed: dict[str, str]) -> dict[str, Any]:
 
 
 def _android(printed: dict[str, str]) -> dict[str, Any]:
-    properties = dict(re.findall(r"^\[(.*?)\]: \[(.*)\]$", printed.get("getprop", ""), re.MULTILINE))
+    properties = dict(re.findall(r"^\[([^\]\n]*)\]: \[(.*)\]$", printed.get("getprop", ""), re.MULTILINE))
     return {
         **_proc(printed),
         "os_version": properties.get("ro.build.version.release") or None,

@@ -33,6 +33,9 @@ class Reading(Protocol):
     def to_arrow_table(self) -> pa.Table:
         """Return the rows as a table of Arrow."""
 
+    def interrupt(self) -> None:
+        """End the query that another thread runs, with an error there."""
+
 
 @contextlib.contextmanager
 def open_readable(file: ReadableFile | Path) -> Iterator[Reading]:
@@ -78,6 +81,10 @@ class CagedConnection:
         with _duckdb_errors():
             schema, batches = self._cage.ask(*self._query, form="arrow").batches()
             return pa.Table.from_batches(batches, schema)
+
+    def interrupt(self) -> None:
+        """End the query that another thread runs, with an error there; there is no other after it."""
+        self._cage.kill()
 
     def _fetch(self) -> list[Row]:
         if self._rows is None:

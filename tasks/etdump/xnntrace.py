@@ -19,7 +19,7 @@ from devices.errors import InputError
 IsaFamily = Literal["SME2", "SME", "NEON", "other"]
 
 # xnn_<types>_<operation>[_minmax..]_ukernel[_<tile>]__<isa, variant, sometimes the tile>
-_XNNPACK_NAME = re.compile(r"xnn_(?P<what>\w+?)_ukernel(?:_(?P<tile>[^_]+))?__(?P<how>\w+)")
+_XNNPACK_NAME = re.compile(r"xnn_(?P<what>(?:(?!_ukernel)\w)+)_ukernel(?:_(?P<tile>[^_]+))?__(?P<how>\w+)")
 _XNNPACK_TYPE = re.compile(r"xx|p?[a-z]{1,2}\d+(?:u?w|acc)?")
 _XNNPACK_TILE = re.compile(r"\d+x\d+|[uc]\d+v?")
 _XNNPACK_ISA = re.compile(r"(?:neon|sme|sve|sse|ssse|avx|wasm|rvv|hvx|xop|f16c|fma|vfp|armsimd|fp16arith|scalar)\w*")

@@ -1,5 +1,6 @@
 """The steps of CI: a summary always, one comment when there is something to say, and files are taken, never code."""
 
+import html
 import json
 import os
 import shutil
@@ -177,7 +178,9 @@ def test_the_answer_about_all_files_and_devices_is_in_the_first_line_and_the_res
 
 
 def test_a_comment_has_at_most_60_lines_and_nothing_in_names_acts(comments: Comments, tmp_path: Path) -> None:
-    hostile = "@team <img src=x> | [x](http://x) `rm`\n# <!-- etfarm compare -->"
+    hostile = (
+        "@team <img src=x> | [x](http://x) `rm`\n# <!-- etfarm compare --> www.x.org GH-26 #26 __x__ \u202e\x1b[2J"
+    )
     many = [SLOWER | {"model": hostile, "device": f"d{number}"} for number in range(200)]
     answer(tmp_path / "out", "a.b", *many, *(SAME | {"device": f"d{number}"} for number in range(200)))
     for number in range(50):
@@ -188,7 +191,10 @@ def test_a_comment_has_at_most_60_lines_and_nothing_in_names_acts(comments: Comm
     assert len([line for line in body.splitlines() if line.strip()]) <= 60
     assert "185 more in the files of the job" in body
     assert body.count("<!--") == 1
-    assert not any(mark in body for mark in ("<img", "[x]", "`rm`", "@team"))
+    acting = ("<img", "[x]", "`rm`", "@team", "http:", "www.", "GH-", "#26", "_x", "\u202e", "\x1b")
+    assert not any(mark in body for mark in acting)
+    # and what stands for such a mark is not beside what it would lead to
+    assert not any(name in html.unescape(body) for name in ("www.", "GH-", "#26", "@team", "://"))
 
 
 def test_a_comment_that_cannot_be_written_leaves_the_summary_and_no_token_in_the_log(tmp_path: Path) -> None:

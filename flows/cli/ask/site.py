@@ -15,6 +15,7 @@ app = typer.Typer(
 )
 _HOST = "127.0.0.1"
 _MOST_NAMED = 10
+_INTERRUPTED = 130
 
 
 @app.callback()
@@ -39,14 +40,22 @@ def site(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 lets the system choose one.")
     ] = 4280,
+    host_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--host-name",
+            help="Host name that a proxy passes on, such as farm.example; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     var: VarOption = DEFAULT_VAR,
     warehouse: WarehouseOption = None,
 ) -> None:
     """Show the farm's pages: this morning, nights, models, devices, series.
 
-    They are served from the newest snapshot, and follow it within seconds. Only this machine reaches them; a proxy with
-    a password serves them to a team (docs/operations.md). A published folder opens without a server, too. Exits with 1
-    if files of others are in place of published pages.
+    They are served from the newest snapshot, and follow it within seconds. Only this machine reaches them, by its
+    local names; a proxy with a password serves them to a team (docs/operations.md). A published folder opens without a
+    server, too. Exits with 1 if files of others are in place of published pages.
     """
     if context.invoked_subcommand is not None:
         return
@@ -57,7 +66,7 @@ def site(
 
         raise InputError("--take-over: nothing is published; add --publish with the folder or URL")
     else:
-        _serve(port, var, warehouse)
+        _serve(port, host_name or [], var, warehouse)
 
 
 @app.command(epilog="Example: etfarm site report")
@@ -87,15 +96,15 @@ def _publish(location: str, take_over: bool, var: Path, warehouse: Path | None) 
         raise typer.Exit(1)
 
 
-def _serve(port: int, var: Path, warehouse: Path | None) -> None:
+def _serve(port: int, names: list[str], var: Path, warehouse: Path | None) -> None:
     import socket
-
-    import uvicorn
 
     from devices.errors import InputError
     from flows.warehouse.readable import readable_warehouse
-    from flows.warehouse.site import app_of
+    from flows.warehouse.site import serve
+    from flows.warehouse.site_requests import host_names
 
+    names = host_names(names)
     with readable_warehouse(var, warehouse):
         pass  # a missing warehouse is an error now, not on the first page
     listener = socket.socket()
@@ -104,6 +113,9 @@ def _serve(port: int, var: Path, warehouse: Path | None) -> None:
         listener.bind((_HOST, port))
     except OSError as error:
         raise InputError(f"--port {port}: {error.strerror}; choose another one, or 0 for any") from None
-    show(f"etfarm: pages at http://{_HOST}:{listener.getsockname()[1]}/, Ctrl-C ends them", err=True)
-    config = uvicorn.Config(app_of(var, warehouse), log_level="warning")
-    uvicorn.Server(config).run(sockets=[listener])
+    try:
+        show(f"etfarm: pages at http://{_HOST}:{listener.getsockname()[1]}/, Ctrl-C ends them", err=True)
+        serve(listener, var, warehouse, names)
+    except KeyboardInterrupt:
+        show("etfarm: the pages are no longer served; start them again with the same command", err=True)
+        raise typer.Exit(_INTERRUPTED) from None

@@ -5,15 +5,19 @@ import hashlib
 import re
 from datetime import date
 
-_PLAIN = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
+_PLAIN = re.compile(r"[a-z0-9](?:[a-z0-9_-]|\.(?!\.)){0,59}")
+_PAIR = ".."
 
 
 @functools.lru_cache(maxsize=10_000)
 def slug(name: str) -> str:
-    """Return a name as part of an address: no two names share one, on file systems without capitals neither."""
+    """Return a name as part of an address: no two names share one, on file systems without capitals neither.
+
+    It contains no slash and not what joins a pair.
+    """
     if _PLAIN.fullmatch(name):
         return name
-    readable = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-.")[:50]
+    readable = re.sub(r"[^a-z0-9._-]+|\.{2,}", "-", name.lower()).strip("-.")[:50]
     return f"{readable}~{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
@@ -59,9 +63,15 @@ def session_page(session_id: str) -> str:
 
 def comparison_page(before: date, after: date) -> str:
     """Return the address of the comparison of two nights."""
-    return f"comparisons/{before}..{after}.html"
+    return f"comparisons/{before}{_PAIR}{after}.html"
 
 
 def arms_page(kind: str, a: str, b: str) -> str:
     """Return the address of the comparison of two devices, models, precisions or variants, as `kind` names it."""
-    return f"comparisons/{kind}/{slug(a)}..{slug(b)}.html"
+    return f"comparisons/{kind}/{slug(a)}{_PAIR}{slug(b)}.html"
+
+
+def split_pair(name: str) -> tuple[str, str]:
+    """Return the two parts of the last part of a comparison's address."""
+    before, _, after = name.rpartition(_PAIR)
+    return before, after

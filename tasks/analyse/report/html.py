@@ -1,6 +1,8 @@
 """A page as HTML: a file that stands alone, or a page of the site, with its style and script as files beside it."""
 
+import base64
 import functools
+import hashlib
 import json
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
@@ -9,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template, pass_c
 from jinja2.runtime import Context
 from markupsafe import Markup
 
-from devices.foreign_text import plain, plain_line
+from devices.foreign_text import plain, plain_data, plain_line
 from tasks.analyse.report.markup import from_page, inline, rows
 from tasks.analyse.report.page import Page
 
@@ -23,6 +25,11 @@ NAVIGATION = (
     ("Runners", "runners.html"),
 )
 """Title and address of the pages that every page leads to."""
+
+
+_POLICY = "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'"
+SITE_POLICY = _POLICY.format("'self'", "'self'")
+"""What a browser may load for a page of the site; charts need neither `eval` nor styles inside a page."""
 
 
 def as_html(page: Page, published: Container[str] | None = None) -> str:
@@ -61,9 +68,25 @@ def _environment() -> Environment:
         "inline": inline,
         "rows": rows,
         "linked": _linked,
-        "as_json": _as_json,
+        "inlined": _inlined,
+        "policy": _policy,
+        "as_json": as_json,
     }
     return environment
+
+
+@functools.cache
+def _inlined(name: str) -> Markup:
+    """Return the style or script as it stands in a page that stands alone."""
+    return Markup(template(name).render())
+
+
+def _policy(page: Page) -> str:
+    """Return what a browser may load for a page: files of the site, or what stands in a page that stands alone."""
+    if page.address:  # in a folder, some browsers regard each file as a stranger to the others, which are no `self`
+        return _POLICY.format("'self' file:", "'self' file:")
+    hashes = (hashlib.sha256(_inlined(name).encode()).digest() for name in ("page.js", "page.css"))
+    return _POLICY.format(*(f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes))
 
 
 @pass_context
@@ -78,7 +101,7 @@ def _linked(context: Context, values: Sequence[Mapping[str, Any]]) -> list[dict[
     ]
 
 
-def _as_json(value: Any) -> Markup:
-    """Return JSON for a script element, in which no text can end the element."""
-    text = json.dumps(value, default=str, separators=(",", ":"), allow_nan=False)
+def as_json(value: Any) -> Markup:
+    """Return JSON for a script, in which no text can act or end the script's element."""
+    text = json.dumps(plain_data(value), default=str, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))

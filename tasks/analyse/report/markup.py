@@ -63,7 +63,8 @@ def _cell(context: Context, cell: Cell, column: Column) -> str:
     text = cell.text
     words = _escaped(text) if type(text) is str else "".join([_part(context, part) for part in parts_of(text)])
     if cell.share is not None:
-        words = f'<span class="share" style="width:{100 * cell.share:.1f}%"></span><span>{words}</span>'
+        bar = f'<svg class="share" width="{100 * cell.share:.1f}%" aria-hidden="true"></svg>'
+        words = f"{bar}<span>{words}</span>"
     sort = "" if cell.sort is None else f' data-sort="{cell.sort:.12g}"'
     line = _sparkline(cell.line) if cell.line else ""
     return f"<td{_class(column.numeric, column.wraps, cell.tone)}{sort}>{words}{line}</td>"

@@ -1,10 +1,9 @@
 """What the pages of the site share: style and scripts."""
 
-import json
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-from tasks.analyse.report.html import template, vega_script
+from tasks.analyse.report.html import as_json, template, vega_script
 
 
 @dataclass(frozen=True)
@@ -27,11 +26,11 @@ def asset(name: str, names: Callable[[], Iterator[tuple[str, str]]], published: 
             return File("text/javascript", template(name).render())
         case "kept.js":
             kept = None if published is None else sorted(_of_pages_that_go(published))
-            return File("text/javascript", f"window.farmKept = {json.dumps(kept)};\n")
+            return File("text/javascript", f"window.farmKept = {as_json(kept)};\n")
         case "vega.js":
             return File("text/javascript", vega_script())
         case "names.js":
-            return File("text/javascript", f"window.farmNames = {json.dumps(list(names()))};\n")
+            return File("text/javascript", f"window.farmNames = {as_json(list(names()))};\n")
     return None
 
 

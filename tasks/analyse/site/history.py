@@ -4,7 +4,6 @@
 that one more night changes one small file of each device.
 """
 
-import json
 import shlex
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 from tasks.analyse.report.addresses import history_file, model_page
 from tasks.analyse.report.cells import conditions_of
 from tasks.analyse.report.data import Reader
+from tasks.analyse.report.html import as_json
 from tasks.analyse.report.page import Histories
 from tasks.analyse.report.text import counted
 from tasks.analyse.site.rows import DecisionRow, SeriesNightRow, SeriesRow
@@ -60,8 +60,7 @@ def history_files(reader: Reader, wanted: Collection[tuple[str, date]]) -> Itera
     for row in reader.rows(SeriesNightRow, asked):
         rows[row.device, row.night - timedelta(days=row.night.weekday())][row.series_id].append(_values_of(row))
     for device, monday in wanted:
-        data = json.dumps([_COLUMNS, rows[device, monday]], default=str, separators=(",", ":"), allow_nan=False)
-        yield history_file(device, monday), f"farmHistory(...{data});\n"
+        yield history_file(device, monday), f"farmHistory(...{as_json([_COLUMNS, rows[device, monday]])});\n"
 
 
 def _words(decision: DecisionRow) -> str:

@@ -1,6 +1,5 @@
 """All pages of the site by their addresses, made from one warehouse file."""
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date
@@ -11,7 +10,7 @@ from sql.cage.connection import Reading
 from tasks.analyse.explain import explain_series, worst_first
 from tasks.analyse.explanation import Explanation
 from tasks.analyse.report import addresses
-from tasks.analyse.report.addresses import slug
+from tasks.analyse.report.addresses import slug, split_pair
 from tasks.analyse.report.data import Answers, Reader
 from tasks.analyse.report.html import as_html
 from tasks.analyse.report.page import Page
@@ -33,9 +32,8 @@ from tasks.analyse.site.rows import (
 from tasks.analyse.site.session import Sessions
 from tasks.analyse.site.session_rows import CellFactsRow
 
-_NIGHT = r"\d{4}-\d\d-\d\d"
-_CELL = r"cells/([0-9a-f]{16})\.html"
-_SESSION = r"sessions/([^/]+)\.html"
+_CELLS, _SESSIONS = "cells", "sessions"
+_HTML = ".html"
 
 
 class Site:
@@ -60,8 +58,8 @@ class Site:
     def contents(self, wanted: Sequence[str]) -> dict[str, bytes]:
         """Return what is at several addresses, as bytes; pages of one kind among them are read at once."""
         self._read_histories([week for address in wanted if (week := self._history_at(address))])
-        self._sessions = Sessions(self.reader, _found(_SESSION, wanted))
-        self._cells = Cells(self.reader, _found(_CELL, wanted))
+        self._sessions = Sessions(self.reader, _names_in(_SESSIONS, wanted))
+        self._cells = Cells(self.reader, _names_in(_CELLS, wanted))
         nights = {row.night for row in self.nights if addresses.night_page(row.night) in wanted}
         self._read_verdicts(nights and nights.union(row.night for row in self.nights[:MOST_NIGHTS]))
         return {address: file.content.encode() for address in wanted if (file := self.file(address))}
@@ -92,20 +90,17 @@ class Site:
         }
         if address in lists_of:
             return lists_of[address]()
-        kinds: dict[str, Callable[..., Page | None]] = {
-            rf"nights/({_NIGHT})\.html": self._night,
-            rf"comparisons/({_NIGHT})\.\.({_NIGHT})\.html": self._comparison,
-            r"comparisons/(\w+)/(.+)\.\.(.+)\.html": self._arms,
-            r"sweeps/(.+)\.html": self._sweep,
-            r"models/(.+)\.html": self._model,
-            r"devices/(.+)\.html": self._device,
-            _CELL: self._cell,
-            _SESSION: self._session,
+        kinds: dict[str, Callable[[str], Page | None]] = {
+            "nights": self._night,
+            "comparisons": self._compared,
+            "sweeps": self._sweep,
+            "models": self._model,
+            "devices": self._device,
+            _CELLS: self._cell,
+            _SESSIONS: self._session,
         }
-        for pattern, made in kinds.items():
-            if found := re.fullmatch(pattern, address):
-                return made(*found.groups())
-        return None
+        folder, _, file = address.partition("/")
+        return kinds[folder](file.removesuffix(_HTML)) if folder in kinds and file.endswith(_HTML) else None
 
     @cached_property
     def nights(self) -> list[NightRow]:
@@ -179,6 +174,11 @@ class Site:
         for row in self.reader.rows(NightVerdictRow, {"nights": wanted}) if wanted else ():
             self._verdicts[row.night].append(row)
             self._verdicts_on[row.night, row.series_id, row.device].append(row)
+
+    def _compared(self, name: str) -> Page | None:
+        kind, slash, pair = name.rpartition("/")
+        first, second = split_pair(pair)
+        return self._arms(kind, first, second) if slash else self._comparison(first, second)
 
     def _comparison(self, before: str, after: str) -> Page | None:
         nights = {str(row.night): row.night for row in self.nights}
@@ -258,12 +258,12 @@ class Site:
 
     def _history_at(self, address: str) -> tuple[str, date] | None:
         """Device and week of a file of data; None if it is not one."""
-        found = re.fullmatch(rf"histories/(.+)/({_NIGHT})\.js", address)
-        device = self.devices.get(found[1]) if found else None
-        if found is None or device is None:
+        folder, name, *_ = (*address.split("/", 2), "")
+        if folder != "histories" or (device := self.devices.get(name)) is None:
             return None
         mondays = weeks_of(self.series_of[device.device])
-        return next(((device.device, monday) for monday in mondays if str(monday) == found[2]), None)
+        files = {addresses.history_file(device.device, monday): (device.device, monday) for monday in mondays}
+        return files.get(address)
 
     def _read_histories(self, wanted: Collection[tuple[str, date]]) -> None:
         """Read files of data at once, and keep them until others are read."""
@@ -290,6 +290,7 @@ class Site:
         yield from ((row.sweep_id, f"sweeps/{name}.html") for name, row in self.sweeps.items())
 
 
-def _found(pattern: str, wanted: Sequence[str]) -> list[str]:
-    """Return what a pattern finds in those addresses that match it."""
-    return [match[1] for address in wanted if (match := re.fullmatch(pattern, address))]
+def _names_in(folder: str, wanted: Sequence[str]) -> list[str]:
+    """Return the names of those addresses that are pages in a folder."""
+    start = f"{folder}/"
+    return [each.removeprefix(start).removesuffix(_HTML) for each in wanted if each.startswith(start)]

@@ -1,15 +1,22 @@
 """The live pages: read-only, from the newest snapshot."""
 
 import os
+import shutil
+import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
 from flows.warehouse.publish import load_and_publish
-from flows.warehouse.site import app_of
+from flows.warehouse.site import LiveSite, app_of, site_of
+from tasks.analyse.site.assets import File
+from tasks.analyse.site.site import Site
 from tasks.store.files import sha256_of
 from tasks.store.store import open_store
 from tasks.store.var import Var
@@ -17,13 +24,21 @@ from tests.fixtures.nights import night_of
 from tests.fixtures.waiting import wait_for
 from tests.fixtures.warehouse import BundleMaker
 
+PATIENCE_S = 60
 
-@pytest.fixture
-def var(tmp_path: Path) -> Path:
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A var folder whose snapshot has one night."""
-    folder = tmp_path / "var"
+    folder: Path = tmp_path_factory.mktemp("measured") / "var"
     publish_nights(folder, 1)
     return folder
+
+
+@pytest.fixture
+def var(measured: Path, tmp_path: Path) -> Path:
+    """The same for one test alone."""
+    return Path(shutil.copytree(measured, tmp_path / "var"))
 
 
 def publish_nights(var: Path, last: int) -> None:
@@ -34,8 +49,23 @@ def publish_nights(var: Path, last: int) -> None:
     load_and_publish([maker.bundles], var, None, open_store(None, Var(var)))
 
 
-def test_home_shows_the_newest_night_and_follows_the_snapshot(var: Path) -> None:
-    client = TestClient(app_of(var, None))
+Visit = Callable[[Path], TestClient]
+
+
+@pytest.fixture
+def visit() -> Iterator[Visit]:
+    """Visit the pages of var folders, which are closed at the end."""
+    with ExitStack() as stack:
+
+        def visit(var: Path) -> TestClient:
+            site: LiveSite = stack.enter_context(closing(site_of(var, None)))
+            return TestClient(app_of(site), base_url="http://localhost")
+
+        yield visit
+
+
+def test_home_shows_the_newest_night_and_follows_the_snapshot(var: Path, visit: Visit) -> None:
+    client = visit(var)
     assert "2026-11-01" in client.get("/").text
     # when another night is loaded
     publish_nights(var, 2)
@@ -45,26 +75,51 @@ def test_home_shows_the_newest_night_and_follows_the_snapshot(var: Path) -> None
     assert client.get("/models/model2.html").status_code == 200
 
 
-def test_what_is_not_there_is_a_page_that_says_so(var: Path) -> None:
-    answer = TestClient(app_of(var, None)).get("/models/unknown.html")
+def test_a_page_of_the_newest_night_is_found_before_its_home_page_is_made(
+    var: Path, visit: Visit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = visit(var)
+    assert "2026-11-01" in client.get("/").text
+    # given a night that was loaded just now, and a home page that is not made yet
+    publish_nights(var, 2)
+    is_made, make = threading.Event(), Site.file
+
+    def slowly(site: Site, address: str) -> File | None:
+        assert address != "index.html" or is_made.wait(PATIENCE_S)
+        return make(site, address)
+
+    monkeypatch.setattr(Site, "file", slowly)
+    # when its pages are requested, then they are there, beside the former home page
+    for address in ("/nights/2026-11-02.html", "/models/model2.html"):
+        assert client.get(address).status_code == 200
+    assert client.get("/nights/2026-11-03.html").status_code == 404
+    assert "2026-11-02" not in client.get("/").text
+    is_made.set()
+    wait_for(lambda: "2026-11-02" in client.get("/").text, "the page of the new night")
+
+
+def test_what_is_not_there_is_a_page_that_says_so(var: Path, visit: Visit) -> None:
+    answer = visit(var).get("/models/unknown.html")
     assert answer.status_code == 404
     assert "There is no page models/unknown.html." in answer.text
 
 
-def test_without_a_snapshot_the_page_says_how_to_get_one(tmp_path: Path) -> None:
-    answer = TestClient(app_of(tmp_path, None)).get("/")
+def test_without_a_snapshot_the_page_says_how_to_get_one(tmp_path: Path, visit: Visit) -> None:
+    answer = visit(tmp_path).get("/")
     assert answer.status_code == 503
     assert "no snapshot was published here yet; publish one with" in answer.text
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-def test_nothing_but_reading_is_answered(var: Path, method: str) -> None:
-    assert TestClient(app_of(var, None)).request(method, "/index.html").status_code == 405
+def test_nothing_but_reading_is_answered(var: Path, visit: Visit, method: str) -> None:
+    assert visit(var).request(method, "/index.html").status_code == 405
 
 
-@pytest.mark.parametrize("address", ["%2e%2e/etc/passwd", "assets/../../x", "sessions/%27%20OR%201=1.html"])
-def test_no_address_reaches_files_or_sql(var: Path, address: str) -> None:
-    assert TestClient(app_of(var, None)).get(f"/{address}").status_code == 404
+@pytest.mark.parametrize(
+    "address", ["%2e%2e/etc/passwd", "assets/../../x", "sessions/%27%20OR%201=1.html", "cells/%00.html"]
+)
+def test_no_address_reaches_files_or_sql(var: Path, visit: Visit, address: str) -> None:
+    assert visit(var).get(f"/{address}").status_code == 404
 
 
 def etfarm(*arguments: object, seed: int = 0) -> subprocess.CompletedProcess[str]:
@@ -105,3 +160,14 @@ def test_a_missing_warehouse_and_a_folder_that_cannot_be_written_are_one_sentenc
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1, done.stderr
         assert done.stderr.startswith("etfarm: ")
+
+
+def test_ctrl_c_ends_the_pages_with_a_sentence_while_a_snapshot_is_prepared(var: Path) -> None:
+    command = [sys.executable, "-m", "flows.cli.main", "site", "--var", str(var), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "Ctrl-C ends them" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+    sentence = "etfarm: the pages are no longer served; start them again with the same command\n"
+    assert (process.returncode, rest) == (130, sentence)

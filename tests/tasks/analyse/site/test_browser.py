@@ -5,10 +5,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import duckdb
 import pytest
 
+from tasks.analyse.report.html import SITE_POLICY
 from tasks.analyse.site.publish import publish
 from tests.fixtures.needs import needs
 from tests.fixtures.pages import read_page
@@ -69,9 +71,9 @@ def history_of(site: Path, model: str) -> str:
     return next(f"{DEVICE}?series={series}" for series, each in stated.items() if each["model"] == model)
 
 
-def open_page(page: Any, site: Path, address: str, query: str = "") -> None:
-    """Open a page from its file, and wait until its charts are drawn."""
-    page.goto(f"file://{site}/{address}{query}")
+def open_page(page: Any, site: Path | str, address: str, query: str = "") -> None:
+    """Open a page from its file or from a server, and wait until its charts are drawn."""
+    page.goto(f"{site if isinstance(site, str) else site.as_uri()}/{address}{query}")
     if "?series=" in address:
         page.locator("#history table").first.wait_for(state="attached")
     page.wait_for_function("[...document.querySelectorAll('.drawing')].every((each) => each.querySelector('svg'))")
@@ -194,7 +196,7 @@ def test_a_series_that_a_device_does_not_have_and_a_file_that_is_missing_are_nam
     shutil.copytree(site, copy)
     page = chromium.new_page()
     open_page(page, copy, f"{DEVICE}?series=none".replace("?series=", "?a=1&series="))
-    assert "This device has no series none" in page.locator("#history").inner_text()
+    assert "This device does not have this series" in page.locator("#history").inner_text()
     next((copy / "histories/phone-001").glob("*.js")).unlink()
     open_page(page, copy, history_of(copy, "bert_03"))
     assert "1 of 2 files of this history cannot be read" in page.locator("#history").inner_text()
@@ -208,6 +210,26 @@ def test_without_scripts_the_page_of_a_device_has_the_newest_verdict_of_each_ser
     assert "allow JavaScript" in page.locator("noscript").inner_text()
     assert "regression" in page.locator("#series tr", has_text="bert_03").inner_text()
     context.close()
+
+
+def test_the_policy_of_live_pages_allows_all_that_they_do(chromium: Any, site: Path) -> None:
+    # given the files behind a server whose answers have the policy
+    page, wrong = chromium.new_page(), []
+    page.on("console", lambda message: wrong.append(message.text))
+    headers = {"Content-Security-Policy": SITE_POLICY, "X-Content-Type-Options": "nosniff"}
+    page.route(
+        "http://farm.example/**",
+        lambda route: route.fulfill(path=site / urlsplit(route.request.url).path[1:], headers=headers),
+    )
+    # when a page of each kind is opened, then it does nothing that is forbidden, and what is not its own is
+    for address in examples(site):
+        open_page(page, "http://farm.example", address)
+    assert wrong == []
+    page.evaluate(
+        "document.head.append(Object.assign(document.createElement('script'), {textContent: 'window.acted = 1'}))"
+    )
+    assert page.evaluate("window.acted") is None
+    page.close()
 
 
 def test_printed_every_fold_is_open(page: Any, site: Path) -> None:

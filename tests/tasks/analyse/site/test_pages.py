@@ -187,17 +187,20 @@ def test_times_of_an_emulated_device_are_on_no_page(pages: Pages, connection: du
 
 
 def test_names_from_outside_end_no_element_and_lead_nowhere_else(maker: BundleMaker) -> None:
-    # given names that would be HTML, a script or another folder
-    evil = "</script><script>alert(1)</script>"
+    # given names that would be HTML, a script, another folder, another direction of text or a command of a terminal
+    evil = "</script><script>alert(1)</script>\u202e\x1b[2J"
     for day in (1, 2):
-        night_of(maker, day, model__name=evil, device__name="../../x")
+        night_of(maker, day, model__name=evil, device__name="../../x\u202e\x9b")
     maker.load()
     # when all pages are made
     with open_read_only(maker.warehouse) as connection:
         site = Site(connection, "x")
         files = {address: site.file(address) for address in origins_of(site)}
     html = {address: file for address, file in files.items() if address.endswith(".html")}
-    # then no page contains them as such, and no address leaves the folder
+    # then no page contains them as such, no data of a script does, and no address leaves the folder
+    acting = re.compile("[\u202e\x1b\x9b]|\\\\u(202e|001b|009b)")
+    drawn = {address: file for address, file in files.items() if file and address != "assets/vega.js"}
+    assert [address for address, file in drawn.items() if acting.search(file.content)] == []
     assert [address for address, file in html.items() if file is None or "<script>alert" in file.content] == []
     assert not any(".." in address.replace("..2026", "") for address in files)
     assert any("alert" in file.content for file in files.values() if file)

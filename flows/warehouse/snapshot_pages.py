@@ -1,0 +1,122 @@
+"""The pages of one snapshot: different ones are made side by side, each once."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+
+import duckdb
+
+from sql.cage.connection import Reading, open_readable
+from sql.errors import WarehouseError
+from sql.readable import ReadableFile
+from sql.warehouse import first_line
+from tasks.analyse.report.data import view_errors
+from tasks.analyse.site.assets import File
+from tasks.analyse.site.site import Site
+
+Stamp = tuple[int, int] | None
+_MOST_KEPT = 500
+_MOST_SIDE_BY_SIDE = 4
+"""Each reads with a connection of its own and keeps what its pages share."""
+
+
+class SnapshotPages:
+    """The pages of the snapshot that is the newest when the first one is requested.
+
+    `stamp` identifies what named it. The snapshot is open from the first request until it is `retired` and nobody reads
+    it any more. The lock is held for assignments only.
+    """
+
+    def __init__(self, snapshot: Callable[[], AbstractContextManager[ReadableFile]], stamp: Stamp) -> None:
+        self.stamp = stamp
+        self._snapshot = snapshot
+        self._lock = threading.Lock()
+        self._opening = threading.Lock()
+        self._places = threading.Semaphore(_MOST_SIDE_BY_SIDE)
+        self._made: dict[str, Future[File | None]] = {}
+        self._readers, self._is_retired, self._has_ended = 0, False, False
+        self._stack = ExitStack()
+        self._file: ReadableFile | None = None
+        self._sites: list[Site] = []
+        self._connections: list[Reading] = []
+
+    def file(self, address: str) -> File | None:
+        """Return what is at an address, None if nothing is; raises FarmError or WarehouseError.
+
+        Whoever requests a page that another one waits for waits for the same.
+        """
+        with self._lock:
+            made = self._made.get(address)
+            if is_first := made is None:
+                if len(self._made) >= _MOST_KEPT:
+                    self._made.clear()
+                made = self._made[address] = Future()
+        if is_first:
+            self._make(address, made)
+        return made.result()
+
+    def retire(self) -> None:
+        """Close the snapshot as soon as nobody reads it."""
+        self._is_retired = True
+        self._close_if_unused()
+
+    def interrupt(self) -> None:
+        """End what is being made, with an error for whoever waits for it."""
+        self._has_ended = True
+        for connection in list(self._connections):
+            connection.interrupt()
+
+    def _make(self, address: str, made: "Future[File | None]") -> None:
+        try:
+            with self._reading() as site:
+                found = site.file(address)
+        except BaseException as error:
+            self._forget(address, made)
+            made.set_exception(error)
+            return
+        if found is None:
+            self._forget(address, made)  # there is no end of addresses without a page
+        made.set_result(found)
+
+    def _forget(self, address: str, made: "Future[File | None]") -> None:
+        with self._lock:
+            if self._made.get(address) is made:
+                del self._made[address]
+
+    @contextmanager
+    def _reading(self) -> Iterator[Site]:
+        """Yield a site that nobody else uses; one that failed is not used again, since it may lack what it read."""
+        with self._places:
+            with self._lock:
+                self._readers += 1
+                site = self._sites.pop() if self._sites else None
+            try:
+                site = site or self._open()
+                with view_errors(self._file or Path()):
+                    yield site
+                self._sites.append(site)
+            except duckdb.Error as error:
+                raise WarehouseError(f"{self._file}: the page could not be made ({first_line(error)})") from error
+            finally:
+                with self._lock:
+                    self._readers -= 1
+                self._close_if_unused()
+
+    def _open(self) -> Site:
+        with self._opening:
+            if self._has_ended:
+                raise WarehouseError("the site ends")
+            self._file = self._file or self._stack.enter_context(self._snapshot())
+            connection = self._stack.enter_context(open_readable(self._file))
+            self._connections.append(connection)
+            return Site(connection, self._file.name)
+
+    def _close_if_unused(self) -> None:
+        with self._lock:
+            if self._readers or not self._is_retired:
+                return
+            stack, self._stack = self._stack, ExitStack()
+            self._file, self._sites, self._connections = None, [], []
+        stack.close()

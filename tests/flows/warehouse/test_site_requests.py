@@ -1,0 +1,156 @@
+"""What the live pages answer to many readers at once, and to strangers."""
+
+import http.client
+import socket
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from devices.errors import InputError
+from flows.warehouse.site import LiveSite, SiteServer, site_of
+from flows.warehouse.site_requests import host_names
+from tasks.analyse.site.assets import File
+from tasks.analyse.site.site import Site
+from tests.fixtures.waiting import wait_for
+from tests.fixtures.warehouse import BundleMaker
+
+PATIENCE_S = 60
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty warehouse."""
+    return BundleMaker(tmp_path_factory.mktemp("empty")).warehouse
+
+
+@pytest.fixture
+def site(warehouse: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveSite]:
+    """The pages of an empty warehouse; the only one is the home page."""
+    answer_with(monkeypatch, lambda address: address == "index.html")
+    with closing(site_of(warehouse.parent / "var", warehouse)) as site:
+        yield site
+
+
+def answer_with(monkeypatch: pytest.MonkeyPatch, is_there: Callable[[str], bool]) -> None:
+    """Let pages have their address as content."""
+    monkeypatch.setattr(Site, "file", lambda _, address: File("text/html", address) if is_there(address) else None)
+
+
+@pytest.fixture
+def port(site: LiveSite) -> Iterator[int]:
+    """The port of a server of the pages, which other names lead to, too."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = SiteServer(site, host_names(["Farm.Example", "[fd00::1]"]))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        wait_for(lambda: server.started, "the server")
+        yield listener.getsockname()[1]
+        server.should_exit = True
+        thread.join()
+
+
+def ask(port: int, method: str, address: str, host: str | None) -> tuple[int, http.client.HTTPMessage, str]:
+    """Send one request; return status, headers and text of the answer."""
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)) as connection:
+        connection.putrequest(method, address, skip_host=True)
+        for line in [] if host is None else host.split("\n"):
+            connection.putheader("Host", line)
+        connection.endheaders()
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read().decode()
+
+
+def test_pages_are_answered_under_stated_names_and_those_of_this_machine_alone(port: int) -> None:
+    stated = ("localhost", "127.0.0.1", "[::1]", "farm.example", "FARM.EXAMPLE.", "farm.example:443", "[fd00::1]:80")
+    assert {host: ask(port, "GET", "/", host)[::2] for host in stated} == dict.fromkeys(stated, (200, "index.html"))
+    for host in (
+        "evil.example",
+        "farm.example.evil.example",
+        "127.0.0.1.evil.example",
+        "localhost@evil",
+        "",
+        "[::1",
+        "::1",
+    ):
+        status, _, text = ask(port, "GET", "/", host)
+        assert (status, text.count("\n"), "--host-name" in text) == (421, 1, True), host
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "host", "status"),
+    [
+        ("GET", "/", "localhost", 200),
+        ("GET", "/none.html", "localhost", 404),
+        ("POST", "/", "localhost", 405),
+        ("GET", f"/comparisons/{'.' * 60_000}", "localhost", 414),
+        ("GET", "/", "evil.example", 421),
+    ],
+)
+def test_every_answer_forbids_what_no_page_needs(port: int, method: str, address: str, host: str, status: int) -> None:
+    answered, headers, _ = ask(port, method, address, host)
+    assert answered == status
+    policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
+    assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == "'self'"
+    assert [headers[name] for name in ("X-Frame-Options", "X-Content-Type-Options", "Referrer-Policy")] == [
+        "DENY", "nosniff", "no-referrer",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["", "http://farm.example", "farm.example:443", "farm example", "[::1"])
+def test_what_is_not_a_host_name_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match="--host-name"):
+        host_names(["farm.example", name])
+
+
+def test_different_pages_are_made_side_by_side_and_each_once(site: LiveSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given pages that are ready only when another one is being made, too
+    together, made = threading.Barrier(2, timeout=PATIENCE_S), Counter[str]()
+
+    def file(_: Site, address: str) -> File:
+        made[address] += 1
+        together.wait()
+        return File("text/html", address)
+
+    assert site.answer("index.html").status_code == 200
+    monkeypatch.setattr(Site, "file", file)
+    # when each of two is requested by several readers at once, then all have it
+    with ThreadPoolExecutor(8) as readers:
+        wanted = ["models/a.html", "models/b.html"] * 4
+        assert [bytes(answer.body).decode() for answer in readers.map(site.answer, wanted)] == wanted
+    assert made == {"models/a.html": 1, "models/b.html": 1}
+
+
+def test_a_page_that_cannot_be_made_is_an_answer_and_made_again(
+    site: LiveSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Site, address: str) -> File:
+        raise duckdb.OutOfMemoryException("could not allocate")
+
+    monkeypatch.setattr(Site, "file", fail)
+    answer = site.answer("models/a.html")
+    assert (answer.status_code, b"could not allocate" in answer.body) == (503, True)
+    answer_with(monkeypatch, lambda _: True)
+    assert site.answer("models/a.html").body == b"models/a.html"
+
+
+def test_the_end_of_the_pages_ends_what_is_being_made(warehouse: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a home page that takes longer than anybody waits, inside DuckDB
+    is_asked = threading.Event()
+
+    def file(site: Site, address: str) -> None:
+        is_asked.set()
+        site.reader._connection.execute("SELECT count(*) FROM range(10000000000000) a WHERE hash(a.range) = 1")
+
+    monkeypatch.setattr(Site, "file", file)
+    site = site_of(warehouse.parent / "var", warehouse)
+    assert is_asked.wait(PATIENCE_S)
+    # when the pages are closed, then nothing is made any more
+    site.close()
+    assert site._prepared.done()
