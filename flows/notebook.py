@@ -14,8 +14,8 @@ import pyarrow as pa
 from devices.errors import InputError
 from devices.suggest import did_you_mean
 from flows.warehouse.readable import readable_warehouse
-from sql.cage.cage import WarmCage
 from sql.cage.connection import open_readable
+from sql.cage.warm import WarmCage
 from sql.query import query_errors
 from sql.quoting import identifier
 from tasks.analyse.compare.found import compare_arms

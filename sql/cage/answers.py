@@ -27,6 +27,7 @@ from sql.query import query_errors
 from sql.warehouse import open_read_only, prepare_reader
 
 _BLOCK_ROWS = 10_000
+_OUTPUT = 1  # a pipe to the owner
 _BATCH_ROWS = 100_000  # a row group of a Parquet file
 
 
@@ -131,10 +132,10 @@ def _requests() -> Iterator[dict[str, Any]]:
 
 
 def _send(kind: bytes, body: bytes | memoryview = b"") -> None:
-    out = sys.stdout.buffer
-    out.write(kind + struct.pack(">I", len(body)))
-    out.write(body)
-    out.flush()
+    for part in (kind + struct.pack(">I", len(body)), body):
+        left = memoryview(part)
+        while left:
+            left = left[os.write(_OUTPUT, left) :]
 
 
 def _send_error(error: Exception) -> None:

@@ -14,7 +14,6 @@ import signal
 import struct
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -163,45 +162,6 @@ class Cage:
         ending = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         cause = "possibly out of memory" if code == -signal.SIGKILL else "a fault of DuckDB that this query meets"
         return QueryError(f"the query ended the process that ran it ({ending}: {cause}); write it in another way")
-
-
-class WarmCage:
-    """Keeps a cage between queries, for a program that asks many; several threads may ask at once."""
-
-    def __init__(self) -> None:
-        self._idle: Cage | None = None
-        self._busy: set[Cage] = set()
-        self._has_ended = False
-        self._lock = threading.Lock()
-
-    @contextlib.contextmanager
-    def cage(self, file: ReadableFile) -> Iterator[Cage]:
-        """Yield a cage of a file, and keep it if it can answer another query; raises WarehouseError after `end`."""
-        with self._lock:
-            if self._has_ended:
-                raise WarehouseError("the query was ended: the program that asked it has ended")
-            cage, self._idle = self._idle, None
-            if cage and not (cage.is_idle and cage.file == file):
-                cage.close()
-                cage = None
-            cage = cage or Cage(file)
-            self._busy.add(cage)
-        try:
-            yield cage
-        finally:
-            with self._lock:
-                self._busy.remove(cage)
-                if cage.is_idle and self._idle is None and not self._has_ended:
-                    self._idle = cage
-                else:
-                    cage.close()
-
-    def end(self) -> None:
-        """End all queries, those that run included, for good."""
-        with self._lock:
-            self._has_ended = True
-            for cage in (*self._busy, *filter(None, [self._idle])):
-                cage.kill()
 
 
 class Answer:

@@ -18,8 +18,9 @@ from pathlib import Path
 
 import duckdb
 
-from sql.cage.cage import QueryError, WarmCage
+from sql.cage.cage import QueryError
 from sql.cage.statements import is_allowed
+from sql.cage.warm import WarmCage
 from sql.readable import ReadableFile
 from sql.warehouse import writing
 

@@ -3,8 +3,8 @@
 # read_clock: set `now`, in whole seconds.
 # newest: set `newest` to the highest number of a lease, 0 if there is none.
 # valid NUMBER [DEAD] [TOKEN]: set `name` to a file of the lease with that number; succeed unless each has expired, is of
-#     another boot, is one of DEAD (names, separated by blanks) or is of TOKEN. A lease without a file is between two system calls of its holder; if that was
-#     killed there, it is free after a minute.
+#     another boot, is one of DEAD (names, separated by blanks) or is of TOKEN. A lease without a file is between two
+#     system calls of its holder; if that was killed there, it is free after a minute.
 # rival DEAD: succeed if a lease that is not ours, and none of DEAD, is valid; set `name` to it.
 # remove FILE: remove a lease. Only this file: after a pause, its folder may be that of a later lease of the same number.
 # remove_others FOLDER DEAD: remove all leases that are not valid, except the one in FOLDER.

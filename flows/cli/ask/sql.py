@@ -28,10 +28,9 @@ def ask(
     """
     if output is not None and form is not None:
         raise InputError("--format and --output exclude each other; the suffix of the file decides its format")
-    question = named_question(text) or question_of(_query_text(text))
-    parameters = parameters_of(question, options)
     with readable_warehouse(var, warehouse) as readable, Cage(readable) as cage:
-        parameters = known_names(question, parameters, cage)
+        question = named_question(text) or question_of(_query_text(text))
+        parameters = known_names(question, parameters_of(question, options), cage)
         if output is None:
             answer = cage.ask(question.text, parameters, max_s=_MAX_S)
             show_pieces(as_text(answer.columns, answer.blocks(), form or "table"))

@@ -123,7 +123,7 @@ class SeriesRow(CellRow, SiteRow):
     nights: Annotated[int, Number("Nights")]
     place: int
     """Of the verdict, the worst first."""
-    weeks: Sequence[date]
+    weeks: list[date]
     """The Monday of each week in which it has a night."""
 
     @property

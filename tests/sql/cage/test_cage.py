@@ -14,8 +14,9 @@ from uuid import UUID
 import duckdb
 import pytest
 
-from sql.cage.cage import Cage, QueryError, WarmCage
+from sql.cage.cage import Cage, QueryError
 from sql.cage.connection import open_readable
+from sql.cage.warm import WarmCage
 from sql.readable import ReadableFile
 from sql.warehouse import WarehouseError, writing
 from tests.fixtures.paths import ROOT

@@ -151,7 +151,7 @@ def test_a_file_that_may_not_be_read_is_refused(
     path = tmp_path / "secret.etdump"
     path.write_bytes(etdump_of([(9, {}), (5, {})]))
 
-    def refuse(_path: str, _flags: int, _mode: int = 0) -> int:
+    def refuse(*_arguments: object, **_options: object) -> int:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(

@@ -1,0 +1,48 @@
+"""A cage that is kept between queries, for a program that asks many: its start takes longer than most queries."""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+
+from sql.cage.cage import Cage
+from sql.errors import WarehouseError
+from sql.readable import ReadableFile
+
+
+class WarmCage:
+    """Keeps a cage between queries, for a program that asks many; several threads may ask at once."""
+
+    def __init__(self) -> None:
+        self._idle: Cage | None = None
+        self._busy: set[Cage] = set()
+        self._has_ended = False
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def cage(self, file: ReadableFile) -> Iterator[Cage]:
+        """Yield a cage of a file, and keep it if it can answer another query; raises WarehouseError after `end`."""
+        with self._lock:
+            if self._has_ended:
+                raise WarehouseError("the query was ended: the program that asked it has ended")
+            cage, self._idle = self._idle, None
+            if cage and not (cage.is_idle and cage.file == file):
+                cage.close()
+                cage = None
+            cage = cage or Cage(file)
+            self._busy.add(cage)
+        try:
+            yield cage
+        finally:
+            with self._lock:
+                self._busy.remove(cage)
+                if cage.is_idle and self._idle is None and not self._has_ended:
+                    self._idle = cage
+                else:
+                    cage.close()
+
+    def end(self) -> None:
+        """End all queries, those that run included, for good."""
+        with self._lock:
+            self._has_ended = True
+            for cage in (*self._busy, *filter(None, [self._idle])):
+                cage.kill()
