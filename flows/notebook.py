@@ -23,8 +23,6 @@ from tasks.analyse.explain import explain
 from tasks.analyse.explanation import Explanation
 from tasks.analyse.report.data import open_reader
 
-_MAX_S = 3_600.0
-
 
 @dataclass(frozen=True)
 class Session:
@@ -72,7 +70,7 @@ class Farm:
     def sql(self, text: str, **parameters: Any) -> pd.DataFrame:
         """Return the rows of a query; `$name` in it is the parameter `name`. Raises WarehouseError."""
         with readable_warehouse(self._var, self._warehouse) as file, self._cages.cage(file) as cage:
-            schema, batches = cage.ask(text, parameters, form="arrow", max_s=_MAX_S).batches()
+            schema, batches = cage.ask(text, parameters, form="arrow").batches()
             frame: pd.DataFrame = pa.Table.from_batches(batches, schema).to_pandas(date_as_object=False)
             return frame
 

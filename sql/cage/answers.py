@@ -61,8 +61,15 @@ def _answer(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> N
     if request["form"] == "arrow":
         _send_arrow(connection)
     else:
-        _send_rows(connection, request["max_rows"], has_maps=any("MAP(" in str(kind) for _, kind, *_ in described))
+        _skip_rows(connection, request["first_row"])
+        count = request["end_row"] - request["first_row"]
+        _send_rows(connection, count, has_maps=any("MAP(" in str(kind) for _, kind, *_ in described))
     _send(b"z")
+
+
+def _skip_rows(connection: duckdb.DuckDBPyConnection, count: int) -> None:
+    while count > 0 and (block := connection.fetchmany(min(_BLOCK_ROWS, count))):
+        count -= len(block)
 
 
 def _send_rows(connection: duckdb.DuckDBPyConnection, max_rows: int, *, has_maps: bool) -> None:

@@ -7,7 +7,6 @@ one query. This side imports neither DuckDB nor Arrow, which cost a question hal
 import contextlib
 import io
 import json
-import math
 import os
 import select
 import signal
@@ -16,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -28,9 +28,22 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct(">cI")
 _READ_BYTES = 1 << 20
-_MAX_ROWS = 1 << 62
+_ALL_ROWS = range(1 << 62)
 # Errors after which DuckDB answers no other query, or Python may have lost an object.
 _BREAKS_CHILD = {"FatalException", "InternalException", "OutOfMemoryException", "MemoryError", "SystemError", "Error"}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What each query in a cage may take, its rows on their way included."""
+
+    max_s: float = 3_600.0
+    max_bytes: int = 1 << 36
+    memory_bytes: int | None = None
+    """None: `query_memory_bytes`. It is set when the child starts."""
+
+
+DEFAULT_LIMITS = Limits()
 
 
 class QueryError(WarehouseError):
@@ -48,12 +61,12 @@ class Cage:
     and with a query that crashed, took too long or was not read to its end.
     """
 
-    def __init__(self, file: ReadableFile, *, memory_bytes: int | None = None) -> None:
-        self.file = file
+    def __init__(self, file: ReadableFile, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.file, self.limits = file, limits
         self._process = subprocess.Popen(
             [
                 *(sys.executable, "-I", str(Path(__file__).with_name("child.py"))),
-                *(str(file.path.absolute()), str(memory_bytes or query_memory_bytes())),
+                *(str(file.path.absolute()), str(limits.memory_bytes or query_memory_bytes())),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -76,27 +89,26 @@ class Cage:
         parameters: Mapping[str, Any] | None = None,
         *,
         form: Literal["rows", "arrow"] = "rows",
-        max_rows: int = _MAX_ROWS,
-        max_s: float = math.inf,
+        rows: range = _ALL_ROWS,
     ) -> "Answer":
         """Run a query with its named parameters and return its columns and, as they are computed, its rows.
 
-        `form` decides whether the answer has `blocks` or `batches`. Query and rows may take `max_s` seconds. Raises
-        QueryError if the query is refused, wrong or ends the child, or if the file is no warehouse.
+        `form` decides whether the answer has `blocks`, of the `rows` of these numbers, or `batches`. Raises QueryError
+        if the query is refused, wrong, beyond a limit or ends the child, or if the file is no warehouse.
         """
-        request = {"text": text, "parameters": encode_parameters(parameters or {}), "form": form, "max_rows": max_rows}
-        until = time.monotonic() + max_s
+        asked = {"text": text, "parameters": encode_parameters(parameters or {}), "form": form}
+        budget = _Budget(self.limits)
         self._has_answered = False
         try:
             if not self._is_ready:
-                self._frame(b"k", until, max_s)
+                self._frame(b"k", budget)
                 self._is_ready = True
-            self._send(request)
-            _, body = self._frame(b"c", until, max_s)
+            self._send({**asked, "first_row": rows.start, "end_row": rows.stop})
+            _, body = self._frame(b"c", budget)
         except BaseException:
             self._close_unless_answered()
             raise
-        return Answer(self, [str(name) for name in json.loads(body)], until, max_s)
+        return Answer(self, [str(name) for name in json.loads(body)], budget)
 
     def kill(self) -> None:
         """End the child; a thread that waits for an answer gets a QueryError. `close` is still needed."""
@@ -125,12 +137,13 @@ class Cage:
         except BrokenPipeError:
             raise self._crash() from None
 
-    def _frame(self, expected: bytes, until: float, max_s: float) -> tuple[bytes, bytes]:
-        """Return the next frame, of one of the `expected` kinds; raises QueryError for an error, and at `until`."""
-        kind, length = _HEADER.unpack(self._read(_HEADER.size, until, max_s))
+    def _frame(self, expected: bytes, budget: "_Budget") -> tuple[bytes, bytes]:
+        """Return the next frame, of one of the `expected` kinds; raises QueryError for an error, and beyond a limit."""
+        kind, length = _HEADER.unpack(self._read(_HEADER.size, budget))
+        budget.spend(length)
         if length > MAX_FRAME_BYTES or kind not in (expected + b"e"):
             raise QueryError("the query failed: its process sent something else than an answer; run it again")
-        body = self._read(length, until, max_s)
+        body = self._read(length, budget)
         if kind == b"e":
             error = _error_of(body, self.file)
             self._has_answered = error.kind not in _BREAKS_CHILD
@@ -138,14 +151,13 @@ class Cage:
         self._has_answered = kind == b"z"
         return kind, body
 
-    def _read(self, length: int, until: float, max_s: float) -> bytes:
+    def _read(self, length: int, budget: "_Budget") -> bytes:
         assert self._process.stdout
         pipe, parts = self._process.stdout.fileno(), bytearray()
         while len(parts) < length:
-            wait_s = max(until - time.monotonic(), 0.0)
-            if not select.select([pipe], [], [], None if math.isinf(wait_s) else wait_s)[0]:
+            if not select.select([pipe], [], [], budget.left_s())[0]:
                 raise QueryError(
-                    f"the query took longer than {max_s:g} s; select fewer rows, or a model, device or night"
+                    f"the query took longer than {self.limits.max_s:g} s; select fewer rows, or a model, device or night"
                 )
             part = os.read(pipe, min(length - len(parts), _READ_BYTES))
             if not part:
@@ -164,12 +176,31 @@ class Cage:
         return QueryError(f"the query ended the process that ran it ({ending}: {cause}); write it in another way")
 
 
+class _Budget:
+    """What a query may still take."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._until, self._left_bytes = time.monotonic() + limits.max_s, limits.max_bytes
+
+    def left_s(self) -> float:
+        """Return the seconds that are left."""
+        return max(self._until - time.monotonic(), 0.0)
+
+    def spend(self, size_bytes: int) -> None:
+        """Count bytes of the answer; raises QueryError beyond the limit."""
+        self._left_bytes -= size_bytes
+        if self._left_bytes < 0:
+            limit = f"{self.limits.max_bytes / (1 << 20):g} MiB"
+            raise QueryError(f"the answer has more than {limit}; select fewer rows or columns, or aggregate them")
+
+
 class Answer:
     """The columns of a query, and its rows while they are computed; read them once, to the end."""
 
-    def __init__(self, cage: Cage, columns: list[str], until: float, max_s: float) -> None:
+    def __init__(self, cage: Cage, columns: list[str], budget: "_Budget") -> None:
         self._cage = cage
-        self._limits = (until, max_s)
+        self._budget = budget
         self.columns = columns
         self.rows = 0
         """Rows read so far."""
@@ -225,7 +256,7 @@ class Answer:
         """Yield the bodies of the frames up to the end of the answer; otherwise end the child."""
         try:
             while True:
-                received, body = self._cage._frame(kind + b"z", *self._limits)
+                received, body = self._cage._frame(kind + b"z", self._budget)
                 if received == b"z":
                     return
                 yield body

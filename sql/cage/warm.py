@@ -4,7 +4,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-from sql.cage.cage import Cage
+from sql.cage.cage import DEFAULT_LIMITS, Cage, Limits
 from sql.errors import WarehouseError
 from sql.readable import ReadableFile
 
@@ -19,8 +19,11 @@ class WarmCage:
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
-    def cage(self, file: ReadableFile) -> Iterator[Cage]:
-        """Yield a cage of a file, and keep it if it can answer another query; raises WarehouseError after `end`."""
+    def cage(self, file: ReadableFile, limits: Limits = DEFAULT_LIMITS) -> Iterator[Cage]:
+        """Yield a cage of a file with these limits, and keep it if it can answer another query.
+
+        Raises WarehouseError after `end`.
+        """
         with self._lock:
             if self._has_ended:
                 raise WarehouseError("the query was ended: the program that asked it has ended")
@@ -29,6 +32,7 @@ class WarmCage:
                 cage.close()
                 cage = None
             cage = cage or Cage(file)
+            cage.limits = limits
             self._busy.add(cage)
         try:
             yield cage

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import duckdb
 
-from sql.cage.cage import QueryError
+from sql.cage.cage import Limits, QueryError
 from sql.cage.statements import is_allowed
 from sql.cage.warm import WarmCage
 from sql.readable import ReadableFile
@@ -74,8 +74,8 @@ def _ask(file: ReadableFile, seed: int, seconds: float) -> tuple[collections.Cou
     while time.monotonic() < until:
         text, started = _query(chance, functions), time.monotonic()
         try:
-            with warm.cage(file) as cage:
-                cage.ask(text, max_rows=1000, max_s=_MAX_S).all_rows()
+            with warm.cage(file, Limits(max_s=_MAX_S)) as cage:
+                cage.ask(text, rows=range(1000)).all_rows()
             ending = "answered"
         except QueryError as error:
             ending = _kind(str(error))

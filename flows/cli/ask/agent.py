@@ -20,7 +20,7 @@ from flows.cli.ask.trace import write_trace
 from flows.cli.ask.verdicts import verdicts_of_night
 from flows.notebook import Farm
 from flows.warehouse.readable import readable_warehouse
-from sql.cage.cage import distinct_names
+from sql.cage.cage import Limits, distinct_names
 from sql.cage.connection import open_readable
 from sql.cage.warm import WarmCage
 from sql.dictionary import described
@@ -33,8 +33,7 @@ from tasks.analyse.site.session_rows import RunRow, read_sessions
 from tasks.analyse.verdict.metrics import METRICS
 from tasks.store.store import BundleStore
 
-MAX_S = 60.0
-"""Of a query."""
+LIMITS = Limits(max_s=60.0, max_bytes=64 << 20)
 _LOG_LETTERS = 8_000
 _LOGS = ("stderr.txt", "stdout.txt", "logcat.txt")
 _UNITS = {
@@ -114,11 +113,10 @@ class Answers:
         question = named_question(query) or question_of(query)
         words = itertools.chain.from_iterable((f"--{name}", value) for name, value in (options or {}).items())
         parameters = parameters_of(question, list(words))
-        with readable_warehouse(self._var, self._warehouse) as file, self._cages.cage(file) as cage:
+        with readable_warehouse(self._var, self._warehouse) as file, self._cages.cage(file, LIMITS) as cage:
             parameters = known_names(question, parameters, cage)
-            answer = cage.ask(question.text, parameters, max_rows=offset + limit + 1, max_s=MAX_S)
-            rows = itertools.chain.from_iterable(answer.blocks())
-            found = list(itertools.islice(rows, offset, None))
+            answer = cage.ask(question.text, parameters, rows=range(offset, offset + limit + 1))
+            found = answer.all_rows()
             columns = list(_columns(distinct_names(answer.columns), question.text))
         names = [column["name"] for column in columns]
         page = page_of(found, 0, limit, lambda row: dict(zip(names, map(marked_cell, row), strict=True)))
@@ -193,8 +191,8 @@ class Answers:
 
     def _rows(self, text: str, given: str | list[str]) -> list[dict[str, Any]]:
         """Return the rows of a query with the parameter `id`."""
-        with readable_warehouse(self._var, self._warehouse) as file, self._cages.cage(file) as cage:
-            answer = cage.ask(text, {"id": given}, max_s=MAX_S)
+        with readable_warehouse(self._var, self._warehouse) as file, self._cages.cage(file, LIMITS) as cage:
+            answer = cage.ask(text, {"id": given})
             return [dict(zip(answer.columns, row, strict=True)) for row in answer.all_rows()]
 
     def _log(self, session_id: str) -> str:

@@ -14,6 +14,7 @@ from mcp.types import CallToolResult, TextContent
 
 from flows.cli.ask.agent import Answers
 from flows.cli.ask.agent_server import server_of
+from sql.cage.cage import Limits
 from sql.warehouse import query
 from tasks.store.store import LocalStore
 from tests.fixtures.nights import fields_of
@@ -172,7 +173,7 @@ def test_answers_are_bounded_and_read_on_by_their_offset(
 def test_a_mistake_is_answered_in_one_sentence(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, tool: str, arguments: dict[str, Any], sentence: str
 ) -> None:
-    monkeypatch.setattr("flows.cli.ask.agent.MAX_S", 0.2)
+    monkeypatch.setattr("flows.cli.ask.agent.LIMITS", Limits(max_s=0.2))
     error = ask(tool, **arguments)["error"]["foreign_text"]
     assert sentence in error
     assert "\n" not in error

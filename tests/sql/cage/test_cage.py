@@ -14,7 +14,7 @@ from uuid import UUID
 import duckdb
 import pytest
 
-from sql.cage.cage import Cage, QueryError
+from sql.cage.cage import Cage, Limits, QueryError
 from sql.cage.connection import open_readable
 from sql.cage.warm import WarmCage
 from sql.readable import ReadableFile
@@ -41,8 +41,8 @@ def warm() -> Iterator[WarmCage]:
 
 
 def rows(warm: WarmCage, warehouse: ReadableFile, text: str, **limits: Any) -> list[tuple[Any, ...]]:
-    with warm.cage(warehouse) as cage:
-        return cage.ask(text, **limits).all_rows()
+    with warm.cage(warehouse, Limits(**limits)) as cage:
+        return cage.ask(text).all_rows()
 
 
 def corpus() -> dict[str, list[str]]:
@@ -133,9 +133,11 @@ def test_values_arrive_as_duckdb_returns_them(warm: WarmCage, warehouse: Readabl
         assert cage.ask("SELECT $a, $b, $c, $d, $e, $f, $g", parameters).all_rows() == [tuple(parameters.values())]
 
 
-def test_a_query_that_takes_too_long_or_ends_its_process_is_one_sentence(
+def test_a_query_beyond_its_limits_or_that_ends_its_process_is_one_sentence(
     warm: WarmCage, warehouse: ReadableFile
 ) -> None:
+    with pytest.raises(QueryError, match=r"more than 1 MiB"):
+        rows(warm, warehouse, "SELECT repeat('x', 1000) FROM range(10_000)", max_bytes=1 << 20)
     with pytest.raises(QueryError, match=r"took longer than 0.2 s"):
         rows(warm, warehouse, "SELECT count(*) FROM range(10_000_000_000_000) WHERE hash(range) = 0", max_s=0.2)
     with warm.cage(warehouse) as cage:
@@ -149,7 +151,10 @@ def test_a_query_that_takes_too_long_or_ends_its_process_is_one_sentence(
 def test_a_query_that_needs_too_much_memory_is_refused_and_does_not_spill(warehouse: ReadableFile) -> None:
     # given a cage whose queries may use 64 MiB
     beside = sorted(warehouse.path.parent.iterdir())
-    with Cage(warehouse, memory_bytes=64 << 20) as cage, pytest.raises(QueryError, match="more memory than a query"):
+    with (
+        Cage(warehouse, Limits(memory_bytes=64 << 20)) as cage,
+        pytest.raises(QueryError, match="more memory than a query"),
+    ):
         # when a query has to keep far more
         cage.ask("SELECT count(*) FROM (SELECT DISTINCT repeat('x', 40) || range FROM range(20_000_000))").all_rows()
     # then nothing was written beside the warehouse
