@@ -13,14 +13,12 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from sql.cage.values import MAX_FRAME_BYTES, MAX_MESSAGE_CHARS, Row, decode_rows, encode_parameters
-from sql.errors import WarehouseError
+from sql.cage.limits import DEFAULT_LIMITS, Budget, Limits, QueryError
+from sql.cage.values import MAX_FRAME_BYTES, Row, decode_rows, encode_parameters
 from sql.readable import ReadableFile, query_memory_bytes
 
 if TYPE_CHECKING:
@@ -31,27 +29,6 @@ _READ_BYTES = 1 << 20
 _ALL_ROWS = range(1 << 62)
 # Errors after which DuckDB answers no other query, or Python may have lost an object.
 _BREAKS_CHILD = {"FatalException", "InternalException", "OutOfMemoryException", "MemoryError", "SystemError", "Error"}
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What each query in a cage may take, its rows on their way included."""
-
-    max_s: float = 3_600.0
-    max_bytes: int = 1 << 36
-    memory_bytes: int | None = None
-    """None: `query_memory_bytes`. It is set when the child starts."""
-
-
-DEFAULT_LIMITS = Limits()
-
-
-class QueryError(WarehouseError):
-    """An error of a query in a cage: a sentence for its user, and DuckDB's class and message."""
-
-    def __init__(self, sentence: str, kind: str = "", message: str = "") -> None:
-        super().__init__(" ".join(sentence.split())[:MAX_MESSAGE_CHARS])
-        self.kind, self.message = kind, message
 
 
 class Cage:
@@ -97,7 +74,7 @@ class Cage:
         if the query is refused, wrong, beyond a limit or ends the child, or if the file is no warehouse.
         """
         asked = {"text": text, "parameters": encode_parameters(parameters or {}), "form": form}
-        budget = _Budget(self.limits)
+        budget = Budget(self.limits)
         self._has_answered = False
         try:
             if not self._is_ready:
@@ -137,7 +114,7 @@ class Cage:
         except BrokenPipeError:
             raise self._crash() from None
 
-    def _frame(self, expected: bytes, budget: "_Budget") -> tuple[bytes, bytes]:
+    def _frame(self, expected: bytes, budget: Budget) -> tuple[bytes, bytes]:
         """Return the next frame, of one of the `expected` kinds; raises QueryError for an error, and beyond a limit."""
         kind, length = _HEADER.unpack(self._read(_HEADER.size, budget))
         budget.spend(length)
@@ -151,14 +128,13 @@ class Cage:
         self._has_answered = kind == b"z"
         return kind, body
 
-    def _read(self, length: int, budget: "_Budget") -> bytes:
+    def _read(self, length: int, budget: Budget) -> bytes:
         assert self._process.stdout
         pipe, parts = self._process.stdout.fileno(), bytearray()
         while len(parts) < length:
             if not select.select([pipe], [], [], budget.left_s())[0]:
-                raise QueryError(
-                    f"the query took longer than {self.limits.max_s:g} s; select fewer rows, or a model, device or night"
-                )
+                limit = f"{self.limits.max_s:g} s"
+                raise QueryError(f"the query took longer than {limit}; select fewer rows, or a model, device or night")
             part = os.read(pipe, min(length - len(parts), _READ_BYTES))
             if not part:
                 raise self._crash()
@@ -176,29 +152,10 @@ class Cage:
         return QueryError(f"the query ended the process that ran it ({ending}: {cause}); write it in another way")
 
 
-class _Budget:
-    """What a query may still take."""
-
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self._until, self._left_bytes = time.monotonic() + limits.max_s, limits.max_bytes
-
-    def left_s(self) -> float:
-        """Return the seconds that are left."""
-        return max(self._until - time.monotonic(), 0.0)
-
-    def spend(self, size_bytes: int) -> None:
-        """Count bytes of the answer; raises QueryError beyond the limit."""
-        self._left_bytes -= size_bytes
-        if self._left_bytes < 0:
-            limit = f"{self.limits.max_bytes / (1 << 20):g} MiB"
-            raise QueryError(f"the answer has more than {limit}; select fewer rows or columns, or aggregate them")
-
-
 class Answer:
     """The columns of a query, and its rows while they are computed; read them once, to the end."""
 
-    def __init__(self, cage: Cage, columns: list[str], budget: "_Budget") -> None:
+    def __init__(self, cage: Cage, columns: list[str], budget: Budget) -> None:
         self._cage = cage
         self._budget = budget
         self.columns = columns

@@ -8,7 +8,8 @@ from typing import Any, Protocol, Self
 import duckdb
 import pyarrow as pa
 
-from sql.cage.cage import Cage, QueryError
+from sql.cage.cage import Cage
+from sql.cage.limits import QueryError
 from sql.cage.values import Row
 from sql.readable import ReadableFile
 from sql.warehouse import open_read_only

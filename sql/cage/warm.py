@@ -4,7 +4,8 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-from sql.cage.cage import DEFAULT_LIMITS, Cage, Limits
+from sql.cage.cage import Cage
+from sql.cage.limits import DEFAULT_LIMITS, Limits
 from sql.errors import WarehouseError
 from sql.readable import ReadableFile
 

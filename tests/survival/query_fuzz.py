@@ -18,7 +18,7 @@ from pathlib import Path
 
 import duckdb
 
-from sql.cage.cage import Limits, QueryError
+from sql.cage.limits import Limits, QueryError
 from sql.cage.statements import is_allowed
 from sql.cage.warm import WarmCage
 from sql.readable import ReadableFile

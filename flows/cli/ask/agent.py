@@ -20,8 +20,9 @@ from flows.cli.ask.trace import write_trace
 from flows.cli.ask.verdicts import verdicts_of_night
 from flows.notebook import Farm
 from flows.warehouse.readable import readable_warehouse
-from sql.cage.cage import Limits, distinct_names
+from sql.cage.cage import distinct_names
 from sql.cage.connection import open_readable
+from sql.cage.limits import Limits
 from sql.cage.warm import WarmCage
 from sql.dictionary import described
 from sql.query import query_errors

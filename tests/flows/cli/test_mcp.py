@@ -14,7 +14,7 @@ from mcp.types import CallToolResult, TextContent
 
 from flows.cli.ask.agent import Answers
 from flows.cli.ask.agent_server import server_of
-from sql.cage.cage import Limits
+from sql.cage.limits import Limits
 from sql.warehouse import query
 from tasks.store.store import LocalStore
 from tests.fixtures.nights import fields_of

@@ -14,8 +14,9 @@ from uuid import UUID
 import duckdb
 import pytest
 
-from sql.cage.cage import Cage, Limits, QueryError
+from sql.cage.cage import Cage
 from sql.cage.connection import open_readable
+from sql.cage.limits import Limits, QueryError
 from sql.cage.warm import WarmCage
 from sql.readable import ReadableFile
 from sql.warehouse import WarehouseError, writing

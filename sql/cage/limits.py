@@ -1,0 +1,47 @@
+"""What a query in a cage may take, and the error of one that failed."""
+
+import time
+from dataclasses import dataclass
+
+from sql.cage.values import MAX_MESSAGE_CHARS
+from sql.errors import WarehouseError
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What each query in a cage may take, its rows on their way included."""
+
+    max_s: float = 3_600.0
+    max_bytes: int = 1 << 36
+    memory_bytes: int | None = None
+    """None: `query_memory_bytes`. It is set when the child starts."""
+
+
+DEFAULT_LIMITS = Limits()
+
+
+class QueryError(WarehouseError):
+    """An error of a query in a cage: a sentence for its user, and DuckDB's class and message."""
+
+    def __init__(self, sentence: str, kind: str = "", message: str = "") -> None:
+        super().__init__(" ".join(sentence.split())[:MAX_MESSAGE_CHARS])
+        self.kind, self.message = kind, message
+
+
+class Budget:
+    """What a query may still take."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._until, self._left_bytes = time.monotonic() + limits.max_s, limits.max_bytes
+
+    def left_s(self) -> float:
+        """Return the seconds that are left."""
+        return max(self._until - time.monotonic(), 0.0)
+
+    def spend(self, size_bytes: int) -> None:
+        """Count bytes of the answer; raises QueryError beyond the limit."""
+        self._left_bytes -= size_bytes
+        if self._left_bytes < 0:
+            limit = f"{self.limits.max_bytes / (1 << 20):g} MiB"
+            raise QueryError(f"the answer has more than {limit}; select fewer rows or columns, or aggregate them")
