@@ -157,7 +157,7 @@ def _refuse_if_misread(loader: _Loader, place: _Path, node: yaml.ScalarNode) -> 
     if base == 8 and value == int(written):
         return
     cause = f"YAML reads {one_line(written, 40)} as {value}, in base {base}"
-    way_on = f'write {value}, or "{one_line(written, 40)}" in quotes if it is a text'
+    way_on = f'write "{one_line(written, 40)}" in quotes or a number in base 10'
     raise _Refused(problem=f"{_key_of(place)}{cause}; {way_on}", problem_mark=node.start_mark)
 
 
@@ -234,7 +234,8 @@ def _advice(error: ErrorDetails, model: type[BaseModel], node: yaml.Node) -> str
     is_simple = isinstance(written, str | int | float | bool)
     is_shown = is_simple and not re.search(rf"(?<!\w){re.escape(str(written))}(?!\w)", message)
     message = f"{message[:1].lower()}{message[1:]}"
-    if isinstance(written, bool) and node.tag == _BOOL:
+    is_number = isinstance(written, int | float) and error["type"] == "string_type"
+    if isinstance(node, yaml.ScalarNode) and (is_number or (isinstance(written, bool) and node.tag == _BOOL)):
         return f'{message}, not {node.value}; write "{node.value}" in quotes if it is a text'
     return f"{message}{f', not {written!r}' if is_shown else ''}"
 

@@ -1,5 +1,6 @@
 """The farm's pages, live from the newest snapshot: `etfarm site`."""
 
+import asyncio
 import socket
 import threading
 from collections.abc import Callable, Sequence
@@ -136,6 +137,19 @@ class SiteServer(uvicorn.Server):
         """End what is being made, then the server."""
         self._site.interrupt()
         super().handle_exit(sig, frame)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End what is being made until all requests are answered: an interrupt ends one query, and a page has many."""
+        ending = asyncio.create_task(self._interrupt())
+        try:
+            await super().shutdown(sockets)
+        finally:
+            ending.cancel()
+
+    async def _interrupt(self) -> None:
+        while True:
+            self._site.interrupt()
+            await asyncio.sleep(_PAUSE_S)
 
 
 def serve(listener: socket.socket, var: Path, warehouse: Path | None, names: Sequence[str]) -> None:

@@ -51,7 +51,7 @@ class StatedNames:
 
 def host_names(words: Iterable[str]) -> list[str]:
     """Return host names as requests are compared with them; raises InputError for a word that is not one."""
-    names = [word.lower() for word in words]
+    names = [word.lower().removesuffix(".") for word in words]
     for name in names:
         if not _NAME.fullmatch(name):
             raise InputError(f"--host-name {name}: not a host name; pass one without scheme and port: farm.example")

@@ -87,26 +87,33 @@ def test_a_right_file_becomes_its_model(file: Path) -> None:
         ("name: a\nparts: [red]\n", "F:2: `parts.0`: must consist of keys and values"),
         ("name: [1]\n", "F:1: `name`: input should be a valid string"),
         ("name: a\nparts: {}\n", "F:2: `parts`: input should be a valid list"),
-        ("name: a\nlabels: {slot: 3}\n", "F:2: `labels.slot`: input should be a valid string, not 3"),
+        (
+            "name: a\nlabels: {slot: 3}\n",
+            'F:2: `labels.slot`: input should be a valid string, not 3; write "3" in quotes if it is a text',
+        ),
         (
             "name: a\nlabels: {slot: on}\n",
             'F:2: `labels.slot`: input should be a valid string, not on; write "on" in quotes if it is a text',
         ),
         (
+            "name: a\nlabels: {os: 1.10}\n",
+            'F:2: `labels.os`: input should be a valid string, not 1.10; write "1.10" in quotes if it is a text',
+        ),
+        (
             "name: a\nbest:\n  kind: red\n  size: 1:30\n",
-            'F:4: `best.size`: YAML reads 1:30 as 90, in base 60; write 90, or "1:30" in quotes if it is a text',
+            'F:4: `best.size`: YAML reads 1:30 as 90, in base 60; write "1:30" in quotes or a number in base 10',
         ),
         (
             "name: a\nlabels: {a: 1:30.5}\n",
-            'F:2: `labels.a`: YAML reads 1:30.5 as 90.5, in base 60; write 90.5, or "1:30.5" in quotes if it is a text',
+            'F:2: `labels.a`: YAML reads 1:30.5 as 90.5, in base 60; write "1:30.5" in quotes or a number in base 10',
         ),
         (
             "name: a\nparts:\n- {kind: red, size: 010}\n",
-            'F:3: `parts.0.size`: YAML reads 010 as 8, in base 8; write 8, or "010" in quotes if it is a text',
+            'F:3: `parts.0.size`: YAML reads 010 as 8, in base 8; write "010" in quotes or a number in base 10',
         ),
         (
             "name: a\nlabels: {1:30: b}\n",
-            'F:2: `labels.1:30`: YAML reads 1:30 as 90, in base 60; write 90, or "1:30" in quotes if it is a text',
+            'F:2: `labels.1:30`: YAML reads 1:30 as 90, in base 60; write "1:30" in quotes or a number in base 10',
         ),
         ("name: a\nbest:\n  kind: red\n  size: yes\n", "F:4: `best.size`: must be a number, not yes"),
         ("name: a\nparts: [{kind: red, size: true}]\n", "F:2: `parts.0.size`: must be a number, not true"),

@@ -86,8 +86,10 @@ def verdicts(
     else:
         print_outcome(outcome, format, output or ())
     unmeasured = [row for row in rows if row.verdict == "failed" and fail_on != "never"]
-    if failed := [*fails([*rows], fail_on), *unmeasured]:
-        show(f"etfarm: verdicts failed: {fail_on}: {len(failed)} of {len(rows)}", err=True)
+    stated = fails([*rows], fail_on)
+    if stated or unmeasured:
+        counts = f"{len(stated)} with this verdict, {len(unmeasured)} failed, of {len(rows)}"
+        show(f"etfarm: --fail-on {fail_on}: {counts}", err=True)
         raise typer.Exit(1)
 
 

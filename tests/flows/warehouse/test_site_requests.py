@@ -43,16 +43,23 @@ def answer_with(monkeypatch: pytest.MonkeyPatch, is_there: Callable[[str], bool]
 
 
 @pytest.fixture
-def port(site: LiveSite) -> Iterator[int]:
-    """The port of a server of the pages, which other names lead to, too."""
+def server(site: LiveSite) -> Iterator[SiteServer]:
+    """A server of the pages, which other names lead to, too."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = SiteServer(site, host_names(["Farm.Example", "[fd00::1]"]))
+        server = SiteServer(site, host_names(["Farm.Example.", "[fd00::1]"]))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         wait_for(lambda: server.started, "the server")
-        yield listener.getsockname()[1]
+        yield server
         server.should_exit = True
         thread.join()
+
+
+@pytest.fixture
+def port(server: SiteServer) -> int:
+    """The port of the server."""
+    port: int = server.servers[0].sockets[0].getsockname()[1]
+    return port
 
 
 def ask(port: int, method: str, address: str, host: str | None) -> tuple[int, http.client.HTTPMessage, str]:
@@ -154,3 +161,24 @@ def test_the_end_of_the_pages_ends_what_is_being_made(warehouse: Path, monkeypat
     # when the pages are closed, then nothing is made any more
     site.close()
     assert site._prepared.done()
+
+
+def test_a_page_of_several_queries_ends_with_the_server(
+    server: SiteServer, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a page that is made until its third query was interrupted
+    interrupts, is_requested = threading.Semaphore(0), threading.Event()
+    monkeypatch.setattr(LiveSite, "interrupt", lambda _: interrupts.release())
+
+    def is_there(_address: str) -> bool:
+        is_requested.set()
+        return all(interrupts.acquire(timeout=PATIENCE_S) for _ in range(3))
+
+    answer_with(monkeypatch, is_there)
+    with ThreadPoolExecutor(1) as reader:
+        status = reader.submit(lambda: ask(port, "GET", "/page", "localhost")[0])
+        assert is_requested.wait(PATIENCE_S)
+        # when the server ends
+        server.should_exit = True
+        # then each of them is
+        assert status.result() == 200

@@ -32,7 +32,11 @@ def test_the_sweeps_that_come_with_the_farm_are_valid(path: Path) -> None:
         ("name: a\nmodels: [linear]\nlimits:\n  max_temp: 3\n", 4, "the keys are max_background_cpu_percent, "),
         ("name: a\nmodels: [linear]\nlimits:\n  max_die_c: .inf\n", 4, "`limits.max_die_c`: input should be a finite"),
         ("name: a\nmodels: [linear]\nseed: 9223372036854775808\n", 3, "`seed`: input should be less than "),
-        ("name: a\nmodels: [linear]\nfinish_by: 22:30\n", 3, 'write 1350, or "22:30" in quotes if it is a text'),
+        (
+            "name: a\nmodels: [linear]\nfinish_by: 22:30\n",
+            3,
+            'write "22:30" in quotes or a number in base 10',
+        ),
         (
             "name: a\nmodels:\n  - {factory: linear, accuracy: {}}\n",
             3,
