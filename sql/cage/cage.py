@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from sql.cage.values import MAX_FRAME_BYTES, MAX_MESSAGE_CHARS, Row, decode_rows, encode_parameters
+from sql.cage.values import MAX_FRAME_BYTES, MAX_MESSAGE_CHARS, Row, decode_columns, decode_rows, encode_parameters
 from sql.errors import WarehouseError
 from sql.readable import ReadableFile, query_memory_bytes
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 _HEADER = struct.Struct(">cI")
 _READ_BYTES = 1 << 20
 _MAX_ROWS = 1 << 62
+MAX_KEPT_BYTES = 256 << 20
+"""Of an answer that is kept whole."""
+_ENDS_WITHIN_S = 1.0
 # Errors after which DuckDB answers no other query, or Python may have lost an object.
 _BREAKS_CHILD = {"FatalException", "InternalException", "OutOfMemoryException", "MemoryError", "SystemError", "Error"}
 
@@ -77,7 +80,7 @@ class Cage:
         *,
         form: Literal["rows", "arrow"] = "rows",
         max_rows: int = _MAX_ROWS,
-        max_s: float = math.inf,
+        max_s: float = 3_600.0,
     ) -> "Answer":
         """Run a query with its named parameters and return its columns and, as they are computed, its rows.
 
@@ -93,10 +96,13 @@ class Cage:
                 self._is_ready = True
             self._send(request)
             _, body = self._frame(b"c", until, max_s)
-        except BaseException:
+            columns = decode_columns(body)
+        except BaseException as error:
             self._close_unless_answered()
+            if isinstance(error, ValueError):
+                raise _no_answer(error) from None
             raise
-        return Answer(self, [str(name) for name in json.loads(body)], until, max_s)
+        return Answer(self, columns, until, max_s)
 
     def kill(self) -> None:
         """End the child; a thread that waits for an answer gets a QueryError. `close` is still needed."""
@@ -129,7 +135,7 @@ class Cage:
         """Return the next frame, of one of the `expected` kinds; raises QueryError for an error, and at `until`."""
         kind, length = _HEADER.unpack(self._read(_HEADER.size, until, max_s))
         if length > MAX_FRAME_BYTES or kind not in (expected + b"e"):
-            raise QueryError("the query failed: its process sent something else than an answer; run it again")
+            raise _no_answer("something else than an answer")
         body = self._read(length, until, max_s)
         if kind == b"e":
             error = _error_of(body, self.file)
@@ -140,10 +146,10 @@ class Cage:
 
     def _read(self, length: int, until: float, max_s: float) -> bytes:
         assert self._process.stdout
-        pipe, parts = self._process.stdout.fileno(), bytearray()
+        pipe, parts, poll = self._process.stdout.fileno(), bytearray(), select.poll()
+        poll.register(pipe, select.POLLIN)
         while len(parts) < length:
-            wait_s = max(until - time.monotonic(), 0.0)
-            if not select.select([pipe], [], [], None if math.isinf(wait_s) else wait_s)[0]:
+            if not poll.poll(math.ceil(max(until - time.monotonic(), 0.0) * 1_000)):
                 raise QueryError(
                     f"the query took longer than {max_s:g} s; select fewer rows, or a model, device or night"
                 )
@@ -158,7 +164,11 @@ class Cage:
             self.close()
 
     def _crash(self) -> QueryError:
-        code = self._process.wait()
+        try:
+            code = self._process.wait(_ENDS_WITHIN_S)
+        except subprocess.TimeoutExpired:  # it closed its output only
+            self._process.kill()
+            code = self._process.wait()
         ending = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         cause = "possibly out of memory" if code == -signal.SIGKILL else "a fault of DuckDB that this query meets"
         return QueryError(f"the query ended the process that ran it ({ending}: {cause}); write it in another way")
@@ -174,32 +184,32 @@ class Answer:
         self.rows = 0
         """Rows read so far."""
 
-    def blocks(self) -> Iterator[list[Row]]:
-        """Yield the rows in blocks of up to 10,000; raises QueryError."""
-        for body in self._bodies(b"r"):
+    def blocks(self, max_bytes: float = math.inf) -> Iterator[list[Row]]:
+        """Yield the rows in blocks of up to 10,000; raises QueryError, also after `max_bytes`."""
+        for body in self._bodies(b"r", max_bytes):
             try:
                 block = decode_rows(body, len(self.columns))
             except ValueError as error:
-                raise QueryError(f"the query failed: its process sent no rows ({error}); run it again") from None
+                raise _no_answer(error) from None
             self.rows += len(block)
             yield block
 
     def all_rows(self) -> list[Row]:
-        """Return all rows."""
-        return [row for block in self.blocks() for row in block]
+        """Return all rows; raises QueryError if they have more than 256 MiB."""
+        return [row for block in self.blocks(MAX_KEPT_BYTES) for row in block]
 
-    def batches(self) -> "tuple[pa.Schema, Iterator[pa.RecordBatch]]":
+    def batches(self, max_bytes: float = math.inf) -> "tuple[pa.Schema, Iterator[pa.RecordBatch]]":
         """Return the Arrow schema, with distinct names, and the rows in batches of up to 100,000."""
         import pyarrow as pa
 
-        parts = self._bodies(b"a")
+        parts = self._bodies(b"a", max_bytes)
         try:
             reader = pa.ipc.open_stream(pa.PythonFile(io.BufferedReader(_Stream(parts)), mode="r"))
-        except pa.ArrowException as error:
-            raise _no_arrow(error) from None
+        except (pa.ArrowException, OSError, MemoryError) as error:
+            raise _no_answer(error) from None
         names = distinct_names(self.columns)
         if len(names) != len(reader.schema):
-            raise _no_arrow(f"{len(reader.schema)} columns instead of {len(names)}")
+            raise _no_answer(f"{len(reader.schema)} columns instead of {len(names)}")
         schema = pa.schema([field.with_name(name) for field, name in zip(reader.schema, names, strict=True)])
         return schema, self._batches(reader, schema, parts)
 
@@ -216,18 +226,22 @@ class Answer:
                         pass
                     return
                 batch.validate(full=True)
-            except pa.ArrowException as error:
-                raise _no_arrow(error) from None
+            except (pa.ArrowException, OSError, MemoryError) as error:
+                raise _no_answer(error) from None
             self.rows += batch.num_rows
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
-    def _bodies(self, kind: bytes) -> Iterator[bytes]:
+    def _bodies(self, kind: bytes, max_bytes: float) -> Iterator[bytes]:
         """Yield the bodies of the frames up to the end of the answer; otherwise end the child."""
+        read = 0
         try:
             while True:
                 received, body = self._cage._frame(kind + b"z", *self._limits)
                 if received == b"z":
                     return
+                read += len(body)
+                if read > max_bytes:
+                    raise QueryError(f"the query failed: its answer has more than {max_bytes / (1 << 20):g} MiB")
                 yield body
         finally:
             self._cage._close_unless_answered()
@@ -275,9 +289,9 @@ def _error_of(body: bytes, file: ReadableFile) -> QueryError:
         found = {name: str(text or "").replace(opened, named) for name, text in json.loads(body).items()}
         kind, message = found["kind"], found["message"]
         return QueryError(found["sentence"] or f"the query failed: {kind}: {message}", kind, message)
-    except (ValueError, AttributeError, KeyError):
+    except (ValueError, AttributeError, KeyError, RecursionError):
         return QueryError("the query failed, and its process sent no reason; run it again")
 
 
-def _no_arrow(cause: object) -> QueryError:
-    return QueryError(f"the query failed: its process sent no rows ({cause}); run it again")
+def _no_answer(cause: object) -> QueryError:
+    return QueryError(f"the query failed: its process did not send an answer ({cause}); run it again")

@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 import duckdb
 import pyarrow as pa
 
-from sql.cage.cage import Cage, QueryError
+from sql.cage.cage import MAX_KEPT_BYTES, Cage, QueryError
 from sql.cage.values import Row
 from sql.readable import ReadableFile
 from sql.warehouse import open_read_only
@@ -79,7 +79,7 @@ class CagedConnection:
     def to_arrow_table(self) -> pa.Table:
         """Return the rows as a table of Arrow."""
         with _duckdb_errors():
-            schema, batches = self._cage.ask(*self._query, form="arrow").batches()
+            schema, batches = self._cage.ask(*self._query, form="arrow").batches(MAX_KEPT_BYTES)
             return pa.Table.from_batches(batches, schema)
 
     def interrupt(self) -> None:

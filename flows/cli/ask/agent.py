@@ -117,8 +117,7 @@ class Answers:
         with readable_warehouse(self._var, self._warehouse) as file, self._cages.cage(file) as cage:
             parameters = known_names(question, parameters, cage)
             answer = cage.ask(question.text, parameters, max_rows=offset + limit + 1, max_s=MAX_S)
-            rows = itertools.chain.from_iterable(answer.blocks())
-            found = list(itertools.islice(rows, offset, None))
+            found = answer.all_rows()[offset:]
             columns = list(_columns(distinct_names(answer.columns), question.text))
         names = [column["name"] for column in columns]
         page = page_of(found, 0, limit, lambda row: dict(zip(names, map(marked_cell, row), strict=True)))

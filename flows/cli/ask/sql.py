@@ -10,8 +10,6 @@ from flows.terminal import show, show_pieces
 from flows.warehouse.readable import readable_warehouse
 from sql.cage.cage import Cage
 
-_MAX_S = 3_600.0
-
 
 def ask(
     text: str,
@@ -32,11 +30,11 @@ def ask(
         question = named_question(text) or question_of(_query_text(text))
         parameters = known_names(question, parameters_of(question, options), cage)
         if output is None:
-            answer = cage.ask(question.text, parameters, max_s=_MAX_S)
+            answer = cage.ask(question.text, parameters)
             show_pieces(as_text(answer.columns, answer.blocks(), form or "table"))
             return
         with output_file(output) as stream:
-            answer = cage.ask(question.text, parameters, form=row_form(output), max_s=_MAX_S)
+            answer = cage.ask(question.text, parameters, form=row_form(output))
             write_rows(answer, stream, output)
     show(f"{output}: {answer.rows} row{'' if answer.rows == 1 else 's'}")
 
