@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import pyarrow as pa
 
@@ -71,8 +72,9 @@ class Farm:
         """Return the rows of a query; `$name` in it is the parameter `name`. Raises WarehouseError."""
         with readable_warehouse(self._var, self._warehouse) as file, self._cages.cage(file) as cage:
             schema, batches = cage.ask(text, parameters, form="arrow").batches()
-            frame: pd.DataFrame = pa.Table.from_batches(batches, schema).to_pandas(date_as_object=False)
-            return frame
+            table = pa.Table.from_batches(batches, schema)
+        with duckdb.connect() as connection:  # types of columns as DuckDB's frames have them
+            return connection.from_arrow(table).df()
 
     def session(self, session_id: str) -> Session:
         """Return one session by its id; raises InputError if it is not in the warehouse."""

@@ -18,6 +18,7 @@ from tasks.analyse.report.markdown import escaped
 from tasks.store.files import complete_file, remove_leftovers
 
 _TEXT_FORMATS = {".csv": "csv", ".json": "json", ".md": "markdown"}
+_KEYS = (str, int, float, type(None))  # of objects in JSON; json writes them as text
 _SUFFIXES = (".csv", ".json", ".parquet", ".arrow", ".md")
 
 
@@ -32,7 +33,10 @@ def as_text(columns: Sequence[str], blocks: Blocks, form: str) -> Iterator[str]:
     control characters and marks of direction with U+FFFD.
     """
     writers = {"csv": _as_csv, "json": _as_json, "markdown": _as_markdown, "table": table_lines}
-    return writers[form](columns, blocks)
+    try:
+        yield from writers[form](columns, blocks)
+    except RecursionError:
+        raise InputError(f"a value is nested too deeply for {form}; select a part of it") from None
 
 
 def check_output(file: Path, suffixes: Collection[str]) -> None:
@@ -111,7 +115,7 @@ def _as_json(columns: Sequence[str], blocks: Blocks) -> Iterator[str]:
     names = distinct_names(list(columns))
     before = "[\n"
     for block in blocks:
-        rows = (dict(zip(names, map(_for_json, row), strict=True)) for row in block)
+        rows = (dict(zip(names, map(for_json, row), strict=True)) for row in block)
         yield before + ",\n".join(textwrap.indent(_json(row), " ") for row in rows)
         before = ",\n"
     yield "[]\n" if before == "[\n" else "\n]\n"
@@ -121,13 +125,13 @@ def _json(row: dict[str, Any]) -> str:
     return json.dumps(row, indent=1, default=str).replace("\x7f", "\\u007f")  # the one that json leaves
 
 
-def _for_json(value: Any) -> Any:
-    """Replace NaN and infinite numbers, which JSON does not support, with None."""
+def for_json(value: Any) -> Any:
+    """Replace what JSON does not support: NaN and infinite numbers with None, keys such as dates with their text."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _for_json(inner) for key, inner in value.items()}
-    return [_for_json(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {key if isinstance(key, _KEYS) else str(key): for_json(inner) for key, inner in value.items()}
+    return [for_json(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _as_markdown(columns: Sequence[str], blocks: Blocks) -> Iterator[str]:

@@ -7,6 +7,7 @@ one query. This side imports neither DuckDB nor Arrow, which cost a question hal
 import contextlib
 import io
 import json
+import math
 import os
 import select
 import signal
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sql.cage.limits import DEFAULT_LIMITS, Budget, Limits, QueryError
-from sql.cage.values import MAX_FRAME_BYTES, Row, decode_rows, encode_parameters
+from sql.cage.values import MAX_FRAME_BYTES, Row, decode_columns, decode_rows, encode_parameters
 from sql.readable import ReadableFile, query_memory_bytes
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _HEADER = struct.Struct(">cI")
 _READ_BYTES = 1 << 20
 _ALL_ROWS = range(1 << 62)
+_ENDS_WITHIN_S = 1.0
 # Errors after which DuckDB answers no other query, or Python may have lost an object.
 _BREAKS_CHILD = {"FatalException", "InternalException", "OutOfMemoryException", "MemoryError", "SystemError", "Error"}
 
@@ -82,10 +84,13 @@ class Cage:
                 self._is_ready = True
             self._send({**asked, "first_row": rows.start, "end_row": rows.stop})
             _, body = self._frame(b"c", budget)
-        except BaseException:
+            columns = decode_columns(body)
+        except BaseException as error:
             self._close_unless_answered()
+            if isinstance(error, ValueError):
+                raise _no_answer(error) from None
             raise
-        return Answer(self, [str(name) for name in json.loads(body)], budget)
+        return Answer(self, columns, budget)
 
     def kill(self) -> None:
         """End the child; a thread that waits for an answer gets a QueryError. `close` is still needed."""
@@ -119,7 +124,7 @@ class Cage:
         kind, length = _HEADER.unpack(self._read(_HEADER.size, budget))
         budget.spend(length)
         if length > MAX_FRAME_BYTES or kind not in (expected + b"e"):
-            raise QueryError("the query failed: its process sent something else than an answer; run it again")
+            raise _no_answer("something else than an answer")
         body = self._read(length, budget)
         if kind == b"e":
             error = _error_of(body, self.file)
@@ -130,9 +135,10 @@ class Cage:
 
     def _read(self, length: int, budget: Budget) -> bytes:
         assert self._process.stdout
-        pipe, parts = self._process.stdout.fileno(), bytearray()
+        pipe, parts, poll = self._process.stdout.fileno(), bytearray(), select.poll()
+        poll.register(pipe, select.POLLIN)
         while len(parts) < length:
-            if not select.select([pipe], [], [], budget.left_s())[0]:
+            if not poll.poll(math.ceil(budget.left_s() * 1_000)):
                 limit = f"{self.limits.max_s:g} s"
                 raise QueryError(f"the query took longer than {limit}; select fewer rows, or a model, device or night")
             part = os.read(pipe, min(length - len(parts), _READ_BYTES))
@@ -146,7 +152,11 @@ class Cage:
             self.close()
 
     def _crash(self) -> QueryError:
-        code = self._process.wait()
+        try:
+            code = self._process.wait(_ENDS_WITHIN_S)
+        except subprocess.TimeoutExpired:  # it closed its output only
+            self._process.kill()
+            code = self._process.wait()
         ending = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         cause = "possibly out of memory" if code == -signal.SIGKILL else "a fault of DuckDB that this query meets"
         return QueryError(f"the query ended the process that ran it ({ending}: {cause}); write it in another way")
@@ -168,13 +178,18 @@ class Answer:
             try:
                 block = decode_rows(body, len(self.columns))
             except ValueError as error:
-                raise QueryError(f"the query failed: its process sent no rows ({error}); run it again") from None
+                raise _no_answer(error) from None
             self.rows += len(block)
             yield block
 
     def all_rows(self) -> list[Row]:
-        """Return all rows."""
+        """Return all rows; raises QueryError if they have more than 256 MiB."""
+        self.keep_whole()
         return [row for block in self.blocks() for row in block]
+
+    def keep_whole(self) -> None:
+        """Let the rows have at most 256 MiB, since all of them are kept; raises QueryError while they are read."""
+        self._budget.keep_whole()
 
     def batches(self) -> "tuple[pa.Schema, Iterator[pa.RecordBatch]]":
         """Return the Arrow schema, with distinct names, and the rows in batches of up to 100,000."""
@@ -183,11 +198,11 @@ class Answer:
         parts = self._bodies(b"a")
         try:
             reader = pa.ipc.open_stream(pa.PythonFile(io.BufferedReader(_Stream(parts)), mode="r"))
-        except pa.ArrowException as error:
-            raise _no_arrow(error) from None
+        except (pa.ArrowException, OSError, MemoryError) as error:
+            raise _no_answer(error) from None
         names = distinct_names(self.columns)
         if len(names) != len(reader.schema):
-            raise _no_arrow(f"{len(reader.schema)} columns instead of {len(names)}")
+            raise _no_answer(f"{len(reader.schema)} columns instead of {len(names)}")
         schema = pa.schema([field.with_name(name) for field, name in zip(reader.schema, names, strict=True)])
         return schema, self._batches(reader, schema, parts)
 
@@ -204,8 +219,8 @@ class Answer:
                         pass
                     return
                 batch.validate(full=True)
-            except pa.ArrowException as error:
-                raise _no_arrow(error) from None
+            except (pa.ArrowException, OSError, MemoryError) as error:
+                raise _no_answer(error) from None
             self.rows += batch.num_rows
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
@@ -263,9 +278,9 @@ def _error_of(body: bytes, file: ReadableFile) -> QueryError:
         found = {name: str(text or "").replace(opened, named) for name, text in json.loads(body).items()}
         kind, message = found["kind"], found["message"]
         return QueryError(found["sentence"] or f"the query failed: {kind}: {message}", kind, message)
-    except (ValueError, AttributeError, KeyError):
+    except (ValueError, AttributeError, KeyError, RecursionError):
         return QueryError("the query failed, and its process sent no reason; run it again")
 
 
-def _no_arrow(cause: object) -> QueryError:
-    return QueryError(f"the query failed: its process sent no rows ({cause}); run it again")
+def _no_answer(cause: object) -> QueryError:
+    return QueryError(f"the query failed: its process did not send an answer ({cause}); run it again")

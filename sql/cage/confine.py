@@ -25,6 +25,7 @@ _TCP_SINCE, _SCOPES_SINCE = 4, 6
 _ALL_TCP, _ALL_SCOPES = 0b11, 0b11
 
 _SET_NO_NEW_PRIVILEGES, _SET_SECCOMP, _FILTER = 38, 22, 2  # of prctl
+_CAPABILITIES_VERSION, _MAY_READ_ANY_FILE = 0x20080522, 1 << 2
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # instructions of BPF
 _ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000  # the last with an errno in its lower half
 _NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16  # in struct seccomp_data, little-endian
@@ -41,8 +42,11 @@ _REFUSED_CALLS = {
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kill": (62, 129),
     "tkill": (200, 130), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "pidfd_open": (434, 434),
     "pidfd_send_signal": (424, 424), "pidfd_getfd": (438, 438), "perf_event_open": (298, 241), "bpf": (321, 280),
-    "userfaultfd": (323, 282),
-    # attributes of files
+    "userfaultfd": (323, 282), "setpgid": (109, 154), "setpriority": (141, 140), "ioprio_set": (251, 30),
+    "sched_setparam": (142, 118), "sched_setscheduler": (144, 119), "sched_setaffinity": (203, 122),
+    "sched_setattr": (314, 274),
+    # attributes of files; what happens to files of others
+    "ioctl": (16, 29), "file_setattr": (469, 469), "inotify_init": (253, _NONE), "inotify_init1": (294, 26),
     "chmod": (90, _NONE), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, _NONE),
     "fchown": (93, 55), "lchown": (94, _NONE), "fchownat": (260, 54), "utime": (132, _NONE), "utimes": (235, _NONE),
     "futimesat": (261, _NONE), "utimensat": (280, 88), "setxattr": (188, 5), "lsetxattr": (189, 6),
@@ -54,10 +58,15 @@ _REFUSED_CALLS = {
     "mount_setattr": (442, 442), "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218),
     "init_module": (175, 105), "finit_module": (313, 273), "kexec_load": (246, 104), "kexec_file_load": (320, 294),
     "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225), "sethostname": (170, 161),
-    "settimeofday": (164, 170), "clock_settime": (227, 112), "shmget": (29, 194), "msgget": (68, 186),
-    "semget": (64, 190), "mq_open": (240, 180),
+    "settimeofday": (164, 170), "clock_settime": (227, 112), "syslog": (103, 116), "sync": (162, 81),
+    "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "msgget": (68, 186), "msgsnd": (69, 189),
+    "msgrcv": (70, 188), "msgctl": (71, 187), "semget": (64, 190), "semop": (65, 193), "semctl": (66, 191),
+    "semtimedop": (220, 192), "mq_open": (240, 180), "mq_unlink": (241, 181),
 }  # fmt: skip
 _CLONE, _CLONE3, _TGKILL, _PRLIMIT = (56, 220), (435, 435), (234, 131), (302, 261)
+_MMAP, _FCNTL = (9, 222), (72, 25)
+_SHARED_OR_GROWING = 0x101  # flags of mmap, whose memory no limit counts
+_SIGNAL_OTHERS = (8, 10, 15)  # commands of fcntl: F_SETOWN, F_SETSIG, F_SETOWN_EX
 
 
 def confine(readable: Iterable[Path], memory_bytes: int) -> None:
@@ -73,6 +82,7 @@ def confine(readable: Iterable[Path], memory_bytes: int) -> None:
     if sys.platform != "linux":
         return
     _prctl(_SET_NO_NEW_PRIVILEGES, 1, 0)
+    _drop_capabilities()
     if abi := landlock_version():
         _restrict_files(readable, abi)
     if has_syscall_filter():
@@ -106,6 +116,14 @@ def _libc() -> ctypes.CDLL:
 def _prctl(option: int, second: object, third: object) -> None:
     arguments = [ctypes.c_ulong(each) if isinstance(each, int) else each for each in (second, third, 0, 0)]
     _checked(_libc().prctl(option, *arguments))
+
+
+def _drop_capabilities() -> None:
+    """Give up what root may do, except to read files of others."""
+    header, sets = struct.pack("=Ii", _CAPABILITIES_VERSION, 0), ctypes.create_string_buffer(24)
+    _checked(_libc().capget(header, sets))
+    kept = struct.unpack("=6I", sets.raw)[1] & _MAY_READ_ANY_FILE  # of the permitted ones
+    _checked(_libc().capset(header, struct.pack("=6I", kept, kept, 0, 0, 0, 0)))
 
 
 def _checked(result: int) -> int:
@@ -156,14 +174,18 @@ def _program(pid: int, architecture: int, column: int) -> bytes:
     """Return the filter: what is not refused is allowed, as Python and DuckDB need different calls everywhere."""
     lines = [(_LOAD, 0, 0, _ARCHITECTURE_AT), (_EQUAL, 1, 0, architecture), (_RETURN, 0, 0, _KILL)]
     lines += [(_LOAD, 0, 0, _NUMBER_AT), (_AT_LEAST, 0, 1, _X32), _refuse(errno.EPERM)]
-    for numbers in _REFUSED_CALLS.values():
+    for name, numbers in _REFUSED_CALLS.items():
         if numbers[column] != _NONE:
-            lines += [(_EQUAL, 0, 1, numbers[column]), _refuse(errno.EPERM)]
+            # Python asks with ioctl whether a file is a terminal.
+            lines += [(_EQUAL, 0, 1, numbers[column]), _refuse(errno.ENOTTY if name == "ioctl" else errno.EPERM)]
     # The C library falls back to clone, whose flags can be read here.
     lines += [(_EQUAL, 0, 1, _CLONE3[column]), _refuse(errno.ENOSYS)]
-    lines += _unless(_CLONE[column], _ANY_BIT, _CLONE_THREAD)
-    lines += _unless(_TGKILL[column], _EQUAL, pid)  # abort() and threads signal their own process
-    lines += _unless(_PRLIMIT[column], _EQUAL, 0)
+    lines += _if_argument(0, _CLONE[column], _ANY_BIT, _CLONE_THREAD)
+    lines += _if_argument(0, _TGKILL[column], _EQUAL, pid)  # abort() and threads signal their own process
+    lines += _if_argument(0, _PRLIMIT[column], _EQUAL, 0)
+    lines += _if_argument(3, _MMAP[column], _ANY_BIT, _SHARED_OR_GROWING, is_refused=True)
+    for command in _SIGNAL_OTHERS:
+        lines += _if_argument(1, _FCNTL[column], _EQUAL, command, is_refused=True)
     lines.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("=HBBI", *line) for line in lines)
 
@@ -172,10 +194,12 @@ def _refuse(number: int) -> tuple[int, int, int, int]:
     return (_RETURN, 0, 0, _REFUSE | number)
 
 
-def _unless(number: int, test: int, value: int) -> Iterator[tuple[int, int, int, int]]:
-    """Refuse a call unless its first argument passes a test; the rest of the program reads its number again."""
+def _if_argument(
+    index: int, number: int, test: int, value: int, *, is_refused: bool = False
+) -> Iterator[tuple[int, int, int, int]]:
+    """Allow a call only if one of its arguments passes a test, or refuse it then; the rest reads its number again."""
     yield (_EQUAL, 0, 4, number)
-    yield (_LOAD, 0, 0, _FIRST_ARGUMENT_AT)
-    yield (test, 1, 0, value)
+    yield (_LOAD, 0, 0, _FIRST_ARGUMENT_AT + 8 * index)
+    yield (test, 0, 1, value) if is_refused else (test, 1, 0, value)
     yield _refuse(errno.EPERM)
     yield (_LOAD, 0, 0, _NUMBER_AT)

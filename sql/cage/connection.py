@@ -80,7 +80,9 @@ class CagedConnection:
     def to_arrow_table(self) -> pa.Table:
         """Return the rows as a table of Arrow."""
         with _duckdb_errors():
-            schema, batches = self._cage.ask(*self._query, form="arrow").batches()
+            answer = self._cage.ask(*self._query, form="arrow")
+            answer.keep_whole()
+            schema, batches = answer.batches()
             return pa.Table.from_batches(batches, schema)
 
     def interrupt(self) -> None:

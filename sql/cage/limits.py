@@ -18,6 +18,8 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
+MAX_KEPT_BYTES = 256 << 20
+"""Of an answer that is kept whole."""
 
 
 class QueryError(WarehouseError):
@@ -32,16 +34,21 @@ class Budget:
     """What a query may still take."""
 
     def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self._until, self._left_bytes = time.monotonic() + limits.max_s, limits.max_bytes
+        self._until = time.monotonic() + limits.max_s
+        self._max_bytes = self._left_bytes = limits.max_bytes
 
     def left_s(self) -> float:
         """Return the seconds that are left."""
         return max(self._until - time.monotonic(), 0.0)
 
+    def keep_whole(self) -> None:
+        """Let the rest of the answer have no more than may be kept in memory."""
+        if self._left_bytes > MAX_KEPT_BYTES:
+            self._max_bytes = self._left_bytes = MAX_KEPT_BYTES
+
     def spend(self, size_bytes: int) -> None:
         """Count bytes of the answer; raises QueryError beyond the limit."""
         self._left_bytes -= size_bytes
         if self._left_bytes < 0:
-            limit = f"{self.limits.max_bytes / (1 << 20):g} MiB"
+            limit = f"{self._max_bytes / (1 << 20):g} MiB"
             raise QueryError(f"the answer has more than {limit}; select fewer rows or columns, or aggregate them")

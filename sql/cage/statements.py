@@ -65,7 +65,10 @@ def function_lists() -> tuple[frozenset[str], frozenset[str]]:
 
 def _check_query(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     answer = connection.execute(_SERIALIZE, {"text": query}).fetchall()[0][0]
-    parsed = json.loads(answer)
+    try:
+        parsed = json.loads(answer)
+    except RecursionError:
+        raise WarehouseError("the query failed: it is nested too deeply; write it in steps, with WITH") from None
     if parsed["error"]:
         if parsed["error_type"] == "not implemented":
             raise WarehouseError(f"the query was refused: {_ONLY_READS}")
@@ -133,7 +136,7 @@ def _with_values(text: str) -> str:
         raise WarehouseError(f"the query was refused: {_PIVOT_ADVICE}")
     written = text.encode()
     for at in reversed(ends):
-        written = written[:at] + b" IN (NULL) " + written[at:]
+        written = written[:at] + b"\n IN (NULL) " + written[at:]
     return written.decode()
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -14,6 +15,7 @@ MAX_FRAME_BYTES = 256 << 20
 MAX_MESSAGE_CHARS = 2_000
 """Of an error: about a screen."""
 
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # of a surrogate pair
 _TYPE = "\u0000type"  # no column of a view has such a name; a query that makes one gets its own answer wrong
 _WRITTEN: Mapping[type, Callable[[Any], Any]] = {
     datetime: datetime.isoformat,
@@ -46,12 +48,30 @@ def encode_rows(rows: Sequence[Row], *, has_maps: bool) -> bytes:
 def decode_rows(text: bytes, width: int) -> list[Row]:
     """Return the rows of `encode_rows`, of `width` values each; raises ValueError if the text is anything else."""
     try:
-        rows = [tuple(row) for row in json.loads(text, object_hook=_untagged)]
-    except (TypeError, KeyError, ArithmeticError, RecursionError) as error:
+        rows = [tuple(row) for row in _loaded(text, _untagged)]
+    except (TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from None
     if any(len(row) != width for row in rows):
         raise ValueError(f"rows without {width} values")
     return rows
+
+
+def decode_columns(text: bytes) -> list[str]:
+    """Return the names of columns in JSON; raises ValueError if the text is anything else."""
+    try:
+        columns = _loaded(text)
+    except RecursionError:
+        columns = None
+    if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
+        raise ValueError("no names of columns")
+    return columns
+
+
+def _loaded(text: bytes, object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Any:
+    """Return JSON as data; raises ValueError if a text in it cannot be encoded, such as half of a surrogate pair."""
+    if _HALF.search(text):
+        json.dumps(json.loads(text), ensure_ascii=False).encode()
+    return json.loads(text, object_hook=object_hook)
 
 
 def encode_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import duckdb
+import pandas as pd
 import pytest
 
 from devices.errors import InputError
@@ -34,6 +36,12 @@ def test_every_view_is_a_frame(farm: Farm) -> None:
     assert len(farm.view("session_latency")) == 10
     with pytest.raises(InputError, match="unknown view `sesion_latency`; did you mean `session_latency`"):
         farm.view("sesion_latency")
+
+
+def test_columns_of_a_frame_have_the_types_of_duckdb(farm: Farm) -> None:
+    text = "SELECT sum(1) AS a, 1.5 AS b, DATE '2026-11-01' AS c, NULL::INTEGER AS d, MAP {'k': 1} AS e"
+    with duckdb.connect() as connection:
+        pd.testing.assert_frame_equal(farm.sql(text), connection.execute(text).df())
 
 
 def test_a_session_has_its_facts_runs_and_operators(farm: Farm) -> None:

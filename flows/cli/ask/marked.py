@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any, get_args
 
 from devices.foreign_text import plain
+from flows.cli.formats import for_json
 from tasks.analyse.report.sections.categories import CATEGORIES
 from tasks.analyse.verdict.metrics import METRICS
 from tasks.analyse.verdict.night import Verdict
@@ -52,7 +53,7 @@ def marked(value: Any) -> Any:
 def marked_cell(value: Any) -> Any:
     """Return the same of a value of a query, where names inside may be anybody's."""
     if isinstance(value, dict):
-        return {"foreign_text": bounded(json.dumps(value, default=str))}
+        return {"foreign_text": bounded(json.dumps(for_json(value), default=str))}
     return _first(value, marked_cell) if isinstance(value, list | tuple) else marked(value)
 
 

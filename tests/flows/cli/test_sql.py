@@ -94,6 +94,7 @@ def test_rows_are_written_in_the_format_of_the_suffix(
         ("SELECT 1 AS ms, 2 AS ms", None, "ms  ms\n--  --\n 1   2\n(1 row)\n"),
         ("SELECT 'a' || chr(10) || 'b' AS log", None, "log\n---\na b\n(1 row)\n"),
         ("SELECT 1 AS ms, 2 AS ms", "json", [{"ms": 1, "ms_1": 2}]),
+        ("SELECT MAP {DATE '2026-11-01': 1} AS nights", "json", [{"nights": {"2026-11-01": 1}}]),
         (
             "SELECT 'nan'::DOUBLE AS a, ['inf'::DOUBLE, 1] AS b, {'d': 'nan'::DOUBLE} AS c",
             "json",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import duckdb
@@ -99,22 +99,77 @@ def test_a_program_in_the_cage_reaches_neither_files_nor_processes_nor_a_network
         "program": "os.execv('/bin/true', ['true'])",
         "child": "os.fork()",
         "signal": "os.kill(os.getppid(), 0)",
+        "signal by a file": "fcntl.fcntl(0, fcntl.F_SETOWN, os.getppid())",
+        "priority of its owner": "os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)",
+        "processors of its owner": "os.sched_setaffinity(os.getppid(), os.sched_getaffinity(0))",
+        "memory that no limit counts": "mmap.mmap(-1, 4096)",
+        "attributes by ioctl": "fcntl.ioctl(0, termios.FIONREAD, bytes(4))",
+        "rights of root": "resource.setrlimit(resource.RLIMIT_CORE, (1, 1))",
         "network": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
         "environment of its owner": "open(f'/proc/{os.getppid()}/environ').read()",
     }
     program = (
-        "import os, socket, sys, threading\nfrom pathlib import Path\n"
+        "import fcntl, mmap, os, resource, socket, sys, termios, threading\nfrom pathlib import Path\n"
         f"sys.path.insert(0, {str(ROOT)!r})\nfrom sql.cage.confine import confine\n"
         f"secret = {str(secret)!r}\nconfine([Path({str(warehouse.path)!r})], 1 << 30)\n"
         f"open({str(warehouse.path)!r}, 'rb').read()\nthreading.Thread(target=print).start()\n"
         "for name, attempt in " + repr(attempts) + ".items():\n"
-        "    try:\n        exec(attempt)\n    except OSError:\n        continue\n    print('reached:', name)\n"
+        "    try:\n        exec(attempt)\n    except (OSError, ValueError):\n        continue\n"
+        "    print('reached:', name)\n"
     )
     # when it runs
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=ENOUGH_S)
+    ended = subprocess.run([sys.executable, "-c", program], input="", capture_output=True, text=True, timeout=ENOUGH_S)
     # then it read its file and started a thread, and reached nothing else
     assert (ended.returncode, ended.stdout.strip(), ended.stderr) == (0, "", "")
     assert secret.read_text(encoding="utf-8") == "hunter2"
+
+
+def _frame(kind: str, body: bytes) -> bytes:
+    return kind.encode() + len(body).to_bytes(4, "big") + body
+
+
+@pytest.mark.parametrize(
+    ("form", "kind", "body"),
+    [
+        *(("rows", "c", body) for body in (b"5", b"null", b"x", b"[" * 100_000, b'["\xff"]', b'["\\ud800"]')),
+        *(
+            ("rows", "r", body)
+            for body in (b"5", b"[[1,2]]", b"[" * 100_000, b'[["\\uDfff"]]', b"[[" + b"9" * 5_000 + b"]]")
+        ),
+        ("rows", "r", rb'[[{"\u0000type":"UUID","value":5}]]'),
+        ("rows", "e", b"[" * 100_000),
+        ("arrow", "a", b"\xff" * 8 + b"\0" * 64),
+        ("arrow", "a", b"\xff\xff\xff\xff\x10\0\0\0" + b"\x7f" * 64),
+    ],
+)
+def test_an_answer_that_is_none_is_one_sentence(
+    warehouse: ReadableFile, tmp_path: Path, form: Literal["rows", "arrow"], kind: str, body: bytes
+) -> None:
+    # given a child that sends what a program in the cage likes
+    sent = tmp_path / "sent"
+    columns = b"" if kind == "c" else _frame("c", b'["a"]')
+    sent.write_bytes(_frame("k", b"") + columns + _frame(kind, body) + _frame("z", b""))
+    with Cage(warehouse) as cage:
+        cage.close()
+        cage._process = subprocess.Popen(
+            ["sh", "-c", 'cat "$0" -', sent], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+        def read(cage: Cage) -> None:
+            answer = cage.ask("SELECT 1", form=form)
+            list(answer.blocks() if form == "rows" else answer.batches()[1])
+
+        # when it is read, then its owner has one sentence
+        with pytest.raises(QueryError, match=r"did not send an answer|sent no reason"):
+            read(cage)
+
+
+def test_an_answer_that_is_kept_whole_has_a_limit(
+    warm: WarmCage, warehouse: ReadableFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sql.cage.limits.MAX_KEPT_BYTES", 1 << 20)
+    with pytest.raises(QueryError, match="more than 1 MiB"):
+        rows(warm, warehouse, "FROM range(1_000_000_000_000)")
 
 
 def test_values_arrive_as_duckdb_returns_them(warm: WarmCage, warehouse: ReadableFile) -> None:
