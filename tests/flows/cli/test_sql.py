@@ -101,7 +101,7 @@ def test_rows_are_written_in_the_format_of_the_suffix(
             [{"a": None, "b": [None, 1.0], "c": {"d": None}}],
         ),
     ],
-    ids=["columns of one name", "a text of many lines", "columns of one name as JSON", "no numbers as JSON"],
+    ids=["columns of one name", "a text of many lines", "names as JSON", "dates as keys in JSON", "no numbers as JSON"],
 )
 def test_values_that_a_terminal_or_json_cannot_show_as_they_are(
     warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], query: str, format: Any, printed: object
