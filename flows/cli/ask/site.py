@@ -55,7 +55,7 @@ def site(
 
     They are served from the newest snapshot, and follow it within seconds. Only this machine reaches them, by its
     local names; a proxy with a password serves them to a team (docs/operations.md). A published folder opens without a
-    server, too. Exits with 1 if files of others are in place of published pages.
+    server, too. Exits with 1 if a page that changed cannot be published because its file has other content.
     """
     if context.invoked_subcommand is not None:
         return
