@@ -43,7 +43,8 @@ def test_a_device_that_cannot_be_reached_is_red_beside_one_that_is_green(stand_i
     ended = stand_in_farm.sweep(GONE)
     # then the message of the sweep has the counts of both
     assert ended.is_failed()
-    assert data_of(ended).message.startswith("sessions: 2 succeeded, 2 failed, 1 discarded; gone: ")
+    failed = "failed: linear fp32 on gone: 2 of 2 sessions failed (device_unusable): gone: "
+    assert data_of(ended).message.startswith(f"sessions: 2 succeeded, 2 failed, 1 discarded; {failed}")
     # and the server shows the step of each device as what it was
     states = states_of(ended)
     assert states["measure on here"] == ("Completed", "2 succeeded, 1 discarded")
