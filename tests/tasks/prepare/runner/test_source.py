@@ -111,6 +111,7 @@ def test_an_unchanged_commit_is_not_built_again(
 
 
 @pytest.mark.thorough
+@pytest.mark.long
 @pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="ziglang is not installed (extra `cross`)")
 @pytest.mark.parametrize(("variant", "has_sme2"), [(None, True), ("sme2_off", False)])
 def test_zig_builds_for_arm64_with_sme2_or_without_and_for_an_old_c_library(
