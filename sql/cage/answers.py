@@ -147,13 +147,11 @@ def _send(kind: bytes, body: bytes | memoryview = b"") -> None:
 
 def _send_error(error: Exception) -> None:
     """Send an error of the warehouse or of the query as DuckDB's class, its message and the sentence for a user."""
-    sentence = None
-    try:
-        with query_errors():
-            raise error
-    except WarehouseError as known:
-        sentence = str(known)
-    except Exception:
-        pass
-    found = {"kind": type(error).__name__, "message": str(error), "sentence": sentence}
+    found = {"kind": type(error).__name__, "message": str(error), "sentence": None}
+    if isinstance(error, duckdb.Error | WarehouseError):  # its owner makes a sentence of any other error
+        try:
+            with query_errors():
+                raise error
+        except WarehouseError as known:
+            found["sentence"] = str(known)
     _send(b"e", json.dumps({name: text and text[:MAX_MESSAGE_CHARS] for name, text in found.items()}).encode())
