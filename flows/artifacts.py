@@ -23,10 +23,10 @@ from flows.progress import board
 from flows.server.watch import watch
 from flows.verdicts import title_of
 from flows.words import page_link, report_link
-from tasks.analyse.report.markdown import escaped, table_markdown
-from tasks.analyse.report.sections.verdicts import VerdictRow, change_of, headline
-from tasks.analyse.site.matrix import KEY, matrix
-from tasks.analyse.verdict.metrics import LATENCY
+from tasks.judge.metrics import LATENCY
+from tasks.pages.report.markdown import escaped, table_markdown
+from tasks.pages.report.sections.verdicts import VerdictRow, change_of, headline
+from tasks.pages.site.matrix import KEY, matrix
 
 _PAUSE_S = 10.0
 # Prefect keeps each state of the table as an event, so that of a thousand devices is sent less often.

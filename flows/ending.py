@@ -22,10 +22,10 @@ from flows.verdicts import FailingVerdict, failed_lines, fails, line_of
 from flows.warehouse.publish import tell
 from flows.words import first_of, page_link, report_link
 from sql.errors import WarehouseError
-from tasks.analyse.notify import Message, send
-from tasks.analyse.report.sections.verdicts import VerdictRow, headline
 from tasks.measure import metrics
 from tasks.measure.health import HealthError, Registry
+from tasks.pages.notify import Message, send
+from tasks.pages.report.sections.verdicts import VerdictRow, headline
 from tasks.store.var import Var
 
 _MOST_LINES = 10

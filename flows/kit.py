@@ -6,10 +6,10 @@ from pathlib import Path
 from devices.errors import InputError
 from devices.inventory import check_name
 from tasks.bundle.record import SessionRecord
-from tasks.keep.kit.bundles import import_kit
-from tasks.keep.kit.config import read_configs
-from tasks.keep.kit.results import find_kit_results
-from tasks.prepare.export.recipes import RECIPES
+from tasks.export.recipes import RECIPES
+from tasks.maintain.kit.bundles import import_kit
+from tasks.maintain.kit.config import read_configs
+from tasks.maintain.kit.results import find_kit_results
 from tasks.store.store import open_store
 from tasks.store.var import Var
 

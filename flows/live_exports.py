@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tasks.prepare.export.exported import Export
+from tasks.export.exported import Export
 
 Pair = tuple[str, str]
 """A model and a recipe."""

@@ -20,19 +20,19 @@ from tasks.bundle.enough import LEAST_SESSIONS
 from tasks.bundle.record import SessionRecord
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import read_etdump
+from tasks.export.export import export_cases
+from tasks.export.exported import Export, ExportError
+from tasks.judge.advice.advice import HEAVY_SHARE, advice_text, word_of
 from tasks.measure.night import sweep_night
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.accuracy import inaccuracy_in_words
 from tasks.measure.session.bench import Bench
 from tasks.measure.session.capability import why_no_backend
 from tasks.measure.session.measure import measure
-from tasks.prepare.advice.advice import HEAVY_SHARE, advice_text, word_of
-from tasks.prepare.export.export import export_cases
-from tasks.prepare.export.exported import Export, ExportError
-from tasks.prepare.runner.build import build_runner
-from tasks.prepare.runner.manifest import Runner
-from tasks.prepare.runner.toolchain import host_platform
 from tasks.rows.shares import SessionTimes, Share, cell_sessions, session_times, share
+from tasks.runner.build import build_runner
+from tasks.runner.manifest import Runner
+from tasks.runner.toolchain import host_platform
 from tasks.store.files import work_folder
 from tasks.store.store import LocalStore
 from tasks.store.var import Var

@@ -19,10 +19,10 @@ from sql.cage.connection import open_readable
 from sql.cage.warm import WarmCage
 from sql.query import query_errors
 from sql.quoting import identifier
-from tasks.analyse.compare.found import compare_arms
-from tasks.analyse.explain import explain
-from tasks.analyse.explanation import Explanation
-from tasks.analyse.report.data import open_reader
+from tasks.judge.compare.found import compare_arms
+from tasks.pages.explain import explain
+from tasks.pages.explanation import Explanation
+from tasks.pages.report.data import open_reader
 
 
 @dataclass(frozen=True)

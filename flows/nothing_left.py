@@ -19,14 +19,14 @@ from flows.live_exports import LiveExports
 from flows.verdicts import FailingVerdict, verdicts_of
 from flows.warehouse.publish import load_store, write_report
 from sql.errors import WarehouseError
-from tasks.analyse.report.render import keep_dropped
 from tasks.bundle.record import SweepNight
+from tasks.export.export import NotApplicableError, kept_cases
+from tasks.export.exported import Export
 from tasks.measure.health import Registry
 from tasks.measure.spec import SweepSpec
-from tasks.prepare.export.export import NotApplicableError, kept_cases
-from tasks.prepare.export.exported import Export
-from tasks.prepare.runner.build import build_runner
-from tasks.prepare.runner.manifest import find_runner
+from tasks.pages.report.render import keep_dropped
+from tasks.runner.build import build_runner
+from tasks.runner.manifest import find_runner
 from tasks.store.store import BundleStore
 from tasks.store.var import Var
 

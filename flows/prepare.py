@@ -24,14 +24,14 @@ from flows.live_exports import LiveExports
 from flows.progress import board, show_step
 from flows.server.states import end_state
 from tasks.bundle.cell import Mode, Variant
+from tasks.export.entry import ModelEntry
+from tasks.export.export import NotApplicableError, export_cases
+from tasks.export.exported import Export
+from tasks.export.process.run import Tell, end_server
 from tasks.measure.health import HealthError, Registry
 from tasks.measure.spec import SweepSpec
-from tasks.prepare.export.entry import ModelEntry
-from tasks.prepare.export.export import NotApplicableError, export_cases
-from tasks.prepare.export.exported import Export
-from tasks.prepare.export.process.run import Tell, end_server
-from tasks.prepare.runner.build import build_runner
-from tasks.prepare.runner.manifest import Runner, find_runner
+from tasks.runner.build import build_runner
+from tasks.runner.manifest import Runner, find_runner
 from tasks.store.shelf import Shelf
 from tasks.store.store import BundleStore, ObjectStore
 from tasks.store.var import Var

@@ -28,14 +28,14 @@ from flows.verdicts import FailingVerdict, log_verdicts, noise_lines, verdicts_o
 from flows.warehouse.publish import load_store, unloadable_sessions, write_report
 from flows.warehouse.unloadable import session_of
 from flows.words import listed, report_link
-from tasks.analyse.report.render import keep_dropped
-from tasks.analyse.report.sections.verdicts import VerdictRow
 from tasks.bundle.record import SweepNight
 from tasks.measure.finish_by import finish_moment
 from tasks.measure.night import night_or_today, sweep_night
 from tasks.measure.only import Only
 from tasks.measure.source import source_of
 from tasks.measure.spec import SweepSpec, read_sweep
+from tasks.pages.report.render import keep_dropped
+from tasks.pages.report.sections.verdicts import VerdictRow
 from tasks.store.store import BundleStore, stated_store
 from tasks.store.var import Var, stated_var
 

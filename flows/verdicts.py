@@ -7,11 +7,11 @@ from typing import Literal
 
 from flows.warehouse.publish import ask_warehouse
 from flows.warehouse.readable import readable_warehouse
-from tasks.analyse.explanation import plain_text
-from tasks.analyse.report.cells import series_title
-from tasks.analyse.report.data import open_answers
-from tasks.analyse.report.sections.failures import failed_series
-from tasks.analyse.report.sections.verdicts import VerdictRow
+from tasks.pages.explanation import plain_text
+from tasks.pages.report.cells import series_title
+from tasks.pages.report.data import open_answers
+from tasks.pages.report.sections.failures import failed_series
+from tasks.pages.report.sections.verdicts import VerdictRow
 
 FailingVerdict = Literal["regression", "suspected", "device", "never"]
 _FAILING = {

@@ -1,4 +1,4 @@
-"""The warehouse: one DuckDB file with one writer at a time; readers open copies of it (tasks/analyse/snapshot.py)."""
+"""The warehouse: one DuckDB file with one writer at a time; readers open copies of it (tasks/load/snapshot.py)."""
 
 import contextlib
 import fcntl

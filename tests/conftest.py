@@ -56,12 +56,12 @@ def pytest_unconfigure() -> None:
 LAB_ROOMS = ("tests/survival/", "tests/lab/", "tests/skills/test_in_the_lab.py")
 _LONGEST = (
     "the lab",
-    "tests/tasks/prepare/runner/test_cross.py",
-    "tests/tasks/prepare/runner/test_source.py",
+    "tests/tasks/runner/test_cross.py",
+    "tests/tasks/runner/test_source.py",
     "tests/flows/setup/test_leftovers.py",
     "tests/flows/server/test_server_lost.py",
     "tests/flows/test_sweep.py",
-    "tests/tasks/prepare/export/test_export.py",
+    "tests/tasks/export/test_export.py",
 )
 # Fixtures that need programs of the system which a newcomer does not have.
 _PROGRAMS = {"adb_port", "adbd", "lab_packages", "lab_up", "qemu", "ssh_client", "sshd", "team_server"}

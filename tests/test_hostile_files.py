@@ -19,10 +19,10 @@ from devices.foreign_text import plain_line
 from devices.inventory import load_inventory
 from devices.ondevice.lease import device_queue
 from sql.errors import WarehouseError
-from tasks.analyse.snapshot import newest_snapshot
 from tasks.bundle.record import BundleError
 from tasks.bundle.session_json import parse_record
 from tasks.etdump.xnntrace import read_xnntrace
+from tasks.load.snapshot import newest_snapshot
 from tasks.measure.health import HealthError, Registry
 from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.gate import read_stats

@@ -11,8 +11,8 @@ import yaml
 
 from devices.errors import InputError
 from devices.inventory import Inventory
-from flows.cli.ask.questions import named_question, parameters_of, question_of
 from flows.cli.main import app
+from flows.cli.questions import named_question, parameters_of, question_of
 from sql.warehouse import query as ask
 from tasks.measure.spec import SweepSpec, read_sweep
 from tests.fixtures.paths import ROOT

@@ -13,7 +13,7 @@ from devices.shell import script_text
 from tests.fixtures.paths import ROOT
 
 SCRIPTS = sorted((ROOT / "devices/ondevice/scripts").glob("*.sh"))
-ROOMS = ("deployments/ci", "tasks/prepare/runner", "tests/lab")
+ROOMS = ("deployments/ci", "tasks/runner", "tests/lab")
 OTHERS = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.sh"))
 
 

@@ -14,9 +14,9 @@ from devices.inventory import DeviceSpec
 from flows.certify.kill import kill_and_reattach
 from flows.certify.measured import noise, sme_proof
 from sql.errors import WarehouseError
-from tasks.analyse.certify import checks
-from tasks.analyse.certify.subject import Finding, Subject, opened
-from tasks.analyse.report.markdown import escaped
+from tasks.judge.certify import checks
+from tasks.judge.certify.subject import Finding, Subject, opened
+from tasks.pages.report.markdown import escaped
 
 _MOST_LETTERS = 800
 # Each check by its name, and the check without which it cannot be tried.

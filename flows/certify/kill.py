@@ -9,7 +9,7 @@ from devices.errors import DeviceError, FarmError
 from devices.ondevice.leftovers import read_leftovers
 from devices.shell import call, make_folder
 from flows.certify.sweeps import last_line, records_of, started
-from tasks.analyse.certify.subject import Finding, Subject
+from tasks.judge.certify.subject import Finding, Subject
 
 # Starts the runner; the third and later words are its command. At the starts whose number has a file `hold-N`, it
 # writes its process id to `held-N` and waits until `hold-N` is gone; the runner then has the same process id.

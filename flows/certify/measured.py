@@ -3,9 +3,9 @@
 from devices.errors import FarmError
 from flows.certify.sweeps import run_to_end
 from flows.warehouse.publish import ask_warehouse
-from tasks.analyse.certify.subject import Finding, Subject
-from tasks.analyse.certify.variants import Proof, problems
 from tasks.bundle.cell import VARIANTS
+from tasks.judge.certify.subject import Finding, Subject
+from tasks.judge.certify.variants import Proof, problems
 from tasks.measure.plan import possible_variants
 
 _MODELS = ("linear", "toy_cnn")

@@ -11,8 +11,8 @@ from typing import Any
 
 from devices.errors import FarmError
 from devices.foreign_text import one_line
-from tasks.analyse.certify.subject import Subject
 from tasks.bundle.record import SessionRecord
+from tasks.judge.certify.subject import Subject
 from tasks.measure.night import sweep_night
 from tasks.measure.plan import FIRST_SESSION
 from tasks.store.files import write_complete

@@ -12,10 +12,23 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from devices.errors import InputError, Mistakes
-from flows.cli.ask import asking, explain, mcp, site, verdicts
-from flows.cli.farm import devices, doctor, runner, servers
-from flows.cli.keep import decisions, warehouse
-from flows.cli.measure import bisect, model, sweep, validate
+from flows.cli import (
+    asking,
+    bisect,
+    decisions,
+    devices,
+    doctor,
+    explain,
+    mcp,
+    model,
+    runner,
+    servers,
+    site,
+    sweep,
+    validate,
+    verdicts,
+    warehouse,
+)
 from flows.cli.options import error_message
 from flows.terminal import show, show_pieces
 

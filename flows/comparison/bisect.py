@@ -16,11 +16,11 @@ from flows.comparison.lane import Answer, Lane, open_lane
 from flows.comparison.results import Results
 from flows.progress import board
 from flows.shutdown import shutdown_handler
-from tasks.analyse.verdict.bisect import MeasuredNight, SeriesOnDevice, first_bad
 from tasks.bundle.cell import Cell, Variant
+from tasks.export.exported import kept_export
+from tasks.judge.bisect import MeasuredNight, SeriesOnDevice, first_bad
 from tasks.measure.alternate import SESSIONS_PER_SIDE, Side, comparison_id
-from tasks.prepare.export.exported import kept_export
-from tasks.prepare.runner.manifest import kept_runner
+from tasks.runner.manifest import kept_runner
 
 _LEAST_PART = 0.3  # of the change, by which an input is one that it came with
 _log = logging.getLogger(__name__)

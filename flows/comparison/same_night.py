@@ -17,10 +17,10 @@ from flows.progress import board
 from flows.warehouse.publish import ask_warehouse
 from tasks.bundle.cell import Cell, Variant
 from tasks.bundle.enough import ALERT_SESSIONS
+from tasks.export.exported import kept_export
 from tasks.measure.alternate import SESSIONS_PER_SIDE, Side, plan_round
 from tasks.measure.spec import SweepSpec
-from tasks.prepare.export.exported import kept_export
-from tasks.prepare.runner.manifest import Runner, kept_runner
+from tasks.runner.manifest import Runner, kept_runner
 
 MOST_SERIES = 4
 """Per device and night: a change that affects every model must not keep a device until the morning."""

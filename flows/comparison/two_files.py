@@ -11,9 +11,9 @@ from flows.comparison.results import Results
 from flows.progress import board
 from flows.shutdown import shutdown_handler
 from tasks.bundle.cell import Cell
+from tasks.export.given import exported_or_given
 from tasks.measure.alternate import Side
 from tasks.measure.spec import SweepSpec
-from tasks.prepare.export.given import exported_or_given
 
 
 @flow(name="compare", flow_run_name="compare {a.name} and {b.name} on {device.name}", validate_parameters=False)

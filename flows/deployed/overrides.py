@@ -10,9 +10,9 @@ from devices.errors import InputError
 from devices.inventory import DeviceSpec, device_named
 from tasks.bundle.cell import Variant
 from tasks.bundle.values import first_mistake
+from tasks.export.recipes import RECIPES
+from tasks.export.zoo import MODELS
 from tasks.measure.spec import SweepSpec
-from tasks.prepare.export.recipes import RECIPES
-from tasks.prepare.export.zoo import MODELS
 
 _DIGITS = 8
 

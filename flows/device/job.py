@@ -10,13 +10,13 @@ from flows.live_exports import LiveExports, Snapshot
 from flows.words import in_words
 from tasks.bundle.cell import Mode, Variant
 from tasks.bundle.record import SessionRecord, SweepNight
+from tasks.export.exported import Export
 from tasks.measure import metrics
 from tasks.measure.alternate import Round, plan_noise
 from tasks.measure.finish_by import would_not_end
 from tasks.measure.plan import FIRST_SESSION, PlannedSession, export_for, plan_device, still_to_run
 from tasks.measure.spec import SweepSpec, Terms
-from tasks.prepare.export.exported import Export
-from tasks.prepare.runner.manifest import Runner
+from tasks.runner.manifest import Runner
 from tasks.store.store import BundleStore
 from tasks.store.var import Var
 

@@ -18,6 +18,7 @@ from flows.json_log import log_context
 from flows.progress import board
 from tasks.bundle.next_step import next_step
 from tasks.bundle.record import SessionRecord
+from tasks.export.entry import AccuracyWanted
 from tasks.measure import metrics
 from tasks.measure.finish_by import FinishBy
 from tasks.measure.health import STRIKES, Registry
@@ -28,7 +29,6 @@ from tasks.measure.session.finish import record_unmeasured
 from tasks.measure.session.measure import clear_stale_jobs, measure
 from tasks.measure.session.record import code_of
 from tasks.measure.spec import SweepSpec, Terms
-from tasks.prepare.export.entry import AccuracyWanted
 
 # How long a device may take to answer at the start of a sweep, and after a session that failed.
 RECOVERY_S = 5.0

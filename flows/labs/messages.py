@@ -24,10 +24,10 @@ from flows.device.job import DeviceTally
 from tasks.bundle.cell import Mode, Variant
 from tasks.bundle.record import SweepNight
 from tasks.bundle.values import first_mistake, require_counts
+from tasks.export.entry import ELSEWHERE
 from tasks.measure.health import Health
 from tasks.measure.plan import PlannedSession
 from tasks.measure.spec import SweepSpec
-from tasks.prepare.export.entry import ELSEWHERE
 from tasks.store.shelf import Shelf, TooLargeError
 
 POLL_S = 2.0

@@ -12,8 +12,8 @@ from pydantic import SecretStr, ValidationError
 
 from devices.errors import InputError
 from flows.server.worker import require_server
-from tasks.analyse.notify import urls_of
 from tasks.bundle.values import first_mistake
+from tasks.pages.notify import urls_of
 
 _SEND = "send-notification"
 

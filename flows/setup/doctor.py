@@ -17,7 +17,7 @@ from devices.reconnect import probe
 from flows.server.embedded import kept_databases, notes_of, orphans
 from flows.server.run_notes import dead_notes
 from sql.errors import WarehouseError
-from tasks.analyse.snapshot import newest_snapshot
+from tasks.load.snapshot import newest_snapshot
 from tasks.measure.health import HealthError, Registry
 from tasks.store.files import leftovers_below, machine_of, size_bytes, unfinished_elsewhere
 from tasks.store.store import stated_store

@@ -14,10 +14,10 @@ from devices.errors import InputError
 from devices.foreign_text import plain_line
 from devices.suggest import did_you_mean
 from flows.warehouse.publish import publish_of
-from tasks.analyse.verdict.decision_table import known_series
-from tasks.analyse.verdict.decisions import Decision, Selector, SeriesNight, read_decisions
 from tasks.bundle.model_names import model_named, shown_names
-from tasks.keep.decisions import store_decisions
+from tasks.judge.decision_table import known_series
+from tasks.judge.decisions import Decision, Selector, SeriesNight, read_decisions
+from tasks.maintain.decisions import store_decisions
 from tasks.measure.night import parse_night
 from tasks.store.store import BundleStore
 from tasks.store.var import Var

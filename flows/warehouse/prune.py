@@ -8,7 +8,7 @@ from pathlib import Path
 
 from devices.errors import FarmError
 from flows.warehouse.publish import publish_of
-from tasks.keep.prune import (
+from tasks.maintain.prune import (
     events_of_old_nights,
     only_one,
     pack_sweep,

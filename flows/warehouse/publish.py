@@ -20,13 +20,13 @@ from sql.warehouse import (
     keep_aside,
     open_read_only,
 )
-from tasks.analyse.load.load import LoadResult, contained_sessions, load_paths, loaded_contents
-from tasks.analyse.snapshot import newest_snapshot, publish_snapshot
-from tasks.analyse.verdict.decisions import read_decisions
-from tasks.keep.decisions import store_decisions
-from tasks.keep.forget import forget_sessions
-from tasks.keep.load_archive import load_archives
-from tasks.keep.rebuild import load_from_elsewhere
+from tasks.judge.decisions import read_decisions
+from tasks.load.load import LoadResult, contained_sessions, load_paths, loaded_contents
+from tasks.load.snapshot import newest_snapshot, publish_snapshot
+from tasks.maintain.decisions import store_decisions
+from tasks.maintain.forget import forget_sessions
+from tasks.maintain.load_archive import load_archives
+from tasks.maintain.rebuild import load_from_elsewhere
 from tasks.measure import metrics
 from tasks.store.archives import archives_and_others
 from tasks.store.base import Found
@@ -201,7 +201,7 @@ def write_report(
     It names the bundles of the sweep in `bundles` (default: the store of the var folder) that cannot be loaded, and
     those that a load `refused`, with its reasons.
     """
-    from tasks.analyse.report.render import render_report
+    from tasks.pages.report.render import render_report
 
     store = bundles or open_store(None, Var(var))
     with readable_warehouse(var, warehouse) as readable:

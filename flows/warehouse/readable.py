@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sql.readable import ReadableFile, copy_for_reader
-from tasks.analyse.snapshot import newest_snapshot
+from tasks.load.snapshot import newest_snapshot
 from tasks.store.files import scratch_folder
 from tasks.store.var import Var
 

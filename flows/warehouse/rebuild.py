@@ -8,8 +8,8 @@ from devices.errors import InputError
 from flows.warehouse.publish import keep_damaged, load_store, publish_of
 from flows.warehouse.readable import is_of_var
 from sql.warehouse import WarehouseDamaged, exclusive, query, writing
-from tasks.analyse.load.load import LoadResult
-from tasks.keep.rebuild import compare, load_from_elsewhere, thinned_sessions
+from tasks.load.load import LoadResult
+from tasks.maintain.rebuild import compare, load_from_elsewhere, thinned_sessions
 from tasks.store.files import work_folder
 from tasks.store.store import BundleStore
 from tasks.store.var import Var

@@ -21,8 +21,8 @@ from flows.warehouse.site_requests import HEADERS, StatedNames
 from flows.warehouse.snapshot_pages import SnapshotPages, Stamp
 from sql.errors import WarehouseError
 from sql.readable import ReadableFile
-from tasks.analyse.report.html import as_html
-from tasks.analyse.report.page import Link, Page
+from tasks.pages.report.html import as_html
+from tasks.pages.report.page import Link, Page
 from tasks.store.var import Var
 
 _HOME = "index.html"

@@ -12,9 +12,9 @@ from sql.cage.connection import Reading, open_readable
 from sql.errors import WarehouseError
 from sql.readable import ReadableFile
 from sql.warehouse import first_line
-from tasks.analyse.report.data import view_errors
-from tasks.analyse.site.assets import File
-from tasks.analyse.site.site import Site
+from tasks.pages.report.data import view_errors
+from tasks.pages.site.assets import File
+from tasks.pages.site.site import Site
 
 Stamp = tuple[int, int] | None
 _MOST_KEPT = 500

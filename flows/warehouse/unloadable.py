@@ -5,10 +5,10 @@ from pathlib import Path
 
 from sql.cage.connection import open_readable
 from sql.readable import ReadableFile
-from tasks.analyse.load.commit import known_contents
-from tasks.analyse.load.load import refusals
 from tasks.bundle.names import RECORD
-from tasks.keep.load_archive import archive_refusals
+from tasks.load.commit import known_contents
+from tasks.load.load import refusals
+from tasks.maintain.load_archive import archive_refusals
 from tasks.store.archives import archives_and_others
 from tasks.store.base import Known
 from tasks.store.store import BundleStore

@@ -1,6 +1,6 @@
 """The dimensions of a sweep's cells.
 
-A precision is the name of a recipe (tasks/prepare/export/recipes.py); `Platform` is defined in devices/platform.py.
+A precision is the name of a recipe (tasks/export/recipes.py); `Platform` is defined in devices/platform.py.
 """
 
 from collections.abc import Iterable

@@ -8,10 +8,10 @@ from typing import Literal
 
 from tasks.bundle.cell import Arm, Cell, Mode, Purpose, Variant
 from tasks.bundle.record import SweepNight
+from tasks.export.exported import Export
 from tasks.measure.plan import DISCARDED_INDEX, PlannedSession
 from tasks.measure.spec import SweepSpec
-from tasks.prepare.export.exported import Export
-from tasks.prepare.runner.manifest import Runner
+from tasks.runner.manifest import Runner
 
 SESSIONS_PER_SIDE = 8
 """With a scatter of 2 % between sessions, a change of 5 % is confirmed in 74 of 100 comparisons (simulated)."""

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Literal
 
 from devices.errors import FarmError
-from tasks.prepare.export.entry import ModelEntry
-from tasks.prepare.export.export import skipped_path
-from tasks.prepare.export.exported import Export, ExportError, read_exports
-from tasks.prepare.export.given import described_given
-from tasks.prepare.export.key import export_key, files_to_read
-from tasks.prepare.export.shared import is_shared
+from tasks.export.entry import ModelEntry
+from tasks.export.export import skipped_path
+from tasks.export.exported import Export, ExportError, read_exports
+from tasks.export.given import described_given
+from tasks.export.key import export_key, files_to_read
+from tasks.export.shared import is_shared
 from tasks.store.shelf import Shelf
 
 _MOST_READ_BYTES = 100_000_000

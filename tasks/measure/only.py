@@ -9,8 +9,8 @@ from devices.errors import InputError
 from devices.suggest import did_you_mean
 from tasks.bundle.cell import AS_IS
 from tasks.bundle.model_names import model_named, shown_names
+from tasks.export.recipes import recipe_name
 from tasks.measure.spec import SweepSpec
-from tasks.prepare.export.recipes import recipe_name
 
 
 class Only(BaseModel, extra="forbid", frozen=True):

@@ -11,9 +11,9 @@ from devices.ondevice.facts import Facts
 from devices.platform import PLATFORM_FACTS
 from tasks.bundle.cell import Arm, Cell, Mode, Variant
 from tasks.bundle.record import SessionRecord, SweepNight
+from tasks.export.exported import Export
 from tasks.measure.spec import SweepSpec, ThreadCount
-from tasks.prepare.export.exported import Export
-from tasks.prepare.runner.manifest import Runner
+from tasks.runner.manifest import Runner
 
 DISCARDED_INDEX = -1
 FIRST_SESSION = "first_session"

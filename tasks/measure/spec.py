@@ -11,8 +11,8 @@ from devices.errors import FarmError
 from devices.limits import Limits
 from tasks.bundle.cell import AS_IS, Mode, Variant
 from tasks.bundle.enough import ALERT_SESSIONS, LEAST_SESSIONS
-from tasks.prepare.export.entry import ModelEntry
-from tasks.prepare.export.recipes import recipe_name
+from tasks.export.entry import ModelEntry
+from tasks.export.recipes import recipe_name
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _CLOCK_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")

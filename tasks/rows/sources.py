@@ -45,7 +45,7 @@ class _Instruction(BaseModel, extra="forbid", frozen=True):
 
 
 class _File(BaseModel, extra="forbid", frozen=True):
-    """sources.json, as tasks/prepare/export/sources.py describes it."""
+    """sources.json, as tasks/export/sources.py describes it."""
 
     version: Literal[1]
     modules: list[tuple[str, str | None]]

@@ -13,7 +13,7 @@ from tasks.store.forgotten import FOLDER, Forgotten, parse_forgotten
 from tasks.store.shelf import Shelf
 
 DECISIONS = "decisions"
-"""Where a store keeps the records of tasks/analyse/verdict/decisions.py."""
+"""Where a store keeps the records of tasks/judge/decisions.py."""
 NOT_SWEEPS = frozenset({FOLDER, DECISIONS})
 """Folders beside those of sweeps; the id of a sweep ends with its night, so no sweep has such a name."""
 Known = Callable[[Collection[str]], Collection[str]]
@@ -105,7 +105,7 @@ class BundleStore(ABC):
         return reasons
 
     def record_decision(self, name: str, content: bytes) -> None:
-        """Write the file of a decision about nights (tasks/analyse/verdict/decisions.py)."""
+        """Write the file of a decision about nights (tasks/judge/decisions.py)."""
         self._files.write(f"{DECISIONS}/{name}", content)
 
     def decisions(self) -> dict[str, bytes | Exception]:

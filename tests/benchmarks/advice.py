@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.prepare.advice.advice import TABLE
-from tasks.prepare.runner.build import build_runner
-from tasks.prepare.runner.manifest import Runner
-from tasks.prepare.runner.toolchain import host_platform
+from tasks.judge.advice.advice import TABLE
+from tasks.runner.build import build_runner
+from tasks.runner.manifest import Runner
+from tasks.runner.toolchain import host_platform
 from tasks.store.var import Var
 from tests.fixtures.advice_pairs import PAIRS, Lowered, lowered
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 from sql.warehouse import query
-from tasks.analyse.load.load import load_paths
-from tasks.analyse.snapshot import publish_snapshot
+from tasks.load.load import load_paths
+from tasks.load.snapshot import publish_snapshot
 from tests.fixtures.warehouse import BundleMaker, Execution
 
 # (sessions, executions of each, operators of each execution); an operator is an event, a call and Method::execute two
@@ -55,7 +55,7 @@ def print_side_by_side(maker: BundleMaker, events: int) -> None:
     took_s: dict[float, list[float]] = {math.inf: [], 0: []}
     for number in range(TIMES):
         for worth_bytes, times in took_s.items():
-            with patch("tasks.analyse.load.parse._WORTH_BYTES", worth_bytes):
+            with patch("tasks.load.parse._WORTH_BYTES", worth_bytes):
                 fresh = maker.warehouse.with_name(f"{worth_bytes}-{number}.duckdb")
                 times.append(seconds(partial(load_paths, [maker.bundles], fresh)))
     one_s, several_s = (statistics.median(times) for times in took_s.values())

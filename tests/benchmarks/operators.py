@@ -5,8 +5,8 @@ Run: python -m tests.benchmarks.operators
 
 import numpy as np
 
-from tasks.analyse.verdict.common_factor import Group, Operator
-from tasks.analyse.verdict.operators import judge_operators
+from tasks.judge.common_factor import Group, Operator
+from tasks.judge.operators import judge_operators
 from tests.benchmarks.verdicts import HOT_NIGHTS, HOT_SESSIONS, NIGHT_CV, Array
 
 SERIES, SESSIONS, NIGHTS, FIRST_NIGHT, CHANGE_NIGHT = 60, 8, 40, 5, 25

@@ -14,8 +14,8 @@ from datetime import datetime
 from pathlib import Path
 
 from flows.server.settings import prepare_prefect
-from tasks.prepare.runner.build import build_runner
-from tasks.prepare.runner.toolchain import host_platform
+from tasks.runner.build import build_runner
+from tasks.runner.toolchain import host_platform
 from tasks.store.find import bundles_of
 from tasks.store.var import Var
 

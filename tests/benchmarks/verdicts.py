@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.analyse.verdict.comparison import compare_sessions
-from tasks.analyse.verdict.night import Night, NightVerdict
-from tasks.analyse.verdict.nights import judge_all
-from tasks.analyse.verdict.states import states_of
+from tasks.judge.comparison import compare_sessions
+from tasks.judge.night import Night, NightVerdict
+from tasks.judge.nights import judge_all
+from tasks.judge.states import states_of
 
 Array = NDArray[np.float64]
 SESSIONS, NIGHTS, CHANGE_NIGHT = 8, 60, 25

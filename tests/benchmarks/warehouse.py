@@ -20,9 +20,9 @@ import duckdb
 
 from sql.schema import sql_files
 from sql.warehouse import open_read_only, query, writing
-from tasks.analyse.load.load import load_paths
-from tasks.analyse.load.statistics import add_session_statistics
-from tasks.analyse.verdict.refresh import judge_series
+from tasks.judge.refresh import judge_series
+from tasks.load.load import load_paths
+from tasks.load.statistics import add_session_statistics
 from tasks.store.var import Var
 from tests.benchmarks.load import seconds
 

@@ -12,7 +12,7 @@ from devices.inventory import DeviceSpec, load_inventory, open_device
 from devices.ondevice.lease import current_holder
 from devices.ondevice.small_disk import small_disk
 from flows.certify import measured
-from tasks.analyse.certify.subject import opened
+from tasks.judge.certify.subject import opened
 from tests.fixtures.farm import INVENTORY, Farm
 from tests.fixtures.waiting import SCALE
 

@@ -10,8 +10,8 @@ from flows.device.job import DeviceTally
 from flows.ending import Ending, Step, message_of, notify_end, notify_of_error
 from flows.live_exports import LiveExports
 from flows.server.states import data_of
-from tasks.analyse.report.sections.verdicts import VerdictRow
 from tasks.measure.health import Registry
+from tasks.pages.report.sections.verdicts import VerdictRow
 from tasks.store.var import Var
 from tests.fixtures.stand_in_farm import StandInFarm
 from tests.fixtures.webhook import PASSWORD, webhook

@@ -18,8 +18,8 @@ from devices.ondevice.lease import acquire, current_holder
 from flows import model_check
 from flows.model_check import SESSIONS, CheckedCase, check_model
 from tasks.bundle.record import Accuracy
+from tasks.export.accuracy_limits import limits_of
 from tasks.measure.session.accuracy import References, compare_outputs
-from tasks.prepare.export.accuracy_limits import limits_of
 from tests.fixtures.command import Command
 from tests.fixtures.documented import assert_documented
 from tests.fixtures.jobs import in_background

@@ -13,7 +13,7 @@ from devices.ondevice import facts
 from devices.ondevice.facts import Facts, parse_facts
 from flows.prepare import Building, Probe, Runners, probe_all
 from tasks.measure.spec import SweepSpec
-from tasks.prepare.runner.toolchain import host_platform
+from tasks.runner.toolchain import host_platform
 from tasks.store.var import Var
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.prepare.runner.toolchain import host_platform
+from tasks.runner.toolchain import host_platform
 from tests.fixtures.farm import Farm, sweep_of
 from tests.fixtures.prefect_server import asked
 from tests.fixtures.waiting import ENOUGH_S, SCALE

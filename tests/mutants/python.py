@@ -50,13 +50,13 @@ ROOMS = {
         _LONG_SESSIONS,
     ),
     "load": Room(
-        ("tasks/analyse/load",),
-        ("tests/tasks/analyse/load", "tests/tasks/rows/test_sources.py", "tests/sql/test_session_statistics.py"),
+        ("tasks/load",),
+        ("tests/tasks/load", "tests/tasks/rows/test_sources.py", "tests/sql/test_session_statistics.py"),
         ("test_load_killed", "stopped"),
     ),
     "verdict": Room(
-        ("tasks/analyse/verdict",),
-        ("tests/tasks/analyse/verdict", "tests/sql/test_views_accuracy.py", "tests/sql/test_views_metrics.py"),
+        ("tasks/judge",),
+        ("tests/tasks/judge", "tests/sql/test_views_accuracy.py", "tests/sql/test_views_metrics.py"),
     ),
     "lease": Room(
         ("devices/ondevice/lease.py", "flows/device/lease.py"),

@@ -30,7 +30,7 @@ from tests.mutants.campaign import Fault, read_options, run_campaign, temporary_
 from tests.mutants.runs import FaultRefused, Note, Noting, Runs
 from tests.mutants.sql_faults import faults_of
 
-_TESTS = ("tests/sql", "tests/tasks/analyse/verdict", "tests/flows/warehouse/test_check.py")
+_TESTS = ("tests/sql", "tests/tasks/judge", "tests/flows/warehouse/test_check.py")
 _WORD = re.compile(r"\w+")
 _FILLS = {
     "nights_to_judge": {"series_verdict"},

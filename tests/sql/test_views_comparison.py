@@ -8,8 +8,8 @@ import pytest
 from flows.verdicts import noise_lines
 from flows.warehouse.publish import ask_warehouse
 from sql.warehouse import writing
-from tasks.keep.check import check_aggregates
-from tasks.keep.forget import forget_sessions
+from tasks.maintain.check import check_aggregates
+from tasks.maintain.forget import forget_sessions
 from tests.fixtures.nights import fields_of, night_of, week_of
 from tests.fixtures.warehouse import BundleMaker
 

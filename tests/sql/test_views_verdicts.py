@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from sql.warehouse import writing
-from tasks.analyse.verdict.decisions import Decision, Decisions, Kind
-from tasks.keep.decisions import store_decisions
-from tasks.keep.forget import forget_sessions
+from tasks.judge.decisions import Decision, Decisions, Kind
+from tasks.maintain.decisions import store_decisions
+from tasks.maintain.forget import forget_sessions
 from tests.fixtures.nights import fields_of, night_of, week_of
 from tests.fixtures.warehouse import BundleMaker
 

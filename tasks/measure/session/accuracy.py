@@ -10,9 +10,9 @@ import numpy as np
 
 from devices.errors import FarmError
 from tasks.bundle.record import Accuracy
+from tasks.export.accuracy_limits import AccuracyLimits
+from tasks.export.entry import AccuracyWanted
 from tasks.measure.session.difference import Difference, TensorFile, difference_of, first_difference, margin_of
-from tasks.prepare.export.accuracy_limits import AccuracyLimits
-from tasks.prepare.export.entry import AccuracyWanted
 
 ZERO_LIMIT = 1e-3
 """The largest absolute error of an output that is 0 everywhere in eager PyTorch and so has no SNR."""

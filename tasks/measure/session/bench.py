@@ -9,10 +9,10 @@ from devices.limits import Limits
 from devices.ondevice.facts import Facts
 from devices.ondevice.store import Content, blob_path, tree_path
 from tasks.bundle.names import PROFILE, SELECTED
+from tasks.export.entry import AccuracyWanted
+from tasks.export.exported import FORWARD, Case, Export, Tensors
 from tasks.measure.plan import PlannedSession
-from tasks.prepare.export.entry import AccuracyWanted
-from tasks.prepare.export.exported import FORWARD, Case, Export, Tensors
-from tasks.prepare.runner.manifest import Runner
+from tasks.runner.manifest import Runner
 
 # Executions without an ETDump that count, and reads of memory: enough for a median.
 _UNTRACED = 25

@@ -17,7 +17,7 @@ from pydantic import PositiveInt, TypeAdapter, ValidationError
 
 from devices.inventory import DeviceSpec, launch_prefix
 from devices.ondevice.facts import Facts
-from tasks.prepare.runner.manifest import Runner
+from tasks.runner.manifest import Runner
 from tasks.store.files import write_complete
 
 FLAG = "--calibrate"

@@ -8,9 +8,9 @@ from devices.inventory import DeviceSpec, launch_prefix
 from devices.ondevice.facts import Facts
 from devices.ondevice.store import put_tree
 from tasks.bundle.cell import XNNPACK
-from tasks.prepare.export.exported import Export
-from tasks.prepare.runner.floor import why_too_old
-from tasks.prepare.runner.manifest import Runner
+from tasks.export.exported import Export
+from tasks.runner.floor import why_too_old
+from tasks.runner.manifest import Runner
 
 _DEADLINE_S = 30.0
 

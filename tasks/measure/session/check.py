@@ -19,8 +19,8 @@ from tasks.etdump.tree import Runs, runs_of
 from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
 from tasks.measure.session.logs import last_lines
 from tasks.measure.session.sme2 import variant_contradiction
-from tasks.prepare.runner.manifest import Runner
 from tasks.rows.kernels import kernel_names
+from tasks.runner.manifest import Runner
 
 # The line of the runner's crash handler: what it was doing with the model.
 _CRASH = re.compile(r"executor_runner: ExecuTorch crashed \(\w+\) while it (?P<doing>(?:loaded|executed) the model)")

@@ -20,8 +20,8 @@ from tasks.etdump.tree import Runs
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.record import Findings, now, session_record
-from tasks.prepare.runner.manifest import Runner
 from tasks.rows.rows import rows_of_bundle
+from tasks.runner.manifest import Runner
 from tasks.store.files import scratch_folder, sha256_of
 from tasks.store.store import BundleStore
 

@@ -16,11 +16,11 @@ from devices.foreign_json import read_json
 from tasks.bundle.names import ETDUMP, MOST_FILE_BYTES, MOST_LOG_BYTES, PROFILE, SELECTED, STATS
 from tasks.bundle.runner_stats import Stats
 from tasks.bundle.values import first_mistake
+from tasks.export.exported import Export
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.logs import LOGS, fetch_cut
-from tasks.prepare.export.exported import Export
-from tasks.prepare.runner.manifest import Runner
+from tasks.runner.manifest import Runner
 
 _log = logging.getLogger(__name__)
 _MOST_STATS_BYTES = 64 << 20

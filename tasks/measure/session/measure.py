@@ -24,6 +24,7 @@ from tasks.bundle.names import ETDUMP, SOURCES
 from tasks.bundle.record import GateRecord, SessionRecord, SweepNight
 from tasks.bundle.runner_stats import Stats
 from tasks.etdump.tree import Runs
+from tasks.export.accuracy_limits import limits_of
 from tasks.measure.clock import ClockWatch
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.accuracy import OutputMismatchError, References, compare_outputs
@@ -37,9 +38,8 @@ from tasks.measure.session.logcat import collect_logcat, logcat_moment, recordin
 from tasks.measure.session.program_calls import other_program
 from tasks.measure.session.ready import settle, with_readiness
 from tasks.measure.session.record import Findings, code_of, log_tail, now, session_record
-from tasks.prepare.export.accuracy_limits import limits_of
-from tasks.prepare.runner.floor import why_too_old
 from tasks.rows.consistency import contradiction_between, etdump_of_another, other_content
+from tasks.runner.floor import why_too_old
 from tasks.store.files import scratch_folder
 from tasks.store.store import BundleStore
 

@@ -1,7 +1,7 @@
 """The calls in an ETDump must be those of the program that was to be executed."""
 
 from tasks.etdump.tree import Runs
-from tasks.prepare.export.program import Call, ProgramMethod
+from tasks.export.program import Call, ProgramMethod
 
 _KIND_IN_WORDS = {
     "delegate_call": "a call of a delegate,",

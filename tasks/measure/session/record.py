@@ -15,12 +15,12 @@ from devices.ondevice.job import JobResult
 from tasks.bundle.record import Accuracy, ArmRecord, DeviceRecord, GateRecord, ModelRecord, RunnerRecord, SessionRecord
 from tasks.bundle.runner_stats import Stats
 from tasks.etdump.tree import Runs
+from tasks.export.exported import Export
 from tasks.measure.clock import clock_ahead_s, farm_time
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.logs import last_lines
-from tasks.prepare.export.exported import Export
-from tasks.prepare.runner.manifest import Runner
+from tasks.runner.manifest import Runner
 
 _TAIL_LINES = 20
 # The fields of session.json that have the same name where they come from.

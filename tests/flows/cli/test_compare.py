@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from junitparser import Failure, JUnitXml
 
-from flows.cli.ask.outputs import markdown
-from tasks.analyse.compare.outcome import Beside, Line, Outcome
-from tasks.analyse.explanation import Fact
+from flows.cli.outputs import markdown
+from tasks.judge.compare.outcome import Beside, Line, Outcome
+from tasks.pages.explanation import Fact
 from tests.fixtures.command import Command, Ended
 from tests.fixtures.documented import assert_documented
 from tests.fixtures.warehouse import BundleMaker

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.prepare.export.given import exported_or_given
+from tasks.export.given import exported_or_given
 from tests.fixtures.command import Command
 from tests.fixtures.farm import Farm
 from tests.fixtures.paths import INVENTORIES, LAB_INVENTORY

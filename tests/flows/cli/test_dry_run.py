@@ -9,11 +9,11 @@ import pytest
 
 from devices.ondevice.facts import Facts
 from tasks.bundle.record import SweepNight
+from tasks.export.entry import ModelEntry
+from tasks.export.export import skipped_path
+from tasks.export.key import export_key
 from tasks.measure.plan import plan_device
 from tasks.measure.spec import read_sweep
-from tasks.prepare.export.entry import ModelEntry
-from tasks.prepare.export.export import skipped_path
-from tasks.prepare.export.key import export_key
 from tasks.store.folder import publish_bundle
 from tasks.store.var import Var
 from tests.fixtures.command import Command, run_python
@@ -105,7 +105,7 @@ def test_gigabytes_of_weights_are_not_read_and_what_they_decide_is_unknown(
     with (weights / "model.safetensors").open("wb") as stream:
         stream.truncate(5_000_000_000)
     file.write_text(sweep_of({"name": "big", "transformers": "./weights"}, sessions=3), encoding="utf-8")
-    monkeypatch.setattr("tasks.prepare.export.key.sha256_of", lambda path: pytest.fail(f"{path} was read"))
+    monkeypatch.setattr("tasks.export.key.sha256_of", lambda path: pytest.fail(f"{path} was read"))
     # when it is planned, then its sessions are counted, and which of them are measured is not
     _, exports, why, here, *_ = dry().out.splitlines()
     assert exports == "exports: 1 not known before the export"
@@ -160,7 +160,7 @@ def test_a_warehouse_that_cannot_be_read_is_reported_and_leaves_a_plan_without_t
 
 
 def test_a_dry_run_imports_neither_torch_nor_a_server() -> None:
-    text = "import sys, flows.cli.measure.dry_run, flows.cli.measure.pace; print(*sys.modules)"
+    text = "import sys, flows.cli.dry_run, flows.cli.pace; print(*sys.modules)"
     loaded = set(run_python("-c", text).stdout.split())
-    assert "flows.cli.measure.dry_run" in loaded
+    assert "flows.cli.dry_run" in loaded
     assert not {"torch", "executorch", "prefect.server"} & loaded

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sql.warehouse import open_read_only
-from tasks.analyse.site.site import Site
+from tasks.pages.site.site import Site
 from tests.fixtures.command import Command
 from tests.fixtures.documented import assert_documented
 from tests.fixtures.nights import WHY, failed_night_of, night_of

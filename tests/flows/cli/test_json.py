@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from flows.cli.main import app
-from flows.cli.measure.sweep_end import as_json
+from flows.cli.sweep_end import as_json
 from flows.device.job import COUNTED
 from flows.ending import SweepEnd
 from tests.fixtures.command import Command, Etfarm, Kept
@@ -67,7 +67,7 @@ def test_verdicts_and_decisions_are_as_documented(nights: Kept, etfarm: Etfarm) 
 
 def test_a_runner_is_as_documented(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runner = publish_stand_in(tmp_path / "runners", GOOD)
-    monkeypatch.setattr("tasks.prepare.runner.build.build_runner", lambda *_: runner)
+    monkeypatch.setattr("tasks.runner.build.build_runner", lambda *_: runner)
     document = json.loads(command("devices", "runner", "build", "--format", "json").out)
     for word in ("devices runner build", "devices runner register"):
         assert_documented(word, document)

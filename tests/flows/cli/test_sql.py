@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from flows.cli.ask.sql import ask
+from flows.cli.sql import ask
 from sql.cage.cage import distinct_names
 from sql.errors import WarehouseError
 from sql.question import questions

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flows.cli.measure.sweep_end import pieces_of
+from flows.cli.sweep_end import pieces_of
 from flows.ending import SweepEnd
 from flows.terminal import show_pieces
 from tests.fixtures.warehouse import BundleMaker

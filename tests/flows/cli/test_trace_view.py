@@ -12,7 +12,7 @@ from urllib.request import urlopen
 import pytest
 
 from devices.errors import InputError
-from flows.cli.ask.trace_view import viewer_of
+from flows.cli.trace_view import viewer_of
 from tasks.etdump.reader import read_etdump
 from tasks.etdump.trace import as_chrome_json, slices_of
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump

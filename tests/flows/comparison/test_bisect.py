@@ -11,9 +11,9 @@ from devices.errors import FarmError
 from flows.comparison import bisect as flow
 from flows.comparison.bisect import Bisection
 from flows.comparison.lane import Answer
-from tasks.analyse.verdict.bisect import MeasuredNight, SeriesOnDevice
-from tasks.analyse.verdict.comparison import compare
 from tasks.bundle.cell import Cell
+from tasks.judge.bisect import MeasuredNight, SeriesOnDevice
+from tasks.judge.comparison import compare
 from tasks.measure.alternate import Side
 from tests.fixtures.plans import NIGHT
 

@@ -9,8 +9,8 @@ from devices.ondevice.facts import Facts
 from flows.device.job import DeviceJob, DeviceTally
 from flows.device.sessions import DeviceSessions
 from flows.live_exports import LiveExports
+from tasks.export.exported import Export
 from tasks.measure.plan import FIRST_SESSION, PlannedSession
-from tasks.prepare.export.exported import Export
 from tests.fixtures.plans import ended
 from tests.fixtures.stand_in import write_export
 from tests.fixtures.stand_in_job import stand_in_job

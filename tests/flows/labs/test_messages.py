@@ -11,9 +11,9 @@ from devices.errors import InputError
 from devices.inventory import load_inventory
 from flows.device.job import DeviceTally
 from flows.labs.messages import Ended, Order, parsed, run_name
+from tasks.export.entry import ModelEntry
 from tasks.measure.finish_by import would_not_end
 from tasks.measure.health import Health
-from tasks.prepare.export.entry import ModelEntry
 from tests.fixtures.plans import NIGHT, a_spec
 
 INVENTORY = """devices:

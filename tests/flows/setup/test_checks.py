@@ -14,7 +14,7 @@ from devices.inventory import DeviceSpec
 from flows.setup import checks as setup_checks
 from flows.setup import connections
 from flows.setup.doctor import Finding
-from tasks.prepare.runner.toolchain import host_platform
+from tasks.runner.toolchain import host_platform
 from tasks.store.var import Var
 from tests.fixtures.findings import text_of
 from tests.fixtures.paths import ROOT

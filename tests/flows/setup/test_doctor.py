@@ -13,7 +13,7 @@ import pytest
 from devices.inventory import load_inventory, open_device
 from devices.local import LocalDevice
 from devices.ondevice.lease import acquire
-from tasks.analyse.snapshot import publish_snapshot
+from tasks.load.snapshot import publish_snapshot
 from tasks.measure.health import Registry
 from tasks.store.var import Var
 from tests.fixtures.command import Command, run_etfarm

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sql.warehouse import query
-from tasks.keep.prune import pack_sweep
+from tasks.maintain.prune import pack_sweep
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN
 

@@ -11,8 +11,8 @@ import pytest
 
 from flows.warehouse.publish import load_and_publish, load_store, unloadable_sessions
 from sql.warehouse import WarehouseDamaged, WarehouseError, keep_aside, query, writing
-from tasks.analyse.snapshot import publish_snapshot
-from tasks.keep.prune import only_one, pack_sweep
+from tasks.load.snapshot import publish_snapshot
+from tasks.maintain.prune import only_one, pack_sweep
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.warehouse import CONVOLUTION, etdump_of
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sql.warehouse import query
-from tasks.analyse.verdict.decisions import read_decisions
+from tasks.judge.decisions import read_decisions
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.gated import stopped_at
 

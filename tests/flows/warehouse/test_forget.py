@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sql.warehouse import query, writing
-from tasks.keep.forget import forget_sessions
+from tasks.maintain.forget import forget_sessions
 from tasks.store.folder import read_record
 from tasks.store.forgotten import Forgotten
 from tests.fixtures.command import Etfarm, Kept

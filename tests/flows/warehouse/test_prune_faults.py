@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tasks.bundle.record import BundleError
-from tasks.keep.prune import only_one, pack_sweep
+from tasks.maintain.prune import only_one, pack_sweep
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.gated import stopped_at
 from tests.fixtures.old_night import NEW, OLD, PRUNE, contents, with_old_night

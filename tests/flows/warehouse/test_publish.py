@@ -10,8 +10,8 @@ import pytest
 from flows.warehouse.publish import load_and_publish
 from flows.warehouse.readable import readable_warehouse
 from sql.warehouse import query, writing
-from tasks.analyse.load.load import load_paths
-from tasks.analyse.snapshot import newest_snapshot
+from tasks.load.load import load_paths
+from tasks.load.snapshot import newest_snapshot
 from tasks.store.var import Var
 from tests.fixtures.waiting import ENOUGH_S
 from tests.fixtures.warehouse import BundleMaker

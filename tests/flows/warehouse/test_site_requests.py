@@ -15,8 +15,8 @@ import pytest
 from devices.errors import InputError
 from flows.warehouse.site import LiveSite, SiteServer, site_of
 from flows.warehouse.site_requests import host_names
-from tasks.analyse.site.assets import File
-from tasks.analyse.site.site import Site
+from tasks.pages.site.assets import File
+from tasks.pages.site.site import Site
 from tests.fixtures.waiting import wait_for
 from tests.fixtures.warehouse import BundleMaker
 

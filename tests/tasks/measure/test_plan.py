@@ -11,6 +11,7 @@ import pytest
 
 from devices.ondevice.facts import Facts
 from tasks.bundle.cell import VARIANTS
+from tasks.export.exported import Case, Export
 from tasks.measure.plan import (
     DISCARDED_INDEX,
     FIRST_SESSION,
@@ -22,7 +23,6 @@ from tasks.measure.plan import (
     still_to_run,
     thread_counts,
 )
-from tasks.prepare.export.exported import Case, Export
 from tests.fixtures.plans import NIGHT, a_spec, as_wanted, ended, planned
 
 

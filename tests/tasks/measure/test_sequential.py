@@ -9,10 +9,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tasks.analyse.verdict.comparison import compare
 from tasks.bundle.enough import ALERT_SESSIONS
 from tasks.bundle.record import SessionRecord
 from tasks.bundle.runner_stats import Stats
+from tasks.judge.comparison import compare
 from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession, still_to_run
 from tasks.measure.sequential import Enough, median_interval_percent
 from tasks.measure.spec import SweepSpec

@@ -9,7 +9,7 @@ import pytest
 from backports import zstd
 
 from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES
-from tasks.keep.load_archive import load_archives
+from tasks.maintain.load_archive import load_archives
 from tests.fixtures.warehouse import BundleMaker
 
 SWEEP = "smoke-2026-11-20"

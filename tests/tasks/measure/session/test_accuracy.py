@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tasks.export.accuracy_limits import AccuracyLimits, limits_of
+from tasks.export.entry import AccuracyWanted
 from tasks.measure.session.accuracy import (
     ZERO_LIMIT,
     OutputMismatchError,
@@ -16,8 +18,6 @@ from tasks.measure.session.accuracy import (
     compare_outputs,
 )
 from tasks.measure.session.difference import TensorFile, difference_of, has_choices
-from tasks.prepare.export.accuracy_limits import AccuracyLimits, limits_of
-from tasks.prepare.export.entry import AccuracyWanted
 
 INF, NAN = float("inf"), float("nan")
 LIMITS = AccuracyLimits(eager_db=30, fp32_db=20, host_db=40)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from devices.local import LocalDevice
-from tasks.analyse.load.load import load_paths
 from tasks.bundle.names import MOST_LOG_BYTES
 from tasks.bundle.record import SessionRecord
+from tasks.load.load import load_paths
 from tasks.measure.session import measure
 from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.gate import collect_files, file_limits, read_stats

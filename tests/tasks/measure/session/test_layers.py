@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from sql.warehouse import query
-from tasks.analyse.load.load import load_paths
 from tasks.bundle.cell import Cell
 from tasks.bundle.layer_drift import Layer, read_layer_drift
 from tasks.bundle.names import LAYER_DRIFT
 from tasks.bundle.record import SessionRecord
+from tasks.export.export import export_cases, export_model
+from tasks.export.exported import Export
+from tasks.load.load import load_paths
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.accuracy import OutputMismatchError
 from tasks.measure.session.layers import SAMPLE_ELEMENTS, write_layer_drift
-from tasks.prepare.export.export import export_cases, export_model
-from tasks.prepare.export.exported import Export
-from tasks.prepare.runner.build import build_runner
-from tasks.prepare.runner.toolchain import host_platform
+from tasks.runner.build import build_runner
+from tasks.runner.toolchain import host_platform
 from tests.fixtures.drifting import FAULTY
 from tests.fixtures.paths import KEPT
 from tests.fixtures.plans import NIGHT

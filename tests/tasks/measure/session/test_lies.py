@@ -14,9 +14,9 @@ import pytest
 
 from tasks.bundle.record import SessionRecord
 from tasks.etdump.reader import read_etdump
-from tasks.prepare.export.entry import ModelEntry
-from tasks.prepare.export.exported import Export
-from tasks.prepare.export.given import given_export
+from tasks.export.entry import ModelEntry
+from tasks.export.exported import Export
+from tasks.export.given import given_export
 from tests.fixtures.runner import Program
 from tests.fixtures.stand_in import a_session, farm_bench, measured
 

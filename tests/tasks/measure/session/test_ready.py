@@ -18,8 +18,8 @@ from devices.limits import Limits
 from devices.local import LocalDevice
 from devices.ondevice.conditions import Conditions
 from sql.warehouse import query
-from tasks.analyse.load.load import load_paths
 from tasks.bundle.record import GateRecord, SessionRecord
+from tasks.load.load import load_paths
 from tasks.measure.session import ready
 from tasks.measure.session.bench import Bench
 from tasks.measure.session.calibration import Calibration

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tasks.export.entry import AccuracyWanted
 from tasks.measure.session.accuracy import References, compare_outputs, most_margin
-from tasks.prepare.export.entry import AccuracyWanted
 from tests.tasks.measure.session.test_accuracy import LIMITS, case, entry
 
 

@@ -1,0 +1,246 @@
+"""What `etfarm mcp` answers: the functions behind the commands, as bounded JSON in which foreign texts are marked."""
+
+import itertools
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from devices.errors import InputError
+from devices.suggest import did_you_mean
+from flows.cli.marked import MOST_ROWS, bounded, marked, marked_cell, page_of
+from flows.cli.outputs import data
+from flows.cli.questions import known_names, named_question, parameters_of, question_of
+from flows.cli.trace import write_trace
+from flows.cli.verdicts import verdicts_of_night
+from flows.notebook import Farm
+from flows.warehouse.readable import readable_warehouse
+from sql.cage.cage import distinct_names
+from sql.cage.connection import open_readable
+from sql.cage.limits import Limits
+from sql.cage.warm import WarmCage
+from sql.dictionary import described
+from sql.query import query_errors
+from sql.question import questions
+from tasks.judge.compare.found import compare_arms
+from tasks.judge.metrics import METRICS
+from tasks.pages.report.data import open_reader
+from tasks.pages.report.sections.verdicts import VerdictRow, headline
+from tasks.pages.site.session_rows import RunRow, read_sessions
+from tasks.store.store import BundleStore
+
+LIMITS = Limits(max_s=60.0, max_bytes=64 << 20)
+_LOG_LETTERS = 8_000
+_LOGS = ("stderr.txt", "stdout.txt", "logcat.txt")
+_UNITS = {
+    "_ms": "milliseconds; time_ms is that of one run, Method::execute",
+    "share": "of Method::execute, 0 to 1",
+    "ratio": "after / before: above 1 is more",
+    "low, high": "95 % interval of the ratio, from sessions; null below 5",
+    "sessions": "n: processes of the runner that the figure is from",
+    "noise_floor": "how much the figure moves from night to night without a change, a fraction",
+}
+
+
+_Offset = Annotated[int, Field(ge=0, description="Rows to skip: `next_offset` of the answer before.")]
+_Limit = Annotated[int, Field(ge=1, le=MOST_ROWS, description="Rows at most.")]
+_SessionId = Annotated[str, Field(pattern="^[0-9a-f]{16}$", description="Id of a session.")]
+_Text = Annotated[str, Field(max_length=20_000)]
+_Only = Annotated[str | None, Field(max_length=300, description="Only this one.")]
+
+
+class Answers:
+    """The answers of one farm; each is read from its newest snapshot."""
+
+    def __init__(self, var: Path, warehouse: Path | None, store: BundleStore, traces: Path) -> None:
+        self._var, self._warehouse, self._store, self._traces = var, warehouse, store, traces
+        self._farm = Farm(var, warehouse)
+        self._cages = WarmCage()
+
+    def end(self) -> None:
+        """End the queries that run, and answer no other."""
+        self._cages.end()
+
+    def tools(self) -> list[Callable[..., dict[str, Any]]]:
+        """The tools; their docstrings are what an agent reads."""
+        names = ("verdicts", "explain", "compare", "sql", "questions", "describe", "session", "trace")
+        return [getattr(self, name) for name in names]
+
+    def verdicts(self, night: _Only = None, offset: _Offset = 0, limit: _Limit = 25) -> dict[str, Any]:
+        """What a night changed (the newest if omitted): a row for each series with its verdict, worst first."""
+        found, rows = verdicts_of_night(night, self._var, self._warehouse)
+        answer = {"night": found, "answer": headline(rows)}
+        page = page_of([_verdict(row) for row in rows], offset, limit)
+        return self._from({**marked(answer), "units": _UNITS, **page}, [row.get("cell") for row in page["rows"]])
+
+    def explain(
+        self, name: _Text, device: _Only = None, precision: _Only = None, variant: _Only = None
+    ) -> dict[str, Any]:
+        """Why a model (or the id of a series) got slower or not: verdict, cause, commit, operators, next step."""
+        return self._from({**marked(self._farm.explain(name, device, precision, variant).data()), "units": _UNITS})
+
+    def compare(
+        self,
+        a: _Text,
+        b: _Text,
+        model: _Only = None,
+        device: _Only = None,
+        precision: _Only = None,
+        margin_percent: Annotated[float, Field(ge=0, le=100)] = 1.0,
+        offset: _Offset = 0,
+        limit: _Limit = 25,
+    ) -> dict[str, Any]:
+        """How B compares with A, two nights, sweeps, devices, models, precisions, variants (sme2_off), or ids."""
+        only = {"model": model, "device": device, "precision": precision}
+        with readable_warehouse(self._var, self._warehouse) as file, open_readable(file) as connection, query_errors():
+            outcome = compare_arms(connection, a, b, only=only, margin=margin_percent / 100)
+        rows = json.loads("".join(data(replace(outcome, lines=outcome.ordered()), "json")))
+        answer = {"answer": outcome.headline, "a": outcome.a, "b": outcome.b, "remarks": list(outcome.remarks)}
+        page = page_of(rows, offset, limit)
+        cells = [row.get(f"cell_{side}") for row in page["rows"] for side in "ab"]
+        return self._from({**marked(answer), "units": _UNITS, **page}, cells)
+
+    def sql(
+        self, query: _Text, options: dict[str, str] | None = None, offset: _Offset = 0, limit: _Limit = 50
+    ) -> dict[str, Any]:
+        """Rows of SQL (DuckDB, read-only, 60 s at most) or of a named question, such as slowest-operators, with its
+        options, such as {"model": "voice"}. Options of SQL are the values of its $names. Add ORDER BY to read on with
+        offset."""
+        question = named_question(query) or question_of(query)
+        words = itertools.chain.from_iterable((f"--{name}", value) for name, value in (options or {}).items())
+        parameters = parameters_of(question, list(words))
+        with readable_warehouse(self._var, self._warehouse) as file, self._cages.cage(file, LIMITS) as cage:
+            parameters = known_names(question, parameters, cage)
+            answer = cage.ask(question.text, parameters, rows=range(offset, offset + limit + 1))
+            found = answer.all_rows()
+            columns = list(_columns(distinct_names(answer.columns), question.text))
+        names = [column["name"] for column in columns]
+        page = page_of(found, 0, limit, lambda row: dict(zip(names, map(marked_cell, row), strict=True)))
+        after = offset + page["next_offset"] if page["next_offset"] is not None else None
+        shown = {"columns": columns, "rows": page["rows"], "offset": offset, "next_offset": after}
+        return self._from(shown)
+
+    def questions(self) -> dict[str, Any]:
+        """The named questions of the tool sql, and their options."""
+        listed = questions().values()
+        return {"questions": [{"name": q.name, "meaning": q.summary, "options": list(q.parameters)} for q in listed]}
+
+    def describe(self, view: _Only = None) -> dict[str, Any]:
+        """The columns of a view with types, units and meanings; without a name, all views."""
+        known = described()
+        if view is None:
+            return {"views": {name: comment for name, (comment, _) in known.items()}}
+        if view not in known:
+            raise InputError(
+                f"unknown view `{view}`{did_you_mean(view, known) or '; describe without a name lists all'}"
+            )
+        comment, columns = known[view]
+        shown = [{"name": column, "type": kind, "meaning": meaning} for column, kind, meaning in columns]
+        return {"view": view, "meaning": comment, "columns": shown}
+
+    def session(self, session_id: _SessionId, log_offset: _Offset = 0) -> dict[str, Any]:
+        """One session: how it ended, its runs, conditions and log, and where the time of its cell goes."""
+        with readable_warehouse(self._var, self._warehouse) as file, open_reader(file) as reader:
+            found, runs, conditions = read_sessions(reader, [session_id])
+        if not found:
+            raise InputError(f"no session has the id `{session_id}`; verdicts and sql list ids")
+        facts = asdict(found[0])
+        tail = facts.pop("log_tail") or ""
+        times = {} if found[0].without_times else self._times(session_id, found[0].cell, runs)
+        log = self._log(session_id) or tail
+        more = log_offset + _LOG_LETTERS
+        shown = {
+            **marked(facts | {"conditions": [asdict(row) for row in conditions]}),
+            **times,
+            "log": {"foreign_text": bounded(log[log_offset:more], _LOG_LETTERS)},
+            "log_next_offset": more if more < len(log) else None,
+            "log_letters": len(log),
+        }
+        return self._from(shown)
+
+    def trace(self, session_id: _SessionId, run: _Only = None) -> dict[str, Any]:
+        """Path of a trace of a session for Perfetto (one run; `run` is an index or all); kept until the server ends."""
+        path = self._traces / f"{session_id}.json"
+        return {"path": str(path), "answer": write_trace(session_id, run, path, self._store), "session_id": session_id}
+
+    def _times(self, session_id: str, cell: str, runs: list[RunRow]) -> dict[str, Any]:
+        """The figures of a session, and of all sessions of its cell by category and by operator."""
+        parts = {
+            "latency": (
+                "SELECT runs, warmup_runs, time_ms, median_ms, mad_ms, iqr_ms, p90_ms, min_ms, max_ms, load_ms, "
+                "peak_resident_bytes, has_drift, is_bimodal, accuracy FROM session_latency WHERE session_id = $id",
+                session_id,
+            ),
+            "categories": (
+                "SELECT category, time_ms, share, below_resolution, sessions FROM category_share WHERE cell = $id "
+                "ORDER BY share DESC",
+                cell,
+            ),
+            "operators": (
+                "SELECT operator, kind, category, calls_per_run, time_ms, share, below_resolution, sessions "
+                "FROM operator_time WHERE cell = $id ORDER BY share DESC LIMIT 15",
+                cell,
+            ),
+        }
+        times = {name: marked(self._rows(*part)) for name, part in parts.items()}
+        return {**times, "runs_ms": marked([run.execute_ms for run in runs if not run.is_warmup]), "units": _UNITS}
+
+    def _rows(self, text: str, given: str | list[str]) -> list[dict[str, Any]]:
+        """Return the rows of a query with the parameter `id`."""
+        with readable_warehouse(self._var, self._warehouse) as file, self._cages.cage(file, LIMITS) as cage:
+            answer = cage.ask(text, {"id": given})
+            return [dict(zip(answer.columns, row, strict=True)) for row in answer.all_rows()]
+
+    def _log(self, session_id: str) -> str:
+        """The logs in a session's bundle, one after another; empty if the bundle is elsewhere."""
+        folder = self._store.find(session_id)
+        files = [folder / name for name in _LOGS if folder and (folder / name).is_file()]
+        return "".join(f"{file.name}:\n{file.read_text(encoding='utf-8', errors='replace')}\n" for file in files)
+
+    def _from(self, answer: dict[str, Any], cells: Sequence[str | None] = ()) -> dict[str, Any]:
+        """An answer with the snapshot that it was read from, and with sweep and sessions of each cell in it."""
+        with readable_warehouse(self._var, self._warehouse) as file:
+            name = file.name
+        of_cells = (
+            "SELECT cell, any_value(sweep_id) AS sweep_id, list(session_id ORDER BY session_id) AS session_ids "
+            "FROM session_latency WHERE cell IN (SELECT unnest($id::VARCHAR[])) GROUP BY cell ORDER BY cell"
+        )
+        known = [cell for cell in dict.fromkeys(cells) if cell]
+        origins = {row.pop("cell"): marked(row) for row in self._rows(of_cells, known)} if known else {}
+        return {**answer, **({"cells": origins} if origins else {}), "warehouse": name}
+
+
+def _verdict(row: VerdictRow) -> dict[str, Any]:
+    """A verdict with its figures: times in milliseconds, other figures in the unit of their metric."""
+    unit = METRICS[row.metric].unit
+    scale, unit = (1e6, "ms") if unit == "ns" else (1, unit)
+    before, after = (None if value is None else value / scale for value in (row.baseline_value, row.value))
+    names = ("model", "device", "precision", "variant", "threads", "metric", "verdict")
+    figures = ("ratio", "low", "high", "sessions", "noise_floor", "baseline_nights", "since")
+    words = ("changed", "cause", "reason", "series_id", "cell")
+    shown = {name: getattr(row, name) for name in names} | {"unit": unit, "before": before, "after": after}
+    return shown | {name: getattr(row, name) for name in (*figures, *words)}
+
+
+def _columns(names: list[str], query: str) -> Iterator[dict[str, Any]]:
+    """Name each column, with its meaning and unit where the views of the query agree on it.
+
+    A name that is neither in one of them nor in the query came from data, as by PIVOT.
+    """
+    meanings = defaultdict[str, set[str]](set)
+    for view, (_, columns) in described().items():
+        if re.search(rf"\b{view}\b", query):
+            for name, _, meaning in columns:
+                meanings[name].add(meaning)
+    for place, name in enumerate(names):
+        if len(meanings[name]) == 1:
+            yield {"name": name, "meaning": next(iter(meanings[name]))}
+        elif meanings[name] or name in query:
+            yield {"name": name}
+        else:
+            yield {"name": f"column_{place}", "title": {"foreign_text": bounded(name)}}

@@ -1,0 +1,76 @@
+"""`etfarm bisect`: which night a change came with, and which of its inputs."""
+
+from datetime import date
+from typing import Annotated
+
+import typer
+
+from flows.cli.options import (
+    DEFAULT_INVENTORY,
+    DEFAULT_VAR,
+    BundlesOption,
+    InventoryOption,
+    VarOption,
+    WarehouseOption,
+)
+from flows.terminal import show
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(epilog="Example: etfarm bisect mobilenet_v2 --device pixel-1")
+def bisect(
+    series: Annotated[
+        str,
+        typer.Argument(help="Model as pages show it, or id of a series (at least 6 digits)."),
+    ],
+    device: Annotated[str | None, typer.Option("--device", help="Device with the change.")] = None,
+    good: Annotated[
+        str | None, typer.Option("--good", help="Night before the change; the last good one of the verdict if omitted.")
+    ] = None,
+    bad: Annotated[
+        str | None, typer.Option("--bad", help="Night with the change; the newest with a verdict if omitted.")
+    ] = None,
+    inventory: InventoryOption = DEFAULT_INVENTORY,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Find the night and the input of a change.
+
+    Measures the stored models and runners of earlier nights again on the device, alternately, and swaps model and
+    runner alone. Resumes where it stopped that day. Exits with 1 if the good and the bad night do not differ.
+    """
+    from flows.cli.prefect_run import announce, run_with_server
+    from flows.comparison.results import Results, choose_device
+    from tasks.bundle.model_names import model_named, shown_names
+    from tasks.judge.bisect import MeasuredNight, SeriesOnDevice, bounds, find_series
+    from tasks.measure.night import parse_night, sweep_night
+    from tasks.store.store import open_store
+    from tasks.store.var import Var
+
+    places = Var(var.absolute())
+    store = open_store(bundles, places)
+    sweep = sweep_night("bisect", date.today(), store.sweep_ids(), again=False)
+    results = Results(sweep, store, places, warehouse)
+    known = [SeriesOnDevice(*row) for row in results.ask("bisect_series")]
+    models = shown_names(each.model for each in known)
+    found_series = find_series(model_named(series, models) or series, device, known)
+    spec = choose_device(inventory, found_series.device)
+    rows = results.ask("bisect_nights", series_id=found_series.series_id, device=found_series.device)
+    nights = [MeasuredNight(*row) for row in rows]
+    first, contents = bounds(nights, parse_night(good) if good else None, parse_night(bad) if bad else None)
+    announce(f"bisect {found_series} from {first.night} to {contents[-1].night}", "bisection", var)
+    from flows.comparison.bisect import bisect as bisect_flow
+    from flows.server.embedded import exit_at_once
+
+    parameters = {"series": found_series, "good": first, "contents": contents, "device": spec, "results": results}
+    found, note, is_server_lost = run_with_server(bisect_flow, parameters, var, "bisection")
+    for line in [*found.steps, *found.conclusion()]:
+        show(line)
+    if note:
+        show(note)
+    code = 0 if found.first_bad else 1
+    if is_server_lost:
+        exit_at_once(code)
+    raise typer.Exit(code)

@@ -1,0 +1,189 @@
+"""`etfarm compare A.pte B.pte`: measure two files alternately on a device, and print how they compare."""
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from devices.errors import InputError
+from flows.cli.compare import explained, told
+from flows.cli.outputs import check_outputs
+from flows.terminal import show
+from flows.warehouse.readable import readable_warehouse
+from sql.cage.connection import open_readable
+from tasks.bundle.enough import LEAST_SESSIONS
+from tasks.bundle.model_names import shown_names
+from tasks.bundle.record import SweepNight
+from tasks.export.given import exported_or_given
+from tasks.judge.compare.found import besides
+from tasks.judge.compare.outcome import SLOWER, Beside, Line, Outcome
+from tasks.measure.night import sweep_night, sweeps_of_night
+from tasks.store.files import sha256_of
+
+if TYPE_CHECKING:
+    from flows.comparison.lane import Answer
+    from flows.comparison.results import Results
+
+
+def words_of(a: str | None, b: str | None, base: str | None) -> tuple[str, str] | None:
+    """Return A and B if what they name was measured already; None if it is .pte files, or both sides of a commit.
+
+    Raises InputError unless A and B, or a commit, are given, and if only one of A and B is a .pte file.
+    """
+    if base is not None:
+        if a is not None:
+            raise InputError("--base is compared with the present files; leave A and B out")
+        return None
+    if a is None or b is None:
+        raise InputError("name A and B, or --model and --base; see `etfarm compare --help`")
+    return None if _are_files((a, b)) else (a, b)
+
+
+def files_of(
+    a: str | None, b: str | None, base: str | None, model: str | None, precision: str | None, var: Path
+) -> tuple[tuple[Path, Path], tuple[str, str]]:
+    """Return the .pte files to compare, those of A and B or of a model at `base` and as it is now, and their labels."""
+    if base is not None:
+        from flows.cli.compare_commits import exported_sides
+
+        files = exported_sides(model, precision or "fp32", base, var)
+        return files, (f"{model} at {base}", f"{model} as it is now")
+    before, after = (Path(word) for word in (a, b) if word is not None)
+    return (before, after), (str(Path(*before.parts[-2:])), str(Path(*after.parts[-2:])))
+
+
+def _are_files(words: tuple[str, str]) -> bool:
+    """Return whether two words name .pte files; raises InputError if only one does."""
+    named = [word for word in words if word.endswith(".pte")]
+    if len(named) == 1:
+        raise InputError(f"`{named[0]}` is a .pte file and the other is not; name two .pte files, or none")
+    return len(named) == 2
+
+
+def run_compare_files(
+    files: tuple[Path, Path],
+    device: str | None,
+    inventory: Path,
+    sessions: int,
+    priority: int,
+    only: Mapping[str, str | None],
+    margin: float,
+    fail_on: Collection[str],
+    form: str,
+    outputs: Sequence[Path],
+    labels: tuple[str, str],
+    var: Path,
+    bundles: str | None,
+    warehouse: Path | None,
+) -> int:
+    """Print how two .pte files compare; return 1 if the answer is what `fail_on` lists, else 0.
+
+    `margin` is a fraction, `only` are options that are not for files, `labels` name A and B. Raises InputError before
+    anything is measured.
+    """
+    _check(files, only)
+    check_outputs(outputs)
+    from flows.cli.prefect_run import announce, run_with_server
+    from flows.comparison.results import Results, choose_device
+    from tasks.store.store import open_store
+    from tasks.store.var import Var
+
+    spec = choose_device(inventory, device)
+    places = Var(var.absolute())
+    store = open_store(bundles, places)
+    sweep, earlier = _sweeps_of(files, spec.name, store.sweep_ids())
+    results = Results(sweep, store, places, warehouse, tuple(earlier))
+    announce(f"compare {files[0]} and {files[1]} on {spec.name}", "comparison", var)
+    from flows.comparison.two_files import compare_files
+    from flows.server.embedded import exit_at_once
+
+    parameters = {"a": files[0], "b": files[1], "device": spec, "results": results}
+    parameters |= {"sessions": sessions, "margin": margin, "priority": priority}
+    answer, note, is_server_lost = run_with_server(compare_files, parameters, var, "comparison")
+    outcome = _outcome(answer, files, labels, spec.name, margin, results)
+    if note:
+        show(note, err=True)
+    code = told(explained(outcome, form, outputs, var, warehouse), fail_on, form, outputs)
+    if is_server_lost:
+        exit_at_once(code)
+    return code
+
+
+def _check(files: Iterable[Path], only: Mapping[str, str | None]) -> None:
+    for name, value in only.items():
+        if value is not None:
+            raise InputError(f"--{name} is not for .pte files; leave it out")
+    for file in files:
+        if not file.is_file():
+            raise InputError(f"{file}: no such file; name a .pte file")
+
+
+def _sweeps_of(files: tuple[Path, Path], device: str, sweep_ids: Iterable[str]) -> tuple[SweepNight, list[SweepNight]]:
+    """Return where the new sessions belong, and the sweeps of the same files on the same device and day."""
+    content = " ".join([*(sha256_of(file) for file in files), device])
+    name = f"compare-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+    today, known = date.today(), list(sweep_ids)
+    return sweep_night(name, today, known, again=True), sweeps_of_night(name, today, known)
+
+
+def _outcome(
+    answer: "Answer",
+    files: tuple[Path, Path],
+    labels: tuple[str, str],
+    device: str,
+    margin: float,
+    results: "Results",
+) -> Outcome:
+    """Return the comparison as a line; no path is in it, since folders are of this machine alone."""
+    exports = [exported_or_given(file, results.places.exports) for file in files]
+    shown = shown_names(export.model for export in exports)
+    models, precisions = [shown[export.model] for export in exports], [export.precision for export in exports]
+    found = answer.result
+    with readable_warehouse(results.places.root, results.warehouse) as readable, open_readable(readable) as connection:
+        known = besides(connection, [*answer.cells[0], *answer.cells[1]])
+    sides = [
+        replace(_last(known, cells), sessions=sessions, pte_bytes=file.stat().st_size)
+        for cells, sessions, file in zip(answer.cells, (found.sessions_a, found.sessions_b), files, strict=True)
+    ]
+    word = answer.word
+    if word == "different":
+        word = SLOWER if (found.low or 0) > 1 else "faster"
+    line = Line(
+        model=" -> ".join(dict.fromkeys(models)),
+        device=device,
+        precision=" -> ".join(dict.fromkeys(precisions)),
+        variant=answer.variant,
+        threads="1",
+        result=replace(found, time_a=_ms(found.time_a), time_b=_ms(found.time_b)),
+        word=word,
+        a=sides[0],
+        b=sides[1],
+        cause=answer.cause,
+        inaccurate_sides=" and ".join(answer.inaccurate_sides),
+        is_regression=found.answer == "different" and (found.low or 0) > 1 and (found.ratio or 0) > 1 + margin,
+    )
+    return Outcome(*labels, [line], margin, list(_remarks(answer)))
+
+
+def _ms(time_ns: float | None) -> float | None:
+    return None if time_ns is None else time_ns / 1e6
+
+
+def _last(known: Mapping[str, Beside], cells: Sequence[str]) -> Beside:
+    return next((known[cell] for cell in reversed(cells) if cell in known), Beside())
+
+
+def _remarks(answer: "Answer") -> Iterator[str]:
+    found = answer.result
+    yield "A and B were measured in turns on one device"
+    if found.note:
+        yield found.note
+    if answer.calls > 1 and answer.since:
+        since = answer.since.isoformat(" ", "minutes")
+        counts = f"{found.sessions_a} sessions of A and {found.sessions_b} of B"
+        yield f"from {counts}, of {answer.calls} calls since {since} UTC"
+    if answer.word == "unknown" and found.more_sessions:
+        more = max(found.more_sessions, LEAST_SESSIONS)
+        yield f"compare again with --sessions {more}, which adds them to these"

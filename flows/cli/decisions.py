@@ -1,0 +1,164 @@
+"""`etfarm decisions`: which nights verdicts compare, which sessions count, and the user's notes."""
+
+from datetime import UTC
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli.options import DEFAULT_VAR, BundlesOption, FormatOption, VarOption, WarehouseOption, opened_store
+from flows.terminal import show, show_pieces
+
+if TYPE_CHECKING:
+    from flows.warehouse.decisions import DecisionBook
+    from tasks.judge.decisions import Decisions
+
+app = typer.Typer(
+    help="Accept a change, exclude nights, note what is known.",
+    invoke_without_command=True,
+    epilog="Example: etfarm decisions --bundles s3://bucket/prefix",
+)
+
+ReasonOption = Annotated[str, typer.Option("--reason", help="Why; recorded beside the bundles.")]
+NightOption = Annotated[str | None, typer.Option("--night", help="Only about this night, such as 2026-11-20.")]
+ModelOption = Annotated[str | None, typer.Option("--model", help="Only series of this model.")]
+PrecisionOption = Annotated[str | None, typer.Option("--precision", help="Only series of this precision.")]
+VariantOption = Annotated[str | None, typer.Option("--variant", help="Only series of this variant.")]
+DeviceOption = Annotated[str | None, typer.Option("--device", help="Only sessions of this device.")]
+_COLUMNS = ("id", "kind", "night", "series", "reason", "state", "when (UTC)", "by")
+
+
+@app.command(epilog='Example: etfarm decisions reset-baseline --model voice --reason "new quantization, accepted"')
+def reset_baseline(
+    reason: ReasonOption,
+    night: Annotated[
+        str | None, typer.Option("--night", help="First night of the new baseline; the newest if omitted.")
+    ] = None,
+    model: ModelOption = None,
+    precision: PrecisionOption = None,
+    device: DeviceOption = None,
+    variant: VariantOption = None,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Stop comparing nights with those before a night.
+
+    Without options for the series, this is for all of them. Figures stay as they are.
+    """
+    from tasks.judge.decisions import Selector
+
+    series = Selector(model=model, precision=precision, device=device, variant=variant)
+    show(_book(bundles, var, warehouse).reset_baseline(night, series, reason))
+
+
+@app.command(epilog='Example: etfarm decisions exclude 2026-11-20 --reason "air conditioning failed"')
+def exclude(
+    night: Annotated[str, typer.Argument(help="The night, such as 2026-11-20.")],
+    reason: ReasonOption,
+    device: DeviceOption = None,
+    model: ModelOption = None,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Never compare a night, and keep it out of baselines.
+
+    Its sessions stay in every view.
+    """
+    from tasks.judge.decisions import Selector
+
+    series = Selector(device=device, model=model)
+    show(_book(bundles, var, warehouse).exclude_night(night, series, reason))
+
+
+@app.callback()
+def decisions(
+    context: typer.Context,
+    format: FormatOption = "table",
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+) -> None:
+    """List all decisions about nights and all notes, revoked ones included, the newest first."""
+    if context.invoked_subcommand is not None:
+        return
+    from flows.cli.formats import as_text
+    from tasks.judge.decisions import read_decisions
+
+    found = read_decisions(opened_store(bundles, var))
+    show_pieces(as_text(_COLUMNS, [_rows(found)], format))
+    for sentence in found.damaged:
+        show(sentence, err=True)
+    raise typer.Exit(1 if found.damaged else 0)
+
+
+@app.command(epilog='Example: etfarm decisions note "known, ticket 12" --model voice --device pixel-8')
+def note(
+    text: Annotated[str, typer.Argument(help="One line of at most 500 characters.")],
+    night: NightOption = None,
+    model: ModelOption = None,
+    precision: PrecisionOption = None,
+    device: DeviceOption = None,
+    variant: VariantOption = None,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Write a note on series, or on a night of them.
+
+    Without options for the series, it is on all of them. Notes change no verdict; the view decision_overview has them.
+    """
+    from tasks.judge.decisions import Selector
+
+    series = Selector(model=model, precision=precision, device=device, variant=variant)
+    show(_book(bundles, var, warehouse).note(text, night, series))
+
+
+@app.command(epilog='Example: etfarm decisions revoke 3f0c1a2b --reason "wrong night"')
+def revoke(
+    decision_id: Annotated[str, typer.Argument(metavar="ID", help="Id of a decision, from `etfarm decisions`.")],
+    reason: ReasonOption,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Take a decision or a note back; its record stays."""
+    show(_book(bundles, var, warehouse).revoke(decision_id, reason))
+
+
+@app.command(epilog='Example: etfarm decisions forget smoke-2026-11-20 --reason "wrong governor"')
+def forget(
+    target: Annotated[str, typer.Argument(help="Id of a sweep or a session.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why; recorded beside the bundles.")],
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Leave sessions out of all figures; their bundles stay.
+
+    The sweep measures them again, as new sessions, when it is started again in the same night.
+    """
+    from flows.warehouse.forget import forget_target
+
+    show(forget_target(target, reason, opened_store(bundles, var), var, warehouse))
+
+
+def _book(bundles: str | None, var: Path, warehouse: Path | None) -> "DecisionBook":
+    from flows.warehouse.decisions import DecisionBook
+
+    return DecisionBook(opened_store(bundles, var), var, warehouse)
+
+
+def _rows(found: "Decisions") -> list[tuple[Any, ...]]:
+    from flows.warehouse.decisions import described
+
+    rows = []
+    for record in reversed(found.records):
+        if record.kind == "revocation":
+            continue
+        revoked = found.revoked.get(record.id)
+        state = f"revoked: {revoked.reason}" if revoked else "in force"
+        when = f"{record.decided_at.astimezone(UTC):%Y-%m-%d %H:%M}"
+        what = (record.kind.replace("_", " "), record.night, described(record.series))
+        rows.append((record.id, *what, record.reason, state, when, record.decided_by))
+    return rows

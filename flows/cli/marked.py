@@ -1,0 +1,93 @@
+"""What an agent reads: figures as they are, and every text that others wrote as the value of a field `foreign_text`.
+
+Names of models, devices and operators, logs, reasons and messages come from files and devices of others. An agent that
+reads them may take them for instructions, so none stands alone: only words that the farm itself uses, dates and hashes
+do. Marked text is cleaned and bounded.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from datetime import date
+from decimal import Decimal
+from itertools import chain
+from typing import Any, get_args
+
+from devices.foreign_text import plain
+from flows.cli.formats import for_json
+from tasks.bundle.cell import Mode, Status, Variant
+from tasks.export.recipes import RECIPES
+from tasks.judge.metrics import METRICS
+from tasks.judge.night import Verdict
+from tasks.pages.report.sections.categories import CATEGORIES
+
+MOST_LETTERS = 2_000
+"""Of one text."""
+MOST_ROWS = 200
+_MOST_ROW_LETTERS = 40_000
+_MOST_ITEMS = 100
+_WORDS = {*chain.from_iterable(map(get_args, (Verdict, Variant, Mode, Status))), *METRICS, *RECIPES, *CATEGORIES}
+_WORDS |= {"ms", "bytes", "share", "difference", "before", "after", "different", "same", "unknown", "accurate"}
+_HARMLESS = re.compile(r"[0-9a-f]{16}|[0-9a-f]{64}|\d{4}-\d\d-\d\d")
+
+
+def marked(value: Any) -> Any:
+    """Return a value for JSON, with every text in it marked that the farm did not choose.
+
+    Names of fields stay: they are the farm's.
+    """
+    if isinstance(value, float | Decimal):
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, dict):
+        return {name: marked(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return _first(value, marked)
+    text = value.isoformat() if isinstance(value, date) else str(value)
+    is_ours = isinstance(value, date) or text in _WORDS or _HARMLESS.fullmatch(text)
+    return text if is_ours else {"foreign_text": bounded(text)}
+
+
+def marked_cell(value: Any) -> Any:
+    """Return the same of a value of a query, where names inside may be anybody's."""
+    if isinstance(value, dict):
+        return {"foreign_text": bounded(json.dumps(for_json(value), default=str))}
+    return _first(value, marked_cell) if isinstance(value, list | tuple) else marked(value)
+
+
+def _first(values: Sequence[Any], shown: Callable[[Any], Any]) -> list[Any]:
+    """Return the first items, and how many are left out."""
+    more = len(values) - _MOST_ITEMS
+    return [*map(shown, values[:_MOST_ITEMS]), *([{"items_left_out": more}] if more > 0 else [])]
+
+
+def bounded(text: str, most: int = MOST_LETTERS) -> str:
+    """Return text without characters that act; what is beyond `most` letters is counted."""
+    more = len(text) - most
+    return plain(text[:most]) + (f"\u2026 ({more} more characters)" if more > 0 else "")
+
+
+def page_of(rows: Sequence[Any], offset: int, limit: int, shown: Callable[[Any], Any] = marked) -> dict[str, Any]:
+    """Return some of all rows, and the offset of the next one, null after the last."""
+    page = _fitting([shown(row) for row in rows[offset : offset + limit]])
+    after = offset + len(page)
+    return {
+        "rows": page,
+        "offset": offset,
+        "next_offset": after if after < len(rows) else None,
+        "rows_in_all": len(rows),
+    }
+
+
+def _fitting(rows: Sequence[Any]) -> list[Any]:
+    """Return the first rows, up to the number of letters that an answer may have; the first one is cut instead."""
+    letters, fitting = 0, list[Any]()
+    for row in rows:
+        text = json.dumps(row)
+        letters += len(text)
+        if letters > _MOST_ROW_LETTERS:
+            return fitting or [{"foreign_text": bounded(text, _MOST_ROW_LETTERS)}]
+        fitting.append(row)
+    return fitting

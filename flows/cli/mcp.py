@@ -1,0 +1,35 @@
+"""`etfarm mcp`: the farm's answers for agents, over the Model Context Protocol on standard input and output."""
+
+import os
+import shutil
+import signal
+from types import FrameType
+
+import typer
+
+from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption, opened_store
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(epilog="Example: etfarm mcp --var var, as the command of an MCP server in an agent's settings")
+def mcp(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse: WarehouseOption = None) -> None:
+    """Answer an agent's questions over MCP on standard input and output.
+
+    It reads the newest snapshot, changes nothing and opens no connection. docs/mcp.md has the set-up of an agent.
+    """
+    from flows.cli.agent import Answers
+    from flows.cli.agent_server import run, server_of
+    from tasks.store.files import scratch_folder
+
+    with scratch_folder() as traces:
+
+        def end(number: int, _frame: FrameType | None) -> None:
+            # Threads of the server wait for input and for queries; these end with the process.
+            shutil.rmtree(traces, ignore_errors=True)
+            os._exit(128 + number)
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, end)
+        answers = Answers(var, warehouse, opened_store(bundles, var), traces)
+        run(server_of(answers), answers.end)

@@ -1,0 +1,172 @@
+"""`etfarm model`: what a model is like before a sweep measures it, its export, and the files of earlier nights."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from flows.cli.fetch import fetch
+from flows.cli.options import DEFAULT_VAR, VarOption
+from flows.terminal import show, show_pieces
+from tasks.export.recipes import RECIPES
+
+if TYPE_CHECKING:
+    from flows.model_check import CheckedCase
+    from tasks.rows.shares import Share
+
+app = typer.Typer(help="Check or export a model; fetch what a night measured.", no_args_is_help=True)
+app.command(epilog="Example: etfarm model fetch voice --precision fp16 --branch main --output baseline")(fetch)
+
+
+@app.command(epilog="Example: etfarm model check ./model.py:make --precision fp16 --max-portable 20")
+def check(
+    model: Annotated[str, typer.Argument(help="As in a sweep file: zoo, file.py:factory, model.pte, ...")],
+    precision: Annotated[str, typer.Option(help="A recipe, such as fp16 or int8_static.")] = "fp32",
+    max_portable: Annotated[
+        float | None, typer.Option(min=0, max=100, help="Fail above this percentage of time in portable operators.")
+    ] = None,
+    format: Annotated[Literal["text", "json"], typer.Option("--format", help="Output format.")] = "text",
+    var: VarOption = DEFAULT_VAR,
+) -> None:
+    """Export a model and run it on this machine: what is delegated, what is not, why, and what that costs.
+
+    It holds this machine as a sweep does, and waits up to an hour for one that measures here.
+
+    Exits with 1 if it cannot be exported or run, if its outputs are inaccurate, or above --max-portable.
+    """
+    from flows.model_check import check_model
+    from tasks.export.exported import ExportError
+
+    started = time.monotonic()
+    problems, cases = [], []
+    try:
+        for case in check_model(model, precision, var, tell=lambda cause: show(f"waiting: {cause}", err=True)):
+            cases.append(case)
+            if format == "text":
+                show(*_lines(case))
+            problems += [f"{case.export.model}: {case.problem}"] if case.problem else _too_portable(case, max_portable)
+    except ExportError as error:
+        problems = [str(error)]
+    seconds = time.monotonic() - started
+    if format == "text":
+        show(f"checked in {seconds:.1f} s", f"failed: {'; '.join(problems)}" if problems else "ready for a sweep")
+    else:
+        about = {"model": model, "precision": precision, "ready": not problems, "problems": problems}
+        document = about | {"seconds": seconds, "cases": [_as_object(case) for case in cases]}
+        show_pieces([json.dumps(document, indent=1) + "\n"])
+    raise typer.Exit(1 if problems else 0)
+
+
+@app.command(epilog="Example: etfarm model export mobilenet_v2 --precision fp16")
+def export(
+    model: Annotated[str, typer.Argument(help="As in a sweep file: zoo, package.module:factory, file.py:factory, ...")],
+    precision: Annotated[str, typer.Option(help=f"A recipe: {', '.join(RECIPES)}, or your own.")] = "fp32",
+    seed: Annotated[int, typer.Option(help="Seed of weights and reference inputs.")] = 0,
+    var: VarOption = DEFAULT_VAR,
+) -> None:
+    """Export one model to a .pte and execute it once on this machine; print its folder."""
+    from flows.progress import shown_export
+    from tasks.export.export import export_cases
+    from tasks.store.var import Var
+
+    with shown_export(f"{model} {precision}") as tell:
+        done = export_cases(model, precision, Var(var).exports, seed=seed, tell=tell)[0]
+    show(done.folder)
+    if done.trial:
+        show(f"execution on this machine after the export: {done.trial}", *done.left_out_notes, err=True)
+
+
+def _too_portable(case: "CheckedCase", max_portable: float | None) -> list[str]:
+    if max_portable is None or case.portable_share is None or 100 * case.portable_share.value <= max_portable:
+        return []
+    share = _percent(case.portable_share)
+    return [f"{case.export.model}: portable operators take {share} of the time, more than {max_portable:g} %"]
+
+
+def _lines(case: "CheckedCase") -> Iterator[str]:
+    """Yield what a user reads about a case."""
+    from tasks.pages.report.text import evidence, in_ms
+
+    export = case.export
+    delegated, portable = _counts(case)
+    yield f"{export.model} {export.precision}: {export.pte_bytes / 1e6:.2f} MB, exported in {export.export_s:.1f} s"
+    if export.trial:
+        yield f"execution on this machine after the export: {export.trial}"
+    yield from export.left_out_notes
+    if export.delegated or export.portable:
+        yield f"operators: {delegated} delegated to XNNPACK, {portable} portable"
+    if not case.has_run:
+        yield str(case.problem)
+        yield from (f"  {line}" for line in (case.record.log_tail or "").splitlines()[-5:])
+        return
+    if case.portable_share and case.delegated_share and case.time_ms is not None:
+        yield f"time: {in_ms(case.time_ms)} ({evidence(case.times_ms)}), 1 thread, SME2 off"
+        rest = 100 * (1 - case.delegated_share.value - case.portable_share.value)
+        yield (
+            f"of that: {_percent(case.delegated_share)} delegated, {_percent(case.portable_share)} portable, "
+            f"{rest:.1f} % unattributed"
+        )
+    for each in case.portable:
+        share = "not executed" if each.share is None else _percent(each.share)
+        times = f" x {each.count}" if each.count else ""
+        yield f"  {each.operator}{times}: {share}" + (f". {each.advice}" if each.advice else "")
+    yield _accuracy(case)
+
+
+def _as_object(case: "CheckedCase") -> dict[str, Any]:
+    """Return what docs/json.md states about a case."""
+    export, shares = case.export, (case.delegated_share, case.portable_share)
+    delegated, portable = _counts(case)
+    delegated_share, portable_share = (each.value if each else None for each in shares)
+    return {
+        **{name: getattr(export, name) for name in ("model", "precision", "pte_bytes", "export_s")},
+        "delegated": delegated,
+        "portable": portable,
+        "sessions_ms": case.times_ms,
+        "time_ms": case.time_ms,
+        "delegated_share": delegated_share,
+        "portable_share": portable_share,
+        "operators": [
+            {
+                "operator": each.operator,
+                "count": each.count,
+                "share": each.share.value if each.share else None,
+                "advice": each.advice,
+            }
+            for each in case.portable
+        ],
+        "max_abs_error": _max_abs_error(case) if case.has_run else None,
+        "left_out": export.left_out,
+        "problem": case.problem,
+    }
+
+
+def _counts(case: "CheckedCase") -> tuple[int, int]:
+    """Return how many operators of the program are delegated, and how many are portable."""
+    from flows.model_check import portable_of
+
+    delegated, portable = (
+        sum(entry["count"] for entry in each) for each in (case.export.delegated, portable_of(case.export))
+    )
+    return delegated, portable
+
+
+def _percent(share: "Share") -> str:
+    """A share with the smallest and the largest of one session: `12.3 % (11.8 to 13.0 %)`."""
+    return f"{100 * share.value:.1f} % ({100 * share.low:.1f} to {100 * share.high:.1f} %)"
+
+
+def _accuracy(case: "CheckedCase") -> str:
+    if not case.record.accuracy:
+        return "outputs: not compared, since there are no reference outputs"
+    error = _max_abs_error(case)
+    if error is None:
+        return "outputs: not compared, since no element is finite both here and in eager PyTorch"
+    return f"outputs: largest absolute error against eager PyTorch {error:.1e}"
+
+
+def _max_abs_error(case: "CheckedCase") -> float | None:
+    rows = (row for record in case.records for row in record.accuracy or ())
+    return max((row.max_abs_error for row in rows if row.max_abs_error is not None), default=None)

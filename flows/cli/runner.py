@@ -1,0 +1,85 @@
+"""`etfarm devices runner`: build or register the programs that run models on devices."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from flows.cli.options import DEFAULT_VAR, VarOption
+from flows.terminal import show, show_pieces
+
+if TYPE_CHECKING:
+    from tasks.runner.manifest import Runner
+
+RunnerFormat = Annotated[Literal["text", "json"], typer.Option("--format", help="Output format.")]
+app = typer.Typer(help="Build or register the runners of devices.", no_args_is_help=True)
+
+
+@app.command(epilog="Example: etfarm devices runner build --platform linux-aarch64")
+def build(
+    platform: Annotated[str | None, typer.Option(help="Platform to build for; this machine's if omitted.")] = None,
+    source: Annotated[
+        Path | None, typer.Option(help="Checkout of ExecuTorch: build its executor_runner instead, and register it.")
+    ] = None,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="With --source: log the kernels that XNNPACK selects (mode trace).")
+    ] = False,
+    variant: Annotated[
+        str | None, typer.Option(help="With --source: sme2_on or sme2_off; with SME2 on arm64 if omitted.")
+    ] = None,
+    format: RunnerFormat = "text",
+    var: VarOption = DEFAULT_VAR,
+) -> None:
+    """Build a runner from the wheel or from sources; print its folder, or with --format json what it is."""
+    from tasks.runner.build import build_runner
+    from tasks.runner.manifest import RunnerError
+    from tasks.runner.source import build_from_source
+    from tasks.runner.toolchain import host_platform
+    from tasks.store.var import Var
+
+    if source is None and (trace or variant):
+        raise RunnerError("--trace and --variant need --source, a checkout of ExecuTorch; the wheel has no trace log")
+    name, runners = platform or host_platform(), Var(var).runners
+    if source is None:
+        done = build_runner(name, runners)
+    else:
+        tell = partial(show, err=True)
+        done = build_from_source(source, runners, platform=name, variant=variant, trace=trace, tell=tell)
+    _show(done, format)
+
+
+@app.command(
+    epilog="Example: etfarm devices runner register build/executor_runner --platform android-arm64 --variant sme2_off "
+    '--mode trace --provenance "executorch 1.5.1, NDK r28, XNN_LOG_LEVEL=5"'
+)
+def register(
+    program: Annotated[Path, typer.Argument(help="The program, or the folder with it and its libraries.")],
+    platform: Annotated[str, typer.Option(help="Platform it was built for.")],
+    variant: Annotated[str, typer.Option(help="Variant it was built for: sme2_on, sme1 or sme2_off.")],
+    mode: Annotated[str, typer.Option(help="timing; or trace if it logs the kernels that XNNPACK selects.")],
+    provenance: Annotated[
+        str, typer.Option(prompt="Provenance (source, commit, flags)", help="Source, commit and flags.")
+    ],
+    format: RunnerFormat = "text",
+    var: VarOption = DEFAULT_VAR,
+) -> None:
+    """Register an executor_runner that you built; print its folder, or with --format json what it is."""
+    from tasks.runner.register import register_runner
+    from tasks.store.var import Var
+
+    done = register_runner(
+        program, Var(var).runners, platform=platform, variant=variant, mode=mode, provenance=provenance
+    )
+    _show(done, format)
+
+
+def _show(runner: "Runner", form: str) -> None:
+    """Print the folder of a runner, or one JSON object about it."""
+    if form == "text":
+        show(runner.folder)
+        return
+    names = ("platform", "kind", "runner_sha256")
+    about = {name: getattr(runner, name) for name in names} | {"folder": str(runner.folder.absolute())}
+    show_pieces([json.dumps(about, indent=1) + "\n"])

@@ -1,0 +1,121 @@
+"""`etfarm site`: the farm's pages, live or published, and the report of a sweep as one file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flows.cli.options import DEFAULT_VAR, VarOption, WarehouseOption
+from flows.terminal import show
+
+app = typer.Typer(
+    help="Show the farm's pages: this morning, models, devices; reports.",
+    invoke_without_command=True,
+    epilog="Example: etfarm site, or: etfarm site --publish s3://bucket/farm",
+)
+_HOST = "127.0.0.1"
+_MOST_NAMED = 10
+_INTERRUPTED = 130
+
+
+@app.callback()
+def site(
+    context: typer.Context,
+    publish: Annotated[
+        str | None,
+        typer.Option(
+            "--publish",
+            help="Write the pages to this folder or URL instead, only what changed. It has to be empty, or published "
+            "by etfarm; files of others stay.",
+        ),
+    ] = None,
+    take_over: Annotated[
+        bool,
+        typer.Option(
+            "--take-over",
+            help="Publish where an earlier version of etfarm did: pages listed in its published.json are replaced and "
+            "removed, unless they were changed.",
+        ),
+    ] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 lets the system choose one.")
+    ] = 4280,
+    host_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--host-name",
+            help="Host name that a proxy passes on, such as farm.example; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    var: VarOption = DEFAULT_VAR,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Show the farm's pages: this morning, nights, models, devices, series.
+
+    They are served from the newest snapshot, and follow it within seconds. Only this machine reaches them, by its
+    local names; a proxy with a password serves them to a team (docs/operations.md). A published folder opens without a
+    server, too. Exits with 1 if a page that changed cannot be published because its file has other content.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if publish is not None:
+        _publish(publish, take_over, var, warehouse)
+    elif take_over:
+        from devices.errors import InputError
+
+        raise InputError("--take-over: nothing is published; add --publish with the folder or URL")
+    else:
+        _serve(port, host_name or [], var, warehouse)
+
+
+@app.command(epilog="Example: etfarm site report")
+def report(
+    sweep_id: Annotated[str | None, typer.Argument(help="Id of the sweep; the newest if omitted.")] = None,
+    var: VarOption = DEFAULT_VAR,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Write a sweep's report (HTML and Markdown); print its path."""
+    from flows.warehouse.publish import write_report
+
+    show(write_report(sweep_id, var, warehouse))
+
+
+def _publish(location: str, take_over: bool, var: Path, warehouse: Path | None) -> None:
+    from flows.warehouse.readable import readable_warehouse
+    from tasks.pages.report.text import counted
+    from tasks.pages.site.publish import publish
+
+    with readable_warehouse(var, warehouse) as readable:
+        done = publish(readable, location, lambda line: show(line, err=True), take_over=take_over)
+    show(f"{done.pages} pages, {done.written} files written, {done.removed} removed: {location.rstrip('/')}/index.html")
+    if done.kept:
+        names = ", ".join(done.kept[:_MOST_NAMED]) + (", ..." if len(done.kept) > _MOST_NAMED else "")
+        cause = f"{counted(len(done.kept), 'file')} left unchanged, because etfarm did not write the content ({names})"
+        show(f"{location}: {cause}; move what hinders away, then publish again", err=True)
+        raise typer.Exit(1)
+
+
+def _serve(port: int, names: list[str], var: Path, warehouse: Path | None) -> None:
+    import socket
+
+    from devices.errors import InputError
+    from flows.warehouse.readable import readable_warehouse
+    from flows.warehouse.site import serve
+    from flows.warehouse.site_requests import host_names
+
+    names = host_names(names)
+    with readable_warehouse(var, warehouse):
+        pass  # a missing warehouse is an error now, not on the first page
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((_HOST, port))
+    except OSError as error:
+        raise InputError(f"--port {port}: {error.strerror}; choose another one, or 0 for any") from None
+    try:
+        show(f"etfarm: pages at http://{_HOST}:{listener.getsockname()[1]}/, Ctrl-C ends them", err=True)
+        serve(listener, var, warehouse, names)
+    except KeyboardInterrupt:
+        show("etfarm: the pages are no longer served; start them again with the same command", err=True)
+        raise typer.Exit(_INTERRUPTED) from None

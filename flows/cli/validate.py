@@ -1,0 +1,69 @@
+"""`etfarm validate`: all mistakes of sweep files and inventories at once, and their JSON schemas for editors."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from flows.terminal import show, show_pieces
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(epilog="Example: etfarm validate deployments/sweeps/nightly.yaml deployments/inventories/local.yaml")
+def validate(
+    files: Annotated[list[Path] | None, typer.Argument(help="Sweep files and inventories.")] = None,
+    schema: Annotated[
+        Literal["sweep", "inventory"] | None, typer.Option(help="Print the JSON schema of such files instead.")
+    ] = None,
+) -> None:
+    """Check sweep files and inventories: every mistake in one sentence with its file and line.
+
+    Nothing is started, and no device is asked. Exits with 1 if a file has a mistake.
+
+    An editor with a YAML language server shows the same while you write: save the schema, and begin the file with the
+    comment `# yaml-language-server: $schema=sweep.schema.json`
+    """
+    from devices.errors import InputError, Mistakes
+
+    if schema is not None:
+        show_pieces([_schema(schema)])
+        return
+    if not files:
+        raise InputError("name the files to check, or a schema to print with --schema")
+    wrong = False
+    for file in files:
+        try:
+            show(f"{file}: {_checked(file)}")
+        except InputError as error:
+            wrong = True
+            show(*(error.sentences if isinstance(error, Mistakes) else [error]))
+    raise typer.Exit(int(wrong))
+
+
+def _checked(file: Path) -> str:
+    """Return what a file is; raises InputError with a line for each mistake. An inventory has a list of devices."""
+    from devices.checked_yaml import read_yaml
+    from devices.inventory import load_inventory
+    from tasks.measure.spec import read_sweep
+    from tasks.pages.report.text import counted
+
+    written = read_yaml(file)
+    if isinstance(written.get("devices"), list):
+        return f"inventory, {counted(len(load_inventory(file).devices), 'device')}"
+    spec = read_sweep(file)
+    return f"sweep {spec.name}, {counted(len(spec.pairs), 'pair')} of model and recipe"
+
+
+def _schema(kind: Literal["sweep", "inventory"]) -> str:
+    from devices.inventory import Inventory
+    from tasks.measure.spec import SweepSpec
+
+    of: dict[str, Callable[[], dict[str, object]]] = {
+        "sweep": SweepSpec.model_json_schema,
+        "inventory": Inventory.model_json_schema,
+    }
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return json.dumps(dialect | of[kind](), indent=1) + "\n"

@@ -1,0 +1,167 @@
+"""`etfarm warehouse`: bundles come in, it is checked, built again and thinned; where it is, and what is in it."""
+
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption, opened_store, progress_on_stderr
+from flows.terminal import show, show_pieces
+from tasks.store.var import Var
+
+app = typer.Typer(help="Load, find, check, rebuild and prune what was measured.", no_args_is_help=True)
+
+
+@app.command(epilog="Example: etfarm warehouse load var/bundles some.etdump --warehouse w.duckdb")
+def load(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Bundles, folders of bundles, loose .etdump files, or logs with a PyTorchObserver line; "
+            "all of --bundles if omitted."
+        ),
+    ] = None,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Load bundles or ETDumps into the warehouse, each only once."""
+    from flows.warehouse.publish import load_and_publish, load_store
+
+    store = opened_store(bundles, var)
+    result = load_and_publish(paths, var, warehouse, store) if paths else load_store(store, None, var, warehouse)
+    forgotten = f", {result.forgotten} forgotten (left out)" if result.forgotten else ""
+    counts = f"{result.loaded} loaded, {result.already} already in the warehouse, {len(result.refused)} refused"
+    show(counts + forgotten)
+    for _, sentence in result.refused:
+        show(sentence, err=True)
+    raise typer.Exit(1 if result.refused else 0)
+
+
+@app.command(epilog='Example: etfarm warehouse path (then: duckdb -readonly "$(etfarm warehouse path)")')
+def path(var: VarOption = DEFAULT_VAR) -> None:
+    """Print the path of the newest snapshot, to open read-only."""
+    from tasks.load.snapshot import newest_snapshot
+
+    show(newest_snapshot(Var(var).snapshots).absolute())
+
+
+@app.command(epilog="Example: etfarm warehouse docs -o sql/DICTIONARY.md")
+def docs(
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write; printed if omitted.")] = None,
+) -> None:
+    """Write the data dictionary as Markdown: views, tables, columns."""
+    from sql.dictionary import data_dictionary
+    from tasks.store.files import write_complete
+
+    if output is None:
+        show_pieces([data_dictionary()])
+        return
+    write_complete(output, data_dictionary().encode())
+    show(output)
+
+
+@app.command(epilog="Example: etfarm warehouse rebuild --bundles s3://bucket/prefix")
+def rebuild(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse: WarehouseOption = None) -> None:
+    """Build the warehouse again from all bundles and replace it.
+
+    The views of both are compared first. Stopped at any time, the present warehouse stays as it is. Forgotten sessions
+    stay forgotten; events that `etfarm warehouse prune` removed come back.
+    """
+    from flows.warehouse.rebuild import rebuild_warehouse
+
+    with progress_on_stderr():
+        done = rebuild_warehouse(opened_store(bundles, var), var, warehouse)
+    for line in done.differing:
+        show(line)
+    compared = "nothing to compare with" if not done.compared else f"{len(done.differing)} views differ"
+    compared = "all views are identical" if done.compared and not done.differing else compared
+    thinned = f"; events of {done.thinned} thinned sessions are back" if done.thinned else ""
+    show(f"{done.sessions} sessions, {compared}{thinned}")
+    for sentence in done.refused:
+        show(sentence, err=True)
+    raise typer.Exit(1 if done.refused else 0)
+
+
+@app.command(epilog="Example: etfarm warehouse check")
+def check(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse: WarehouseOption = None) -> None:
+    """Compare tables, aggregates, snapshot and bundles.
+
+    Prints a line per finding and exits with 1 if there is any.
+    """
+    from flows.warehouse.check import check_warehouse
+
+    with progress_on_stderr():
+        checked = check_warehouse(opened_store(bundles, var), var, warehouse)
+    for finding in checked.findings:
+        show(finding)
+    if not checked.findings:
+        show(checked.counts)
+    raise typer.Exit(1 if checked.findings else 0)
+
+
+@app.command(epilog="Example: etfarm warehouse prune --pack-after 60 --yes")
+def prune(
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; otherwise print what would be done.")] = False,
+    thin_after: Annotated[
+        int, typer.Option(min=0, help="Days after which the events of a night are removed; figures stay.")
+    ] = 180,
+    pack_after: Annotated[
+        int, typer.Option(min=0, help="Days after which the bundles of a sweep become one archive.")
+    ] = 30,
+    unused_after: Annotated[
+        int, typer.Option(min=0, help="Days after which exports and built runners without a bundle are removed.")
+    ] = 30,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Free space: thin old nights, pack old bundles, drop caches.
+
+    Prints what would be done unless --yes is given. The newest night, and what it uses, is never touched.
+    """
+    from flows.warehouse.prune import Rules, describe, plan_prune
+    from flows.warehouse.prune import prune as carry_out
+
+    rules = Rules(thin_days=thin_after, pack_days=pack_after, unused_days=unused_after)
+    store = opened_store(bundles, var)
+    plan = plan_prune(rules, store, var, warehouse, date.today())
+    if plan.is_empty:
+        show("nothing to prune")
+        return
+    if not yes:
+        for line in describe(plan, store):
+            show(line)
+        show("nothing was changed; run the command again with --yes")
+        return
+    failed = False
+    with progress_on_stderr():
+        for line in carry_out(plan, store, var, warehouse):
+            show(line)
+            failed |= line.startswith("not packed")
+    raise typer.Exit(int(failed))
+
+
+@app.command(epilog="Example: etfarm warehouse import-kit out_toy_cnn/runs/mac --device mac-m4")
+def import_kit(
+    folder: Annotated[Path, typer.Argument(help="Folder with the kit's results and configurations.")],
+    device: Annotated[
+        str | None, typer.Option(help="Name of the measured device, which the kit does not record.")
+    ] = None,
+    precision: Annotated[
+        str | None, typer.Option(help="Precision of models whose file name does not contain it.")
+    ] = None,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+) -> None:
+    """Turn results of Arm's SME2 ExecuTorch profiling kit into bundles.
+
+    A file that cannot be used is left out: it is named on standard error, and the command exits with 1.
+    """
+    from flows.kit import import_results
+
+    lines, left_out = import_results(folder, device, precision, var, bundles)
+    show(*lines)
+    show(*(f"left out: {sentence}" for sentence in left_out), err=True)
+    raise typer.Exit(1 if left_out else 0)

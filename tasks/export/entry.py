@@ -1,0 +1,165 @@
+"""What an entry of a sweep's `models` means: a model of the zoo, your own factory, a .pte file, or one of transformers.
+
+A text is short for a mapping with one key: `mobilenet_v2`, `team.models:detector` and `./model.py:detector` for
+`factory`, `./detector.pte` for `pte`, `transformers:BertConfig` for `transformers`.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError, ValidationInfo, model_serializer, model_validator
+
+from devices.errors import InputError
+from devices.suggest import did_you_mean
+from tasks.export.language.wanted import GenerateWanted
+from tasks.export.user_code import check_function
+from tasks.export.zoo import MODELS
+
+_PACKAGE_FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_FILE_FACTORY = re.compile(r"(?P<path>.+\.py):(?P<factory>[A-Za-z_]\w*)")
+_NAME = re.compile(r"[A-Za-z0-9_.][\w./:+-]*")
+_SOURCES = ("factory", "pte", "transformers")
+_TRANSFORMERS = "transformers:"
+ELSEWHERE = "elsewhere"
+"""Key of the validation's context: the files that entries name are on another machine, which has checked them."""
+_ONLY_FOR = dict.fromkeys(("data", "inputs", "expected", "etrecord"), "pte") | dict.fromkeys(
+    ("config", "generate"), "transformers"
+)
+
+
+class AccuracyWanted(BaseModel, extra="forbid", frozen=True):
+    """What the outputs of a model must reach for its times to count, instead of the limits of the recipe."""
+
+    min_snr_db: float | None = Field(
+        default=None, ge=-20, le=200, description="Least SNR against fp32 or, of a .pte file, `expected`."
+    )
+    top1: float | None = Field(
+        default=None, gt=0, le=1, description="Least share of rows that choose the same class as fp32 or `expected`."
+    )
+
+    @model_validator(mode="after")
+    def _states_something(self) -> "AccuracyWanted":
+        if self.min_snr_db is None and self.top1 is None:
+            raise ValueError("`accuracy` states `min_snr_db`, `top1` or both")
+        return self
+
+
+class ModelEntry(BaseModel, extra="forbid", frozen=True):
+    """One model to measure; paths are absolute."""
+
+    name: str = Field(
+        default="",
+        description="The name in all results; default: the source as written; of an absolute path, its file.",
+    )
+    factory: str | None = Field(
+        default=None, description="A model of the zoo, package.module:factory, or file.py:factory beside the sweep."
+    )
+    pte: Path | None = Field(default=None, description="A program that exists already; its precision is `as_is`.")
+    data: list[Path] = Field(default=[], description="Files (.ptd) with weights that the program does not contain.")
+    inputs: list[Path] = Field(default=[], description="Raw bytes of each input; default: seeded values.")
+    expected: list[Path] = Field(default=[], description="Raw bytes of each output that is right for these inputs.")
+    etrecord: Path | None = Field(default=None, description="Maps its operators to the source model.")
+    transformers: str | None = Field(
+        default=None, description="A configuration class, such as BertConfig, or a folder with weights."
+    )
+    config: dict[str, Any] = Field(default={}, description="Arguments of the configuration class.")
+    generate: GenerateWanted | None = Field(
+        default=None, description="Measures a language model as {prefill: [512], depth: [0, 512], decode: 64}."
+    )
+    accuracy: AccuracyWanted | None = Field(
+        default=None, description="What its outputs must reach, such as {min_snr_db: 20, top1: 0.99}."
+    )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        """What an editor accepts: the keys, or the text that is short for them."""
+        return {"anyOf": [{"type": "string"}, handler(schema)]}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, written: Any) -> Any:
+        if not isinstance(written, str):
+            return written
+        if written.startswith(_TRANSFORMERS):
+            return {"name": written, "transformers": written.removeprefix(_TRANSFORMERS)}
+        name = written.rpartition("/")[2] if written.startswith("/") else written  # folders of a machine name no model
+        return {"name": name, "pte" if written.endswith(".pte") else "factory": written}
+
+    @model_validator(mode="after")
+    def _checked(self, info: ValidationInfo) -> "ModelEntry":
+        given = [key for key in _SOURCES if getattr(self, key) is not None]
+        if len(given) != 1:
+            raise ValueError(f"a model has exactly one of {', '.join(_SOURCES)}")
+        for key, source in _ONLY_FOR.items():
+            if getattr(self, key) and source != given[0]:
+                raise ValueError(f"`{key}` belongs to models with `{source}`")
+        if self.expected and not self.inputs:
+            raise ValueError("`expected` needs `inputs`: they are the outputs for these inputs")
+        name = self.name or str(getattr(self, given[0]))
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"the name `{name}` must consist of letters, digits and _ . / : + -; set `name`")
+        context = info.context or {}
+        resolved = {} if context.get(ELSEWHERE) else _resolved(self, context.get("folder", Path()))
+        return self.model_copy(update={"name": name, **resolved})
+
+    @model_serializer
+    def _as_written(self) -> Any:
+        """As a text where that is enough."""
+        values = {key: getattr(self, key) for key in type(self).model_fields if getattr(self, key)}
+        values |= {key: str(value) for key, value in values.items() if isinstance(value, Path)}
+        return self.name if values == {"name": self.name, "factory": self.name} else values
+
+
+def entry_of(model: str | ModelEntry) -> ModelEntry:
+    """Return the entry that a text means, with paths relative to the working directory; raises InputError."""
+    if isinstance(model, ModelEntry):
+        return model
+    try:
+        return ModelEntry.model_validate(model)
+    except ValidationError as error:
+        raise InputError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
+
+
+def _resolved(entry: ModelEntry, folder: Path) -> dict[str, Any]:
+    """Return the fields that name files, as absolute paths; raises ValueError where a file or a model is missing."""
+    found: dict[str, Any] = {}
+    if entry.factory:
+        found["factory"] = _factory(entry.factory, folder)
+    for key in ("pte", "etrecord"):
+        if path := getattr(entry, key):
+            found[key] = _file(path, folder)
+    for key in ("data", "inputs", "expected"):
+        found[key] = [_file(path, folder) for path in getattr(entry, key)]
+    if entry.generate:
+        texts = {key: path for key in ("prompt", "text") if (path := getattr(entry.generate, key))}
+        found["generate"] = entry.generate.model_copy(update={key: _file(path, folder) for key, path in texts.items()})
+    if entry.transformers and not entry.transformers.isidentifier():
+        weights = (folder / entry.transformers).absolute()
+        if not (weights / "config.json").is_file():
+            raise ValueError(f"{weights}: no folder with config.json; name one, or a class such as BertConfig")
+        found["transformers"] = str(weights)
+    return found
+
+
+def _factory(written: str, folder: Path) -> str:
+    if in_file := _FILE_FACTORY.fullmatch(written):
+        path = _file(Path(in_file["path"]), folder)
+        check_function(path, in_file["factory"])
+        return f"{path}:{in_file['factory']}"
+    if written in MODELS or _PACKAGE_FACTORY.fullmatch(written):
+        return written
+    hint = did_you_mean(written, MODELS)
+    raise ValueError(
+        f"unknown model `{written}`{hint}"
+        if hint
+        else f"unknown model `{written}`; use package.module:factory, ./file.py:factory, "
+        f"./model.pte, transformers:BertConfig, or a model of the zoo: {', '.join(sorted(MODELS))}"
+    )
+
+
+def _file(path: Path, folder: Path) -> Path:
+    found = (folder / path).absolute()
+    if not found.is_file():
+        raise ValueError(f"{found}: no such file; paths are relative to the sweep file")
+    return found

@@ -1,0 +1,218 @@
+"""Apply the farm's passes to a program; leave out a pass that fails or after which the program computes other values.
+
+A pass takes an ExportedProgram, a copy that it may change, and returns the changed one, or None if it changes nothing.
+Before and after it, the program is executed in eager PyTorch: with the inputs of its cases, and once more with seeded
+random numbers in place of these. Integers are put into another order, so that indices remain valid; booleans stay.
+Everything here runs in the export process. The text of this file is part of every export key.
+"""
+
+import copy
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tasks.export.exported import first_line
+from tasks.export.made import Inputs
+from tasks.export.process.memory import is_failed_allocation
+
+logger = logging.getLogger(__name__)
+Pass = Callable[[Any], Any]
+_TOLERANCE = 1e-4
+"""The largest difference of two fp32 outputs, relative to the largest value: sums in another order differ by 1e-6."""
+_ROUNDED_TOLERANCE = 5e-2
+"""The same where values are rounded to fp16 or quantized. A choice (argmax) may then differ: integers do not count."""
+_LEAST_SCALE = 1e-3
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A step of the farm that an export does without."""
+
+    step: str
+    """The name of a pass, of several that were left out together, or `ETRecord`."""
+    method: str | None
+    """Of the program; None: all."""
+    reason: str
+
+
+class Passes:
+    """Applies passes to the methods of one program and notes what was applied and what was left out."""
+
+    def __init__(self, samples: Mapping[str, Sequence[Inputs]]) -> None:
+        self._samples = samples
+        self.applied: set[str] = set()
+        self.left_out: list[LeftOut] = []
+
+    def apply(self, method: str, program: Any, passes: Sequence[Pass]) -> Any:
+        """Return `program` after those of the passes that keep what it computes; `program` itself stays as it is."""
+        changed, names, problem = self._try(method, program, passes)
+        if problem is None:
+            self.applied |= names
+            return changed
+        if len(passes) == 1:
+            self.leave_out(LeftOut(passes[0].__name__, method, problem))
+            return program
+        for each in passes:
+            program = self.apply(method, program, [each])
+        return program
+
+    def on_edge(self, method: str, passes: Sequence[Pass]) -> Any:
+        """Return the passes as one that executorch applies to the edge program of a method."""
+        from executorch.exir.pass_base import ExportedProgramPassBase, ExportedProgramPassResult
+
+        class Checked(ExportedProgramPassBase):  # type: ignore[misc]
+            def call(inner, exported_program: Any) -> Any:
+                changed = self.apply(method, exported_program, passes)
+                return ExportedProgramPassResult(changed, changed is not exported_program)
+
+        return Checked()
+
+    def leave_out(self, step: LeftOut) -> None:
+        """Note a step that is left out."""
+        logger.warning("%s left out: %s", step.step, step.reason)
+        self.left_out.append(step)
+
+    def _try(self, method: str, program: Any, passes: Sequence[Pass]) -> tuple[Any, set[str], str | None]:
+        """Return the program after the passes, the names of those that changed it, and why it cannot be used."""
+        changed, names = _copied(program), set()
+        try:
+            for each in passes:
+                if (after := each(changed)) is not None:
+                    changed = after
+                    names.add(each.__name__)
+        except Exception as error:
+            if is_failed_allocation(error):
+                raise
+            logger.info("a pass failed", exc_info=True)
+            return program, names, f"it failed ({first_line(error)})"
+        return changed, names, self._difference(method, program, changed) if names else None
+
+    def _difference(self, method: str, before: Any, after: Any) -> str | None:
+        """Return how the outputs of two programs differ; None if they do not."""
+        tolerance, with_integers = tolerance_of(before)
+        for label, inputs in _labelled(self._samples[method]):
+            try:
+                expected = _execute(before, inputs)
+            except Exception as error:
+                if is_failed_allocation(error):
+                    raise
+                if label == _EXAMPLE:
+                    return f"the program before it cannot be executed in eager PyTorch ({first_line(error)})"
+                continue  # the model does not accept these values
+            try:
+                distance = largest_distance(_execute(after, inputs), expected, with_integers=with_integers)
+            except Exception as error:
+                if is_failed_allocation(error):
+                    raise
+                return f"the program after it failed with {label} ({first_line(error)})"
+            if distance > tolerance:
+                share = f"by up to {100 * distance:.2g} % of their largest value"
+                return f"with {label}, outputs after it differ from those before it {share}"
+        return None
+
+
+def pass_on_graph(graph_pass: Callable[[Any], Any]) -> Pass:
+    """Return a pass of executorch, which changes a graph module, as one that changes a program."""
+
+    def apply(program: Any) -> Any:
+        from executorch.exir._program_utils import _get_updated_graph_signature
+
+        result = graph_pass(program.graph_module)
+        if not result.modified:
+            return None
+        # Without executorch's manager of passes, which would check the whole program twice more.
+        program._graph_signature = _get_updated_graph_signature(program.graph_signature, result.graph_module)
+        program._graph_module = result.graph_module
+        return program
+
+    apply.__name__ = graph_pass.__name__
+    return apply
+
+
+def described(left_out: Sequence[LeftOut]) -> list[dict[str, Any]]:
+    """Return what export.json states about the steps that were left out."""
+    return [asdict(each) for each in left_out]
+
+
+def tolerance_of(program: Any) -> tuple[float, bool]:
+    """Return how far outputs of a program may differ, relative to the largest value, and whether integers count."""
+    import torch
+
+    for node in program.graph.nodes:
+        value = node.meta.get("val")
+        is_half = isinstance(value, torch.Tensor) and value.dtype in (torch.float16, torch.bfloat16)
+        if is_half or "quantize" in str(node.target):
+            return _ROUNDED_TOLERANCE, False
+    return _TOLERANCE, True
+
+
+def largest_distance(found: Sequence[Any], expected: Sequence[Any], *, with_integers: bool) -> float:
+    """Return the largest difference of two lists of tensors, relative to the largest value of the tensor.
+
+    NaN equals NaN, and infinity itself. It is infinite if only one of two values is finite, or if shapes differ.
+    """
+    import torch
+
+    if [(each.shape, each.dtype) for each in found] != [(each.shape, each.dtype) for each in expected]:
+        return float("inf")
+    largest = 0.0
+    for one, other in zip(found, expected, strict=True):
+        if not one.is_floating_point() and not with_integers:
+            continue
+        a, b = one.detach().to(torch.float64), other.detach().to(torch.float64)
+        is_equal = (a == b) | (a.isnan() & b.isnan())
+        difference = torch.where(is_equal, 0.0, (a - b).abs()).nan_to_num(nan=torch.inf, posinf=torch.inf)
+        if difference.any():
+            scale = b[b.isfinite()].abs().max().item() if b.isfinite().any() else 0.0
+            largest = max(largest, difference.max().item() / max(scale, _LEAST_SCALE))
+    return largest
+
+
+_EXAMPLE, _RANDOM = "the inputs of a case", "random inputs"
+
+
+def _labelled(samples: Sequence[Inputs]) -> Iterator[tuple[str, Inputs]]:
+    """Yield each sample, and after it one with other values."""
+    import torch
+
+    generator = torch.Generator().manual_seed(0)
+
+    def varied(tensor: Any) -> Any:
+        if tensor.is_floating_point():
+            return torch.randn(tensor.shape, generator=generator).to(tensor.dtype)
+        if tensor.dtype is torch.bool:
+            return tensor
+        return tensor.reshape(-1)[torch.randperm(tensor.numel(), generator=generator)].reshape(tensor.shape)
+
+    for inputs in samples:
+        yield _EXAMPLE, inputs
+        yield _RANDOM, tuple(map(varied, inputs))
+
+
+def _execute(program: Any, inputs: Inputs) -> list[Any]:
+    """Return what a program returns in eager PyTorch, and the inputs and buffers that it may have changed."""
+    import torch
+    from torch.export.graph_signature import InputKind
+
+    values, given, arguments, changeable = {**program.state_dict, **program.constants}, iter(inputs), [], []
+    for spec in program.graph_signature.input_specs:
+        is_input = spec.kind is InputKind.USER_INPUT
+        value = next(given) if is_input else values[spec.target]
+        if is_input or spec.kind is InputKind.BUFFER:
+            value = value.clone()
+            changeable.append(value)
+        arguments.append(value)
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        outputs = program.graph_module(*arguments)
+    return [each for each in (*outputs, *changeable) if isinstance(each, torch.Tensor)]
+
+
+def _copied(program: Any) -> Any:
+    """Return a program with a graph, a signature and a table of constants that can be changed; tensors are shared."""
+    copied = copy.copy(program)
+    copied._graph_module = copy.deepcopy(program.graph_module)
+    copied._graph_signature = copy.deepcopy(program.graph_signature)
+    copied._constants = dict(program.constants)
+    return copied

@@ -1,0 +1,103 @@
+"""The program is executed on this machine before it counts as exported, by ExecuTorch's runtime with the same backend.
+
+So a program that no device can run fails here, once, and with a sentence. The outputs are kept: a device that runs the
+same program must return almost the same, whatever the recipe cost. That is a tighter question than how far the program
+is from eager PyTorch, and it has its own limit.
+Everything here runs in the export process: executorch is imported inside the function that needs it. The text of this
+file is part of every export key.
+"""
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from devices.errors import FarmError
+from tasks.export.program import read_program
+from tasks.export.references import CaseInputs, Outputs
+
+logger = logging.getLogger(__name__)
+SUCCEEDED = "succeeded"
+# How the runtime reports an error, the cause first and its callers after it; cpuinfo reports what is no error.
+_REPORTED = re.compile(r"^\[(?!cpuinfo)\w+\.(?:cpp|h):\d+\] (.+)$", re.MULTILINE)
+_CHECK = re.compile(r"Check failed \((.*?)\): (.*)")
+_OPERATOR = re.compile(r"failed at instruction \d+:\d+ in operator (\S+?)\.?: 0x")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How the execution of each case on this machine ended."""
+
+    outcome: str
+    """`succeeded`, or `not tried here: cause`."""
+    outputs: dict[str, Outputs] = field(default_factory=dict)
+    """Of the first execution of each case, or of the last of its steps; none if it was not tried."""
+
+
+def trial_of(pte: Path, cases: Sequence[CaseInputs], log: Path | None) -> Trial:
+    """Execute each case of a program once, after its set-up; a program that needs what this runtime lacks is not tried.
+
+    `log` is the file that this process prints to. Raises FarmError with the runtime's own cause if an execution fails.
+    """
+    try:
+        import executorch.kernels.quantized  # noqa: F401 - registers operators
+        from executorch.runtime import Runtime
+
+        runtime = Runtime.get()
+    except ImportError as error:
+        return _not_tried(f"ExecuTorch's runtime cannot be imported ({error})")
+    if missing := _missing(pte, runtime):
+        return _not_tried(f"this machine does not have {missing}")
+    return Trial(SUCCEEDED, {case.name: _executed(runtime, pte, case, log) for case in cases})
+
+
+def _not_tried(cause: str) -> Trial:
+    logger.info("not tried here: %s", cause)
+    return Trial(f"not tried here: {cause}")
+
+
+def _missing(pte: Path, runtime: Any) -> str | None:
+    """Return the first backend or operator that the program needs and this runtime does not have."""
+    backends = set(runtime.backend_registry.registered_backend_names)
+    operators = set(runtime.operator_registry.operator_names)
+    for call in (call for method in read_program(pte) for call in method.calls):
+        if call.delegate and call.delegate not in backends:
+            return f"the backend {call.delegate}"
+        if call.operator and call.operator not in operators:
+            return f"the operator {call.operator}"
+    return None
+
+
+def _executed(runtime: Any, pte: Path, case: CaseInputs, log: Path | None) -> Outputs:
+    """Return what a session would: the program is loaded again for each case, so that its state is new."""
+    from executorch.runtime import Verification
+
+    name, setup = case.method.program_method, case.method.setup
+    filling = [(setup[0], inputs) for inputs in setup[1]] if setup else []
+    steps = [*filling, *([(name, case.inputs)] * (case.method.steps or 1))]
+    printed_bytes = log.stat().st_size if log else 0
+    outputs: Outputs = []
+    logger.info("executing %s on this machine", name)
+    try:
+        program = runtime.load_program(pte, verification=Verification.Minimal)
+        for name, _ in steps:  # all before the first execution: loading a method may initialize the state
+            program.load_method(name)
+        for name, inputs in steps:
+            outputs = [each.clone() for each in program.load_method(name).execute([each.clone() for each in inputs])]
+    except Exception as error:  # whatever the runtime raises
+        printed = log.read_bytes()[printed_bytes:].decode(errors="replace") if log else ""
+        raise FarmError(f"{name} fails when this machine executes it: {_cause(printed) or error}") from None
+    return outputs
+
+
+def _cause(printed: str) -> str | None:
+    """Return the first error that the runtime printed, with the operator that failed; None if it printed none."""
+    lines = _REPORTED.findall(printed)
+    if not lines:
+        return None
+    check = _CHECK.match(lines[0])
+    cause = (check[2].strip() or f"{check[1]} is false") if check else lines[0].strip()
+    operator = next((found[1] for line in lines if (found := _OPERATOR.search(line))), None)
+    return f"{operator}: {cause}; replace this operation in the model" if operator else cause

@@ -1,0 +1,310 @@
+"""sources.json: from which module, operator and line of the model each instruction of a program comes.
+
+An ETDump names instructions, and inside a delegate only what XNNPACK calls its operators. The program and its ETRecord
+tell more: the debug handle of each instruction and of each node of XNNPACK's graph leads to nodes of the exported
+graph, which carry the module's path and the stack of the source. The loading of a session aligns the events of a
+delegate with its nodes (tasks/rows/align.py), because only a device shows which nodes XNNPACK ran.
+"""
+
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tasks.bundle.names import SOURCES
+from tasks.store.files import write_complete
+
+logger = logging.getLogger(__name__)
+_DEADLINE_S = 600.0
+_VERSION = 1
+_XNNPACK = "XnnpackBackend"
+_INSERTED = 65535  # the handle that XNNPACK's lowering gives to nodes that it inserts
+_QUANTIZES = ("quantize", "dequantize", "choose_qparams")
+_LIMITS = ("relu", "hardtanh", "clamp")
+_FRAME = re.compile(r'File "(?P<file>[^"<]+)", line (?P<line>\d+)')
+_INSTALLED = re.compile(r".*/(?:site-packages|dist-packages|lib/python\d+\.\d+)/")
+# Which operators become which node of XNNPACK, where one debug handle covers several: attention is one call in the
+# model and nine nodes in a delegate. Other kinds are called like their operators: XNNSigmoid, `sigmoid`.
+_MADE_OF = {
+    "XNNBatchMatrixMultiply": ("bmm", "matmul"),
+    "XNNConv2d": ("convolution",),
+    "XNNDepthwiseConv2d": ("convolution",),
+    "XNNFullyConnected": ("linear", "addmm", "mm"),
+    "XNNMultiply": ("mul",),
+    "XNNSoftmax": ("_softmax", "softmax"),
+    "XNNStaticReshape": ("view", "unsqueeze", "squeeze", "reshape"),
+    "XNNStaticSlice": ("slice",),
+    "XNNStaticTranspose": ("permute", "transpose", "t_copy"),
+    "XNNSubtract": ("sub",),
+}
+
+
+def write_sources(lowered: Any, folder: Path) -> None:
+    """Write sources.json of a lowered program (an ExecutorchProgramManager with an ETRecord) into `folder`."""
+    try:
+        _write(sources_of(lowered.executorch_program, lowered.get_etrecord()), folder)
+    except Exception:  # parts of executorch that are not public: without them, only the names of modules are missing
+        logger.warning("where operators come from in the model cannot be stated", exc_info=True)
+
+
+def sources_of_given(pte: Path, etrecord: Path, folder: Path) -> None:
+    """Write sources.json of a .pte file and the ETRecord of its export into `folder`, by a process that imports torch.
+
+    An ETRecord that cannot be read is reported and left out: the program can be measured without it.
+    """
+    command = [sys.executable, "-P", "-m", __name__, *map(os.fspath, (pte, etrecord, folder))]
+    path = os.pathsep.join(filter(None, [os.fspath(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
+    try:
+        ended = subprocess.run(
+            command,
+            env=os.environ | {"PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            timeout=_DEADLINE_S,
+            check=False,
+        )
+        cause = "" if ended.returncode == 0 else (ended.stderr.strip().splitlines() or ["unknown error"])[-1]
+    except subprocess.TimeoutExpired:
+        cause = f"not read within {_DEADLINE_S:g} s"
+    if cause:
+        logger.warning("%s: the ETRecord cannot be used (%s); results will not name modules", etrecord, cause)
+
+
+def _write_sources_of_files(pte: Path, etrecord: Path, folder: Path) -> None:
+    from executorch.devtools.etrecord import parse_etrecord
+    from executorch.exir._serialize._program import deserialize_pte_binary
+
+    _write(sources_of(deserialize_pte_binary(pte.read_bytes()).program, parse_etrecord(str(etrecord))), folder)
+
+
+def sources_of(program: Any, etrecord: Any) -> dict[str, Any]:
+    """Return the content of sources.json for a program (executorch's `Program`) and its ETRecord.
+
+    `modules` are [path, class], `sources` [index of the module or null, operator, file line or null]; `methods` lists
+    by method the instructions as {chain, instruction, sources}, for a delegate {chain, instruction, backend, sources,
+    nodes}, where each node is {kind, sources, fused, clamp}: all of these sources are indexes into `sources`. `nodes`
+    is null for other backends than XNNPACK; a node without sources was inserted by the lowering. `clamp` are
+    activations that became limits of the node's output: XNNPACK runs them separately where an operator has no limits.
+    """
+    book = _Book()
+    edge = etrecord.edge_dialect_program
+    programs = edge if isinstance(edge, Mapping) else {"forward": edge}
+    handle_map = etrecord._debug_handle_map
+    methods = {}
+    for plan in program.execution_plan:
+        if plan.name in programs:
+            of_handle = _by_handle(programs[plan.name].graph_module)
+            handles = handle_map.get(plan.name, handle_map)
+            methods[plan.name] = list(_instructions(program, plan, handles, of_handle, book))
+    return {"version": _VERSION, "modules": book.modules, "sources": book.sources, "methods": methods}
+
+
+def _write(content: dict[str, Any], folder: Path) -> None:
+    write_complete(folder / SOURCES, (json.dumps(content, separators=(",", ":")) + "\n").encode())
+
+
+class _Book:
+    """The modules and sources of sources.json, each entered once."""
+
+    def __init__(self) -> None:
+        self.modules: list[tuple[str, str | None]] = []
+        self.sources: list[tuple[int | None, str, str | None]] = []
+        self._module_at: dict[str, int] = {}
+        self._source_at: dict[tuple[int | None, str, str | None], int] = {}
+
+    def enter(self, node: Any, called: str | None = None) -> int:
+        """Return the index of a node's source; one that quantization added has the module that it feeds, or ends.
+
+        `called` is the operator, if it is not the node's.
+        """
+        stack = _stack_near(node, "users") or _stack_near(node, "all_input_nodes")
+        index = None
+        for path, name in stack:
+            if path not in self._module_at:
+                self._module_at[path] = len(self.modules)
+                self.modules.append((path, name))
+            index = self._module_at[path]
+        source = (index, called or _operator(node), _file_line(node.meta.get("stack_trace")))
+        if source not in self._source_at:
+            self._source_at[source] = len(self.sources)
+            self.sources.append(source)
+        return self._source_at[source]
+
+
+def _by_handle(graph_module: Any) -> dict[int, list[Any]]:
+    """Return the nodes of a graph that compute, those in branches and loops included, by debug handle."""
+    import operator
+
+    import torch
+
+    found: dict[int, list[Any]] = defaultdict(list)
+    for part in graph_module.modules():
+        if isinstance(part, torch.fx.GraphModule):
+            for node in part.graph.nodes:
+                if node.op == "call_function" and node.target is not operator.getitem and node.meta.get("debug_handle"):
+                    found[node.meta["debug_handle"]].append(node)
+    return found
+
+
+def _instructions(
+    program: Any, plan: Any, handles: Mapping[Any, Any], of_handle: dict[int, list[Any]], book: _Book
+) -> Iterator[dict[str, Any]]:
+    for chain_index, chain in enumerate(plan.chains):
+        for number, instruction in enumerate(chain.instructions):
+            noted = handles.get(number, handles.get(str(number)))
+            of_instruction = noted if isinstance(noted, list) else [noted]
+            place = {"chain": chain_index, "instruction": number}
+            match type(instruction.instr_args).__name__:
+                case "KernelCall":
+                    nodes = [node for handle in of_instruction for node in of_handle.get(handle, [])]
+                    called = plan.operators[instruction.instr_args.op_index].name.replace("::", ".")
+                    named = [node for node in nodes if _operator(node).startswith(f"{called}.")]
+                    sources = _entered(named, book) if named else [book.enter(node, called) for node in nodes[:1]]
+                    yield {**place, "sources": sources}
+                case "DelegateCall":
+                    delegate = plan.delegates[instruction.instr_args.delegate_index]
+                    inside = {handle: of_handle[handle] for handle in of_instruction if handle in of_handle}
+                    yield {**place, "backend": delegate.id, **_delegate(program, delegate, inside, book)}
+
+
+def _entered(nodes: list[Any], book: _Book) -> list[int]:
+    return list(dict.fromkeys(book.enter(node) for node in nodes))
+
+
+def _delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], book: _Book) -> dict[str, Any]:
+    """Return the sources of a delegate and its nodes; `inside` are the nodes of the exported graph by handle."""
+    everything = [node for nodes in inside.values() for node in nodes if not _is_one_of(_QUANTIZES, node)]
+    described: dict[str, Any] = {"sources": _entered(everything, book), "nodes": None}
+    if delegate.id != _XNNPACK:
+        return described
+    graph = _xnnpack_graph(bytes(program.backend_delegate_data[delegate.processed.index].data))
+    fused = _fused_into(inside, {node["debug_handle"] for node in graph["xnodes"]})
+    quantized = {
+        value["xvalue_union"]["tensor_value"]["id_out"]
+        for value in graph["xvalues"]
+        if value["xvalue_union_type"] == "XNNQuantizedTensorValue"
+    }
+    described["nodes"] = []
+    for xnode in graph["xnodes"]:
+        kind, handle = xnode["xnode_union_type"], xnode["debug_handle"]
+        made_of = _MADE_OF.get(kind, (kind.removeprefix("XNN").lower(),))
+        if kind == "XNNConvert":
+            made_of = ("quantize", "_to") if xnode["xnode_union"]["output_id"] in quantized else ("dequantize", "_to")
+        sources = _entered(_sources_of_node(made_of, inside.get(handle, [])), book)
+        node: dict[str, Any] = {"kind": kind, "sources": sources}
+        if handle in fused and kind != "XNNConvert":
+            with_node = fused.pop(handle)
+            limits = [each for each in with_node if _is_one_of(_LIMITS, each)] if xnode.get("output_min_max") else []
+            for key, nodes in (("fused", [each for each in with_node if each not in limits]), ("clamp", limits)):
+                if nodes:
+                    node[key] = _entered(nodes, book)
+        described["nodes"].append(node)
+    return described
+
+
+def _sources_of_node(made_of: tuple[str, ...], nodes: list[Any]) -> list[Any]:
+    """Return those nodes of a debug handle that a node of XNNPACK is made of: one unless it has several of a kind."""
+    computes = [node for node in nodes if not _is_one_of(_QUANTIZES, node)] or nodes
+    return [node for node in nodes if _is_one_of(made_of, node)] or computes
+
+
+def _fused_into(inside: dict[int, list[Any]], present: set[int]) -> dict[int, list[Any]]:
+    """Return operators that have no node in XNNPACK's graph, by the handle of the node that computes their input.
+
+    Activations become limits of the operator before them, and batch norms a part of its weights.
+    """
+    found: dict[int, list[Any]] = defaultdict(list)
+    handle_of = {node: handle for handle, nodes in inside.items() for node in nodes}
+    for handle, nodes in inside.items():
+        for node in nodes:
+            if handle not in present and not _is_one_of(_QUANTIZES, node):
+                before = node
+                while before is not None and handle_of.get(before) not in present:
+                    before = next(iter(before.all_input_nodes), None)
+                if before is not None:
+                    found[handle_of[before]].append(node)
+    return found
+
+
+def _xnnpack_graph(processed: bytes) -> dict[str, Any]:
+    """Return XNNPACK's graph of a delegate as its schema describes it."""
+    import importlib.resources
+
+    from executorch.backends.xnnpack.serialization.xnnpack_graph_serialize import XNNHeader
+    from executorch.exir._serialize._flatbuffer import _flatc_decompile
+
+    header = XNNHeader.from_bytes(processed[: XNNHeader.EXPECTED_LENGTH])
+    with tempfile.TemporaryDirectory() as folder:
+        schema = Path(folder, "schema.fbs")
+        schema.write_bytes(
+            importlib.resources.files("executorch.backends.xnnpack.serialization").joinpath("schema.fbs").read_bytes()
+        )
+        data = Path(folder, "graph.bin")
+        data.write_bytes(processed[header.flatbuffer_offset : header.flatbuffer_offset + header.flatbuffer_size])
+        _flatc_decompile(folder, str(schema), str(data), ["--raw-binary"])
+        # Limits of activations are infinite, which JSON cannot say.
+        text = re.sub(r": -?(?:inf|nan)\b", ": null", Path(folder, "graph.json").read_text(encoding="utf-8"))
+        graph: dict[str, Any] = json.loads(text)
+    return graph
+
+
+def _is_one_of(names: tuple[str, ...], node: Any) -> bool:
+    return _operator(node).split(".")[1].startswith(names)
+
+
+def _operator(node: Any) -> str:
+    """Return the name of a node's operator, such as `aten.convolution.default`."""
+    import torch
+
+    operator = getattr(node.target, "_op", node.target)
+    return str(operator) if isinstance(operator, torch._ops.OpOverload) else f"torch.{operator.__name__}"
+
+
+def _stack_near(node: Any, side: str) -> list[tuple[str, str]]:
+    """Return the modules around a node, otherwise around the first of its users (or inputs) that has any."""
+    while node is not None and node.op == "call_function":
+        if stack := _module_stack(node):
+            return stack
+        node = next(iter(getattr(node, side)), None)
+    return []
+
+
+def _module_stack(node: Any) -> list[tuple[str, str]]:
+    """Return (path, class) of the modules around a node, outermost first; none for what an export added."""
+    entries = (node.meta.get("nn_module_stack") or {}).values()
+    stack = [
+        (path, name if isinstance(name, str) else f"{name.__module__}.{name.__qualname__}") for path, name in entries
+    ]
+    # Quantization and decompositions add nodes whose only module is a wrapper of torch.export's.
+    if not stack or stack[-1][1].startswith("torch.export."):
+        return []
+    return [(re.sub(r"@\d+", "", path), name) for path, name in stack]
+
+
+def _file_line(stack_trace: str | None) -> str | None:
+    """Return the innermost line of the stack outside torch (otherwise inside it), as `file:line`."""
+    frames = [(_relative(found["file"]), found["line"]) for found in _FRAME.finditer(stack_trace or "")]
+    own = [frame for frame in frames if not frame[0].startswith("torch/")]
+    return ":".join((own or frames)[-1]) if frames else None
+
+
+def _relative(name: str) -> str:
+    """Return a path relative to the installed packages or to where modules are imported from."""
+    if found := _INSTALLED.match(name):
+        return name[found.end() :]
+    path = Path(name)
+    roots: list[Path] = [Path(root) for root in (*sys.path, str(Path.cwd())) if root]
+    inside = [path.relative_to(root) for root in roots if path.is_relative_to(root)]
+    # A path that belongs to another machine keeps its folder, which tells files of one name apart.
+    return min(inside, key=lambda each: len(each.parts)).as_posix() if inside else "/".join(path.parts[-2:])
+
+
+if __name__ == "__main__":
+    _write_sources_of_files(*map(Path, sys.argv[1:]))

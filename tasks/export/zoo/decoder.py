@@ -1,0 +1,165 @@
+"""Decoders of text with a KV cache: one program with methods for prefill and decoding.
+
+The blocks of `decoder_tiny` and `decoder_small` are those of LLaMA, arXiv:2302.13971, in small sizes; `llama_2l` and
+`qwen_2l` are models of transformers with two layers.
+"""
+
+from typing import Any
+
+from tasks.export.language.methods import language_methods
+from tasks.export.language.wanted import CacheWanted, GenerateWanted
+
+_PROMPT = 128
+
+
+def decoder_tiny() -> dict[str, Any]:
+    """Return a decoder of 2 layers of 64 for 256 words; its cache has room for 256 tokens."""
+    return _methods(layers=2, width=64, heads=4, words=256, room=256)
+
+
+def decoder_small() -> dict[str, Any]:
+    """Return a decoder of 6 layers of 384 for 8192 words; its cache has room for 512 tokens."""
+    return _methods(layers=6, width=384, heads=6, words=8192, room=512)
+
+
+def llama_2l() -> dict[str, Any]:
+    """Return Llama with 2 layers of 512 for 4096 words, as `generate` of a sweep file makes it."""
+    from transformers import LlamaConfig
+
+    return _of_transformers(LlamaConfig(**_sizes(), num_key_value_heads=4))
+
+
+def qwen_2l() -> dict[str, Any]:
+    """Return Qwen2 with 2 layers of 512 for 4096 words, whose scores use the embedding's weights, in the same way."""
+    from transformers import Qwen2Config
+
+    return _of_transformers(Qwen2Config(**_sizes(), num_key_value_heads=2, tie_word_embeddings=True))
+
+
+def _sizes() -> dict[str, int]:
+    return {
+        "hidden_size": 512,
+        "intermediate_size": 1536,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 8,
+        "vocab_size": 4096,
+    }
+
+
+def _of_transformers(config: Any) -> dict[str, Any]:
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    wanted = GenerateWanted(prefill=[128], depth=[0, 128], decode=64, cache=CacheWanted(length=256))
+    tokens = torch.randint(0, config.vocab_size, (wanted.prompt_tokens,))
+    return language_methods(AutoModelForCausalLM.from_config(config), tokens, wanted)
+
+
+def _methods(*, layers: int, width: int, heads: int, words: int, room: int) -> dict[str, Any]:
+    """Return the methods: one module, so that they share its cache.
+
+    `prefill128` reads a prompt of 128 tokens from an empty cache. `decode` reads one token more, after a prefill: every
+    run writes the same position, so all runs of a session do the same work at the same depth, and their output can be
+    compared with eager after the same prefill. As the cache has a fixed size, attention reads all of it and masks the
+    places that are empty.
+    """
+    import torch
+
+    model = _decoder(layers, width, heads, words, room)
+    prompt = torch.randint(0, words, (_PROMPT,)), torch.arange(_PROMPT)
+    token = torch.randint(0, words, (1,)), torch.tensor([_PROMPT])
+    prefill = f"prefill{_PROMPT}"
+    setup = {"method": prefill, "inputs": prompt}
+    return {
+        "methods": {
+            prefill: {"module": model, "inputs": prompt, "tokens": _PROMPT, "kv_depth": 0},
+            "decode": {"module": model, "inputs": token, "setup": setup, "tokens": 1, "kv_depth": _PROMPT},
+        }
+    }
+
+
+def _decoder(layers: int, width: int, heads: int, words: int, room: int) -> Any:
+    """Return a module (tokens (n,), their positions (n,)) -> scores (1, words) of the word after the last token."""
+    import torch
+    from torch import nn
+
+    class Decoder(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = nn.Embedding(words, width)
+            self.blocks = nn.ModuleList(_block(width, heads, room) for _ in range(layers))
+            self.norm, self.scores = nn.RMSNorm(width, eps=1e-5), nn.Linear(width, words, bias=False)
+            self.register_buffer("places", torch.arange(room))
+            for name, table in _rotations(width // heads, room).items():
+                self.register_buffer(name, table)
+
+        def forward(self, tokens: Any, positions: Any) -> Any:
+            cosine, sine = self.cosine[positions], self.sine[positions]
+            mask = torch.where(self.places <= positions[:, None], 0.0, -1e4).to(cosine.dtype)
+            hidden = self.embedding(tokens)
+            for block in self.blocks:
+                hidden = block(hidden, positions, mask, cosine, sine)
+            return self.scores(self.norm(hidden[-1:]))
+
+    return Decoder()
+
+
+def _rotations(width: int, room: int) -> dict[str, Any]:
+    """Return the tables (room, width) of rotary position embedding."""
+    import torch
+
+    angles = torch.arange(room)[:, None] * 10000.0 ** (-torch.arange(0, width, 2) / width)
+    return {"cosine": angles.cos().repeat(1, 2), "sine": angles.sin().repeat(1, 2)}
+
+
+def _block(width: int, heads: int, room: int) -> Any:
+    """Return hidden + attention, then + a gated MLP of four times the width."""
+    import torch
+    from torch import nn
+
+    class Block(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.attention = _attention(width, heads, room)
+            self.before_attention, self.before_mlp = nn.RMSNorm(width, eps=1e-5), nn.RMSNorm(width, eps=1e-5)
+            self.gate, self.up = nn.Linear(width, 4 * width, bias=False), nn.Linear(width, 4 * width, bias=False)
+            self.down = nn.Linear(4 * width, width, bias=False)
+
+        def forward(self, hidden: Any, *places: Any) -> Any:
+            hidden = hidden + self.attention(self.before_attention(hidden), *places)
+            normal = self.before_mlp(hidden)
+            return hidden + self.down(nn.functional.silu(self.gate(normal)) * self.up(normal))
+
+    return Block()
+
+
+def _attention(width: int, heads: int, room: int) -> Any:
+    """Return attention over the cache, after the keys and values of the given tokens were written to it."""
+    import torch
+    from torch import nn
+
+    half = width // heads // 2
+
+    class Attention(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.query, self.key, self.value, self.output = (nn.Linear(width, width, bias=False) for _ in range(4))
+            for name in "key_cache", "value_cache":
+                self.register_buffer(name, torch.zeros(heads, room, 2 * half))
+
+        def forward(self, hidden: Any, positions: Any, mask: Any, cosine: Any, sine: Any) -> Any:
+            query, key, value = (
+                layer(hidden).unflatten(-1, (heads, 2 * half)).transpose(0, 1)
+                for layer in (self.query, self.key, self.value)
+            )
+            self.key_cache[:, positions] = _rotated(key, cosine, sine)
+            self.value_cache[:, positions] = value
+            match = torch.bmm(_rotated(query, cosine, sine), self.key_cache.transpose(1, 2)) * (2 * half) ** -0.5
+            found = torch.bmm(nn.functional.softmax(match + mask, -1), self.value_cache)
+            return self.output(found.transpose(0, 1).flatten(1))
+
+    def _rotated(states: Any, cosine: Any, sine: Any) -> Any:
+        turned = torch.cat([-states[..., half:], states[..., :half]], -1)
+        return states * cosine + turned * sine
+
+    return Attention()

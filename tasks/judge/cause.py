@@ -1,0 +1,204 @@
+"""Why a latency changed, in milliseconds: which operators differ between two groups of sessions, and by how much.
+
+Both groups are taken as they are: nothing that operators share is removed. Parts are means of the same sessions as the
+time of a cell, so that they add up to the change; what no operator explains is called unexplained.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from tasks.bundle.enough import LEAST_SESSIONS
+from tasks.bundle.middle_half import middle_half
+from tasks.judge.common_factor import Array, Group, Operator
+from tasks.judge.comparison import Comparison, compare, shift_interval
+from tasks.judge.metrics import percent_change
+
+UNATTRIBUTED = "Unattributed"
+"""The operator that stands for the time of no operator."""
+_NO_PLACES = {
+    "Inserted": "operators that the export inserted",
+    "Unknown": "operators of unknown modules",
+    "": "the model's own operators",
+}
+"""What counts for no module inside the model, in words."""
+_FALSE_DISCOVERIES = 0.05  # share of the parts named although they did not change
+_LEAST_SHARE = 0.01  # of the time, before or after: a smaller part has no name
+_LARGE_SHARE = 0.2  # of the change: a part that is named without a test, where there are too few sessions for one
+_UNEXPLAINED = 0.15  # of the change: modules may leave so much more of it unnamed than operators
+_MOST_NAMED = 3
+_NS_PER_MS = 1e6
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one operator, or one module, adds to a change."""
+
+    name: str
+    category: str
+    before_ms: float
+    """In one run; 0 where it did not run."""
+    after_ms: float
+    low_ms: float | None
+    """The 95 % interval of the change, from sessions; None below 5 on a side, and of what is new or gone."""
+    high_ms: float | None
+    calls: tuple[float, float] | None = None
+    """In one run, before and after; None if unknown."""
+
+    @property
+    def is_new_or_gone(self) -> bool:
+        """Whether it ran on one side only."""
+        return not self.before_ms or not self.after_ms
+
+    @property
+    def has_other_calls(self) -> bool:
+        """Whether it is called more or less often."""
+        return self.calls is not None and round(self.calls[0], 2) != round(self.calls[1], 2)
+
+    @property
+    def change_ms(self) -> float:
+        """Milliseconds that it adds to one run."""
+        return self.after_ms - self.before_ms
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A change of the time of one run, and the operators that it consists of."""
+
+    change_ms: float
+    parts: tuple[Part, ...]
+    """Operators that differ, the largest change first. With `unexplained_ms` they add up to the change."""
+
+    @property
+    def unexplained_ms(self) -> float:
+        """The change that no named operator explains."""
+        return self.change_ms - sum(part.change_ms for part in self.parts)
+
+
+def explain(operators: Sequence[Operator], a: Group, b: Group) -> Cause:
+    """Return what operators add to the difference between two groups of sessions, B minus A."""
+    before_ms, after_ms = (_typical(group.times_ns) / _NS_PER_MS for group in (a, b))
+    least_ms = _LEAST_SHARE * max(before_ms.sum(), after_ms.sum())
+    columns = np.flatnonzero(np.maximum(before_ms, after_ms) >= least_ms).tolist()
+    comparisons = [compare(a.times_ns[:, column].tolist(), b.times_ns[:, column].tolist()) for column in columns]
+    change_ms = float(after_ms.sum() - before_ms.sum())
+    are_few = min(len(a.times_ns), len(b.times_ns)) < LEAST_SESSIONS
+    parts = []
+    for column, is_found in zip(columns, _discoveries(comparisons), strict=True):
+        operator, before, after = operators[column], float(before_ms[column]), float(after_ms[column])
+        is_large = are_few and abs(after - before) >= _LARGE_SHARE * abs(change_ms)
+        is_coarse = abs(after - before) <= operator.resolution_ns / _NS_PER_MS
+        bounds = shift_interval(a.times_ns[:, column], b.times_ns[:, column]) if before and after else None
+        low, high = (bound / _NS_PER_MS for bound in bounds) if bounds else (None, None)
+        part = Part(operator.name, operator.category, before, after, low, high, _calls(a, b, column))
+        if part.has_other_calls or (not is_coarse and (is_found or is_large)):
+            parts.append(part)
+    parts.sort(key=lambda part: -abs(part.change_ms))
+    return Cause(change_ms, tuple(parts))
+
+
+def clearer(by_module: Cause, by_operator: Cause) -> Cause:
+    """Return the explanation that says more.
+
+    First modules that are new or gone, then operators that are, or are called more or less often. Otherwise modules,
+    which are the places to look at, unless the operators that a sentence names explain more of the change.
+    """
+    if any(part.is_new_or_gone for part in by_module.parts):
+        return by_module
+    are_places = by_module.parts and by_module.parts[0].name not in _NO_PLACES
+    if not are_places or any(part.is_new_or_gone or part.has_other_calls for part in by_operator.parts):
+        return by_operator
+    slack_ms = _UNEXPLAINED * abs(by_module.change_ms)
+    return by_module if _unnamed_ms(by_module) <= _unnamed_ms(by_operator) + slack_ms else by_operator
+
+
+def _unnamed_ms(cause: Cause) -> float:
+    """Return the size of the change that a sentence about it leaves."""
+    return abs(cause.change_ms - sum(part.change_ms for part in cause.parts[:_MOST_NAMED]))
+
+
+def in_words(cause: Cause) -> str | None:
+    """Write a cause: "`Convolution IGEMM` +2.28 ms (+38.0 %), unexplained +0.01 ms"; None without a part."""
+    if not cause.parts:
+        return None
+    digits = _digits(max(abs(cause.change_ms), *(abs(part.change_ms) for part in cause.parts)))
+    texts, left_ms = [], round(cause.change_ms, digits)
+    for change_ms, text in list(_named(cause.parts))[:_MOST_NAMED]:
+        texts.append(f"{text[0]} {change_ms:+.{digits}f} ms{text[1]}")
+        left_ms -= round(change_ms, digits)
+    if round(left_ms, digits):
+        others = "others and unexplained" if len(cause.parts) > _MOST_NAMED else "unexplained"
+        texts.append(f"{others} {left_ms:+.{digits}f} ms")
+    return ", ".join(texts)
+
+
+def _typical(times_ns: Array) -> Array:
+    """Return the mean of each column over the sessions that the time of a cell is the mean of."""
+    mean: Array = times_ns[middle_half(times_ns.sum(axis=1))].mean(axis=0)
+    return mean
+
+
+def _named(parts: Sequence[Part]) -> Iterator[tuple[float, tuple[str, str]]]:
+    """Yield each part with its name and what is said of it; one that replaced the only one of its kind in one line."""
+    replaced = dict(_replaced(parts))
+    for part in parts:
+        if part in replaced.values():
+            continue
+        gone = replaced.get(part)
+        if gone:
+            change_ms = part.after_ms - gone.before_ms
+            text = f"{_name(part)} instead of {_name(gone)}", f" ({percent_change(part.after_ms / gone.before_ms)})"
+        elif not part.before_ms or not part.after_ms:
+            change_ms, text = part.change_ms, (f"{_name(part)} is {'gone' if part.before_ms else 'new'},", "")
+        else:
+            calls = f", {part.calls[0]:g} -> {part.calls[1]:g} calls" if part.calls and part.has_other_calls else ""
+            change = percent_change(part.after_ms / part.before_ms)
+            change_ms, text = part.change_ms, (_name(part), f" ({change}{calls})")
+        yield change_ms, text
+
+
+def _replaced(parts: Sequence[Part]) -> Iterator[tuple[Part, Part]]:
+    """Yield each operator that is the only new one of its category, with the only one of it that is gone."""
+    for category in {part.category for part in parts}:
+        of_category = [part for part in parts if part.category == category]
+        new = [part for part in of_category if not part.before_ms]
+        gone = [part for part in of_category if not part.after_ms]
+        if len(new) == len(gone) == 1:
+            yield new[0], gone[0]
+
+
+def _name(part: Part) -> str:
+    return "time of no operator" if part.name == UNATTRIBUTED else _NO_PLACES.get(part.name, f"`{part.name}`")
+
+
+def _calls(a: Group, b: Group, column: int) -> tuple[float, float] | None:
+    if a.calls is None or b.calls is None:
+        return None
+    return float(a.calls[:, column].mean()), float(b.calls[:, column].mean())
+
+
+def _digits(largest_ms: float) -> int:
+    """How many decimals show three digits of the largest change; at least those of a microsecond."""
+    return max(3, 2 - math.floor(math.log10(largest_ms))) if largest_ms else 3
+
+
+def _discoveries(comparisons: Sequence[Comparison]) -> list[bool]:
+    """Return which sides differ, by Benjamini and Hochberg's rule on Mann and Whitney's p."""
+    chances = np.array([_chance(each) for each in comparisons])
+    order = np.argsort(chances)
+    limits = _FALSE_DISCOVERIES * np.arange(1, len(chances) + 1) / max(len(chances), 1)
+    passed = np.flatnonzero(chances[order] <= limits)
+    limit = chances[order][passed[-1]] if len(passed) else -1.0
+    return [bool(chance <= limit) for chance in chances]
+
+
+def _chance(comparison: Comparison) -> float:
+    """Return how probable it is that two equal sides differ by as much, from the normal distribution of U."""
+    n, m, superiority = comparison.sessions_a, comparison.sessions_b, comparison.superiority
+    if superiority is None:
+        return 1.0
+    scatter = math.sqrt((n + m + 1) / (12 * n * m))
+    return 2 * (1 - NormalDist().cdf(abs(superiority - 0.5) / scatter))

@@ -1,0 +1,156 @@
+"""The checks that need no sweep; each returns its finding, or raises FarmError if it failed."""
+
+import os
+import time
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from devices.errors import DeviceError, FarmError, NoSpaceOnDevice
+from devices.foreign_json import read_json
+from devices.foreign_text import one_line
+from devices.ondevice.facts import Facts, read_facts
+from devices.ondevice.lease import current_holder
+from devices.ondevice.leftovers import read_leftovers
+from devices.ondevice.small_disk import small_disk
+from devices.ondevice.store import put
+from devices.reconnect import probe
+from devices.shell import call
+from tasks.judge.certify.subject import Finding, Subject
+from tasks.measure.session.capability import Version, run_version, with_version
+from tasks.runner.build import build_runner
+from tasks.runner.manifest import Runner, RunnerError
+from tasks.store.files import scratch_folder, sha256_of
+
+_TRANSFER_BYTES = 8_000_000
+_DISK_MB = 8
+_TOO_LARGE_BYTES = 2 * _DISK_MB << 20
+_FITS_BYTES = 1 << 20
+
+
+def reached(subject: Subject) -> Finding:
+    """Connect, read what the device is, and remove what a killed certification left on it."""
+    spec, begin = subject.spec, time.monotonic()
+    probe(subject.device)
+    answer_s = time.monotonic() - begin
+    subject.facts = facts = read_facts(subject.device)
+    with subject.leased():
+        subject.clear()
+    way = " ".join(filter(None, [spec.transport, spec.serial or spec.address]))
+    emulated = ", emulated" if spec.emulated else ""
+    system = " ".join(filter(None, [facts.os, facts.os_version])) or "unknown system"
+    machine = f"{facts.cores or 'unknown'} cores, {subject.platform}, {system}, {_sme(facts)}{emulated}"
+    return Finding("passed", f"{answer_s:.1f} s, {machine}, {way}")
+
+
+def transfer(subject: Subject) -> Finding:
+    """Push random bytes and pull them back."""
+    device, remote = subject.device, f"{subject.device.root}/transfer"
+    with subject.leased(), scratch_folder() as here:
+        sent = _random_file(here / "sent", _TRANSFER_BYTES)
+        begin = time.monotonic()
+        device.upload(sent, remote)
+        middle = time.monotonic()
+        device.fetch(remote, here / "back")
+        end = time.monotonic()
+        if sha256_of(sent) != sha256_of(here / "back"):
+            raise FarmError("the bytes that came back differ from those that were sent; check the cable or the link")
+    size_mb = _TRANSFER_BYTES / 1e6
+    push, pull = size_mb / (middle - begin), size_mb / (end - middle)
+    size = f"{size_mb:.0f} MB of random bytes"
+    return Finding("passed", f"{push:.1f} MB/s to the device, {pull:.1f} MB/s back, {size}, hashes equal")
+
+
+def runner(subject: Subject) -> Finding:
+    """Find or build the runner, push it, start it, and compare what it finds of SME with the operating system."""
+    found = _runner_of(subject)
+    name = f"{found.platform} {found.runner_sha256[:8]} ({found.kind})"
+    if not found.supports_farm_flags:
+        return Finding("not tried", f"{name}: a registered runner does not tell what it finds; build the farm's own")
+    with subject.leased():
+        begin = time.monotonic()
+        result = run_version(found, subject.device, subject.spec, subject.facts)
+        took_s = time.monotonic() - begin
+    try:
+        version = read_json(Version, result.stdout)
+    except ValidationError:
+        printed = one_line((result.stderr or result.stdout).decode(errors="replace")) or "it printed nothing"
+        ended = f"exit code {result.exit_code}" if result.signal is None else f"signal {result.signal}"
+        raise FarmError(f"the runner {name} does not start: {ended}: {printed}") from None
+    of_system, of_runner = subject.facts, with_version(version, subject.facts)
+    if (of_system.sme2 not in (None, of_runner.sme2)) or (of_system.sme not in (None, of_runner.sme)):
+        raise FarmError(f"{_sme(of_runner)} by the runner {name}, {_sme(of_system)} by the system")
+    agrees = "which the system does not state" if of_system.sme2 is None else "as the system states"
+    subject.facts = of_runner
+    return Finding("passed", f"{took_s:.1f} s to push and start {name}: {_sme(of_runner)}, {agrees}")
+
+
+def disk_full(subject: Subject) -> Finding:
+    """Push to a disk that is too small: one sentence, and nothing half-done; then push what fits."""
+    device, folder = subject.device, subject.small_disk
+    with subject.leased(), scratch_folder() as here, small_disk(device, folder, _DISK_MB) as needed:
+        if needed is not None:
+            return Finding("not tried", needed)
+        large, small = _random_file(here / "large", _TOO_LARGE_BYTES), _random_file(here / "small", _FITS_BYTES)
+        usual, device.root = device.root, folder
+        try:
+            sentence = _refusal(subject, large)
+            if left := call(device, ["find", folder, "-type", "f"]).splitlines():
+                raise FarmError(f"{len(left)} files are left of a push that did not fit, for example {left[0]}")
+            put(device, small, sha256_of(small))
+        finally:
+            device.root = usual
+    sizes = f"{_TOO_LARGE_BYTES >> 20} MiB on a disk of {_DISK_MB} MiB"
+    text = f"{sizes}: refused in one sentence, 0 files left; {_FITS_BYTES >> 20} MiB then fits: {sentence}"
+    return Finding("passed", text)
+
+
+def left_behind(subject: Subject) -> Finding:
+    """Count what the certification left, remove its models and runners, and check that the device is free."""
+    device = subject.device
+    left = read_leftovers(device)
+    if left.jobs or left.sessions:
+        raise FarmError(f"{left.jobs} jobs and {left.sessions} session folders were left in {device.root}")
+    with subject.leased() as lease:
+        if lease.took_over:
+            raise FarmError(f"the lease was still held by {lease.took_over}, which has ended")
+        subject.clear()
+    if device.run(["test", "-e", device.root], deadline_s=30).exit_code == 0:
+        raise FarmError(f"{device.root} could not be removed; remove it by hand")
+    if holder := current_holder(device):
+        raise FarmError(f"the lease is held by {holder}")
+    return Finding("passed", "0 jobs, 0 session folders; runners and models removed; the lease is free")
+
+
+def _runner_of(subject: Subject) -> Runner:
+    """Return the runner that a sweep would use; a registered one is found even where none can be built."""
+    if subject.platform is None:
+        raise FarmError(f"{subject.spec.name}: unknown platform; state it in the inventory")
+    try:
+        build_runner(subject.platform, subject.places.runners)
+    except RunnerError:
+        if subject.runner() is None:
+            raise
+    found = subject.runner()
+    assert found is not None
+    return found
+
+
+def _refusal(subject: Subject, large: Path) -> str:
+    try:
+        put(subject.device, large, sha256_of(large))
+    except NoSpaceOnDevice as error:
+        return one_line(str(error))
+    except DeviceError as error:
+        raise FarmError(f"a push that does not fit was reported as another error: {error}") from None
+    raise FarmError("a push of more than the disk has room for was accepted")
+
+
+def _random_file(path: Path, size_bytes: int) -> Path:
+    path.write_bytes(os.urandom(size_bytes))
+    return path
+
+
+def _sme(facts: Facts) -> str:
+    words = {None: "unknown", True: "yes", False: "no"}
+    return f"SME2 {words[facts.sme2]}, SME {words[facts.sme]}"

@@ -1,0 +1,89 @@
+"""The device that is certified: a folder below its root on the device, and a folder for the results."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from devices.device import Device
+from devices.inventory import DeviceSpec, open_device
+from devices.ondevice.facts import Facts
+from devices.ondevice.lease import Lease, acquire
+from devices.ondevice.small_disk import remove_small_disk
+from devices.shell import SCRIPT_DEADLINE_S, remove_path
+from tasks.measure.health import Registry
+from tasks.runner.manifest import Runner, find_runner
+from tasks.store.var import Var
+
+_LEASE_S = 300.0
+_WAIT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How a check ended; `text` is one line: figures first, or the reason."""
+
+    status: Literal["passed", "failed", "not tried"]
+    text: str
+
+
+@dataclass
+class Subject:
+    """A device under certification, and what the checks have learned of it."""
+
+    spec: DeviceSpec
+    """As in the inventory, but with a folder below the device's root as its root."""
+    device: Device
+    places: Var
+    """The results of this certification, apart from those of sweeps."""
+    night: date
+    facts: Facts = field(default_factory=Facts)
+    proof_sweep: str | None = None
+    """The id of the sweep that measured the variants and the noise."""
+
+    @property
+    def small_disk(self) -> str:
+        """Where a small disk is mounted on the device."""
+        return f"{self.device.root}/small-disk"
+
+    @property
+    def platform(self) -> str | None:
+        """The platform of its runner."""
+        return self.spec.platform or self.facts.platform
+
+    def runner(self, variant: str = "sme2_off", mode: str = "timing") -> Runner | None:
+        """Return the device's runner for a variant and a mode; None if there is none."""
+        return find_runner(self.places.runners, self.platform or "", variant, mode)
+
+    def leased(self) -> Lease:
+        """Hold the device for a `with` block; raises DeviceBusy with the name of another holder."""
+        return acquire(self.device, "etfarm devices certify", ttl_s=_LEASE_S, wait_s=_WAIT_S)
+
+    def clear(self) -> None:
+        """Remove everything of a certification from the device; raises DeviceError."""
+        root = self.device.root
+        remove_small_disk(self.device, self.small_disk)
+        remove_path(self.device, root)
+        # The farm's root itself stays if it contains anything else.
+        self.device.run(["rmdir", str(PurePosixPath(root).parent)], deadline_s=SCRIPT_DEADLINE_S)
+
+
+@contextlib.contextmanager
+def opened(spec: DeviceSpec, var: Path, night: date) -> Iterator[Subject]:
+    """Yield the subject of a certification whose results go to `var`/certify/<name>.
+
+    It shares the exports and the runners of `var`. Earlier strikes against the device are forgotten there.
+    """
+    places = Var(var.absolute() / "certify" / spec.name)
+    places.root.mkdir(parents=True, exist_ok=True)
+    for shared in (Var(var.absolute()).exports, Var(var.absolute()).runners):
+        shared.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            (places.root / shared.name).symlink_to(shared, target_is_directory=True)
+    Registry(places.registry).release(spec.name)
+    with open_device(spec) as found:
+        below = spec.model_copy(update={"root": f"{found.root}/certify"})
+    with open_device(below) as device:
+        yield Subject(below, device, places, night)

@@ -1,0 +1,154 @@
+"""Whether two groups of sessions differ: the ratio of their times, its 95 % interval, and one of three answers."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.bundle.enough import LEAST_SESSIONS
+from tasks.bundle.middle_half import middle_mean
+from tasks.judge.states import States, place_sides
+
+Answer = Literal["different", "same", "unknown"]
+MARGIN = 0.01
+"""Two sides are the same if they differ by less than this."""
+_ALPHA = 0.05
+_MOST_SESSIONS = 1000
+_EXACT_UP_TO = 30  # sessions of the smaller side; the normal approximation is exact enough above
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Side B compared with side A. Above 1, `ratio` means that B is larger, for latencies slower.
+
+    `ratio` and its 95 % interval `low` to `high` are None if a figure is 0 or a side is empty, the interval also if a
+    side has fewer than 5 sessions. `superiority` is the probability that a session of B is larger than one of A.
+    """
+
+    sessions_a: int
+    sessions_b: int
+    time_a: float | None
+    """The mean of the middle half of its sessions, as the time of a cell is."""
+    time_b: float | None
+    ratio: float | None
+    low: float | None
+    high: float | None
+    answer: Answer
+    more_sessions: int | None
+    """Further sessions of each side that would settle an `unknown`; None if 1000 would not, or nights differ."""
+    superiority: float | None
+    note: str | None = None
+    """How the sessions were compared within two states of the device, or why they could not be; None if it has one.
+
+    Within states, `ratio` is not `time_b` over `time_a`: these also differ by how many sessions were in each state.
+    """
+
+
+def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN, half_of_nights: float = 0.0) -> Comparison:
+    """Compare two sides by one figure per session, for example its time in any unit.
+
+    `different`: the interval excludes 1. `same`: it lies inside the margin, between 1 / (1 + margin) and 1 + margin,
+    which is tested first: a difference of 0.2 % is no reason to hold a release. Otherwise `unknown`.
+
+    The interval is that of Hodges and Lehmann on logarithms, from the exact distribution of Mann and Whitney's U: it
+    holds for any noise that both sides share, also with outliers and two modes. Sides of two nights share less: the
+    interval is then as wide as that of nights without a change, `half_of_nights` (a logarithm) to each side, or wider.
+    """
+    time_a, time_b = (middle_mean(side) if len(side) else None for side in (a, b))
+    if not time_a or not time_b or min(*a, *b) <= 0:
+        return Comparison(len(a), len(b), time_a, time_b, None, None, None, "unknown", None, _superiority(a, b))
+    of_sessions = shift_interval(np.log(a), np.log(b))
+    bounds = _at_least(of_sessions, half_of_nights)
+    low, high = (math.exp(bound) for bound in bounds) if bounds else (None, None)
+    answer = _answer(bounds, math.log1p(margin))
+    is_of_sessions = answer == "unknown" and bounds == of_sessions
+    more = _more_sessions(len(a), len(b), bounds, math.log1p(margin)) if is_of_sessions else None
+    ratio = time_b / time_a
+    return Comparison(len(a), len(b), time_a, time_b, ratio, low, high, answer, more, _superiority(a, b))
+
+
+def compare_sessions(
+    a: Sequence[float],
+    b: Sequence[float],
+    margin: float = MARGIN,
+    half_of_nights: float = 0.0,
+    states: States | None = None,
+) -> Comparison:
+    """Compare two sides by the times of their sessions, within the two states of their device if it has them.
+
+    `states` are those that earlier nights showed; without them, both sides have to show the same two.
+    """
+    plain = compare(a, b, margin, half_of_nights)
+    placed = place_sides(np.log(a), np.log(b), states) if plain.ratio is not None else None
+    if placed is None:
+        return plain
+    if isinstance(placed, str):
+        return replace(plain, ratio=None, low=None, high=None, answer="unknown", more_sessions=None, note=placed)
+    a_within, b_within = (np.exp(side.positions).tolist() for side in placed.sides)
+    within = compare(a_within, b_within, margin, half_of_nights)
+    return replace(within, time_a=plain.time_a, time_b=plain.time_b, superiority=plain.superiority, note=str(placed))
+
+
+def _at_least(bounds: tuple[float, float] | None, half: float) -> tuple[float, float] | None:
+    """Return an interval that reaches at least `half` to each side of its middle."""
+    if bounds is None or bounds[1] - bounds[0] >= 2 * half:
+        return bounds
+    middle = sum(bounds) / 2
+    return middle - half, middle + half
+
+
+def _answer(bounds: tuple[float, float] | None, margin: float) -> Answer:
+    if bounds is None:
+        return "unknown"
+    if -margin <= bounds[0] and bounds[1] <= margin:
+        return "same"
+    return "different" if bounds[0] > 0 or bounds[1] < 0 else "unknown"
+
+
+def shift_interval(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, float] | None:
+    """Return the 95 % interval of the shift from `a` to `b`, in their unit; None below 5 sessions on a side."""
+    if min(len(a), len(b)) < LEAST_SESSIONS:
+        return None
+    differences = np.sort(np.subtract.outer(b, a), axis=None)
+    cut = _cut(len(a), len(b))
+    return float(differences[cut - 1]), float(differences[-cut])
+
+
+def _cut(n: int, m: int) -> int:
+    """Which of the sorted differences bounds the interval, counted from 1 at both ends."""
+    if min(n, m) > _EXACT_UP_TO:
+        return max(int(n * m / 2 - 1.959964 * math.sqrt(n * m * (n + m + 1) / 12)), 1)
+    # How many orders of n and m values have U = 0, 1, ...: the coefficients of a Gaussian binomial.
+    ways = np.zeros(n * m + 1)
+    ways[0] = 1
+    for i in range(1, n + 1):
+        above = m + i
+        if above < len(ways):
+            ways[above:] -= ways[:-above].copy()
+        for first in range(i):  # divide by 1 - x^i
+            ways[first::i] = np.cumsum(ways[first::i])
+    below = np.cumsum(ways) / math.comb(n + m, n)
+    return max(int(np.searchsorted(below, _ALPHA / 2, side="right")), 1)
+
+
+def _more_sessions(n: int, m: int, bounds: tuple[float, float] | None, margin: float) -> int | None:
+    """How many further sessions of each side would settle the question, if the noise and the difference stay."""
+    least = LEAST_SESSIONS - min(n, m)
+    if bounds is None:
+        return least
+    difference, half = abs(sum(bounds)) / 2, (bounds[1] - bounds[0]) / 2
+    room = max(difference, margin - difference)  # the half width at which it is either different or the same
+    if room <= 0:
+        return None
+    needed = math.ceil(min(n, m) * (half / room) ** 2 * 1.05) - min(n, m)
+    return max(needed, 1) if needed <= _MOST_SESSIONS else None
+
+
+def _superiority(a: Sequence[float], b: Sequence[float]) -> float | None:
+    if not len(a) or not len(b):
+        return None
+    signs = np.sign(np.subtract.outer(np.asarray(b), np.asarray(a)))
+    return float((signs.mean() + 1) / 2)

@@ -1,0 +1,118 @@
+"""What a series did in one night, whether it can be compared, and the verdict on it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tasks.bundle.enough import LEAST_SESSIONS
+from tasks.judge.comparison import Comparison
+from tasks.judge.metrics import Metric, OfDevice
+
+Verdict = Literal[
+    "regression",
+    "suspected",
+    "improvement",
+    OfDevice,
+    "no change",
+    "inaccurate",
+    "failed",
+    "insufficient data",
+    "invalid environment",
+]
+
+
+@dataclass(frozen=True)
+class Night:
+    """What one series on one device did in one night."""
+
+    night: str
+    """ISO date."""
+    figures: tuple[float, ...]
+    """One per session that counts, for example its time."""
+    frequencies_mhz: tuple[float | None, ...] = ()
+    """The clock of the fastest core after each session, None where the device does not report it; empty if unknown."""
+    invalid_sessions: int = 0
+    """Sessions that ran outside the limits."""
+    failed_sessions: int = 0
+    failures: tuple[str, ...] = ()
+    """The different reason codes of the sessions that failed."""
+    failure: str = ""
+    """The reason of the one that failed last, a sentence."""
+    is_excluded: bool = False
+    """The user excluded this night."""
+    starts_baseline: bool = False
+    """The user reset the baseline: the nights before this one are not compared with it."""
+    content: str = ""
+    """Equal for two nights if program, inputs, runner and executions are (macro `_content`); empty if unknown."""
+    same_night: Comparison | None = None
+    """The content of an earlier night (A) and this night's (B), measured alternately this night."""
+    inaccuracy: str | None = None
+    """Why its figures do not count although it ran: what is wrong with the outputs; None if nothing is."""
+    same_night_content: str = ""
+    """The content A; it counts only if it is that of the last good night. Empty if unknown."""
+
+
+@dataclass(frozen=True)
+class NightVerdict:
+    """The verdict on one night. Numbers are None where there is nothing to compare with."""
+
+    night: str
+    verdict: Verdict
+    baseline_value: float | None
+    """The median of the baseline nights, in the unit of the metric; within states with as many sessions in each."""
+    ratio: float | None
+    """This night's figure over the baseline's; None if that is 0."""
+    low: float | None
+    """The 95 % interval of that ratio; it includes how much the series moves from night to night."""
+    high: float | None
+    z: float | None
+    """Robust z against the baseline nights."""
+    noise_floor: float | None
+    """19 of 20 nights without a change move the ratio by less."""
+    baseline_nights: int
+    baseline_from: str | None
+    baseline_to: str | None
+    """The last good night: the newest of the baseline that does not share this night's shift."""
+    since: str | None
+    """The first night of the present step, for regression, suspected and improvement."""
+    reason: str
+
+
+def without_baseline(night: Night, verdict: Verdict, reason: str) -> NightVerdict:
+    """Return a verdict on a night that is not compared."""
+    return NightVerdict(night.night, verdict, None, None, None, None, None, None, 0, None, None, None, reason)
+
+
+def unfit(night: Night, metric: Metric) -> tuple[Verdict, str] | None:
+    """Why a night cannot be compared; None if it can."""
+    valid, invalid = len(night.figures), night.invalid_sessions
+    if night.is_excluded:
+        return "insufficient data", "excluded by the user"
+    if night.inaccuracy and not metric.is_of_outputs:
+        return "inaccurate", night.inaccuracy
+    if not valid and night.failures and night.failed_sessions >= invalid:
+        return "failed", _failed(night)
+    if invalid > valid and not (metric.is_exact and valid):
+        return "invalid environment", f"{invalid} of {valid + invalid} sessions ran outside the limits"
+    if valid < metric.least_sessions:
+        return "insufficient data", too_few(valid, metric)
+    if not all(metric.has_position(figure) for figure in night.figures):
+        return "insufficient data", "a figure is 0 or less, so there is no ratio"
+    return None
+
+
+def _failed(night: Night) -> str:
+    """Say why a night has no result: `8 of 8 sessions failed (export_failed): cannot export ...`."""
+    failed = night.failed_sessions
+    return (
+        f"{failed} of {failed + night.invalid_sessions} sessions failed ({', '.join(night.failures)}): {night.failure}"
+    )
+
+
+def least_sessions(metric: Metric) -> int:
+    """Return how many sessions a night needs for a verdict."""
+    return metric.least_sessions if metric.confirms_itself else LEAST_SESSIONS
+
+
+def too_few(sessions: int, metric: Metric) -> str:
+    """Say that a night has too few sessions."""
+    return f"too few sessions: {sessions} of at least {least_sessions(metric)}"

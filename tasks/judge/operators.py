@@ -1,0 +1,165 @@
+"""Which operators changed, with what moves all operators of a session alike (frequency, heat, load) removed.
+
+The common factor of a session is the median, over operators, of how far each is from its usual time. Each has one vote:
+the largest operator may be the one that changed. Times without that factor are judged as nights.py judges latencies,
+with a smaller margin and less scatter. Verdicts on the total do not come from here: they keep what is common.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist, median
+
+from tasks.bundle.enough import ALERT_SESSIONS, LEAST_SESSIONS
+from tasks.judge.common_factor import Adjusted, Group, Level, Operator
+from tasks.judge.metrics import LATENCY, Metric
+from tasks.judge.night import Verdict
+from tasks.judge.shift import BASELINE_NIGHTS, Point, Shift, point, shift, student
+
+OPERATOR = Metric("operator time", "ns", least_change=0.02, session_scatter=0.01, night_scatter=0.006)
+"""The time of an operator or a category without the common factor."""
+WINDOW_NIGHTS = 3
+"""Two of this many nights confirm a change; all of them are compared with the nights before."""
+_FALSE_ALARMS = 0.02  # suspected operators in a night without a change, however many operators there are
+_LEAST_TOTAL_CHANGE = 0.01  # of a smaller one, no operator has a part
+
+
+@dataclass(frozen=True)
+class OperatorVerdict:
+    """The verdict on one operator, or on all operators of a category."""
+
+    level: Level
+    name: str
+    category: str
+    verdict: Verdict
+    ratio: float | None
+    """Without the common factor; None for an operator that is new or gone."""
+    low: float | None
+    """The 95 % interval of the ratio."""
+    high: float | None
+    time_ns: float
+    """Median over the sessions, as measured."""
+    baseline_ns: float
+    part_percent: float | None
+    """What it adds to the change of the total beside the common factor; None if the total changed by less than 1 %."""
+
+
+@dataclass(frozen=True)
+class OperatorVerdicts:
+    """What happened to the operators between two groups of sessions."""
+
+    operators: tuple[OperatorVerdict, ...]
+    """Operators and categories with at least 1 % of the time, the largest change first."""
+    common: float
+    """The factor that all operators share: 1.05 if each is 5 % slower."""
+    common_percent: float | None
+    """What it adds to the change of the total; None if the total changed by less than 1 %."""
+    change: float
+    """Of the sum of all operators, as a fraction of the baseline's."""
+    votes: int
+    """How many operators the common factor is the median of; of two, it is the move of one."""
+
+
+_Answer = tuple[Verdict, float | None, float | None, float | None]  # verdict, ratio, low, high
+
+
+def judge_operators(
+    operators: Sequence[Operator], nights: Sequence[Group], since: str | None = None
+) -> OperatorVerdicts | None:
+    """Judge the last night of a series against the nights before it; None without a night to compare with.
+
+    `since` is the first night of the step that the total is in: nights from then on are not compared with.
+    """
+    start = _window_start([night.name for night in nights], since)
+    if start < 1:
+        return None
+    first, window = max(start - BASELINE_NIGHTS, 0), max(start, len(nights) - WINDOW_NIGHTS)
+    groups = [*nights[first:start], *nights[window:]]
+    adjusted = Adjusted(operators, groups, start - first)
+    counted = adjusted.counted()
+    z = NormalDist().inv_cdf(1 - _FALSE_ALARMS / 2 / max(len(counted), 1))
+    return _verdicts(adjusted, {each: _judge(adjusted, each, start - first, z) for each in counted})
+
+
+def _window_start(nights: Sequence[str], since: str | None) -> int:
+    """Return the index of the first night that is judged; those before it are the baseline."""
+    before = len(nights) - 1
+    start = before - min(WINDOW_NIGHTS - 1, before // 3)
+    return start if since is None else min(start, sum(night < since for night in nights))
+
+
+def _judge(adjusted: Adjusted, column: int, baseline: int, z: float) -> _Answer:
+    """Judge the last group in one column."""
+    before_ns, tonight_ns = adjusted.baseline_ns[column], adjusted.level_ns[column]
+    if before_ns <= 0 or tonight_ns <= 0:
+        return _appeared(before_ns), None, None, None
+    ran = [own[own[:, column] > 0, column].tolist() for own in adjusted.own_ns]
+    level = [Point("", "", len(figures), math.log(median(figures)), 0.0) for figures in ran[:baseline] if figures]
+    resolution_ns = adjusted.columns[column].resolution_ns
+    metric = replace(OPERATOR, alarm_z=student(z, len(level)))
+    window = [figures for figures in ran[baseline:] if figures]
+    moves = [_move(figures, level, resolution_ns, metric) for figures in window]
+    found = moves[-1]
+    is_off = found.is_off and len(ran[-1]) >= metric.least_sessions
+    if len(ran[-1]) < LEAST_SESSIONS:
+        return "suspected" if is_off else "insufficient data", math.exp(found.distance), None, None
+    alike = [
+        each.is_off and each.distance * found.distance > 0
+        for each, figures in zip(moves, window, strict=True)
+        if len(figures) >= ALERT_SESSIONS
+    ]
+    low, high = math.exp(found.distance - found.half), math.exp(found.distance + found.half)
+    is_off = is_off and not _is_left_behind(found.distance, adjusted.common)
+    return _word(found.distance, is_off, sum(alike) >= 2), math.exp(found.distance), low, high
+
+
+def _move(figures: Sequence[float], level: Sequence[Point], resolution_ns: float, metric: Metric) -> Shift:
+    """Compare one group with the baseline; a coarse clock makes the scatter larger."""
+    tonight = point("", "", figures, metric)
+    hidden = (resolution_ns / median(figures)) ** 2 / 12  # the variance of what was rounded away
+    return shift(replace(tonight, session_variance=tonight.session_variance + hidden), level, [], metric)
+
+
+def _is_left_behind(distance: float, common: float) -> bool:
+    """Return whether an operator only seems to have changed because most others did: its time as measured did not."""
+    shared = math.log(common)
+    return abs(shared) > LATENCY.least_distance and (distance + shared) * distance <= 0
+
+
+def _appeared(before_ns: float) -> Verdict:
+    return "regression" if before_ns <= 0 else "improvement"
+
+
+def _word(distance: float, is_off: bool, is_confirmed: bool) -> Verdict:
+    if not is_off:
+        return "no change"
+    if not is_confirmed:
+        return "suspected"
+    return "regression" if distance > 0 else "improvement"
+
+
+def _verdicts(adjusted: Adjusted, answers: Mapping[int, _Answer]) -> OperatorVerdicts:
+    """Put the parts of the change beside the verdicts: those of the operators and the common one add up to 100 %."""
+    total_ns, before_ns = adjusted.total_ns, adjusted.baseline_total_ns
+    changed_ns = total_ns - before_ns
+    has_parts = abs(changed_ns) >= _LEAST_TOTAL_CHANGE * before_ns
+    own_ns = adjusted.time_ns - adjusted.baseline_ns * adjusted.common
+    rows = [
+        OperatorVerdict(
+            adjusted.columns[each].level,
+            adjusted.columns[each].name,
+            adjusted.columns[each].category,
+            *answer,
+            time_ns=float(adjusted.time_ns[each]),
+            baseline_ns=float(adjusted.baseline_ns[each]),
+            part_percent=float(100 * own_ns[each] / changed_ns) if has_parts else None,
+        )
+        for each, answer in answers.items()
+    ]
+    return OperatorVerdicts(
+        operators=tuple(sorted(rows, key=lambda row: -abs(row.time_ns - row.baseline_ns * adjusted.common))),
+        common=adjusted.common,
+        common_percent=100 * before_ns * (adjusted.common - 1) / changed_ns if has_parts else None,
+        change=changed_ns / before_ns,
+        votes=adjusted.votes,
+    )

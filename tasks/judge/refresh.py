@@ -1,0 +1,106 @@
+"""Judge the nights of every series without verdicts in the warehouse: new ones, and those that something changed."""
+
+import logging
+from dataclasses import asdict, fields
+from itertools import groupby
+from typing import Any
+
+import duckdb
+
+from sql.insert import insert_rows
+from sql.schema import sql_files
+from tasks.bundle.middle_half import middle_mean
+from tasks.judge.comparison import Comparison, compare_sessions
+from tasks.judge.decision_table import decisions_of
+from tasks.judge.decisions import Decisions, SeriesNight, is_excluded, starts_baseline
+from tasks.judge.metrics import LATENCY, OTHER_METRICS, Metric
+from tasks.judge.night import Night, NightVerdict
+from tasks.judge.nights import judge_all
+from tasks.judge.operators_table import judge_operators_of
+from tasks.judge.states import states_of
+
+_log = logging.getLogger(__name__)
+_QUERIES = {file.name: file.text for file in sql_files("loading")}
+_Row = dict[str, Any]
+_COMPARED = [field.name for field in fields(Comparison)]
+
+
+def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
+    """Fill `comparison_result` and `series_verdict` where rows are missing, and what was judged of their operators."""
+    _judge_comparisons(connection)
+    decisions = decisions_of(connection)
+    judged = _judge(connection, decisions, "nights_to_judge", (LATENCY,))
+    judge_operators_of(connection, judged)
+    _judge(connection, decisions, "metrics_to_judge", OTHER_METRICS)
+
+
+def _judge_comparisons(connection: duckdb.DuckDBPyConnection) -> None:
+    """Fill `comparison_result` for the comparisons without a row, from the sessions of both sides."""
+    results = []
+    for row in connection.execute(_QUERIES["comparisons_to_judge"]).to_arrow_table().to_pylist():
+        a_ns, b_ns, cells_ns = (row.pop(name) for name in ("figures_a_ns", "figures_b_ns", "cells_ns"))
+        results.append({**row, **asdict(compare_sessions(a_ns, b_ns, states=states_of(cells_ns)))})
+    insert_rows(connection, "comparison_result", results)
+
+
+def _judge(
+    connection: duckdb.DuckDBPyConnection, decisions: Decisions, query: str, metrics: tuple[Metric, ...]
+) -> set[str]:
+    """Add the verdicts on the nights that a query returns, and return the ids of their series.
+
+    A night is left out where its figure is NULL.
+    """
+    rows = connection.execute(_QUERIES[query]).to_arrow_table().to_pylist()
+    judged: list[_Row] = []
+    for (series_id, device), group in groupby(rows, lambda row: (row["series_id"], row["device"])):
+        nights = list(group)
+        for metric in metrics:
+            try:
+                judged += _judged([row for row in nights if row[metric.name] is not None], decisions, metric)
+            except (ArithmeticError, ValueError, LookupError) as error:  # must not keep a load from its end
+                what = f"{series_id} on {device}, {metric.name}"
+                _log.error("%s: no verdict (%s: %s)", what, type(error).__name__, error)
+    insert_rows(connection, "series_verdict", judged)
+    return {row["series_id"] for row in judged}
+
+
+def _judged(rows: list[_Row], decisions: Decisions, metric: Metric) -> list[_Row]:
+    """Return the rows of `series_verdict` for the nights of one series on one device."""
+    before = [None, *rows][: len(rows)]
+    nights = [_night(row, previous, decisions, metric) for row, previous in zip(rows, before, strict=True)]
+    cells = {str(row["night"]): row["cell"] for row in rows}
+    verdicts = judge_all(nights, metric)
+    return [_verdict_row(row, verdict, cells, metric) for row, verdict in zip(rows, verdicts, strict=True)]
+
+
+def _night(row: _Row, previous: _Row | None, decisions: Decisions, metric: Metric) -> Night:
+    has_other_rule = previous is not None and row.get("is_of_all_runs") != previous.get("is_of_all_runs")
+    last_night = previous["night"] if previous else None
+    series = SeriesNight(*(row[name] for name in ("model", "precision", "variant", "device", "night")))
+    return Night(
+        night=str(row["night"]),
+        figures=tuple(row[metric.name]),
+        frequencies_mhz=tuple(row.get("frequencies_mhz") or ()),
+        invalid_sessions=row["invalid_sessions"],
+        failed_sessions=row.get("failed_sessions", 0),
+        failures=tuple(row.get("failures") or ()),
+        failure=row.get("failure") or "",
+        is_excluded=is_excluded(decisions, series),
+        starts_baseline=has_other_rule or starts_baseline(decisions, series, last_night),
+        content=row["content"],
+        inaccuracy=row["inaccuracy"],
+        same_night=Comparison(**{name: row[name] for name in _COMPARED}) if row.get("answer") else None,
+        same_night_content=row.get("content_a") or "",
+    )
+
+
+def _verdict_row(row: _Row, verdict: NightVerdict, cells: dict[str, str | None], metric: Metric) -> _Row:
+    figures = row[metric.name]
+    return {
+        **vars(verdict),
+        **{name: row[name] for name in ("series_id", "device", "night", "cell", "invalid_sessions")},
+        "metric": metric.name,
+        "sessions": len(figures),
+        "value": middle_mean(figures) if figures else None,
+        "baseline_cell": cells.get(verdict.baseline_to) if verdict.baseline_to else None,
+    }

@@ -1,0 +1,181 @@
+"""How far a night lies from the nights before it, and how much of that the series does without a change."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from tasks.bundle.middle_half import MIDDLE_VARIANCE, middle_mean
+from tasks.judge.metrics import LATENCY, Metric
+
+BASELINE_NIGHTS = 21
+"""A night is compared with this many nights at most."""
+
+_FLOOR_Z = 2.0  # 19 of 20 nights without a change are nearer to the baseline
+_ASSUMED = 4  # how many nights or sessions the assumed scatter of a metric is worth
+_MAD_TO_SD = 1.4826
+_MAD_EFFICIENCY = 0.4  # relative to a standard deviation
+_MEDIAN_VARIANCE = math.pi / 2  # relative to a mean's
+# Usually 1; 2 if two states 6 % apart last for 5 nights each. Few series without states, also with a correlation of 0.7
+# from night to night, have more than 1.5.
+_LASTING = 1.5
+_LEAST_IN_STATE = 3  # nights
+_KNOWN = 2 / 3  # of a shift: a night that lies so far from the baseline is in the same state
+_SHARED = 1 / 8  # a night that moved by more of the shift may share it
+# A normal quantile of 98.4 %: about one night of 25 is hot and misses any interval, so the others must make up for it.
+_INTERVAL_Z = 2.4
+_TWO_SIDED_Z = 1.96
+
+
+@dataclass(frozen=True)
+class Point:
+    """A night that can be compared: the position of its figure, and the variance that its sessions alone cause."""
+
+    night: str
+    content: str
+    sessions: int
+    position: float
+    session_variance: float
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How far a night lies from its baseline, in positions of its metric."""
+
+    metric: Metric
+    baseline: Sequence[Point]
+    center: float
+    """The position of the baseline."""
+    distance: float
+    scatter: float
+    """Standard deviation of the shift of a night without a change."""
+    half: float
+    """Half the width of the 95 % interval of the shift."""
+    other_state: float | None
+    """How far the other state of nights is from the baseline; None if the device has one."""
+    last_good: Point
+    """The newest night of the baseline that does not share the shift.
+
+    Nights that moved in the same direction may have had part of the change already: compared with them, a step that was
+    missed at first and a slow drift would stay hidden.
+    """
+
+    @property
+    def floor(self) -> float:
+        """19 of 20 nights without a change shift by less."""
+        return _FLOOR_Z * self.scatter
+
+    @property
+    def limit(self) -> float:
+        """Nights that shift by more are suspected."""
+        return max(self.metric.least_distance, self.metric.alarm_z * self.scatter)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The 95 % interval of the shift; of a night that is nearer to the other state also of its shift from there."""
+        shifts = [self.distance]
+        if self.other_state is not None and abs(self.distance - self.other_state) < abs(self.distance):
+            shifts.append(self.distance - self.other_state)
+        return min(shifts) - self.half, max(shifts) + self.half
+
+    def seen_before(self, nights: Sequence[Point]) -> int:
+        """Count the nights that lie as far from the baseline as this one, or nearly so, in its direction."""
+        moved = [(each.position - self.center) * self.distance for each in nights]
+        return sum(move >= _KNOWN * self.distance**2 for move in moved)
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the night is suspected."""
+        return abs(self.distance) > self.limit
+
+
+def point(night: str, content: str, figures: Sequence[float], metric: Metric = LATENCY) -> Point:
+    """Reduce a night to what later nights need. Raises ValueError for figures without a position."""
+    positions = [metric.position(figure) for figure in figures]
+    center = median(positions)
+    variance = _variance([position - center for position in positions], metric.session_scatter**2)
+    time = metric.position(middle_mean(figures))
+    return Point(night, content, len(positions), time, variance * MIDDLE_VARIANCE / len(positions))
+
+
+def moves(level: Sequence[Point]) -> list[float]:
+    """Return how far each of the last nights of a level lies from their median."""
+    positions = [each.position for each in level[-BASELINE_NIGHTS:]]
+    center = median(positions)
+    return [position - center for position in positions]
+
+
+def shift(tonight: Point, level: Sequence[Point], former_moves: Sequence[float], metric: Metric = LATENCY) -> Shift:
+    """Compare a night with the last nights of a level (at least one).
+
+    `former_moves` are those of earlier levels: a series keeps its scatter when its level changes.
+    """
+    baseline = level[-BASELINE_NIGHTS:]
+    seen = [*former_moves, *moves(baseline)][-BASELINE_NIGHTS:]
+    levels = _levels([each.position for each in baseline]) if metric is LATENCY else None
+    if levels is not None:
+        seen = [min((each.position - level for level in levels), key=abs) for each in baseline]
+        baseline = [each for each, move in zip(baseline, seen, strict=True) if each.position - levels[0] == move]
+    center = median([each.position for each in baseline])
+    distance = tonight.position - center
+    assumed = metric.night_scatter**2 + tonight.session_variance
+    variance = 0.0 if metric.is_exact else max(_variance(seen, assumed), tonight.session_variance)
+    scatter = math.sqrt(variance * (1 + _MEDIAN_VARIANCE / len(baseline)))
+    half = student(_INTERVAL_Z, len(seen)) * scatter
+    direction = math.copysign(1, distance)
+    good = [
+        each
+        for each, move in zip(baseline, moves(baseline), strict=True)
+        if move * direction <= _SHARED * abs(distance)
+    ]
+    other_state = levels[1] - center if levels else None
+    return Shift(metric, baseline, center, distance, scatter, half, other_state, good[-1])
+
+
+def _levels(positions: Sequence[float]) -> tuple[float, float] | None:
+    """Return the level that the newest night is at and the other one, if the nights of a device have two states.
+
+    A state lasts for nights, so the nights scatter around their median by more than from each night to the next.
+    """
+    center = median(positions)
+    around = [abs(position - center) for position in positions]
+    steps = [abs(after - before) / math.sqrt(2) for before, after in pairwise(positions)]
+    if len(positions) < 3 * _LEAST_IN_STATE or median(around) <= _LASTING * median(steps):
+        return None
+    ordered = sorted(positions)
+    halves = [(ordered[:cut], ordered[cut:]) for cut in range(_LEAST_IN_STATE, len(ordered) - _LEAST_IN_STATE + 1)]
+    low, high = min(
+        ((median(low), median(high)) for low, high in halves),
+        key=lambda levels: sum(min(abs(position - level) for level in levels) for position in positions),
+    )
+    return (low, high) if 2 * positions[-1] < low + high else (high, low)
+
+
+def between_nights(noise_floor: float | None, baseline_nights: int) -> float:
+    """Return half the width of the 95 % interval of the change between two nights without one, as a logarithm.
+
+    `noise_floor` is that of the verdict on one of them, a fraction, from so many nights; without a verdict (None)
+    nights scatter as is assumed of every series.
+    """
+    scatter = LATENCY.night_scatter
+    if noise_floor is not None:
+        scatter = math.log1p(noise_floor) / _FLOOR_Z / math.sqrt(1 + _MEDIAN_VARIANCE / baseline_nights)
+    return student(_TWO_SIDED_Z, max(baseline_nights, 1)) * math.sqrt(2) * scatter
+
+
+def _variance(deviations: Sequence[float], assumed: float) -> float:
+    """Return the variance of deviations from their median by their MAD, mixed with the assumed variance."""
+    mad = _MAD_TO_SD * median([abs(deviation) for deviation in deviations])
+    seen = len(deviations) - 1
+    return (_ASSUMED * assumed + seen * mad**2) / (_ASSUMED + seen)
+
+
+def student(z: float, nights: int) -> float:
+    """Return the quantile of Student's t that belongs to a normal one, for a scatter estimated from so many nights.
+
+    By the expansion of Cornish and Fisher: at z = 2.4 it is 4 % too small after one night and less than 3 % after
+    three; scipy would need 0.2 s to be imported.
+    """
+    freedom = _ASSUMED + _MAD_EFFICIENCY * (nights - 1)
+    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)

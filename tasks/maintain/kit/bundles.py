@@ -1,0 +1,190 @@
+"""Turn results of the profiling kit into bundles that state where they come from and nothing that the kit does not."""
+
+import hashlib
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from devices.errors import FarmError, InputError
+from devices.foreign_file import ForeignFileError, open_foreign, read_foreign
+from devices.ondevice.facts import Facts
+from tasks.bundle.names import ETDUMP, MOST_FILE_BYTES, MOST_LOG_BYTES
+from tasks.bundle.record import DeviceRecord, ImportRecord, ModelRecord, RunnerRecord, SessionRecord, SweepNight
+from tasks.bundle.values import first_mistake
+from tasks.maintain.kit.config import measured_at
+from tasks.maintain.kit.results import End, KitResult, judge
+from tasks.measure.session.finish import check_loadable
+from tasks.store.files import scratch_folder, sha256_of
+from tasks.store.store import BundleStore
+
+KIT = "sme-executorch-profiling"
+# How the kit names the folders of its builds, and what that states about the device.
+_BUILDS = {"mac-arm64": ("macos", "macos-arm64"), "android-arm64": ("android", "android-arm64")}
+_TAIL_BYTES = 4000
+
+
+@dataclass(frozen=True)
+class _Copies:
+    """A result's files in a folder of the farm, where nobody changes them; `moment` is when the newest was written."""
+
+    folder: Path
+    log: bytes | None
+    etdump: Path | None
+    moment: datetime
+
+    @property
+    def tail(self) -> str | None:
+        """The end of the log."""
+        return self.log[-_TAIL_BYTES:].decode(errors="replace") if self.log is not None else None
+
+
+def import_kit(
+    results: list[KitResult], folder: Path, store: BundleStore, *, device: str | None
+) -> tuple[list[SessionRecord], list[str]]:
+    """Publish a bundle for each result of the kit below `folder`; return the records, and why results were left out.
+
+    A result that was imported before is skipped. The kit does not record which device it measured: without a name,
+    devices of different folders have different names. Raises BundleError if the store cannot be written.
+    """
+    name = device or f"unknown-{hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:8]}"
+    published, left_out = [], []
+    for result in results:
+        with scratch_folder() as collected:
+            try:
+                copies = _copied(result, collected)
+                session_id = _session_id(result, copies)
+                if store.find(session_id) is not None:
+                    continue
+                record = _loadable_record(result, copies, session_id, name, folder)
+            except (ForeignFileError, InputError) as error:
+                left_out.append(str(error))
+                continue
+            published.append(store.publish(record, collected))
+    return published, left_out
+
+
+def _copied(result: KitResult, folder: Path) -> _Copies:
+    """Copy the files of a result, with their names in a bundle; raises ForeignFileError and InputError."""
+    log = read_foreign(result.log, MOST_LOG_BYTES) if result.log else None
+    if log is not None:
+        (folder / "stdout.txt").write_bytes(log)
+    copy = folder / ETDUMP
+    if result.etdump:
+        with open_foreign(result.etdump, MOST_FILE_BYTES) as source, copy.open("wb") as target:
+            shutil.copyfileobj(source, target)
+    files = [path for path in (result.etdump, result.log) if path]
+    try:
+        moment = measured_at(datetime.fromtimestamp(max(path.lstat().st_mtime for path in files), UTC))
+    except (ValueError, OverflowError, OSError):
+        raise InputError(f"{files[0]}: nothing was measured at its modification time; `touch` it") from None
+    return _Copies(folder, log, copy if result.etdump else None, moment)
+
+
+def _session_id(result: KitResult, copies: _Copies) -> str:
+    """Return an id of the content: the same result has the same id in any folder."""
+    contents = [sha256_of(copies.etdump)] if copies.etdump else []
+    contents += [hashlib.sha256(copies.log).hexdigest()] if copies.log is not None else []
+    what = [KIT, result.model, result.precision, result.experiment.name, result.mode, str(result.threads)]
+    return hashlib.sha256("\n".join([*what, *contents]).encode()).hexdigest()[:16]
+
+
+def _loadable_record(result: KitResult, copies: _Copies, session_id: str, device: str, folder: Path) -> SessionRecord:
+    """Return the record of a result; one that the warehouse would refuse has failed.
+
+    Leaves the files in the folder of `copies` that the bundle keeps. Raises InputError if there is no valid record.
+    """
+    end = judge(result, (copies.log or b"").decode(errors="replace"), copies.etdump)
+    try:
+        if result.mode != "timing" or end.status == "failed":  # an ETDump of another run is not kept
+            (copies.folder / ETDUMP).unlink(missing_ok=True)
+        record = _record(result, end, copies, session_id, device, folder)
+        try:
+            check_loadable(record, copies.folder)
+            return record
+        except FarmError as error:
+            cause = str(error).replace(f"{copies.folder}/", "")
+        (copies.folder / ETDUMP).unlink(missing_ok=True)
+        refused = End(result.experiment.runs, "failed", "not_loadable", f"the warehouse would refuse it: {cause}")
+        return _record(result, refused, copies, session_id, device, folder)
+    except ValidationError as error:
+        raise InputError(f"{result.etdump or result.log}: not a result of the kit ({first_mistake(error)})") from None
+
+
+def _record(result: KitResult, end: End, copies: _Copies, session_id: str, device: str, folder: Path) -> SessionRecord:
+    # The kit records no time for each result.
+    stated = next((config.generated_at for config in result.configs if config.generated_at), None)
+    moment = stated or copies.moment
+    files = [path for path in (result.etdump, result.log) if path]
+    return SessionRecord(
+        session_id=session_id,
+        attempt=1,
+        sweep=_sweep(result, moment),
+        status=end.status,
+        reason_code=end.code,
+        reason=end.reason,
+        log_tail=copies.tail if end.status == "failed" else None,
+        started_at=moment.isoformat(timespec="seconds"),
+        ended_at=moment.isoformat(timespec="seconds"),
+        # Not the hash of the .pte: the kit records none, and the file may have been exported again since.
+        model=ModelRecord(name=result.model, precision=result.precision),
+        runner=_runner(result),
+        variant=result.variant,
+        mode=result.mode,
+        threads=result.threads,
+        executions=end.executions,
+        warmup_executions=min(1, end.executions - 1),
+        index=0,
+        device=DeviceRecord(name=device, transport="kit", emulated=False, facts=_facts(result)),
+        conditions={"before": None, "after": None},
+        exit_code=end.exit_code,
+        signal=end.signal,
+        farm_version=version("etfarm"),
+        imported=ImportRecord(
+            source=KIT,
+            experiment=result.experiment.name,
+            files=[str(path.relative_to(folder)) for path in files],
+            stated_by=[str(config.path.relative_to(folder)) for config in result.configs],
+            moment_is="generated_at of the manifest" if stated else "modification time of the files",
+        ),
+    )
+
+
+def _sweep(result: KitResult, moment: datetime) -> SweepNight:
+    slug = "".join(letter if letter.isalnum() else "-" for letter in result.model.lower())
+    night = moment.date().isoformat()
+    return SweepNight(sweep_id=f"kit-{slug}-{night}", name=f"kit-{slug}", night=night)
+
+
+def _runner(result: KitResult) -> RunnerRecord:
+    path = result.experiment.runner_path
+    sha = next((config.executorch_sha for config in result.configs if config.executorch_sha), None)
+    # In place of a hash, what the builds with and without SME2 share: it keeps different runners apart, and the two
+    # builds are compared with each other as the kit does.
+    build = re.sub(r"[-_]sme2[-_](on|off)", "", path or result.experiment.name)
+    return RunnerRecord(
+        runner_sha256=f"unknown: {build}",
+        platform=_build(result)[1],
+        kind="kit",
+        versions={"executorch": sha},
+        provenance=f"{KIT}, experiment {result.experiment.name}, runner {path or 'not recorded'}",
+    )
+
+
+def _build(result: KitResult) -> tuple[str | None, str]:
+    """Return the operating system and the platform that the runner's path or the experiment's name states."""
+    text = f"{result.experiment.runner_path or ''} {result.experiment.name}"
+    for build, (system, platform) in _BUILDS.items():
+        if build in text or f"{build.partition('-')[0]}_sme2" in text:
+            return system, platform
+    return None, "unknown"
+
+
+def _facts(result: KitResult) -> Facts:
+    system, platform = _build(result)
+    return Facts(os=system, platform=platform) if system else Facts()

@@ -1,0 +1,217 @@
+"""Find the results of the profiling kit: what was measured, from file names and configurations, and how it ended.
+
+The kit reports a crashed runner as success and leaves the ETDump of an earlier run in place. Here a result counts only
+if its log and its ETDump do not contradict each other.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from devices.errors import FarmError, InputError
+from devices.foreign_text import one_line
+from tasks.bundle.cell import Mode, Variant
+from tasks.bundle.values import MOST_INT, first_mistake
+from tasks.etdump.event_kind import EventKind
+from tasks.etdump.reader import Etdump, EtdumpError, read_etdump
+from tasks.export.recipes import RECIPES
+from tasks.maintain.kit.config import Experiment, KitConfig, kit_files, name_in
+from tasks.measure.session.sme2 import variant_contradiction
+
+# `<model>_<experiment>_t<threads>`, where the model may be missing, and one of the endings.
+_FILE = re.compile(r"(?P<prefix>.+)_t(?P<threads>\d+)(?P<ending>\.etdump|_latency\.log|_xnntrace\.log|\.log)", re.S)
+_USUAL_EXPERIMENT = re.compile(r"(?:(?P<model>.+)_)?(?P<experiment>(?:mac|android)_sme2_(?:on|off)(?:_\w+)?)")
+_MODEL = re.compile(rf"(?P<name>.+?)(?:_xnnpack)?_(?P<precision>{'|'.join(RECIPES)}|q8|int8)")
+# The numbers are as long as those that are meant: a log may contain anything.
+_FAILED = re.compile(r"Command failed with exit code (-?\d{1,9})")
+_CRASHED = re.compile(
+    r"\b(?:Unexpected error:|Segmentation fault|Aborted|Bus error|Illegal instruction|Killed|Fatal signal)"
+)
+_EXECUTED = re.compile(r"executed successfully (\d{1,9}) time\(s\) in (\d{1,15}(?:\.\d{1,9})?) ms")
+
+
+@dataclass(frozen=True)
+class KitResult:
+    """The files of one experiment with one thread count, and what the kit states about it."""
+
+    experiment: Experiment
+    model: str
+    precision: str
+    variant: Variant
+    mode: Mode
+    threads: int
+    etdump: Path | None
+    log: Path | None
+    configs: tuple[KitConfig, ...]
+
+
+@dataclass(frozen=True)
+class End:
+    """How a result ended: `executions` of the ETDump or, if it failed, as configured."""
+
+    executions: int
+    status: Literal["succeeded", "failed", "invalid"] = "succeeded"
+    code: str | None = None
+    reason: str | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+
+
+def find_kit_results(
+    folder: Path, configs: Sequence[KitConfig], precision: str | None
+) -> tuple[list[KitResult], list[str]]:
+    """Return the results below `folder`, and for each that is left out the file, why, and what to do.
+
+    `precision` is for models whose file name does not contain it. A result is left out if its experiment, variant,
+    precision or number of threads is unknown. Raises InputError if a folder cannot be read.
+    """
+    files: dict[tuple[Path, str, int, str], dict[str, Path]] = {}
+    for path in kit_files(folder):
+        if match := _FILE.fullmatch(path.name):
+            is_trace = match["ending"] == "_xnntrace.log"
+            key = (path.parent, match["prefix"], int(match["threads"]), "trace" if is_trace else "timing")
+            files.setdefault(key, {})["etdump" if match["ending"] == ".etdump" else "log"] = path
+    results, left_out = [], []
+    for (_, prefix, threads, _), found in files.items():
+        try:
+            for path in found.values():
+                name_in(folder, path)
+            result = _result(prefix, threads, found, configs, precision)
+        except FarmError as error:
+            left_out.append(str(error))
+            continue
+        # The log is the result of a trace; the times of its ETDump, if there is one, include the logging.
+        if result.mode == "timing" or result.log:
+            results.append(result)
+    return results, left_out
+
+
+def judge(result: KitResult, log: str, etdump: Path | None) -> End:
+    """Decide how a result ended, from its log and a copy of its ETDump."""
+    configured = result.experiment.runs
+    if failed := _FAILED.search(log):
+        code = int(failed[1])
+        if code < 0:
+            return End(configured, "failed", "runner_crashed", f"the runner was killed by signal {-code}", signal=-code)
+        return End(configured, "failed", "runner_failed", f"the runner exited with code {code}", code)
+    if crashed := _CRASHED.search(log):
+        line = log[log.rfind("\n", 0, crashed.start()) + 1 :][:1000].partition("\n")[0]
+        return End(configured, "failed", "runner_crashed", f"the runner crashed: {one_line(line)}")
+    if result.mode == "trace":
+        return End(1)
+    if etdump is None:
+        return End(configured, "failed", "no_etdump", "the runner did not write an ETDump")
+    try:
+        dump = read_etdump(etdump, name=result.etdump.name if result.etdump else None)
+    except EtdumpError as error:
+        return End(configured, "failed", "bad_etdump", str(error))
+    if stale := _stale(result, dump, log):
+        return End(configured, "failed", "stale_etdump", stale)
+    names = {dump.names[at] for at in dump.name_id[dump.kind == EventKind.DELEGATED]}
+    if contradiction := variant_contradiction(result.variant, sorted(names)):
+        return End(dump.executions, "invalid", "variant", contradiction)
+    return End(dump.executions)
+
+
+def _stale(result: KitResult, dump: Etdump, log: str) -> str | None:
+    """Return why the ETDump cannot be of the run that the log and the configuration describe, or None."""
+    if not dump.executions:
+        return "the ETDump contains 0 complete executions"
+    is_stated = "runs" in result.experiment.model_fields_set or not all(each.is_manifest for each in result.configs)
+    wanted = result.experiment.runs if is_stated else dump.executions
+    if dump.executions != wanted:
+        return f"the ETDump contains {dump.executions} executions instead of {wanted}: it is of another run"
+    if executed := _EXECUTED.search(log):
+        logged, logged_ms = int(executed[1]), float(executed[2])
+        total_ms = float(dump.execute_ns.sum()) / 1e6
+        if logged != dump.executions:
+            return f"the log reports {logged} executions, the ETDump contains {dump.executions}: it is of another run"
+        # The runner times the same executions from outside, so its total is slightly longer.
+        if total_ms > 1.05 * logged_ms + 1 or logged_ms > 1.5 * total_ms + 1 + 0.1 * logged:
+            return f"the log reports {logged_ms:g} ms, the ETDump {total_ms:g} ms: it is of another run"
+    return None
+
+
+def _result(
+    prefix: str,
+    threads: int,
+    files: dict[str, Path],
+    configs: Sequence[KitConfig],
+    precision: str | None,
+) -> KitResult:
+    shown = next(iter(files.values()))
+    if not 1 <= threads <= MOST_INT:
+        raise InputError(f"{shown}: `_t{threads}` in its name is not a number of threads; rename it")
+    stem, experiment, known = _identify(shown, prefix, configs)
+    match = _MODEL.fullmatch(stem)
+    stated = match["precision"] if match else None
+    if stated not in RECIPES:
+        if precision is None:
+            raise InputError(
+                f"{shown}: the precision of {stem} is not recorded; pass --precision, one of {', '.join(RECIPES)}"
+            )
+        stated = precision
+    return KitResult(
+        experiment=experiment,
+        model=match["name"] if match else stem,
+        precision=next(each for each in RECIPES if each == stated),
+        variant=_variant(shown, experiment),
+        mode="trace" if experiment.mode == "xnntrace" or shown.name.endswith("_xnntrace.log") else "timing",
+        threads=threads,
+        etdump=files.get("etdump"),
+        log=files.get("log"),
+        configs=known,
+    )
+
+
+def _identify(shown: Path, prefix: str, configs: Sequence[KitConfig]) -> tuple[str, Experiment, tuple[KitConfig, ...]]:
+    """Return the model's stem, the experiment, and the configurations and manifests that state it."""
+    candidates = [
+        (config, experiment)
+        for config in configs
+        for experiment in config.experiments
+        if prefix in (experiment.name, f"{config.model_stem}_{experiment.name}")
+    ]
+    nearest = [each for each in candidates if each[0].path.parent in shown.parents and each[0].is_manifest]
+    stems = {config.model_stem for config, _ in nearest or candidates}
+    if len(stems) > 1:
+        raise InputError(
+            f"{shown}: the model may be {' or '.join(sorted(stems)[:3])}; import each results folder alone"
+        )
+    if stems:
+        stem = stems.pop()
+        known = [each for each in candidates if each[0].model_stem == stem]
+        known.sort(key=lambda each: each[0].is_manifest)  # what ran counts more than what was configured
+        return stem, _merged(experiment for _, experiment in known), tuple(config for config, _ in known)
+    usual = _USUAL_EXPERIMENT.fullmatch(prefix)
+    if not usual or not usual["model"]:
+        raise InputError(f"{shown}: no configuration or manifest states its model; copy the kit's JSON beside it")
+    try:
+        return usual["model"], Experiment(name=usual["experiment"]), ()
+    except ValidationError as error:
+        raise InputError(f"{shown}: not an experiment of the kit ({first_mistake(error)}); rename it") from None
+
+
+def _merged(experiments: Iterable[Experiment]) -> Experiment:
+    """Return one experiment from what several files state; a manifest does not state the runner, a template may."""
+    stated: dict[str, object] = {}
+    for experiment in experiments:
+        stated |= experiment.model_dump(exclude_unset=True)
+    return Experiment.model_validate(stated)
+
+
+def _variant(shown: Path, experiment: Experiment) -> Variant:
+    text = f"{experiment.name} {experiment.runner_path or ''}".lower().replace("-", "_")
+    if "sme2_off" in text:
+        return "sme2_off"
+    # Without a word about SME2 in its path, a runner of the kit is the build with SME2.
+    if "sme2_on" in text or "cmake_out/" in text:
+        return "sme2_on"
+    raise InputError(
+        f"{shown}: experiment `{experiment.name}` states neither SME2 on nor off; "
+        "put sme2_on or sme2_off into its name, in the configuration and in the file names"
+    )

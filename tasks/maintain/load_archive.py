@@ -1,0 +1,80 @@
+"""Load the bundles of archives into the warehouse."""
+
+import hashlib
+from collections.abc import Container, Iterable
+from pathlib import Path
+
+from sql.warehouse import writing
+from tasks.bundle.record import BundleError
+from tasks.load.load import LoadResult, judge_missing, load_paths, loaded_contents
+from tasks.store.archives import SUFFIX, packed_records, unpack_bundles, verify_archive
+from tasks.store.base import Known
+from tasks.store.files import work_folder
+
+_PATHS = "UPDATE load_ledger SET path = ? || substr(path, ?) WHERE starts_with(path, ?)"
+
+
+def load_archives(archives: Iterable[Path], warehouse: Path, forgotten: Container[str]) -> LoadResult:
+    """Load the bundles of archives that are neither loaded nor forgotten, one archive after the other.
+
+    They are unpacked beside the warehouse and removed again; the ledger names the folders that they were packed from.
+    A damaged archive is reported in the result and skipped.
+    """
+    result = LoadResult()
+    hashes = _packed_hashes(archives, forgotten, result)
+    loaded = loaded_contents([sha256 for kept in hashes.values() for sha256 in kept.values()], warehouse)
+    for archive, kept in hashes.items():
+        wanted = {session_id for session_id, sha256 in kept.items() if sha256 not in loaded}
+        result.already += len(kept) - len(wanted)
+        if wanted:
+            result.add(_load(archive, wanted, warehouse))
+    judge_missing(warehouse)
+    return result
+
+
+def archive_refusals(archives: Iterable[Path], known: Known, forgotten: Container[str]) -> list[tuple[Path, str]]:
+    """Return the bundles of archives that a load would refuse because of their hashes, with the reasons.
+
+    An archive whose bundles are all loaded, which `known` returns, is read no further than its session.json files.
+    """
+    result = LoadResult()
+    for archive, hashes in _packed_hashes(archives, forgotten, result).items():
+        loaded = known(list(hashes.values()))
+        if fresh := {key for key, sha256 in hashes.items() if sha256 not in loaded}:
+            checked = verify_archive(archive, archive.name.removesuffix(SUFFIX))
+            damages = ((bundle.session_id, bundle.damage) for bundle in checked)
+            result.refused += [(archive / key, damage) for key, damage in damages if damage and key in fresh]
+    return result.refused
+
+
+def _packed_hashes(
+    archives: Iterable[Path], forgotten: Container[str], result: LoadResult
+) -> dict[Path, dict[str, str]]:
+    """Return the hash of each session.json of each archive, by session id; damaged archives are only refused."""
+    hashes: dict[Path, dict[str, str]] = {}
+    for archive in archives:
+        try:
+            texts = dict(packed_records(archive))
+        except BundleError as error:
+            result.refused.append((archive, str(error)))
+            continue
+        hashes[archive] = {key: hashlib.sha256(text).hexdigest() for key, text in texts.items() if key not in forgotten}
+        result.forgotten += len(texts) - len(hashes[archive])
+    return hashes
+
+
+def _load(archive: Path, wanted: Container[str], warehouse: Path) -> LoadResult:
+    with work_folder(warehouse.parent) as folder:
+        try:
+            texts = {session_id: text for session_id, text in packed_records(archive) if session_id in wanted}
+            unpack_bundles(archive, folder, texts)
+        except BundleError as error:
+            return LoadResult(refused=[(archive, str(error))])
+        result = load_paths([folder], warehouse, judges=False)
+        prefix, origin = str(folder), str(archive.parent)
+        result.refused = [
+            (archive.parent / path.relative_to(folder), text.replace(prefix, origin)) for path, text in result.refused
+        ]
+        with writing(warehouse) as connection:
+            connection.execute(_PATHS, [origin, len(prefix) + 1, prefix])
+    return result

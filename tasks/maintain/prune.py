@@ -1,0 +1,171 @@
+"""Free space: pack old sweeps, thin old nights, find exports and runners that nothing uses."""
+
+import contextlib
+import fcntl
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import duckdb
+
+from devices.errors import FarmError
+from sql.errors import WarehouseError
+from sql.warehouse import open_read_only, writing
+from tasks.bundle.names import RECORD
+from tasks.bundle.record import BundleError, SessionRecord
+from tasks.runner.manifest import MANIFEST, RunnerError, read_runner
+from tasks.store.archives import SUFFIX, archive_of, pack_bundles, packed_records, unpack_bundles, verify_archive
+from tasks.store.files import UNFINISHED, complete_file, remove_at_once, remove_leftovers, size_bytes, work_folder
+from tasks.store.folder import content_sha256, read_bundle
+
+_log = logging.getLogger(__name__)
+_OLD = """
+SELECT session_key, night
+FROM session
+JOIN sweep USING (sweep_id)
+WHERE night < ? AND night < (SELECT max(night) FROM sweep) AND etdump_sha256 IS NOT NULL
+    AND session_key NOT IN (SELECT session_key FROM thinned_session)
+"""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Sizes of a sweep's bundles before and after they were packed."""
+
+    bundles: int
+    before_bytes: int
+    after_bytes: int
+
+
+@contextlib.contextmanager
+def only_one(root: Path) -> Iterator[None]:
+    """Keep other processes that prune the bundles in `root` out of the block; raises FarmError if one is there."""
+    root.mkdir(parents=True, exist_ok=True)
+    with (root / ".prune.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise FarmError(f"{root}: another `etfarm warehouse prune` is running; wait until it ends") from None
+        yield
+
+
+def pack_sweep(root: Path, sweep_id: str) -> Packed:
+    """Move the bundles of `root/<sweep_id>` into the sweep's archive, beside those that it contains already.
+
+    Killed at any time, each bundle is in its folder or in the archive. Raises BundleError if a bundle is damaged, the
+    folder contains anything else, or the disk is full; the folders then stay. Call it inside `only_one`.
+    """
+    folder, archive = root / sweep_id, archive_of(root, sweep_id)
+    remove_leftovers(folder)
+    bundles = {path.name: path for path in sorted(folder.iterdir()) if not path.name.startswith(UNFINISHED)}
+    wanted = {session_id: _checked(path) for session_id, path in bundles.items()}
+    before = size_bytes(folder)
+    try:
+        with work_folder(root) as scratch:
+            texts = {session_id: text for session_id, text in packed_records(archive) if session_id not in bundles}
+            older = {session_id: scratch / sweep_id / session_id for session_id in texts}
+            if older:
+                unpack_bundles(archive, scratch, texts)
+            wanted |= {session_id: content_sha256(path) for session_id, path in older.items()}
+            _log.info("packing %s: %d bundles", sweep_id, len(bundles))
+            with complete_file(archive) as stream:
+                pack_bundles(stream, sweep_id, {**older, **bundles})
+                stream.flush()
+                _require_complete(Path(stream.name), sweep_id, wanted)
+                _log.info("verified %s", sweep_id)
+    except OSError as error:
+        raise BundleError(f"{archive}: cannot be written ({error.strerror}); the bundles stay in {folder}") from None
+    _log.info("removing the folder of %s", sweep_id)
+    for path in bundles.values():
+        remove_at_once(path)
+    with contextlib.suppress(OSError):  # a bundle was published meanwhile
+        folder.rmdir()
+    _log.info("packed %s", sweep_id)
+    return Packed(len(bundles), before, archive.stat().st_size)
+
+
+def _checked(bundle: Path) -> str:
+    """Return the hash of a bundle's session.json; raises BundleError unless its files are complete and nothing else."""
+    if not bundle.is_dir():
+        raise BundleError(f"{bundle}: not a bundle, so its sweep is not packed; move it elsewhere")
+    record = read_bundle(bundle)
+    others = sorted({path.name for path in bundle.iterdir()} - {*record.files, RECORD})
+    if others:
+        raise BundleError(
+            f"{bundle / others[0]}: not a file of its bundle, so its sweep is not packed; move it elsewhere"
+        )
+    return content_sha256(bundle)
+
+
+def _require_complete(archive: Path, sweep_id: str, wanted: dict[str, str]) -> None:
+    verified = list(verify_archive(archive, sweep_id))
+    damage = next((bundle.damage for bundle in verified if bundle.damage), None)
+    if damage or {bundle.session_id: bundle.sha256 for bundle in verified} != wanted:
+        raise BundleError(f"{sweep_id}: the archive differs from the bundles when read back; check the disk")
+
+
+def events_of_old_nights(warehouse: Path, before: date) -> dict[date, int]:
+    """Return the number of events of each night before `before`, except the newest night; changes nothing.
+
+    Raises WarehouseError for a warehouse without the table of thinned sessions.
+    """
+    if not warehouse.is_file():
+        return {}
+    query = f"""
+    SELECT night, count(*) FROM event JOIN run USING (run_id) JOIN ({_OLD}) USING (session_key)
+    GROUP BY night ORDER BY night
+    """
+    with open_read_only(warehouse) as connection:
+        try:
+            return dict(connection.execute(query, [before]).fetchall())
+        except duckdb.CatalogException:
+            way_on = "run `etfarm warehouse load` to bring it up to date"
+            raise WarehouseError(f"{warehouse}: an older etfarm made this warehouse; {way_on}") from None
+
+
+def thin_old_nights(warehouse: Path, before: date) -> None:
+    """Remove the events that `events_of_old_nights` counts, in one transaction; no view needs them."""
+    with writing(warehouse) as connection:
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE old_session AS {_OLD}", [before])
+        old_runs = "SELECT run_id FROM run JOIN old_session USING (session_key)"
+        connection.execute(f"DELETE FROM event WHERE run_id IN ({old_runs})")
+        now = datetime.now(UTC).replace(tzinfo=None)
+        connection.execute("INSERT INTO thinned_session SELECT session_key, ? FROM old_session", [now])
+
+
+def unused_folders(exports: Path, runners: Path, recent: Iterable[SessionRecord], *, before_s: float) -> list[Path]:
+    """Return the folders of exports and runners that `recent` bundles do not refer to and that are old.
+
+    Old means written before `before_s` (seconds since 1970): what was made for a sweep that has just started is in no
+    bundle yet. Registered runners are never returned, because the farm cannot build them again.
+    """
+    keys: set[str | None] = set()
+    hashes: set[str] = set()
+    for record in recent:
+        keys.add(record.model.export_key)
+        hashes |= {record.runner.runner_sha256} if record.runner else set()
+    found = [
+        path.parent
+        for path in sorted(exports.glob("[!.]*/export.json"))
+        if path.parent.name not in keys and path.stat().st_mtime < before_s
+    ]
+    for manifest in sorted(runners.glob(f"[!.]*/[!.]*/{MANIFEST}")):
+        if manifest.stat().st_mtime < before_s and _is_built(manifest.parent, hashes):
+            found.append(manifest.parent)
+    return found
+
+
+def unused_archives(shared: Path, *, before_s: float) -> list[Path]:
+    """Return the archives of exports and runners that labs have not used since `before_s` (seconds since 1970)."""
+    archives = (path for name in ("exports", "runners") for path in sorted((shared / name).rglob(f"[!.]*{SUFFIX}")))
+    return [path for path in archives if path.stat().st_mtime < before_s]
+
+
+def _is_built(folder: Path, used: set[str]) -> bool:
+    try:
+        runner = read_runner(folder)
+    except RunnerError:
+        return False
+    return runner.kind != "registered" and runner.runner_sha256 not in used

@@ -1,0 +1,209 @@
+"""How the report names a cell: the sessions that are measured alike and pooled (model, device, precision, ...)."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+from devices.platform import SIMULATED
+from tasks.export.recipes import RECIPES
+from tasks.pages.report.addresses import device_page, model_page, session_page
+from tasks.pages.report.columns import Name, Number, Words
+from tasks.pages.report.data import Row
+from tasks.pages.report.page import BarChart, Block, Cell, Code, CodeLink, Fold, Link, StackChart, Tag
+from tasks.pages.report.text import NOTHING, counted
+
+_PRECISION_ORDER: dict[str, int] = {precision: place for place, precision in enumerate(RECIPES)}
+_LABELLED = ("device", "variant", "threads")
+_VARIANT_WORDS: dict[str, str] = {"sme2_on": "on", "sme1": "SME1", "sme2_off": "off"}
+_MOST_BARS_IN_SIGHT = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant(Words):
+    """A variant, a dash where it is not known."""
+
+    def _write(self, value: Any) -> Cell:
+        return Cell(_VARIANT_WORDS[value]) if value in _VARIANT_WORDS else NOTHING
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device(Words):
+    """A device's name, marked by the field `without_times`."""
+
+    def cell_in(self, row: Any, name: str) -> Cell:
+        """The cell of a field of a row."""
+        device = getattr(row, name)
+        return Cell((Link(device, device_page(device)), *tags_of(row.without_times)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model(Name):
+    """A model, which leads to its page."""
+
+    def _write(self, value: Any) -> Cell:
+        return Cell((CodeLink(str(value), model_page(str(value))),))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionId(Name):
+    """A session's id, which leads to its page."""
+
+    def _write(self, value: Any) -> Cell:
+        return Cell((CodeLink(str(value), session_page(str(value))),))
+
+
+@dataclass(frozen=True)
+class NamedRow(Row):
+    """A row about a cell or a pair of cells; `differs` tells it from others of its name, None if there are none."""
+
+    naming = ("model", "device", "precision", "variant", "threads", "differs")
+    model: Annotated[str, Model("Model")]
+    device: Annotated[str, Device("Device")]
+    without_times: str | None
+    """emulated or simulated if the times of the device mean nothing."""
+    precision: Annotated[str, Words("Precision")]
+    threads: Annotated[int | None, Number("Threads")]
+    differs: Annotated[str | None, Words("What differs", only_with="differs")]
+
+
+@dataclass(frozen=True)
+class PairRow(NamedRow):
+    """A row about two cells that differ only in SME2."""
+
+    pair: str
+
+
+@dataclass(frozen=True)
+class CellRow(NamedRow):
+    """A row about one cell."""
+
+    cell: str
+    variant: Annotated[str, Variant("SME2")]
+
+
+@dataclass(frozen=True)
+class AttemptRow(Row):
+    """A row about one session."""
+
+    session_id: Annotated[str, SessionId("Session")]
+    model: Annotated[str, Model("Model")]
+    precision: Annotated[str, Words("Precision")]
+    variant: Annotated[str, Variant("SME2")]
+    threads: Annotated[int | None, Number("Threads")]
+    mode: Annotated[str, Words("Mode")]
+    attempt: Annotated[int, Number("Attempt")]
+
+
+def cell_of(row: NamedRow) -> str:
+    """The id of the cell or pair that a row is about."""
+    if isinstance(row, CellRow):
+        return row.cell
+    assert isinstance(row, PairRow)
+    return row.pair
+
+
+NamedRowT = TypeVar("NamedRowT", bound=NamedRow)
+
+
+def by_cell(rows: Iterable[NamedRowT]) -> defaultdict[str, list[NamedRowT]]:
+    """The rows of each cell or pair, in their order."""
+    found = defaultdict(list)
+    for row in rows:
+        found[cell_of(row)].append(row)
+    return found
+
+
+def fold_of_each_cell(
+    rows: Sequence[NamedRowT], content: Callable[[list[NamedRowT]], tuple[str, list[Block]]]
+) -> Iterator[Fold]:
+    """A fold for each cell, the first one of each model open; `content` gives the end of its title, and its blocks."""
+    names = CellNames(rows)
+    models = set()
+    for cell in by_cell(rows).values():
+        first = cell[0]
+        finding, blocks = content(cell)
+        title = (Code(first.model), f" \u00b7 {names.label(first)} \u2014 {finding}")
+        yield Fold(title, blocks, is_open=first.model not in models)
+        models.add(first.model)
+
+
+def in_sight(chart: BarChart | StackChart, model: str) -> Block:
+    """The chart of a model's cells, behind a fold if it has many bars."""
+    count = len(chart.bars)
+    if count <= _MOST_BARS_IN_SIGHT:
+        return chart
+    return Fold((Code(model), f": chart of {counted(count, 'cell')}"), [chart])
+
+
+class CellNames:
+    """Names cells (or pairs) among others of their sweep; labels leave out what is the same for all of them."""
+
+    def __init__(self, rows: Sequence[NamedRow]) -> None:
+        self._several = {name for name in _LABELLED if len({getattr(row, name, None) for row in rows}) > 1}
+
+    @property
+    def has_several_variants(self) -> bool:
+        """Whether the cells differ in their variant."""
+        return "variant" in self._several
+
+    def label(self, row: NamedRow) -> str:
+        """One line that tells this cell from the others of its model: `pixel-9 · fp16 · SME2 on · 2 threads`."""
+        parts = [row.device] if "device" in self._several else []
+        parts.append(row.precision)
+        if self.has_several_variants and isinstance(row, CellRow):
+            parts.append(_variant_condition(row.variant))
+        if "threads" in self._several:
+            parts.append(_threads(row.threads))
+        if row.differs:
+            parts.append(row.differs)
+        return " · ".join(parts)
+
+
+def variant_word(variant: str) -> str:
+    """`on`, `SME1`, `off`, or `unknown` for a run that the farm did not measure."""
+    return _VARIANT_WORDS.get(variant, "unknown")
+
+
+def _variant_condition(variant: str) -> str:
+    """`SME2 on`, `SME2 off` or `SME1`."""
+    word = variant_word(variant)
+    return word if word == "SME1" else f"SME2 {word}"
+
+
+def precision_order(precision: str) -> int:
+    """The place of a precision in the order in which the farm lists them: fp32 first."""
+    return _PRECISION_ORDER.get(precision, len(_PRECISION_ORDER))
+
+
+def conditions_of(row: CellRow) -> list[str]:
+    """What a sentence states about a cell beside model, device and precision: `SME2 off`, `one thread`."""
+    sme2 = [_variant_condition(row.variant)] if row.variant in _VARIANT_WORDS else []
+    return sme2 + ([counted(row.threads, "thread")] if row.threads is not None else [])
+
+
+def series_title(row: CellRow) -> str:
+    """The name of a series on a device: `voice fp16 on pixel-9, SME2 off, one thread`."""
+    return ", ".join([f"{row.model} {row.precision} on {row.device}", *conditions_of(row)])
+
+
+def where(row: CellRow) -> str:
+    """A cell inside a sentence, without model and precision: `on pixel-9 with SME2 off and one thread`."""
+    conditions = conditions_of(row)
+    return f"on {row.device}" + (f" with {' and '.join(conditions)}" if conditions else "")
+
+
+def tags_of(without_times: str | None) -> tuple[Tag, ...]:
+    """The word that marks a device whose times mean nothing; none for another one."""
+    return (Tag(without_times),) if without_times else ()
+
+
+def emulated_devices(rows: Iterable[NamedRow]) -> tuple[list[str], list[str]]:
+    """The names of the emulated and of the simulated devices among rows, each once."""
+    kinds = {row.device: row.without_times for row in rows}
+    emulated = sorted(name for name, kind in kinds.items() if kind == "emulated")
+    return emulated, sorted(name for name, kind in kinds.items() if kind == SIMULATED)
+
+
+def _threads(threads: int | None) -> str:
+    return "threads unknown" if threads is None else f"{threads} {'thread' if threads == 1 else 'threads'}"

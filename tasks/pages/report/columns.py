@@ -1,0 +1,199 @@
+"""Tables from rows: a row class states which of its fields are shown, and how.
+
+A field that is shown is annotated with its column: `median_ms: Annotated[float | None, Milliseconds("Median")]`. The
+columns have the order of the fields. Where a cell needs more than the value of its field, a method of the row class
+marked with `cells_of` changes it.
+"""
+
+import dataclasses
+import functools
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, get_type_hints
+
+from tasks.pages.report.data import Row
+from tasks.pages.report.page import Cell, Code, Column, Table, Text, Tone, more_rows
+from tasks.pages.report.text import NOTHING, number, percent
+
+MIB = 1 << 20
+GIB = 1 << 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words(Column):
+    """A field shown as words; `form` is a format specification, `tone` gives the tone of a value.
+
+    A kind of column overrides `_write`, the cell of a value other than None.
+    """
+
+    form: str = ""
+    tone: Callable[[Any], Tone] = lambda _value: ""
+    only_with: str = ""
+    """A field: where no row has a value of it above 0, the column is left out."""
+
+    def _write(self, value: Any) -> Cell:
+        return Cell(format(value, self.form), tone=self.tone(value))
+
+    def cell_in(self, row: Any, name: str) -> Cell:
+        """The cell of a field of a row; a dash for None."""
+        value = getattr(row, name)
+        return NOTHING if value is None else self._write(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Name(Words):
+    """A field shown as code; `first` limits its characters."""
+
+    first: int | None = None
+
+    def _write(self, value: Any) -> Cell:
+        return Cell((Code(str(value)[: self.first]),))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number(Words):
+    """A number times `scale` with a fixed number of decimals, so that decimal points align."""
+
+    numeric: bool = True
+    digits: int = 0
+    scale: float = 1
+
+    def _write(self, value: Any) -> Cell:
+        return number(value * self.scale, self.digits, tone=self.tone(value))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Milliseconds(Number):
+    """A time in ms; a table may give all of these columns other decimals."""
+
+    unit: str = "ms"
+    digits: int = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calls(Number):
+    """Calls per run; decimals only where the number is not an integer."""
+
+    unit: str = "per run"
+    digits: int = 1
+
+    def _write(self, value: Any) -> Cell:
+        return number(value, 0 if float(value).is_integer() else self.digits)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signed(Number):
+    """A number and its sign; a number that rounds to 0 has no sign."""
+
+    def _write(self, value: Any) -> Cell:
+        if round(value, self.digits) == 0:
+            return number(0.0, self.digits)
+        return Cell(f"{value:+,.{self.digits}f}", sort=value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Percent(Words):
+    """A share in percent, one decimal; `bar` draws the share behind the number."""
+
+    unit: str = "%"
+    numeric: bool = True
+    bar: bool = False
+
+    def _write(self, value: Any) -> Cell:
+        return percent(value, tone=self.tone(value), bar=self.bar)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scientific(Words):
+    """An error: two significant digits with an exponent, 0 as 0."""
+
+    numeric: bool = True
+
+    def _write(self, value: Any) -> Cell:
+        return Cell("0" if value == 0 else f"{value:.1e}", sort=value)
+
+
+@dataclass(frozen=True)
+class CellMethod:
+    """A method of a row class that takes the cell of one of `fields` and returns the one to show."""
+
+    fields: tuple[str, ...]
+    change: Callable[[Any, Cell], Cell]
+
+
+def cells_of(*fields: str) -> Callable[[Callable[[Any, Cell], Cell]], CellMethod]:
+    """Mark a method `(self, cell) -> Cell` of a row class: it changes the cells of these fields."""
+    return functools.partial(CellMethod, fields)
+
+
+def flag_above(bound: float) -> Callable[[float], Tone]:
+    """Highlight values above a bound."""
+    return lambda value: "flag" if value > bound else ""
+
+
+def bad_unless_zero(value: float) -> Tone:
+    """The tone of a number of errors."""
+    return "bad" if value else ""
+
+
+def toned(cell: Cell, tone: Tone) -> Cell:
+    """The cell in another tone; a dash keeps its own."""
+    return cell if cell is NOTHING else replace(cell, tone=tone)
+
+
+def columns_of(row_class: type[Row]) -> dict[str, Words]:
+    """The columns of the fields that are shown: first those that name the row, then the others in their order."""
+    hints = get_type_hints(row_class, include_extras=True)
+    shown = {}
+    for field in dataclasses.fields(row_class):
+        for column in getattr(hints[field.name], "__metadata__", ()):
+            shown[field.name] = column
+    return {**{name: shown[name] for name in row_class.naming if name in shown}, **shown}
+
+
+def _changes_of(row_class: type[Row]) -> defaultdict[str, list[Callable[[Any, Cell], Cell]]]:
+    """The cell methods of each field, those of base classes first."""
+    changes = defaultdict(list)
+    for base in reversed(row_class.__mro__):
+        for method in vars(base).values():
+            if isinstance(method, CellMethod):
+                for name in method.fields:
+                    changes[name].append(method.change)
+    return changes
+
+
+def table_of(
+    rows: Sequence[Row], *, is_named: bool = True, without: Iterable[str] = (), digits: int = 3, caption: str = ""
+) -> Table:
+    """The table of rows of one class, without the columns of some fields; `digits` are the decimals of milliseconds.
+
+    Where a title names the rows, `is_named=False` leaves out the columns that do.
+    """
+    if not rows:
+        return Table([], [])
+    row_class = type(rows[0])
+    changes = _changes_of(row_class)
+    hidden = {*without, *(() if is_named else row_class.naming)}
+    columns = {
+        name: replace(column, digits=digits) if isinstance(column, Milliseconds) else column
+        for name, column in columns_of(row_class).items()
+        if name not in hidden and (not column.only_with or any(getattr(row, column.only_with) for row in rows))
+    }
+    cells = [[_cell(row, name, column, changes[name]) for name, column in columns.items()] for row in rows]
+    return Table(list(columns.values()), cells, caption)
+
+
+def first_rows(rows: Sequence[Row], most: int, where: Text, *, without: Iterable[str] = ()) -> Table:
+    """The table of the first `most` rows; the others are counted, and `where` names the place to find them.
+
+    Only cells that are shown are made: a large farm has 10,000 rows.
+    """
+    return replace(table_of(rows[:most], without=without), hidden=more_rows(len(rows) - most, where))
+
+
+def _cell(row: Row, name: str, column: Words, changes: Iterable[Callable[[Any, Cell], Cell]]) -> Cell:
+    cell = column.cell_in(row, name)
+    for change in changes:
+        cell = change(row, cell)
+    return cell

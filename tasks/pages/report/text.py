@@ -1,0 +1,126 @@
+"""How the report writes numbers and words."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from tasks.bundle.enough import LEAST_SESSIONS
+from tasks.bundle.interval import median_interval
+from tasks.pages.report.page import Cell, Code, Text, Tone, parts_of
+
+DASH = "\u2013"
+TIMES = "\u00d7"
+NO_INTERVAL = f"the interval of a ratio needs at least {LEAST_SESSIONS} sessions"
+_NUMBER_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def number(value: float, digits: int, *, tone: Tone = "") -> Cell:
+    """A cell with a fixed number of decimals, so that decimal points align."""
+    return Cell(f"{value:,.{digits}f}", sort=value, tone=tone)
+
+
+def ms_digits(times: Iterable[float | None]) -> int:
+    """Decimals for a column of milliseconds: four if one of them is below 0.1 ms, else three."""
+    return 4 if any(0 < time < 0.1 for time in times if time is not None) else 3
+
+
+def percent(share: float, *, tone: Tone = "", bar: bool = False) -> Cell:
+    """A cell with a share in percent, one decimal; `bar` draws the share behind the number."""
+    return Cell(f"{100 * share:.1f}", sort=share, tone=tone, share=min(max(share, 0.0), 1.0) if bar else None)
+
+
+def at_most_percent(share: float) -> Cell:
+    """A cell with the bound of a share that cannot be measured: `< 3.2`; a dash if the bound excludes nothing."""
+    if share >= 1:
+        return NOTHING
+    return Cell(f"< {100 * share:.1f}", sort=0.0, tone="quiet")
+
+
+def in_percent(share: float) -> str:
+    """A share inside a sentence: `12.3 %`."""
+    return f"{100 * share:.1f} %"
+
+
+def rounded_percent(share: float) -> str:
+    """A bound inside a sentence: `5 %`."""
+    return f"{100 * share:.0f} %"
+
+
+def in_ms(milliseconds: float) -> str:
+    """A time inside a sentence, with three significant digits: `12.3 ms`, `0.0812 ms`, `1,230 ms`."""
+    return f"{milliseconds:,.{_sentence_digits(milliseconds)}f} ms"
+
+
+def evidence(times_ms: Sequence[float]) -> str:
+    """What a time is made from: `eight sessions, 95 % interval 12.1 to 12.6 ms`."""
+    return ", ".join(filter(None, [counted(len(times_ms), "session"), spread(times_ms)]))
+
+
+def spread(times_ms: Sequence[float], write: Callable[[float], str] | None = None) -> str:
+    """The 95 % interval of times, or the range of too few for one: `12.0 to 12.9 ms`; empty for a single time.
+
+    `write` gives the digits of a bound, as those of the time beside it; without it, those of a sentence.
+    """
+    if len(times_ms) < 2:
+        return ""
+    bounds = median_interval(times_ms)
+    low, high = bounds or (min(times_ms), max(times_ms))
+    digits = _sentence_digits(low)
+    write = write or (lambda ms: f"{ms:,.{digits}f}")
+    return f"{'95 % interval ' if bounds else ''}{write(low)} to {write(high)} ms"
+
+
+def _sentence_digits(milliseconds: float) -> int:
+    for least, digits in ((100, 0), (10, 1), (1, 2), (0.1, 3)):
+        if milliseconds >= least:
+            return digits
+    return 4
+
+
+def counted(count: int, singular: str, plural: str | None = None) -> str:
+    """`one session`, `12 sessions`, `no session`."""
+    noun = singular if count in (0, 1) else plural or f"{singular}s"
+    return f"{_NUMBER_WORDS[count] if count < len(_NUMBER_WORDS) else f'{count:,}'} {noun}"
+
+
+def duration(seconds: float) -> str:
+    """A span of time inside a sentence: `48 s`, `12 min`, `3.5 h`."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def listed(names: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    items = list(names)
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
+
+
+def joined(*parts: Text) -> Text:
+    """One text from several."""
+    return tuple(piece for part in parts for piece in parts_of(part))
+
+
+def separated(parts: Sequence[Text], separator: str = ", ", *, most: int | None = None) -> Text:
+    """One text from several with a separator between them; those after the first `most` are counted."""
+    shown = parts[:most]
+    text = joined(*(piece for part in shown for piece in (separator, part)))[1:]
+    return (*text, f" and {len(parts) - len(shown)} more") if len(parts) > len(shown) else text
+
+
+def codes(names: Iterable[str], *, most: int = 6) -> Text:
+    """Names as code in a list; those after the first `most` are counted."""
+    return separated([(Code(name),) for name in names], most=most)
+
+
+def with_code(text: str) -> Text:
+    """One text in which what is between backticks becomes code."""
+    pieces = text.split("`")
+    return tuple(Code(piece) if position % 2 else piece for position, piece in enumerate(pieces) if piece)
+
+
+def sentence(text: str) -> str:
+    """Text from outside as a sentence: it starts with a capital and ends with one full stop."""
+    stripped = text.strip()
+    return stripped[:1].upper() + stripped[1:].rstrip(".") + "." if stripped else ""
+
+
+NOTHING = Cell(DASH, tone="quiet")

@@ -1,0 +1,73 @@
+"""The page of a cell: where the time goes in what was measured alike, and its sessions."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from tasks.pages.report.addresses import cell_page, device_page, model_page, night_page, sweep_page
+from tasks.pages.report.cells import tags_of, variant_word
+from tasks.pages.report.columns import first_rows
+from tasks.pages.report.data import Answers, Reader
+from tasks.pages.report.page import Code, CodeLink, Link, Page, Points, Section, Text
+from tasks.pages.report.text import counted
+from tasks.pages.site.about import details_of
+from tasks.pages.site.session_rows import CellFactsRow, CellSessionRow
+
+_SECTIONS = ("latency", "categories", "modules", "operators", "portable", "sme2", "accuracy")
+
+
+class Cells:
+    """What the pages of some cells are made from, read at once; `facts` are theirs, by cell."""
+
+    def __init__(self, reader: Reader, cells: Sequence[str]) -> None:
+        self.facts: dict[str, CellFactsRow] = {}
+        self._sessions: dict[str, list[CellSessionRow]] = defaultdict(list)
+        if cells:
+            asked = {"cells": cells}
+            self.facts = {row.cell: row for row in reader.rows(CellFactsRow, asked)}
+            for session in reader.rows(CellSessionRow, asked):
+                self._sessions[session.cell].append(session)
+
+    def page(self, row: CellFactsRow, answers: Answers, footer: str) -> Page:
+        """Return the page of a cell; `answers` are about its sweep."""
+        return cell_of(answers, row, self._sessions[row.cell], footer)
+
+
+def cell_of(answers: Answers, row: CellFactsRow, sessions: Sequence[CellSessionRow], footer: str) -> Page:
+    """Return the page of a cell; `answers` are about its sweep."""
+    return Page(
+        title=f"{row.model} {row.precision} on {row.device}",
+        subtitle=_subtitle(row),
+        figures=(),
+        summary=(),
+        sections=[
+            *details_of(answers, [row], _SECTIONS),
+            Section("sessions", "Sessions", [first_rows(sessions, 200, "etfarm sql lists them in session_latency")]),
+            Section("origin", "Where it comes from", [Points(origin_of(row))]),
+        ],
+        footer=footer,
+        address=cell_page(row.cell),
+        answer=f"{counted(len(sessions), 'session').capitalize()} that were measured alike.",
+    )
+
+
+def _subtitle(row: CellFactsRow) -> Text:
+    night = (Link(str(row.night), night_page(row.night)),) if row.night else ("no night",)
+    threads = f" · {row.threads} threads" if row.threads is not None else ""
+    return (
+        CodeLink(row.model, model_page(row.model)),
+        f" · {row.precision} · SME2 {variant_word(row.variant)}{threads} · ",
+        Link(row.device, device_page(row.device)),
+        *tags_of(row.without_times),
+        " · ",
+        *night,
+    )
+
+
+def origin_of(row: CellFactsRow) -> list[Text]:
+    """Return what a cell was made from, a sentence each."""
+    return [
+        ("Sweep ", CodeLink(row.sweep_id, sweep_page(row.sweep_id)), f", mode {row.mode}."),
+        (".pte file ", Code(row.pte_sha256 or "none"), "."),
+        ("Runner ", Code(row.runner_sha256 or "none"), f", ExecuTorch {row.executorch_version or 'unknown'}."),
+        f"OS build {row.build or 'unknown'}, commit of the sweep file {row.source_commit or 'unknown'}.",
+    ]

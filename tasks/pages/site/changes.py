@@ -1,0 +1,158 @@
+"""What changed in a night: models first, each with history, cause and the command that looks closer; then devices."""
+
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, timedelta
+
+from tasks.judge.metrics import LATENCY
+from tasks.pages.report.addresses import cell_page, device_page, model_page, series_page
+from tasks.pages.report.cells import CellRow, conditions_of
+from tasks.pages.report.columns import first_rows
+from tasks.pages.report.data import Reader
+from tasks.pages.report.page import Block, Cell, Code, CodeLink, Column, Link, Paragraph, Points, Table, Text
+from tasks.pages.report.sections.failures import failed_series
+from tasks.pages.report.sections.verdicts import VerdictRow, change_of
+from tasks.pages.report.text import DASH, NOTHING, joined, sentence, with_code
+from tasks.pages.site.rows import HistoryRow, NightVerdictRow, tone_of
+
+MOST_ROWS = 50
+HIDDEN = "the pages of models and devices list all series"
+_MOST_STEPS = 5
+_LEAST_DEVICES = 3  # on fewer, the table says it as shortly
+_CHANGES = ("regression", "inaccurate", "suspected", "improvement")
+_WORDS = {"regression": "slower", "improvement": "faster"}
+_OF_LATENCY = ("ratio", "low", "noise_floor", "baseline_nights", "cause")
+_COLUMNS = (
+    Column("Series", wraps=True),
+    Column("Verdict", wraps=True),
+    Column("Time", "before, after"),
+    Column("Change", "%, 95 % interval", numeric=True, wraps=True),
+    Column("Adds", "ms per run", "after less before", numeric=True),
+    Column("30 nights"),
+    Column("Cause, and what changed", wraps=True),
+)
+
+
+def changes_of(reader: Reader, rows: Sequence[NightVerdictRow], night: date) -> Iterator[Block]:
+    """Yield what changed in models, the largest change of a run first, improvements last."""
+    latency = [row for row in rows if row.metric == LATENCY.name and row.verdict in _CHANGES]
+    if failed := failed_series(rows):
+        yield Paragraph("Failed, without a time:", tone="bad")
+        yield Points([joined(named, ": ", with_code(f"{reason.rstrip('.')}.")) for named, reason in failed[:MOST_ROWS]])
+    latency.sort(key=lambda row: (row.verdict == "improvement", -abs(row.impact_ms)))
+    others = [row for row in rows if row.metric != LATENCY.name]
+    if not latency and not others and not failed:
+        yield Paragraph("No model changed.")
+    if lines := list(_models_on_many_devices(rows, latency)):
+        yield Points(lines)
+    if latency:
+        yield _table(reader, latency, night)
+        yield Paragraph("What to do first:")
+        first_of_model = {(row.model, row.precision, row.verdict): row for row in reversed(latency)}
+        worst = sorted(first_of_model.values(), key=latency.index)
+        yield Points([_step(reader, row) for row in worst[:_MOST_STEPS]], ordered=True)
+    if others:
+        yield Paragraph("Other figures than latency that changed:")
+        yield first_rows(others, MOST_ROWS, HIDDEN, without=_OF_LATENCY)
+
+
+def _models_on_many_devices(rows: Sequence[VerdictRow], changed: Sequence[VerdictRow]) -> Iterator[Text]:
+    """A line for each model that changed alike on several devices: on how many of how many, and by how much."""
+    devices = defaultdict(set)
+    for row in rows:
+        devices[row.model, row.precision].add(row.device)
+    alike = defaultdict(list)
+    for row in changed:
+        if row.verdict in _WORDS and row.ratio is not None:
+            alike[row.model, row.precision, row.verdict].append(row)
+    for (model, precision, verdict), found in alike.items():
+        on = {row.device for row in found}
+        if len(on) >= _LEAST_DEVICES:
+            spread = _spread([row.ratio or 1.0 for row in found])
+            of_all = f"{len(on)} of {len(devices[model, precision])} devices {_WORDS[verdict]}, {spread}{_since(found)}"
+            yield joined((CodeLink(model, model_page(model)), f" {precision}: {of_all}."))
+
+
+def _spread(ratios: Iterable[float]) -> str:
+    low, high = change_of(min(ratios := list(ratios))), change_of(max(ratios))
+    return f"{low} %" if low == high else f"{low} to {high} %"
+
+
+def _since(rows: Sequence[VerdictRow]) -> str:
+    """Since when, if all rows agree."""
+    nights = {row.since for row in rows}
+    (night, *others) = nights
+    return f" since {night}" if night and not others else ""
+
+
+def _table(reader: Reader, rows: Sequence[NightVerdictRow], night: date) -> Table:
+    asked = {"night": night, "series": [row.series_id + row.device for row in rows[:MOST_ROWS]]}
+    history = {(row.series_id, row.device): row.times_ms for row in reader.rows(HistoryRow, asked)}
+    lines = [_line(row, history.get((row.series_id, row.device), [])) for row in rows]
+    return Table(_COLUMNS, lines, "Changes, the largest first").shortened(MOST_ROWS, HIDDEN)
+
+
+def _line(row: NightVerdictRow, times_ms: Sequence[float | None]) -> list[Cell]:
+    series = (
+        CodeLink(row.model, model_page(row.model)),
+        f" {row.precision} on ",
+        Link(row.device, device_page(row.device)),
+        "".join(f", {condition}" for condition in conditions_of(row)),
+    )
+    has_interval = row.low is not None and row.high is not None
+    interval = f" ({change_of(row.low or 1.0)} to {change_of(row.high or 1.0)})" if has_interval else ""
+    before, after = (row.figure(value) or DASH for value in (row.baseline_value, row.value))
+    return [
+        Cell(series),
+        Cell((row.verdict, f" since {row.since}" if row.since else ""), tone=tone_of(row.verdict)),
+        Cell((f"{before}, ", Link(after, cell_page(row.cell))), sort=row.value),
+        Cell(f"{change_of(row.ratio)}{interval}", sort=row.ratio) if row.ratio is not None else NOTHING,
+        Cell(f"{row.impact_ms:+,.3f}", sort=row.impact_ms),
+        Cell((Link("history", series_page(row.series_id, row.device)),), line=tuple(times_ms)),
+        Cell(_why(row)),
+    ]
+
+
+def _why(row: VerdictRow) -> Text:
+    """The cause, then what changed."""
+    changed = f"Changed: {row.changed}." if row.changed else "Nothing else changed."
+    return joined(with_code(f"{row.cause}. "), changed) if row.cause else changed
+
+
+def _step(reader: Reader, row: VerdictRow) -> Text:
+    """What is known about a change, and the commands that look closer."""
+    name = Link(f"{row.model} {row.precision} on {row.device}", series_page(row.series_id, row.device))
+    return joined(
+        (name, f": {sentence(row.reason)} Look closer: "),
+        (Code(compare_command(reader, row, row.night, row.baseline_to)),),
+    )
+
+
+def compare_command(reader: Reader, row: CellRow, night: date, baseline_to: date | None) -> str:
+    """Return the command that compares a series in a night with the last good one."""
+    model = reader.models.get(row.model, row.model)
+    words = ["etfarm", "compare", str(baseline_to or night - timedelta(days=1)), str(night)]
+    return shlex.join([*words, "--model", model, "--device", row.device, "--precision", row.precision])
+
+
+def devices_of(rows: Iterable[VerdictRow]) -> list[Text]:
+    """Return a line for each device on which series moved although neither model nor runner changed."""
+    moved, judged = defaultdict(list), Counter[str]()
+    for row in rows:
+        judged[row.device] += 1
+        if row.verdict.startswith("device"):
+            moved[row.device].append(row)
+    return [
+        joined((Link(device, device_page(device)), f": {_moved(found, judged[device])}"))
+        for device, found in sorted(moved.items(), key=lambda item: -len(item[1]))
+    ]
+
+
+def _moved(found: Sequence[VerdictRow], judged: int) -> str:
+    kinds = Counter(row.verdict.removeprefix("device ") for row in found)
+    words = ", ".join(f"{count} of {judged} series {kind}" for kind, count in kinds.items())
+    changed = sorted({row.changed for row in found if row.changed})
+    what = f" What changed: {'; '.join(changed)}." if changed else ""
+    spread = _spread([row.ratio or 1.0 for row in found])
+    return f"{words}, {spread}; neither models nor runner changed.{what} Check the device, not the models."

@@ -1,0 +1,124 @@
+"""The pages that show two devices, precisions or variants side by side: the record that `etfarm compare` prints."""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations, islice
+
+from devices.errors import InputError
+from sql.cage.connection import Reading
+from tasks.judge.compare.found import compare_arms
+from tasks.judge.compare.outcome import Line, Outcome, figures, time_text
+from tasks.pages.report.addresses import arms_page, cell_page, slug
+from tasks.pages.report.columns import first_rows
+from tasks.pages.report.data import Reader
+from tasks.pages.report.page import (
+    Block,
+    Cell,
+    Choice,
+    Code,
+    Column,
+    Link,
+    Page,
+    Paragraph,
+    Points,
+    Section,
+    Table,
+    Tone,
+)
+from tasks.pages.report.text import counted, with_code
+from tasks.pages.site.compared_rows import MeasuredRow
+from tasks.pages.site.rows import NightRow, SeriesRow
+
+_KINDS = {"variant": "Variants", "precision": "Precisions", "device": "Devices"}
+_MOST_PAIRS = 15
+_MOST_ROWS = 400
+_TONES: dict[str, Tone] = {"slower": "bad", "inaccurate": "bad", "faster": "good", "device slower": "flag"}
+
+
+def values_of(kind: str, series: Sequence[SeriesRow]) -> list[str]:
+    """Return the devices, models, precisions or variants of the farm, as `kind` names it; nothing of another kind."""
+    return sorted({getattr(row, kind) for row in series}) if kind in (*_KINDS, "model") else []
+
+
+def pairs_of(series: Sequence[SeriesRow]) -> Iterator[tuple[str, str, str]]:
+    """Yield the pairs that the list of comparisons leads to: kind, A and B; of a large farm, the first of each kind."""
+    for kind in _KINDS:
+        yield from ((kind, a, b) for a, b in islice(combinations(values_of(kind, series), 2), _MOST_PAIRS))
+
+
+def choices(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[NightRow], footer: str) -> Page:
+    """Return the page that leads to the comparisons: of nights, of what series differ in, and of files."""
+    sections = []
+    if len(nights) > 1:
+        days = {str(row.night): str(row.night) for row in nights}
+        choice = Choice("Nights", days, "comparisons/{a}..{b}.html", "etfarm compare {a} {b}")
+        sections.append(Section("night", "Nights", [choice]))
+    pairs = list(pairs_of(series))
+    for kind, title in _KINDS.items():
+        links = [(Link(f"{a} and {b}", arms_page(kind, a, b)),) for of, a, b in pairs if of == kind]
+        if links:
+            names = {value: slug(value) for value in values_of(kind, series)}
+            choice = Choice(
+                title, names, f"comparisons/{kind}/{{a}}..{{b}}.html", f"etfarm compare {kind}:{{a}} {kind}:{{b}}"
+            )
+            sections.append(Section(kind, title, [choice, Points(links)]))
+    if measured := reader.rows(MeasuredRow):
+        table = first_rows(measured, _MOST_ROWS, "etfarm sql lists all: comparison")
+        sections.append(Section("turns", "Measured in turns", [table]))
+    answer = (
+        f"{counted(len(pairs), 'pair').capitalize()} of the newest sweep that has both sides, "
+        f"{counted(len(measured), 'comparison')} measured in turns. Any other: ",
+        Code("etfarm compare A B"),
+        ".",
+    )
+    return Page("Compare", "", (), (), sections, footer, "compare.html", answer=answer)
+
+
+def side_by_side(connection: Reading, kind: str, a: str, b: str, footer: str) -> Page:
+    """Return the page of two arms; if they have no series in common, a page that states it."""
+    address, title = arms_page(kind, a, b), f"{a} and {b}"
+    try:
+        outcome = compare_arms(connection, f"{kind}:{a}", f"{kind}:{b}")
+    except InputError as error:
+        return Page(title, "", (), (), (), footer, address, answer=f"{error}.", tone="flag")
+    blocks: list[Block] = [_table(outcome).shortened(_MOST_ROWS, Code(f"etfarm compare {kind}:{a} {kind}:{b}"))]
+    remarks = [*outcome.remarks, *(f"{word}: {line.series}" for word, line in outcome.only)]
+    if remarks:
+        blocks.append(Points(remarks[:_MOST_PAIRS]))
+        hidden = len(remarks) - _MOST_PAIRS
+        blocks += [Paragraph(f"{hidden:,} more without a counterpart.", "quiet")] if hidden > 0 else []
+    subtitle = f"A: {outcome.a} · B: {outcome.b}"
+    return Page(title, subtitle, (), (), [Section("all", "All", blocks)], footer, address, answer=outcome.headline)
+
+
+def _table(outcome: Outcome) -> Table:
+    columns = [
+        Column("Model"),
+        Column("Device"),
+        Column("Precision"),
+        Column("SME2"),
+        Column("Threads"),
+        Column("A", meaning="time of a run of A", numeric=True),
+        Column("B", meaning="time of a run of B", numeric=True),
+        Column("B against A", meaning="with the 95 % interval"),
+        Column("Size of .pte"),
+        Column("Peak memory"),
+        Column("Cause", wraps=True),
+    ]
+    rows = [_row(line) for line in outcome.ordered()]
+    used = [at for at in range(len(columns)) if any(row[at].text not in ("", "\u2013") for row in rows)]
+    return Table([columns[at] for at in used], [[row[at] for at in used] for row in rows])
+
+
+def _row(line: Line) -> list[Cell]:
+    found = figures(line)
+    times = [_time(found[name], side.cell) for name, side in (("time_a_ms", line.a), ("time_b_ms", line.b))]
+    words = [Cell(text) for text in (line.model, line.device, line.precision, line.variant, line.threads)]
+    answer = Cell(line.answer, sort=line.result.ratio if line.result else None, tone=_TONES.get(line.word, ""))
+    return [*words, *times, answer, Cell(line.size), Cell(line.memory), Cell(with_code(line.cause or "") or "")]
+
+
+def _time(time_ms: float | None, cell: str | None) -> Cell:
+    if time_ms is None:
+        return Cell("\u2013")
+    text = time_text(time_ms)
+    return Cell((Link(text, cell_page(cell)),) if cell else text, sort=time_ms)

@@ -1,0 +1,33 @@
+"""The Atom feed of verdicts: an entry for each of the newest nights, and for each series that got slower in them."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, time
+
+from devices.foreign_text import plain_line
+from tasks.pages.report.addresses import night_page, series_page
+from tasks.pages.report.html import template
+from tasks.pages.report.sections.verdicts import headline
+from tasks.pages.site.rows import NightRow, VerdictsOf
+
+MOST_NIGHTS = 5
+_MOST_ENTRIES = 20
+_TOLD = ("regression", "inaccurate", "failed", "device slower")
+
+
+def feed(nights: Sequence[NightRow], rows_of: VerdictsOf) -> str:
+    """Return the feed; ids are those of nights and series, so that a reader shows each entry once."""
+    entries = []
+    for night in [row.night for row in nights[:MOST_NIGHTS]]:
+        rows = rows_of(night)
+        updated = datetime.combine(night, time(), UTC).isoformat()
+        entries.append({"id": f"night:{night}", "title": headline(rows), "updated": updated, "to": night_page(night)})
+        entries += [
+            {
+                "id": f"verdict:{night}:{row.series_id}:{row.device}:{row.metric}",
+                "title": plain_line(f"{row.verdict}: {row.model} {row.precision} on {row.device}: {row.reason}"),
+                "updated": updated,
+                "to": series_page(row.series_id, row.device),
+            }
+            for row in [row for row in rows if row.verdict in _TOLD][:_MOST_ENTRIES]
+        ]
+    return template("feed.atom").render(entries=entries)

@@ -1,0 +1,69 @@
+"""The histories of the series of a device: what its page states of each, and their nights and sessions as files.
+
+`templates/history.js.j2` draws the series that the address names. A file has all series of a device in one week, so
+that one more night changes one small file of each device.
+"""
+
+import shlex
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import fields
+from datetime import date, timedelta
+from operator import attrgetter
+from typing import Any
+
+from tasks.pages.report.addresses import history_file, model_page
+from tasks.pages.report.cells import conditions_of
+from tasks.pages.report.data import Reader
+from tasks.pages.report.html import as_json
+from tasks.pages.report.page import Histories
+from tasks.pages.report.text import counted
+from tasks.pages.site.rows import DecisionRow, SeriesNightRow, SeriesRow
+
+_WEEK = timedelta(days=7)
+_COLUMNS = [field.name for field in fields(SeriesNightRow) if field.name not in ("series_id", "device")]
+_values_of = attrgetter(*_COLUMNS)
+
+
+def weeks_of(series: Sequence[SeriesRow]) -> list[date]:
+    """Return the Monday of each week in which any of the series has a night."""
+    return sorted({monday for row in series for monday in row.weeks})
+
+
+def histories_of(series: Sequence[SeriesRow], decisions: Sequence[DecisionRow]) -> Histories:
+    """Return the histories of all series of one device."""
+    files = [history_file(series[0].device, monday) for monday in weeks_of(series)]
+    return Histories(files, {row.series_id: _stated(row, decisions) for row in series})
+
+
+def _stated(row: SeriesRow, decisions: Sequence[DecisionRow]) -> dict[str, Any]:
+    """What a page states of a series beside its nights."""
+    about = {"model": row.model, "device": row.device, "precision": row.precision, "variant": row.variant}
+    notes = [
+        {"night": decision.night, "event": decision.kind.replace("_", " "), "text": _words(decision)}
+        for decision in decisions
+        if all(getattr(decision, name) in (None, value) for name, value in about.items())
+    ]
+    conditions = " · ".join([row.precision, *conditions_of(row), counted(row.nights, "night")])
+    name = f"{row.model} {row.precision} on {row.device}"
+    stated = {"name": name, "model": row.model, "page": model_page(row.model), "device": row.device}
+    stated["conditions"] = conditions
+    stated["explain"] = shlex.join(["etfarm", "explain", row.series_id, "--device", row.device])
+    return stated | ({"notes": notes} if notes else {})
+
+
+def history_files(reader: Reader, wanted: Collection[tuple[str, date]]) -> Iterator[tuple[str, str]]:
+    """Yield address and content of the data of devices in weeks, which are read at once."""
+    mondays = [monday for _, monday in wanted]
+    asked = {"devices": sorted({device for device, _ in wanted}), "first": min(mondays), "last": max(mondays) + _WEEK}
+    rows: dict[tuple[str, date], dict[str, list[tuple[Any, ...]]]] = defaultdict(lambda: defaultdict(list))
+    for row in reader.rows(SeriesNightRow, asked):
+        rows[row.device, row.night - timedelta(days=row.night.weekday())][row.series_id].append(_values_of(row))
+    for device, monday in wanted:
+        yield history_file(device, monday), f"farmHistory(...{as_json([_COLUMNS, rows[device, monday]])});\n"
+
+
+def _words(decision: DecisionRow) -> str:
+    night = f" {decision.night}" if decision.night else ""
+    words = f"{decision.reason} ({decision.decided_by}, {decision.decided_at:%Y-%m-%d})"
+    return f"{decision.kind.replace('_', ' ').capitalize()}{night}: {words}"

@@ -1,0 +1,178 @@
+"""The pages that list: nights, models, devices, runners, what SME2 gained, and two nights side by side."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import date
+
+from tasks.pages.report.addresses import comparison_page, model_page, night_page, slug
+from tasks.pages.report.columns import first_rows, table_of
+from tasks.pages.report.data import Answers, Reader, SweepRow
+from tasks.pages.report.page import Block, Cell, Code, CodeLink, Column, Link, Page, Paragraph, Section, Table, Text
+from tasks.pages.report.text import counted, joined
+from tasks.pages.site.about import MOST_CELLS, VERDICT_NEEDS, sections_of
+from tasks.pages.site.compared_rows import ComparedRow
+from tasks.pages.site.rows import (
+    FarmDeviceRow,
+    FarmRunnerRow,
+    GainRow,
+    NightRow,
+    NightSweepRow,
+    SeriesRow,
+    UnjudgedModelRow,
+    tone_of,
+)
+
+_MOST_ROWS = 400
+_IN_SQL = "etfarm sql lists all"
+
+
+def _page(title: str, address: str, answer: Text, blocks: Sequence[Block], footer: str) -> Page:
+    sections = [Section("all", "All", blocks)] if blocks else []
+    return Page(title, "", (), (), sections, footer, address, answer=answer)
+
+
+def nights(rows: Sequence[NightRow], every: Iterable[NightSweepRow], footer: str) -> Page:
+    """Return the page of all nights and their sweeps; of `every` sweep, loose ETDumps have no night."""
+    sweeps = [sweep for sweep in every if sweep.night]
+    answer = f"{counted(len(rows), 'night').capitalize()}, {counted(len(sweeps), 'sweep')}."
+    blocks: list[Block] = [
+        first_rows(rows, _MOST_ROWS, f"{_IN_SQL}: verdict"),
+        Paragraph("Sweeps of these nights:"),
+        first_rows(sweeps, _MOST_ROWS, f"{_IN_SQL}: sweep_overview"),
+    ]
+    return _page("Nights", "nights.html", answer, blocks, footer)
+
+
+def models(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow], footer: str) -> Page:
+    """Return the page of all models: how many series each has, their newest verdicts, and models without one."""
+    of_model: dict[str, list[SeriesRow]] = defaultdict(list)
+    for row in rows:
+        of_model[row.model].append(row)
+    verdicts = list(dict.fromkeys(row.verdict for row in rows))
+    columns = [
+        Column("Model"),
+        Column("Series", numeric=True),
+        Column("Devices", numeric=True),
+        Column("Precisions"),
+        *(Column(verdict.capitalize(), numeric=True) for verdict in verdicts),
+    ]
+    lines = []
+    for model, series in of_model.items():
+        counts = Counter(row.verdict for row in series)
+        lines.append(
+            [
+                Cell((CodeLink(model, model_page(model)),)),
+                Cell(f"{len(series):,}", sort=len(series)),
+                Cell(str(len({row.device for row in series}))),
+                Cell(", ".join(sorted({row.precision for row in series}))),
+                *(_count(counts[verdict], verdict) for verdict in verdicts),
+            ]
+        )
+    answer = f"{counted(len(of_model), 'model').capitalize()}, {len(rows):,} series."
+    if not rows:
+        answer = f"No model has a verdict yet. A verdict needs {VERDICT_NEEDS}."
+    blocks: list[Block] = [Table(columns, lines)] if lines else []
+    if unjudged:
+        blocks += [Paragraph("Models without a verdict:"), first_rows(unjudged, _MOST_ROWS, _IN_SQL)]
+    return _page("Models", "models.html", answer, blocks, footer)
+
+
+def _count(count: int, verdict: str) -> Cell:
+    is_bad = tone_of(verdict) == "bad" and count
+    return Cell(f"{count:,}", sort=count, tone="bad" if is_bad else "" if count else "quiet")
+
+
+def devices(reader: Reader, footer: str) -> Page:
+    """Return the page of all devices."""
+    rows = reader.rows(FarmDeviceRow)
+    answer = f"{counted(len(rows), 'device').capitalize()}."
+    return _page("Devices", "devices.html", answer, [table_of(rows)], footer)
+
+
+def runners(reader: Reader, footer: str) -> Page:
+    """Return the page of all runners."""
+    rows = reader.rows(FarmRunnerRow)
+    answer = f"{counted(len(rows), 'runner').capitalize()}."
+    return _page(
+        "Runners", "runners.html", answer, [first_rows(rows, _MOST_ROWS, f"{_IN_SQL}: runner_overview")], footer
+    )
+
+
+def sme2(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow], footer: str) -> Page:
+    """Return the page about SME2 in the newest night of every sweep: what it gained, where, and by which kernels.
+
+    Of a sweep with more cells than can be read, only the gain of each pair.
+    """
+    variants: dict[tuple[object, ...], set[str]] = defaultdict(set)
+    for row in series:
+        variants[row.model, row.device, row.precision, row.threads].add(row.variant)
+    # Without a series in two variants there is no pair; to find that in the cells takes seconds on a large farm.
+    rows = reader.rows(GainRow) if any(len(found) > 1 for found in variants.values()) else []
+    hidden = f"{_IN_SQL}: sme2_speedup"
+    page = _page(
+        "SME2",
+        "sme2.html",
+        _gain(rows) if rows else _without_a_pair(reader, series),
+        [first_rows(rows, _MOST_ROWS, hidden)] if rows else [],
+        footer,
+    )
+    in_order = sorted(sweeps, key=lambda sweep: (sweep.night or date.min, sweep.sweep_id))
+    newest = {sweep.name: sweep for sweep in in_order}
+    parts = [_sme2_of(reader, sweep) for sweep in newest.values() if sweep.devices * sweep.models <= MOST_CELLS]
+    return replace(page, sections=[*page.sections, *parts])
+
+
+def _without_a_pair(reader: Reader, series: Sequence[SeriesRow]) -> Text:
+    """Where SME2 is and was used although nothing tells what it gains, and how to measure that."""
+    every = reader.rows(FarmDeviceRow)
+    devices = [row for row in every if not row.without_times]
+    have = sum(bool(row.sme2) for row in devices)
+    on = sum(row.variant == "sme2_on" for row in series)
+    if not have and not on and any(row.sme2 for row in every):
+        return (
+            "Only emulated or simulated devices of this farm have SME2: they show coverage and kernels, and no times. "
+            "For a speed-up, add a real device with SME2 to the inventory."
+        )
+    if not have and not on:
+        return "No real device of this farm is known to have SME2, and nothing ran with it."
+    return (
+        f"Real devices that are known to have SME2: {have:,} of {len(devices):,}. Series that ran with it on: {on:,}, ",
+        "none of them also with it off, so whether it pays is not known. Add both variants to the sweep file: ",
+        Code("variants: [sme2_on, sme2_off]"),
+        ".",
+    )
+
+
+def _gain(rows: Sequence[GainRow]) -> Text:
+    """The largest and the least gain in a sentence."""
+    answer = f"{counted(len(rows), 'pair').capitalize()} with SME2 on and off"
+    known = [row for row in rows if row.speedup is not None]
+    if not known:
+        return f"{answer}."
+    best, least = known[0], known[-1]
+    return (
+        f"{answer}; largest speed-up {best.speedup:.2f}\u00d7 ({best.model} {best.precision} on {best.device}), "
+        f"least {least.speedup:.2f}\u00d7 ({least.model} {least.precision} on {least.device})."
+    )
+
+
+def _sme2_of(reader: Reader, sweep: SweepRow) -> Section:
+    """What the report of a sweep says about SME2."""
+    (section,) = sections_of(Answers(reader, sweep), ("sme2",))
+    return replace(section, anchor=f"sme2-{slug(sweep.sweep_id)}", title=f"{section.title}: {sweep.sweep_id}")
+
+
+def comparison(reader: Reader, before: date, after: date, footer: str) -> Page:
+    """Return the page of two nights side by side."""
+    rows = reader.rows(ComparedRow, {"before": before, "after": after})
+    both = [row for row in rows if row.ratio is not None]
+    only = len(rows) - len(both)
+    answer = joined(
+        (Link(str(after), night_page(after)), " beside ", Link(str(before), night_page(before))),
+        f": {counted(len(both), 'series', 'series')} in both nights"
+        + (f", {only:,} in one of them." if only else ".")
+        + " One night beside another says little alone: the verdict judges with all nights before.",
+    )
+    blocks: list[Block] = [first_rows(rows, _MOST_ROWS, f"`etfarm compare {before} {after}` lists all, with intervals")]
+    return _page(f"{before} and {after}", comparison_page(before, after), answer, blocks, footer)

@@ -1,0 +1,119 @@
+"""The page of a night, and the home page, which is that of the newest night and of the farm.
+
+What changed comes first, by what it adds to a run; nights of a device are apart from changes of models.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import date
+
+from tasks.judge.metrics import LATENCY
+from tasks.pages.report.addresses import comparison_page, night_page
+from tasks.pages.report.columns import first_rows, table_of
+from tasks.pages.report.data import Reader
+from tasks.pages.report.page import Block, Code, Fold, Link, Page, Paragraph, Points, Section, Text
+from tasks.pages.report.sections.verdicts import TONES, headline
+from tasks.pages.report.text import counted, joined
+from tasks.pages.site.changes import MOST_ROWS, changes_of, devices_of
+from tasks.pages.site.matrix import KEY, matrix
+from tasks.pages.site.rows import (
+    DecisionRow,
+    FarmDeviceRow,
+    NightFailureRow,
+    NightRow,
+    NightSweepRow,
+    VerdictsOf,
+)
+
+_LOUD = ("regression", "inaccurate", "failed", "suspected", "device slower")
+
+
+def home(reader: Reader, newest: Page | None, footer: str) -> Page:
+    """Return this morning's page from that of the newest night; before the first night, how to get one."""
+    if newest is None:
+        step = ("No night was measured yet. Start a sweep: ", Code("etfarm sweep deployments/sweeps/smoke.yaml"), ".")
+        return Page("This morning", "", (), (), (), footer, "index.html", answer=step)
+    sections = [*newest.sections, *_farm(reader)]
+    return replace(newest, title="This morning", address="index.html", sections=sections)
+
+
+def night_of(reader: Reader, night: date, nights: Sequence[NightRow], rows_of: VerdictsOf, footer: str) -> Page:
+    """Return the page of a night."""
+    rows = rows_of(night)
+    latency = [row for row in rows if row.metric == LATENCY.name]
+    sections = [
+        *([Section("changed", "What changed", [*changes_of(reader, rows, night)])] if rows else []),
+        *([Section("devices", "Devices that moved", [Points(moved)])] if (moved := devices_of(latency)) else []),
+        *([Section("matrix", "Models and devices", [matrix(latency), Paragraph(KEY, "quiet")])] if latency else []),
+        Section("sessions", "How it ran", [*_ran(reader, night)]),
+    ]
+    return Page(
+        title=f"Night of {night}",
+        subtitle=_neighbours(night, nights),
+        figures=(),
+        summary=(),
+        sections=sections,
+        footer=footer,
+        address=night_page(night),
+        answer=headline(rows) if rows else joined(f"{headline(rows)} ", _without_times(reader)),
+        tone=next((TONES[verdict] for verdict in _LOUD if any(row.verdict == verdict for row in rows)), ""),
+    )
+
+
+def _without_times(reader: Reader) -> Text:
+    """What to do after a night in which no device has a time."""
+    if any(row.without_times is None for row in reader.rows(FarmDeviceRow)):
+        return "How its sweeps ran is below."
+    return (
+        "Emulated and simulated devices have no times; ",
+        Link("SME2", "sme2.html"),
+        " shows which kernels they ran. For times, add a real device to the inventory and check it: ",
+        Code("etfarm devices --inventory FILE"),
+        ".",
+    )
+
+
+def _neighbours(night: date, nights: Sequence[NightRow]) -> Text:
+    """The weekday of a night, and links to the nights around it."""
+    earlier = next((row.night for row in nights if row.night < night), None)
+    later = next((row.night for row in reversed(nights) if row.night > night), None)
+    text: list[str] = [f"{night:%A}, {night}"]
+    if earlier:
+        text += [" · ", Link(f"night before: {earlier}", night_page(earlier))]
+        text += [" · ", Link("compare with it", comparison_page(earlier, night))]
+    if later:
+        text += [" · ", Link(f"night after: {later}", night_page(later))]
+    return tuple(text)
+
+
+def _ran(reader: Reader, night: date) -> Iterator[Block]:
+    """The sweeps of a night, and what failed in them."""
+    sweeps = [row for row in reader.rows(NightSweepRow) if row.night == night]
+    yield table_of(sweeps, without=("name", "night"))
+    failed = reader.rows(NightFailureRow, {"night": night})
+    if failed:
+        count = sum(row.sessions for row in failed)
+        yield Paragraph(f"{counted(count, 'session').capitalize()} failed or invalid:", tone="flag")
+        yield first_rows(failed, MOST_ROWS, "etfarm sql lists them in the view failed_session")
+    else:
+        yield Paragraph("Every session has a result.")
+
+
+def _farm(reader: Reader) -> list[Section]:
+    """The devices of the farm, the ones that need a look first, and what users decided."""
+    devices = reader.rows(FarmDeviceRow)
+    newest = max(row.night for row in devices)
+    devices.sort(key=lambda row: (row.night == newest and row.succeeded > 0, -row.waited_s))
+    absent = [row for row in devices if row.night < newest]
+    says = f"{counted(len(devices), 'device').capitalize()}" + (
+        f"; not measured in the newest night: {len(absent):,}." if absent else ", all measured in the newest night."
+    )
+    blocks: list[Block] = [
+        Paragraph(says, tone="flag" if absent else ""),
+        first_rows(devices, 15, "see Devices", without=("transport", "build")),
+    ]
+    decisions = reader.rows(DecisionRow)
+    if decisions:
+        title = f"{counted(len(decisions), 'decision or note', 'decisions and notes').capitalize()} in force"
+        blocks.append(Fold(title, [table_of(decisions)]))
+    return [Section("farm", "The farm", blocks)]

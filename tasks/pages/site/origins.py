@@ -1,0 +1,98 @@
+"""Which pages are published, and from what each is made: a page is made again only if that changed."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from importlib.metadata import version
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from tasks.pages.report import addresses
+from tasks.pages.report.html import NAVIGATION
+from tasks.pages.site.compared import pairs_of
+from tasks.pages.site.history import weeks_of
+from tasks.pages.site.rows import SiteRow
+
+if TYPE_CHECKING:
+    from tasks.pages.site.site import Site
+
+ASSETS = tuple(f"assets/{name}" for name in ("page.css", "page.js", "history.js", "vega.js", "names.js", "kept.js"))
+_MOST_NIGHTS = 14
+"""Of older nights and their sweeps, no page is published; histories show all nights."""
+_MOST_SERIES_COMPARED = 2000
+"""Of a larger farm, no page of two devices, precisions or variants is published: each takes seconds."""
+_DRAWING = "assets/vega.js"
+ALWAYS = ""
+"""The origin of pages that are made in every publication."""
+
+
+@dataclass(frozen=True)
+class FingerprintRow(SiteRow):
+    """A number that changes with the content of a night, a model, a device, one of its weeks or a sweep."""
+
+    query = "fingerprints"
+    kind: str
+    name: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class KeptRow(SiteRow):
+    """A cell or a session that has a published page."""
+
+    query = "kept"
+    kind: str
+    name: str
+    night: date
+
+
+def origins_of(site: "Site") -> dict[str, str]:
+    """Return the address of each published page with what identifies its content."""
+    return dict(_origins(site))
+
+
+def _origins(site: "Site") -> Iterator[tuple[str, str]]:
+    rows = site.reader.rows(FingerprintRow)
+    prints = {(row.kind, row.name): row.fingerprint for row in rows}
+    for address in (*ASSETS, "feed.atom", *(address for _, address in NAVIGATION)):
+        yield address, f"vl-convert {version('vl-convert-python')}" if address == _DRAWING else ALWAYS
+    nights = [str(row.night) for row in site.nights[:_MOST_NIGHTS]]
+    kept_rows = site.reader.rows(KeptRow, {"nights": nights})
+    # Those of older nights are kept as far as the newest ones leave room: pages that lead to them are made again.
+    kept_of = Counter((row.kind, str(row.night)) for row in kept_rows)
+    of_night = {
+        night: f"{prints['night', night]} {kept_of['cell', night]} {kept_of['session', night]}" for night in nights
+    }
+    for after, night, before in zip([None, *nights], nights, [*nights[1:], None], strict=False):
+        yield f"nights/{night}.html", f"{of_night[night]} {before} {after}"
+    for later, earlier in pairwise(site.nights[:_MOST_NIGHTS]):
+        origin = f"{of_night[str(earlier.night)]} {of_night[str(later.night)]}"
+        yield addresses.comparison_page(earlier.night, later.night), origin
+    newest = " ".join(prints["sweep", each.sweep_id] for each in site.sweeps.values() if str(each.night) in nights[:1])
+    for kind, a, b in pairs_of(site.series) if len(site.series) <= _MOST_SERIES_COMPARED else ():
+        yield addresses.arms_page(kind, a, b), newest
+    for name, sweep in site.sweeps.items():
+        if str(sweep.night) not in of_night:
+            continue
+        yield f"sweeps/{name}.html", f"{prints['sweep', sweep.sweep_id]} {of_night.get(str(sweep.night))}"
+    newest_of = {row.model: str(row.night) for row in sorted(site.series, key=lambda row: row.night)}
+    for shown, night in newest_of.items():
+        links = f"{kept_of['cell', night]} {nights[-1]}" if night in of_night else ""
+        yield addresses.model_page(shown), f"{prints['model', site.reader.models.get(shown, shown)]} {links}"
+    for unjudged in site.unjudged.values():
+        yield addresses.model_page(unjudged.model), f"{prints['sweep', unjudged.sweep_id]} {nights[:1]}"
+    yield from _of_devices(site, prints, nights)
+    for kept in kept_rows:
+        page = addresses.cell_page if kept.kind == "cell" else addresses.session_page
+        yield page(kept.name), f"kept {kept_of['session', str(kept.night)]}"
+
+
+def _of_devices(
+    site: "Site", prints: Mapping[tuple[str, str], str], nights: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    decisions = prints["decisions", ""]
+    for name, row in site.devices.items():
+        yield f"devices/{name}.html", f"{prints.get(('device', row.device))} {row.night} {nights[-1:]} {decisions}"
+        for monday in weeks_of(site.series_of[row.device]):
+            yield addresses.history_file(row.device, monday), prints["week", f"{row.device}/{monday}"]

@@ -1,0 +1,187 @@
+"""The page of a session: how it ended, its runs, its conditions, and where it came from."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tasks.bundle.next_step import next_step
+from tasks.pages.report.addresses import (
+    cell_page,
+    device_page,
+    model_page,
+    night_page,
+    series_page,
+    session_page,
+    sweep_page,
+)
+from tasks.pages.report.cells import tags_of, variant_word
+from tasks.pages.report.columns import table_of
+from tasks.pages.report.data import Reader
+from tasks.pages.report.page import (
+    Block,
+    Cell,
+    Chart,
+    Code,
+    CodeLink,
+    Column,
+    Link,
+    Log,
+    Page,
+    Paragraph,
+    Points,
+    Section,
+    Table,
+    Text,
+)
+from tasks.pages.report.text import counted, duration, joined, sentence, with_code
+from tasks.pages.site.session_rows import RunRow, SessionConditionRow, SessionFactsRow, read_sessions
+
+_PERFETTO = "https://ui.perfetto.dev"
+
+
+class Sessions:
+    """What the pages of some sessions are made from, read at once."""
+
+    def __init__(self, reader: Reader, session_ids: Sequence[str]) -> None:
+        self._names = reader.models
+        self._runs: dict[str, list[RunRow]] = defaultdict(list)
+        self._conditions: dict[str, list[SessionConditionRow]] = defaultdict(list)
+        facts, runs, conditions = read_sessions(reader, session_ids)
+        self._facts = {row.session_id: row for row in facts}
+        for run in runs:
+            self._runs[run.session_id].append(run)
+        for moment in conditions:
+            self._conditions[moment.session_id].append(moment)
+
+    def __contains__(self, session_id: str) -> bool:
+        """Whether a session was read."""
+        return session_id in self._facts
+
+    def page(self, session_id: str, footer: str) -> Page:
+        """Return the page of a session."""
+        row = self._facts[session_id]
+        runs = [] if row.without_times else self._runs[session_id]
+        return session_of(row, self._names.get(row.model, row.model), runs, self._conditions[session_id], footer)
+
+
+def session_of(
+    row: SessionFactsRow, model: str, runs: Sequence[RunRow], conditions: Sequence[SessionConditionRow], footer: str
+) -> Page:
+    """Return the page of a session, `model` named as in the warehouse; `runs` are empty on a device without times."""
+    sections = [
+        *([Section("runs", "Runs", [runs_chart(runs)])] if runs else []),
+        Section("conditions", "Conditions", [*_conditions(conditions)]),
+        *([Section("log", "End of its log", [Log(row.log_tail)])] if row.log_tail else []),
+        Section("origin", "Where it comes from", [_origin(model, row)]),
+        Section("closer", "Look closer", [Points(_closer(row))]),
+    ]
+    return Page(
+        title=f"Session {row.session_id}",
+        subtitle=_subtitle(row),
+        figures=(),
+        summary=(),
+        sections=sections,
+        footer=footer,
+        address=session_page(row.session_id),
+        answer=_answer(row, runs),
+        tone="" if row.status == "succeeded" else "bad",
+    )
+
+
+def _subtitle(row: SessionFactsRow) -> Text:
+    is_judged = row.series_id is not None and row.mode == "timing" and row.without_times is None
+    series = (Link("its series", series_page(row.series_id or "", row.device)), " · ") if is_judged else ()
+    night = (Link(str(row.night), night_page(row.night)),) if row.night else ("no night",)
+    return (
+        CodeLink(row.model, model_page(row.model)),
+        f" {row.precision} on ",
+        Link(row.device, device_page(row.device)),
+        *tags_of(row.without_times),
+        " · ",
+        *series,
+        *night,
+    )
+
+
+def _answer(row: SessionFactsRow, runs: Sequence[RunRow]) -> Text:
+    if row.status == "succeeded":
+        measured = sum(not run.is_warmup for run in runs)
+        took = f" in {duration(row.wall_s)}" if row.wall_s is not None and not row.without_times else ""
+        return f"Succeeded: {counted(measured, 'measured run')}{took}." if runs else f"Succeeded{took}."
+    step = next_step(row.reason_code) if row.reason_code else None
+    reason = sentence(row.reason or "no reason recorded")
+    if reason.lower().startswith(row.device.lower()):
+        reason = row.device + reason[len(row.device) :]  # names stay as they are written
+    named = (f"{row.status.capitalize()}: ", Code(row.reason_code or "unknown"), f". {reason} ")
+    return joined(named, with_code(step or ""))
+
+
+def runs_chart(runs: Sequence[RunRow]) -> Chart:
+    """Return the chart of all runs of a session, warm-up included and marked; below 0.1 ms in microseconds."""
+    scale, unit = (1000.0, "µs") if max(run.execute_ms for run in runs) < 0.1 else (1.0, "ms")
+    values = [
+        {"run": run.run_index, "time": round(run.execute_ms * scale, 6), "kind": "warm-up" if run.is_warmup else "run"}
+        for run in runs
+    ]
+    kinds: dict[str, Any] = {"field": "kind", "title": None, "scale": {"domain": ["run", "warm-up"]}}
+    spec = {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "width": "container",
+        "height": 220,
+        "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],
+        "mark": {"type": "point", "filled": True, "size": 45, "opacity": 0.8},
+        "encoding": {
+            "x": {"field": "run", "type": "quantitative", "title": "run", "axis": {"tickMinStep": 1}},
+            "y": {
+                "field": "time",
+                "type": "quantitative",
+                "title": f"time ({unit})",
+                "scale": {"zero": False, "padding": 8},
+            },
+            "color": {**kinds, "scale": {"domain": ["run", "warm-up"], "range": ["#0072b2", "#8a97a6"]}},
+            "shape": {**kinds, "scale": {"domain": ["run", "warm-up"], "range": ["circle", "cross"]}},
+            "tooltip": [{"field": "run"}, {"field": "time", "format": ".5~g"}, {"field": "kind"}],
+        },
+    }
+    return Chart("Time of each run", spec, values, {"run": "Run", "kind": "Kind", "time": f"Time ({unit})"})
+
+
+def _conditions(rows: Sequence[SessionConditionRow]) -> Iterator[Block]:
+    yield table_of(rows) if rows else Paragraph("The device reported none.")
+
+
+def _origin(model: str, row: SessionFactsRow) -> Table:
+    """Everything that identifies a session and what it ran."""
+    facts: list[tuple[str, Text]] = [
+        ("Sweep", (CodeLink(row.sweep_id, sweep_page(row.sweep_id)),)),
+        ("Model", (Code(model),)),
+        (
+            "Measured as",
+            f"{row.precision}, SME2 {variant_word(row.variant)}, {row.threads or 'unknown'} threads, mode {row.mode}",
+        ),
+        ("Executions", f"{row.executions}, of which {row.warmup_executions} warm-up; attempt {row.attempt}"),
+        ("Started (UTC)", f"{row.started_at:%Y-%m-%d %H:%M:%S}" if row.started_at else "unknown"),
+        ("Exit code", str(row.exit_code) if row.exit_code is not None else "none"),
+        (".pte file", (Code(row.pte_sha256 or "none"),)),
+        ("Runner", (Code(row.runner_sha256 or "none"),)),
+        ("Device", f"serial {row.serial or 'unknown'}, build {row.build or 'unknown'}"),
+        ("Where its time goes", (CodeLink(row.cell, cell_page(row.cell)),)),
+        ("Farm", row.farm_version or "unknown"),
+    ]
+    return Table([Column("What"), Column("Value", wraps=True)], [[Cell(name), Cell(value)] for name, value in facts])
+
+
+def _closer(row: SessionFactsRow) -> list[Text]:
+    """Commands that read the session's bundle."""
+    return [
+        ("Its operators: ", Code(f"etfarm sql \"FROM operator_time WHERE cell = '{row.cell}'\"")),
+        (
+            "Trace: ",
+            Code(f"etfarm trace {row.session_id} -o trace.json"),
+            ", then open the file in ",
+            Link("Perfetto", _PERFETTO),
+            "; ",
+            Code("--view"),
+            " opens it without a network.",
+        ),
+    ]

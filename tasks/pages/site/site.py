@@ -1,0 +1,296 @@
+"""All pages of the site by their addresses, made from one warehouse file."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import date
+from functools import cached_property
+from importlib.metadata import version
+
+from sql.cage.connection import Reading
+from tasks.pages.explain import explain_series, worst_first
+from tasks.pages.explanation import Explanation
+from tasks.pages.report import addresses
+from tasks.pages.report.addresses import slug, split_pair
+from tasks.pages.report.data import Answers, Reader
+from tasks.pages.report.html import as_html
+from tasks.pages.report.page import Page
+from tasks.pages.site import about, compared, lists, morning
+from tasks.pages.site.assets import File, asset
+from tasks.pages.site.cell import Cells
+from tasks.pages.site.feed import MOST_NIGHTS, feed
+from tasks.pages.site.history import history_files, weeks_of
+from tasks.pages.site.rows import (
+    DecisionRow,
+    DeviceNightRow,
+    FarmDeviceRow,
+    NightRow,
+    NightSweepRow,
+    NightVerdictRow,
+    SeriesRow,
+    UnjudgedModelRow,
+)
+from tasks.pages.site.session import Sessions
+from tasks.pages.site.session_rows import CellFactsRow
+
+_CELLS, _SESSIONS = "cells", "sessions"
+_HTML = ".html"
+
+
+class Site:
+    """The pages of a warehouse file; `source` names the file, as every page states.
+
+    `published` are the addresses that links may lead to; None: any.
+    """
+
+    published: Collection[str] | None = None
+
+    def __init__(self, connection: Reading, source: str) -> None:
+        self._connection = connection
+        self.reader = Reader(connection)
+        self._histories: dict[str, str] = {}
+        self._cells = Cells(self.reader, [])
+        self._answers: dict[str, tuple[set[tuple[str, str]], Answers]] = {}
+        self._verdicts: dict[date, list[NightVerdictRow]] = {}
+        self._verdicts_on: dict[tuple[date, str, str], list[NightVerdictRow]] = defaultdict(list)
+        self._sessions = Sessions(self.reader, [])
+        self._footer = f"etfarm {version('etfarm')}, from {source}."
+
+    def contents(self, wanted: Sequence[str]) -> dict[str, bytes]:
+        """Return what is at several addresses, as bytes; pages of one kind among them are read at once."""
+        self._read_histories([week for address in wanted if (week := self._history_at(address))])
+        self._sessions = Sessions(self.reader, _names_in(_SESSIONS, wanted))
+        self._cells = Cells(self.reader, _names_in(_CELLS, wanted))
+        nights = {row.night for row in self.nights if addresses.night_page(row.night) in wanted}
+        self._read_verdicts(nights and nights.union(row.night for row in self.nights[:MOST_NIGHTS]))
+        return {address: file.content.encode() for address in wanted if (file := self.file(address))}
+
+    def file(self, address: str) -> File | None:
+        """Return what is at an address, such as `nights/2026-11-22.html`; None if nothing is."""
+        if address.startswith("assets/"):
+            return asset(address.removeprefix("assets/"), self._names, self.published)
+        if address == "feed.atom":
+            return File("application/atom+xml", feed(self.nights, self._verdicts_of))
+        if found := self._history_at(address):
+            if address not in self._histories:
+                self._read_histories([(found[0], monday) for monday in weeks_of(self.series_of[found[0]])])
+            return File("text/javascript", self._histories[address])
+        page = self.page(address)
+        return None if page is None else File("text/html", as_html(page, self.published))
+
+    def page(self, address: str) -> Page | None:
+        """Return the page at an address; None if there is none."""
+        lists_of: dict[str, Callable[[], Page]] = {
+            "index.html": lambda: morning.home(self.reader, self._newest_night, self._footer),
+            "nights.html": lambda: lists.nights(self.nights, self.sweeps.values(), self._footer),
+            "models.html": lambda: lists.models(self.series, list(self.unjudged.values()), self._footer),
+            "devices.html": lambda: lists.devices(self.reader, self._footer),
+            "sme2.html": lambda: lists.sme2(self.reader, self.series, self.sweeps.values(), self._footer),
+            "runners.html": lambda: lists.runners(self.reader, self._footer),
+            "compare.html": lambda: compared.choices(self.reader, self.series, self.nights, self._footer),
+        }
+        if address in lists_of:
+            return lists_of[address]()
+        kinds: dict[str, Callable[[str], Page | None]] = {
+            "nights": self._night,
+            "comparisons": self._compared,
+            "sweeps": self._sweep,
+            "models": self._model,
+            "devices": self._device,
+            _CELLS: self._cell,
+            _SESSIONS: self._session,
+        }
+        folder, _, file = address.partition("/")
+        return kinds[folder](file.removesuffix(_HTML)) if folder in kinds and file.endswith(_HTML) else None
+
+    @cached_property
+    def nights(self) -> list[NightRow]:
+        """Every night, the newest first."""
+        return self.reader.rows(NightRow)
+
+    @cached_property
+    def series(self) -> list[SeriesRow]:
+        """Every series on each device."""
+        return self.reader.rows(SeriesRow)
+
+    @cached_property
+    def unjudged(self) -> dict[str, UnjudgedModelRow]:
+        """Every model without a verdict, by its name in addresses."""
+        return {slug(row.model): row for row in self.reader.rows(UnjudgedModelRow)}
+
+    @cached_property
+    def series_of(self) -> dict[str, list[SeriesRow]]:
+        """The series of each device."""
+        series: dict[str, list[SeriesRow]] = defaultdict(list)
+        for row in self.series:
+            series[row.device].append(row)
+        return series
+
+    @cached_property
+    def _decisions(self) -> list[DecisionRow]:
+        return self.reader.rows(DecisionRow)
+
+    @cached_property
+    def devices(self) -> dict[str, FarmDeviceRow]:
+        """Every device by its name in addresses."""
+        return {slug(row.device): row for row in self.reader.rows(FarmDeviceRow)}
+
+    @cached_property
+    def _device_nights(self) -> dict[str, list[DeviceNightRow]]:
+        """The nights of each device, the newest first."""
+        nights: dict[str, list[DeviceNightRow]] = defaultdict(list)
+        for row in self.reader.rows(DeviceNightRow):
+            nights[row.device].append(row)
+        return nights
+
+    @cached_property
+    def sweeps(self) -> dict[str, NightSweepRow]:
+        """Every sweep by its name in addresses."""
+        return {slug(row.sweep_id): row for row in self.reader.rows(NightSweepRow)}
+
+    @cached_property
+    def _newest_night(self) -> Page | None:
+        return self._night_of(self.nights[0].night) if self.nights else None
+
+    def _night(self, text: str) -> Page | None:
+        night = next((row.night for row in self.nights if str(row.night) == text), None)
+        if night is None:
+            return None
+        return self._newest_night if night == self.nights[0].night else self._night_of(night)
+
+    def _night_of(self, night: date) -> Page:
+        return morning.night_of(self.reader, night, self.nights, self._verdicts_of, self._footer)
+
+    def _verdicts_of(self, night: date) -> Sequence[NightVerdictRow]:
+        """The verdicts on a night, which are kept; the feed's nights before the newest are read at once."""
+        if night not in self._verdicts:
+            together = [row.night for row in self.nights[1:MOST_NIGHTS]]
+            self._read_verdicts(together if night in together else [night])
+        return self._verdicts[night]
+
+    def _read_verdicts(self, nights: Collection[date]) -> None:
+        """Read the verdicts on nights at once, and keep them."""
+        wanted = [night for night in nights if night not in self._verdicts]
+        self._verdicts |= {night: [] for night in wanted}
+        for row in self.reader.rows(NightVerdictRow, {"nights": wanted}) if wanted else ():
+            self._verdicts[row.night].append(row)
+            self._verdicts_on[row.night, row.series_id, row.device].append(row)
+
+    def _compared(self, name: str) -> Page | None:
+        kind, slash, pair = name.rpartition("/")
+        first, second = split_pair(pair)
+        return self._arms(kind, first, second) if slash else self._comparison(first, second)
+
+    def _comparison(self, before: str, after: str) -> Page | None:
+        nights = {str(row.night): row.night for row in self.nights}
+        if before not in nights or after not in nights:
+            return None
+        return lists.comparison(self.reader, nights[before], nights[after], self._footer)
+
+    def _arms(self, kind: str, a: str, b: str) -> Page | None:
+        values = {slug(value): value for value in compared.values_of(kind, self.series)}
+        if a not in values or b not in values or a == b:
+            return None
+        return compared.side_by_side(self._connection, kind, values[a], values[b], self._footer)
+
+    def _sweep(self, name: str) -> Page | None:
+        if (row := self.sweeps.get(name)) is None:
+            return None
+        return about.sweep_of(Answers(self.reader, row), self._footer)
+
+    def _model(self, name: str) -> Page | None:
+        rows = self._series_of_model.get(name)
+        if rows is None:
+            return self._unjudged_model(name)
+        explained = self._explained(worst_first(rows)[0]).section(is_named=True)
+        cells = [self._detailed[cell] for cell in about.detailed(rows) if cell in self._detailed]
+        cells = [cell for cell in cells if cell.sweep_id == cells[0].sweep_id]
+        answers = self._answers_of(cells) if cells else None
+        model = rows[0].model
+        return about.model_of(self.reader.models.get(model, model), rows, explained, cells, answers, self._footer)
+
+    def _unjudged_model(self, name: str) -> Page | None:
+        if (row := self.unjudged.get(name)) is None:
+            return None
+        answers = self._read(row.sweep_id, {(row.model, device) for device in row.devices})
+        return about.unjudged_model_of(self.reader.models.get(row.model, row.model), row, answers, self._footer)
+
+    def _explained(self, row: SeriesRow) -> Explanation:
+        """Explain a series; on published pages in detail only where the page of its cell is published, too."""
+        in_detail = self.published is None or addresses.cell_page(row.cell) in self.published
+        self._read_verdicts([row.night])
+        verdicts = self._verdicts_on[row.night, row.series_id, row.device]
+        return explain_series(self.reader, row, self.series, verdicts, self._answers_of if in_detail else None)
+
+    @cached_property
+    def _series_of_model(self) -> dict[str, list[SeriesRow]]:
+        """The series of each model, by its name in addresses."""
+        series: dict[str, list[SeriesRow]] = defaultdict(list)
+        for row in self.series:
+            series[slug(row.model)].append(row)
+        return dict(series)
+
+    @cached_property
+    def _detailed(self) -> dict[str, CellFactsRow]:
+        """Every cell that the page of its model shows in full."""
+        cells = [cell for rows in self._series_of_model.values() for cell in about.detailed(rows)]
+        return {row.cell: row for row in self.reader.rows(CellFactsRow, {"cells": cells})}
+
+    def _answers_of(self, cells: Sequence[CellFactsRow]) -> Answers:
+        """The answers about cells of a sweep, read at once for all cells that are known to be shown in full."""
+        sweep_id = cells[0].sweep_id
+        measured, answers = self._answers.get(sweep_id, (set(), None))
+        if answers is None or not {(row.model, row.device) for row in cells} <= measured:
+            shown = (*cells, *self._cells.facts.values(), *self._detailed.values())
+            answers = self._read(sweep_id, {(row.model, row.device) for row in shown if row.sweep_id == sweep_id})
+        return answers
+
+    def _read(self, sweep_id: str, measured: set[tuple[str, str]]) -> Answers:
+        """Read the answers about models on devices in a sweep, which replace those that were read before."""
+        answers = self.reader.excerpt(sweep_id, measured)
+        self._answers = {sweep_id: (measured, answers)}
+        return answers
+
+    def _device(self, name: str) -> Page | None:
+        if (row := self.devices.get(name)) is None:
+            return None
+        nights, series = self._device_nights[row.device], self.series_of[row.device]
+        return about.device_of(row, nights, series, self._decisions, self._footer)
+
+    def _history_at(self, address: str) -> tuple[str, date] | None:
+        """Device and week of a file of data; None if it is not one."""
+        folder, name, *_ = (*address.split("/", 2), "")
+        if folder != "histories" or (device := self.devices.get(name)) is None:
+            return None
+        mondays = weeks_of(self.series_of[device.device])
+        files = {addresses.history_file(device.device, monday): (device.device, monday) for monday in mondays}
+        return files.get(address)
+
+    def _read_histories(self, wanted: Collection[tuple[str, date]]) -> None:
+        """Read files of data at once, and keep them until others are read."""
+        if wanted:
+            self._histories = dict(history_files(self.reader, wanted))
+
+    def _cell(self, cell: str) -> Page | None:
+        if cell not in self._cells.facts:
+            self._cells = Cells(self.reader, [cell])
+        row = self._cells.facts.get(cell)
+        return self._cells.page(row, self._answers_of([row]), self._footer) if row else None
+
+    def _session(self, session_id: str) -> Page | None:
+        if session_id not in self._sessions:
+            self._sessions = Sessions(self.reader, [session_id])
+        return self._sessions.page(session_id, self._footer) if session_id in self._sessions else None
+
+    def _names(self) -> Iterator[tuple[str, str]]:
+        """What the search finds: each name with its address."""
+        models = [*(row.model for row in self.series), *(row.model for row in self.unjudged.values())]
+        yield from {model: addresses.model_page(model) for model in models}.items()
+        yield from ((row.device, f"devices/{name}.html") for name, row in self.devices.items())
+        yield from ((str(row.night), addresses.night_page(row.night)) for row in self.nights)
+        yield from ((row.sweep_id, f"sweeps/{name}.html") for name, row in self.sweeps.items())
+
+
+def _names_in(folder: str, wanted: Sequence[str]) -> list[str]:
+    """Return the names of those addresses that are pages in a folder."""
+    start = f"{folder}/"
+    return [each.removeprefix(start).removesuffix(_HTML) for each in wanted if each.startswith(start)]

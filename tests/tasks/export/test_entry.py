@@ -1,0 +1,121 @@
+"""What an entry of a sweep's `models` means, and what is refused in one sentence."""
+
+from pathlib import Path
+
+import pytest
+
+from devices.errors import InputError
+from tasks.export.entry import entry_of
+from tasks.measure.spec import SweepSpec, read_sweep
+
+FACTORY = "def make():\n    pass\n"
+
+
+def models_of(folder: Path, lines: str) -> SweepSpec:
+    (folder / "sweep.yaml").write_text(f"name: a\nmodels:\n{lines}")
+    return read_sweep(folder / "sweep.yaml")
+
+
+@pytest.fixture
+def sweeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a model of our own and a program, which is not the working directory."""
+    folder = tmp_path / "sweeps"
+    (folder / "weights").mkdir(parents=True)
+    (folder / "model.py").write_text(FACTORY)
+    for name in ("lin.pte", "in0.bin", "ref.bin", "weights/config.json"):
+        (folder / name).write_bytes(b"")
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def test_files_are_found_beside_the_sweep(sweeps: Path) -> None:
+    spec = models_of(
+        sweeps,
+        "  - ./model.py:make\n  - ./lin.pte\n  - {name: bert, transformers: ./weights}\n"
+        "  - {name: lin, pte: lin.pte, inputs: [in0.bin], expected: [ref.bin]}\n",
+    )
+    assert [model.name for model in spec.models] == ["./model.py:make", "./lin.pte", "bert", "lin"]
+    assert [model.factory for model in spec.models] == [f"{sweeps}/model.py:make", None, None, None]
+    assert [model.pte for model in spec.models] == [None, sweeps / "lin.pte", None, sweeps / "lin.pte"]
+    assert spec.models[2].transformers == str(sweeps / "weights")
+    assert (spec.models[3].inputs, spec.models[3].expected) == ([sweeps / "in0.bin"], [sweeps / "ref.bin"])
+
+
+def test_a_class_of_transformers_is_named_alone_or_with_its_arguments(sweeps: Path) -> None:
+    spec = models_of(
+        sweeps,
+        "  - transformers:BertConfig\n  - {name: small, transformers: BertConfig, config: {num_hidden_layers: 1}}\n",
+    )
+    assert [(each.name, each.transformers, each.config) for each in spec.models] == [
+        ("transformers:BertConfig", "BertConfig", {}),
+        ("small", "BertConfig", {"num_hidden_layers": 1}),
+    ]
+
+
+def test_a_program_that_exists_is_measured_once_and_not_by_each_recipe(sweeps: Path) -> None:
+    spec = models_of(sweeps, "  - linear\n  - ./lin.pte\nprecisions: [fp32, fp16]\n")
+    pairs = [(model.name, recipe) for model, recipe in spec.pairs]
+    assert pairs == [("linear", "fp32"), ("linear", "fp16"), ("./lin.pte", "as_is")]
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("- ./absent.py:make", r"sweep\.yaml:3: .*absent\.py: no such file; paths are relative to the sweep file"),
+        ("- ./absent.pte", r"sweep\.yaml:3: .*absent\.pte: no such file; paths are relative to the sweep file"),
+        ("- mobilenet_v3", r"sweep\.yaml:3: .*unknown model `mobilenet_v3`.*did you mean `mobilenet_v2`"),
+        ("- {name: a, pte: lin.pte, factory: linear}", r"a model has exactly one of factory, pte, transformers"),
+        ("- {name: a, factory: linear, inputs: [in0.bin]}", r"`inputs` belongs to models with `pte`"),
+        ("- {name: a, pte: lin.pte, config: {a: 1}}", r"`config` belongs to models with `transformers`"),
+        ("- {name: a, pte: lin.pte, expected: [ref.bin]}", r"`expected` needs `inputs`"),
+        ("- {name: a@b, pte: lin.pte}", r"the name `a@b` must consist of letters, digits"),
+        ("- {name: a, pte: lin.pte, input: [in0.bin]}", r"unknown key; .*did you mean `inputs`"),
+        ("- {name: a, transformers: ./absent}", r"absent: no folder with config\.json"),
+        ("- linear\n  - {name: linear, pte: lin.pte}", r"duplicate model `linear`; remove one or set another `name`"),
+    ],
+)
+def test_a_mistake_is_one_sentence_with_its_line(sweeps: Path, line: str, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence) as refused:
+        models_of(sweeps, f"  {line}\n")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("written", ["linear", "team.models:make", "transformers:BertConfig"])
+def test_an_entry_survives_being_written(written: str) -> None:
+    entry = entry_of(written)
+    assert type(entry).model_validate_json(entry.model_dump_json()) == entry
+
+
+@pytest.mark.parametrize("end", ["model.py:make", "lin.pte"])
+def test_a_source_with_an_absolute_path_has_the_name_of_its_file(tmp_path: Path, end: str) -> None:
+    (tmp_path / end.partition(":")[0]).write_text("def make(): ...")
+    assert entry_of(f"{tmp_path}/{end}").name == end
+
+
+@pytest.mark.parametrize(
+    ("generate", "sentence"),
+    [
+        ("{prefill: [32], depth: [40]}", "depth 40 is not a multiple of a prefill; use one of [32], or add it there"),
+        ("{prefill: [32], decode: 64, cache: {length: 40}}", "a cache of 40 tokens is too short; these cases need 64"),
+        ("{prefill: [32, 32]}", "`prefill` lists a number twice; remove one"),
+        ("{prefill: [32], chunks: [32]}", "a prompt of 32 tokens is not several times a prefill of [32]"),
+        (
+            "{prefill: [32], chunks: [64], cache: {length: 63}}",
+            "a cache of 63 tokens is too short; these cases need 64",
+        ),
+        ("{prefill: [32], prompt: no.txt}", "no.txt: no such file"),
+    ],
+)
+def test_a_generation_that_cannot_be_measured_is_refused_in_one_sentence(
+    sweeps: Path, generate: str, sentence: str
+) -> None:
+    with pytest.raises(InputError) as refused:
+        models_of(sweeps, f"  - {{name: llm, transformers: LlamaConfig, generate: {generate}}}\n")
+    assert sentence in str(refused.value)
+
+
+def test_a_cache_is_filled_by_the_longest_prompt_that_fits(sweeps: Path) -> None:
+    generate = "{prefill: [32, 64], depth: [0, 96, 128], decode: 8}"
+    (entry,) = models_of(sweeps, f"  - {{name: llm, transformers: LlamaConfig, generate: {generate}}}\n").models
+    assert entry.generate is not None
+    assert (entry.generate.length, entry.generate.chunk(96), entry.generate.chunk(128)) == (136, 32, 64)

@@ -1,0 +1,110 @@
+"""The content key of an export: what changes it, and what does not."""
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from devices.errors import FarmError
+from tasks.export.entry import entry_of
+from tasks.export.key import export_key, note_left_out, note_used, source_of, source_sha256
+
+OWN = "import torch\nraise SystemExit('computing a key must not import the model')\n"
+
+TOY, OURS = entry_of("toy_cnn"), entry_of("ours.model:make")
+
+
+@pytest.fixture
+def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with one model of our own in a package; returns the exports folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "__init__.py").write_text(OWN)
+    (tmp_path / "ours" / "model.py").write_text(OWN)
+    return tmp_path / "exports"
+
+
+def test_model_precision_and_seed_each_change_the_key(exports: Path) -> None:
+    asked = [(TOY, "fp32", 0), (TOY, "fp32", 1), (TOY, "fp16", 0), (entry_of("conv"), "fp32", 0)]
+    assert len({export_key(*each, exports) for each in asked}) == len(asked)
+
+
+def test_editing_the_models_module_changes_the_key(exports: Path) -> None:
+    before = export_key(OURS, "fp32", 0, exports)
+    Path("ours/model.py").write_text(OWN + "# edited\n")
+    assert export_key(OURS, "fp32", 0, exports) != before
+
+
+def test_a_file_that_the_model_used_changes_the_key_when_it_changes_or_goes(exports: Path) -> None:
+    weights = Path("weights.bin").absolute()
+    weights.write_bytes(b"one")
+    note_used(OURS, "fp32", exports, {weights}, {"numpy"})
+    keys = {export_key(OURS, "fp32", 0, exports)}
+    weights.write_bytes(b"two")
+    keys.add(export_key(OURS, "fp32", 0, exports))
+    weights.unlink()
+    assert len(keys | {export_key(OURS, "fp32", 0, exports)}) == 3
+
+
+def test_an_export_that_left_out_a_pass_has_another_key_than_one_with_it(exports: Path) -> None:
+    def noted(*left_out: list[str], taps: bool = False) -> str:
+        note_left_out(TOY, "fp32", 0, exports, list(left_out), taps=taps)
+        return export_key(TOY, "fp32", 0, exports)
+
+    with_all = noted()
+    keys = [noted(["one_pass", "forward"]), noted(["another_pass", "forward"]), with_all]
+    assert len(set(keys)) == 3
+    # nor does it change the key of another recipe, or of the program of the mode numerics
+    assert noted(["one_pass", "forward"], taps=True) == keys[1]
+    assert noted() == with_all
+
+
+def test_the_hash_of_the_source_follows_the_files_and_nothing_else(exports: Path) -> None:
+    # given a model that reads a file of weights
+    weights, code = Path("weights.bin").absolute(), Path("ours/model.py").absolute()
+    weights.write_bytes(b"one")
+    note_used(OURS, "fp32", exports, {weights, code}, {"numpy"})
+    first = source_sha256(OURS, "fp32", exports)
+    # then other packages do not change it, and neither does the place of the file
+    weights.rename("moved.bin")
+    moved = Path("moved.bin").absolute()
+    note_used(OURS, "fp32", exports, {moved, code}, {"numpy", "pandas"})
+    assert source_sha256(OURS, "fp32", exports) == first
+    # but its weights and its code do
+    moved.write_bytes(b"two")
+    other_weights = source_sha256(OURS, "fp32", exports)
+    moved.write_bytes(b"one")
+    Path("ours/model.py").write_text(OWN + "# edited\n")
+    assert len({first, other_weights, source_sha256(OURS, "fp32", exports)}) == 3
+
+
+def test_exports_that_begin_at_once_all_find_their_modules(exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given Python's cache of folders, in which many are not there, and threads that take turns often
+    del exports
+    absent = dict.fromkeys((f"/absent/{number}" for number in range(5000)), None)
+    monkeypatch.setattr(sys, "path_importer_cache", sys.path_importer_cache | absent)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(source_of, ["ours.model:make"] * 4))
+    finally:
+        sys.setswitchinterval(before)
+    assert {path.name for path in found} == {"model.py"}
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("yolo", "unknown model `yolo`; use package.module:factory, .*a model of the zoo: batch_matmul, "),
+        ("ours.absent:make", "module ours.absent not found"),
+        ("absent.model:make", "module absent.model not found"),
+        ("ours/absent.py:make", "ours/absent.py: no such file"),
+        ("ours.model:", "package.module:factory"),
+    ],
+)
+def test_a_model_that_is_not_there_is_refused_in_one_sentence(exports: Path, model: str, words: str) -> None:
+    with pytest.raises(FarmError, match=words) as refused:
+        export_key(entry_of(model), "fp32", 0, exports)
+    assert "\n" not in str(refused.value)

@@ -1,0 +1,154 @@
+"""Language models: what the methods of `generate` compute in eager PyTorch, and weights at 4 bits."""
+
+from typing import Any
+
+import pytest
+
+from tasks.export.language.generation import perplexity
+from tasks.export.language.methods import language_methods
+from tasks.export.language.wanted import GenerateWanted
+from tasks.export.language.weights import NotApplicable, quantize_weights
+from tasks.export.made import Method, methods_of
+from tasks.export.recipes import Weights
+from tasks.export.references import choices_in, references, with_cases
+
+pytestmark = pytest.mark.torch
+torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
+transformers: Any = pytest.importorskip("transformers", reason="transformers is not installed (export extra)")
+
+WANTED = GenerateWanted(prefill=[4, 8], chunks=[16], depth=[0, 16], decode=6)
+WORDS = 64
+
+
+@pytest.fixture
+def model() -> Any:
+    return seeded(transformers.Qwen2Config)
+
+
+def seeded(config: Any, **more: Any) -> Any:
+    """A model of 2 layers with seeded weights."""
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    written = config(**sizes, num_key_value_heads=2, vocab_size=WORDS, **more)
+    made = transformers.AutoModelForCausalLM.from_config(written).eval()
+    for weights in made.parameters():  # as they are initialized, all scores are nearly equal
+        weights.data *= 8
+    return made
+
+
+def likeliest(model: Any, tokens: Any, count: int) -> list[int]:
+    """What the model writes after `tokens` without a cache."""
+    with torch.no_grad():
+        for _ in range(count):
+            scores = model(tokens[None], use_cache=False).logits[0, -1]
+            tokens = torch.cat([tokens, scores.argmax()[None]])
+    return [int(token) for token in tokens[-count:]]
+
+
+def test_a_text_is_the_likeliest_behind_its_prompt_at_every_depth_and_begins_again(model: Any) -> None:
+    # given a model and a prompt, and what it writes without a cache
+    prompt = torch.randint(0, WORDS, (WANTED.prompt_tokens,))
+    want = {depth: likeliest(model, prompt[: depth + 1], WANTED.decode) for depth in WANTED.depth}
+    # when its methods write as many tokens, behind none and behind two prompts of 8
+    methods: list[Method] = methods_of(language_methods(model, prompt, WANTED), "llm")
+    with torch.no_grad():
+        cases = with_cases(methods)
+        found = references({each.name: each.module for each in methods}, cases, "float32")
+    # then the cases are those that llama-bench names, and the tokens are the same
+    assert [case.name for case in cases] == ["pp4", "pp8", "pp8_d8", "tg6", "tg6_d16"]
+    assert [found[name][0].tolist() for name in ("tg6", "tg6_d16")] == [want[0], want[16]]
+    assert len(set(want[16])) > 1
+    # and the last chunk of a prompt gives the same scores as the prompt read at once
+    with torch.no_grad():
+        scores = model(prompt[None, :16], use_cache=False).logits[:, -1]
+    torch.testing.assert_close(found["pp8_d8"][0], scores, rtol=0, atol=1e-5)
+    # and one step more is the first of the same text
+    decode = methods[3]
+    with torch.no_grad():
+        for _ in range(WANTED.decode + 1):
+            tokens = decode.module(*decode.inputs)
+    assert tokens.tolist() == want[0]
+
+
+def test_what_was_almost_written_is_known_at_each_place_of_a_text(model: Any) -> None:
+    # given the text that a model writes behind 16 tokens, and one whose second token is another
+    prompt = torch.randint(0, WORDS, (WANTED.prompt_tokens,))
+    written = torch.tensor(likeliest(model, prompt, WANTED.decode))
+    other = written.clone()
+    other[1] = (other[1] + 1) % WORDS
+    with torch.no_grad():
+        read = torch.cat([prompt, other[:-1]])
+        scores = model(read[None], use_cache=False).logits[0, WANTED.prompt_tokens - 1 :]
+    want = scores.topk(4)
+    # when both are read
+    methods: list[Method] = methods_of(language_methods(model, prompt, WANTED), "llm")
+    modules = {each.name: each.module for each in methods}
+    prefill, decode = (next(case for case in with_cases(methods) if case.name == name) for name in ("pp8", "tg6_d16"))
+    texts = {"eager": [written], "host": [other], "none": None}
+    found = choices_in(texts, modules, decode, "float32")
+    # then the first of the likeliest is what the model wrote, and the others are as far behind it as without a cache
+    assert list(found) == ["eager", "host"]
+    assert found["eager"][0][:, 0].tolist() == written.tolist()
+    tokens, behind = found["host"]
+    assert tokens.tolist() == want.indices.tolist()
+    distances = (want.values[:, :1] - want.values) / scores.square().mean(-1, keepdim=True).sqrt()
+    torch.testing.assert_close(behind, distances, rtol=1e-3, atol=1e-5)
+    assert behind[:, 1].min() > 0
+    # and a prompt has none, nor a program that a recipe changed
+    assert choices_in(texts, modules, prefill, "float32") == {}
+    changed = {"tg6": torch.nn.Identity(), **{name: modules[name] for name in ("pp4", "pp8")}}
+    assert choices_in(texts, changed, decode, "float32") == {}
+
+
+@pytest.mark.parametrize(
+    ("config", "more"),
+    [
+        ("MistralConfig", {}),
+        pytest.param(
+            "Gemma3TextConfig",
+            {"head_dim": 8, "layer_types": ["sliding_attention", "full_attention"]},
+            marks=pytest.mark.thorough,
+        ),
+    ],
+)
+def test_beyond_a_sliding_window_a_model_goes_on_as_without_a_cache(config: str, more: dict[str, Any]) -> None:
+    # given a model that attends to 4 tokens, in all layers or in one, and a prompt of 17
+    sliding = seeded(getattr(transformers, config), sliding_window=4, **more)
+    prompt = torch.randint(0, WORDS, (WANTED.prompt_tokens,))
+    text = likeliest(sliding, prompt, WANTED.decode)
+    with torch.no_grad():
+        scores, unlimited = (
+            each(prompt[None, :16], use_cache=False).logits[:, -1]
+            for each in (sliding, seeded(getattr(transformers, config), sliding_window=64, **more))
+        )
+        # when it reads and writes far beyond the window
+        methods: list[Method] = methods_of(language_methods(sliding, prompt, WANTED), "llm")
+        found = references({each.name: each.module for each in methods}, with_cases(methods), "float32")
+    # then both are as without a cache, and the window shows
+    torch.testing.assert_close(found["pp8_d8"][0], scores, rtol=1e-5, atol=1e-4)
+    assert (scores - unlimited).abs().max() > 0.1
+    assert found["tg6_d16"][0].tolist() == text
+
+
+def test_perplexity_is_that_of_every_token_behind_those_before_it(model: Any) -> None:
+    tokens = torch.randint(0, WORDS, (40,))
+    with torch.no_grad():
+        loss = model(tokens[None], labels=tokens[None]).loss
+    assert perplexity(model, tokens) == pytest.approx(float(loss.exp()), rel=1e-5)
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+def test_an_embedding_of_few_bits_is_near_the_one_that_it_replaces(model: Any, bits: int) -> None:
+    ids = torch.arange(WORDS)[None]
+    want = model.get_input_embeddings()(ids)
+    quantize_weights(model, Weights(embedding=bits))
+    got = model.get_input_embeddings()(ids)
+    # within half a step of the largest weight of a row
+    assert (got - want).abs().max() <= want.abs().max() / (2 ** (bits - 1) - 1)
+    quantize_weights(model, Weights(embedding=bits))  # as another method that shares the module does
+    assert torch.equal(model.get_input_embeddings()(ids), got)
+
+
+def test_a_head_that_the_model_does_not_have_is_a_reason_to_skip(model: Any) -> None:
+    with pytest.raises(NotApplicable, match="the model has no layer named lm_head"):
+        quantize_weights(model.model, Weights(lm_head=8))

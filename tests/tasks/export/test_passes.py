@@ -1,0 +1,235 @@
+"""The farm's passes: one that fails or changes what a program computes is left out, with a sentence."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tasks.export.made import methods_of
+from tasks.export.recipes import recipe_of
+
+pytestmark = pytest.mark.torch
+torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
+
+
+class Summed(torch.nn.Module):  # type: ignore[misc]
+    """A cumulative sum, which XNNPACK does not execute, and a state."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1))
+
+    def forward(self, values: Any) -> Any:
+        self.count.add_(1)
+        return values.cumsum(0) + self.count
+
+
+def exported(*inputs: Any, **named: Any) -> Any:
+    return torch.export.export(Summed(), inputs, **named)
+
+
+def swapped(condition: Callable[[Any], bool], other: Any) -> Callable[[Any], Any]:
+    """A pass that replaces the operators of some nodes."""
+
+    def a_pass(program: Any) -> Any:
+        found = [node for node in program.graph.nodes if condition(node)]
+        for node in found:
+            node.target = other
+        program.graph_module.recompile()
+        return program if found else None
+
+    return a_pass
+
+
+def failing(program: Any) -> Any:
+    raise LookupError("no such node")
+
+
+def harmless(program: Any) -> Any:
+    program.graph.eliminate_dead_code()
+    return program
+
+
+def idle(program: Any) -> None:
+    """Changes nothing."""
+
+
+def test_a_pass_that_fails_or_changes_values_or_state_is_left_out_and_the_others_stay() -> None:
+    from tasks.export.lowering.passes import LeftOut, Passes
+
+    # given a program, and passes of which some are wrong
+    inputs = (torch.rand(3, 4),)
+    program = exported(*inputs)
+    before = str(program.graph)
+    wrong_value = swapped(lambda node: "cumsum" in str(node.target), torch.ops.aten.cumprod.default)
+    wrong_state = swapped(lambda node: "add_" in str(node.target), torch.ops.aten.add.Tensor)
+    passes = Passes({"forward": [inputs]})
+    # when they are applied
+    changed = passes.apply("forward", program, [harmless, failing, wrong_value, wrong_state, idle])
+    # then the wrong ones are left out, each with its cause
+    assert [each.step for each in passes.left_out] == ["failing", "a_pass", "a_pass"]
+    assert passes.left_out[0] == LeftOut("failing", "forward", "it failed (LookupError: no such node)")
+    assert all("outputs after it differ" in each.reason for each in passes.left_out[1:])
+    # the others are applied to a copy
+    assert passes.applied == {"harmless"}
+    assert changed is not program
+    assert str(program.graph) == before
+
+
+@pytest.mark.parametrize(
+    ("lengths", "limits", "label"),
+    [((3, 9), (None, 3.0), "the inputs of a case"), ((3,), (0.0, None), "random inputs")],
+)
+def test_a_pass_is_compared_at_every_measured_shape_and_with_values_that_no_example_has(
+    lengths: tuple[int, ...], limits: tuple[float | None, float | None], label: str
+) -> None:
+    from tasks.export.lowering.passes import Passes
+
+    def limiting(program: Any) -> Any:
+        cumsum = next(node for node in program.graph.nodes if "cumsum" in str(node.target))
+        with program.graph.inserting_after(cumsum):
+            cut = program.graph.call_function(torch.ops.aten.clamp.default, (cumsum, *limits))
+        cumsum.replace_all_uses_with(cut, delete_user_cb=lambda user: user is not cut)
+        program.graph_module.recompile()
+        return program
+
+    # given a pass that is right for the sums of the first example
+    samples = [(torch.full((length, 1), 0.5),) for length in lengths]
+    program = exported(*samples[0], dynamic_shapes=({0: torch.export.Dim.AUTO},))
+    passes = Passes({"forward": samples})
+    # when another shape or another value gives another sum, then it is left out
+    assert passes.apply("forward", program, [limiting]) is program
+    [left_out] = passes.left_out
+    assert left_out.reason.startswith(f"with {label}, outputs after it differ")
+
+
+@pytest.mark.parametrize(
+    ("found", "distance"),
+    [
+        ([1.0, float("nan"), float("inf")], 0.0),
+        ([1.0, 2.0, float("inf")], float("inf")),
+        ([1.5, float("nan"), float("inf")], 0.5),
+        ([1.0, float("nan"), -float("inf")], float("inf")),
+    ],
+)
+def test_not_a_number_and_infinity_equal_themselves(found: list[float], distance: float) -> None:
+    from tasks.export.lowering.passes import largest_distance
+
+    expected = [torch.tensor([1.0, float("nan"), float("inf")])]
+    assert largest_distance([torch.tensor(found)], expected, with_integers=True) == distance
+
+
+class Causal(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, query: Any, key: Any, value: Any) -> Any:
+        return torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+
+
+class Padded(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, query: Any, key: Any, value: Any, mask: Any) -> Any:
+        return torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+
+
+class Branching(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, values: Any, number: Any) -> Any:
+        return torch.cond(number > 2, lambda values: values * 2, lambda values: values + 1, (values,))
+
+
+class Selecting(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, values: Any, number: Any) -> Any:
+        index = number.item()
+        torch._check(index >= 0)
+        torch._check(index < 8)
+        return values[:, index] * 2
+
+
+def heads(count: int, length: int) -> tuple[Any, ...]:
+    return tuple(torch.randn(count, 2, length, 8) for _ in range(3))
+
+
+SHOWN = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
+MODELS = {
+    "causal": (Causal, (*heads(1, 6),), []),
+    "rows without a key": (
+        Padded,
+        (*heads(2, 5), SHOWN[:, None, :, None] & SHOWN[:, None, None, :]),
+        ["attention_as_products"],
+    ),
+    "cond": (Branching, (torch.randn(4), torch.tensor(3)), ["ETRecord"]),
+    "selected by a number of the graph": (Selecting, (torch.randn(2, 8), torch.tensor(5)), []),
+}
+
+
+def build(module: Any, inputs: tuple[Any, ...], folder: Path) -> tuple[dict[str, Any], float]:
+    """Export a model in this process; return its export.json and the largest error on this machine."""
+    from tasks.export.lowering import lower
+
+    built = lower.build(methods_of((module, inputs), "make"), recipe_of("fp32"), folder)
+    [case] = built["cases"]
+    made, wanted = (
+        np.concatenate([np.fromfile(folder / each["file"], np.float32) for each in case[kind]])
+        for kind in ("outputs_host", "outputs")
+    )
+    return built, float(np.abs(made - wanted).max())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_that_passes_cannot_rewrite_are_exported_and_equal_eager_pytorch(name: str, tmp_path: Path) -> None:
+    model, inputs, left_out = MODELS[name]
+    built, error = build(model(), inputs, tmp_path)
+    assert built["trial"] == "succeeded"
+    assert error < 1e-5
+    assert [each["step"] for each in built["left_out"]] == left_out
+    assert (tmp_path / "model.etrecord").exists() == ("ETRecord" not in left_out)
+    assert all(path.is_file() for path in tmp_path.iterdir())
+
+
+def test_a_program_that_only_lowers_without_the_passes_is_lowered_without_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tasks.export.lowering import lower
+
+    # given a pass to an operator that eager PyTorch has and ExecuTorch does not
+    library = torch.library.Library("test_passes", "DEF")
+    library.define("cumsum(Tensor values, int dim) -> Tensor")
+    library.impl("cumsum", lambda values, dim: values.cumsum(dim), "CompositeExplicitAutograd")
+    unknown = swapped(lambda node: "cumsum" in str(node.target), torch.ops.test_passes.cumsum.default)
+    monkeypatch.setattr(lower, "_PASSES", (unknown,))
+    # then the plain program is exported, and states why
+    built, error = build(Summed(), (torch.rand(3, 4),), tmp_path)
+    assert error < 1e-5
+    [left_out] = built["left_out"]
+    assert (left_out["step"], left_out["method"]) == ("a_pass", None)
+    assert "test_passes::cumsum" in left_out["reason"]
+
+
+def test_a_pass_whose_program_is_wrong_only_when_executed_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tasks.export.lowering import lower
+
+    # given a last pass, which eager PyTorch cannot check, that sums along another dimension
+    def write_in_place(program: Any) -> bool:
+        for node in program.graph.nodes:
+            if "cumsum" in str(node.target):
+                node.args = (node.args[0], 1)
+        program.graph_module.recompile()
+        return True
+
+    monkeypatch.setattr(lower, "write_in_place", write_in_place)
+    built, error = build(Summed(), (torch.rand(3, 4),), tmp_path)
+    # then the plain program is exported
+    assert error < 1e-5
+    assert [each["step"] for each in built["left_out"]] == ["write_in_place"]
+
+
+def test_a_model_that_is_wrong_with_and_without_passes_keeps_them(tmp_path: Path) -> None:
+    # given attention whose outputs are random
+    class Random(Causal):
+        def forward(self, query: Any, key: Any, value: Any) -> Any:
+            return torch.nn.functional.dropout(super().forward(query, key, value), 0.5, training=True)
+
+    built, error = build(Random(), heads(1, 6), tmp_path)
+    assert error > 0.1
+    assert built["left_out"] == []

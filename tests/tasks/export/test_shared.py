@@ -1,0 +1,116 @@
+"""Exports in object storage: made on one machine, used on another one."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tasks.export import export
+from tasks.export.export import export_cases
+from tasks.export.exported import Export, ExportError
+from tasks.export.key import export_key
+from tasks.export.process.child import Request
+from tasks.export.process.run import Tell
+from tasks.export.shared import publish
+from tasks.store.shelf import Shelf
+from tasks.store.store import ObjectStore
+from tests.fixtures.s3 import s3_client
+from tests.fixtures.stand_in import write_export
+
+pytest.importorskip("executorch", reason="an export that is missing needs the export extra")
+
+
+class Machine:
+    """An exports folder whose export process is a stand-in that writes the files of an export without torch."""
+
+    def __init__(self, folder: Path, location: str) -> None:
+        self.exports = folder / "exports"
+        self.store = ObjectStore(location, folder / "cache")
+        self.made = 0
+
+    def export(self) -> Export:
+        (found,) = export_cases("linear", "fp32", self.exports, shelf=self.store.shelf)
+        return found
+
+    def run(self, request: Request) -> dict[str, str]:
+        self.made += 1
+        key = export_key(request.entry, request.precision, request.seed, self.exports)
+        write_export(self.exports / key)
+        (self.exports / key / "model.etrecord").write_bytes(b"record")
+        return {"folder": key}
+
+
+@pytest.fixture
+def machines(bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Machine, Machine]:
+    """Two machines that keep their bundles below one location."""
+    first, second = (Machine(tmp_path / name, f"s3://{bucket}/farm") for name in ("first", "second"))
+
+    def run(request: Request, _tell: Tell) -> dict[str, str]:
+        return (first if request.log.is_relative_to(first.exports) else second).run(request)
+
+    monkeypatch.setattr(export, "run_export", run)
+    return first, second
+
+
+def test_an_export_is_made_on_one_machine_and_fetched_by_the_others(machines: tuple[Machine, Machine]) -> None:
+    # given an export that one machine made
+    first, second = machines
+    made = first.export()
+    # when another machine needs it
+    fetched = second.export()
+    # then it has the same files and made nothing
+    assert (first.made, second.made) == (1, 0)
+    assert fetched.content == made.content
+    assert {path.name: path.read_bytes() for path in fetched.folder.iterdir()} == {
+        path.name: path.read_bytes() for path in made.folder.iterdir()
+    }
+    # and nothing mistakes it for a sweep
+    assert second.store.sweep_ids() == []
+    assert sorted(path.name for path in second.exports.glob(".part-*")) == []
+
+
+@pytest.mark.parametrize("damage", ["truncated", "another file", "another key"])
+def test_a_damaged_export_in_the_storage_is_made_again_and_replaced(
+    machines: tuple[Machine, Machine], bucket: str, damage: str, tmp_path: Path
+) -> None:
+    # given an export in the storage that is damaged
+    first, second = machines
+    made = first.export()
+    name = f"farm/exports/{made.export_key}.tar.zst"
+    whole = s3_client().get_object(Bucket=bucket, Key=name)["Body"].read()
+    if damage == "truncated":
+        spoiled = whole[:-9]
+    else:
+        copy = tmp_path / "copy" / made.export_key
+        shutil.copytree(made.folder, copy)
+        if damage == "another file":
+            (copy / "model.pte").write_bytes(b"other")
+        else:
+            described = copy / "export.json"
+            described.write_text(described.read_text().replace(made.export_key, "0" * 32))
+        publish(first.store.shelf, copy)
+        spoiled = s3_client().get_object(Bucket=bucket, Key=name)["Body"].read()
+        assert spoiled != whole
+    s3_client().put_object(Bucket=bucket, Key=name, Body=spoiled)
+    # when another machine needs it
+    again = second.export()
+    # then it makes the export itself, and the storage has a complete one again
+    assert (second.made, again.content) == (1, made.content)
+    shutil.rmtree(second.exports)
+    assert second.export().content == made.content
+    assert second.made == 1
+
+
+def test_without_an_answer_of_the_storage_the_export_is_made_here(
+    machines: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, _ = machines
+
+    def refuse(*_: object) -> None:
+        raise ExportError("s3://farm: no answer")
+
+    monkeypatch.setattr(Shelf, "has", refuse)
+    monkeypatch.setattr(Shelf, "put", refuse)
+    assert first.export().folder.is_dir()
+    assert "s3://farm: no answer; it will be made here" in caplog.text
+    assert "could not be uploaded: s3://farm: no answer" in caplog.text

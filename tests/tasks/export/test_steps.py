@@ -1,0 +1,52 @@
+"""The steps of an export: each is told when it begins, and once more when it lasts."""
+
+import os
+import time
+from multiprocessing import Pipe
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tasks.export.process import run
+from tests.fixtures.waiting import ENOUGH_S
+
+
+def test_each_step_is_told_at_once_and_the_one_that_lasts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a process that traces, lowers for long, and ends with its answer
+    monkeypatch.setattr(run, "LONG_S", 0.01)
+    receiver, sender = Pipe(duplex=False)
+    sentinel, end = os.pipe()
+    told: list[tuple[str, bool]] = []
+
+    def tell(step: str, is_long: bool) -> None:
+        told.append((step, is_long))
+        if is_long:
+            sender.send({"folder": "key"})
+            sender.close()
+            os.close(end)
+
+    process: Any = SimpleNamespace(sentinel=sentinel)
+    for step in ("tracing forward", "lowering"):
+        sender.send({"doing": step})
+    # when it is followed
+    answer, has_ended = run._followed(process, receiver, ENOUGH_S, tell)
+    os.close(sentinel)
+    # then only the step that lasted was told twice
+    assert (answer, has_ended) == ({"folder": "key"}, True)
+    assert told == [("tracing forward", False), ("lowering", False), ("lowering", True)]
+
+
+def test_the_step_at_the_deadline_is_known() -> None:
+    receiver, sender = Pipe(duplex=False)
+    sentinel, end = os.pipe()
+    sender.send({"doing": "lowering"})
+    begun = time.monotonic()
+    # when a process does not end
+    process: Any = SimpleNamespace(sentinel=sentinel)
+    answer, has_ended = run._followed(process, receiver, 0.05, lambda *_: None)
+    for file in (sentinel, end):
+        os.close(file)
+    # then it is followed until its deadline
+    assert (answer, has_ended) == ({"doing": "lowering"}, False)
+    assert time.monotonic() - begun >= 0.05

@@ -1,0 +1,109 @@
+"""Checks of a certification that need no sweep, on this machine reached in each way."""
+
+import os
+from collections.abc import Callable, Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from devices.device import Device
+from devices.errors import DeviceBusy, FarmError, NoSpaceOnDevice
+from devices.inventory import DeviceSpec
+from devices.ondevice.lease import acquire
+from devices.ondevice.small_disk import small_disk
+from devices.shell import make_folder
+from tasks.judge.certify import checks
+from tasks.judge.certify.subject import Subject, opened
+from tests.fixtures.devices import TRANSPORTS
+
+
+@pytest.fixture(params=TRANSPORTS)
+def subject(request: pytest.FixtureRequest, make_spec: Callable[..., DeviceSpec], tmp_path: Path) -> Iterator[Subject]:
+    with opened(make_spec(request.param), tmp_path / "var", date(2026, 11, 20)) as made:
+        yield made
+
+
+def can_mount(device: Device) -> bool:
+    with small_disk(device, f"{device.root}/probe", 1) as needed:
+        return needed is None
+
+
+def test_the_facts_are_read_and_what_a_killed_certification_left_is_removed(subject: Subject) -> None:
+    make_folder(subject.device, f"{subject.device.root}/sessions/0123456789abcdef")
+    finding = checks.reached(subject)
+    assert finding.status == "passed"
+    assert f", {subject.facts.cores} cores, {subject.platform}, " in finding.text
+    assert not Path(subject.device.root).exists()
+
+
+def test_a_device_in_use_is_refused_with_its_holder(
+    subject: Subject, make_spec: Callable[..., DeviceSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.judge.certify.subject._WAIT_S", 0.0)
+    with acquire(subject.device, "another farm"), pytest.raises(DeviceBusy, match="is held by another farm"):
+        checks.reached(subject)
+
+
+def test_bytes_come_back_as_they_were_sent(subject: Subject) -> None:
+    assert "8 MB of random bytes, hashes equal" in checks.transfer(subject).text
+
+
+def test_bytes_that_come_back_changed_fail_the_check(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a device that damages what is fetched
+    fetch = type(subject.device).fetch
+
+    def damage(device: Device, remote: str, local: Path) -> None:
+        fetch(device, remote, local)
+        with local.open("r+b") as stream:
+            first = stream.read(1)
+            stream.seek(0)
+            stream.write(bytes([first[0] ^ 1]))
+
+    monkeypatch.setattr(type(subject.device), "fetch", damage)
+    with pytest.raises(FarmError, match="differ from those that were sent"):
+        checks.transfer(subject)
+
+
+def test_a_full_disk_refuses_in_one_sentence_and_keeps_nothing(subject: Subject) -> None:
+    is_possible = can_mount(subject.device)
+    finding = checks.disk_full(subject)
+    if not is_possible:
+        assert finding.status == "not tried"
+        assert finding.text.startswith("it needs ")
+        return
+    assert finding.status == "passed"
+    assert "no space left for" in finding.text
+    # and the disk is gone
+    assert subject.small_disk not in Path("/proc/self/mountinfo").read_text(encoding="utf-8")
+    assert not Path(subject.small_disk).exists()
+
+
+def test_a_file_that_a_refused_push_leaves_fails_the_check(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not can_mount(subject.device):
+        pytest.skip("mounting a disk needs root")
+
+    # given a device that keeps a part of what does not fit
+    def keep_a_part(device: Device, local: Path, remote: str) -> None:
+        Path(remote).parent.mkdir(parents=True)
+        Path(remote).write_bytes(b"a part")
+        raise NoSpaceOnDevice(device.name, f"no space left for {remote}")
+
+    monkeypatch.setattr(type(subject.device), "upload", keep_a_part)
+    with pytest.raises(FarmError, match=r"1 files are left of a push that did not fit, for example .*root of the farm"):
+        checks.disk_full(subject)
+    assert not Path(subject.small_disk).exists()
+
+
+def test_nothing_is_left_on_the_device_but_what_was_there_before(subject: Subject) -> None:
+    kept = Path(subject.device.root).parent / "blobs"
+    kept.mkdir(parents=True)
+    make_folder(subject.device, f"{subject.device.root}/blobs")
+    assert checks.left_behind(subject).status == "passed"
+    assert os.listdir(kept.parent) == ["blobs"]  # noqa: PTH208
+
+
+def test_a_session_folder_that_is_left_fails_the_check(subject: Subject) -> None:
+    make_folder(subject.device, f"{subject.device.root}/sessions/0123456789abcdef")
+    with pytest.raises(FarmError, match="0 jobs and 1 session folders were left"):
+        checks.left_behind(subject)

@@ -1,0 +1,64 @@
+"""What is stated of a comparison: each answer in words with its numbers, and one sentence whose parts add up."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.judge.compare.outcome import Beside, Line, Outcome
+from tasks.judge.comparison import Comparison
+
+FOUND = Comparison(8, 8, 10.0, 11.2, 1.123, 1.101, 1.148, "different", None, 1.0)
+LINE = Line("voice", "pixel-8", "fp16", "sme2_on", "1", FOUND, "slower", Beside(8), Beside(8))
+WORDS = (
+    "slower", "faster", "device slower", "device faster", "same", "unknown", "inaccurate", "emulated", "simulated",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "word", "answer"),
+    [
+        ({}, "slower", "slower 12.3 % (10.1 to 14.8 %)"),
+        ({}, "device slower", "device slower 12.3 % (10.1 to 14.8 %)"),
+        ({"ratio": 0.9, "low": 0.88, "high": 0.93}, "faster", "faster 10.0 % (7.0 to 12.0 %)"),
+        ({"answer": "same", "low": 0.994, "high": 1.008}, "same", "not slower: at most 0.8 %"),
+        ({"answer": "same", "low": 0.991, "high": 0.999}, "same", "not slower: at most 0.0 %"),
+        ({"answer": "unknown", "more_sessions": 14}, "unknown", "cannot tell: 14 more sessions of each side"),
+        ({"answer": "unknown", "more_sessions": 1}, "unknown", "cannot tell: 1 more session of each side"),
+        ({"answer": "unknown"}, "unknown", "cannot tell: over 1000 more sessions of each side"),
+        ({"answer": "unknown", "ratio": None}, "unknown", "cannot tell: a time of 0"),
+    ],
+)
+def test_each_answer_has_its_numbers(changes: dict[str, object], word: str, answer: str) -> None:
+    found = replace(FOUND, **changes)  # type: ignore[arg-type]
+    assert replace(LINE, result=found, word=word).answer == answer
+
+
+def test_without_times_no_number_is_stated() -> None:
+    assert replace(LINE, result=None, word="emulated").answer == "emulated: no times"
+
+
+@pytest.mark.parametrize(("peak_b", "memory"), [(104.9e6, ""), (105.1e6, "100.00 -> 105.10 MB (+5.1 %)")])
+def test_peak_memory_is_stated_where_it_moved_by_more_than_5_percent(peak_b: float, memory: str) -> None:
+    line = replace(LINE, a=Beside(8, peak_memory_bytes=100e6), b=Beside(8, peak_memory_bytes=peak_b))
+    assert line.memory == memory
+
+
+def test_a_smaller_file_is_a_change_even_where_the_time_is_the_same() -> None:
+    same = replace(LINE, word="same", a=Beside(8, pte_bytes=1_000_000), b=Beside(8, pte_bytes=1_000_000))
+    assert not same.is_changed
+    smaller = replace(same, b=Beside(8, pte_bytes=900_000))
+    assert (smaller.is_changed, smaller.size) == (True, "1.00 -> 0.90 MB (-10.0 %)")
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=30))
+def test_the_counts_of_the_first_sentence_add_up_to_the_number_of_series(words: list[str]) -> None:
+    headline = Outcome("a", "b", [replace(LINE, word=word) for word in words], 0.01).headline
+    counted = headline.partition("; sessions:")[0]
+    slower = re.match(r"(No|\d+) (?:of \d+ )?series", counted)
+    assert slower
+    others = sum(int(count) for count in re.findall(r": (\d+)(?=;|$|, at best)", counted))
+    assert (0 if slower[1] == "No" else int(slower[1])) + others == len(words)
+    assert f" of {len(words)}" in headline

@@ -1,0 +1,120 @@
+"""The cause of a change: parts in milliseconds that add up, and nothing that all share removed."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tasks.bundle.middle_half import middle_mean
+from tasks.judge.cause import Cause, Part, clearer, explain, in_words
+from tasks.judge.common_factor import Group, Operator
+
+CONVOLUTION, LINEAR, NORM = "Convolution IGEMM", "Fully Connected", "Layer Norm"
+OPERATORS = [Operator(CONVOLUTION, "Convolution"), Operator(LINEAR, "GEMM"), Operator(NORM, "Other")]
+USUAL_MS = (6.0, 3.0, 1.0)
+
+
+def side(*factors: float, seed: int = 0, sessions: int = 8) -> Group:
+    """Sessions whose operators take `factors` times as long as usual, with a scatter of 0.3 %."""
+    scatter = np.exp(0.003 * np.random.default_rng(seed).standard_normal((sessions, len(USUAL_MS))))
+    return Group("", 1e6 * np.array(USUAL_MS) * (factors or 1.0) * scatter)
+
+
+def explained(a: Group, b: Group) -> Cause:
+    return explain(OPERATORS, a, b)
+
+
+def named(cause: Cause) -> dict[str, float]:
+    return {part.name: part.change_ms for part in cause.parts}
+
+
+@pytest.mark.parametrize(
+    ("factors", "expected"),
+    [
+        ((1.3, 1, 1), {CONVOLUTION: 1.8}),
+        ((1, 3.9, 1), {LINEAR: 8.7}),
+        ((1.3, 1.3, 1), {CONVOLUTION: 1.8, LINEAR: 0.9}),
+        ((1.3, 1.3, 1.3), {CONVOLUTION: 1.8, LINEAR: 0.9, NORM: 0.3}),
+        ((0.8, 1.3, 1), {CONVOLUTION: -1.2, LINEAR: 0.9}),
+        ((1, 1, 1), {}),
+        ((1, 0, 1), {LINEAR: -3.0}),
+    ],
+)
+def test_exactly_the_operators_that_changed_are_named(factors: tuple[float, ...], expected: dict[str, float]) -> None:
+    found = explained(side(seed=1), side(*factors, seed=2))
+    assert named(found) == pytest.approx(expected, abs=0.03)
+    # and the truth is in the interval of each that has one
+    for part in found.parts:
+        if part.low_ms is not None and part.high_ms is not None:
+            assert part.low_ms <= expected[part.name] <= part.high_ms
+
+
+TIMES = arrays(np.float64, (6, 3), elements=st.sampled_from([0.0, 1e3, 2e5, 1e6, 3e6, 7e6]))
+
+
+@settings(deadline=None)
+@given(TIMES, TIMES)
+def test_parts_and_what_is_unexplained_add_up_to_the_change_of_the_time(a: np.ndarray, b: np.ndarray) -> None:
+    # given any times of any operators
+    found = explained(Group("a", a), Group("b", b))
+    # then the change is that of the times of both sides, and the parts add up to it
+    time_ms = [middle_mean(times.sum(axis=1)) / 1e6 for times in (a, b)]
+    assert found.change_ms == pytest.approx(time_ms[1] - time_ms[0])
+    assert sum(named(found).values()) + found.unexplained_ms == pytest.approx(found.change_ms)
+    # and so do the numbers in the sentence
+    if words := in_words(found):
+        numbers = [float(each) for each in re.findall(r"([+-][0-9.]+) ms", words)]
+        assert sum(numbers) == pytest.approx(found.change_ms, abs=0.0051)
+
+
+def test_a_sentence_says_what_is_new_gone_or_instead() -> None:
+    without_norm = side(1, 1, 0)
+    assert in_words(explained(without_norm, side(1, 1, 1))) == "`Layer Norm` is new, +1.000 ms"
+    assert in_words(explained(side(1, 1, 1), without_norm)) == "`Layer Norm` is gone, -1.000 ms"
+    alike = [Operator(LINEAR, "GEMM"), Operator("Fully Connected SME2", "GEMM"), Operator(NORM, "Other")]
+    replaced = in_words(explain(alike, side(0, 1, 1), side(0.25, 0, 1)))
+    assert re.fullmatch(
+        r"`Fully Connected` instead of `Fully Connected SME2` -1\.\d+ ms \(-(49|50)\.\d %\)", replaced or ""
+    )
+
+
+def test_what_a_coarse_clock_may_hide_is_unexplained() -> None:
+    coarse = [*OPERATORS[:2], Operator(NORM, "Other", resolution_ns=1e6)]
+    found = explain(coarse, side(seed=1), side(1, 1, 1.5, seed=2))
+    assert named(found) == {}
+    assert found.unexplained_ms == pytest.approx(0.5, abs=0.03)
+
+
+def test_two_equal_sides_have_hardly_ever_a_cause() -> None:
+    found = [explained(side(seed=seed), side(seed=seed + 500)) for seed in range(200)]
+    assert sum(bool(each.parts) for each in found) <= 0.08 * len(found)
+
+
+def cause_of(unexplained_ms: float, **changes_ms: float) -> Cause:
+    """Parts of 1 ms that change, the largest change first."""
+    parts = tuple(Part(name.strip("_"), "", 1.0, 1.0 + change, None, None) for name, change in changes_ms.items())
+    return Cause(sum(changes_ms.values()) + unexplained_ms, parts)
+
+
+@pytest.mark.parametrize(
+    ("by_module", "is_clearer"),
+    [
+        (cause_of(0.001, encoder=0.581), True),
+        # what has no place, such as what the export inserted, is named after the place that changed most
+        (cause_of(0.001, encoder=0.576, Inserted=0.005), True),
+        (cause_of(0.001, encoder=0.595, _=-0.014), True),
+        (cause_of(0.001, Inserted=0.576, encoder=0.005), False),
+        (cause_of(0.001, _=0.581), False),
+        # modules may leave 15 % more of the change without a name than operators
+        (cause_of(0.086, encoder=0.496), True),
+        (cause_of(0.096, encoder=0.486), False),
+    ],
+)
+def test_the_place_in_the_model_that_changed_most_is_the_cause_where_it_explains_enough(
+    by_module: Cause, is_clearer: bool
+) -> None:
+    by_operator = cause_of(0.002, **{CONVOLUTION: 0.58})
+    assert (clearer(by_module, by_operator) is by_module) is is_clearer

@@ -1,0 +1,151 @@
+"""Figures other than latency: what is a change of each, in which direction, and what needs no second night."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tasks.judge.metrics import LATENCY, METRICS, OTHER_METRICS, Metric
+from tasks.judge.night import Night, NightVerdict
+from tasks.judge.nights import judge, judge_all
+
+
+def nights_of(levels: Sequence[float], sessions: int = 8) -> list[Night]:
+    """Nights whose sessions have equal figures."""
+    return [
+        Night(f"2026-10-{number:02}", (level,) * sessions, content=f"content {number}")
+        for number, level in enumerate(levels, 1)
+    ]
+
+
+def last(name: str, *levels: float, sessions: int = 8) -> NightVerdict:
+    return judge(nights_of(levels, sessions), METRICS[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "told"),
+    [
+        ("peak memory", 48.4e6, 96.8e6, "peak memory 48.4 MB -> 96.8 MB (+100.0 %)"),
+        (".pte size", 4.2e6, 4.4e6, ".pte size 4.2 MB -> 4.4 MB (+4.8 %)"),
+        (".pte size", 2016, 4032, ".pte size 2.016 kB -> 4.032 kB (+100.0 %)"),
+        ("portable share", 0.125, 0.31, "portable share 12.5 % -> 31.0 % (+18.5 points)"),
+        ("SME coverage", 1.0, 0.72, "SME coverage 100.0 % -> 72.0 % (-28.0 points)"),
+        ("output error", 1.2e-6, 3.4e-4, "output error 1.2e-06 -> 3.4e-04"),
+    ],
+)
+def test_a_change_that_needs_no_second_night_is_a_regression_on_the_first(
+    name: str, before: float, after: float, told: str
+) -> None:
+    # given a week without a change
+    found = last(name, *[before] * 7, after)
+    # then the first other night is a regression, and the reason names both figures with their units
+    assert (found.verdict, found.since) == ("regression", "2026-10-08")
+    assert found.reason.startswith(f"{told} against the median of 7 nights; a change above ")
+    assert found.reason.endswith(" by another model or runner needs no second night")
+    assert found.baseline_value == pytest.approx(before)
+    assert found.ratio == pytest.approx(after / before)
+    assert (found.low or 0) <= after / before + 1e-9 <= (found.high or 0) + 2e-9
+    # and the way back is an improvement
+    assert last(name, *[after] * 7, before).verdict == "improvement"
+
+
+@pytest.mark.parametrize(("name", "before", "after"), [("load time", 5e6, 9e6), ("first execution", 5e6, 9e6)])
+def test_figures_that_depend_on_the_machine_are_suspected_until_a_second_night(
+    name: str, before: float, after: float
+) -> None:
+    assert last(name, *[before] * 7, after).verdict == "suspected"
+    found = last(name, *[before] * 7, after, after)
+    assert found.verdict == "regression"
+    assert found.reason.startswith(f"{name} 5 ms -> 9 ms (+80.0 %) against the median of 7 nights; 2 nights since")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("portable share", "portable share 0.0 % -> 30.0 % (+30.0 points) against"),
+        ("output error", "output error 0 -> 3.0e-01 against"),
+    ],
+)
+def test_something_where_there_was_nothing_is_a_regression_without_a_ratio(name: str, told: str) -> None:
+    found = last(name, *[0.0] * 7, 0.3)
+    assert (found.verdict, found.baseline_value, found.ratio, found.low) == ("regression", 0.0, None, None)
+    assert found.reason.startswith(told)
+    # and nothing where there was something is an improvement
+    found = last(name, *[0.3] * 7, 0.0)
+    assert found.verdict == "improvement"
+    assert found.ratio == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("name", ["peak memory", "portable share", "output error"])
+def test_a_change_with_the_same_model_and_runner_needs_further_nights(name: str) -> None:
+    # given a figure that changes although neither the model nor the runner did
+    nights = [replace(night, content="same") for night in nights_of([0.1] * 7 + [0.9, 0.9])]
+    # then the device changed: one night is not enough
+    found = judge_all(nights, METRICS[name])
+    assert [each.verdict for each in found[7:]] == ["no change", "device worse"]
+    assert "neither model nor runner changed since 2026-10-07, so the device did" in found[7].reason
+
+
+@pytest.mark.parametrize("name", ["portable share", "SME coverage", "output error"])
+def test_a_figure_that_stays_0_is_no_change(name: str) -> None:
+    found = last(name, *[0.0] * 8)
+    assert (found.verdict, found.baseline_value, found.ratio) == ("no change", 0.0, None)
+
+
+@pytest.mark.parametrize("metric", [LATENCY, *OTHER_METRICS], ids=lambda metric: metric.name)
+@pytest.mark.parametrize(("share_of_margin", "is_told"), [(0.9, False), (1.1, True)])
+def test_only_changes_above_the_margin_are_told(metric: Metric, share_of_margin: float, is_told: bool) -> None:
+    # given four quiet weeks, and a change close to the margin, in the direction that is worse
+    step = metric.least_distance * share_of_margin * (-1 if metric.is_higher_better else 1)
+    middle = metric.position(0.5)
+    nights = nights_of([0.5] * 28 + [metric.figure(middle + step)], sessions=40)
+    # then it is told above the margin only
+    assert (judge(nights, metric).verdict in ("suspected", "regression")) == is_told
+
+
+@pytest.mark.parametrize(
+    ("name", "sessions", "verdict"), [(".pte size", 1, "regression"), ("peak memory", 2, "insufficient data")]
+)
+def test_one_session_is_enough_for_the_size_of_a_file(name: str, sessions: int, verdict: str) -> None:
+    assert last(name, 1e6, 2e6, sessions=sessions).verdict == verdict
+
+
+def test_the_size_of_a_file_needs_no_valid_environment() -> None:
+    nights = nights_of([1e6, 2e6], sessions=1)
+    hot = Night("2026-10-03", (2e6,), invalid_sessions=9)
+    assert judge([nights[0], hot], METRICS[".pte size"]).verdict == "regression"
+    assert judge([nights[0], hot], METRICS["output error"]).verdict == "invalid environment"
+
+
+def test_a_file_that_grows_a_little_every_night_is_told() -> None:
+    # given a file that grows by 0.4 % a night, which is below the margin
+    found = judge_all(nights_of([1e6 * 1.004**number for number in range(20)]), METRICS[".pte size"])
+    # then it is told when it has grown by more than the margin
+    assert "regression" in {each.verdict for each in found[:6]}
+
+
+def test_each_step_of_a_file_is_told_the_night_it_happens() -> None:
+    found = judge_all(nights_of([1e6, 1e6, 2e6, 2e6, 3e6]), METRICS[".pte size"])
+    assert [(each.verdict, each.since) for each in found[2:]] == [
+        ("regression", "2026-10-03"),
+        ("regression", "2026-10-03"),
+        ("regression", "2026-10-05"),
+    ]
+
+
+@pytest.mark.parametrize("metric", OTHER_METRICS, ids=lambda metric: metric.name)
+def test_noise_alone_is_hardly_ever_a_regression(metric: Metric) -> None:
+    # given 60 series of 40 nights that move as much as is assumed, with one session of 20 that is far off
+    generator = np.random.default_rng(1)
+    middle = metric.position(0.4)
+    verdicts = []
+    for _ in range(60):
+        night = middle + metric.night_scatter * generator.standard_normal((40, 1))
+        session = metric.session_scatter * generator.standard_normal((40, 8))
+        far_off = (generator.random((40, 8)) < 0.05) * 10 * metric.session_scatter
+        figures = [tuple(metric.figure(value) for value in row) for row in (night + session + far_off).tolist()]
+        nights = [Night(f"{number:02}", row, content=str(number)) for number, row in enumerate(figures)]
+        verdicts += [each.verdict for each in judge_all(nights, metric)]
+    # then fewer than 5 of 1,000 nights are a regression
+    assert verdicts.count("regression") < 0.005 * len(verdicts)

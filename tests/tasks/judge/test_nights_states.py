@@ -1,0 +1,158 @@
+"""Devices with two states that last for nights: compared within the last one, and never an alarm by themselves."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from tasks.judge.metrics import METRICS, Metric
+from tasks.judge.night import Night, NightVerdict
+from tasks.judge.nights import judge, judge_all
+from tests.benchmarks.verdicts import NOISES, our_rule, score
+from tests.fixtures.series import WEEKS, compared, night, series
+
+FAST = (10.0, 10.1, 9.95, 10.05, 9.9)
+SLOW = tuple(1.06 * level for level in FAST)
+
+
+def measured(*levels_ms: float) -> list[Night]:
+    """Nights of which those that are suspected were compared the same night: the device changed, not the content."""
+    nights: list[Night] = []
+    for at, level_ms in enumerate(levels_ms):
+        nights.append(night(at, level_ms))
+        if judge(nights).verdict == "suspected":
+            nights[-1] = compared(nights[-1], 1.0)
+    return nights
+
+
+BEFORE = measured(*SLOW, *FAST, *SLOW, *FAST)
+
+
+def last(before: Sequence[Night], level_ms: float, factor: float | None = None) -> NightVerdict:
+    """The verdict on a night after these; with a comparison the same night that found this factor."""
+    tonight = night(len(before), level_ms)
+    return judge([*before, tonight if factor is None else compared(tonight, factor)])
+
+
+def test_a_night_is_compared_with_those_of_the_state_that_the_device_was_in_last() -> None:
+    # given a device whose states last for five nights
+    found = last(BEFORE, 10.45)
+    # then a change smaller than their distance is suspected, and the reason names both
+    assert (found.verdict, found.baseline_nights) == ("suspected", 10)
+    assert found.ratio == pytest.approx(1.045, abs=0.002)
+    assert found.reason.startswith(
+        "+4.5 % against the median of 10 nights in the last of two states of the device (the other: +6.0 %); "
+    )
+    assert found.baseline_to == "2026-10-20"
+    # and so it is in the slow state
+    assert last(measured(*FAST, *SLOW, *FAST, *SLOW), 1.06 * 10.45).ratio == pytest.approx(1.045, abs=0.002)
+
+
+def test_nights_whose_states_do_not_last_are_compared_with_all() -> None:
+    # given the same nights, each in another state than the one before it
+    mixed = [level for pair in zip(FAST * 2, SLOW * 2, strict=True) for level in pair]
+    found = last(measured(*mixed), 10.2)
+    assert (found.verdict, found.baseline_nights) == ("no change", 20)
+    assert "two states" not in found.reason
+
+
+def test_a_level_of_four_earlier_nights_is_a_state_too() -> None:
+    # given weeks with three or four nights at another level
+    for nights, end in (
+        (3, "19 nights; not confirmed"),
+        (4, "20 nights, at a level of earlier nights of the device; not"),
+    ):
+        found = last(measured(*WEEKS, *SLOW[:nights], *FAST[:2]), 10.6)
+        assert end in found.reason
+
+
+@pytest.mark.parametrize("level_ms", [10.6, 11.3])
+def test_the_interval_of_a_night_nearer_to_the_other_state_covers_both(level_ms: float) -> None:
+    # when the device is in its other state, or slower than that
+    found = last(BEFORE, level_ms)
+    # then the interval holds the change against either state
+    assert found.verdict == "suspected"
+    assert found.ratio == pytest.approx(level_ms / 10, abs=0.002)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < level_ms / 10.6 < level_ms / 10 < found.high
+    # and a night between both has that of the last one only
+    within = last(BEFORE, 10.2)
+    assert within.low is not None
+    assert within.low > 0.97
+
+
+def test_nights_in_the_other_state_are_no_regression_without_a_comparison() -> None:
+    found = judge_all([*BEFORE, *(night(20 + at, level) for at, level in enumerate(SLOW))])[20:]
+    assert {each.verdict for each in found} == {"suspected"}
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.029, "no change"), (1.031, "regression")])
+def test_a_comparison_in_a_known_state_confirms_changes_that_would_be_suspected_alone(
+    factor: float, verdict: str
+) -> None:
+    # given a night in the other state, whose content is slower beside the former one
+    found = last(BEFORE, 10.6, factor=factor)
+    assert found.verdict == verdict
+    # then the figures are those of the comparison, which is free of the state
+    assert found.ratio == pytest.approx(factor)
+    assert found.baseline_value == pytest.approx(10.6 / factor, rel=0.001)
+
+
+def test_where_the_device_never_was_a_comparison_confirms_smaller_changes() -> None:
+    assert last(measured(*WEEKS), 10.6, factor=1.02).verdict == "regression"
+
+
+@pytest.mark.parametrize("metric", [METRICS["load time"], METRICS["first execution"]])
+def test_other_figures_have_one_state(metric: Metric) -> None:
+    assert "two states" not in judge([*BEFORE, night(20, 14.0)], metric).reason
+
+
+def test_nights_that_only_scatter_have_one_state() -> None:
+    assert not any("two states" in each.reason for each in judge_all(series(*WEEKS, *WEEKS, *WEEKS)))
+
+
+def test_a_state_that_a_comparison_refuted_keeps_the_move_of_the_device_in_the_reason() -> None:
+    found = last(BEFORE, 10.65, factor=1.0)
+    assert found.reason.startswith("+6.5 % against the median of 10 nights in the last of two states")
+    assert found.reason.endswith("measured alternately the same night: the device changed, not they")
+    # and the next night is compared with that state
+    assert last([*BEFORE, compared(night(20, 10.6), 1.0)], 10.65).verdict == "no change"
+
+
+@pytest.mark.parametrize(("earlier", "ratio"), [(10.0, 1.08), (10.8, 1.0)])
+def test_only_where_the_device_was_before_a_refuted_shift_shows_the_figures_of_the_comparison(
+    earlier: float, ratio: float
+) -> None:
+    # given a device that was once as slow as tonight, or never
+    found = last(measured(*WEEKS, earlier, *FAST), 10.8, factor=1.0)
+    assert found.verdict == "no change"
+    assert found.ratio == pytest.approx(ratio, abs=0.005)
+
+
+def test_equal_content_in_lasting_states_is_never_a_change() -> None:
+    nights: list[Night] = [replace(night(at, level), content="same") for at, level in enumerate((*SLOW, *FAST) * 3)]
+    assert {each.verdict for each in judge_all(nights)[20:]} == {"no change"}
+
+
+@pytest.mark.long
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("noise", "least_step_5"),
+    [
+        ("two states of sessions, +15 %", 0.8),
+        # a step of 5 % on the night on which the device changes by 6 % hides behind it
+        ("two states of nights, +6 %", 0.65),
+    ],
+)
+def test_simulated_devices_with_two_states_get_few_false_alarms_and_steps_are_found(
+    noise: str, least_step_5: float
+) -> None:
+    got = score(our_rule, series_of_each_kind=40, session_cv=0.02, noise=NOISES[noise])
+    assert got.equal_alarms == 0
+    assert got.false_alarms <= 0.5
+    assert got.device <= 1
+    assert got.step_5_in_3 >= least_step_5
+    assert got.step_10_in_3 >= 0.95
+    assert got.coverage is not None
+    assert 0.93 <= got.coverage <= 0.97

@@ -1,0 +1,151 @@
+"""Verdicts on operators in the warehouse, and the cause that they name beside the verdict on a latency."""
+
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sql.warehouse import writing
+from tasks.maintain.check import check_aggregates
+from tests.fixtures.nights import fields_of, night_of
+from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, BundleMaker
+
+USUAL_NS = {CONVOLUTION: 6_000_000, LINEAR: 2_000_000, TRANSPOSE: 1_000_000, MEAN: 1_000_000}
+CONVOLUTION_NAME = "Convolution (NHWC, F32) IGEMM"
+CHANGED = "SELECT night::VARCHAR, operator, verdict, round(ratio, 2) FROM operator_verdict WHERE verdict <> 'no change'"
+SINCE = "compared with 2026-11-08: changes of the device since then are included"
+
+
+def night(
+    maker: BundleMaker,
+    day: int,
+    factors: Mapping[str, float] | None = None,
+    *,
+    shared: float = 1.0,
+    sessions: int = 8,
+    usual_ns: Mapping[str, int] = USUAL_NS,
+    pte: str = "p1",
+) -> None:
+    """Write the sessions of one night: they differ by up to 4 % in frequency, and by 0.2 % in each operator."""
+    for number in range(sessions):
+        common = shared * (1 + 0.02 * (0, 1, -1, 2, -2, 1, -1, 0)[number])
+        times_ns = {
+            name: round(
+                ns * common * (factors or {}).get(name, 1.0) * (1 + 0.002 * ((number * index) % 3 - 1) * (index > 0))
+            )
+            for index, (name, ns) in enumerate(usual_ns.items())
+        }
+        run = (sum(times_ns.values()) + 10_000, times_ns)
+        maker.session([run] * 3, index=number, model__pte_sha256=pte, **fields_of(day))
+
+
+def a_week_and_two_nights(maker: BundleMaker, factors: Mapping[str, float] | None = None, **changes: Any) -> None:
+    """Write eight nights without a change, then two of another model with these changes, and load them."""
+    for day in range(1, 9):
+        night(maker, day)
+    for day in (9, 10):
+        night(maker, day, factors, **{"pte": "p2", **changes})
+    maker.load()
+
+
+def causes(maker: BundleMaker) -> dict[date, tuple[str, str | None]]:
+    rows = maker.ask("SELECT night, verdict, cause FROM verdict WHERE night > '2026-11-07'")
+    return {night: (verdict, cause) for night, verdict, cause in rows}
+
+
+def test_a_regression_names_the_operator_that_caused_it(maker: BundleMaker) -> None:
+    # given two nights with a convolution that is 38 % slower
+    a_week_and_two_nights(maker, {CONVOLUTION: 1.38})
+    # then the operator is named beside each verdict, and it alone changed
+    cause = f"`{CONVOLUTION_NAME}` +2.280 ms (+38.0 %), {SINCE}"
+    assert causes(maker) == {
+        date(2026, 11, 8): ("no change", None),
+        date(2026, 11, 9): ("suspected", cause),
+        date(2026, 11, 10): ("regression", cause),
+    }
+    assert maker.ask(f"{CHANGED} ORDER BY night") == [
+        ("2026-11-09", CONVOLUTION_NAME, "suspected", 1.38),
+        ("2026-11-10", CONVOLUTION_NAME, "regression", 1.38),
+    ]
+    assert maker.ask(
+        "SELECT round(baseline_ms), round(time_ms, 1), round(part_percent), round(common_factor, 2), low < 1.38,"
+        f" high > 1.38, total_verdict, is_newest FROM operator_verdict WHERE operator = '{CONVOLUTION_NAME}'"
+        " ORDER BY night DESC LIMIT 1"
+    ) == [(6.0, 8.3, 100.0, 1.0, True, True, "regression", True)]
+
+
+def test_a_device_that_got_slower_is_no_cause_in_the_model(maker: BundleMaker) -> None:
+    a_week_and_two_nights(maker, shared=1.09, pte="p1")
+    assert causes(maker)[date(2026, 11, 10)] == ("device slower", None)
+    assert maker.ask(CHANGED) == []
+
+
+def test_two_operators_that_got_slower_are_not_called_all(maker: BundleMaker) -> None:
+    # given a model of two operators, one twice and one seven times as slow
+    usual_ns = {CONVOLUTION: 10**6, LINEAR: 10**6}
+    night(maker, 8, usual_ns=usual_ns)
+    night(maker, 9, {CONVOLUTION: 7.0, LINEAR: 2.0}, usual_ns=usual_ns, pte="p2")
+    maker.load()
+    # then both are named, with what each adds
+    (_, cause) = causes(maker)[date(2026, 11, 9)]
+    assert cause is not None
+    assert cause.startswith(
+        f"`{CONVOLUTION_NAME}` +6.000 ms (+600.0 %), `Fully Connected (NC, F32) GEMM` +1.000 ms (+100.0 %), "
+        "compared with"
+    )
+
+
+def test_a_small_operator_that_got_slower_is_named_where_the_latency_hides_it(maker: BundleMaker) -> None:
+    # given a portable operator with a tenth of the time that takes 6 % longer
+    a_week_and_two_nights(maker, {MEAN: 1.06})
+    assert causes(maker)[date(2026, 11, 10)] == ("no change", "`mean` +5.9 %, 11 % of the time")
+
+
+def test_an_operator_that_replaced_another_is_named_with_it(maker: BundleMaker) -> None:
+    # given a convolution that runs as a portable operator from one night on
+    others = {name: ns for name, ns in USUAL_NS.items() if name != CONVOLUTION}
+    a_week_and_two_nights(maker, usual_ns={"native_call_convolution.out": 9_000_000, **others})
+    (verdict, cause) = causes(maker)[date(2026, 11, 10)]
+    assert verdict == "regression"
+    assert (cause or "").startswith(f"`convolution` instead of `{CONVOLUTION_NAME}` +3.000 ms (+50.0 %), compared with")
+
+
+def test_few_sessions_suspect_an_operator_but_name_it(maker: BundleMaker) -> None:
+    night(maker, 8, sessions=3)
+    night(maker, 9, {CONVOLUTION: 2.0}, sessions=3, pte="p2")
+    maker.load()
+    (verdict, cause) = causes(maker)[date(2026, 11, 9)]
+    assert verdict == "suspected"
+    assert (cause or "").startswith(f"`{CONVOLUTION_NAME}` +6.000 ms (+100.0 %), compared with")
+
+
+def test_the_cause_in_sessions_without_operators_is_the_time_of_none(maker: BundleMaker) -> None:
+    for day in (8, 9):
+        night_of(maker, day, factor=day - 7, model__pte_sha256=f"p{day}")
+    maker.load()
+    cause = f"time of no operator +1.000 ms (+100.0 %), {SINCE}"
+    assert causes(maker)[date(2026, 11, 9)] == ("suspected", cause)
+
+
+@pytest.mark.thorough
+def test_verdicts_do_not_depend_on_the_order_of_loads_and_pass_the_check(maker: BundleMaker, tmp_path: Path) -> None:
+    for day, factor in ((7, 1.0), (8, 1.0), (9, 1.38), (10, 1.38)):
+        night(maker, day, {CONVOLUTION: factor})
+    # when they are loaded one by one from the newest to the oldest, and all at once
+    for sweep in sorted(maker.bundles.iterdir(), reverse=True):
+        maker.load(sweep)
+    other = BundleMaker(tmp_path / "other")
+    other.load(maker.bundles)
+    # then the verdicts on the latency and on operators are the same
+    for query in ("SELECT * EXCLUDE (reason) FROM verdict", "SELECT * FROM operator_verdict"):
+        assert len(maker.ask(query)) >= 4
+        assert maker.ask(f"{query} ORDER BY ALL") == other.ask(f"{query} ORDER BY ALL")
+    with writing(maker.warehouse) as connection:
+        assert list(check_aggregates(connection)) == []
+    # and a damaged row is found
+    with writing(maker.warehouse) as connection:
+        connection.execute("UPDATE series_operator_verdict SET ratio = 1.5")
+        [finding] = check_aggregates(connection)
+    assert finding.startswith("warehouse: series_operator_verdict is not")

@@ -1,0 +1,340 @@
+"""Two states of the sessions of a device: recognised only where they are, and removed before anything is compared."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.judge.comparison import compare, compare_sessions
+from tasks.judge.metrics import METRICS
+from tasks.judge.night import Night, NightVerdict
+from tasks.judge.nights import judge, judge_all
+from tasks.judge.states import States, clusters, place, recognised, states_of
+from tests.benchmarks.verdicts import NOISES, Noise, make_series
+from tests.fixtures.series import SESSIONS, WEEKS, compared, series
+
+OFFSET = math.log(1.15)
+USUAL = States(OFFSET, 0.375)
+
+
+def times(slow: int, level_ms: float = 10.0, sessions: int = 8) -> tuple[float, ...]:
+    """Sessions of which the last ones are 15 % slower."""
+    return tuple(
+        level_ms * SESSIONS[number] * (1.15 if number >= sessions - slow else 1.0) for number in range(sessions)
+    )
+
+
+def mixed(number: int, slow: int, level_ms: float = 10.0, content: str | None = None) -> Night:
+    return Night(f"{number:02}", times(slow, level_ms), content=content or f"content {number}")
+
+
+SLOW = (3, 2, 4, 3, 1, 3, 2, 5, 3, 2, 4, 3, 2, 3)
+MIXED_WEEKS = [mixed(number, slow, level) for number, (slow, level) in enumerate(zip(SLOW, WEEKS, strict=True))]
+
+
+def recognised_series(noise: Noise, series: int = 20) -> float:
+    """The share of simulated series of 60 nights in which two states are ever recognised."""
+    found = []
+    for seed in range(series):
+        figures = make_series(np.random.default_rng(seed), np.ones(60), 0.02, noise).figures.tolist()
+        nights = [night for night in figures if not math.isnan(night[0])]
+        found.append(any(states_of(nights[:end]) is not None for end in range(4, len(nights) + 1, 4)))
+    return float(np.mean(found))
+
+
+@pytest.mark.parametrize("name", [name for name in NOISES if "of sessions" not in name])
+def test_noise_without_two_states_is_never_taken_for_them(name: str) -> None:
+    assert recognised_series(NOISES[name]) == 0
+
+
+@pytest.mark.parametrize(("apart", "least"), [(0.15, 1.0), (0.12, 1.0)])
+def test_two_states_of_sessions_are_recognised(apart: float, least: float) -> None:
+    assert recognised_series(Noise(session_states=apart)) >= least
+
+
+@pytest.mark.parametrize("scale", [0.02, 0.1])
+def test_sessions_with_a_long_tail_do_not_have_two_states(scale: float) -> None:
+    generator = np.random.default_rng(1)
+    for tail in (generator.exponential, generator.gumbel, generator.normal):
+        nights = [np.exp(scale * tail(size=8)).tolist() for _ in range(60)]
+        assert all(states_of(nights[:end]) is None for end in range(4, 61, 4))
+
+
+@pytest.mark.parametrize(
+    ("clear", "others", "is_recognised"), [(3, 0, False), (4, 0, True), (4, 8, True), (4, 9, False)]
+)
+def test_four_nights_and_a_third_of_all_have_to_show_them(clear: int, others: int, is_recognised: bool) -> None:
+    nights = [clusters(np.log(times(3)))] * clear + [clusters(np.log(times(0)))] * others
+    assert (recognised(nights) is not None) == is_recognised
+
+
+@pytest.mark.parametrize(("spread", "is_recognised"), [(0.16, True), (0.18, False)])
+def test_nights_have_to_agree_on_the_distance(spread: float, is_recognised: bool) -> None:
+    # given nights that see the slow state nearer, at the usual distance, and farther
+    factors = [math.exp(OFFSET * (1 + move)) for move in (-spread, -spread, 0, spread, spread)]
+    nights = [clusters(np.log([*SESSIONS[:5], *(factor * each for each in SESSIONS[5:])])) for factor in factors]
+    # then a spread of a quarter of it is the most
+    assert (recognised(nights) is not None) == is_recognised
+
+
+@pytest.mark.parametrize(("apart", "is_recognised"), [(0.028, False), (0.032, True)])
+def test_states_nearer_than_three_percent_do_not_matter(apart: float, is_recognised: bool) -> None:
+    quiet = np.array([0.0, 0.001, -0.001, 0.0005])
+    night = clusters(np.concatenate([quiet, quiet + apart]))
+    assert (recognised([night] * 5) is not None) == is_recognised
+
+
+@pytest.mark.parametrize(("scatter", "is_recognised"), [(0.026, True), (0.029, False)])
+def test_states_have_to_lie_five_scatters_apart(scatter: float, is_recognised: bool) -> None:
+    # given clear nights, and more nights that scatter by this much inside their clusters
+    clear = clusters(np.log(times(3)))
+    fast = scatter * math.sqrt(6 / 4) * np.array([-1.0, 0, 0, 1])
+    wide = clusters(np.concatenate([fast, fast + 0.12]))
+    assert clear is not None
+    assert wide is not None
+    assert wide.scatter == pytest.approx(scatter, rel=0.01)
+    assert (recognised([clear] * 4 + [wide] * 5) is not None) == is_recognised
+
+
+def test_an_estimate_is_kept_while_nights_agree_with_it() -> None:
+    nights = [clusters(np.log(times(3)))] * 5
+    near, far = States(OFFSET * 1.09, 0.3), States(OFFSET * 1.12, 0.3)
+    assert recognised(nights, near) == near
+    found = recognised(nights, far)
+    assert found is not None
+    assert found.offset == pytest.approx(OFFSET, abs=0.01)
+    assert found.slow_share == 3 / 8
+
+
+@given(
+    st.lists(st.floats(-0.03, 0.03), min_size=4, max_size=16),
+    st.data(),
+    st.floats(-1, 3),
+)
+def test_the_state_of_each_session_is_found_in_its_own_night(
+    moves: list[float], data: st.DataObject, level: float
+) -> None:
+    # given sessions in both states, in any order and at any level
+    slow = data.draw(
+        st.lists(st.booleans(), min_size=len(moves), max_size=len(moves)).filter(lambda x: 0 < sum(x) < len(x))
+    )
+    positions = np.array([level + move + OFFSET * is_slow for move, is_slow in zip(moves, slow, strict=True)])
+    # then each is moved by what its state adds, whatever the level was before
+    placed = place(positions, USUAL, 0.0)
+    assert placed is not None
+    assert placed.slow == sum(slow)
+    assert placed.positions == pytest.approx(level + np.array(moves))
+
+
+@pytest.mark.parametrize(
+    ("share", "sessions", "is_open"), [(0.4, 7, True), (0.4, 8, False), (0.6, 8, False), (0.6, 7, True)]
+)
+def test_sessions_all_in_one_state_are_in_the_usual_one_if_that_is_20_times_likelier(
+    share: float, sessions: int, is_open: bool
+) -> None:
+    # when all sessions lie half way between the two states
+    placed = place(np.full(sessions, OFFSET / 2), States(OFFSET, share), 0.0)
+    # then 1.5 ** 8 is enough, and 1.5 ** 7 is not
+    assert (placed is None) == is_open
+    if placed is not None:
+        assert placed.slow == (sessions if share > 0.5 else 0)
+
+
+@pytest.mark.parametrize(
+    ("moved", "is_same", "slow"),
+    [
+        pytest.param(0.24, False, 0, id="near the level of the fast state"),
+        pytest.param(0.26, False, None, id="between both"),
+        pytest.param(0.74, True, None, id="between both, with the same content"),
+        pytest.param(0.76, True, 4, id="near the slow state, with the same content"),
+        pytest.param(0.76, False, None, id="near the slow state, or slower by as much"),
+        pytest.param(1.26, True, None, id="slower than the slow state"),
+    ],
+)
+def test_otherwise_the_level_tells_unless_a_change_may_be_as_large(
+    moved: float, is_same: bool, slow: int | None
+) -> None:
+    placed = place(np.full(4, moved * OFFSET), States(OFFSET, 0.4), 0.0, is_same=is_same)
+    assert (None if placed is None else placed.slow) == slow
+
+
+def test_a_night_with_more_slow_sessions_than_usual_shows_no_change() -> None:
+    # given a device with two states of sessions
+    night = mixed(14, 6)
+    found = judge([*MIXED_WEEKS, night])
+    # when more sessions than usual are slow, then the verdict is about the content
+    assert found.verdict == "no change"
+    assert found.ratio == pytest.approx(1.0, abs=0.01)
+    # and says that it compared within the states, and what the figures are
+    assert found.reason.endswith(
+        "sessions of this device have two states, 14.7 % apart: 2 fast and 6 slow tonight, compared within each; the"
+        " baseline shown has as many of each"
+    )
+    assert shown(found) == pytest.approx(found.ratio)
+
+
+def shown(found: NightVerdict, slow: int = 6) -> float:
+    """The time of the cell over the baseline that is shown."""
+    assert found.baseline_value is not None
+    return sum(sorted(times(slow))[2:6]) / 4 / found.baseline_value
+
+
+def test_a_change_smaller_than_the_distance_of_the_states_is_found_within_them() -> None:
+    nights = [*MIXED_WEEKS, mixed(14, 2, 10.6)]
+    found = judge(nights)
+    assert found.verdict == "suspected"
+    assert found.ratio == pytest.approx(1.06, abs=0.01)
+    assert judge([*nights[:-1], compared(nights[-1], 1.06)]).verdict == "regression"
+    # and further nights confirm it, also with other numbers of slow sessions
+    assert judge([*nights, mixed(15, 5, 10.6), mixed(16, 3, 10.6)]).verdict == "regression"
+
+
+def test_equal_content_in_two_states_is_never_a_change() -> None:
+    nights = [mixed(number, number % 9, content="same") for number in range(40)]
+    assert {each.verdict for each in judge_all(nights)} <= {"insufficient data", "no change"}
+
+
+def test_a_night_in_one_state_that_may_have_changed_by_the_distance_is_not_judged() -> None:
+    # given few sessions a night, so that all may be in either state
+    weeks = [Night(f"{at:02}", times(2, sessions=4), content=str(at)) for at in range(9)]
+    last = Night("09", times(0, 11.5, sessions=4), content="9")
+    found = judge([*weeks, last])
+    # then the night says what it would be in either
+    assert (found.verdict, found.ratio, found.baseline_value) == ("insufficient data", None, None)
+    assert found.reason == (
+        "sessions of this device have two states, 14.7 % apart: all 4 are in one, +15.0 % if it is the fast one and"
+        " +0.3 % if it is the slow one"
+    )
+    # and does not count into the baseline of the next
+    assert judge([*weeks, last, Night("10", times(2, sessions=4))]).baseline_nights == 9
+
+
+def test_a_device_without_two_states_is_judged_as_ever() -> None:
+    found = judge_all(series(*WEEKS, 10.8, 10.8))
+    assert not any("two states" in each.reason for each in found)
+    assert found[-1].baseline_value == pytest.approx(10.0, abs=0.01)
+
+
+def test_nights_before_the_states_were_recognised_count_within_them() -> None:
+    # given nights with few and many slow sessions, of which the fifth shows that there are two states
+    nights = [mixed(number, slow) for number, slow in enumerate((2, 6, 2, 6, 2, 6))]
+    found = judge_all(nights)
+    assert "two states" not in found[2].reason
+    # then the next is compared with all of them, and they hardly differ
+    assert found[-1].baseline_nights == 5
+    assert found[-1].ratio == pytest.approx(1.0, abs=0.01)
+
+
+def test_later_nights_never_change_an_earlier_verdict_on_a_device_with_two_states() -> None:
+    nights = [
+        *MIXED_WEEKS,
+        mixed(14, 3, 10.6),
+        mixed(15, 0, 11.5),
+        mixed(16, 8),
+        *(mixed(17 + at, 0) for at in range(25)),
+    ]
+    found = judge_all(nights)
+    assert found == [judge(nights[: number + 1]) for number in range(len(nights))]
+
+
+def test_a_reset_forgets_the_states() -> None:
+    nights = [*MIXED_WEEKS, Night("14", times(3), starts_baseline=True), mixed(15, 3)]
+    assert "two states" not in judge(nights).reason
+
+
+def test_sides_that_show_the_same_two_states_are_compared_within_them() -> None:
+    a, b = times(5), times(2, 10.5)
+    # given sides of which the slower has more sessions in the fast state
+    assert compare(a, b).answer == "unknown"
+    found = compare_sessions(a, b)
+    # then the answer is about the content, and the times are those of the sides
+    assert found.answer == "different"
+    assert found.ratio == pytest.approx(1.05, abs=0.01)
+    plain = compare(a, b)
+    assert (found.time_a, found.time_b, found.superiority) == (plain.time_a, plain.time_b, plain.superiority)
+    assert found.note == (
+        "sessions of this device have two states, 14.7 % apart: A 3 fast and 5 slow, B 6 fast and 2 slow, compared"
+        " within each, so the ratio is not that of the times"
+    )
+
+
+def test_sides_without_two_states_are_compared_as_they_are() -> None:
+    for a, b in ((times(0), times(0, 11.5)), (times(0), times(4)), ((), times(3)), ((0.0,) * 8, times(3))):
+        assert compare_sessions(a, b) == compare(a, b)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 7), st.integers(1, 7), st.floats(0.9, 1.1))
+def test_known_states_never_make_a_difference_of_how_many_sessions_are_slow(a: int, b: int, factor: float) -> None:
+    found = compare_sessions(times(a), times(b, 10 * factor), states=USUAL)
+    assert found.ratio == pytest.approx(factor, abs=0.011)
+
+
+@pytest.mark.parametrize(("factor", "answer"), [(1.07, "different"), (1.09, "unknown")])
+def test_sides_in_one_state_each_are_compared_up_to_half_the_distance(factor: float, answer: str) -> None:
+    for slow in (0, 8):
+        assert compare_sessions(times(slow), times(slow, 10 * factor), states=USUAL).answer == answer
+
+
+def test_sides_in_one_state_each_that_cannot_be_matched_are_unknown_with_the_reason() -> None:
+    # given a device on which either state is as likely
+    states = States(OFFSET, 0.5)
+    for a, b in ((times(0), times(8)), (times(8), times(0))):
+        found = compare_sessions(a, b, states=states)
+        assert (found.answer, found.ratio, found.low, found.more_sessions) == ("unknown", None, None, None)
+        assert found.note is not None
+        assert "A is all in one, and B is in the other or changed by" in found.note
+    # and so is a side in one state beside one in both, if it lies at the level of the rarer
+    assert compare_sessions(times(4), times(8), states=states).answer == "unknown"
+    assert compare_sessions(times(8), times(4), states=states).answer == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("slow_mhz", "clocks"),
+    [
+        pytest.param([2600.0, 2500.0, 2550.0], "2800 MHz or more, after slow ones 2600 MHz or less", id="most of it"),
+        pytest.param([2620.0, 2500.0, 2550.0], None, id="less than half of the distance"),
+        pytest.param([None, 2500.0, 2550.0], None, id="not of each session"),
+    ],
+)
+def test_clocks_that_explain_half_of_the_distance_are_named(slow_mhz: list[float | None], clocks: str | None) -> None:
+    # given the clock after each session of a night, of which three are slow
+    clocks_mhz = (2810.0, 2800.0, 2850.0, 2810.0, 2820.0, *slow_mhz)
+    found = judge([*MIXED_WEEKS, replace(mixed(14, 3), frequencies_mhz=clocks_mhz)])
+    named = "5 fast and 3 slow tonight" + (f" (clock after fast ones {clocks})" if clocks else "")
+    assert f"{named}, compared within each" in found.reason
+    # and a single slow session tells nothing
+    assert "clock" not in judge([*MIXED_WEEKS, replace(mixed(14, 1), frequencies_mhz=clocks_mhz)]).reason
+
+
+def test_nights_with_a_time_of_zero_show_no_states_and_hide_none() -> None:
+    nights: list[tuple[float, ...]] = [times(3)] * 4
+    assert states_of([*[(0.0,) * 8] * 9, *nights]) == states_of(nights) is not None
+    assert states_of([(0.0,) * 8] * 4) is None
+
+
+def test_many_sessions_are_placed_as_few_are() -> None:
+    placed = place(np.full(3000, OFFSET / 2), States(OFFSET, 0.1), 0.0)
+    assert placed is not None
+    assert placed.slow == 0
+
+
+def few(number: int, slow: int, level_ms: float = 10.0, content: str = "same") -> Night:
+    """A night of four sessions: if all are in one state, it may be either."""
+    return Night(f"{number:02}", times(slow, level_ms, sessions=4), content=content)
+
+
+def test_a_night_in_one_state_is_placed_by_the_last_nights_and_their_content() -> None:
+    weeks = [few(number, 2) for number in range(9)]
+    # given equal content at the level of the slow state, then it is in that
+    assert "0 fast and 4 slow" in judge([*weeks, few(9, 4)]).reason
+    # and given a night that is shifted by half the distance, then the next is placed beside it
+    assert "4 fast and 0 slow" in judge([*weeks, few(9, 2, 10.7, "other"), few(10, 0, 10.7, "other")]).reason
+    assert "all 4 are in one" in judge([*weeks, few(9, 0, 10.7, "other")]).reason
+
+
+def test_only_latency_is_compared_within_states() -> None:
+    assert "two states" not in judge(MIXED_WEEKS, METRICS["load time"]).reason

@@ -1,0 +1,98 @@
+"""A load believes of a bundle only what the runner's check believes, and no session that is another one's copy."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.load.load import LoadResult
+from tasks.maintain.load_archive import load_archives
+from tasks.store.archives import archive_of, pack_bundles
+from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, BundleMaker, edit, etdump_of
+
+TIMES = [1_003_217, 1_001_904, 1_009_461, 1_000_377, 1_004_005]
+PHONE: dict[str, Any] = {"device__transport": "adb", "device__facts": {"serial": "8A1X"}}
+
+
+def refused(result: LoadResult) -> list[str]:
+    return [sentence.partition(": ")[2] for _, sentence in result.refused]
+
+
+def etdump(begin: int, last: int = 0) -> bytes:
+    """Five executions and a warm-up of operators that differ by nanoseconds; `last` makes the last one longer."""
+    executions = [2_345_678, *TIMES[:-1], TIMES[-1] + last]
+    starts: Iterator[int] = iter(range(begin, begin + 100_000_000, 10_000_000))
+    return etdump_of([(ns, {CONVOLUTION: 300_000, MEAN: ns // 3, LINEAR: 100_000}) for ns in executions], starts)
+
+
+def session(maker: BundleMaker, content: bytes, **changes: Any) -> Path:
+    return maker.session(TIMES, files={"model.etdump": content}, **changes)
+
+
+@pytest.mark.parametrize(
+    ("stats", "cause"),
+    [
+        ({"execution_ns": [1, 2]}, "stats.json states 2 times of executions, and the ETDump 6"),
+        ({"etdump_crc32": 1}, "model.etdump has CRC-32 "),
+        ({"exit_reason": "crashed"}, "the runner exited with code 0, but stats.json states `exit_reason` 'crashed'"),
+        ({"load_ns": 10**10}, "the runner states 10.007 s of loading and executions, but its job lasted 1.000 s"),
+    ],
+)
+def test_what_a_runner_could_not_claim_is_refused_by_a_load_of_folders_and_of_archives(
+    maker: BundleMaker, tmp_path: Path, stats: dict[str, Any], cause: str
+) -> None:
+    # given a bundle whose statistics were changed after they had been checked
+    folder = session(maker, etdump(0), wall_s=1.0)
+    edit(folder, stats=stats)
+    # then a load of its folder refuses it
+    [sentence] = refused(maker.load())
+    assert sentence.startswith(cause)
+    assert sentence.endswith("; check the runner and measure again")
+    # and so does a load of an archive
+    archive = archive_of(tmp_path, folder.parent.name)
+    with archive.open("wb") as stream:
+        pack_bundles(stream, folder.parent.name, {folder.name: folder})
+    assert cause in str(load_archives([archive], maker.warehouse, ()).refused)
+    assert maker.ask("SELECT count(*) FROM session") == [(0,)]
+
+
+@pytest.mark.parametrize("is_loaded_before", [True, False], ids=["a load before", "the same load"])
+def test_the_times_of_another_session_are_loaded_once(maker: BundleMaker, is_loaded_before: bool) -> None:
+    # given a session, and one whose ETDump is the first one's at another time
+    first = session(maker, etdump(0), index=0)
+    if is_loaded_before:
+        assert maker.load().loaded == 1
+    session(maker, etdump(7), index=1, device__name="other")
+    session(maker, etdump(8, last=1), index=2)
+    # when all are loaded
+    result = maker.load()
+    # then the copy is refused with the other session, and what differs by a nanosecond is loaded
+    cause = f"its 6 executions, from 2345678 ns to 1004005 ns, last exactly as long as those of session {first.name}"
+    assert refused(result) == [f"{cause}; check the runner"]
+    assert maker.ask("SELECT count(*) FROM session") == [(2,)]
+
+
+def test_simulated_devices_replay_one_recording(maker: BundleMaker) -> None:
+    for index in range(2):
+        session(
+            maker, etdump(index), index=index,
+            device__name="simulated-1", device__transport="simulated", device__emulated=True,
+        )  # fmt: skip
+    assert (maker.load().loaded, refused(maker.load())) == (2, [])
+
+
+def test_one_phone_under_two_names_of_a_sweep_is_loaded_under_the_first(maker: BundleMaker) -> None:
+    # given two devices of one serial number, an emulator with the same, and the second name in another sweep
+    maker.session([100], device__name="pixel", **PHONE)
+    assert maker.load().loaded == 1
+    maker.session([200], device__name="pixel-usb", **PHONE)
+    maker.session([300], device__name="emulator", device__emulated=True, **PHONE)
+    other: dict[str, Any] = {"sweep__sweep_id": "smoke-2026-11-21", "sweep__night": "2026-11-21"}
+    maker.session([400], device__name="pixel-usb", **PHONE, **other)
+    # then only the second name in the same sweep is refused
+    assert refused(maker.load()) == [
+        "pixel-usb has serial 8A1X, as pixel has in sweep smoke-2026-11-20: they are one device; remove one of them "
+        "from the inventory"
+    ]
+    assert maker.ask("SELECT count(*) FROM session") == [(3,)]

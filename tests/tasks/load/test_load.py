@@ -1,0 +1,272 @@
+"""Loading: everything once, damaged files rejected in one sentence each, the others loaded."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sql.warehouse import WarehouseError
+from tasks.load.load import load_paths
+from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker, edit, etdump_of
+
+COUNTS = "SELECT (SELECT count(*) FROM session), (SELECT count(*) FROM run), (SELECT count(*) FROM event)"
+
+
+def test_a_bundle_is_loaded_once_however_often_it_is_given(maker: BundleMaker, tmp_path: Path) -> None:
+    folder = maker.session([(100, {CONVOLUTION: 60}), (100, {CONVOLUTION: 60})])
+    assert maker.load(maker.bundles, folder).loaded == 1
+    before = maker.ask(COUNTS)
+    assert before == [(1, 3, 9)]
+    elsewhere = shutil.copytree(maker.bundles, tmp_path / "copy")
+    again = maker.load(maker.bundles, elsewhere, folder / "session.json")
+    assert (again.loaded, again.already, again.refused) == (0, 2, [])
+    assert maker.ask(COUNTS) == before
+
+
+def test_the_libraries_that_a_device_offers_make_no_other_device_or_series(maker: BundleMaker) -> None:
+    # given a session of an older farm, which did not read the versions, and one of the same device of this farm
+    maker.session([100])
+    folder = maker.session([100])
+    edit(folder, device__facts__glibc="2.36", device__facts__glibcxx="3.4.30")
+    # when both are loaded
+    assert maker.load().loaded == 2
+    # then there is one device and one series
+    assert maker.ask("SELECT (SELECT count(*) FROM device), count(DISTINCT series_id) FROM session") == [(1, 1)]
+
+
+def test_loose_etdumps_are_found_at_any_depth_and_bundles_keep_theirs(maker: BundleMaker, tmp_path: Path) -> None:
+    maker.session([100])
+    for name in ("deep/a.etdump", "b.txt", ".part-1-abc/c.etdump"):
+        path = maker.bundles / "more" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(etdump_of([(9, {}), (5, {})]))
+    assert maker.load().loaded == 2
+    assert maker.ask("SELECT name, count(*) FROM sweep GROUP BY name ORDER BY name") == [("loose", 1), ("smoke", 1)]
+
+
+def test_a_file_that_is_named_is_read_under_any_name(maker: BundleMaker, tmp_path: Path) -> None:
+    path = tmp_path / 'it\'s "odd" \udcff name'
+    path.write_bytes(etdump_of([(9, {}), (5, {})]))
+    assert maker.load(path).loaded == 1
+    assert maker.ask("SELECT DISTINCT model FROM run_latency") == [('it\'s "odd" \ufffd name',)]
+
+
+def test_a_bundle_replaces_its_loose_etdump(maker: BundleMaker) -> None:
+    folder = maker.session([(100, {CONVOLUTION: 60, MEAN: 10})])
+    other = maker.session([(200, {CONVOLUTION: 60})])
+    maker.load(folder / "model.etdump", other)
+    assert maker.ask("SELECT count(*), count(*) FILTER (device = 'unknown') FROM run_latency") == [(4, 2)]
+    result = maker.load(folder)
+    assert (result.loaded, result.refused) == (1, [])
+    assert maker.ask("SELECT device, count(*) FROM run_latency GROUP BY device") == [("host", 4)]
+    for table in ("session", "model", "sweep", "run", "run_summary", "event", "session_node", "node", "load_ledger"):
+        assert maker.ask(f"SELECT count(*) FROM {table} AS t WHERE t::VARCHAR LIKE '%loose%'") == [(0,)], table
+    assert maker.ask("SELECT count(*) FROM event WHERE run_id NOT IN (SELECT run_id FROM run)") == [(0,)]
+    assert maker.load(folder / "model.etdump").already == 1
+
+
+def test_a_measurement_in_two_bundles_counts_once(maker: BundleMaker) -> None:
+    etdump = etdump_of([(900, {}), (100, {})])
+    maker.session([100], files={"model.etdump": etdump})
+    second = maker.session([100], files={"model.etdump": etdump})
+    result = maker.load()
+    assert result.loaded == 1
+    assert result.refused == [
+        (second, f"{second}: its ETDump was already loaded from another bundle; it is loaded only once")
+    ]
+    assert maker.load().refused == result.refused
+
+
+def test_a_session_with_other_content_is_refused(maker: BundleMaker, tmp_path: Path) -> None:
+    maker.session([100], session_id="a" * 16)
+    maker.load()
+    folder = BundleMaker(tmp_path / "another").session([200], session_id="a" * 16)
+    [(path, sentence)] = maker.load(folder).refused
+    assert path == folder
+    assert f"session {'a' * 16} was already loaded with other content" in sentence
+    assert maker.ask("SELECT median_ms FROM session_latency") == [(1e-4,)]
+
+
+def test_a_wrong_bundle_is_refused_in_one_sentence_and_the_others_are_loaded(maker: BundleMaker) -> None:
+    # given a sound bundle, others with one thing wrong each, and a damaged loose ETDump
+    good, changed, missing, cut = (maker.session([100]) for _ in range(4))
+    (changed / "model.etdump").write_bytes(etdump_of([(1, {}), (2, {})]))
+    (missing / "model.etdump").unlink()
+    (cut / "session.json").write_text('{"bundle_version": 1,', encoding="utf-8")
+    loose = maker.bundles / "loose.etdump"
+    loose.write_bytes(etdump_of([(9, {}), (5, {})])[:-20])
+    expected = {
+        loose: "is truncated",
+        changed: "does not match its hash in session.json",
+        missing: "the file is missing",
+        cut: "session.json: does not match its schema (Invalid JSON",
+    }
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"executions": 7}, "contains 2 executions, but session.json states 7"),
+        ({"executions": 1}, "contains 2 executions, but session.json states 1"),
+        (
+            {"sweep__night": "yesterday"},
+            "`sweep.night`: 'yesterday' is not an existing date, such as 2026-01-31",
+        ),
+        (
+            {"sweep__night": "2026-11-21"},
+            "`sweep_id` is smoke-2026-11-20, but the name is smoke and the night 2026-11-21",
+        ),
+        ({"sweep__name": "nightly"}, "`sweep_id` is smoke-2026-11-20, but the name is nightly"),
+        ({"files": {}}, "model.etdump is missing although the session succeeded"),
+        ({"threads": 2**40}, "`threads`: Input should be less than or equal to 2147483647"),
+    ]
+    for change, sentence in wrong:
+        folder = maker.session([100])
+        edit(folder, **change)
+        expected[folder] = sentence
+    # when all are loaded, then each of the others is refused in one sentence
+    result = maker.load()
+    refused = dict(result.refused)
+    assert (result.loaded, refused.keys()) == (1, expected.keys())
+    for folder, sentence in expected.items():
+        assert sentence in refused[folder]
+        assert "\n" not in refused[folder]
+    assert maker.ask("SELECT session_id FROM session_overview") == [(good.name,)]
+
+
+def test_paths_without_bundles_are_reported_and_no_warehouse_is_created(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    os.mkfifo(tmp_path / "pipe.etdump")
+    warehouse = tmp_path / "w.duckdb"
+    result = load_paths([tmp_path / "empty", tmp_path / "nowhere", tmp_path / "pipe.etdump"], warehouse)
+    assert [sentence for _, sentence in result.refused] == [
+        f"{tmp_path / 'empty'}: contains neither a bundle nor an .etdump file",
+        f"{tmp_path / 'nowhere'}: no such file or folder",
+        f"{tmp_path / 'pipe.etdump'}: not a file or folder; pass bundles or .etdump files",
+    ]
+    assert not warehouse.exists()
+
+
+def test_a_file_that_may_not_be_read_is_refused(
+    maker: BundleMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "secret.etdump"
+    path.write_bytes(etdump_of([(9, {}), (5, {})]))
+
+    def refuse(*_arguments: object, **_options: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(
+        "devices.foreign_file.os.open", refuse
+    )  # root may read everything, so the mode of the file has no effect
+    assert load_paths([path], maker.warehouse).refused == [(path, f"{path}: cannot be read (Permission denied)")]
+
+
+def test_a_file_that_is_not_a_warehouse_is_refused_before_anything_is_read(maker: BundleMaker, tmp_path: Path) -> None:
+    maker.session([100])
+    (tmp_path / "w.duckdb").write_text("precious" * 1000, encoding="utf-8")
+    with pytest.raises(WarehouseError, match="is not a warehouse"):
+        load_paths([maker.bundles], tmp_path / "w.duckdb")
+    assert (tmp_path / "w.duckdb").read_text(encoding="utf-8") == "precious" * 1000
+
+
+@pytest.mark.parametrize("status", ["failed", "invalid"])
+def test_a_session_without_a_result_is_loaded_with_its_reasons_and_without_runs(
+    maker: BundleMaker, status: str
+) -> None:
+    conditions = {"taken_at": "2026-11-20T03:00:00.500+02:00", "temperature_c": 41.5, "thermal_status": 2}
+    maker.session(
+        [100],
+        status=status,
+        reason_code="too_hot",
+        reason="it was too hot",
+        files={"model.etdump": b"cut off"},
+        conditions={"before": conditions, "after": None},
+    )
+    assert maker.load().loaded == 1
+    assert maker.ask("SELECT status, reason FROM session_overview") == [(status, "it was too hot")]
+    assert maker.ask("SELECT count(*) FROM run") == [(0,)]
+    assert maker.ask("SELECT moment, taken_at::VARCHAR, temperature_c, thermal_status FROM session_conditions") == [
+        ("before", "2026-11-20 01:00:00.5", 41.5, "2")
+    ]
+
+
+def test_a_session_that_never_started_is_loaded_without_a_runner(maker: BundleMaker) -> None:
+    maker.session(status="failed", runner=None, reason="no compiler", model__pte_sha256=None, model__export_key=None)
+    assert maker.load().loaded == 1
+    assert maker.ask("SELECT model, reason FROM failed_session") == [("toy", "no compiler")]
+
+
+def test_what_sessions_share_is_stored_once(maker: BundleMaker) -> None:
+    delegation: dict[str, Any] = {"model__delegated": [{"operator": "aten.convolution.default", "count": 2}]}
+    for _ in range(2):
+        maker.session([(100, {CONVOLUTION: 60, MEAN: 5})], **delegation)
+        maker.load()
+    maker.session([(100, {CONVOLUTION: 60})], device__facts={"model": "board", "build": "b2"}, **delegation)
+    maker.load()
+    for table, count in {"model": 1, "runner": 1, "device": 2, "sweep": 1, "node": 5, "model_operator": 1}.items():
+        assert maker.ask(f"SELECT count(*) FROM {table}") == [(count,)], table
+    assert maker.ask("SELECT operator, placement, count, reason FROM operator_delegation") == [
+        ("aten.convolution.default", "delegated", 2, None)
+    ]
+
+
+def test_operators_on_shapes_and_numbers_are_listed_as_scalar_and_not_as_portable(maker: BundleMaker) -> None:
+    portable = ["aten.mean.dim", "aten.sym_size.int", "<built-in function mul>", "aten._local_scalar_dense.default"]
+    maker.session([(100, {MEAN: 5})], model__portable=[{"operator": name, "count": 1} for name in portable])
+    maker.load()
+    assert maker.ask("SELECT operator, placement FROM operator_delegation ORDER BY ALL") == [
+        ("<built-in function mul>", "scalar"),
+        ("aten._local_scalar_dense.default", "scalar"),
+        ("aten.mean.dim", "portable"),
+        ("aten.sym_size.int", "scalar"),
+    ]
+
+
+def test_runs_with_different_operators_share_their_common_nodes(maker: BundleMaker) -> None:
+    maker.session([(100, {CONVOLUTION: 60}), (100, {CONVOLUTION: 50, MEAN: 5}), (100, {CONVOLUTION: 40})])
+    maker.load()
+    assert maker.ask("""
+        SELECT node.name, parent.name, count(*), sum(self_ns)
+        FROM event JOIN node USING (node_id) LEFT JOIN node AS parent ON node.parent_node_id = parent.node_id
+        JOIN run USING (run_id)
+        WHERE NOT is_warmup AND node.kind IN ('delegated', 'portable', 'operator_call')
+        GROUP BY ALL ORDER BY 4 DESC
+    """) == [
+        (CONVOLUTION, "DELEGATE_CALL", 3, 150),
+        (MEAN, "OPERATOR_CALL", 1, 5),
+        ("OPERATOR_CALL", "Method::execute", 1, 0),
+    ]
+
+
+def test_events_start_after_their_run_and_runs_keep_the_devices_clock(maker: BundleMaker) -> None:
+    maker.session([(100, {CONVOLUTION: 60, MEAN: 5})])
+    maker.load()
+    assert maker.ask("""
+        SELECT name, event.start_ns FROM event JOIN node USING (node_id) JOIN run USING (run_id)
+        WHERE run_index = 1 AND kind IN ('method', 'delegated', 'portable') ORDER BY 2, 1
+    """) == [(CONVOLUTION, 0), ("Method::execute", 0), (MEAN, 60)]
+    assert maker.ask("SELECT min(start_ns) >= 1_000_000 FROM run") == [(True,)]
+
+
+def test_the_nights_of_a_series_are_updated_with_each_cell_apart(maker: BundleMaker) -> None:
+    ms = 1_000_000
+    upgrade = {"model__pte_sha256": "p2", "runner__versions": {"executorch": "1.6.0"}}
+    next_night: dict[str, Any] = {"sweep__sweep_id": "smoke-2026-11-21", "sweep__night": "2026-11-21", **upgrade}
+    maker.session([10 * ms])
+    maker.load()
+    maker.session([12 * ms], device__name="its-twin")
+    maker.session([17 * ms])
+    maker.session([1 * ms], status="invalid")
+    maker.session([20 * ms], **next_night)
+    maker.session([70 * ms], **next_night, threads=4)
+    maker.session([80 * ms], **next_night, device__facts={"model": "board", "build": "b2"})
+    maker.load()
+    columns = "night::VARCHAR, threads, os_build, device, sessions, median_ms, mad_ms, executorch_version, pte_sha256"
+    assert maker.ask(f"SELECT {columns} FROM series_latency ORDER BY 1, 2, 3, 4") == [
+        ("2026-11-20", 1, "b1", "host", 2, 13.5, 3.5, "1.5.1", "p1"),
+        ("2026-11-20", 1, "b1", "its-twin", 1, 12.0, 0.0, "1.5.1", "p1"),
+        ("2026-11-21", 1, "b1", "host", 1, 20.0, 0.0, "1.6.0", "p2"),
+        ("2026-11-21", 1, "b2", "host", 1, 80.0, 0.0, "1.6.0", "p2"),
+        ("2026-11-21", 4, "b1", "host", 1, 70.0, 0.0, "1.6.0", "p2"),
+    ]
+    of_the_step = "threads = 1 AND os_build = 'b1'"
+    assert maker.ask(f"SELECT count(DISTINCT series_id) FROM series_latency WHERE {of_the_step}") == [(1,)]

@@ -1,0 +1,220 @@
+"""The rows of one session before they get ids: every figure from its place in the bundle; without a warehouse."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+from tasks.etdump.reader import read_etdump
+from tasks.etdump.tree import runs_of
+from tasks.load import parse as parsing
+from tasks.rows.kernels import kernel_names
+from tasks.rows.record_rows import with_hash
+from tasks.rows.rows import Rows, rows_of_bundle, rows_of_loose, session_id_of
+from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
+from tests.fixtures.warehouse import BundleMaker, edit, profile_of
+
+GEMM = "xnn_f32_gemm_minmax_ukernel_6x8__neonfma"
+
+
+def test_the_cost_of_tracing_is_that_of_measured_executions_and_known_only_with_both_clocks(
+    maker: BundleMaker,
+) -> None:
+    both: dict[str, Any] = {"execution_ns": [900, 5, 7, 6], "untraced_execution_ns": [800, 1, 3, 9]}
+    cases = [both, {"execution_ns": [900, 5, 7, 6]}, {"untraced_execution_ns": [800, 5]}, {}, None]
+    found = [rows_of_bundle(maker.session([5, 7, 6], stats=stats)).session for stats in cases]
+    shown = [(row["traced_ns"], row["untraced_ns"]) for row in found]
+    assert shown == [(median([5, 7, 6]), median([1, 3, 9]))] + [(None, None)] * 4
+
+
+def test_what_changes_a_session_is_in_its_row(maker: BundleMaker) -> None:
+    stats = {"load_ns": 3, "peak_resident_bytes": 4096, "model_peak_resident_bytes": 5000, "threads_used": 2}
+    stats |= {"sme2_hardware": True, "sme2_told": False, "sme_hardware": False, "sme_told": True}
+    rows = rows_of_bundle(
+        maker.session(
+            [5, 6],
+            stats=stats,
+            index=3,
+            started_at="2026-11-20T03:00:00+02:00",
+            ended_at="2026-11-20T03:00:09+02:00",
+            arm={"purpose": "noise", "comparison": "c" * 16, "side": "a"},
+            sweep__source={"commit": "f" * 40, "is_dirty": True, "author": "Ada", "branch": "main"},
+        )
+    )
+    expected = {**stats, "slot": 3, "executions": 3, "warmup_executions": 1, "arm": "a", "comparison": "c" * 16}
+    expected |= {"purpose": "noise", "source_commit": "f" * 40, "source_is_dirty": True}
+    expected |= {"source_author": "Ada", "source_branch": "main"}
+    assert rows.session.items() >= expected.items()
+    assert [str(rows.session[name]) for name in ("started_at", "ended_at")] == [
+        "2026-11-20 01:00:00",
+        "2026-11-20 01:00:09",
+    ]
+    assert rows.events == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "has_runs", "has_series"),
+    [
+        ({}, True, True),
+        ({"status": "failed"}, False, True),
+        ({"mode": "numerics"}, False, False),
+        ({"mode": "profile", "files": profile_of(memcpy=1)}, True, False),
+        ({"sweep__on_demand": True}, True, False),
+    ],
+)
+def test_only_what_was_measured_for_its_time_belongs_to_a_series(
+    maker: BundleMaker, changes: dict[str, Any], has_runs: bool, has_series: bool
+) -> None:
+    rows = rows_of_bundle(maker.session([5], **changes))
+    assert (rows.runs is not None, rows.series is not None) == (has_runs, has_series)
+    assert (rows.session["etdump_sha256"] is not None) == has_runs
+    assert rows.events == (2 if has_runs else 0)
+    assert not rows.is_loose
+
+
+SERIES: list[dict[str, Any]] = [
+    {},
+    {"model__name": "another"},
+    {"model__seed": 1},
+    {"model__precision": "fp16"},
+    {"threads": 4},
+    {"variant": "sme2_on"},
+    {"device__facts": {"model": "board", "build": "b2"}},
+    {"device__facts": {"model": "phone", "build": "b1"}},
+    {"device__emulated": True},
+]
+SAME_SERIES: list[dict[str, Any]] = [
+    {"device__name": "twin"},
+    {"model__pte_sha256": "p2"},
+    {"runner__runner_sha256": "r2"},
+    {"device__facts": {"model": "board", "os_version": "b1"}},
+]
+
+
+def test_a_series_has_one_model_configuration_and_kind_of_device(maker: BundleMaker) -> None:
+    def series(changes: dict[str, Any]) -> str:
+        row = rows_of_bundle(maker.session([5], **changes)).series
+        assert row is not None
+        return str(row["series_id"])
+
+    assert len({series(changes) for changes in SERIES}) == len(SERIES)
+    assert {series(changes) for changes in SAME_SERIES} == {series({})}
+
+
+def test_equal_rows_have_one_hash_and_what_is_hashed_beside_them_counts() -> None:
+    hashes = [with_hash({"a": 1, "b": 2}), with_hash({"b": 2, "a": 1}), with_hash({"a": 2, "b": 1})]
+    hashes.append(with_hash({"a": 1, "b": 2}, extra="more"))
+    found = [row["content_sha256"] for row in hashes]
+    assert found[0] == found[1]
+    assert len(set(found)) == 3
+
+
+@pytest.mark.parametrize(
+    ("precision", "output", "reference"),
+    [("int8_static", {}, "fp32"), ("fp16", {}, "eager"), ("int8_dynamic", {"reference": "eager"}, "eager")],
+)
+def test_an_output_without_a_reference_was_compared_as_older_farms_did(
+    maker: BundleMaker, precision: str, output: dict[str, Any], reference: str
+) -> None:
+    figures = {"output": 0, "max_abs_error": 0.5, "max_rel_error": None, "nonfinite_mismatches": 0}
+    folder = maker.session([5], model__precision=precision)
+    edit(folder, accuracy=[figures | output])
+    (row,) = rows_of_bundle(folder).details["accuracy"]
+    assert (row["reference"], row["max_abs_error"]) == (reference, 0.5)
+
+
+def kernels(rows: Rows) -> list[tuple[Any, ...]]:
+    return [(row["evidence"], row["name"], row["library"], row["weight"]) for row in rows.details["kernel"]]
+
+
+def test_kernels_come_from_the_evidence_of_their_mode(maker: BundleMaker) -> None:
+    profile = rows_of_bundle(
+        maker.session([5], mode="profile", files=profile_of(**{GEMM: 3, "memcpy": 2}, unresolved=4))
+    )
+    assert kernels(profile) == [
+        ("executed", GEMM, "libxnnpack.so", 3),
+        ("executed", "memcpy", "libxnnpack.so", 2),
+        ("executed", None, "libxnnpack.so", 4),
+    ]
+    assert [row["operation"] for row in profile.details["kernel"]] == ["gemm", None, None]
+    assert profile.details["kernel_profile"][0]["samples"] == 9
+    # and an older profile has the number of samples without a name, not their libraries
+    older = json.loads(profile_of(memcpy=2, unresolved=4)["kernel_profile.json"]) | {"unresolved_libraries": None}
+    files = {"kernel_profile.json": json.dumps(older).encode()}
+    assert kernels(rows_of_bundle(maker.session([5], mode="profile", files=files)))[1:] == [("executed", None, None, 4)]
+    # and a list of selected kernels counts each once
+    for unnamed in (0, 2):
+        listed = {"selected_kernels.json": json.dumps({"selected": [GEMM], "unnamed": unnamed}).encode()}
+        found = kernels(rows_of_bundle(maker.session([5], mode="selected", files=listed)))
+        assert [row[:2] + row[3:] for row in found] == [("selected", GEMM, 1), ("selected", None, 2)][
+            : 1 + bool(unnamed)
+        ]
+    # and the lines of all logs are added up
+    line = f"Note (XNNPACK): Using gemm microkernel '{GEMM}'. (a, b.c:1)\n".encode()
+    logs = {"stderr.txt": 2 * line, "stdout.txt": line, "other.txt": line}
+    assert kernels(rows_of_bundle(maker.session([5], mode="trace", files=logs))) == [("selected", GEMM, None, 3)]
+
+
+@pytest.mark.parametrize(
+    ("mode", "name", "content", "names"),
+    [
+        ("profile", "kernel_profile.json", profile_of(**{GEMM: 3}, unresolved=1)["kernel_profile.json"], [GEMM]),
+        ("profile", "kernel_profile.json", b"{", []),
+        ("selected", "selected_kernels.json", json.dumps({"selected": [GEMM], "unnamed": 1}).encode(), [GEMM]),
+        ("selected", "selected_kernels.json", b"{", []),
+        ("trace", "logcat.txt", f"11-20 03:12:55.1 1 1 I XNNPACK : Using gemm microkernel '{GEMM}'".encode(), [GEMM]),
+        ("timing", "stderr.txt", f"Note (XNNPACK): Using gemm microkernel '{GEMM}'".encode(), []),
+    ],
+)
+def test_a_session_is_checked_by_the_kernels_of_its_mode(
+    tmp_path: Path, mode: str, name: str, content: bytes, names: list[str]
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert kernel_names(tmp_path, mode) == names
+
+
+def test_a_loose_etdump_has_one_warm_up_and_an_id_of_its_content(tmp_path: Path) -> None:
+    path, same = tmp_path / "a.etdump", tmp_path / "b.etdump"
+    for each in (path, same):
+        each.write_bytes(build_etdump([Run([Profile(METHOD, 0, 9)]), Run([Profile(METHOD, 0, 5)])]))
+    rows = rows_of_loose(path)
+    assert rows.is_loose
+    assert (rows.session["executions"], rows.session["warmup_executions"]) == (2, 1)
+    assert rows.session["session_id"] == session_id_of(path) == session_id_of(same)
+    assert rows_of_loose(same).model["name"] == "b"
+
+
+def test_the_id_of_a_damaged_bundle_is_in_the_name_of_its_folder(tmp_path: Path) -> None:
+    for name, found in (("0" * 16, "0" * 16), ("a" * 16 + "-2", "a" * 16), ("b" * 17, None), ("notes", None)):
+        (tmp_path / name).mkdir()
+        assert session_id_of(tmp_path / name) == found
+
+
+def test_runs_that_were_read_before_are_not_read_again(maker: BundleMaker) -> None:
+    folder = maker.session([5])
+    runs = runs_of(read_etdump(folder / "model.etdump"))
+    assert rows_of_bundle(folder, runs).runs is runs
+
+
+def test_processes_are_started_for_large_bundles_only(maker: BundleMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = [maker.session([5]) for _ in range(3)]
+    size_bytes = (folders[0] / "model.etdump").stat().st_size
+    began: list[int] = []
+
+    def note(_paths: list[Path], count: int) -> Iterator[tuple[Path, Rows | str]]:
+        began.append(count)
+        return iter(())
+
+    monkeypatch.setattr(parsing, "_side_by_side", note)
+    for worth_bytes, cores in ((3 * size_bytes + 1, 2), (3 * size_bytes, 1), (3 * size_bytes, 2), (3 * size_bytes, 64)):
+        monkeypatch.setattr(parsing, "_WORTH_BYTES", worth_bytes)
+        monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
+        found = list(parsing.parse([*folders, maker.bundles / "gone"]))
+        assert [path for path, _ in found[:3]] == folders
+    # then two or more processes read, and not one for each of many cores
+    assert began[0] == 2
+    assert len(began) == 2
+    assert 2 < began[1] < 64

@@ -1,0 +1,207 @@
+"""Snapshots of the warehouse: readers see what was published, and nothing that a publisher left half-done."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tasks.load.snapshot
+from sql.warehouse import WarehouseError, open_read_only, writing
+from tasks.load.snapshot import newest_snapshot, publish_snapshot
+from tests.fixtures.warehouse import add_sweep, sweeps
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Path:
+    path = tmp_path / "warehouse.duckdb"
+    with writing(path):
+        pass
+    return path
+
+
+def test_readers_of_snapshots_are_never_blocked_and_see_only_what_was_published(
+    warehouse: Path, tmp_path: Path
+) -> None:
+    snapshots = tmp_path / "snapshots"
+    add_sweep(warehouse, "first")
+    publish_snapshot(warehouse, snapshots)
+    with writing(warehouse) as connection:
+        connection.execute("INSERT INTO sweep VALUES ('second', 'smoke', NULL)")
+        assert sweeps(newest_snapshot(snapshots)) == ["first"]
+    with open_read_only(newest_snapshot(snapshots)) as reader:
+        second = publish_snapshot(warehouse, snapshots)
+        assert reader.execute("SELECT count(*) FROM sweep").fetchall() == [(1,)]
+    assert second.name == "warehouse-000002.duckdb"
+    assert newest_snapshot(snapshots) == second
+    assert sweeps(second) == ["first", "second"]
+
+
+def test_old_snapshots_are_removed_and_numbers_never_reused(warehouse: Path, tmp_path: Path) -> None:
+    snapshots = tmp_path / "snapshots"
+    for _ in range(5):
+        publish_snapshot(warehouse, snapshots)
+    kept = sorted(path.name for path in snapshots.iterdir())
+    assert kept == ["current", *(f"warehouse-{number:06d}.duckdb" for number in (3, 4, 5))]
+
+
+@pytest.mark.fault(
+    stage="publish",
+    done="a process was killed while it published a snapshot",
+    holds="its leftovers are removed and never read",
+)
+def test_the_leftovers_of_a_killed_publisher_are_not_snapshots_and_are_removed(warehouse: Path, tmp_path: Path) -> None:
+    snapshots = tmp_path / "snapshots"
+    publish_snapshot(warehouse, snapshots)
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    (snapshots / f".part-{ended.pid}-0123abcd").write_bytes(b"half")
+    (snapshots / "warehouse-000002.duckdb").write_bytes(newest_snapshot(snapshots).read_bytes())  # no pointer to it yet
+    assert publish_snapshot(warehouse, snapshots).name == "warehouse-000003.duckdb"
+    assert not list(snapshots.glob(".part-*"))
+
+
+@pytest.mark.fault(
+    stage="publish",
+    done="the disk was full while a snapshot was published",
+    holds="one sentence; readers keep the previous snapshot",
+)
+def test_a_snapshot_on_a_full_disk_leaves_nothing(warehouse: Path, full_disk: Path) -> None:
+    publish_snapshot(warehouse, full_disk.parent / "snapshots")
+    with pytest.raises(WarehouseError, match=r"warehouse-000001\.duckdb: the snapshot could not be written \(No space"):
+        publish_snapshot(warehouse, full_disk)
+    assert list(full_disk.iterdir()) == []
+    assert sweeps(warehouse) == []
+
+
+def test_a_missing_snapshot_is_reported_in_one_sentence(warehouse: Path, tmp_path: Path) -> None:
+    with pytest.raises(WarehouseError, match="no snapshot was published here yet"):
+        newest_snapshot(tmp_path)
+    with pytest.raises(WarehouseError, match="no warehouse to publish"):
+        publish_snapshot(tmp_path / "w.duckdb", tmp_path)
+    publish_snapshot(warehouse, tmp_path).unlink()
+    with pytest.raises(
+        WarehouseError, match="the newest snapshot is missing; publish it again with `etfarm warehouse load`"
+    ):
+        newest_snapshot(tmp_path)
+
+
+def test_the_writers_lock_holds_while_a_snapshot_is_copied(
+    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """POSIX drops a process's locks on a file when any descriptor of it is closed; the copy must not do that."""
+    try_to_write = "import duckdb, sys; duckdb.connect(sys.argv[1])"
+    results = []
+    original = Path.replace
+
+    def look(self: Path, target: Path) -> Path:
+        attempt = subprocess.run(
+            [sys.executable, "-c", try_to_write, str(warehouse)], capture_output=True, text=True, check=False
+        )
+        results.append("Could not set lock" in attempt.stderr)
+        return original(self, target)
+
+    monkeypatch.setattr(Path, "replace", look)
+    publish_snapshot(warehouse, tmp_path / "snapshots")
+    assert results == [True, True]
+
+
+def test_a_snapshot_is_read_only_and_current_records_its_hash(warehouse: Path, tmp_path: Path) -> None:
+    snapshot = publish_snapshot(warehouse, tmp_path / "snapshots")
+    assert snapshot.stat().st_mode & 0o777 == 0o444
+    name, *facts = (snapshot.parent / "current").read_text(encoding="utf-8").splitlines()
+    assert name == snapshot.name
+    assert facts[0] == f"sha256 {hashlib.sha256(snapshot.read_bytes()).hexdigest()}"
+
+
+def overwritten(snapshot: Path) -> None:
+    """Change one byte, and hide it from a look at size and time."""
+    before = snapshot.stat()
+    content = bytearray(snapshot.read_bytes())
+    content[-1] ^= 1
+    snapshot.chmod(0o644)
+    snapshot.write_bytes(content)
+    os.utime(snapshot, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def grown(snapshot: Path) -> None:
+    snapshot.chmod(0o644)
+    with snapshot.open("ab") as stream:
+        stream.write(b"x")
+
+
+@pytest.mark.fault(
+    stage="query",
+    done="a published snapshot was changed",
+    holds="it is refused until it is published again",
+)
+@pytest.mark.parametrize("change", [overwritten, grown])
+def test_a_changed_snapshot_is_refused_until_it_is_published_again(
+    warehouse: Path, tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    # given a snapshot that was changed after it was published
+    snapshots = tmp_path / "snapshots"
+    change(publish_snapshot(warehouse, snapshots))
+    # when a reader looks for it, then it is refused in words
+    expected = (
+        r"warehouse-000001\.duckdb: the snapshot was changed after .*; publish it again with `etfarm warehouse load`$"
+    )
+    with pytest.raises(WarehouseError, match=expected):
+        newest_snapshot(snapshots)
+    # and the next one is accepted
+    second = publish_snapshot(warehouse, snapshots)
+    assert newest_snapshot(snapshots) == second
+
+
+def test_a_snapshot_that_was_only_copied_or_has_the_pointer_of_an_older_version_is_accepted(
+    warehouse: Path, tmp_path: Path
+) -> None:
+    snapshot = publish_snapshot(warehouse, tmp_path / "snapshots")
+    os.utime(snapshot, (0, 0))
+    assert newest_snapshot(snapshot.parent) == snapshot
+    (snapshot.parent / "current").write_text(f"{snapshot.name}\n", encoding="utf-8")
+    assert newest_snapshot(snapshot.parent) == snapshot
+
+
+def test_a_big_snapshot_is_hashed_only_if_its_time_differs(
+    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a snapshot that counts as big
+    monkeypatch.setattr(tasks.load.snapshot, "_ALWAYS_HASHED_BYTES", 0)
+    hashed: list[Path] = []
+
+    def noted(path: Path) -> str:
+        hashed.append(path)
+        return "another"
+
+    monkeypatch.setattr(tasks.load.snapshot, "sha256_of", noted)
+    snapshot = publish_snapshot(warehouse, tmp_path / "snapshots")
+    # when its time is as it was recorded, then it is not read
+    assert newest_snapshot(snapshot.parent) == snapshot
+    assert hashed == []
+    # when its time differs, then its hash decides
+    os.utime(snapshot, (0, 0))
+    with pytest.raises(WarehouseError, match="was changed after it was published"):
+        newest_snapshot(snapshot.parent)
+    assert hashed == [snapshot]
+
+
+def test_a_snapshot_that_shares_blocks_is_checked_by_the_hash_of_its_content(
+    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a file system that shares blocks: here the kernel's part of it is a copy of the bytes
+    def share(target: int, request: int, source: int) -> None:
+        assert request == tasks.load.snapshot._FICLONE
+        os.pwrite(target, os.pread(source, os.fstat(source).st_size, 0), 0)
+
+    monkeypatch.setattr("tasks.load.snapshot.fcntl.ioctl", share)
+    add_sweep(warehouse, "first")
+    snapshot = publish_snapshot(warehouse, tmp_path / "snapshots")
+    # Then the bytes are the warehouse's, once, and the hash is theirs
+    assert snapshot.read_bytes() == warehouse.read_bytes()
+    assert newest_snapshot(tmp_path / "snapshots") == snapshot
+    sha256 = hashlib.sha256(warehouse.read_bytes()).hexdigest()
+    assert f"sha256 {sha256}" in (tmp_path / "snapshots" / "current").read_text()

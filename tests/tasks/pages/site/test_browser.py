@@ -1,0 +1,248 @@
+"""The published folder in a real browser, opened without any server: everything works and nothing is fetched."""
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import duckdb
+import pytest
+
+from tasks.pages.report.html import SITE_POLICY
+from tasks.pages.site.publish import publish
+from tests.fixtures.needs import needs
+from tests.fixtures.pages import read_page
+
+pytestmark = pytest.mark.thorough
+PHONE = {"width": 390, "height": 844}
+KINDS = ("index.html", "nights.html", "models.html", "devices.html", "sme2.html", "runners.html")
+ROOMS = ("nights", "sweeps", "models", "devices", "sessions", "cells", "comparisons")
+DEVICE = "devices/phone-001.html"
+
+
+@pytest.fixture(scope="module")
+def site(warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The published folder."""
+    needs("chromium")
+    folder: Path = tmp_path_factory.mktemp("site")
+    publish(warehouse, str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def chromium(site: Path) -> Iterator[Any]:
+    """The system's browser."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium: Any) -> Iterator[Any]:
+    """An empty page, which notes what goes wrong and what it requests; both are checked at its end."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    wrong: list[str] = []
+    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on(
+        "request", lambda request: wrong.append(request.url) if not request.url.startswith(("file:", "data:")) else None
+    )
+    yield page
+    context.close()
+    assert wrong == []
+
+
+def examples(site: Path) -> list[str]:
+    """A page of each kind."""
+    found = [next(str(path.relative_to(site)) for path in sorted((site / room).rglob("*.html"))) for room in ROOMS]
+    return [*KINDS, *found, history_of(site, "bert_03")]
+
+
+def history_of(site: Path, model: str) -> str:
+    """The address of the history of a model on a device."""
+    stated = read_page((site / DEVICE).read_text(encoding="utf-8")).histories["series"]
+    return next(f"{DEVICE}?series={series}" for series, each in stated.items() if each["model"] == model)
+
+
+def open_page(page: Any, site: Path | str, address: str, query: str = "") -> None:
+    """Open a page from its file or from a server, and wait until its charts are drawn."""
+    page.goto(f"{site if isinstance(site, str) else site.as_uri()}/{address}{query}")
+    if "?series=" in address:
+        page.locator("#history table").first.wait_for(state="attached")
+    page.wait_for_function("[...document.querySelectorAll('.drawing')].every((each) => each.querySelector('svg'))")
+
+
+def column(page: Any, place: int, table: int = 0) -> list[str]:
+    """The visible cells of a column of a table."""
+    rows = page.locator("main table").nth(table).locator("tbody tr:visible")
+    return [str(text).strip() for text in rows.locator(f"td:nth-child({place + 1})").all_inner_texts()]
+
+
+def test_no_page_has_a_violation_of_accessibility_in_light_or_dark(page: Any, site: Path) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        for address in examples(site):
+            open_page(page, site, address)
+            found = Axe().run(page, options={"preload": False}).response["violations"]
+            assert [(address, scheme, each["id"], each["nodes"][0]["html"][:200]) for each in found] == []
+
+
+def test_on_a_phone_nothing_is_wider_than_the_window_and_every_figure_is_in_sight(page: Any, site: Path) -> None:
+    page.set_viewport_size(PHONE)
+    for address in examples(site):
+        open_page(page, site, address)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
+        cut = page.evaluate(
+            "[...document.querySelectorAll('main section > .scroll td')].filter((cell) => cell.offsetWidth && "
+            "(cell.getBoundingClientRect().right > innerWidth + 1 || cell.scrollWidth > cell.clientWidth + 1))"
+            ".map((cell) => cell.outerHTML.slice(0, 200))"
+        )
+        assert cut == [], address
+
+
+def test_a_table_sorts_by_click_and_by_keyboard_and_the_address_keeps_it(page: Any, site: Path) -> None:
+    # given the list of nights
+    open_page(page, site, "nights.html")
+    nights = column(page, 0)
+    # when its first head is clicked
+    head = page.locator("main table").first.get_by_role("button", name="Night")
+    head.click()
+    assert column(page, 0) == sorted(nights)
+    # then the address is a link to this view
+    link = page.url
+    assert "t0.sort" in link
+    # and the keyboard does the same
+    head.focus()
+    page.keyboard.press("Enter")
+    assert column(page, 0) == sorted(nights, reverse=True)
+    # and back is the view before
+    page.go_back()
+    assert page.url == link
+    assert column(page, 0) == sorted(nights)
+    page.goto("about:blank")
+    page.goto(link)
+    assert column(page, 0) == sorted(nights)
+
+
+def test_the_matrix_is_filtered_and_says_how_many_rows_are_hidden(page: Any, site: Path) -> None:
+    open_page(page, site, "index.html")
+    matrix = page.locator("#matrix")
+    every = matrix.locator("tbody tr:visible").count()
+    # when one precision is chosen
+    matrix.get_by_label("Only this: Precision").select_option("fp16")
+    shown = matrix.locator("tbody tr:visible").count()
+    # then only its rows are shown, the others are counted, and the address keeps the choice
+    assert 0 < shown < every
+    assert f"{shown} of {every} rows, {every - shown} hidden" in matrix.get_by_role("status").inner_text()
+    link = page.url
+    page.goto("about:blank")
+    page.goto(link)
+    assert page.locator("#matrix tbody tr:visible").count() == shown
+
+
+def test_the_search_leads_to_a_model_and_says_when_nothing_has_the_name(page: Any, site: Path) -> None:
+    open_page(page, site, "nights/2026-11-20.html")
+    search = page.get_by_role("search").get_by_role("combobox")
+    search.fill("nosuchname")
+    search.press("Enter")
+    assert search.evaluate("(input) => input.validationMessage") == "nothing is named nosuchname"
+    search.fill("bert")
+    search.press("Enter")
+    page.wait_for_url("**/models/bert_03.html")
+    assert page.locator("h1").inner_text() == "Model bert_03"
+
+
+def test_a_history_has_every_night_and_session_of_sql_as_points_and_in_tables(
+    page: Any, site: Path, connection: duckdb.DuckDBPyConnection
+) -> None:
+    # when a series is chosen by its address
+    open_page(page, site, history_of(site, "bert_03"))
+    # then the page is that of the series, with the newest verdict first
+    assert page.locator("h1").inner_text().startswith("bert_03 ")
+    assert "regression since 2026-11-20" in page.locator(".answer").inner_text()
+    assert not page.locator("#facts").is_visible()
+    # and its table has the nights of SQL
+    asked = "SELECT night::VARCHAR, time_ms, verdict FROM verdict WHERE model = 'bert_03' AND device = 'phone-001'"
+    nights = connection.execute(f"{asked} ORDER BY night DESC").fetchall()
+    table = page.locator("#history > .scroll table tbody tr")
+    shown = [row.locator("td").all_inner_texts() for row in table.all()]
+    assert [(row[0], row[1], row[3]) for row in shown] == [
+        (night, f"{ms:.3f}", verdict) for night, ms, verdict in nights
+    ]
+    # and each point of the chart is a row of the table behind it
+    points = "[...document.querySelectorAll('.drawing path')].filter((each) => each.ariaLabel?.includes('time of'))"
+    page.locator("figure.chart summary").click()
+    rows = page.locator("figure.chart table tbody tr")
+    rows.first.wait_for()  # it is made when the fold opens
+    kinds = Counter(row.locator("td").nth(1).inner_text() for row in rows.all())
+    assert kinds["night"] == len(nights)
+    assert kinds["session"] == sum(int(row[4]) for row in shown)
+    assert page.evaluate(f"{points}.length") >= kinds["session"]
+
+
+def test_a_series_that_a_device_does_not_have_and_a_file_that_is_missing_are_named(
+    chromium: Any, site: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "site"
+    shutil.copytree(site, copy)
+    page = chromium.new_page()
+    open_page(page, copy, f"{DEVICE}?series=none".replace("?series=", "?a=1&series="))
+    assert "This device does not have this series" in page.locator("#history").inner_text()
+    next((copy / "histories/phone-001").glob("*.js")).unlink()
+    open_page(page, copy, history_of(copy, "bert_03"))
+    assert "1 of 2 files of this history cannot be read" in page.locator("#history").inner_text()
+    page.close()
+
+
+def test_without_scripts_the_page_of_a_device_has_the_newest_verdict_of_each_series(chromium: Any, site: Path) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"file://{site}/{history_of(site, 'bert_03')}")
+    assert "allow JavaScript" in page.locator("noscript").inner_text()
+    assert "regression" in page.locator("#series tr", has_text="bert_03").inner_text()
+    context.close()
+
+
+def test_the_policy_of_live_pages_allows_all_that_they_do(chromium: Any, site: Path) -> None:
+    # given the files behind a server whose answers have the policy
+    page, wrong = chromium.new_page(), []
+    page.on("console", lambda message: wrong.append(message.text))
+    headers = {"Content-Security-Policy": SITE_POLICY, "X-Content-Type-Options": "nosniff"}
+    page.route(
+        "http://farm.example/**",
+        lambda route: route.fulfill(path=site / urlsplit(route.request.url).path[1:], headers=headers),
+    )
+    # when a page of each kind is opened, then it does nothing that is forbidden, and what is not its own is
+    for address in examples(site):
+        open_page(page, "http://farm.example", address)
+    assert wrong == []
+    page.evaluate(
+        "document.head.append(Object.assign(document.createElement('script'), {textContent: 'window.acted = 1'}))"
+    )
+    assert page.evaluate("window.acted") is None
+    page.close()
+
+
+def test_printed_every_fold_is_open(page: Any, site: Path) -> None:
+    open_page(page, site, "index.html")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("[...document.querySelectorAll('details')].every((fold) => fold.open)")
+    page.emulate_media(media="print")
+    assert not page.locator("nav.site").is_visible()
+
+
+def test_the_first_key_leads_past_the_navigation(page: Any, site: Path) -> None:
+    open_page(page, site, "index.html")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"

@@ -1,0 +1,199 @@
+"""Runners for other platforms: built from package registries, checked, and run on an emulated processor with SME2."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tasks.bundle.cell import VARIANTS
+from tasks.etdump.reader import read_etdump
+from tasks.runner.binary import read_macho
+from tasks.runner.build import build_runner
+from tasks.runner.check import check_bundle
+from tasks.runner.manifest import Runner, RunnerError
+from tasks.runner.toolchain import host_platform
+from tasks.runner.wheel import WheelError
+from tests.fixtures.emulator import PLAIN_CPU, SME2_CPU, SYSROOT
+from tests.fixtures.paths import KEPT, ROOT
+from tests.fixtures.runner import Program, assert_close, library_of, stats_of
+
+pytestmark = [pytest.mark.torch, pytest.mark.lab, pytest.mark.timeout(900)]
+
+# Kept from one test run to the next: wheels are downloaded and zig's C++ library is compiled into it.
+RUNNERS = KEPT / "runners"
+
+
+def build(platform: str) -> Runner:
+    try:
+        return build_runner(platform, RUNNERS)
+    except WheelError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def aarch64_runner() -> Runner:
+    if host_platform() != "linux-aarch64" and shutil.which("aarch64-linux-gnu-g++") is None:
+        pytest.skip("aarch64-linux-gnu-g++ is not installed (apt install g++-aarch64-linux-gnu)")
+    return build("linux-aarch64")
+
+
+@pytest.fixture(scope="session")
+def android_runner(aarch64_runner: Runner) -> Runner:
+    return build("android-arm64")
+
+
+@pytest.fixture(scope="session")
+def macos_runner() -> Runner:
+    if importlib.util.find_spec("ziglang") is None:
+        pytest.skip("ziglang is not installed (extra `cross`)")
+    return build("macos-arm64")
+
+
+def on(cpu: str, qemu: str, runner: Runner) -> Program:
+    """Start a Linux runner on an emulated processor."""
+    sysroot = ["-L", str(SYSROOT)] if host_platform() != "linux-aarch64" else []
+    return Program([qemu, "-cpu", cpu, *sysroot, *runner.command(str(runner.folder))])
+
+
+@pytest.fixture
+def linux(qemu: str, aarch64_runner: Runner) -> Program:
+    return on(SME2_CPU, qemu, aarch64_runner)
+
+
+@pytest.fixture
+def android(qemu: str, android_runner: Runner) -> Program:
+    """As on a phone: no C library except the one in the bundle."""
+    return Program([qemu, "-cpu", SME2_CPU, *android_runner.command(str(android_runner.folder))])
+
+
+@pytest.mark.parametrize("system", ["linux", "android"])
+@pytest.mark.parametrize(("sme2", "type_of_data"), [("on", "PF32"), ("sme1", "PF32"), ("off", "F32")])
+def test_sme2_is_switched_in_one_program_and_shows_in_operator_names(
+    request: pytest.FixtureRequest, models: Path, tmp_path: Path, system: str, sme2: str, type_of_data: str
+) -> None:
+    run: Program = request.getfixturevalue(system)
+    inputs, outputs = f"--inputs={models / 'convolved-input.bin'}", f"--output_file={tmp_path / 'output'}"
+    stats = run.stats(tmp_path, f"--model_path={models / 'convolved.pte'}", inputs, outputs, "--sme2", sme2)
+    names = {name for name in read_etdump(tmp_path / "model.etdump").names if "GEMM" in name}
+    operators = f"Convolution (NHWC, {type_of_data}) IGEMM #1", f"Fully Connected (NC, {type_of_data}) GEMM #1"
+    assert names == set(operators)
+    assert (stats["sme2_requested"], stats["sme_hardware"], stats["sme2_hardware"]) == (sme2, True, True)
+    assert (stats["sme_told"], stats["sme2_told"]) == (sme2 != "off", sme2 == "on")
+    for number in range(2):
+        assert_close(tmp_path / f"output-{number}.bin", models / f"convolved-output-{number}.bin")
+
+
+def test_without_the_flag_xnnpack_sees_what_the_processor_has(linux: Program, models: Path, tmp_path: Path) -> None:
+    stats = linux.stats(tmp_path, f"--model_path={models / 'convolved.pte'}")
+    assert (stats["sme2_requested"], stats["sme2_told"]) == (None, True)
+
+
+_ASKING = """
+#include <cstdio>
+#include <sys/auxv.h>
+#include "sme2.h"
+bool cpuinfo_initialize() asm("cpuinfo_initialize");
+void track_operators(int, char**) {}
+int main() {
+  getauxval(AT_HWCAP2);
+  std::printf("%d ", sme_told().has_value());
+  cpuinfo_initialize();
+  std::printf("%d", sme_told() == Sme::sme2);
+}
+"""
+
+
+def test_only_an_answer_to_cpuinfo_counts_as_told_to_xnnpack(qemu: str, tmp_path: Path) -> None:
+    # given a program that asks for its own use before cpuinfo, a library, does
+    compiler = "g++" if host_platform() == "linux-aarch64" else "aarch64-linux-gnu-g++"
+    cpuinfo = '#include <sys/auxv.h>\nextern "C" bool cpuinfo_initialize() { return getauxval(AT_HWCAP2) != 0; }'
+    library, platform = library_of(cpuinfo, tmp_path, compiler), ROOT / "devices/runner/platform"
+    (tmp_path / "asking.cpp").write_text(_ASKING)
+    sources = [tmp_path / "asking.cpp", platform / "sme2_linux.cpp"]
+    flags = ["-std=c++17", "-rdynamic", f"-I{platform}", "-o", str(tmp_path / "asking")]
+    subprocess.run([compiler, *flags, *sources, library], check=True)
+    sysroot = ["-L", str(SYSROOT)] if host_platform() != "linux-aarch64" else []
+    asking = Program([qemu, "-cpu", SME2_CPU, *sysroot, str(tmp_path / "asking")])
+    # then only the second answer counts
+    assert asking().out == "0 1"
+
+
+def test_sme2_on_is_refused_on_a_processor_without(qemu: str, aarch64_runner: Runner, models: Path) -> None:
+    run = on(PLAIN_CPU, qemu, aarch64_runner)
+    model = f"--model_path={models / 'convolved.pte'}"
+    assert "does not support SME2" in run(model, "--sme2=on").sentence()
+    assert run(model, "--sme2=sme1").sentence().endswith("does not support SME")
+    assert run(model, "--sme2=off").code == 0
+
+
+@pytest.mark.parametrize(("sme2", "kernel"), [("on", "_sme2_mopa"), ("sme1", "_sme_mopa"), ("off", None)])
+def test_the_kernel_profile_names_kernels_of_sme_only_if_they_ran(
+    linux: Program, models: Path, tmp_path: Path, sme2: str, kernel: str | None
+) -> None:
+    path = tmp_path / "kernels.json"
+    flags = [f"--sme2={sme2}", "--num_executions=200", f"--kernel_profile_path={path}"]
+    assert linux(f"--model_path={models / 'convolved.pte'}", *flags).code == 0
+    profile = stats_of(path)
+    assert profile["samples"] > 10
+    products = {"_sme2_mopa", "_sme_mopa"}
+    ran = {end for end in products for each in profile["kernels"] if each["name"].endswith(end)}
+    assert ran == ({kernel} if kernel else set())
+    assert any("sme2" in each["name"] for each in profile["kernels"]) == (sme2 == "on")
+
+
+def test_one_source_makes_all_bundles_and_each_states_what_it_does_not_bring(
+    aarch64_runner: Runner, android_runner: Runner, macos_runner: Runner
+) -> None:
+    runners = [aarch64_runner, android_runner, macos_runner]
+    assert len({runner.source_sha256 for runner in runners}) == 1
+    assert [runner.variants for runner in runners] == [list(VARIANTS)] * 3
+    assert aarch64_runner.files["executor_runner"] == android_runner.files["executor_runner"]
+    assert set(aarch64_runner.needs or {}) == {"glibc", "glibcxx"}
+    assert (android_runner.needs, macos_runner.needs) == ({}, {"macos": "14.0"})
+
+
+def test_the_android_runner_is_started_by_the_loader_in_its_bundle(android_runner: Runner) -> None:
+    command = android_runner.command("/data/r")
+    assert command == ["/data/r/lib/ld-linux-aarch64.so.1", "--library-path", "/data/r/lib", "/data/r/executor_runner"]
+    assert {"lib/libc.so.6", "lib/libm.so.6", "lib/libstdc++.so.6"} <= set(android_runner.files)
+
+
+def test_a_macos_runner_without_a_library_is_refused(macos_runner: Runner, tmp_path: Path) -> None:
+    bundle = shutil.copytree(macos_runner.folder, tmp_path / "bundle")
+    (bundle / "manifest.json").unlink()
+    check_bundle(bundle, "macos-arm64")
+    (bundle / "lib" / "libexecutorch.dylib").unlink()
+    with pytest.raises(RunnerError, match=r"needs libexecutorch\.dylib, which is not in the bundle"):
+        check_bundle(bundle, "macos-arm64")
+
+
+def test_a_truncated_macos_runner_is_refused(macos_runner: Runner, tmp_path: Path) -> None:
+    complete = (macos_runner.folder / "executor_runner").read_bytes()
+    program = tmp_path / "executor_runner"
+    for kept in range(0, len(complete), 20_011):
+        program.write_bytes(complete[:kept])
+        with pytest.raises(RunnerError, match=r"executor_runner is not a complete 64-bit Mach-O file$"):
+            read_macho(program)
+
+
+def test_a_missing_cross_compiler_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    other = "linux-x86_64" if host_platform() == "linux-aarch64" else "linux-aarch64"
+    with pytest.raises(RunnerError, match=f"no C\\+\\+ compiler for {other} on PATH; .*`apt install g\\+\\+-"):
+        build_runner(other, tmp_path / "runners")
+
+
+def test_a_wheel_that_cannot_be_fetched_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    if shutil.which("aarch64-linux-gnu-g++") is None:
+        pytest.skip("aarch64-linux-gnu-g++ is not installed")
+    for name in "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL":
+        monkeypatch.setenv(name, "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    with pytest.raises(WheelError, match=r"pip cannot download executorch .* for linux-aarch64: ERROR") as refused:
+        build_runner("linux-aarch64", tmp_path / "runners")
+    assert "\n" not in str(refused.value)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
