@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 from urllib.parse import quote
 
-from tasks.pages.report.addresses import night_page
+from tasks.results.addresses import night_page
 
 _MOST_NAMED = 3
 

@@ -83,8 +83,8 @@ def report(
 
 def _publish(location: str, take_over: bool, var: Path, warehouse: Path | None) -> None:
     from flows.warehouse.readable import readable_warehouse
-    from tasks.pages.report.text import counted
     from tasks.pages.site.publish import publish
+    from tasks.results.text import counted
 
     with readable_warehouse(var, warehouse) as readable:
         done = publish(readable, location, lambda line: show(line, err=True), take_over=take_over)
