@@ -12,8 +12,8 @@ from flows.live_exports import LiveExports
 from flows.prepare import Probe, Runners, probe_step, runner_step
 from flows.server.states import outcome
 from tasks.bundle.cell import VARIANTS, Purpose, Variant
+from tasks.judge.cause import cause_of_rows
 from tasks.judge.comparison import MARGIN, Comparison, compare_sessions
-from tasks.judge.session_parts import cause_of_rows
 from tasks.measure.alternate import Side, comparison_id, plan_round
 from tasks.measure.spec import Terms
 from tasks.runner.manifest import Runner

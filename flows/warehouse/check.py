@@ -8,8 +8,7 @@ from flows.warehouse.readable import is_of_var
 from sql.errors import WarehouseError
 from sql.readable import copy_for_reader
 from sql.warehouse import open_read_only, writing
-from tasks.judge.decision_table import missing_decisions
-from tasks.judge.decisions import read_decisions
+from tasks.judge.decisions import missing_decisions, read_decisions
 from tasks.load.snapshot import newest_snapshot
 from tasks.maintain.check import check_aggregates, check_ledger, check_rows
 from tasks.store.files import work_folder

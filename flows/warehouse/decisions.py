@@ -15,8 +15,7 @@ from devices.foreign_text import plain_line
 from devices.suggest import did_you_mean
 from flows.warehouse.publish import publish_of
 from tasks.bundle.model_names import model_named, shown_names
-from tasks.judge.decision_table import known_series
-from tasks.judge.decisions import Decision, Selector, SeriesNight, read_decisions
+from tasks.judge.decisions import Decision, Selector, SeriesNight, known_series, read_decisions
 from tasks.maintain.decisions import store_decisions
 from tasks.measure.night import parse_night
 from tasks.store.store import BundleStore

@@ -7,8 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from sql.warehouse import writing
-from tasks.judge.decision_table import missing_decisions
-from tasks.judge.decisions import Decision, Decisions
+from tasks.judge.decisions import Decision, Decisions, missing_decisions
 from tasks.judge.refresh import judge_series
 
 
