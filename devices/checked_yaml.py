@@ -13,8 +13,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from devices.errors import InputError, Mistakes
-from devices.foreign_text import one_line
 from devices.suggest import did_you_mean, nearest
+from devices.untrusted import excerpt
 
 Model = TypeVar("Model", bound=BaseModel)
 _MOST_BYTES = 256 << 10  # reading YAML takes about 10 s for each MiB
@@ -96,7 +96,7 @@ def _mistakes(error: ValidationError, root: yaml.Node, model: type[BaseModel]) -
         # Beyond the file are the kinds that a value can have, each with an error, and keys that a text is short for.
         place = loc[:known] + tuple(step for step in loc[known:] if step in _keys_at(model, loc[:known]))
         if not (each["type"] == "missing" and loc in explained):
-            found.setdefault(place, (line, f"{line}: {_key_of(place)}{one_line(_advice(each, model, node), 400)}"))
+            found.setdefault(place, (line, f"{line}: {_key_of(place)}{excerpt(_advice(each, model, node), 400)}"))
     return [sentence for _, sentence in sorted(found.values(), key=lambda each: each[0])]
 
 
@@ -125,7 +125,7 @@ def _parse(path: Path, text: str) -> tuple[yaml.Node, dict[Any, Any]]:
         raise InputError(f"{path}:1: the brackets are nested too deeply") from None
     # PyYAML raises these for text that only looks like a date or a number, such as 2026-13-45.
     except (AttributeError, LookupError, ValueError) as error:
-        raise InputError(f"{path}:1: a value does not match its type ({one_line(str(error))}); quote it") from None
+        raise InputError(f"{path}:1: a value does not match its type ({excerpt(str(error))}); quote it") from None
 
 
 def _scalars(root: yaml.Node) -> Iterator[tuple[_Path, yaml.ScalarNode]]:
@@ -156,8 +156,8 @@ def _refuse_if_misread(loader: _Loader, place: _Path, node: yaml.ScalarNode) -> 
     value = loader.construct_object(node)
     if base == 8 and value == int(written):
         return
-    cause = f"YAML reads {one_line(written, 40)} as {value}, in base {base}"
-    way_on = f'write "{one_line(written, 40)}" in quotes or a number in base 10'
+    cause = f"YAML reads {excerpt(written, 40)} as {value}, in base {base}"
+    way_on = f'write "{excerpt(written, 40)}" in quotes or a number in base 10'
     raise _Refused(problem=f"{_key_of(place)}{cause}; {way_on}", problem_mark=node.start_mark)
 
 
@@ -193,7 +193,7 @@ def _read_text(path: Path) -> str:
 def _syntax_error(path: Path, error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     line = mark.line + 1 if mark is not None else 1
-    problem = one_line(str(getattr(error, "problem", None) or error))
+    problem = excerpt(str(getattr(error, "problem", None) or error))
     kind = "" if isinstance(error, _Refused) else "not valid YAML: "
     return f"{path}:{line}: {kind}{problem}"
 
@@ -217,7 +217,7 @@ def _place_of(node: yaml.Node, loc: _Path) -> tuple[yaml.Node, int, int]:
 
 
 def _key_of(loc: _Path) -> str:
-    key = one_line(".".join(str(step) for step in loc), 100)
+    key = excerpt(".".join(str(step) for step in loc), 100)
     return f"`{key}`: " if key else ""
 
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from devices.bounded import check_fetchable, save
 from devices.device import FILE_LIMIT_BYTES, Device, Ended
 from devices.errors import DeadlineExceeded, DeviceRefused, FileMissing, NoSpaceOnDevice, TransferFailed
 from devices.shell import command_words
+from devices.untrusted import check_fetchable, save_fetched
 
 TERM_GRACE_S = 0.5
 # What a program on this machine gets of the controller's environment, which has tokens of its user and of the farm.
@@ -66,7 +66,7 @@ class LocalDevice(Device):
             status = Path(remote).lstat()
             check_fetchable(self.name, remote, status.st_mode, status.st_size, limit_bytes)
             with Path(remote).open("rb", buffering=0) as source:
-                save(self.name, remote, iter(lambda: source.read(_CHUNK_BYTES), b""), local, limit_bytes)
+                save_fetched(self.name, remote, iter(lambda: source.read(_CHUNK_BYTES), b""), local, limit_bytes)
         except (FileNotFoundError, NotADirectoryError):
             raise FileMissing(self.name, f"file {remote} does not exist on the device") from None
         except OSError as error:

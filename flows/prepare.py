@@ -15,10 +15,10 @@ from prefect.futures import PrefectFuture, as_completed
 from prefect.states import Completed, Failed
 
 from devices.errors import DeviceError, FarmError
-from devices.foreign_text import one_line
 from devices.inventory import DeviceSpec, open_device
 from devices.ondevice.facts import Facts, read_facts
 from devices.reconnect import probe_until
+from devices.untrusted import excerpt
 from flows.device.measure import RECOVERY_S
 from flows.live_exports import LiveExports
 from flows.progress import board, show_step
@@ -231,4 +231,4 @@ def _runners_of(platform: str, future: PrefectFuture[Any]) -> Runners:
 
 
 def _one_line(error: object) -> str:
-    return one_line(f"{type(error).__name__}: {error}")
+    return excerpt(f"{type(error).__name__}: {error}")

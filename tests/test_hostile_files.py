@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from devices.device import Device
 from devices.errors import FarmError, InputError
-from devices.foreign_text import plain_line
 from devices.inventory import load_inventory
 from devices.ondevice.lease import device_queue
+from devices.untrusted import sanitize_line
 from sql.errors import WarehouseError
 from tasks.bundle.record import BundleError
 from tasks.bundle.session_json import parse_record
@@ -78,7 +78,7 @@ def _holder(folder: Path) -> object:
     with patch("devices.ondevice.lease.run_script", return_value=f"held {printed}\n1 2 token {printed}\n{printed}"):
         holder, waiting = device_queue(device)
     for shown in map(str, (holder, *waiting)):
-        assert plain_line(shown) == shown
+        assert sanitize_line(shown) == shown
         assert len(shown) < 700
     return shown
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from devices.adb.connect import AdbLink
 from devices.adb.stream import CHUNK_BYTES, ShellOutput, SyncRefused, SyncStream
-from devices.bounded import check_fetchable, save
 from devices.device import FILE_LIMIT_BYTES, Device, Ended
 from devices.errors import (
     DeadlineExceeded,
@@ -21,6 +20,7 @@ from devices.errors import (
     TransferFailed,
 )
 from devices.shell import call, command_line, end_group_line, remove_path, split_status
+from devices.untrusted import check_fetchable, save_fetched
 
 # After so much silence the farm checks whether the phone still answers.
 SILENCE_S = 6.0
@@ -74,7 +74,7 @@ class AdbDevice(Device):
                     raise FileMissing(self.name, f"file {remote} does not exist on the device")
                 check_fetchable(self.name, remote, mode, size_bytes, limit_bytes)
                 sync.request("RECV", remote)
-                save(self.name, remote, sync.chunks(), local, limit_bytes)
+                save_fetched(self.name, remote, sync.chunks(), local, limit_bytes)
         except SyncRefused as refused:
             if "No such file" in str(refused):
                 raise FileMissing(self.name, f"file {remote} does not exist on the device") from None

@@ -7,9 +7,9 @@ from typing import cast
 
 from devices.adb.server import DEFAULT_PORT, START_SERVER_S, AdbServer
 from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused
-from devices.foreign_text import one_line
 from devices.ssh.config import SshAddress
 from devices.ssh.forward import shared_host
+from devices.untrusted import excerpt
 
 _NOT_FOUND = 127
 
@@ -41,7 +41,7 @@ class LabHostServer(AdbServer):
                 way_on = "install Android's platform-tools there, with `adb` in the PATH of commands over SSH"
                 raise DeviceRefused(self.name, "program `adb` not found", way_on)
             if ended.exit_code != 0:
-                printed = one_line(ended.stderr.decode(errors="replace")) or "it printed nothing"
+                printed = excerpt(ended.stderr.decode(errors="replace")) or "it printed nothing"
                 raise DeviceLost(self.name, f"{failed} ({printed})", why)
 
     def close(self) -> None:

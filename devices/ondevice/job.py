@@ -26,11 +26,11 @@ from datetime import UTC, datetime, timedelta
 
 from devices.device import CommandResult, Device
 from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused, LeaseLost
-from devices.foreign_text import one_line
 from devices.ondevice.conditions import Conditions, conditions_at
 from devices.ondevice.facts import sections
 from devices.reconnect import reconnect
 from devices.shell import remove_path, run_script, script_text, settings, split_status
+from devices.untrusted import excerpt
 
 logger = logging.getLogger(__name__)
 
@@ -186,7 +186,7 @@ def _result(device: Device, folder: str, report: str, printed: str, sent: Mappin
         ended_at,
         conditions_at(before, started_at),
         conditions_at(after, ended_at),
-        one_line(beside, 200) if beside else None,
+        excerpt(beside, 200) if beside else None,
         sent,
     )
 

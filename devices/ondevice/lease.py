@@ -32,11 +32,11 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from devices.device import Device
 from devices.errors import DeviceBusy, DeviceError, DeviceRefused, LeaseLost
-from devices.foreign_text import one_line
 from devices.local import LocalDevice
 from devices.ondevice.job import HOUSEKEEPING_S, MOST_FOLDERS, integer_in, kill_leftovers
 from devices.reconnect import retry_after_reconnect
 from devices.shell import run_script
+from devices.untrusted import excerpt
 
 logger = logging.getLogger(__name__)
 
@@ -66,10 +66,10 @@ class Holder:
     @property
     def process(self) -> str:
         """The process and its host; empty if they are not known."""
-        return f"process {self.pid} on {one_line(self.host, 80)}" if self.host else ""
+        return f"process {self.pid} on {excerpt(self.host, 80)}" if self.host else ""
 
     def __str__(self) -> str:
-        holder, since = (one_line(each, 80) for each in (self.holder, self.since))
+        holder, since = (excerpt(each, 80) for each in (self.holder, self.since))
         return f"{holder} ({self.process}, since {since})" if self.host else holder
 
 

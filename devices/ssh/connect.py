@@ -15,8 +15,8 @@ from paramiko.hostkeys import InvalidHostKey
 from pydantic import ValidationError
 
 from devices.errors import DeviceLost, DeviceRefused
-from devices.foreign_text import one_line
 from devices.ssh.config import Hop, SshAddress, place_of, resolve
+from devices.untrusted import excerpt
 
 # Every error is raised as one of ours; paramiko's log would also print stack traces to the terminal.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL)
@@ -95,7 +95,7 @@ def _jump_address(name: str, word: str, earlier: str, where: SshAddress) -> SshA
     try:
         return SshAddress(**place_of(word), **files, proxy_jump=earlier or None)
     except ValidationError:
-        cause = f"`{one_line(word)}` is not a jump host of the form [user@]host[:port]"
+        cause = f"`{excerpt(word)}` is not a jump host of the form [user@]host[:port]"
         raise DeviceRefused(name, cause, "correct its `proxy_jump`") from None
 
 

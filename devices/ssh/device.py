@@ -9,13 +9,13 @@ from pathlib import Path, PurePosixPath
 
 import paramiko
 
-from devices.bounded import check_fetchable, save
 from devices.device import FILE_LIMIT_BYTES, Device, Ended
 from devices.errors import DeadlineExceeded, DeviceLost, DeviceRefused, FileMissing, NoSpaceOnDevice, TransferFailed
 from devices.shell import free_bytes, make_folder, script_text, split_status
 from devices.ssh.config import SshAddress
 from devices.ssh.connect import Connection, connect
 from devices.ssh.shell import SHELL_LINE, RemoteShell
+from devices.untrusted import check_fetchable, save_fetched
 
 # After so much silence the farm checks whether the host still answers, and waits as long for the answer.
 SILENCE_S = 6.0
@@ -88,7 +88,7 @@ class SshDevice(Device):
                 size_bytes = status.st_size or 0
                 check_fetchable(self.name, remote, status.st_mode or 0, size_bytes, limit_bytes)
                 with sftp.open(remote, "rb") as file:
-                    save(self.name, remote, _chunks(file, size_bytes), local, limit_bytes)
+                    save_fetched(self.name, remote, _chunks(file, size_bytes), local, limit_bytes)
         except FileNotFoundError:
             raise FileMissing(self.name, f"file {remote} does not exist on the device") from None
         except OSError as error:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from devices.device import Device
 from devices.errors import DeviceBusy, DeviceError, FarmError, LeaseLost
-from devices.foreign_text import one_line
 from devices.inventory import open_device
 from devices.ondevice.job import kill_leftovers
 from devices.ondevice.lease import lease_ttl_s
 from devices.reconnect import probe_until
+from devices.untrusted import excerpt
 from flows.device.job import DeviceJob, DeviceTally, Reported
 from flows.device.lease import held
 from flows.device.sessions import DeviceSessions
@@ -173,7 +173,7 @@ class _SessionRuns:
                 return self._measure(session)
         except Exception as error:
             # Nothing was recorded, for example because the disk of this machine is full: do not measure further.
-            cause = str(error) if isinstance(error, FarmError) else one_line(f"{type(error).__name__}: {error}")
+            cause = str(error) if isinstance(error, FarmError) else excerpt(f"{type(error).__name__}: {error}")
             raise FarmError(f"{session.title}: the bundle could not be written: {cause}") from error
 
     def _report(self, session: PlannedSession, record: SessionRecord) -> None:

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
 
-from devices.foreign_json import read_json
+from devices.untrusted import read_json
 from tasks.bundle.record import BundleError
 from tasks.store.store import BundleStore
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from devices.foreign_text import plain_line
+from devices.untrusted import sanitize_line
 from tasks.pages.report.markdown import inline
 from tasks.pages.report.page import Cell, Code, Column, Paragraph, Section, Table, Text, parts_of
 from tasks.pages.report.text import joined, separated
@@ -74,4 +74,4 @@ def markdown_points(facts: Sequence[Fact]) -> list[str]:
 
 def plain_text(text: Text) -> str:
     """Return a text on one line, its names between backticks."""
-    return plain_line("".join(f"`{part}`" if isinstance(part, Code) else part for part in parts_of(text)))
+    return sanitize_line("".join(f"`{part}`" if isinstance(part, Code) else part for part in parts_of(text)))

@@ -12,8 +12,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from devices.errors import FarmError, InputError
-from devices.foreign_file import ForeignFileError, open_foreign, read_foreign
 from devices.ondevice.facts import Facts
+from devices.untrusted import UntrustedFileError, open_untrusted, read_untrusted
 from tasks.bundle.names import ETDUMP, MOST_FILE_BYTES, MOST_LOG_BYTES
 from tasks.bundle.record import DeviceRecord, ImportRecord, ModelRecord, RunnerRecord, SessionRecord, SweepNight
 from tasks.bundle.values import first_mistake
@@ -62,7 +62,7 @@ def import_kit(
                 if store.find(session_id) is not None:
                     continue
                 record = _loadable_record(result, copies, session_id, name, folder)
-            except (ForeignFileError, InputError) as error:
+            except (UntrustedFileError, InputError) as error:
                 left_out.append(str(error))
                 continue
             published.append(store.publish(record, collected))
@@ -70,13 +70,13 @@ def import_kit(
 
 
 def _copied(result: KitResult, folder: Path) -> _Copies:
-    """Copy the files of a result, with their names in a bundle; raises ForeignFileError and InputError."""
-    log = read_foreign(result.log, MOST_LOG_BYTES) if result.log else None
+    """Copy the files of a result, with their names in a bundle; raises UntrustedFileError and InputError."""
+    log = read_untrusted(result.log, MOST_LOG_BYTES) if result.log else None
     if log is not None:
         (folder / "stdout.txt").write_bytes(log)
     copy = folder / ETDUMP
     if result.etdump:
-        with open_foreign(result.etdump, MOST_FILE_BYTES) as source, copy.open("wb") as target:
+        with open_untrusted(result.etdump, MOST_FILE_BYTES) as source, copy.open("wb") as target:
             shutil.copyfileobj(source, target)
     files = [path for path in (result.etdump, result.log) if path]
     try:

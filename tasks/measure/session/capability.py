@@ -3,10 +3,10 @@
 from pydantic import BaseModel, ValidationError
 
 from devices.device import CommandResult, Device
-from devices.foreign_json import read_json
 from devices.inventory import DeviceSpec, launch_prefix
 from devices.ondevice.facts import Facts
 from devices.ondevice.store import put_tree
+from devices.untrusted import read_json
 from tasks.bundle.cell import XNNPACK
 from tasks.export.exported import Export
 from tasks.runner.floor import why_too_old

@@ -9,9 +9,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from devices.errors import FarmError
-from devices.foreign_text import one_line
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
+from devices.untrusted import excerpt
 from tasks.bundle.names import RECORD
 from tasks.bundle.record import FileRecord, SessionRecord
 from tasks.bundle.session_json import record_text
@@ -31,7 +31,7 @@ _ERROR_FILE = "farm_error.txt"
 
 def unexpected(error: Exception, title: str, collected: Path) -> Unsuccessful:
     """Return the end of a session that an unforeseen error stopped; its trace is kept in the bundle."""
-    cause = one_line(f"{type(error).__name__}: {error}")
+    cause = excerpt(f"{type(error).__name__}: {error}")
     text = "".join(traceback.format_exception(error)).encode(errors="replace")
     with contextlib.suppress(OSError):  # publishing the bundle reports a full disk
         (collected / _ERROR_FILE).write_bytes(text)

@@ -1,6 +1,6 @@
 """The gate for the files of a session: how large each may be, and what stats.json may contain.
 
-Everything else that a device sends has its limit where it is read: devices/bounded.py and Device.output_limit_bytes.
+Everything else that a device sends has its limit where it is read: devices/untrusted.py and Device.output_limit_bytes.
 """
 
 import logging
@@ -9,10 +9,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from devices.bounded import save
 from devices.device import Device
 from devices.errors import FileMissing, FileRefused
-from devices.foreign_json import read_json
+from devices.untrusted import read_json, save_fetched
 from tasks.bundle.names import ETDUMP, MOST_FILE_BYTES, MOST_LOG_BYTES, PROFILE, SELECTED, STATS
 from tasks.bundle.runner_stats import Stats
 from tasks.bundle.values import first_mistake
@@ -64,7 +63,7 @@ def collect_files(
             if name not in sent:
                 device.fetch(remote, to / name, limit_bytes=limit_bytes)
             elif (content := sent[name]) is not None:
-                save(device.name, remote, [content], to / name, limit_bytes)
+                save_fetched(device.name, remote, [content], to / name, limit_bytes)
         except FileMissing:
             continue
         except FileRefused as error:

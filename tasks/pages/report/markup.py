@@ -7,7 +7,7 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
-from devices.foreign_text import plain, plain_line
+from devices.untrusted import sanitize, sanitize_line
 from tasks.pages.report.page import Cell, Code, Column, Link, Page, Table, Tag, Text, Tone, parts_of
 
 _WIDTH, _HEIGHT, _MARGIN = 90, 20, 2
@@ -48,7 +48,7 @@ def rows(context: Context, table: Table) -> Markup:
 def _part(context: Context, part: str) -> str:
     words = _escaped(str(part))
     if isinstance(part, Link) and (address := from_page(context, part.to)):
-        return f'<a href="{escape(plain(address))}">{words}</a>'
+        return f'<a href="{escape(sanitize(address))}">{words}</a>'
     if isinstance(part, Code):
         return f"<code>{words}</code>"
     return f' <span class="tag">{words}</span>' if isinstance(part, Tag) else words
@@ -56,7 +56,7 @@ def _part(context: Context, part: str) -> str:
 
 @functools.lru_cache(maxsize=50_000)
 def _escaped(text: str) -> str:
-    return str(escape(plain_line(text)))
+    return str(escape(sanitize_line(text)))
 
 
 def _cell(context: Context, cell: Cell, column: Column) -> str:
