@@ -54,11 +54,15 @@ class Check:
     """None if the device does not report it, which counts as inside."""
 
     @property
+    def is_minimum(self) -> bool:
+        return self.limit.startswith("min_")
+
+    @property
     def is_outside(self) -> bool:
         """Whether the value is known and beyond the limit."""
         if self.value is None:
             return False
-        return self.value < self.bound if self.limit.startswith("min_") else self.value > self.bound
+        return self.value < self.bound if self.is_minimum else self.value > self.bound
 
     def __str__(self) -> str:
         value = "unknown" if self.value is None else f"{self.value:.6g}{self.unit}"

@@ -25,7 +25,7 @@ from tasks.etdump.xnntrace import read_xnntrace
 from tasks.load.snapshot import newest_snapshot
 from tasks.measure.health import HealthError, Registry
 from tasks.measure.session.check import Unsuccessful
-from tasks.measure.session.gate import read_stats
+from tasks.measure.session.collect import read_stats
 from tasks.measure.spec import read_sweep
 from tasks.rows.kernels import kernels_of
 from tests.fixtures.hostile import HOSTILE_FILES, REPEATABLE, VALUES, as_json, damaged, parsed_or_refused

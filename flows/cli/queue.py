@@ -8,7 +8,7 @@ from typing import Any
 from devices.errors import DeviceError
 from devices.inventory import SITE_VARIABLE, DeviceSpec, load_inventory, open_device
 from devices.ondevice.lease import Holder, device_queue, has_ended
-from devices.reconnect import probe
+from devices.retry import probe
 from devices.untrusted import excerpt
 from flows.cli.formats import as_text
 from flows.cli.table import table_lines

@@ -7,16 +7,15 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from devices.errors import DeviceError, FarmError, NoSpaceOnDevice
+from devices.ondevice.diagnostics import read_leftovers, small_disk
 from devices.ondevice.facts import Facts, read_facts
 from devices.ondevice.lease import current_holder
-from devices.ondevice.leftovers import read_leftovers
-from devices.ondevice.small_disk import small_disk
 from devices.ondevice.store import put
-from devices.reconnect import probe
+from devices.retry import probe
 from devices.shell import call
 from devices.untrusted import excerpt, read_json
 from tasks.judge.certify.subject import Finding, Subject
-from tasks.measure.session.capability import Version, run_version, with_version
+from tasks.measure.session.context import Version, run_version, with_version
 from tasks.runner.build import build_runner
 from tasks.runner.manifest import Runner, RunnerError
 from tasks.store.files import scratch_folder, sha256_of

@@ -19,7 +19,7 @@ from tasks.bundle.record import DeviceRecord, ImportRecord, ModelRecord, RunnerR
 from tasks.bundle.values import first_mistake
 from tasks.maintain.kit.config import measured_at
 from tasks.maintain.kit.results import End, KitResult, judge
-from tasks.measure.session.finish import check_loadable
+from tasks.measure.session.record import check_loadable
 from tasks.store.files import scratch_folder, sha256_of
 from tasks.store.store import BundleStore
 

@@ -20,7 +20,7 @@ from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import Etdump, EtdumpError, read_etdump
 from tasks.export.recipes import RECIPES
 from tasks.maintain.kit.config import Experiment, KitConfig, kit_files, name_in
-from tasks.measure.session.sme2 import variant_contradiction
+from tasks.measure.session.check import variant_contradiction
 
 # `<model>_<experiment>_t<threads>`, where the model may be missing, and one of the endings.
 _FILE = re.compile(r"(?P<prefix>.+)_t(?P<threads>\d+)(?P<ending>\.etdump|_latency\.log|_xnntrace\.log|\.log)", re.S)

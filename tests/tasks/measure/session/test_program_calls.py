@@ -8,7 +8,7 @@ import pytest
 from tasks.etdump.operators import OperatorName
 from tasks.etdump.tree import Runs, TreeNode
 from tasks.export.program import Call, ProgramMethod
-from tasks.measure.session.program_calls import other_program
+from tasks.measure.session.check import other_program
 
 NOTHING = np.zeros(0, np.int64)
 METHOD = ProgramMethod("forward", (), (), (Call(0, 1, delegate="XnnpackBackend"), Call(0, 2, operator="aten::add.out")))

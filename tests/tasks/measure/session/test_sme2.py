@@ -3,7 +3,7 @@
 import pytest
 
 from tasks.bundle.cell import VARIANTS, Variant
-from tasks.measure.session.sme2 import variant_contradiction
+from tasks.measure.session.check import variant_contradiction
 
 WITH = [
     "Convolution (NHWC, PF32) IGEMM #1",

@@ -1,16 +1,18 @@
-"""The gate for the files of a session: how large each may be, and what stats.json may contain.
+"""The files that a run leaves on a device: how large each may be, its logs, and what stats.json may contain.
 
 Everything else that a device sends has its limit where it is read: devices/untrusted.py and Device.output_limit_bytes.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from devices import retry
 from devices.device import Device
-from devices.errors import FileMissing, FileRefused
+from devices.errors import DeviceError, FileMissing, FileRefused
+from devices.shell import call
 from devices.untrusted import read_json, save_fetched
 from tasks.bundle.names import ETDUMP, MOST_FILE_BYTES, MOST_LOG_BYTES, PROFILE, SELECTED, STATS
 from tasks.bundle.runner_stats import Stats
@@ -18,11 +20,16 @@ from tasks.bundle.values import first_mistake
 from tasks.export.exported import Export
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.check import Unsuccessful
-from tasks.measure.session.logs import LOGS, fetch_cut
 from tasks.runner.manifest import Runner
 
 _log = logging.getLogger(__name__)
-_MOST_STATS_BYTES = 64 << 20
+LOGS = ("stdout.txt", "stderr.txt")
+_END_BYTES = 1 << 20
+_CUT_HERE = f"\n[etfarm: this log has more than {MOST_LOG_BYTES} bytes; its middle was cut here]\n"
+_SCRIPT = '[ -f "$1" ] && [ ! -L "$1" ] || exit 3; head -c "$2" "$1" && printf %s "$4" && tail -c "$3" "$1"'
+_PID_FILE = "runner.pid"
+_MAX_ERROR_BYTES = 400
+_MAX_STATS_BYTES = 64 << 20
 _PROFILE_BYTES = 16 << 20
 _EMPTY_BYTES = 1 << 20
 # Generous: an event takes about 100 bytes, and a delegate can report several for one operator.
@@ -35,12 +42,14 @@ _DURATION_BYTES = 32  # of one execution in stats.json
 def file_limits(session: PlannedSession, export: Export, runner: Runner) -> dict[str, int]:
     """Return the names of the files that a run may leave, each with its limit in bytes."""
     executions = session.cell.executions
+    operators = sum(int(entry["count"]) for entry in (*export.delegated, *export.portable))
+    events = executions * (_EVENTS_PER_EXECUTION + _EVENTS_PER_OPERATOR * operators)
     limits = dict.fromkeys(LOGS, MOST_LOG_BYTES)
-    limits[ETDUMP] = _etdump_limit(executions, export)
+    limits[ETDUMP] = min(_EMPTY_BYTES + events * _EVENT_BYTES, MOST_FILE_BYTES)
     for number, entry in enumerate([*export.outputs, *export.case.taps]):
         limits[f"output-{number}.bin"] = (export.folder / entry["file"]).stat().st_size
     if runner.supports_farm_flags:
-        limits[STATS] = min(_EMPTY_BYTES + 2 * executions * _DURATION_BYTES, _MOST_STATS_BYTES)
+        limits[STATS] = min(_EMPTY_BYTES + 2 * executions * _DURATION_BYTES, _MAX_STATS_BYTES)
         if session.cell.mode == "profile":
             limits[PROFILE] = _PROFILE_BYTES
         if session.cell.mode == "selected":
@@ -67,7 +76,7 @@ def collect_files(
         except FileMissing:
             continue
         except FileRefused as error:
-            if name in LOGS and mode != "trace" and fetch_cut(device, remote, to / name):
+            if name in LOGS and mode != "trace" and _fetch_cut(device, remote, to / name):
                 continue
             code = "wrong_output" if name.startswith("output-") else "file_refused"
             refused.append(Unsuccessful("failed", code, str(error)))
@@ -89,7 +98,39 @@ def read_stats(collected: Path) -> Stats | None:
     return stats
 
 
-def _etdump_limit(executions: int, export: Export) -> int:
-    operators = sum(int(entry["count"]) for entry in (*export.delegated, *export.portable))
-    events = executions * (_EVENTS_PER_EXECUTION + _EVENTS_PER_OPERATOR * operators)
-    return min(_EMPTY_BYTES + events * _EVENT_BYTES, MOST_FILE_BYTES)
+def _fetch_cut(device: Device, remote: str, local: Path) -> bool:
+    """Write the beginning and the end of a device's long log to `local`, with a line where it was cut.
+
+    Returns False if the device did not print it, for example because it is a link. Raises DeviceError.
+    """
+    sizes = [str(MOST_LOG_BYTES - _END_BYTES), str(_END_BYTES)]
+    result = device.run(["sh", "-c", _SCRIPT, "sh", remote, *sizes, _CUT_HERE], deadline_s=retry.LOG.timeout_s)
+    if result.exit_code != 0:
+        return False
+    local.write_bytes(result.stdout)
+    return True
+
+
+def recording_pid(command: Sequence[str]) -> list[str]:
+    """Return the command with a prefix that writes its process id to `runner.pid` in its working folder."""
+    return ["sh", "-c", f'echo $$ >{_PID_FILE}; exec "$@"', "sh", *command]
+
+
+def logcat_moment(device: Device) -> str:
+    """Return the device's time in the format of `logcat -T`: month-day hour:minute:second.000."""
+    return call(device, ["date", "+%m-%d %H:%M:%S.000"]).strip()
+
+
+def collect_logcat(device: Device, folder: str, since: str, local: Path) -> None:
+    """Write to `local` what the process in `folder/runner.pid` logged since the time `since`.
+
+    XNNPACK logs to logcat on a phone. The log of a shared device is never cleared. Raises DeviceError if logcat is
+    missing or fails; `local` is then not written.
+    """
+    pid = call(device, ["cat", f"{folder}/{_PID_FILE}"]).strip()
+    command = ["logcat", "-d", "-v", "threadtime", "-T", since, f"--pid={pid}"]
+    result = device.run(command, deadline_s=retry.LOG.timeout_s)
+    if result.exit_code != 0:
+        printed = result.stderr[:_MAX_ERROR_BYTES].decode(errors="replace").strip()
+        raise DeviceError(device.name, f"cannot read its log (logcat: {printed})", "check `adb shell logcat -d`")
+    local.write_bytes(result.stdout)
