@@ -92,7 +92,6 @@ class Attempts:
         """Wait before the next attempt; raise `error` if it was the last one or is not one to repeat after."""
         if not isinstance(error, self._policy.errors) or self.left_s <= 0:
             raise error
-        _log.warning("%s; trying again", error)
         self.pause()
 
     def lost(self, device: Device, error: DeviceLost | DeviceRefused) -> None:
@@ -132,4 +131,5 @@ def probe_until(device: Device, within_s: float | None = None) -> None:
             return probe(device)
         except (DeviceLost, DeviceRefused) as error:
             attempts.failed(error)
+            _log.warning("%s; trying again", error)
             device.close()

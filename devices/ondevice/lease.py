@@ -192,7 +192,9 @@ def acquire(
     """
     lease = Lease(device, uuid.uuid4().hex, ttl_s, priority)
     try:
-        lease.take(_this_process(holder, priority), wait_s, tell)
+        place, started = _where(os.getpid())
+        process = Holder(holder, socket.gethostname(), os.getpid(), "", place, started, priority)
+        lease.take(process, wait_s, tell)
         if leftovers := kill_leftovers(device):
             logger.warning("%s: ended %d jobs of a previous holder", device.name, len(leftovers))
     except (DeviceBusy, DeviceRefused):
@@ -236,11 +238,6 @@ def _where(pid: int) -> tuple[str, str]:
     return f"{socket.gethostname()} {place}", "".join(started)
 
 
-def _this_process(holder: str, priority: int) -> Holder:
-    place, started = _where(os.getpid())
-    return Holder(holder, socket.gethostname(), os.getpid(), "", place, started, priority)
-
-
 def has_ended(holder: Holder) -> bool:
     """Return whether the holder's process is known to have ended: it ran on this host and boot."""
     return holder.pid != os.getpid() and _is_gone(holder, "")
@@ -253,17 +250,11 @@ def _is_gone(other: Holder, token: str) -> bool:
     place, started = _where(other.pid)
     if place != other.place:
         return False
-    if not started and _belongs_to_another_user(other.pid):
-        return False
+    if not started:
+        try:
+            os.kill(other.pid, 0)
+        except PermissionError:  # it exists, and this process may not see it: some systems hide those of other users
+            return False
+        except OSError:
+            pass
     return started != other.started or (other.pid == os.getpid() and token not in _held)
-
-
-def _belongs_to_another_user(pid: int) -> bool:
-    """Return whether a process exists that this one may not see: some systems hide those of other users."""
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return True
-    except OSError:
-        return False
-    return False

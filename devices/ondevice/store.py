@@ -141,16 +141,12 @@ def are_verified(contents: Iterable[Content], printed: str) -> bool:
         known = [*states[:count], *guards[count : 2 * count]]
         if content.place not in fresh.splitlines() or len(known) < 2 * count or states[:count] != guards[:count]:
             return False
-        if not known[count].startswith("=") or not _has_hashes(content, [known[count][1:], *known[count + 1 :]]):
+        hashes = _hash_column("\n".join([known[count][1:], *known[count + 1 :]]))
+        hashed = hashes[0] if isinstance(content.local, Path) else _tree_sha256(content.local, hashes)
+        if not known[count].startswith("=") or hashed != content.sha256:
             return False
         states, guards = states[count:], guards[2 * count :]
     return not states and not guards
-
-
-def _has_hashes(content: Content, listing: list[str]) -> bool:
-    hashes = _hash_column("\n".join(listing))
-    found = hashes[0] if isinstance(content.local, Path) else _tree_sha256(content.local, hashes)
-    return found == content.sha256
 
 
 def stored_hashes(device: Device, *, deadline_s: float) -> set[str]:
@@ -174,7 +170,12 @@ def prune(device: Device, limit_bytes: int) -> list[str]:
     Entries used within the last hour are kept.
     """
     listing = run_script(device, "store_list", device.root, str(SPARE_MINUTES), policy=retry.TRANSFER)
-    removed = surplus(_entries(listing), limit_bytes)
+    entries = []
+    for line in listing.splitlines():
+        kilobytes, _, rest = line.partition(" ")
+        idle, _, path = rest.partition(":")
+        entries.append(StoredEntry(path, int(kilobytes) * 1024, idle == "idle"))
+    removed = surplus(entries, limit_bytes)
     for start in range(0, len(removed), 50):  # adb accepts command lines of up to 30 KB
         batch = [f"{device.root}/{path}" for path in removed[start : start + 50]]
         guards = [f"{device.root}/{_guard_path(path)}" for path in batch]
@@ -199,15 +200,6 @@ def surplus(entries: list[StoredEntry], limit_bytes: int) -> list[str]:
             removed.append(entry.path)
             total -= entry.size_bytes
     return removed
-
-
-def _entries(listing: str) -> list[StoredEntry]:
-    entries = []
-    for line in listing.splitlines():
-        kilobytes, _, rest = line.partition(" ")
-        idle, _, path = rest.partition(":")
-        entries.append(StoredEntry(path, int(kilobytes) * 1024, idle == "idle"))
-    return entries
 
 
 def _guard_path(place: str) -> str:
