@@ -82,7 +82,11 @@ def _run(context: SessionContext, result: SessionResult, folder: str, location: 
     if reason := why_too_old(context.runner, device.name, context.facts):
         raise Unsuccessful("failed", "device_too_old", reason)
     result.command = command = runner_command(session, context, folder)
-    identity = _job_identity(session, command, context.deadline_s, location)
+    # Everything that makes a job this session's: a job that differs in any part is not collected. The command contains
+    # the launcher, the cores, the executions and the hashes of what is pushed.
+    asked = [session.session_id, session.attempt, session.pte_sha256, session.runner_sha256, session.inputs_sha256]
+    request = json.dumps([asked, command, context.deadline_s])
+    identity = f"{_job_group(session.sweep, location)}-{hashlib.sha256(request.encode()).hexdigest()}"
     logs_to_logcat = session.cell.mode == "trace" and context.facts.os == "android"
     if logs_to_logcat:
         command = recording_pid(command)
@@ -177,19 +181,11 @@ def _references(context: SessionContext, session: PlannedSession) -> References:
     )
 
 
-def _job_identity(session: PlannedSession, command: list[str], deadline_s: float, location: str) -> str:
-    """Return a hash of everything that makes a job this session's: a job that differs in any part is not collected.
-
-    The command contains the launcher, the cores, the executions and the hashes of what is pushed. `location`, where
-    the bundles are kept, tells farms apart that measure the same sweep on the same night.
-    """
-    asked = [session.session_id, session.attempt, session.pte_sha256, session.runner_sha256, session.inputs_sha256]
-    text = json.dumps([asked, command, deadline_s])
-    return f"{_job_group(session.sweep, location)}-{hashlib.sha256(text.encode()).hexdigest()}"
-
-
 def _job_group(sweep: SweepNight, location: str) -> str:
-    """Return the part of the identity that all jobs of a farm's sweep share."""
+    """Return the part of the identity that all jobs of a farm's sweep share.
+
+    `location`, where the bundles are kept, tells farms apart that measure the same sweep on the same night.
+    """
     where = location if "://" in location else str(Path(location).resolve())
     text = json.dumps([socket.gethostname(), where, sweep.sweep_id])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
