@@ -29,7 +29,6 @@ class LocalDevice(Device):
     is_remote = False
 
     def run(self, argv: Sequence[str], *, deadline_s: float) -> CommandResult:
-        """See Device.run."""
         end = time.monotonic() + deadline_s
         try:
             process = subprocess.Popen(
@@ -55,7 +54,6 @@ class LocalDevice(Device):
         return CommandResult(code, number, stdout, stderr)
 
     def upload(self, local: Path, remote: str) -> None:
-        """See Device.upload."""
         if not local.is_file():
             raise TransferFailed(self.name, f"the local file {local} does not exist")
         target = Path(remote)
@@ -73,7 +71,6 @@ class LocalDevice(Device):
                 part.unlink(missing_ok=True)
 
     def fetch(self, remote: str, local: Path, *, limit_bytes: int = FILE_LIMIT_BYTES) -> None:
-        """See Device.fetch."""
         try:
             status = Path(remote).lstat()
             check_fetchable(self.name, remote, status.st_mode, status.st_size, limit_bytes)

@@ -184,7 +184,6 @@ class AdbDevice(Device):
             raise
 
     def fetch(self, remote: str, local: Path, *, limit_bytes: int = FILE_LIMIT_BYTES) -> None:
-        """See Device.fetch."""
         try:
             with self._link.open("sync:") as stream:
                 sync = SyncStream(stream)

@@ -91,11 +91,9 @@ class LocalServer(AdbServer):
         super().__init__(name, chosen, f"port {chosen}")
 
     def dial(self) -> socket.socket:
-        """See AdbServer.dial."""
         return socket.create_connection((self.host, self.port), retry.ADB_ANSWER.timeout_s)
 
     def start(self) -> None:
-        """See AdbServer.start."""
         command = [adb_path(), "-P", str(self.port), "start-server"]
         try:
             subprocess.run(command, capture_output=True, timeout=retry.ADB_SERVER_START.timeout_s, check=True)
@@ -126,7 +124,6 @@ class LabHostServer(AdbServer):
             return cast("socket.socket", self._ssh.open_stream(self, self.port))
 
     def start(self) -> None:
-        """See AdbServer.start."""
         command = ["adb", "-P", str(self.port), "start-server"]
         why = f"run `{' '.join(command)}` there to see why"
         failed = f"the adb server on port {self.port} does not run and could not be started"

@@ -194,7 +194,6 @@ class _RefuseUnknown(paramiko.RejectPolicy):
         self._hop = hop
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> NoReturn:
-        """See paramiko.MissingHostKeyPolicy."""
         hop = self._hop
         cause = f"the host key of {hop.host}:{hop.port} ({_fingerprint(key)}) is not in {hop.known_hosts[0]}"
         raise DeviceRefused(self._name, cause, f"if the key is correct, accept it with `{_accept(hop)}`")

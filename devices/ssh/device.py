@@ -46,7 +46,6 @@ class SshDevice(Device):
         self._idle: RemoteShell | None = None
 
     def run(self, argv: Sequence[str], *, deadline_s: float) -> CommandResult:
-        """See Device.run."""
         with self._live_transport() as transport:
             end = time.monotonic() + deadline_s
             with self._shell(transport) as shell:
@@ -57,7 +56,6 @@ class SshDevice(Device):
                 return shell.result()
 
     def upload(self, local: Path, remote: str) -> None:
-        """See Device.upload."""
         part = f"{remote}.{uuid.uuid4().hex[:8]}.part"
         try:
             with local.open("rb") as source, self._transfer() as sftp:
@@ -74,7 +72,6 @@ class SshDevice(Device):
             raise self._upload_error(local, remote, error) from None
 
     def fetch(self, remote: str, local: Path, *, limit_bytes: int = FILE_LIMIT_BYTES) -> None:
-        """See Device.fetch."""
         try:
             with self._transfer() as sftp:
                 status = sftp.lstat(remote)
@@ -89,7 +86,6 @@ class SshDevice(Device):
             raise TransferFailed(self.name, f"cannot fetch {remote} to {local} ({error})") from None
 
     def close(self) -> None:
-        """See Device.close."""
         with self._lock:
             self._disconnect()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from devices.errors import FarmError
-from devices.limits import Limits, outside
+from devices.limits import Limits, checks
 from devices.ondevice.job import JobResult
 from sql.seeds.rows import sme_rules
 from tasks.bundle.cell import Variant
@@ -132,9 +132,8 @@ def check_conditions(session: PlannedSession, job: JobResult, limits: Limits) ->
         reason = "the device did not record its conditions before and after the run; free space on its disk"
         raise Unsuccessful("failed", "no_conditions", reason)
     for moment, conditions in (("after", job.after), ("before", job.before)):
-        if reasons := outside(conditions, limits):
-            kind = reasons[0].partition(":")[0]
-            raise Unsuccessful("invalid", kind, f"{moment} the session, {'; '.join(reasons)}")
+        if outside := [check for check in checks(conditions, limits) if check.is_outside]:
+            raise Unsuccessful("invalid", outside[0].kind, f"{moment} the session, {'; '.join(map(str, outside))}")
     if job.beside is not None:
         reason = f"another farm, with the root {job.beside}, ran a job on {session.cell.device} at the same time"
         raise Unsuccessful("invalid", "not_alone", reason)
