@@ -13,13 +13,13 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from devices.errors import InputError, Mistakes
-from devices.foreign_text import one_line
 from devices.suggest import did_you_mean, nearest
+from devices.untrusted import excerpt
 
 Model = TypeVar("Model", bound=BaseModel)
-_MOST_BYTES = 256 << 10  # reading YAML takes about 10 s for each MiB
-_MOST_VALUES = 50_000
-_MOST_MISTAKES = 20
+_MAX_BYTES = 256 << 10  # reading YAML takes about 10 s for each MiB
+_MAX_VALUES = 50_000
+_MAX_MISTAKES = 20
 _NOT_A_NUMBER = {"int_parsing": "must be a whole number", "float_parsing": "must be a number"}
 
 
@@ -50,8 +50,8 @@ class _Loader(yaml.SafeLoader):
         else:
             self._values += 1
             self._sizes[id(node)] = self._values - before
-        if self._values > _MOST_VALUES:
-            raise _Refused(problem=f"its aliases stand for more than {_MOST_VALUES} values; write them out")
+        if self._values > _MAX_VALUES:
+            raise _Refused(problem=f"its aliases stand for more than {_MAX_VALUES} values; write them out")
         return node
 
     def compose_mapping_node(self, anchor: dict[Any, yaml.Node]) -> yaml.MappingNode:
@@ -74,10 +74,10 @@ def load_checked(path: Path, model: type[Model]) -> Model:
         checked = model.model_validate(data, context={"folder": path.parent})
     except ValidationError as error:
         found = [f"{path}:{sentence}" for sentence in _mistakes(error, root, model)]
-        more = [f"{path}: {len(found) - _MOST_MISTAKES} more mistakes"] if len(found) > _MOST_MISTAKES else []
-        raise Mistakes([*found[:_MOST_MISTAKES], *more]) from None
+        more = [f"{path}: {len(found) - _MAX_MISTAKES} more mistakes"] if len(found) > _MAX_MISTAKES else []
+        raise Mistakes([*found[:_MAX_MISTAKES], *more]) from None
     if found := _booleans_for_numbers(root, checked):
-        raise Mistakes([f"{path}:{sentence}" for sentence in found[:_MOST_MISTAKES]])
+        raise Mistakes([f"{path}:{sentence}" for sentence in found[:_MAX_MISTAKES]])
     return checked
 
 
@@ -96,7 +96,7 @@ def _mistakes(error: ValidationError, root: yaml.Node, model: type[BaseModel]) -
         # Beyond the file are the kinds that a value can have, each with an error, and keys that a text is short for.
         place = loc[:known] + tuple(step for step in loc[known:] if step in _keys_at(model, loc[:known]))
         if not (each["type"] == "missing" and loc in explained):
-            found.setdefault(place, (line, f"{line}: {_key_of(place)}{one_line(_advice(each, model, node), 400)}"))
+            found.setdefault(place, (line, f"{line}: {_key_of(place)}{excerpt(_advice(each, model, node), 400)}"))
     return [sentence for _, sentence in sorted(found.values(), key=lambda each: each[0])]
 
 
@@ -120,12 +120,15 @@ def _parse(path: Path, text: str) -> tuple[yaml.Node, dict[Any, Any]]:
             _refuse_if_misread(loader, place, node)
         return root, loader.construct_document(root)
     except yaml.YAMLError as error:
-        raise InputError(_syntax_error(path, error)) from None
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark is not None else 1
+        kind = "" if isinstance(error, _Refused) else "not valid YAML: "
+        raise InputError(f"{path}:{line}: {kind}{excerpt(str(getattr(error, 'problem', None) or error))}") from None
     except RecursionError:
         raise InputError(f"{path}:1: the brackets are nested too deeply") from None
     # PyYAML raises these for text that only looks like a date or a number, such as 2026-13-45.
     except (AttributeError, LookupError, ValueError) as error:
-        raise InputError(f"{path}:1: a value does not match its type ({one_line(str(error))}); quote it") from None
+        raise InputError(f"{path}:1: a value does not match its type ({excerpt(str(error))}); quote it") from None
 
 
 def _scalars(root: yaml.Node) -> Iterator[tuple[_Path, yaml.ScalarNode]]:
@@ -156,8 +159,8 @@ def _refuse_if_misread(loader: _Loader, place: _Path, node: yaml.ScalarNode) -> 
     value = loader.construct_object(node)
     if base == 8 and value == int(written):
         return
-    cause = f"YAML reads {one_line(written, 40)} as {value}, in base {base}"
-    way_on = f'write "{one_line(written, 40)}" in quotes or a number in base 10'
+    cause = f"YAML reads {excerpt(written, 40)} as {value}, in base {base}"
+    way_on = f'write "{excerpt(written, 40)}" in quotes or a number in base 10'
     raise _Refused(problem=f"{_key_of(place)}{cause}; {way_on}", problem_mark=node.start_mark)
 
 
@@ -180,22 +183,14 @@ def _booleans_for_numbers(root: yaml.Node, checked: BaseModel) -> list[str]:
 def _read_text(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
-            raise InputError(f"{path}: larger than {_MOST_BYTES >> 10} KiB; pass a file that is written by hand")
+            content = file.read(_MAX_BYTES + 1)
+        if len(content) > _MAX_BYTES:
+            raise InputError(f"{path}: larger than {_MAX_BYTES >> 10} KiB; pass a file that is written by hand")
         return content.decode().removeprefix("\ufeff")
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from None
-
-
-def _syntax_error(path: Path, error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    line = mark.line + 1 if mark is not None else 1
-    problem = one_line(str(getattr(error, "problem", None) or error))
-    kind = "" if isinstance(error, _Refused) else "not valid YAML: "
-    return f"{path}:{line}: {kind}{problem}"
 
 
 def _place_of(node: yaml.Node, loc: _Path) -> tuple[yaml.Node, int, int]:
@@ -217,7 +212,7 @@ def _place_of(node: yaml.Node, loc: _Path) -> tuple[yaml.Node, int, int]:
 
 
 def _key_of(loc: _Path) -> str:
-    key = one_line(".".join(str(step) for step in loc), 100)
+    key = excerpt(".".join(str(step) for step in loc), 100)
     return f"`{key}`: " if key else ""
 
 
@@ -241,14 +236,10 @@ def _advice(error: ErrorDetails, model: type[BaseModel], node: yaml.Node) -> str
 
 
 def _keys_at(model: type[BaseModel], loc: _Path) -> list[str]:
-    current: Any = model
+    current = model
     for step in loc:
-        if isinstance(step, int):
-            continue
-        field = current.model_fields.get(step) if _is_model(current) else None
-        if field is None:
-            continue
-        current = next((kind for kind in _kinds(field.annotation) if _is_model(kind)), current)
+        if field := current.model_fields.get(str(step)):
+            current = next((kind for kind in _kinds(field.annotation) if _is_model(kind)), current)
     return sorted(current.model_fields)
 
 

@@ -1,34 +1,27 @@
 """The one contract that this machine, hosts over SSH and phones over adb satisfy."""
 
 import os
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from devices.errors import OutputTooLong
+from devices.errors import DeadlineExceeded, OutputTooLong
 
 # The limit of a fetched file for which the caller gives none.
 FILE_LIMIT_BYTES = 256 << 20
-
-
-Ended = tuple[int | None, int | None, bytes, bytes]
-"""Exit code, signal, standard output and standard error of a command."""
 
 
 @dataclass(frozen=True)
 class CommandResult:
     """How a command ended: either `exit_code` or `signal` is None, both streams are complete."""
 
-    argv: tuple[str, ...]
     exit_code: int | None
     signal: int | None
     stdout: bytes
     stderr: bytes
-    wall_s: float
 
 
 class Device(ABC):
@@ -47,7 +40,7 @@ class Device(ABC):
     release of the lease.
     `lease_token` is the lease that `devices/ondevice/lease.py` holds on the machine; no job starts after it was lost.
     `waiting_priority` is the highest that waited for the machine when the lease was last used; None if nobody did.
-    `is_remote` tells whether a call needs a network or a cable, so that it pays to join several calls.
+    `is_remote` is whether a call needs a network or a cable, so that it pays to join several calls.
     `machine_folder` is a folder of the machine that all farms share; "" is the default, and tests set another one.
     Methods may be called from several threads.
     """
@@ -65,27 +58,14 @@ class Device(ABC):
         self.platform = platform
         self.collected: list[str] = []
 
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        deadline_s: float,
-        env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-    ) -> CommandResult:
+    @abstractmethod
+    def run(self, argv: Sequence[str], *, deadline_s: float) -> CommandResult:
         """Run a command to its end with an empty standard input; a non-zero exit is a result, not an error.
 
-        A missing program or `cwd` is exit code 127, as in a shell. `deadline_s` is wall-clock time without the time to
-        connect: at its end the process group is killed and DeadlineExceeded raised. A command that prints more than
+        A missing program is exit code 127, as in a shell. `deadline_s` is wall-clock time without the time to connect:
+        at its end the process group is killed and DeadlineExceeded raised. A command that prints more than
         `output_limit_bytes` is killed in the same way: OutputTooLong. DeviceLost if the device stops answering.
         """
-        begun = time.monotonic()
-        exit_code, signal, stdout, stderr = self.execute(argv, deadline_s, env, cwd)
-        return CommandResult(tuple(argv), exit_code, signal, stdout, stderr, time.monotonic() - begun)
-
-    @abstractmethod
-    def execute(self, argv: Sequence[str], deadline_s: float, env: Mapping[str, str] | None, cwd: str | None) -> Ended:
-        """Do what `run` does; return the exit code or the signal, and both streams."""
 
     @abstractmethod
     def upload(self, local: Path, remote: str) -> None:
@@ -102,14 +82,19 @@ class Device(ABC):
         for a larger file, a link or a folder, FileMissing, TransferFailed, DeviceLost.
         """
 
-    def too_long(self, argv: Sequence[str]) -> OutputTooLong:
-        """Return the error to raise when a command printed more than `output_limit_bytes` and was killed."""
-        cause = f"`{argv[0]}` printed more than its limit of {self.output_limit_bytes} bytes and was killed"
-        return OutputTooLong(self.name, cause)
-
     @abstractmethod
     def close(self) -> None:
         """End the connection; the next call opens a new one."""
+
+    def too_late(self, argv: Sequence[str], deadline_s: float) -> DeadlineExceeded:
+        """Return the error of a command that was killed at its deadline."""
+        cause = f"`{argv[0]}` ran longer than its deadline of {deadline_s:g} s and was killed"
+        return DeadlineExceeded(self.name, cause)
+
+    def too_long(self, argv: Sequence[str]) -> OutputTooLong:
+        """Return the error of a command that was killed because it printed more than `output_limit_bytes`."""
+        cause = f"`{argv[0]}` printed more than its limit of {self.output_limit_bytes} bytes and was killed"
+        return OutputTooLong(self.name, cause)
 
     def __enter__(self) -> Self:
         return self

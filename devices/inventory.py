@@ -5,6 +5,7 @@ import os
 import re
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -219,8 +220,7 @@ def open_device(spec: DeviceSpec) -> Device:
     Default root: the temporary folder of this machine, /var/tmp of an SSH host (both with the user's name),
     /data/local/tmp of a phone. Raises DeviceRefused if ssh_config cannot be evaluated.
     """
-    openers = {"local": _open_local, "ssh": _open_ssh, "adb": _open_adb, "simulated": _open_simulated}
-    device = openers[spec.transport](spec)
+    device = _OPENERS[spec.transport](spec)
     device.store_limit_bytes = spec.store_limit_bytes
     return device
 
@@ -275,18 +275,24 @@ def _open_ssh(spec: DeviceSpec) -> Device:
 
 def adb_server(spec: DeviceSpec) -> "AdbServer":
     """Return the way to the adb server of a phone, on this machine or on the lab host that the entry names."""
+    from devices.adb.server import LabHostServer, LocalServer  # adbutils is slow to import, and many have no phone
+
     if spec.via is None:
-        from devices.adb.server import LocalServer  # adbutils is slow to import, and many farms have no phone
-
         return LocalServer(spec.name, spec.adb_server_port)
-    from devices.adb.lab_host import LabHostServer  # cryptography, too
-
     return LabHostServer(spec.name, spec.via, spec.adb_server_port)
 
 
 def _open_adb(spec: DeviceSpec) -> Device:
-    from devices.adb.connect import AdbLink
-    from devices.adb.device import AdbDevice
+    from devices.adb.device import AdbDevice, AdbLink
 
     link = AdbLink(adb_serial(spec), network=spec.address is not None, server=adb_server(spec))
     return AdbDevice(spec.name, spec.root or "/data/local/tmp/etfarm", link, spec.platform)
+
+
+# A new transport is a package like devices/adb, its function above, its line here, and its keys in _FIELDS.
+_OPENERS: dict[Transport, Callable[[DeviceSpec], Device]] = {
+    "local": _open_local,
+    "ssh": _open_ssh,
+    "adb": _open_adb,
+    "simulated": _open_simulated,
+}

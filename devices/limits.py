@@ -54,11 +54,15 @@ class Check:
     """None if the device does not report it, which counts as inside."""
 
     @property
+    def is_minimum(self) -> bool:
+        return self.limit.startswith("min_")
+
+    @property
     def is_outside(self) -> bool:
         """Whether the value is known and beyond the limit."""
         if self.value is None:
             return False
-        return self.value < self.bound if self.limit.startswith("min_") else self.value > self.bound
+        return self.value < self.bound if self.is_minimum else self.value > self.bound
 
     def __str__(self) -> str:
         value = "unknown" if self.value is None else f"{self.value:.6g}{self.unit}"
@@ -67,14 +71,18 @@ class Check:
 
 def checks(conditions: Conditions, limits: Limits) -> Iterator[Check]:
     """Yield a check for each limit that is set and applies before a session as well as after it."""
+    free, swap = (
+        None if size_bytes is None else round(size_bytes / _MB, 1)
+        for size_bytes in (conditions.free_memory_bytes, conditions.swap_used_bytes)
+    )
     yield from _checks(
         limits,
         ("max_temperature_c", "thermal", "temperature_c", " °C", conditions.temperature_c),
         ("max_thermal_status", "thermal", "thermal_status", "", conditions.thermal_status),
         ("max_load_1m", "load", "load_1m", "", conditions.load_1m),
         ("min_battery_percent", "battery", "battery_percent", " %", conditions.battery_percent),
-        ("min_free_memory_mb", "memory", "free memory", " MB", _mb(conditions.free_memory_bytes)),
-        ("max_swap_used_mb", "memory", "used swap", " MB", _mb(conditions.swap_used_bytes)),
+        ("min_free_memory_mb", "memory", "free memory", " MB", free),
+        ("max_swap_used_mb", "memory", "used swap", " MB", swap),
     )
 
 
@@ -92,17 +100,8 @@ def start_checks(conditions: Conditions, limits: Limits, slowdown_percent: float
     )
 
 
-def outside(conditions: Conditions, limits: Limits) -> list[str]:
-    """Return one reason for each condition outside `checks`, starting with its kind; empty if all are inside."""
-    return [str(check) for check in checks(conditions, limits) if check.is_outside]
-
-
 def _checks(limits: Limits, *rows: tuple[str, str, str, str, float | None]) -> Iterator[Check]:
     for limit, kind, condition, unit, value in rows:
         bound = getattr(limits, limit)
         if bound is not None:
             yield Check(limit, kind, condition, unit, bound, value)
-
-
-def _mb(size_bytes: int | None) -> float | None:
-    return None if size_bytes is None else round(size_bytes / _MB, 1)

@@ -8,16 +8,16 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from devices.bounded import check_fetchable, save
-from devices.device import FILE_LIMIT_BYTES, Device, Ended
-from devices.errors import DeadlineExceeded, DeviceRefused, FileMissing, NoSpaceOnDevice, TransferFailed
+from devices.device import FILE_LIMIT_BYTES, CommandResult, Device
+from devices.errors import DeviceRefused, FileMissing, NoSpaceOnDevice, TransferFailed
 from devices.shell import command_words
+from devices.untrusted import check_fetchable, save_fetched
 
-TERM_GRACE_S = 0.5
+_TERM_GRACE_S = 0.5
 # What a program on this machine gets of the controller's environment, which has tokens of its user and of the farm.
 _KEPT = ("PATH", "HOME", "TMPDIR", "LANG")
 _CHUNK_BYTES = 1 << 20
@@ -28,12 +28,11 @@ class LocalDevice(Device):
 
     is_remote = False
 
-    def execute(self, argv: Sequence[str], deadline_s: float, env: Mapping[str, str] | None, cwd: str | None) -> Ended:
-        """See Device.run."""
+    def run(self, argv: Sequence[str], *, deadline_s: float) -> CommandResult:
         end = time.monotonic() + deadline_s
         try:
             process = subprocess.Popen(
-                command_words(argv, env, cwd),
+                command_words(argv),
                 env=stated_environment(),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -41,32 +40,42 @@ class LocalDevice(Device):
             )
         except OSError as error:
             raise DeviceRefused(self.name, f"cannot start `{argv[0]}` ({error.strerror})") from None
-        try:
-            stdout, stderr = self._read_until_end(process, argv, end)
-        except subprocess.TimeoutExpired:
-            _end_group(process)
-            cause = f"`{argv[0]}` ran longer than its deadline of {deadline_s:g} s and was killed"
-            raise DeadlineExceeded(self.name, cause) from None
-        except BaseException:
-            _end_group(process)
-            raise
+        with process:  # closes pipes that a descendant outside the group may still hold open
+            try:
+                stdout, stderr = self._read_until_end(process, argv, end)
+            except subprocess.TimeoutExpired:
+                _end_group(process)
+                raise self.too_late(argv, deadline_s) from None
+            except BaseException:
+                _end_group(process)
+                raise
         status = process.returncode
         code, number = (None, -status) if status < 0 else (status, None)
-        return code, number, stdout, stderr
+        return CommandResult(code, number, stdout, stderr)
 
     def upload(self, local: Path, remote: str) -> None:
-        """See Device.upload."""
         if not local.is_file():
             raise TransferFailed(self.name, f"the local file {local} does not exist")
-        self._copy(local, Path(remote))
+        target = Path(remote)
+        part = target.with_name(f".{uuid.uuid4().hex}.part")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(local, part)
+            part.replace(target)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise NoSpaceOnDevice(self.name, f"no space left for {target}", "free space there") from None
+            raise TransferFailed(self.name, f"cannot copy {local} to {target} ({error.strerror})") from None
+        finally:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
 
     def fetch(self, remote: str, local: Path, *, limit_bytes: int = FILE_LIMIT_BYTES) -> None:
-        """See Device.fetch."""
         try:
             status = Path(remote).lstat()
             check_fetchable(self.name, remote, status.st_mode, status.st_size, limit_bytes)
             with Path(remote).open("rb", buffering=0) as source:
-                save(self.name, remote, iter(lambda: source.read(_CHUNK_BYTES), b""), local, limit_bytes)
+                save_fetched(self.name, remote, iter(lambda: source.read(_CHUNK_BYTES), b""), local, limit_bytes)
         except (FileNotFoundError, NotADirectoryError):
             raise FileMissing(self.name, f"file {remote} does not exist on the device") from None
         except OSError as error:
@@ -93,23 +102,8 @@ class LocalDevice(Device):
                 if sum(map(len, streams.values())) > self.output_limit_bytes:
                     raise self.too_long(argv)
         process.wait(max(end - time.monotonic(), 0.0))
-        _close_streams(process)
         out, err = streams.values()
         return bytes(out), bytes(err)
-
-    def _copy(self, source: Path, target: Path) -> None:
-        part = target.with_name(f".{uuid.uuid4().hex}.part")
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, part)
-            part.replace(target)
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise NoSpaceOnDevice(self.name, f"no space left for {target}", "free space there") from None
-            raise TransferFailed(self.name, f"cannot copy {source} to {target} ({error.strerror})") from None
-        finally:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
 
 
 def stated_environment() -> dict[str, str]:
@@ -118,17 +112,10 @@ def stated_environment() -> dict[str, str]:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Send TERM, then KILL to the process group; close pipes that a descendant outside the group still holds open."""
+    """Send TERM, then KILL to the process group."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(TERM_GRACE_S)
+            process.wait(_TERM_GRACE_S)
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    _close_streams(process)
-
-
-def _close_streams(process: subprocess.Popen[bytes]) -> None:
-    for stream in (process.stdout, process.stderr):
-        if stream is not None:
-            stream.close()

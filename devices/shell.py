@@ -7,16 +7,17 @@ are handled in `dialect.sh`.
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
+from devices import retry
 from devices.device import Device
 from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused, NoSpaceOnDevice
+from devices.retry import Policy
 
-SCRIPT_DEADLINE_S = 30.0
-_MOST_SHOWN_BYTES = 400
-_MOST_PRINTED_BYTES = 4 << 20
+_MAX_ERROR_BYTES = 400
+_MAX_OUTPUT_BYTES = 4 << 20
 
 
 @cache
@@ -28,33 +29,29 @@ def script_text(name: str) -> str:
     return (script_text(needed[1]) if needed else "") + "\n".join(lines) + "\n"
 
 
-def command_words(
-    argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None, *, announce_pid: bool = False
-) -> list[str]:
-    """Return the words that run `argv` with `env` and `cwd`; `announce_pid` prints the process id first on stdout."""
+def command_words(argv: Sequence[str], *, announce_pid: bool = False) -> list[str]:
+    """Return the words that run `argv` without input; `announce_pid` prints the process id first on stdout.
+
+    `exec` keeps the process id, so the announced id is that of the command.
+    """
     first = "echo $$\n" if announce_pid else ""
-    if argv[:2] == ["sh", "-c"] and not env and not cwd:  # without a second shell
+    if argv[:2] == ["sh", "-c"]:  # without a second shell
         return ["sh", "-c", f"{first}exec </dev/null\n{argv[2]}", *argv[3:]]
-    return ["sh", "-c", first + script_text("run"), "sh", cwd or "", *settings(env), "--", *argv]
+    return ["sh", "-c", f'{first}exec </dev/null\nexec "$@"', "sh", *argv]
 
 
-def settings(env: Mapping[str, str] | None) -> list[str]:
-    """Return the words NAME=VALUE of the variables of a command."""
-    return [f"{name}={value}" for name, value in (env or {}).items()]
-
-
-def command_line(argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None) -> str:
+def command_line(argv: Sequence[str]) -> str:
     """Return the same as one string for a remote shell; the first line of stdout is the process id.
 
     adbd makes that shell the leader of a session. `exec` replaces it with the command, whose process id is
     therefore also the id of its process group.
     """
-    return "exec " + shlex.join(command_words(argv, env, cwd, announce_pid=True))
+    return "exec " + shlex.join(command_words(argv, announce_pid=True))
 
 
-def end_group_line(pid: int) -> str:
-    """Return the command line, for a remote shell, that ends the process group `pid`."""
-    return command_line(["sh", "-c", script_text("end_group"), "sh", str(pid)], None, None)
+def end_group_words(pid: int) -> list[str]:
+    """Return the command that ends the process group `pid`."""
+    return ["sh", "-c", script_text("end_group"), "sh", str(pid)]
 
 
 def take_pid(name: str, stdout: bytearray) -> int | None:
@@ -74,30 +71,31 @@ def split_status(status: int) -> tuple[int | None, int | None]:
     return (None, status - 128) if 128 < status < 160 else (status, None)
 
 
-def call(device: Device, argv: Sequence[str], *, deadline_s: float = SCRIPT_DEADLINE_S) -> str:
-    """Run a housekeeping command on the device and return what it printed.
+def call(device: Device, argv: Sequence[str], *, policy: Policy | None = None) -> str:
+    """Run a housekeeping command on the device and return what it printed; `policy` is retry.SCRIPT by default.
 
     Raises DeviceError if it fails, NoSpaceOnDevice if the disk is full, DeviceLost if it does not end.
     """
+    deadline_s = (policy or retry.SCRIPT).timeout_s
     try:
         result = device.run(argv, deadline_s=deadline_s)
     except DeadlineExceeded:
         cause = f"a housekeeping command did not end within {deadline_s:g} s"
         raise DeviceLost(device.name, cause) from None
-    if len(result.stdout) > _MOST_PRINTED_BYTES:
-        cause = f"a housekeeping command printed {len(result.stdout)} bytes; the limit is {_MOST_PRINTED_BYTES}"
+    if len(result.stdout) > _MAX_OUTPUT_BYTES:
+        cause = f"a housekeeping command printed {len(result.stdout)} bytes; the limit is {_MAX_OUTPUT_BYTES}"
         raise DeviceError(device.name, cause)
     if result.exit_code == 0:
         return result.stdout.decode(errors="replace")
-    printed = " ".join(result.stderr[:_MOST_SHOWN_BYTES].decode(errors="replace").split())
+    printed = " ".join(result.stderr[:_MAX_ERROR_BYTES].decode(errors="replace").split())
     if "No space left" in printed:
         raise NoSpaceOnDevice(device.name, f"its disk is full under {device.root}", "free space there")
     raise DeviceError(device.name, f"a housekeeping command ended with {result.exit_code or result.signal}: {printed}")
 
 
-def run_script(device: Device, name: str, *arguments: str, deadline_s: float = SCRIPT_DEADLINE_S) -> str:
+def run_script(device: Device, name: str, *arguments: str, policy: Policy | None = None) -> str:
     """Run `ondevice/scripts/<name>.sh` on the device with `arguments` as "$1", "$2", ...; see `call`."""
-    return call(device, ["sh", "-c", script_text(name), "sh", *arguments], deadline_s=deadline_s)
+    return call(device, ["sh", "-c", script_text(name), "sh", *arguments], policy=policy)
 
 
 def make_folder(device: Device, folder: str) -> None:
@@ -105,14 +103,14 @@ def make_folder(device: Device, folder: str) -> None:
     call(device, ["mkdir", "-p", "--", folder])
 
 
-def remove_path(device: Device, *paths: str, deadline_s: float = SCRIPT_DEADLINE_S) -> None:
+def remove_path(device: Device, *paths: str, policy: Policy | None = None) -> None:
     """Delete files and folders on the device; missing ones are ignored."""
-    call(device, ["rm", "-rf", "--", *paths], deadline_s=deadline_s)
+    call(device, ["rm", "-rf", "--", *paths], policy=policy)
 
 
 def free_bytes(device: Device, folder: str) -> int | None:
     """Return the free space of the disk that contains a folder; None if the device does not report it."""
-    result = device.run(["df", "-Pk", "--", folder], deadline_s=SCRIPT_DEADLINE_S)
+    result = device.run(["df", "-Pk", "--", folder], deadline_s=retry.SCRIPT.timeout_s)
     return available_bytes(result.stdout.decode(errors="replace"))
 
 

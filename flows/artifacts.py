@@ -17,7 +17,7 @@ from prefect.client.schemas.actions import ArtifactUpdate
 from prefect.events import emit_event
 from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
-from devices.foreign_text import plain_line
+from devices.untrusted import sanitize_line
 from flows.device.states import DeviceState
 from flows.progress import board
 from flows.server.watch import watch
@@ -124,7 +124,9 @@ def show_table(rows: list[dict[str, Any]], key: str, description: str) -> None:
 
 def _plain_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows without characters that could act where they are shown."""
-    return [{key: plain_line(value) if isinstance(value, str) else value for key, value in row.items()} for row in rows]
+    return [
+        {key: sanitize_line(value) if isinstance(value, str) else value for key, value in row.items()} for row in rows
+    ]
 
 
 def _sent(send: Callable[[], Any]) -> Any:

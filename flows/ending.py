@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from devices.errors import FarmError
-from devices.foreign_text import one_line
+from devices.untrusted import excerpt
 from flows.device.job import COUNTED, DeviceTally, counts_in_words
 from flows.live_exports import Snapshot
 from flows.verdicts import FailingVerdict, failed_lines, fails, line_of
@@ -170,7 +170,7 @@ def notify_of_error(sweep: str) -> Iterator[None]:
         metrics.record("etfarm_sweeps", end="stopped")
         metrics.flush()
         is_ours = isinstance(error, FarmError | WarehouseError)
-        cause = str(error) if is_ours else one_line(f"{type(error).__name__}: {error}")
+        cause = str(error) if is_ours else excerpt(f"{type(error).__name__}: {error}")
         with _errors_as_warnings():
             _send(Message(f"{sweep}: the sweep stopped", f"{cause}; run the same command to resume", is_bad=True))
         raise

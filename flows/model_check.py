@@ -26,8 +26,7 @@ from tasks.judge.advice.advice import HEAVY_SHARE, advice_text, word_of
 from tasks.measure.night import sweep_night
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.accuracy import inaccuracy_in_words
-from tasks.measure.session.bench import Bench
-from tasks.measure.session.capability import why_no_backend
+from tasks.measure.session.context import SessionContext, why_no_backend
 from tasks.measure.session.measure import measure
 from tasks.rows.shares import SessionTimes, Share, cell_sessions, session_times, share
 from tasks.runner.build import build_runner
@@ -120,12 +119,12 @@ def check_model(
                 yield _checked(export, _bench(device, spec, export, runner, places), folder, lease.renew)
 
 
-def _bench(device: Device, spec: DeviceSpec, export: Export, runner: Runner, places: Var) -> Bench:
+def _bench(device: Device, spec: DeviceSpec, export: Export, runner: Runner, places: Var) -> SessionContext:
     facts, registry = read_facts(device), places.registry
-    return Bench(device, spec, facts, export, runner, Limits(), _DEADLINE_S, settle_s=0, registry=registry)
+    return SessionContext(device, spec, facts, export, runner, Limits(), _DEADLINE_S, settle_s=0, registry=registry)
 
 
-def _checked(export: Export, bench: Bench, folder: Path, renew_lease: Callable[[], None]) -> CheckedCase:
+def _checked(export: Export, bench: SessionContext, folder: Path, renew_lease: Callable[[], None]) -> CheckedCase:
     """Run the sessions of a case, up to the first that does not succeed."""
     night = sweep_night("check", datetime.now(UTC).date(), (), again=False)
     device = bench.spec.name

@@ -9,7 +9,7 @@ from pathlib import Path
 from devices.errors import FarmError
 from devices.inventory import DeviceSpec, open_device
 from devices.ondevice.facts import Facts, read_facts
-from devices.reconnect import probe
+from devices.retry import probe
 from flows.choose import Chosen
 from flows.comparison.same_night import same_night_jobs
 from flows.device.job import DeviceJob, DeviceTally

@@ -15,11 +15,10 @@ from prefect.futures import PrefectFuture, as_completed
 from prefect.states import Completed, Failed
 
 from devices.errors import DeviceError, FarmError
-from devices.foreign_text import one_line
 from devices.inventory import DeviceSpec, open_device
 from devices.ondevice.facts import Facts, read_facts
-from devices.reconnect import probe_until
-from flows.device.measure import RECOVERY_S
+from devices.retry import probe_until
+from devices.untrusted import excerpt
 from flows.live_exports import LiveExports
 from flows.progress import board, show_step
 from flows.server.states import end_state
@@ -190,7 +189,7 @@ def probe_device(device: DeviceSpec, registry_dir: Path) -> Probe:
         if not health.usable:
             return Probe(device=device, unusable=f"{device.name} is {health}; see `etfarm devices release --help`")
         with open_device(device) as opened:
-            probe_until(opened, RECOVERY_S)
+            probe_until(opened)
             return Probe(device, read_facts(opened))
     except DeviceError as error:
         registry.strike(device.name, error.cause)
@@ -231,4 +230,4 @@ def _runners_of(platform: str, future: PrefectFuture[Any]) -> Runners:
 
 
 def _one_line(error: object) -> str:
-    return one_line(f"{type(error).__name__}: {error}")
+    return excerpt(f"{type(error).__name__}: {error}")

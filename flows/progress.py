@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from devices.foreign_text import plain_line
+from devices.untrusted import sanitize_line
 from flows.terminal import show_above
 
 
@@ -19,12 +19,12 @@ def _together(task: Task) -> str:
 
 class _PlainColumn(TextColumn):
     def render(self, task: Task) -> Text:
-        return Text(plain_line(super().render(task)))
+        return Text(sanitize_line(super().render(task)))
 
 
 class _DoingColumn(TextColumn):
     def render(self, task: Task) -> Text:
-        return Text(plain_line(_together(task)))
+        return Text(sanitize_line(_together(task)))
 
 
 class Board:
@@ -135,7 +135,7 @@ def shown_export(title: str) -> Iterator[Callable[[str, bool], None]]:
     with console.status(Text(title)) as status:
 
         def tell(step: str, is_long: bool) -> None:
-            line = plain_line(f"{title}: {step}")
+            line = sanitize_line(f"{title}: {step}")
             status.update(Text(line))
             if is_long and not console.is_terminal:
                 show_above(console, f"export: {line} ...")

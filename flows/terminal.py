@@ -5,21 +5,21 @@ from collections.abc import Iterable
 import typer
 from rich.console import Console
 
-from devices.foreign_text import plain, plain_line
+from devices.untrusted import sanitize, sanitize_line
 
 
 def show(*lines: object, err: bool = False) -> None:
     """Print each of `lines` as one line to standard output, or to standard error."""
     for line in lines:
-        typer.echo(plain_line(line), err=err)
+        typer.echo(sanitize_line(line), err=err)
 
 
 def show_pieces(pieces: Iterable[str], *, err: bool = False) -> None:
     """Print text of several lines that comes in pieces, such as rows of a query."""
     for piece in pieces:
-        typer.echo(plain(piece), nl=False, err=err)
+        typer.echo(sanitize(piece), nl=False, err=err)
 
 
 def show_above(console: Console, line: str) -> None:
     """Print a line above the progress bars of `console`."""
-    console.print(plain_line(line), highlight=False, markup=False, soft_wrap=True)
+    console.print(sanitize_line(line), highlight=False, markup=False, soft_wrap=True)

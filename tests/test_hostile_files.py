@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from devices.device import Device
 from devices.errors import FarmError, InputError
-from devices.foreign_text import plain_line
 from devices.inventory import load_inventory
 from devices.ondevice.lease import device_queue
+from devices.untrusted import sanitize_line
 from sql.errors import WarehouseError
 from tasks.bundle.record import BundleError
 from tasks.bundle.session_json import parse_record
@@ -25,7 +25,7 @@ from tasks.etdump.xnntrace import read_xnntrace
 from tasks.load.snapshot import newest_snapshot
 from tasks.measure.health import HealthError, Registry
 from tasks.measure.session.check import Unsuccessful
-from tasks.measure.session.gate import read_stats
+from tasks.measure.session.collect import read_stats
 from tasks.measure.spec import read_sweep
 from tasks.rows.kernels import kernels_of
 from tests.fixtures.hostile import HOSTILE_FILES, REPEATABLE, VALUES, as_json, damaged, parsed_or_refused
@@ -78,7 +78,7 @@ def _holder(folder: Path) -> object:
     with patch("devices.ondevice.lease.run_script", return_value=f"held {printed}\n1 2 token {printed}\n{printed}"):
         holder, waiting = device_queue(device)
     for shown in map(str, (holder, *waiting)):
-        assert plain_line(shown) == shown
+        assert sanitize_line(shown) == shown
         assert len(shown) < 700
     return shown
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from devices.foreign_text import one_line
+from devices.untrusted import excerpt
 
 MARK = "<!-- etfarm compare -->"
 _MOST_ROWS = 15
@@ -152,7 +152,7 @@ def _change(a: float | None, b: float | None, least: float) -> str:
 
 def _plain(text: str) -> str:
     """A text of files, without folders of the machine, as text that nothing in Markdown, GitHub or GitLab acts on."""
-    return _CODE.sub(r"<code>\1</code>", _SPECIAL.sub(_inert, one_line(_FOLDERS.sub("", text), _MAX_CHARS)))
+    return _CODE.sub(r"<code>\1</code>", _SPECIAL.sub(_inert, excerpt(_FOLDERS.sub("", text), _MAX_CHARS)))
 
 
 def _inert(found: re.Match[str]) -> str:

@@ -1,32 +1,143 @@
-"""An Android phone over adb as a device."""
+"""An Android phone over adb as a device, and the link to it: its states, and how it is brought back after a loss."""
 
 import select
+import socket
+import threading
 import time
 import uuid
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from devices.adb.connect import AdbLink
-from devices.adb.stream import CHUNK_BYTES, ShellOutput, SyncRefused, SyncStream
-from devices.bounded import check_fetchable, save
-from devices.device import FILE_LIMIT_BYTES, Device, Ended
-from devices.errors import (
-    DeadlineExceeded,
-    DeviceError,
-    DeviceLost,
-    DeviceRefused,
-    FileMissing,
-    NoSpaceOnDevice,
-    TransferFailed,
-)
-from devices.shell import call, command_line, end_group_line, remove_path, split_status
+from adbutils import AdbConnection, AdbError, AdbTimeout
 
-# After so much silence the farm checks whether the phone still answers.
-SILENCE_S = 6.0
+from devices import retry
+from devices.adb.server import AdbServer
+from devices.adb.stream import CHUNK_BYTES, ShellOutput, SyncRefused, SyncStream
+from devices.device import FILE_LIMIT_BYTES, CommandResult, Device
+from devices.errors import DeviceError, DeviceLost, DeviceRefused, FileMissing, NoSpaceOnDevice, TransferFailed
+from devices.shell import call, command_line, end_group_words, remove_path, split_status
+from devices.untrusted import check_fetchable, save_fetched
+
 # adbd accepts about 64 KB, older versions less.
-_LONGEST_LINE_BYTES = 32_000
+_MAX_LINE_BYTES = 32_000
 _REGULAR_FILE = 0o100644
+_ALLOW = "unlock it and allow USB debugging from this computer"
+_WAYS_ON = {
+    "unauthorized": _ALLOW,
+    "authorizing": _ALLOW,
+    "failed to authenticate": _ALLOW,
+    "offline": "check its cable or network, or restart it",
+    "not found": "check its cable or address, and that USB debugging is on",
+    "failed to connect": "check its address, and that debugging over the network is on",
+}
+
+
+class AdbLink:
+    """The link to one phone by its serial; for a phone on the network the serial is `host:port`.
+
+    A phone on the network is connected if it is not, and reconnected after it was lost: a stale connection would
+    discard all data for a minute. An adb server that does not run is started.
+    """
+
+    def __init__(self, serial: str, *, network: bool, server: AdbServer) -> None:
+        self.name = server.name
+        self._serial = serial
+        self._network = network
+        self._server = server
+        self._lock = threading.Lock()
+        self._stale = False
+        self._connections = 0
+
+    @contextmanager
+    def open(self, service: str) -> Iterator[socket.socket]:
+        """Yield a stream to a service of the phone's adbd; errors of the stream are raised as DeviceLost.
+
+        Raises DeviceRefused while the phone is unauthorized, offline or not found.
+        """
+        stream = self._open_stream(service)
+        try:
+            yield stream
+        except (AdbError, EOFError, OSError) as error:
+            raise self.lost(str(error) or type(error).__name__) from None
+        finally:
+            stream.close()
+
+    def lost(self, cause: str) -> DeviceLost:
+        """Return the error to raise when the phone stopped answering; the next stream opens a new connection."""
+        self._stale = True
+        return DeviceLost(self.name, f"stopped answering ({cause})", f"check {self._server.check_first}")
+
+    def close(self) -> None:
+        """Release the way to the adb server; the phone's connection belongs to that server and stays."""
+        self._server.close()
+
+    def _open_stream(self, service: str) -> socket.socket:
+        known, starts = self._connections, self._server.starts
+        try:
+            if self._stale:
+                return self._reconnect_and_request(service, known)
+            try:
+                return self._request(f"host:transport:{self._serial}", service)
+            except AdbError as error:
+                # A request does not bring back a phone without a cable, unless a new server is still looking for it.
+                is_new = self._server.starts > starts
+                recoverable = ("not found", "offline") if self._network or is_new else ("offline",)
+                if not any(state in str(error) for state in recoverable):
+                    raise
+                return self._reconnect_and_request(service, known)
+        except (AdbError, EOFError, OSError) as error:
+            cause = " ".join(str(error).split()) or type(error).__name__
+            for state, way_on in _WAYS_ON.items():
+                if state in cause:
+                    raise DeviceRefused(self.name, f"cannot be used ({cause})", way_on) from None
+            raise self.lost(cause) from None
+
+    def _reconnect_and_request(self, service: str, known: int) -> socket.socket:
+        """Reconnect unless another thread did since `known`: that would end the streams that it has opened."""
+        with self._lock:
+            if self._connections == known:
+                self._reconnect()
+                self._connections += 1
+                self._stale = False
+        return self._request(f"host:transport:{self._serial}", service)
+
+    def _request(self, *services: str) -> socket.socket:
+        """Return a new stream to the adb server on which each of `services` was accepted in turn."""
+        connection: AdbConnection = self._server.make_connection()
+        stream: socket.socket = connection.conn
+        try:
+            for service in services:
+                words = service.encode()
+                stream.sendall(f"{len(words):04x}".encode() + words)
+                connection.check_okay()
+        except BaseException:
+            stream.close()
+            raise
+        return stream
+
+    def _reconnect(self) -> None:
+        """Make the adb server drop the phone's connection and open it again; AdbError if that fails."""
+        answer = ""
+        attempts = retry.Attempts(retry.ADB_RECONNECT)
+        if self._network:
+            self._server.disconnect(self._serial)
+            with suppress(AdbTimeout):  # the phone does not answer; its state is read below
+                answer = self._server.connect(self._serial, timeout=retry.ADB_RECONNECT.within_s)
+        else:
+            with suppress(AdbError):  # a phone that is not connected cannot be reconnected
+                self._request(f"host-serial:{self._serial}:reconnect").close()
+        while (state := self._state()) != "device":
+            if "unauthorized" in state or "failed to" in answer or attempts.left_s <= 0:
+                raise AdbError(answer if "failed to" in answer else state)
+            attempts.pause()
+
+    def _state(self) -> str:
+        """Return `device` if the phone can be used, otherwise another state or adb's error message."""
+        try:
+            return str(self._server.device(self._serial).get_state())
+        except AdbError as error:
+            return str(error) or "offline"
 
 
 class AdbDevice(Device):
@@ -36,18 +147,17 @@ class AdbDevice(Device):
         super().__init__(name, root, platform)
         self._link = link
 
-    def execute(self, argv: Sequence[str], deadline_s: float, env: Mapping[str, str] | None, cwd: str | None) -> Ended:
+    def run(self, argv: Sequence[str], *, deadline_s: float) -> CommandResult:
         """See Device.run. Exit codes 129 to 159 are reported as signals: adb cannot tell the difference."""
-        output = self._shell(command_line(argv, env, cwd), deadline_s)
+        output = self._shell(command_line(argv), deadline_s)
         if output.size_bytes > self.output_limit_bytes:
             self._end_group(output.pid)
             raise self.too_long(argv)
         if output.status is None:
             self._end_group(output.pid)
-            cause = f"`{argv[0]}` ran longer than its deadline of {deadline_s:g} s and was killed"
-            raise DeadlineExceeded(self.name, cause)
+            raise self.too_late(argv, deadline_s)
         code, number = split_status(output.status)
-        return code, number, bytes(output.stdout), bytes(output.stderr)
+        return CommandResult(code, number, bytes(output.stdout), bytes(output.stderr))
 
     def upload(self, local: Path, remote: str) -> None:
         """See Device.upload; adbd creates the parent folders."""
@@ -55,17 +165,25 @@ class AdbDevice(Device):
         if not local.is_file():
             raise TransferFailed(self.name, f"the local file {local} does not exist")
         try:
-            self._send(local, part)
+            with local.open("rb") as source, self._link.open("sync:") as stream:
+                sync = SyncStream(stream)
+                sync.request("SEND", f"{part},{_REGULAR_FILE}")
+                while block := source.read(16 * CHUNK_BYTES):
+                    sync.send(block)
+                sync.finish(int(local.stat().st_mtime))
             call(self, ["mv", "-f", "--", part, remote])
+        except SyncRefused as refused:
+            self._remove_part(part)
+            if "No space left" in str(refused):
+                raise NoSpaceOnDevice(self.name, f"no space left for {part}", "free space there") from None
+            raise TransferFailed(self.name, f"cannot upload {local} to {part} ({refused})") from None
         except DeviceLost:
             raise
         except DeviceError:
-            with suppress(DeviceError):
-                remove_path(self, part)
+            self._remove_part(part)
             raise
 
     def fetch(self, remote: str, local: Path, *, limit_bytes: int = FILE_LIMIT_BYTES) -> None:
-        """See Device.fetch."""
         try:
             with self._link.open("sync:") as stream:
                 sync = SyncStream(stream)
@@ -74,7 +192,7 @@ class AdbDevice(Device):
                     raise FileMissing(self.name, f"file {remote} does not exist on the device")
                 check_fetchable(self.name, remote, mode, size_bytes, limit_bytes)
                 sync.request("RECV", remote)
-                save(self.name, remote, sync.chunks(), local, limit_bytes)
+                save_fetched(self.name, remote, sync.chunks(), local, limit_bytes)
         except SyncRefused as refused:
             if "No such file" in str(refused):
                 raise FileMissing(self.name, f"file {remote} does not exist on the device") from None
@@ -84,18 +202,9 @@ class AdbDevice(Device):
         """See Device.close; the phone's connection to the adb server stays: other processes may use it."""
         self._link.close()
 
-    def _send(self, local: Path, remote: str) -> None:
-        try:
-            with local.open("rb") as source, self._link.open("sync:") as stream:
-                sync = SyncStream(stream)
-                sync.request("SEND", f"{remote},{_REGULAR_FILE}")
-                while block := source.read(16 * CHUNK_BYTES):
-                    sync.send(block)
-                sync.finish(int(local.stat().st_mtime))
-        except SyncRefused as refused:
-            if "No space left" in str(refused):
-                raise NoSpaceOnDevice(self.name, f"no space left for {remote}", "free space there") from None
-            raise TransferFailed(self.name, f"cannot upload {local} to {remote} ({refused})") from None
+    def _remove_part(self, part: str) -> None:
+        with suppress(DeviceError):
+            remove_path(self, part)
 
     def _shell(self, line: str, deadline_s: float) -> ShellOutput:
         """Run a command line until it ends, or for `deadline_s` without connecting, or until it prints too much.
@@ -103,15 +212,15 @@ class AdbDevice(Device):
         Unless it ended, `status` is None.
         """
         size_bytes = len(line.encode())
-        if size_bytes > _LONGEST_LINE_BYTES:
-            cause = f"a command line of {size_bytes} bytes is longer than the limit of {_LONGEST_LINE_BYTES}"
+        if size_bytes > _MAX_LINE_BYTES:
+            cause = f"a command line of {size_bytes} bytes is longer than the limit of {_MAX_LINE_BYTES}"
             raise DeviceRefused(self.name, cause, "pass the data in a file")
-        output = ShellOutput(self.name)
+        output, silence_s = ShellOutput(self.name), retry.ADB_SILENCE.timeout_s
         with self._link.open(f"shell,v2,raw:{line}") as stream:
             last_received = time.monotonic()
             end = last_received + deadline_s
             while output.status is None and (now := time.monotonic()) < end:
-                if select.select([stream], [], [], min(end - now, SILENCE_S))[0]:
+                if select.select([stream], [], [], min(end - now, silence_s))[0]:
                     received = stream.recv(CHUNK_BYTES)
                     if not received:
                         raise EOFError("the connection ended during a command")
@@ -119,19 +228,15 @@ class AdbDevice(Device):
                     if output.size_bytes > self.output_limit_bytes:
                         break
                     last_received = time.monotonic()
-                elif time.monotonic() - last_received >= SILENCE_S:
-                    self._ping()
+                elif time.monotonic() - last_received >= silence_s:
+                    with self._link.open("sync:") as other:  # adbd answers without starting a process on the phone
+                        SyncStream(other).status("/")
                     last_received = time.monotonic()
         return output
-
-    def _ping(self) -> None:
-        """Make adbd answer without starting a process on the phone; detects a link that discards all data."""
-        with self._link.open("sync:") as stream:
-            SyncStream(stream).status("/")
 
     def _end_group(self, pid: int | None) -> None:
         """Kill the process group; raises DeviceLost if the phone does not do it."""
         if pid is None:
             raise self._link.lost("a command did not start before its deadline")
-        if self._shell(end_group_line(pid), SILENCE_S).status is None:
+        if self._shell(command_line(end_group_words(pid)), retry.ADB_SILENCE.timeout_s).status is None:
             raise self._link.lost("a command over its deadline could not be killed")

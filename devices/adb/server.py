@@ -1,38 +1,49 @@
-"""The adb server that reaches a phone: where it listens, and how it is started."""
+"""The adb server that reaches a phone, on this machine or on a lab host: where it listens, and how it is started."""
 
 import os
 import socket
 import subprocess
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import cast
 
 from adbutils import AdbClient, AdbConnection, adb_path
 
-from devices.errors import DeviceLost
+from devices import retry
+from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused
+from devices.ssh.config import SshAddress
+from devices.untrusted import excerpt
 
-# Longest wait for one answer of the adb server or the phone.
-ANSWER_S = 8.0
-START_SERVER_S = 20.0
 DEFAULT_PORT = 5037
+_NOT_FOUND = 127
 
 
-class AdbServer(ABC):
-    """One phone's way to its adb server: `name` is the phone's, `port` the server's, `where` a part of messages.
+class AdbServer(AdbClient, ABC):  # type: ignore[misc] # adbutils has no types
+    """One phone's way to its adb server: `name` is the phone's, `where` a part of messages.
 
-    `starts` counts how often the server had to be started; `check_first` is what to check when the phone is lost.
+    It is the client of adbutils over this way; its first connection starts the server if none listens. `starts` counts
+    how often that was necessary; `check_first` is what to check when the phone is lost.
     """
 
     check_first = "its cable or network, and its power"
 
     def __init__(self, name: str, port: int, where: str) -> None:
+        super().__init__(port=port)
         self.name = name
-        self.port = port
         self.where = where
         self.starts = 0
 
-    def client(self) -> AdbClient:
-        """Return the client of adbutils over this way; its first connection starts the server if none listens."""
-        return _Client(self)
+    def make_connection(self, timeout: float | None = None) -> AdbConnection:
+        """See adbutils, which itself would start a server on the default port of this machine."""
+        try:
+            stream = self.dial()
+        except ConnectionRefusedError:
+            self.start()
+            self.starts += 1
+            stream = self.dial()
+        stream.settimeout(timeout or retry.ADB_ANSWER.timeout_s)
+        return _Connection(stream)
 
     def states(self) -> dict[str, str] | None:
         """Return the state of each phone by its serial, without starting the server; None if none listens.
@@ -43,7 +54,7 @@ class AdbServer(ABC):
             self.dial().close()
         except ConnectionRefusedError:
             return None
-        return {phone.serial: phone.state for phone in self.client().list()}
+        return {phone.serial: phone.state for phone in self.list()}
 
     @abstractmethod
     def dial(self) -> socket.socket:
@@ -58,23 +69,34 @@ class AdbServer(ABC):
         """Release the way to the server; the next stream opens it again. The server keeps running."""
 
 
+class _Connection(AdbConnection):  # type: ignore[misc]
+    """A connection of adbutils over a stream that is already open."""
+
+    def __init__(self, stream: socket.socket) -> None:  # the base class would dial
+        self.stream = stream
+
+    @property
+    def conn(self) -> socket.socket:
+        return self.stream
+
+    def close(self) -> None:
+        self.stream.close()
+
+
 class LocalServer(AdbServer):
     """The adb server of this machine; `port` None means adb's setting, usually 5037."""
 
     def __init__(self, name: str, port: int | None) -> None:
         chosen = port or int(os.environ.get("ANDROID_ADB_SERVER_PORT", DEFAULT_PORT))
         super().__init__(name, chosen, f"port {chosen}")
-        self._host = os.environ.get("ANDROID_ADB_SERVER_HOST", "127.0.0.1")
 
     def dial(self) -> socket.socket:
-        """See AdbServer.dial."""
-        return socket.create_connection((self._host, self.port), ANSWER_S)
+        return socket.create_connection((self.host, self.port), retry.ADB_ANSWER.timeout_s)
 
     def start(self) -> None:
-        """See AdbServer.start."""
         command = [adb_path(), "-P", str(self.port), "start-server"]
         try:
-            subprocess.run(command, capture_output=True, timeout=START_SERVER_S, check=True)
+            subprocess.run(command, capture_output=True, timeout=retry.ADB_SERVER_START.timeout_s, check=True)
         except (OSError, subprocess.SubprocessError):
             cause = f"the adb server on {self.where} does not answer and could not be started"
             raise DeviceLost(self.name, cause, f"run `{' '.join(command)}` to see why") from None
@@ -83,28 +105,47 @@ class LocalServer(AdbServer):
         """Do nothing: every stream has a connection of its own."""
 
 
-class _Client(AdbClient):  # type: ignore[misc] # adbutils has no types
-    """adbutils itself would start a server on the default port of this machine."""
+class LabHostServer(AdbServer):
+    """The adb server on 127.0.0.1 of a lab host, through an SSH connection that all phones of that host share.
 
-    def __init__(self, server: AdbServer) -> None:
-        super().__init__(port=server.port)
-        self._server = server
+    Its errors have the name of the phone and of the host.
+    """
 
-    def make_connection(self, timeout: float | None = None) -> AdbConnection:
+    def __init__(self, name: str, via: SshAddress, port: int | None) -> None:
+        from devices.ssh.device import shared_host  # cryptography is slow to import, and many farms have no SSH host
+
+        super().__init__(name, port or DEFAULT_PORT, f"port {port or DEFAULT_PORT} of {via.address}")
+        self.check_first = f"its cable or network, its power, and its host {via.address}"
+        self._ssh = shared_host(via)
+
+    def dial(self) -> socket.socket:
+        """See AdbServer.dial; a channel of paramiko has the methods of a socket that the transport needs."""
+        with self._errors_of_the_phone():
+            return cast("socket.socket", self._ssh.open_stream(self, self.port))
+
+    def start(self) -> None:
+        command = ["adb", "-P", str(self.port), "start-server"]
+        why = f"run `{' '.join(command)}` there to see why"
+        failed = f"the adb server on port {self.port} does not run and could not be started"
+        with self._errors_of_the_phone():
+            try:
+                ended = self._ssh.run(command, deadline_s=retry.ADB_SERVER_START.timeout_s)
+            except DeadlineExceeded as error:
+                raise DeviceLost(self.name, f"{failed} ({error.cause})", why) from None
+            if ended.exit_code == _NOT_FOUND:
+                way_on = "install Android's platform-tools there, with `adb` in the PATH of commands over SSH"
+                raise DeviceRefused(self.name, "program `adb` not found", way_on)
+            if ended.exit_code != 0:
+                printed = excerpt(ended.stderr.decode(errors="replace")) or "it printed nothing"
+                raise DeviceLost(self.name, f"{failed} ({printed})", why)
+
+    def close(self) -> None:
+        """See AdbServer.close: the connection ends with its last phone."""
+        self._ssh.release(self)
+
+    @contextmanager
+    def _errors_of_the_phone(self) -> Iterator[None]:
         try:
-            stream = self._server.dial()
-        except ConnectionRefusedError:
-            self._server.start()
-            self._server.starts += 1
-            stream = self._server.dial()
-        stream.settimeout(timeout or ANSWER_S)
-        return _Connection(stream)
-
-
-class _Connection(AdbConnection):  # type: ignore[misc]
-    def __init__(self, stream: socket.socket) -> None:
-        self._stream = stream
-        super().__init__("", 0)
-
-    def _safe_connect(self) -> Any:
-        return self._stream
+            yield
+        except DeviceError as error:
+            raise type(error)(self.name, f"host {self._ssh.name}: {error.cause}", error.way_on) from None

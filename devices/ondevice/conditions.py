@@ -15,11 +15,11 @@ from devices.shell import available_bytes, run_script
 # Broken or missing sensors report values outside this range.
 _PLAUSIBLE_C = (1.0, 125.0)
 _LARGEST = 1e15
-_MOST_PERCENT = 100
-_MOST_BYTES = 2**62
+_MAX_PERCENT = 100
+_MAX_BYTES = 2**62
 _PERCENT = re.compile("100|[0-9]{1,2}")
 _KILOHERTZ = re.compile("[0-9]{1,9}")
-_MOST_TEXT = 100
+_MAX_CHARS = 100
 # Zones on the processor's die; others are on the skin, the battery or the board. `soc` alone is a battery's charge.
 _DIE_ZONE = re.compile(r"cpu|x86_pkg|tsens|cluster|^(big|mid|little)$|^soc[0-9]?[-_]therm", re.IGNORECASE)
 _CALIBRATION_NS = re.compile("[1-9][0-9]{0,11}")
@@ -67,7 +67,7 @@ def conditions_of(device: Device, printed: str) -> Conditions:
     """Return the conditions that the script has just printed; raises DeviceError if it printed something else."""
     found = sections(printed)
     if (system := found.get("system", "")) not in _READERS:
-        cause = f"the script that reads its conditions printed {system[:_MOST_TEXT]!r} as its system"
+        cause = f"the script that reads its conditions printed {system[:_MAX_CHARS]!r} as its system"
         raise DeviceError(device.name, cause, "check what its shell prints before every command")
     return parse_conditions(found)
 
@@ -117,51 +117,30 @@ def _android(printed: dict[str, str]) -> dict[str, Any]:
         "temperature_c": max(skin or of_battery or _zone_temperatures(printed), default=None),
         "die_c": max([*processor, *_zone_temperatures(printed, _DIE_ZONE)], default=None),
         "thermal_status": int(status) if status is not None else None,
-        "battery_percent": int(level) if level is not None and level <= _MOST_PERCENT else None,
+        "battery_percent": int(level) if level is not None and level <= _MAX_PERCENT else None,
         "charging": plugged == 2 if plugged is not None else None,
     }
 
 
 def _macos(printed: dict[str, str]) -> dict[str, Any]:
-    thermal, battery = printed.get("thermal", ""), printed.get("battery", "")
+    thermal, battery, memory = (printed.get(key, "") for key in ("thermal", "battery", "memory"))
     level = _first(r"(\d+)%", battery)
+    # macOS prints a warning level after the first warning, and a speed limit below 100 while it is throttling.
+    warning = _first(r"[Tt]hermal [Ww]arning [Ll]evel\s*=\s*(\d+)", thermal) or 0
+    speed = _first(r"CPU_Speed_Limit\s*=\s*(\d+)", thermal)
+    page = _first(r"page size of (\d+) bytes", memory)
+    pages = [_first(rf"Pages {kind}:\s+(\d+)", memory) or 0 for kind in ("free", "inactive", "speculative")]
+    free_bytes = None if page is None else int(page * sum(pages))
+    swap_mib = _first(r"used = (\d+\.?\d*)M", printed.get("swap", ""))
+    idle = re.findall(r"([0-9]{1,3}\.?[0-9]{0,3})% idle", printed.get("busy", ""))  # the first is since the start
     return {
-        "thermal_status": _macos_thermal_status(thermal),
-        "battery_percent": int(level) if level is not None and level <= _MOST_PERCENT else None,
+        "thermal_status": max(int(warning), int(speed is not None and speed < 100)) if thermal else None,
+        "battery_percent": int(level) if level is not None and level <= _MAX_PERCENT else None,
         "charging": "; charging" in battery if level is not None else None,
-        "free_memory_bytes": _macos_free_memory(printed.get("memory", "")),
-        "swap_used_bytes": _macos_swap(printed.get("swap", "")),
-        "background_cpu_percent": _macos_busy(printed.get("busy", "")),
+        "free_memory_bytes": free_bytes if free_bytes is not None and free_bytes <= _MAX_BYTES else None,
+        "swap_used_bytes": int(swap_mib * (1 << 20)) if swap_mib is not None and swap_mib < _MAX_BYTES >> 20 else None,
+        "background_cpu_percent": _percent(_MAX_PERCENT - float(idle[-1])) if len(idle) > 1 else None,
     }
-
-
-def _macos_thermal_status(thermal: str) -> int | None:
-    """macOS prints a warning level after the first warning, and a speed limit below 100 while it is throttling."""
-    if not thermal:
-        return None
-    level = _first(r"[Tt]hermal [Ww]arning [Ll]evel\s*=\s*(\d+)", thermal) or 0
-    limit = _first(r"CPU_Speed_Limit\s*=\s*(\d+)", thermal)
-    return max(int(level), 1 if limit is not None and limit < 100 else 0)
-
-
-def _macos_free_memory(vm_stat: str) -> int | None:
-    page = _first(r"page size of (\d+) bytes", vm_stat)
-    if page is None:
-        return None
-    pages = [_first(rf"Pages {kind}:\s+(\d+)", vm_stat) or 0 for kind in ("free", "inactive", "speculative")]
-    free_bytes = int(page * sum(pages))
-    return free_bytes if free_bytes <= _MOST_BYTES else None
-
-
-def _macos_swap(usage: str) -> int | None:
-    mebibytes = _first(r"used = (\d+\.?\d*)M", usage)
-    return int(mebibytes * (1 << 20)) if mebibytes is not None and mebibytes < _MOST_BYTES >> 20 else None
-
-
-def _macos_busy(top: str) -> float | None:
-    """Return the busy share of the last sample: the first one is since the start of the system."""
-    idle = re.findall(r"([0-9]{1,3}\.?[0-9]{0,3})% idle", top)
-    return _percent(_MOST_PERCENT - float(idle[-1])) if len(idle) > 1 else None
 
 
 def _kernel(printed: dict[str, str]) -> dict[str, Any]:
@@ -170,7 +149,7 @@ def _kernel(printed: dict[str, str]) -> dict[str, Any]:
     memory = printed.get("memory", "")
     kilobytes, swap, unused = (_first(rf"{key}:\s+(\d+)", memory) for key in ("MemAvailable", "SwapTotal", "SwapFree"))
     return {
-        "governor": ",".join(governors)[:_MOST_TEXT] or None,
+        "governor": ",".join(governors)[:_MAX_CHARS] or None,
         "frequency_mhz": max(frequencies) / 1000 if frequencies else None,
         "free_memory_bytes": int(kilobytes) * 1024 if kilobytes is not None else None,
         "swap_used_bytes": max(int(swap - unused), 0) * 1024 if swap is not None and unused is not None else None,
@@ -192,7 +171,7 @@ def _kernel_busy(counters: str) -> float | None:
 
 
 def _percent(value: float) -> float | None:
-    return round(value, 1) if 0 <= value <= _MOST_PERCENT else None
+    return round(value, 1) if 0 <= value <= _MAX_PERCENT else None
 
 
 def _zone_temperatures(printed: dict[str, str], names: re.Pattern[str] | None = None) -> list[float]:

@@ -12,9 +12,9 @@ from devices.shell import run_script
 
 # `uname -m` -> the name of the architecture in the platforms of runner bundles.
 _ARCHES = {"arm64": "aarch64", "aarch64": "aarch64", "x86_64": "x86_64", "amd64": "x86_64"}
-_MOST_SYSTEM = 40
-_MOST_TEXT = 300
-_MOST_CORES = 2**31 - 1
+_MAX_SYSTEM_CHARS = 40
+_MAX_CHARS = 300
+_MAX_CORES = 2**31 - 1
 
 
 class Facts(BaseModel):
@@ -52,7 +52,7 @@ def read_facts(device: Device) -> Facts:
     """Read what the device is; raises DeviceError if it does not answer or its system is not supported."""
     printed = sections(run_script(device, "facts"))
     if (system := printed.get("system", "")) not in _READERS:
-        shown = system if len(system) <= _MOST_SYSTEM else f"{system[:_MOST_SYSTEM]}..."
+        shown = system if len(system) <= _MAX_SYSTEM_CHARS else f"{system[:_MAX_SYSTEM_CHARS]}..."
         raise DeviceError(device.name, f"its system reads {shown!r}", "the farm measures on linux, macos and android")
     return parse_facts(printed, device.platform)
 
@@ -83,11 +83,11 @@ def parse_facts(printed: dict[str, str], platform: str | None) -> Facts:
         "os": system,
         "arch": arch or None,
         "hostname": printed.get("hostname") or None,
-        "platform": f"{system}-{_platform_arch(system, arch)}" if arch else None,
+        "platform": f"{system}-{'arm64' if arch == 'aarch64' and system != 'linux' else arch}" if arch else None,
         **_READERS[system](printed),
     }
     for key, value in known.items():
-        known[key] = value[:_MOST_TEXT] if isinstance(value, str) else value
+        known[key] = value[:_MAX_CHARS] if isinstance(value, str) else value
     facts = Facts(**known)
     if platform and platform != facts.platform:
         # Programs run through a launcher, whose processor and libraries are not those that the device reports.
@@ -95,10 +95,6 @@ def parse_facts(printed: dict[str, str], platform: str | None) -> Facts:
         unknown = dict.fromkeys(("glibc", "glibcxx"))
         return facts.model_copy(update={"platform": platform, "sme": has, "sme2": has, **unknown})
     return facts
-
-
-def _platform_arch(system: str, arch: str) -> str:
-    return "arm64" if arch == "aarch64" and system != "linux" else arch
 
 
 def _linux(printed: dict[str, str]) -> dict[str, Any]:
@@ -134,7 +130,7 @@ def _macos(printed: dict[str, str]) -> dict[str, Any]:
         "os_version": version.get("ProductVersion"),
         "model": known.get("hw.model"),
         "soc": known.get("machdep.cpu.brand_string"),
-        "cores": _number(known.get("hw.ncpu"), _MOST_CORES),
+        "cores": _number(known.get("hw.ncpu"), _MAX_CORES),
         "memory_bytes": _number(known.get("hw.memsize")),
         "sme": printed.get("sme") == "1",
         "sme2": printed.get("sme2") == "1",
@@ -147,7 +143,7 @@ def _proc(printed: dict[str, str]) -> dict[str, Any]:
     features = _field(printed.get("cpuinfo", ""), "Features")
     x86 = _ARCHES.get(printed.get("arch", "")) == "x86_64"
     return {
-        "cores": _number(printed.get("cores"), _MOST_CORES),
+        "cores": _number(printed.get("cores"), _MAX_CORES),
         "memory_bytes": _kilobytes(printed, "MemTotal"),
         "swap_bytes": _kilobytes(printed, "SwapTotal"),
         **{name: name in features.split() if features else (False if x86 else None) for name in ("sme", "sme2")},
@@ -174,11 +170,11 @@ def _largest_version(text: str, pattern: str) -> str | None:
     return max(found, key=lambda version: [int(part) for part in version.split(".")], default=None)
 
 
-def _number(text: str | None, most: int = 2**63 - 1) -> int | None:
+def _number(text: str | None, largest: int = 2**63 - 1) -> int | None:
     """Return a number that fits its column in the warehouse; None for everything else."""
     digits = (text or "").strip()
     value = int(digits) if re.fullmatch(r"[0-9]{1,19}", digits) else None
-    return value if value is not None and value <= most else None
+    return value if value is not None and value <= largest else None
 
 
 _READERS = {"android": _android, "macos": _macos, "linux": _linux}

@@ -1,4 +1,4 @@
-"""Long commands on a device that survive a lost connection: started once, reattached, never started twice.
+"""Long commands on a device that survive a lost connection: prepared, started once, reattached, never started twice.
 
 A job belongs to its folder on the device. The caller that created the file `<folder>/job/identity` starts the job, all
 others attach to it. The job runs in a separate session and process group and writes to that folder
@@ -16,32 +16,31 @@ The folder that all farms on the machine share (scripts/machine.sh) contains ano
 other farms that ran at the same time.
 """
 
-import logging
 import math
 import re
 import time
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from devices.device import CommandResult, Device
+from devices import retry
+from devices.device import Device
 from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused, LeaseLost
-from devices.foreign_text import one_line
-from devices.ondevice.conditions import Conditions, conditions_at
+from devices.ondevice.conditions import Conditions, conditions_at, conditions_of
 from devices.ondevice.facts import sections
-from devices.reconnect import reconnect
-from devices.shell import remove_path, run_script, script_text, settings, split_status
+from devices.ondevice.store import Content, are_verified, checked_hash, push
+from devices.retry import Attempts, Policy
+from devices.shell import remove_path, run_script, script_text, split_status
+from devices.untrusted import excerpt
 
-logger = logging.getLogger(__name__)
-
-# Time after the job's deadline in which the device must end the job and report it.
-END_GRACE_S = 12.0
 # How long a lease lasts beyond a job: pushing a runner and a model over a slow link, and collecting the job's files.
 HOUSEKEEPING_S = 300.0
 # How long the files of a job stay on the device if nobody collects them; find counts complete days.
 _KEPT_DAYS = 6
 # How many folders of collected jobs one call removes: adb accepts command lines of up to 30 KB.
-MOST_FOLDERS = 50
+MAX_FOLDERS = 50
+# An entry of the store is marked as used when it was not for so long; `prune` spares those of the last hour.
+_FRESH_MINUTES = 15
 _SIZE = re.compile("[0-9]{1,9}")
 _INTEGER = re.compile("-?[0-9]{1,10}")
 
@@ -51,6 +50,19 @@ _LOST = {
     "foreign": "already has the job of another request",
     "unstarted": "accepted a job but did not start it, possibly because its disk is full",
 }
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command to run on a device, detached, in a folder there; use a new folder for every attempt."""
+
+    folder: str
+    argv: Sequence[str]
+    deadline_s: float
+    identity: str = "any"
+    """One word: a job of another identity is never taken for this one."""
+    files: Sequence[str] = ()
+    """Files of the folder, named without blanks, that are sent with the result if they have 512 KB together."""
 
 
 @dataclass(frozen=True)
@@ -74,45 +86,76 @@ class JobResult:
     files: Mapping[str, bytes | None] = field(default_factory=dict)
 
 
-def run_job(
-    device: Device,
-    folder: str,
-    argv: Sequence[str],
-    *,
-    deadline_s: float,
-    identity: str = "any",
-    env: Mapping[str, str] | None = None,
-    files: Iterable[str] = (),
-    reconnect_s: float = 120.0,
-) -> JobResult:
-    """Run a command on the device, detached, in `folder` (created if missing; use a new one for every attempt).
+@dataclass(frozen=True)
+class Prepared:
+    """Whether the folder has the ended job of the same identity; if not, the conditions, unless files were pushed."""
 
-    Its streams are written to `stdout.txt` and `stderr.txt` in that folder. If the folder's job was started before
-    with the same `identity` (one word), the call attaches to it and does not run the command again. The device ends
-    the job at `deadline_s`, which is a result and not an error. After a lost connection it retries for `reconnect_s`.
-    The regular ones of `files` (names in the folder, without blanks) are returned with the result, 512 KB together.
-    At its end, `device.waiting_priority` is the highest priority that waits for the device.
+    has_ended: bool
+    conditions: Conditions | None = None
+
+
+def prepare_job(device: Device, job: Job, contents: Sequence[Content], *, ttl_s: float) -> Prepared:
+    """Keep the ended job of the folder if it is of this identity; otherwise remove it, and store and verify `contents`.
+
+    One round trip if all contents are in the store; it also removes the folders `device.collected`. The device's lease
+    is extended to `ttl_s`; raises LeaseLost, and removes nothing, if another process took it over. Raises as
+    `store.put` and `store.put_tree` do.
+    """
+    for content in contents:
+        checked_hash(device, content.sha256)
+    places = " ".join(content.place for content in contents)
+    files = [path for content in contents for path in content.paths]
+    lease = [device.machine_folder, device.lease_token or "", str(math.ceil(ttl_s))]
+    collected = device.collected[:MAX_FOLDERS]
+    scripts = ["\n".join(collected), script_text("conditions")]
+    words = [job.folder, job.identity, *lease, device.root, *scripts, places, str(_FRESH_MINUTES)]
+    printed = run_script(device, "job_prepare", *words, *files)
+    if printed.strip() == "unleased":
+        raise _lease_lost(device)
+    del device.collected[: len(collected)]
+    if printed.strip() == "ended":
+        return Prepared(has_ended=True)
+    stored, _, conditions = printed.partition("%conditions\n")
+    if are_verified(contents, stored):
+        return Prepared(has_ended=False, conditions=conditions_of(device, conditions))
+    for content in contents:
+        push(device, content)
+    return Prepared(has_ended=False)
+
+
+def run_job(device: Device, job: Job, policy: Policy | None = None) -> JobResult:
+    """Run a job; its streams are written to `stdout.txt` and `stderr.txt` in its folder, which is created if missing.
+
+    If the folder's job was started before with the same identity, the call attaches to it and does not run the command
+    again. The device ends the job at its deadline, which is a result and not an error. A lost connection is opened
+    again as `policy` states (default: retry.JOB). At its end, `device.waiting_priority` is the highest priority that
+    waits for the device.
     Raises LeaseLost, and starts nothing, if another process took over the device's lease; DeviceLost if the device
     does not come back, was restarted, or has no result of this job.
     """
-    names = list(files)
+    policy = policy or retry.JOB
     scripts = [script_text("job"), script_text("job_watchdog"), script_text("conditions")]
-    request = [identity, device.lease_token or "", str(math.ceil(deadline_s + HOUSEKEEPING_S)), " ".join(names)]
-    places = [folder, device.root, device.machine_folder]
-    words = ["sh", "-c", script_text("job_run"), "sh", *places, f"{deadline_s:g}", *request, *scripts]
-    try:
-        result = _attached(device, [*words, *settings(env), "--", *argv], deadline_s, reconnect_s)
-    except DeadlineExceeded:
-        cause = f"did not report the end of the job in {folder} within {END_GRACE_S:g} s after its deadline"
-        raise DeviceLost(device.name, cause) from None
+    ttl_s, places = math.ceil(job.deadline_s + HOUSEKEEPING_S), [job.folder, device.root, device.machine_folder]
+    request = [f"{job.deadline_s:g}", job.identity, device.lease_token or "", str(ttl_s), " ".join(job.files)]
+    words = ["sh", "-c", script_text("job_run"), "sh", *places, *request, *scripts, *job.argv]
+    end, attempts = time.monotonic() + job.deadline_s, Attempts(policy, job.deadline_s + policy.within_s)
+    while True:
+        try:
+            result = device.run(words, deadline_s=max(end - time.monotonic(), 0.0) + policy.timeout_s)
+            break
+        except (DeviceLost, DeviceRefused) as error:
+            attempts.lost(device, error)
+        except DeadlineExceeded:
+            grace = f"within {policy.timeout_s:g} s after its deadline"
+            raise DeviceLost(device.name, f"did not report the end of the job in {job.folder} {grace}") from None
     if result.exit_code != 0:
         printed = result.stderr.decode(errors="replace").strip()
-        raise DeviceError(device.name, f"cannot start a job in {folder} ({printed or result.signal})")
+        raise DeviceError(device.name, f"cannot start a job in {job.folder} ({printed or result.signal})")
     report, _, rest = result.stdout.partition(b"\n")
-    sent, conditions = _sent(names, rest)
+    sent, conditions = _sent(job.files, rest)
     if sent and not conditions.startswith(b"%before\n"):  # a file became shorter while it was sent
-        return run_job(device, folder, argv, deadline_s=deadline_s, identity=identity, env=env, reconnect_s=reconnect_s)
-    return _result(device, folder, report.decode(errors="replace"), conditions.decode(errors="replace"), sent)
+        return run_job(device, replace(job, files=()), policy)
+    return _result(device, job.folder, report.decode(errors="replace"), conditions.decode(errors="replace"), sent)
 
 
 def clear_jobs(device: Device, group: str, planned: Container[str]) -> list[str]:
@@ -133,23 +176,7 @@ def kill_leftovers(device: Device) -> list[int]:
     return [int(line) for line in run_script(device, "job_kill_leftovers", device.root, device.machine_folder).split()]
 
 
-def _attached(device: Device, words: list[str], deadline_s: float, reconnect_s: float) -> CommandResult:
-    """Run `words`, which start a job or attach to it; repeat after every lost connection until they end."""
-    end = time.monotonic() + deadline_s
-    was_lost = False
-    while True:
-        try:
-            return device.run(words, deadline_s=max(end - time.monotonic(), 0.0) + END_GRACE_S)
-        except (DeviceLost, DeviceRefused) as error:
-            flaps = time.monotonic() > end + reconnect_s
-            if flaps or (isinstance(error, DeviceRefused) and not was_lost):
-                raise
-            was_lost = True
-            logger.warning("%s: lost while a job runs (%s), reconnecting", device.name, error.cause)
-            reconnect(device, reconnect_s)
-
-
-def _sent(names: list[str], printed: bytes) -> tuple[dict[str, bytes | None], bytes]:
+def _sent(names: Sequence[str], printed: bytes) -> tuple[dict[str, bytes | None], bytes]:
     """Return the files that were sent, and what follows them: the conditions, if the files are complete."""
     head, _, rest = printed.partition(b"%content\n")
     sent: dict[str, bytes | None] = {}
@@ -165,13 +192,13 @@ def _sent(names: list[str], printed: bytes) -> tuple[dict[str, bytes | None], by
 def _result(device: Device, folder: str, report: str, printed: str, sent: Mapping[str, bytes | None]) -> JobResult:
     words = report.split()
     if words == ["unleased"]:
-        raise lease_lost(device)
+        raise _lease_lost(device)
     if not words or words[0] != "ended" or len(words) < 7:
         cause = _LOST.get(words[0] if words else "", f"printed {report!r} about a job")
         raise DeviceLost(device.name, f"{cause} (in {folder})", "run it again in a new folder")
     exit_code, number = split_status(int(words[1]))
     begin, end, clock_at_end, clock_now = map(float, words[2:6])
-    device.waiting_priority = integer_in(words[6])
+    device.waiting_priority = parse_integer(words[6])
     wall_s = max(end - begin, 0.0)
     ended_at = datetime.now(UTC) - timedelta(seconds=max(clock_now - clock_at_end, 0.0))
     started_at = ended_at - timedelta(seconds=wall_s)
@@ -186,16 +213,16 @@ def _result(device: Device, folder: str, report: str, printed: str, sent: Mappin
         ended_at,
         conditions_at(before, started_at),
         conditions_at(after, ended_at),
-        one_line(beside, 200) if beside else None,
+        excerpt(beside, 200) if beside else None,
         sent,
     )
 
 
-def integer_in(word: str) -> int | None:
+def parse_integer(word: str) -> int | None:
     """Return the integer that a device printed; None if it printed something else."""
     return int(word) if _INTEGER.fullmatch(word) else None
 
 
-def lease_lost(device: Device) -> LeaseLost:
+def _lease_lost(device: Device) -> LeaseLost:
     """Return the error of a device whose lease was taken over before a job started."""
     return LeaseLost(device.name, "our lease was taken over before the job started", "run the sweep again")

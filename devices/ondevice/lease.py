@@ -19,32 +19,25 @@ import math
 import os
 import re
 import socket
-import time
 import uuid
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from types import TracebackType
 from typing import Annotated, Self
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from devices import retry
 from devices.device import Device
-from devices.errors import DeviceBusy, DeviceError, DeviceRefused, LeaseLost
-from devices.foreign_text import one_line
+from devices.errors import DeviceBusy, DeviceError, DeviceLost, DeviceRefused, LeaseLost
 from devices.local import LocalDevice
-from devices.ondevice.job import HOUSEKEEPING_S, MOST_FOLDERS, integer_in, kill_leftovers
-from devices.reconnect import retry_after_reconnect
+from devices.ondevice.job import HOUSEKEEPING_S, MAX_FOLDERS, kill_leftovers, parse_integer
 from devices.shell import run_script
+from devices.untrusted import excerpt
 
 logger = logging.getLogger(__name__)
 
-# The first and the longest pause between two looks at a device in use: each look disturbs what its holder measures.
-POLL_S = 0.5
-LONGEST_POLL_S = 5.0
-# How long a device may be lost to a process that waits for it.
-_RECONNECT_S = 120.0
 _WAITER = re.compile(r"(-?[0-9]{1,10}) ([0-9]{1,10}) (\S{1,64}) (.*)")
 # Tokens of the leases that this process holds or asks for; each is added before the first question to the device. A
 # lease of this process that is missing here was released, or its answer was lost, while the device was unreachable.
@@ -66,10 +59,10 @@ class Holder:
     @property
     def process(self) -> str:
         """The process and its host; empty if they are not known."""
-        return f"process {self.pid} on {one_line(self.host, 80)}" if self.host else ""
+        return f"process {self.pid} on {excerpt(self.host, 80)}" if self.host else ""
 
     def __str__(self) -> str:
-        holder, since = (one_line(each, 80) for each in (self.holder, self.since))
+        holder, since = (excerpt(each, 80) for each in (self.holder, self.since))
         return f"{holder} ({self.process}, since {since})" if self.host else holder
 
 
@@ -94,12 +87,17 @@ class Lease:
     def take(self, process: Holder, wait_s: float, tell: Callable[[str], None]) -> None:
         """Make this the lease of a process; see `acquire`."""
         _held.add(self._token)
-        end, pause_s, told = time.monotonic() + wait_s, POLL_S, ""
+        attempts, lost, told = retry.Attempts(retry.LEASE, wait_s), retry.Attempts(retry.LEASE_LOST), ""
         dead: list[str] = []
         while True:
-            left_s = end - time.monotonic()
-            ask = partial(self._ask, process, dead, waits=left_s > 0)
-            has_won, ahead, name, other = retry_after_reconnect(self.device, ask, _RECONNECT_S) if told else ask()
+            left_s = attempts.left_s
+            try:
+                has_won, ahead, name, other = self._ask(process, dead, waits=left_s > 0)
+            except (DeviceLost, DeviceRefused) as error:
+                if not told:
+                    raise
+                lost.lost(self.device, error)
+                continue
             if has_won:
                 self.took_over = other
                 break
@@ -113,8 +111,8 @@ class Lease:
                 logger.warning("%s: %s; waiting", self.device.name, cause)
                 tell(cause)
                 told = cause
-            time.sleep(min(pause_s, max(end - time.monotonic(), 0.0)))
-            pause_s = min(2 * pause_s, LONGEST_POLL_S)
+            lost = retry.Attempts(retry.LEASE_LOST)
+            attempts.pause()
         self.device.lease_token, self.device.waiting_priority = self._token, None
 
     def _ask(self, process: Holder, dead: list[str], *, waits: bool) -> tuple[bool, int, str, Holder | None]:
@@ -125,7 +123,7 @@ class Lease:
         words = [self._token, str(math.ceil(self._ttl_s)), record, " ".join(dead), *asked]
         printed = run_script(self.device, "lease_acquire", self.device.machine_folder, *words).strip()
         answer, ahead, name, text = [*printed.split(" ", 3), "", "", ""][:4]
-        return answer == "won", integer_in(ahead) or 0, name, _holder(text) if name else None
+        return answer == "won", parse_integer(ahead) or 0, name, _holder(text) if name else None
 
     def renew(self, ttl_s: float | None = None) -> None:
         """Extend the lease to `ttl_s` from now (default: as acquired); LeaseLost if another process took it over."""
@@ -145,7 +143,7 @@ class Lease:
         _held.discard(self._token)
         try:
             folders, self.device.collected = self.device.collected, []
-            collected = "\n".join(folders[:MOST_FOLDERS])
+            collected = "\n".join(folders[:MAX_FOLDERS])
             run_script(self.device, "lease_release", self.device.machine_folder, self._token, collected)
         except DeviceError as error:
             logger.warning("a lease that this process may hold could not be released and will expire: %s", error)
@@ -159,7 +157,7 @@ class Lease:
                 raise LeaseLost(self.device.name, cause, "acquire it again")
             cause = "our lease is gone, and nobody else holds the device: its files were deleted, or it expired"
             raise LeaseLost(self.device.name, cause, "leave the farm's files there alone, and acquire it again")
-        self.device.waiting_priority = integer_in(answer[-1])
+        self.device.waiting_priority = parse_integer(answer[-1])
 
     def __enter__(self) -> Self:
         return self
@@ -194,7 +192,9 @@ def acquire(
     """
     lease = Lease(device, uuid.uuid4().hex, ttl_s, priority)
     try:
-        lease.take(_this_process(holder, priority), wait_s, tell)
+        place, started = _where(os.getpid())
+        process = Holder(holder, socket.gethostname(), os.getpid(), "", place, started, priority)
+        lease.take(process, wait_s, tell)
         if leftovers := kill_leftovers(device):
             logger.warning("%s: ended %d jobs of a previous holder", device.name, len(leftovers))
     except (DeviceBusy, DeviceRefused):
@@ -238,11 +238,6 @@ def _where(pid: int) -> tuple[str, str]:
     return f"{socket.gethostname()} {place}", "".join(started)
 
 
-def _this_process(holder: str, priority: int) -> Holder:
-    place, started = _where(os.getpid())
-    return Holder(holder, socket.gethostname(), os.getpid(), "", place, started, priority)
-
-
 def has_ended(holder: Holder) -> bool:
     """Return whether the holder's process is known to have ended: it ran on this host and boot."""
     return holder.pid != os.getpid() and _is_gone(holder, "")
@@ -255,17 +250,11 @@ def _is_gone(other: Holder, token: str) -> bool:
     place, started = _where(other.pid)
     if place != other.place:
         return False
-    if not started and _belongs_to_another_user(other.pid):
-        return False
+    if not started:
+        try:
+            os.kill(other.pid, 0)
+        except PermissionError:  # it exists, and this process may not see it: some systems hide those of other users
+            return False
+        except OSError:
+            pass
     return started != other.started or (other.pid == os.getpid() and token not in _held)
-
-
-def _belongs_to_another_user(pid: int) -> bool:
-    """Return whether a process exists that this one may not see: some systems hide those of other users."""
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return True
-    except OSError:
-        return False
-    return False

@@ -17,11 +17,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from devices import retry
 from devices.device import Device
 from devices.errors import DeviceError, DeviceLost, FileChanged, TransferFailed
 from devices.shell import remove_path, run_script
 
-TRANSFER_DEADLINE_S = 300.0
 # Entries used within this time may belong to a sweep that is still running.
 SPARE_MINUTES = 60
 
@@ -76,7 +76,7 @@ def put(device: Device, local: Path, sha256: str, *, executable: bool = False) -
     part = f"{device.root}/incoming/{sha256}-{uuid.uuid4().hex[:8]}"
     device.upload(local, part)
     words = [part, final, mark, sha256, f"{device.root}/{_guard_path(final)}"]
-    published = run_script(device, "store_publish_file", *words, deadline_s=TRANSFER_DEADLINE_S)
+    published = run_script(device, "store_publish_file", *words, policy=retry.TRANSFER)
     arrived = published.strip()
     if arrived != sha256:
         got = _sha256(device, local)
@@ -141,16 +141,12 @@ def are_verified(contents: Iterable[Content], printed: str) -> bool:
         known = [*states[:count], *guards[count : 2 * count]]
         if content.place not in fresh.splitlines() or len(known) < 2 * count or states[:count] != guards[:count]:
             return False
-        if not known[count].startswith("=") or not _has_hashes(content, [known[count][1:], *known[count + 1 :]]):
+        hashes = _hash_column("\n".join([known[count][1:], *known[count + 1 :]]))
+        hashed = hashes[0] if isinstance(content.local, Path) else _tree_sha256(content.local, hashes)
+        if not known[count].startswith("=") or hashed != content.sha256:
             return False
         states, guards = states[count:], guards[2 * count :]
     return not states and not guards
-
-
-def _has_hashes(content: Content, listing: list[str]) -> bool:
-    hashes = _hash_column("\n".join(listing))
-    found = hashes[0] if isinstance(content.local, Path) else _tree_sha256(content.local, hashes)
-    return found == content.sha256
 
 
 def stored_hashes(device: Device, *, deadline_s: float) -> set[str]:
@@ -165,7 +161,7 @@ def remove(device: Device, remote: str) -> None:
     inside = PurePosixPath(remote)
     if ".." in inside.parts or PurePosixPath(device.root) not in inside.parents:
         raise DeviceError(device.name, f"{remote} is not inside {device.root} and was not removed")
-    remove_path(device, remote, deadline_s=TRANSFER_DEADLINE_S)
+    remove_path(device, remote, policy=retry.TRANSFER)
 
 
 def prune(device: Device, limit_bytes: int) -> list[str]:
@@ -173,12 +169,17 @@ def prune(device: Device, limit_bytes: int) -> list[str]:
 
     Entries used within the last hour are kept.
     """
-    listing = run_script(device, "store_list", device.root, str(SPARE_MINUTES), deadline_s=TRANSFER_DEADLINE_S)
-    removed = surplus(_entries(listing), limit_bytes)
+    listing = run_script(device, "store_list", device.root, str(SPARE_MINUTES), policy=retry.TRANSFER)
+    entries = []
+    for line in listing.splitlines():
+        kilobytes, _, rest = line.partition(" ")
+        idle, _, path = rest.partition(":")
+        entries.append(StoredEntry(path, int(kilobytes) * 1024, idle == "idle"))
+    removed = surplus(entries, limit_bytes)
     for start in range(0, len(removed), 50):  # adb accepts command lines of up to 30 KB
         batch = [f"{device.root}/{path}" for path in removed[start : start + 50]]
         guards = [f"{device.root}/{_guard_path(path)}" for path in batch]
-        remove_path(device, *batch, *guards, deadline_s=TRANSFER_DEADLINE_S)
+        remove_path(device, *batch, *guards, policy=retry.TRANSFER)
     return removed
 
 
@@ -201,15 +202,6 @@ def surplus(entries: list[StoredEntry], limit_bytes: int) -> list[str]:
     return removed
 
 
-def _entries(listing: str) -> list[StoredEntry]:
-    entries = []
-    for line in listing.splitlines():
-        kilobytes, _, rest = line.partition(" ")
-        idle, _, path = rest.partition(":")
-        entries.append(StoredEntry(path, int(kilobytes) * 1024, idle == "idle"))
-    return entries
-
-
 def _guard_path(place: str) -> str:
     """Return the path, under the root, of the file with the hashes of a place in the store."""
     return f"verified/{PurePosixPath(place).name}"
@@ -218,7 +210,7 @@ def _guard_path(place: str) -> str:
 def _hashes(device: Device, place: str, executable: str, names: list[str]) -> list[str]:
     """Return the hashes of the files on the device, in their order; empty unless all exist. Marks them as used."""
     guard = f"{device.root}/{_guard_path(place)}"
-    lines = run_script(device, "store_hashes", place, guard, executable, *names, deadline_s=TRANSFER_DEADLINE_S)
+    lines = run_script(device, "store_hashes", place, guard, executable, *names, policy=retry.TRANSFER)
     return [] if lines.strip() == "no" else _hash_column(lines)
 
 
@@ -240,7 +232,7 @@ def _send_tree(device: Device, files: Mapping[str, Path], part: str, hashes: lis
                 archive.add(files[name].resolve(), name, recursive=False, filter=_plain)
         device.upload(packed, f"{part}.tar")
     marked = [f"./{name}" for name in files]
-    listing = run_script(device, "store_unpack", f"{part}.tar", part, *marked, deadline_s=TRANSFER_DEADLINE_S)
+    listing = run_script(device, "store_unpack", f"{part}.tar", part, *marked, policy=retry.TRANSFER)
     arrived = _hash_column(listing)
     for name, got, wanted in zip(files, arrived, hashes, strict=False):
         if got != wanted:

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from devices import retry
 from devices.errors import DeviceRefused
-
-_ANSWER_S = 10.0
 
 
 class SshAddress(BaseModel):
@@ -66,7 +65,8 @@ class Hop:
 def resolve(name: str, where: SshAddress) -> Hop:
     """Resolve a host with the inventory and ssh_config; raises DeviceRefused if they cannot be evaluated.
 
-    OpenSSH reads its configuration itself (`ssh -G`), so the farm connects to the same host as the user's `ssh`.
+    OpenSSH reads its configuration itself (`ssh -G`), so the farm connects to the same host as the user's `ssh`;
+    paramiko.SSHConfig knows neither `Include` nor OpenSSH's defaults.
     """
     settings = _openssh_settings(name, where)
     jump = where.proxy_jump or settings.get("proxyjump", ["none"])[0]
@@ -96,12 +96,14 @@ def _openssh_settings(name: str, where: SshAddress) -> dict[str, list[str]]:
     for option, value in (("-F", where.ssh_config), ("-p", where.port), ("-l", where.user)):
         words += [option, str(value)] if value is not None else []
     try:
-        ended = subprocess.run([*words, "--", where.address], capture_output=True, text=True, timeout=_ANSWER_S)
+        ended = subprocess.run(
+            [*words, "--", where.address], capture_output=True, text=True, timeout=retry.SSH_CONFIG.timeout_s
+        )
     except FileNotFoundError:
         cause = "`ssh`, which reads ssh_config, is not installed on this machine"
         raise DeviceRefused(name, cause, "install openssh") from None
     except subprocess.TimeoutExpired:
-        cause = f"`ssh -G` did not end within {_ANSWER_S:g} s"
+        cause = f"`ssh -G` did not end within {retry.SSH_CONFIG.timeout_s:g} s"
         raise DeviceRefused(name, cause, "check ssh_config for a `Match exec` that hangs") from None
     if ended.returncode != 0:
         raise DeviceRefused(name, f"cannot read ssh_config ({ended.stderr.strip()})", "correct that file")

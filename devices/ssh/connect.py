@@ -5,7 +5,6 @@ import logging
 import shlex
 import socket
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -14,15 +13,14 @@ from paramiko.config import SSH_PORT
 from paramiko.hostkeys import InvalidHostKey
 from pydantic import ValidationError
 
+from devices import retry
 from devices.errors import DeviceLost, DeviceRefused
-from devices.foreign_text import one_line
 from devices.ssh.config import Hop, SshAddress, place_of, resolve
+from devices.untrusted import excerpt
 
 # Every error is raised as one of ours; paramiko's log would also print stack traces to the terminal.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL)
 
-CONNECT_S = 8.0
-AUTHENTICATE_S = 15.0
 # The fastest cipher that both ends support; without it large files take twice as long.
 _FIRST_CIPHER = "aes128-gcm@openssh.com"
 # <netinet/tcp.h> of macOS: seconds of unanswered retransmissions until a connection is dropped.
@@ -55,7 +53,7 @@ def connect(name: str, where: SshAddress) -> Connection:
             earlier, _, last = hop.jump.rpartition(",")
             through = connect(name, _jump_address(name, last, earlier, where))
             opened.callback(through.close)
-        client = _enter(name, hop, lambda: _socket(hop, through))
+        client = _enter(name, hop, through)
         opened.callback(client.close)
         transport = client.get_transport()
         if transport is None:
@@ -95,7 +93,7 @@ def _jump_address(name: str, word: str, earlier: str, where: SshAddress) -> SshA
     try:
         return SshAddress(**place_of(word), **files, proxy_jump=earlier or None)
     except ValidationError:
-        cause = f"`{one_line(word)}` is not a jump host of the form [user@]host[:port]"
+        cause = f"`{excerpt(word)}` is not a jump host of the form [user@]host[:port]"
         raise DeviceRefused(name, cause, "correct its `proxy_jump`") from None
 
 
@@ -103,8 +101,10 @@ def _socket(hop: Hop, through: Connection | None) -> socket.socket | paramiko.Ch
     """Return a stream to the host: a socket that detects a cut link within seconds, or a channel of a jump host."""
     if through:
         here = ("127.0.0.1", 0)
-        return through.transport.open_channel("direct-tcpip", (hop.host, hop.port), here, timeout=CONNECT_S)
-    stream = socket.create_connection((hop.host, hop.port), CONNECT_S)
+        return through.transport.open_channel(
+            "direct-tcpip", (hop.host, hop.port), here, timeout=retry.SSH_CONNECT.timeout_s
+        )
+    stream = socket.create_connection((hop.host, hop.port), retry.SSH_CONNECT.timeout_s)
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 2)
@@ -118,7 +118,7 @@ def _socket(hop: Hop, through: Connection | None) -> socket.socket | paramiko.Ch
     return stream
 
 
-def _enter(name: str, hop: Hop, open_stream: Callable[[], socket.socket | paramiko.Channel]) -> paramiko.SSHClient:
+def _enter(name: str, hop: Hop, through: Connection | None) -> paramiko.SSHClient:
     client = paramiko.SSHClient()
     try:
         _load_known_hosts(name, hop, client)
@@ -129,16 +129,13 @@ def _enter(name: str, hop: Hop, open_stream: Callable[[], socket.socket | parami
             hop.user,
             key_filename=[str(path) for path in hop.identities],  # type: ignore[arg-type] # lists are documented
             look_for_keys=False,
-            sock=open_stream(),
-            timeout=CONNECT_S,
-            banner_timeout=CONNECT_S,
-            auth_timeout=AUTHENTICATE_S,
-            channel_timeout=CONNECT_S,
+            sock=_socket(hop, through),
+            timeout=retry.SSH_CONNECT.timeout_s,
+            banner_timeout=retry.SSH_CONNECT.timeout_s,
+            auth_timeout=retry.SSH_AUTHENTICATE.timeout_s,
+            channel_timeout=retry.SSH_CONNECT.timeout_s,
             transport_factory=_transport,
         )
-    except paramiko.BadHostKeyException as error:
-        client.close()
-        raise _changed_key(name, hop, error) from None
     except (OSError, EOFError, paramiko.SSHException) as error:
         failure = _entry_failure(name, hop, client, error)
         client.close()
@@ -152,6 +149,11 @@ def _enter(name: str, hop: Hop, open_stream: Callable[[], socket.socket | parami
 def _entry_failure(name: str, hop: Hop, client: paramiko.SSHClient, error: Exception) -> DeviceLost | DeviceRefused:
     """Return DeviceRefused if the host answered and refused us, DeviceLost if it could not be reached."""
     place = f"{hop.user}@{hop.host}:{hop.port}"
+    if isinstance(error, paramiko.BadHostKeyException):
+        forget = f"ssh-keygen -R {shlex.quote(_entry(hop))} -f {shlex.quote(str(hop.known_hosts[0]))}"
+        changed = f"the host key of {hop.host}:{hop.port} changed to {_fingerprint(error.key)}"
+        way_on = f"find out why; if the new key is correct, accept it with `{forget} && {_accept(hop)}`"
+        return DeviceRefused(name, f"{changed}, expected {_fingerprint(error.expected_key)}", way_on)
     if isinstance(error, paramiko.PasswordRequiredException):
         keys = " ".join(shlex.quote(str(path)) for path in hop.identities)
         return DeviceRefused(name, "its private key has a passphrase", f"run `ssh-add {keys}`, then retry")
@@ -192,7 +194,6 @@ class _RefuseUnknown(paramiko.RejectPolicy):
         self._hop = hop
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> NoReturn:
-        """See paramiko.MissingHostKeyPolicy."""
         hop = self._hop
         cause = f"the host key of {hop.host}:{hop.port} ({_fingerprint(key)}) is not in {hop.known_hosts[0]}"
         raise DeviceRefused(self._name, cause, f"if the key is correct, accept it with `{_accept(hop)}`")
@@ -212,14 +213,6 @@ def _accept_by_ssh(hop: Hop) -> str:
     through = f"-J {shlex.quote(hop.jump)} " if hop.jump else ""
     place = shlex.quote(f"{hop.user}@{hop.host}")
     return f"ssh -o UserKnownHostsFile={file} {alias}{through}-p {hop.port} {place} true"
-
-
-def _changed_key(name: str, hop: Hop, error: paramiko.BadHostKeyException) -> DeviceRefused:
-    forget = f"ssh-keygen -R {shlex.quote(_entry(hop))} -f {shlex.quote(str(hop.known_hosts[0]))}"
-    cause = f"the host key of {hop.host}:{hop.port} changed to {_fingerprint(error.key)}"
-    expected = f"{cause}, expected {_fingerprint(error.expected_key)}"
-    way_on = f"find out why; if the new key is correct, accept it with `{forget} && {_accept(hop)}`"
-    return DeviceRefused(name, expected, way_on)
 
 
 def _fingerprint(key: paramiko.PKey) -> str:

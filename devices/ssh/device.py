@@ -1,35 +1,32 @@
-"""A macOS or Linux host over SSH as a device."""
+"""A macOS or Linux host over SSH as a device, and one that several users share to reach its ports."""
 
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 import paramiko
+from paramiko.common import OPEN_FAILED_CONNECT_FAILED
 
-from devices.bounded import check_fetchable, save
-from devices.device import FILE_LIMIT_BYTES, Device, Ended
-from devices.errors import DeadlineExceeded, DeviceLost, DeviceRefused, FileMissing, NoSpaceOnDevice, TransferFailed
-from devices.shell import free_bytes, make_folder, script_text, split_status
+from devices import retry
+from devices.device import FILE_LIMIT_BYTES, CommandResult, Device
+from devices.errors import DeviceLost, DeviceRefused, FileMissing, NoSpaceOnDevice, TransferFailed
+from devices.shell import end_group_words, free_bytes, make_folder
 from devices.ssh.config import SshAddress
 from devices.ssh.connect import Connection, connect
-from devices.ssh.shell import SHELL_LINE, RemoteShell
+from devices.ssh.shell import RemoteShell, answer_within
+from devices.untrusted import check_fetchable, save_fetched
 
-# After so much silence the farm checks whether the host still answers, and waits as long for the answer.
-SILENCE_S = 6.0
-_CHUNK = 1 << 18
-_prefetch = paramiko.SFTPFile._prefetch_thread  # type: ignore[attr-defined]
-
-
-def _prefetch_quietly(file: paramiko.SFTPFile, *arguments: object) -> None:
-    """Suppress errors in paramiko's prefetch thread, which prints them; the download reports a broken link itself."""
-    with suppress(EOFError, OSError, paramiko.SSHException):
-        _prefetch(file, *arguments)
-
-
-paramiko.SFTPFile._prefetch_thread = _prefetch_quietly  # type: ignore[attr-defined]
+# The longest answer of OpenSSH's SFTP server. With it a download needs no read-ahead, whose thread in paramiko prints
+# a trace if the link breaks.
+_CHUNK = 255 << 10
+_LOOPBACK = "127.0.0.1"
+# The hosts in use, so that all phones of a lab host share one connection to it.
+_hosts: "weakref.WeakValueDictionary[SshAddress, SharedHost]" = weakref.WeakValueDictionary()
+_hosts_lock = threading.Lock()
 
 
 class SshDevice(Device):
@@ -48,23 +45,17 @@ class SshDevice(Device):
         self._sftp: paramiko.SFTPClient | None = None
         self._idle: RemoteShell | None = None
 
-    def execute(self, argv: Sequence[str], deadline_s: float, env: Mapping[str, str] | None, cwd: str | None) -> Ended:
-        """See Device.run. Exit codes 129 to 159 are reported as signals: the shell cannot tell the difference."""
+    def run(self, argv: Sequence[str], *, deadline_s: float) -> CommandResult:
         with self._live_transport() as transport:
             end = time.monotonic() + deadline_s
             with self._shell(transport) as shell:
-                if not self._run_in(transport, shell, argv, env, cwd, end):
+                if not shell.run(argv, end, self.output_limit_bytes):
                     self._end_group(transport, shell.pid)
-                    if shell.size_bytes > self.output_limit_bytes:
-                        raise self.too_long(argv)
-                    cause = f"`{argv[0]}` ran longer than its deadline of {deadline_s:g} s and was killed"
-                    raise DeadlineExceeded(self.name, cause)
-                status, out, err = shell.result()
-        code, number = split_status(status)
-        return code, number, out, err
+                    is_long = shell.size_bytes > self.output_limit_bytes
+                    raise self.too_long(argv) if is_long else self.too_late(argv, deadline_s)
+                return shell.result()
 
     def upload(self, local: Path, remote: str) -> None:
-        """See Device.upload."""
         part = f"{remote}.{uuid.uuid4().hex[:8]}.part"
         try:
             with local.open("rb") as source, self._transfer() as sftp:
@@ -81,21 +72,20 @@ class SshDevice(Device):
             raise self._upload_error(local, remote, error) from None
 
     def fetch(self, remote: str, local: Path, *, limit_bytes: int = FILE_LIMIT_BYTES) -> None:
-        """See Device.fetch."""
         try:
             with self._transfer() as sftp:
                 status = sftp.lstat(remote)
                 size_bytes = status.st_size or 0
                 check_fetchable(self.name, remote, status.st_mode or 0, size_bytes, limit_bytes)
                 with sftp.open(remote, "rb") as file:
-                    save(self.name, remote, _chunks(file, size_bytes), local, limit_bytes)
+                    file.MAX_REQUEST_SIZE = _CHUNK
+                    save_fetched(self.name, remote, _chunks(file, size_bytes), local, limit_bytes)
         except FileNotFoundError:
             raise FileMissing(self.name, f"file {remote} does not exist on the device") from None
         except OSError as error:
             raise TransferFailed(self.name, f"cannot fetch {remote} to {local} ({error})") from None
 
     def close(self) -> None:
-        """See Device.close."""
         with self._lock:
             self._disconnect()
 
@@ -134,7 +124,7 @@ class SshDevice(Device):
             if sftp is None:
                 raise EOFError("the SFTP session could not be opened")
             # A frozen host costs this time twice: in the transfer, and when paramiko closes the file afterwards.
-            sftp.get_channel().settimeout(SILENCE_S)  # type: ignore[union-attr]
+            sftp.get_channel().settimeout(retry.SSH_SILENCE.timeout_s)  # type: ignore[union-attr]
             try:
                 yield sftp
             except OSError:
@@ -144,7 +134,7 @@ class SshDevice(Device):
 
     def _open_sftp(self, transport: paramiko.Transport) -> paramiko.SFTPClient | None:
         try:
-            with _answer_within(transport, SILENCE_S):
+            with answer_within(transport):
                 return paramiko.SFTPClient.from_transport(transport)
         except paramiko.ChannelException as error:
             raise self._too_many_sessions(error) from None
@@ -166,7 +156,10 @@ class SshDevice(Device):
         with self._lock:
             shell, self._idle = self._idle, None
         if shell is None or not shell.is_alive():
-            shell = self._open_shell(transport)
+            try:
+                shell = RemoteShell(self.name, transport)
+            except paramiko.ChannelException as error:
+                raise self._too_many_sessions(error) from None
         try:
             yield shell
         except BaseException:
@@ -177,55 +170,13 @@ class SshDevice(Device):
         if shell is not None:
             shell.close()
 
-    def _open_shell(self, transport: paramiko.Transport) -> RemoteShell:
-        try:
-            channel = transport.open_session(timeout=SILENCE_S)
-        except paramiko.ChannelException as error:
-            raise self._too_many_sessions(error) from None
-        with _answer_within(transport, SILENCE_S):
-            channel.exec_command(SHELL_LINE)
-        return RemoteShell(self.name, channel, SILENCE_S)
-
-    def _run_in(
-        self,
-        transport: paramiko.Transport,
-        shell: RemoteShell,
-        argv: Sequence[str],
-        env: Mapping[str, str] | None,
-        cwd: str | None,
-        end: float,
-    ) -> bool:
-        """Run a command in a shell; False if `end` (monotonic, seconds) or the limit of its output comes first."""
-        if not self._read_until(shell.is_ready, transport, shell, end):
-            return False
-        shell.begin(argv, env, cwd)
-        return self._read_until(shell.is_complete, transport, shell, end)
-
-    def _read_until(
-        self, is_reached: Callable[[], bool], transport: paramiko.Transport, shell: RemoteShell, end: float
-    ) -> bool:
-        """Read both streams until `is_reached`; False if `end` (monotonic, seconds) or their limit comes first."""
-        last_received = time.monotonic()
-        while not is_reached():
-            now = time.monotonic()
-            if now >= end or shell.size_bytes > self.output_limit_bytes:
-                return False
-            if now - last_received > SILENCE_S:
-                # The SSH server answers without starting a process; detects a link that discards all data.
-                with _answer_within(transport, SILENCE_S, silent_since=last_received):
-                    transport.global_request("keepalive@openssh.com", wait=True)
-                last_received = time.monotonic()
-            if shell.read(min(end - now, SILENCE_S)):
-                last_received = time.monotonic()
-        return shell.size_bytes <= self.output_limit_bytes
-
     def _end_group(self, transport: paramiko.Transport, pid: int | None) -> None:
         """Kill a shell with all that it started, over another one; raises TimeoutError if the host does not do it."""
         if pid is None:
             raise TimeoutError("a command did not start before its deadline")
         with self._shell(transport) as shell:
-            argv, end = ["sh", "-c", script_text("end_group"), "sh", str(pid)], time.monotonic() + SILENCE_S
-            if not self._run_in(transport, shell, argv, None, None, end):
+            end = time.monotonic() + retry.SSH_SILENCE.timeout_s
+            if not shell.run(end_group_words(pid), end, self.output_limit_bytes):
                 raise TimeoutError("a command over its deadline could not be killed")
 
     def _upload_error(self, local: Path, remote: str, error: OSError) -> TransferFailed:
@@ -239,9 +190,7 @@ class SshDevice(Device):
 
 
 def _chunks(file: paramiko.SFTPFile, size_bytes: int) -> Iterator[bytes]:
-    """Yield the content of a file, of which the first `size_bytes` are requested ahead; OSError if it is shorter."""
-    if size_bytes:
-        file.prefetch(size_bytes)
+    """Yield the content of a file; OSError if it is shorter than `size_bytes`."""
     received = 0
     while chunk := file.read(_CHUNK):
         received += len(chunk)
@@ -250,27 +199,59 @@ def _chunks(file: paramiko.SFTPFile, size_bytes: int) -> Iterator[bytes]:
         raise OSError(f"{received} of {size_bytes} bytes arrived")
 
 
-@contextmanager
-def _answer_within(transport: paramiko.Transport, wait_s: float, silent_since: float | None = None) -> Iterator[None]:
-    """Close the connection if a request in the block has no answer within `wait_s`; paramiko has no timeout for it.
+class SharedHost(SshDevice):
+    """An SSH host with several users; its connection is closed when the last of them releases it."""
 
-    The error states how long the peer was silent: since the block began, or since `silent_since` (monotonic, seconds).
-    """
-    silent_since = time.monotonic() if silent_since is None else silent_since
-    is_late = threading.Event()
+    def __init__(self, where: SshAddress) -> None:
+        super().__init__(where.address, "/", where)
+        self._users: set[int] = set()
+        # paramiko keeps one refusal for all channels that are being opened.
+        self._opening = threading.Lock()
+        self._prompt: paramiko.Transport | None = None
 
-    def give_up() -> None:
-        is_late.set()
-        transport.close()
+    def open_stream(self, user: object, port: int) -> paramiko.Channel:
+        """Return a stream to a loopback port of the host, which `user` then uses until it releases the host.
 
-    timer = threading.Timer(wait_s, give_up)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-    if is_late.is_set():
-        raise EOFError(f"no answer for {time.monotonic() - silent_since:.0f} s")
-    if not transport.is_active():
-        raise EOFError("the connection ended")
+        Raises ConnectionRefusedError if nothing listens there, otherwise as `run`.
+        """
+        with self._lock:
+            self._users.add(id(user))
+        with self._live_transport() as transport:
+            opened = self._open(transport, port)
+        if isinstance(opened, paramiko.Channel):
+            return opened
+        if opened.code == OPEN_FAILED_CONNECT_FAILED:
+            raise ConnectionRefusedError(f"nothing listens on port {port}")
+        cause = f"its SSH server does not forward connections to port {port} ({opened.text})"
+        raise DeviceRefused(self.name, cause, "set `AllowTcpForwarding yes` in the host's sshd_config")
+
+    def release(self, user: object) -> None:
+        """End the connection if `user` was the last one to use it."""
+        with self._lock:
+            self._users.discard(id(user))
+            if not self._users:
+                self._disconnect()
+
+    def _open(self, transport: paramiko.Transport, port: int) -> paramiko.Channel | paramiko.ChannelException:
+        """Return the stream, or the host's refusal, after which the connection is as good as before."""
+        with self._opening:
+            if self._prompt is not transport:
+                # OpenSSH sets TCP_NODELAY at the first command; without it, answers in two packets take 40 ms more.
+                with self._shell(transport):
+                    pass
+                self._prompt = transport
+            try:
+                return transport.open_channel(
+                    "direct-tcpip", (_LOOPBACK, port), (_LOOPBACK, 0), timeout=retry.SSH_SILENCE.timeout_s
+                )
+            except paramiko.ChannelException as refused:
+                return refused
+
+
+def shared_host(where: SshAddress) -> SharedHost:
+    """Return the host at an address; the same object for all who ask while one of them keeps it."""
+    with _hosts_lock:
+        host = _hosts.get(where)
+        if host is None:
+            host = _hosts[where] = SharedHost(where)
+        return host

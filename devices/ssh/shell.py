@@ -7,50 +7,69 @@ the one that ends stdout is followed by the exit status.
 import secrets
 import shlex
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import paramiko
 
-from devices.shell import command_words, take_pid
+from devices import retry
+from devices.device import CommandResult
+from devices.shell import command_words, split_status, take_pid
 
 # The first line of stdout is the process id. What the shell itself prints about killed commands is discarded.
-SHELL_LINE = "exec sh -c 'echo $$; exec 3>&2 2>/dev/null; exec sh'"
+_SHELL_LINE = "exec sh -c 'echo $$; exec 3>&2 2>/dev/null; exec sh'"
 _CHUNK = 1 << 18
 # A blank, three digits and a line feed.
 _STATUS_BYTES = 5
 
 
 class RemoteShell:
-    """The shell on its channel; `pid` is its process id and that of its group, None until it runs."""
+    """A shell on a new channel of a connection; `pid` is its process id and that of its group, None until it runs."""
 
-    def __init__(self, name: str, channel: paramiko.Channel, silence_s: float) -> None:
+    def __init__(self, name: str, transport: paramiko.Transport) -> None:
         self.pid: int | None = None
         self._name = name
-        self._channel = channel
+        self._transport = transport
+        self._channel = transport.open_session(timeout=retry.SSH_SILENCE.timeout_s)
+        with answer_within(transport):
+            self._channel.exec_command(_SHELL_LINE)
         self._out, self._err = Framed(), Framed()
-        channel.settimeout(silence_s)
+        self._channel.settimeout(retry.SSH_SILENCE.timeout_s)
         self._arrived = Arrived()
-        channel.in_buffer.set_event(self._arrived)
-        channel.in_stderr_buffer.set_event(self._arrived)
+        self._channel.in_buffer.set_event(self._arrived)
+        self._channel.in_stderr_buffer.set_event(self._arrived)
 
-    def begin(self, argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None) -> None:
-        """Start a command. The one before must be complete."""
-        marker = secrets.token_hex(16)
-        self._out, self._err = Framed(marker.encode()), Framed(marker.encode())
-        words = shlex.join(command_words(argv, env, cwd))
-        # Both streams are framed at once: what an earlier command left may still print.
-        request = f"echo {marker}; echo {marker} >&3; (exec {words}) </dev/null 2>&3 3>&-\n"
-        self._channel.sendall(f"{request}echo {marker} $?; echo {marker} 0 >&3\n".encode())
+    def run(self, argv: Sequence[str], end: float, max_bytes: int) -> bool:
+        """Run a command; False if `end` (monotonic, seconds) or the limit of its output comes first.
 
-    def is_ready(self) -> bool:
-        """Return whether the shell runs; raises EOFError if its channel was closed."""
-        if self.pid is None:
-            self.pid = take_pid(self._name, self._out.data)
-        return self.pid is not None or self._is_open()
+        Raises EOFError if the channel was closed. A host that is silent for long is asked for a sign of life.
+        """
+        silence_s, last_received = retry.SSH_SILENCE.timeout_s, time.monotonic()
+        has_begun = False
+        while True:
+            if not has_begun and self._is_ready():
+                self._begin(argv)
+                has_begun, last_received = True, time.monotonic()
+            if has_begun and self._out.status is not None and self._err.status is not None:
+                return self.size_bytes <= max_bytes
+            now = time.monotonic()
+            if now >= end or self.size_bytes > max_bytes:
+                return False
+            if not self.is_alive() and not self._has_output():
+                raise EOFError("the connection ended during a command")
+            if now - last_received > silence_s:
+                # The SSH server answers without starting a process; detects a link that discards all data.
+                with answer_within(self._transport, silent_since=last_received):
+                    self._transport.global_request("keepalive@openssh.com", wait=True)
+                last_received = time.monotonic()
+            if self._read(min(end - now, silence_s)):
+                last_received = time.monotonic()
 
-    def is_complete(self) -> bool:
-        """Return whether the command ended and all of its output was read; raises EOFError if it never will be."""
-        return (self._out.status is not None and self._err.status is not None) or self._is_open()
+    def result(self) -> CommandResult:
+        """Return how the command ended; the shell reports signals as exit codes 129 to 159."""
+        code, number = split_status(int(self._out.status or 0))
+        return CommandResult(code, number, bytes(self._out.data), bytes(self._err.data))
 
     def is_alive(self) -> bool:
         """Return whether another command can be started."""
@@ -61,33 +80,63 @@ class RemoteShell:
         """How much of the output is in memory."""
         return self._out.size_bytes + self._err.size_bytes
 
-    def read(self, wait_s: float) -> bool:
-        """Wait up to `wait_s` for output and read it; return whether there was any."""
-        channel = self._channel
-        self._arrived.clear_first()
-        if self.is_alive() and not channel.recv_ready() and not channel.recv_stderr_ready():
-            self._arrived.wait(wait_s)
-        has_out, has_err = channel.recv_ready(), channel.recv_stderr_ready()
-        if has_out:
-            self._out.feed(channel.recv(_CHUNK))
-        if has_err:
-            self._err.feed(channel.recv_stderr(_CHUNK))
-        return has_out or has_err
-
-    def result(self) -> tuple[int, bytes, bytes]:
-        """Return exit status, stdout and stderr of the command that is complete."""
-        return int(self._out.status or 0), bytes(self._out.data), bytes(self._err.data)
-
     def close(self) -> None:
         """End the shell; a command that still runs is not ended."""
         self._channel.close()
 
-    def _is_open(self) -> bool:
-        """Return False while output may still arrive; raises EOFError otherwise."""
-        channel = self._channel
-        if not self.is_alive() and not channel.recv_ready() and not channel.recv_stderr_ready():
-            raise EOFError("the connection ended during a command")
-        return False
+    def _is_ready(self) -> bool:
+        if self.pid is None:
+            self.pid = take_pid(self._name, self._out.data)
+        return self.pid is not None
+
+    def _begin(self, argv: Sequence[str]) -> None:
+        marker = secrets.token_hex(16)
+        self._out, self._err = Framed(marker.encode()), Framed(marker.encode())
+        words = shlex.join(command_words(argv))
+        # Both streams are framed at once: what an earlier command left may still print.
+        request = f"echo {marker}; echo {marker} >&3; (exec {words}) </dev/null 2>&3 3>&-\n"
+        self._channel.sendall(f"{request}echo {marker} $?; echo {marker} 0 >&3\n".encode())
+
+    def _has_output(self) -> bool:
+        return self._channel.recv_ready() or self._channel.recv_stderr_ready()
+
+    def _read(self, wait_s: float) -> bool:
+        """Wait up to `wait_s` for output and read it; return whether there was any."""
+        self._arrived.clear_first()
+        if self.is_alive() and not self._has_output():
+            self._arrived.wait(wait_s)
+        has_out, has_err = self._channel.recv_ready(), self._channel.recv_stderr_ready()
+        if has_out:
+            self._out.feed(self._channel.recv(_CHUNK))
+        if has_err:
+            self._err.feed(self._channel.recv_stderr(_CHUNK))
+        return has_out or has_err
+
+
+@contextmanager
+def answer_within(transport: paramiko.Transport, silent_since: float | None = None) -> Iterator[None]:
+    """Close the connection if a request in the block gets no answer in time; paramiko has no timeout for it.
+
+    The error states how long the peer was silent: since the block began, or since `silent_since` (monotonic, seconds).
+    """
+    silent_since = time.monotonic() if silent_since is None else silent_since
+    is_late = threading.Event()
+
+    def give_up() -> None:
+        is_late.set()
+        transport.close()
+
+    timer = threading.Timer(retry.SSH_SILENCE.timeout_s, give_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+    if is_late.is_set():
+        raise EOFError(f"no answer for {time.monotonic() - silent_since:.0f} s")
+    if not transport.is_active():
+        raise EOFError("the connection ended")
 
 
 class Arrived(threading.Event):

@@ -9,8 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from devices.errors import DeviceError, FarmError
-from devices.foreign_text import one_line
 from devices.inventory import DeviceSpec
+from devices.untrusted import excerpt
 from flows.certify.kill import kill_and_reattach
 from flows.certify.measured import noise, sme_proof
 from sql.errors import WarehouseError
@@ -67,4 +67,4 @@ def _finding(run: Callable[[Subject], Finding], subject: Subject) -> Finding:
     try:
         return run(subject)
     except (FarmError, WarehouseError) as error:
-        return Finding("failed", one_line(str(error), _MOST_LETTERS))
+        return Finding("failed", excerpt(str(error), _MOST_LETTERS))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from devices.errors import DeviceError, FarmError
-from devices.ondevice.leftovers import read_leftovers
+from devices.ondevice.diagnostics import read_leftovers
 from devices.shell import call, make_folder
 from flows.certify.sweeps import last_line, records_of, started
 from tasks.judge.certify.subject import Finding, Subject

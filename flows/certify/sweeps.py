@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError
-from devices.foreign_text import one_line
+from devices.untrusted import excerpt
 from tasks.bundle.record import SessionRecord
 from tasks.judge.certify.subject import Subject
 from tasks.measure.night import sweep_night
@@ -81,7 +81,7 @@ def records_of(subject: Subject, sweep_id: str) -> list[SessionRecord]:
 def last_line(subject: Subject, name: str) -> str:
     """Return the last line that a sweep printed."""
     text = _log(subject, name).read_text(encoding="utf-8", errors="replace")
-    return one_line((text.strip().splitlines() or ["it printed nothing"])[-1])
+    return excerpt((text.strip().splitlines() or ["it printed nothing"])[-1])
 
 
 def _log(subject: Subject, name: str) -> Path:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from devices.foreign_text import plain_line
+from devices.untrusted import sanitize_line
 from tasks.bundle.interval import median_interval
 
 Benchmarks = Literal["bencher", "github-action-benchmark", "pytorch"]
@@ -65,7 +65,7 @@ def _names(figures: Sequence[Figure]) -> list[str]:
     """Return a name for each figure; two contents of one name get the ids of their cells."""
     counts = Counter(figure.name for figure in figures)
     names = [each.name if counts[each.name] == 1 else f"{each.name} ({each.cell})" for each in figures]
-    return [plain_line(name)[:_MOST_LETTERS] for name in names]
+    return [sanitize_line(name)[:_MOST_LETTERS] for name in names]
 
 
 def _bencher(figures: Sequence[Figure]) -> dict[str, Any]:

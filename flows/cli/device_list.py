@@ -9,7 +9,7 @@ from devices.inventory import device_named, open_device, reached_device
 from devices.ondevice.conditions import read_conditions
 from devices.ondevice.facts import read_facts
 from devices.platform import SIMULATED
-from devices.reconnect import probe
+from devices.retry import probe
 from flows.cli.formats import as_text
 from flows.cli.table import table_lines
 from flows.device.states import DeviceState, device_states

@@ -12,7 +12,7 @@ from devices.errors import DeviceError, FarmError
 from devices.inventory import DeviceSpec, load_inventory, open_device
 from devices.ondevice.facts import Facts, read_facts
 from devices.ondevice.store import stored_hashes
-from devices.reconnect import probe
+from devices.retry import probe
 from tasks.bundle.cell import Mode, Variant
 from tasks.export.exported import Export
 from tasks.measure.alternate import plan_noise

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from devices.errors import InputError
-from devices.foreign_text import plain
+from devices.untrusted import sanitize
 from flows.cli.table import short_text, table_lines
 from sql.cage.cage import Answer, distinct_names
 from tasks.pages.report.markdown import escaped
@@ -105,10 +105,10 @@ def _as_csv(columns: Sequence[str], blocks: Blocks) -> Iterator[str]:
     writer.writerow(columns)
     for block in blocks:
         writer.writerows(block)
-        yield plain(text.getvalue())
+        yield sanitize(text.getvalue())
         text.seek(0)
         text.truncate()
-    yield plain(text.getvalue())
+    yield sanitize(text.getvalue())
 
 
 def _as_json(columns: Sequence[str], blocks: Blocks) -> Iterator[str]:

@@ -14,7 +14,7 @@ from decimal import Decimal
 from itertools import chain
 from typing import Any, get_args
 
-from devices.foreign_text import plain
+from devices.untrusted import sanitize
 from flows.cli.formats import for_json
 from tasks.bundle.cell import Mode, Status, Variant
 from tasks.export.recipes import RECIPES
@@ -66,7 +66,7 @@ def _first(values: Sequence[Any], shown: Callable[[Any], Any]) -> list[Any]:
 def bounded(text: str, most: int = MOST_LETTERS) -> str:
     """Return text without characters that act; what is beyond `most` letters is counted."""
     more = len(text) - most
-    return plain(text[:most]) + (f"\u2026 ({more} more characters)" if more > 0 else "")
+    return sanitize(text[:most]) + (f"\u2026 ({more} more characters)" if more > 0 else "")
 
 
 def page_of(rows: Sequence[Any], offset: int, limit: int, shown: Callable[[Any], Any] = marked) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from devices.foreign_text import plain_line
+from devices.untrusted import sanitize_line
 from flows.cli.formats import as_text, check_output, output_file
 from tasks.judge.compare.outcome import Line, Outcome, figures, time_text
 from tasks.pages.explanation import markdown_points
@@ -147,8 +147,8 @@ def _junit(outcome: Outcome) -> str:
     suite = TestSuite("etfarm compare")
     for line in outcome.ordered():
         name = f"{line.model} {line.precision} {line.variant} t{line.threads}"
-        case = TestCase(plain_line(name), plain_line(line.device), (figures(line)["time_b_ms"] or 0) / 1000)
-        message = plain_line("; ".join(filter(None, (line.answer, line.cause))))
+        case = TestCase(sanitize_line(name), sanitize_line(line.device), (figures(line)["time_b_ms"] or 0) / 1000)
+        message = sanitize_line("; ".join(filter(None, (line.answer, line.cause))))
         results: dict[str, Callable[[str], Skipped | Failure | Error]] = {"slower": Failure, "inaccurate": Failure}
         results["failed"] = Error
         results |= dict.fromkeys(("unknown", "emulated", "simulated"), Skipped)

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import DeviceError
-from devices.foreign_text import one_line
 from devices.inventory import SITE_VARIABLE, DeviceSpec, load_inventory, open_device
 from devices.ondevice.lease import Holder, device_queue, has_ended
-from devices.reconnect import probe
+from devices.retry import probe
+from devices.untrusted import excerpt
 from flows.cli.formats import as_text
 from flows.cli.table import table_lines
 
@@ -55,4 +55,4 @@ def _without_turn(spec: DeviceSpec, cause: str) -> _Row:
 
 
 def _cells(who: Holder) -> _Row:
-    return one_line(who.holder, 80), who.priority, who.process, one_line(who.since, 80)
+    return excerpt(who.holder, 80), who.priority, who.process, excerpt(who.since, 80)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from devices.foreign_text import plain_line
+from devices.untrusted import sanitize_line
 
 WIDEST_CELL = 60
 
@@ -46,5 +46,5 @@ def short_text(value: Any, widest_cell: int | None = None) -> str:
     """Return a value in one line, numbers with 6 digits, NULL as nothing, and long text cut with an ellipsis."""
     if value is None:
         return ""
-    text = f"{value:.6g}" if isinstance(value, float) else plain_line(value)
+    text = f"{value:.6g}" if isinstance(value, float) else sanitize_line(value)
     return text if widest_cell is None or len(text) <= widest_cell else text[: widest_cell - 1] + "…"

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from devices.device import Device
 from devices.errors import DeviceBusy, DeviceError, FarmError, LeaseLost
-from devices.foreign_text import one_line
 from devices.inventory import open_device
 from devices.ondevice.job import kill_leftovers
 from devices.ondevice.lease import lease_ttl_s
-from devices.reconnect import probe_until
+from devices.retry import probe_until
+from devices.untrusted import excerpt
 from flows.device.job import DeviceJob, DeviceTally, Reported
 from flows.device.lease import held
 from flows.device.sessions import DeviceSessions
@@ -23,15 +23,11 @@ from tasks.measure import metrics
 from tasks.measure.finish_by import FinishBy
 from tasks.measure.health import STRIKES, Registry
 from tasks.measure.plan import FIRST_SESSION, PlannedSession
-from tasks.measure.session.bench import Bench
-from tasks.measure.session.capability import why_no_backend, with_answer_of
-from tasks.measure.session.finish import record_unmeasured
+from tasks.measure.session.context import SessionContext, why_no_backend, with_answer_of
 from tasks.measure.session.measure import clear_stale_jobs, measure
-from tasks.measure.session.record import code_of
+from tasks.measure.session.record import code_of, record_unmeasured
 from tasks.measure.spec import SweepSpec, Terms
 
-# How long a device may take to answer at the start of a sweep, and after a session that failed.
-RECOVERY_S = 5.0
 # Reason codes of sessions that failed because of the device and not because of the model or the runner.
 _DEVICE_CODES = {"device_error", "device_lost", "device_refused", "transfer_failed", "no_space_on_device"}
 _log = logging.getLogger(__name__)
@@ -158,7 +154,7 @@ class _SessionRuns:
     def _recover_device(self, record: SessionRecord, renew_lease: Callable[[], None]) -> None:
         """After a failed session: probe the device, end leftover jobs; give up after too many failures in a row."""
         name = self.job.device.name
-        probe_until(self.device, RECOVERY_S)
+        probe_until(self.device)
         renew_lease()  # if another farm took the device over, the job that runs there is not a leftover
         kill_leftovers(self.device)
         self._failed_in_a_row = self._failed_in_a_row + 1 if record.reason_code in _DEVICE_CODES else 0
@@ -173,7 +169,7 @@ class _SessionRuns:
                 return self._measure(session)
         except Exception as error:
             # Nothing was recorded, for example because the disk of this machine is full: do not measure further.
-            cause = str(error) if isinstance(error, FarmError) else one_line(f"{type(error).__name__}: {error}")
+            cause = str(error) if isinstance(error, FarmError) else excerpt(f"{type(error).__name__}: {error}")
             raise FarmError(f"{session.title}: the bundle could not be written: {cause}") from error
 
     def _report(self, session: PlannedSession, record: SessionRecord) -> None:
@@ -191,12 +187,11 @@ class _SessionRuns:
         job = self.job
         export, runner = job.export_of(session), job.runner_of(session)
         if export is None or runner is None:
-            code, reason = _missing(job, session)
-            return record_unmeasured(session, job.device, self.facts, runner, code, reason, job.bundles)
+            return record_unmeasured(session, job.device, self.facts, runner, _missing(job, session), job.bundles)
         if cause := why_no_backend(export, runner):
-            return record_unmeasured(session, job.device, self.facts, runner, "no_backend", cause, job.bundles)
+            return record_unmeasured(session, job.device, self.facts, runner, ("no_backend", cause), job.bundles)
         board.doing(job.title, session.title, in_log=False)
-        bench = Bench(
+        context = SessionContext(
             device=self.device,
             spec=job.device,
             facts=self.facts,
@@ -209,7 +204,7 @@ class _SessionRuns:
             wanted=wanted_accuracy(job.spec, export.model),
             etdumps=self._etdumps,
         )
-        return measure(session, bench, job.bundles)
+        return measure(session, context, job.bundles)
 
 
 def wanted_accuracy(spec: Terms, case: str) -> AccuracyWanted | None:
@@ -229,7 +224,7 @@ def _record_all(job: DeviceJob, tally: DeviceTally, code: str, reason: str, runs
     sessions = _rest(job, tally, runs)
     for session in sessions.certain():
         runner, why = job.runner_of(session), _not_exported(job, session) or (code, reason)
-        tally.count(record_unmeasured(session, job.device, facts, runner, *why, job.bundles))
+        tally.count(record_unmeasured(session, job.device, facts, runner, why, job.bundles))
 
 
 def _drop_rest(job: DeviceJob, tally: DeviceTally, runs: _SessionRuns | None = None) -> None:
@@ -242,7 +237,7 @@ def _drop_rest(job: DeviceJob, tally: DeviceTally, runs: _SessionRuns | None = N
     sessions, facts = _rest(job, tally, runs), runs.facts if runs else job.facts
     for session in list(sessions.left):
         if why := _not_exported(job, session):
-            record = record_unmeasured(session, job.device, facts, job.runner_of(session), *why, job.bundles)
+            record = record_unmeasured(session, job.device, facts, job.runner_of(session), why, job.bundles)
             tally.count(record)
             sessions.end(session, record)
     sessions.drop_rest(job.finish_by)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from devices.errors import DeviceError
 from devices.inventory import DeviceSpec, load_inventory, open_device
+from devices.ondevice.diagnostics import try_out
 from devices.ondevice.lease import current_holder, has_ended
-from devices.ondevice.trial import try_out
-from devices.reconnect import probe
+from devices.retry import probe
 from tasks.measure.health import Health, Registry
 from tasks.store.var import Var
 

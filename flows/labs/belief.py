@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from devices.errors import InputError
-from devices.foreign_text import one_line
 from devices.inventory import DeviceSpec
 from devices.platform import SIMULATED
+from devices.untrusted import excerpt
 from flows.device.job import DeviceJob, DeviceTally
 from flows.labs.messages import Ended, Probed
 from tasks.bundle.claims import facts_contradiction
@@ -35,14 +35,14 @@ def require_facts(spec: DeviceSpec, probed: Probed) -> None:
     if platform is None:
         return
     if not re.fullmatch(r"[\w-]{1,64}", platform, re.ASCII):
-        raise InputError(f"`platform` is {one_line(platform, 40)!r}, which is not a platform")
+        raise InputError(f"`platform` is {excerpt(platform, 40)!r}, which is not a platform")
     stated = SIMULATED if spec.transport == "simulated" else spec.platform
     if stated and platform != stated:
         raise InputError(f"`platform` is {platform}, but {stated} in the inventory")
     if cause := facts_contradiction(probed.facts):
         raise InputError(cause)
     if not stated and not platform.startswith(f"{system}-"):
-        raise InputError(f"`platform` is {platform}, but `os` is {one_line(str(system), 40)}")
+        raise InputError(f"`platform` is {platform}, but `os` is {excerpt(str(system), 40)}")
 
 
 def believed(name: str, ended: Ended, before: Health, job: DeviceJob | None, stored: Stored) -> DeviceTally:
@@ -59,7 +59,7 @@ def believed(name: str, ended: Ended, before: Health, job: DeviceJob | None, sto
         raise InputError(f"it reported {claimed} sessions of {name}, but at most {planned} are planned")
     if ended.health.state == "retired" != before.state:
         raise InputError(f"it retired {name}, which only `etfarm devices retire` does")
-    texts: dict[str, Any] = {key: one_line(text, _MOST_TEXT) for key in _TEXTS if (text := getattr(tally, key))}
+    texts: dict[str, Any] = {key: excerpt(text, _MOST_TEXT) for key in _TEXTS if (text := getattr(tally, key))}
     return replace(tally, replaced=tally.replaced & set(job.unloadable if job else ()), **texts)
 
 

@@ -1,7 +1,7 @@
 """The runs of labs at the Prefect server: the workers of one work pool, with a work queue for each lab."""
 
 import contextlib
-import time
+import math
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,6 +17,7 @@ from prefect.exceptions import ObjectNotFound
 from prefect.states import Cancelled, Cancelling, Crashed
 from prefect.types.entrypoint import EntrypointType
 
+from devices.retry import Attempts, Policy
 from flows.labs.messages import run_name
 from flows.server.run_notes import end_runs
 from flows.server.watch import client_without_retries
@@ -87,14 +88,15 @@ def end_below(run: UUID, why: str) -> None:
 
 def _repeated(ask: Callable[[], _T]) -> _T:
     """Return the answer of the server, also if that is restarted at this moment."""
-    end = time.monotonic() + _RESTARTED_S
+    errors = (httpx.HTTPStatusError,)
+    attempts = Attempts(Policy(attempts=math.inf, within_s=_RESTARTED_S, pause_s=_PAUSE_S, errors=errors))
     while True:
         try:
             return ask()
         except httpx.HTTPStatusError as error:
-            if not error.response.is_server_error or time.monotonic() > end:
+            if not error.response.is_server_error:
                 raise
-        time.sleep(_PAUSE_S)
+            attempts.failed(error)
 
 
 @contextlib.contextmanager

@@ -15,8 +15,8 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 
 from devices.errors import FarmError, InputError
-from devices.foreign_text import one_line
 from devices.inventory import DeviceSpec
+from devices.untrusted import excerpt
 from flows.device.job import DeviceTally
 from flows.device.measure import measure_device
 from flows.labs import deployment
@@ -135,7 +135,7 @@ class _Run:
         folder, _, device = name.partition("/")
         message = self._mailbox.read(name, Probed if folder == "probes" else Ended)
         if device not in self._specs:
-            raise InputError(f"it sent a message about {one_line(device, 100)}, which is not a device of its order")
+            raise InputError(f"it sent a message about {excerpt(device, 100)}, which is not a device of its order")
         if isinstance(message, Probed):
             require_facts(self._specs[device], message)
             self._take_probe(Probe(self._specs[device], message.facts, message.unusable))

@@ -17,9 +17,9 @@ from pydantic import (
 from pydantic_core import from_json
 
 from devices.errors import InputError
-from devices.foreign_json import read_json
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
+from devices.untrusted import read_json
 from flows.device.job import DeviceTally
 from tasks.bundle.cell import Mode, Variant
 from tasks.bundle.record import SweepNight

@@ -8,6 +8,7 @@ from dataclasses import replace
 from prefect.futures import as_completed
 
 from devices.errors import FarmError, InputError
+from devices.retry import Attempts, Policy
 from flows.device.job import DeviceTally
 from flows.device.steps import tally_of
 from flows.labs import deployment
@@ -164,15 +165,13 @@ class Work:
 
     def _write(self, name: str, message: Message) -> None:
         """Write a message of this lab; raises BundleError if the storage does not answer for a minute."""
-        for tries_left in reversed(range(_WRITE_TRIES)):
+        attempts = Attempts(Policy(attempts=_WRITE_TRIES, pause_s=POLL_S, errors=(BundleError,)))
+        while True:
             try:
-                self._mailbox.write(f"{self._own}/{name}", message)
-                return
+                return self._mailbox.write(f"{self._own}/{name}", message)
             except BundleError as error:
-                if not tries_left:
-                    raise
+                attempts.failed(error)
                 _log.warning("%s", error)
-            time.sleep(POLL_S)
 
 
 def _ahead_s(of_farm: float | None) -> float:

@@ -4,7 +4,7 @@ import contextlib
 import logging
 from typing import Any
 
-from devices.foreign_text import plain
+from devices.untrusted import sanitize
 
 ROOMS = ("flows", "tasks", "devices", "sql")
 # About a state that a task or a flow returned: the farm has logged its message (`end_state`), in words.
@@ -30,9 +30,9 @@ def _plain_record(name: str, *args: Any, **fields: Any) -> logging.LogRecord:
     record = logging.LogRecord(name, *args, **fields)
     if name.partition(".")[0] in (*ROOMS, "prefect"):
         with contextlib.suppress(TypeError, ValueError):  # arguments that do not fit: the handler reports them
-            record.msg, record.args = plain(record.getMessage()), None
+            record.msg, record.args = sanitize(record.getMessage()), None
         if record.exc_info:
-            record.exc_text = plain(logging.Formatter().formatException(record.exc_info))
+            record.exc_text = sanitize(logging.Formatter().formatException(record.exc_info))
     return record
 
 

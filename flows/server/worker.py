@@ -1,6 +1,7 @@
 """A Prefect worker that ends its sweeps cleanly when it is stopped."""
 
 import contextlib
+import math
 import os
 import signal
 import socket
@@ -12,6 +13,7 @@ from types import FrameType
 import httpx
 
 from devices.errors import InputError
+from devices.retry import Attempts, Policy
 from flows.server.embedded import stretched_s
 from flows.server.run_notes import end_dead_runs
 from flows.server.settings import HEARTBEAT, RESTARTS
@@ -36,14 +38,13 @@ def require_server() -> None:
 
 def wait_for_server() -> None:
     """Do as `require_server`, but give a server that starts at the same time a minute, or more on a busy machine."""
-    begun = time.monotonic()
+    within_s = stretched_s(_SERVER_STARTS_S)
+    attempts = Attempts(Policy(attempts=math.inf, within_s=within_s, pause_s=1, errors=(ServerGoneError,)))
     while True:
         try:
             return require_server()
-        except ServerGoneError:
-            if time.monotonic() - begun >= stretched_s(_SERVER_STARTS_S):
-                raise
-        time.sleep(1)
+        except ServerGoneError as error:
+            attempts.failed(error)
 
 
 def create_pool(name: str) -> None:

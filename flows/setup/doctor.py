@@ -11,9 +11,9 @@ from pathlib import Path
 
 from devices.errors import DeviceError
 from devices.inventory import DeviceSpec, load_inventory, open_device
+from devices.ondevice.diagnostics import read_leftovers
 from devices.ondevice.lease import current_holder, has_ended
-from devices.ondevice.leftovers import read_leftovers
-from devices.reconnect import probe
+from devices.retry import probe
 from flows.server.embedded import kept_databases, notes_of, orphans
 from flows.server.run_notes import dead_notes
 from sql.errors import WarehouseError

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import InputError
-from devices.foreign_text import plain_line
 from devices.suggest import did_you_mean
+from devices.untrusted import sanitize_line
 from flows.warehouse.publish import publish_of
 from tasks.bundle.model_names import model_named, shown_names
 from tasks.judge.decisions import Decision, Selector, SeriesNight, known_series, read_decisions
@@ -112,7 +112,7 @@ def _checked(option: str, text: str) -> str:
         raise InputError(f"{option}: the text has several lines; write one")
     if len(text) > _MOST_LETTERS:
         raise InputError(f"{option}: {len(text)} characters; write at most {_MOST_LETTERS}")
-    return plain_line(text)
+    return sanitize_line(text)
 
 
 def _of_night(night: date, matching: list[SeriesNight]) -> list[SeriesNight]:

@@ -15,7 +15,7 @@ from fastapi import FastAPI, Response
 from fastapi.responses import HTMLResponse
 
 from devices.errors import FarmError
-from devices.foreign_text import plain_line
+from devices.untrusted import sanitize_line
 from flows.warehouse.readable import is_of_var, readable_warehouse
 from flows.warehouse.site_requests import HEADERS, StatedNames
 from flows.warehouse.snapshot_pages import SnapshotPages, Stamp
@@ -105,7 +105,7 @@ class LiveSite:
 
 def _sorry(address: str, reason: str) -> str:
     """Return a page with one sentence; its links lead to the pages that every farm has."""
-    home = (plain_line(reason), " Go to ", Link("this morning", "index.html"), ".")
+    home = (sanitize_line(reason), " Go to ", Link("this morning", "index.html"), ".")
     return as_html(Page("Nothing here", "", (), (), (), "etfarm", address, answer=home, tone="flag"))
 
 

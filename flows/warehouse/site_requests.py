@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from devices.errors import InputError
-from devices.foreign_text import one_line
+from devices.untrusted import excerpt
 from tasks.pages.report.html import SITE_POLICY
 
 HEADERS = [
@@ -44,7 +44,7 @@ class StatedNames:
         hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
         if len(hosts) == 1 and _name_in(hosts[0]) in self._names:
             return None
-        name = one_line(", ".join(map(_name_in, hosts)), 100) or "(none)"
+        name = excerpt(", ".join(map(_name_in, hosts)), 100) or "(none)"
         way_on = "to allow it, start `etfarm site` with --host-name and this name"
         return PlainTextResponse(f"These pages are not served under the host name {name}; {way_on}.\n", 421)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from devices.foreign_json import read_json
+from devices.untrusted import read_json
 from tasks.bundle.values import Count, SmallCount
 
 

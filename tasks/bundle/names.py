@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from devices.device import FILE_LIMIT_BYTES
-from devices.foreign_text import plain_line
+from devices.untrusted import sanitize_line
 
 RECORD = "session.json"
 ETDUMP = "model.etdump"
@@ -32,7 +32,7 @@ def plain_name(name: str) -> str:
     """
     is_path = "/" in name or "\\" in name or name.startswith(".")
     has_room = 0 < len(name.encode()) <= _MOST_NAME_BYTES
-    if is_path or not has_room or plain_line(name) != name:
+    if is_path or not has_room or sanitize_line(name) != name:
         raise PydanticCustomError("name", "{name} is not the name of a file or folder", {"name": repr(name)})
     return name
 
@@ -41,7 +41,7 @@ def stated_name(name: str) -> str:
     """Return `name` if it names anything; raises PydanticCustomError, a ValueError."""
     if not name.strip() or "\0" in name:
         cause = "{name} is not a name: it is empty or contains NUL"
-        raise PydanticCustomError("name", cause, {"name": repr(plain_line(name)[:_MOST_NAME_SHOWN])})
+        raise PydanticCustomError("name", cause, {"name": repr(sanitize_line(name)[:_MOST_NAME_SHOWN])})
     return name
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import ValidationError
 
-from devices.foreign_json import read_json
+from devices.untrusted import read_json
 from tasks.bundle.claims import CLAIM
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.values import first_mistake

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from devices.foreign_text import one_line
+from devices.untrusted import excerpt
 
 # A night is a date at the farm and a time is UTC: the date may be a day ahead.
 _ZONES_APART = timedelta(days=1)
@@ -99,7 +99,7 @@ def first_mistake(error: ValidationError) -> str:
     """Return the first mistake as `key`: message, on one line."""
     first = error.errors(include_input=False, include_url=False)[0]
     key = ".".join(str(step) for step in first["loc"])
-    return one_line(f"`{one_line(key, 100)}`: {first['msg']}" if key else first["msg"])
+    return excerpt(f"`{excerpt(key, 100)}`: {first['msg']}" if key else first["msg"])
 
 
 def _shown(value: object) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.errors import FarmError
-from devices.foreign_file import ForeignFileError, open_foreign
+from devices.untrusted import UntrustedFileError, open_untrusted
 from tasks.etdump.delegate_calls import Backends, DelegateCalls
 from tasks.etdump.event_columns import INIT, read_event_columns
 from tasks.etdump.event_kind import EventKind
@@ -117,12 +117,12 @@ def read_content(path: Path, *, name: str | None = None, most_bytes: int = sys.m
     """
     shown = name or str(path)
     try:
-        with open_foreign(path, most_bytes) as file:
+        with open_untrusted(path, most_bytes) as file:
             header, size_bytes = file.read(_HEADER_BYTES), os.fstat(file.fileno()).st_size
             _require_complete(header, size_bytes)
             file.seek(0)  # two parts would be in memory twice while they are joined
             return file.read(size_bytes)
-    except ForeignFileError as error:
+    except UntrustedFileError as error:
         raise EtdumpError(str(error).replace(str(path), shown, 1)) from None
     except CorruptTables as error:
         raise EtdumpError(f"{shown} {error}") from None

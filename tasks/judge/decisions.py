@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 import duckdb
 from pydantic import AwareDatetime, BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
 
-from devices.foreign_json import read_json
+from devices.untrusted import read_json
 from sql.warehouse import writing
 from tasks.bundle.record import BundleError
 from tasks.store.store import BundleStore

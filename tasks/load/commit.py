@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from devices.foreign_text import plain_line
+from devices.untrusted import sanitize_line
 from sql.cage.connection import Reading
 from sql.insert import insert_rows
 from sql.schema import sql_files
@@ -122,7 +122,7 @@ class Loader:
                 {
                     "sha256": sha256,
                     "kind": kind,
-                    "path": plain_line(rows.path),
+                    "path": sanitize_line(rows.path),
                     "session_key": self._last_session,
                     "loaded_at": datetime.now(UTC).replace(tzinfo=None),
                 }

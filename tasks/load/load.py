@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from devices.foreign_file import ForeignFileError
+from devices.untrusted import UntrustedFileError
 from sql.warehouse import RowsRefused, WarehouseError, writing
 from tasks.judge.refresh import judge_series
 from tasks.load.commit import Loader, known_contents, known_sessions
@@ -127,7 +127,7 @@ def _without_loaded(found: list[Path], known: Known, result: LoadResult) -> list
     """Return the paths whose content is not in the ledger yet."""
     hashes: dict[Path, str] = {}
     for path in found:
-        with contextlib.suppress(ForeignFileError):  # reported when it is read again
+        with contextlib.suppress(UntrustedFileError):  # reported when it is read again
             hashes[path] = content_sha256(path)
     loaded = known(hashes.values())
     fresh = [path for path in found if hashes.get(path) not in loaded]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import duckdb
 
-from devices.foreign_file import ForeignFileError
+from devices.untrusted import UntrustedFileError
 from sql.quoting import identifier
 from sql.schema import sql_files
 from tasks.judge.refresh import judge_series
@@ -105,5 +105,5 @@ def _is_there(path: Path, sha256: str) -> bool:
     """Return whether a bundle or a loose ETDump outside the store still has the content that was loaded."""
     try:
         return content_sha256(path) == sha256
-    except ForeignFileError:
+    except UntrustedFileError:
         return False

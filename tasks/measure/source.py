@@ -5,7 +5,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from devices.foreign_text import one_line
+from devices.untrusted import excerpt
 from tasks.bundle.record import Source
 
 _ANSWER_S = 10.0
@@ -27,8 +27,8 @@ def source_of(sweep_file: Path) -> Source | None:
     return Source(
         commit=commit,
         is_dirty=None if changes is None else bool(changes),
-        author=one_line(author, _MOST_NAME) or None,
-        branch=one_line(branch, _MOST_NAME) or None,
+        author=excerpt(author, _MOST_NAME) or None,
+        branch=excerpt(branch, _MOST_NAME) or None,
     )
 
 

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from devices.foreign_text import plain, plain_line
+from devices.untrusted import sanitize, sanitize_line
 
 if TYPE_CHECKING:
     from apprise import NotifyBase
@@ -46,7 +46,7 @@ def send(urls: str, message: Message) -> list[str]:
     Returns a sentence for each service that did not accept it, which names the service by the scheme of its URL only.
     """
     entries = urls_of(urls)
-    causes = _causes_of_failure(entries, Message(plain_line(message.title), plain(message.body), message.is_bad))
+    causes = _causes_of_failure(entries, Message(sanitize_line(message.title), sanitize(message.body), message.is_bad))
     return [
         f"notification to {_name_of(url, place)} not sent: {cause}"
         for place, (url, cause) in enumerate(zip(entries, causes, strict=True), start=1)

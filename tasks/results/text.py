@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from devices.foreign_text import plain_line
+from devices.untrusted import sanitize_line
 from tasks.bundle.enough import LEAST_SESSIONS
 from tasks.bundle.interval import median_interval
 
@@ -147,4 +147,4 @@ def sentence(text: str) -> str:
 
 def plain_text(text: Text) -> str:
     """Return a text on one line, its names between backticks."""
-    return plain_line("".join(f"`{part}`" if isinstance(part, Code) else part for part in parts_of(text)))
+    return sanitize_line("".join(f"`{part}`" if isinstance(part, Code) else part for part in parts_of(text)))

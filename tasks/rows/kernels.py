@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
-from devices.foreign_json import read_json
+from devices.untrusted import read_json
 from tasks.bundle.names import PROFILE, SELECTED
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.values import Count, SmallCount, first_mistake

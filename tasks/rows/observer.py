@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError
-from devices.foreign_file import ForeignFileError, read_foreign
-from devices.foreign_json import parse_json
+from devices.untrusted import UntrustedFileError, parse_json, read_untrusted
 from tasks.bundle.names import MOST_LOG_BYTES
 
 _MARK = b"PyTorchObserver {"
@@ -27,8 +26,8 @@ def observer_log(path: Path) -> bytes | None:
     if path.suffix == ".etdump":
         return None
     try:
-        content = read_foreign(path, MOST_LOG_BYTES)
-    except ForeignFileError:  # reported when it is read as an ETDump
+        content = read_untrusted(path, MOST_LOG_BYTES)
+    except UntrustedFileError:  # reported when it is read as an ETDump
         return None
     return content if _MARK in content else None
 

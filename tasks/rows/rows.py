@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devices.errors import FarmError
-from devices.foreign_file import ForeignFileError, read_foreign
-from devices.foreign_text import plain_line
+from devices.untrusted import UntrustedFileError, read_untrusted, sanitize_line
 from tasks.bundle.layer_drift import read_layer_drift
 from tasks.bundle.names import ETDUMP, LAYER_DRIFT, MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD
 from tasks.bundle.record import BundleError, SessionRecord
@@ -151,7 +150,7 @@ def _loose_rows(path: Path, sha256: str, stated: Row, runs: Runs | None = None) 
         sha256=sha256,
         sweep={"sweep_id": f"{LOOSE_SWEEP}-{session_id}", "name": LOOSE_SWEEP, "night": None},
         device=with_hash({"name": "unknown"}),
-        model=with_hash({"name": plain_line(path.stem), "precision": "unknown"}, extra=sha256),
+        model=with_hash({"name": sanitize_line(path.stem), "precision": "unknown"}, extra=sha256),
         session={
             "session_id": session_id,
             "attempt": 1,
@@ -173,8 +172,8 @@ def session_id_of(path: Path) -> str | None:
     try:
         if not path.is_dir():
             return _loose_id(content_sha256(path))
-        return str(json.loads(read_foreign(path / RECORD, MOST_RECORD_BYTES))["session_id"])
-    except (ForeignFileError, ValueError, KeyError, TypeError, RecursionError):
+        return str(json.loads(read_untrusted(path / RECORD, MOST_RECORD_BYTES))["session_id"])
+    except (UntrustedFileError, ValueError, KeyError, TypeError, RecursionError):
         found = _SESSION_ID.match(path.name)
         return found[0] if found else None
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from devices.foreign_json import read_json
+from devices.untrusted import read_json
 from tasks.bundle.names import SOURCES
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.values import SmallCount, first_mistake

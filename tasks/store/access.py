@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import InputError
-from devices.foreign_file import ForeignFileError, open_foreign
+from devices.untrusted import UntrustedFileError, open_untrusted
 from tasks.bundle.record import BundleError
 from tasks.store.files import write_complete
 
@@ -99,10 +99,10 @@ class _Folder:
 
     def cat_file(self, path: str, start: int, end: int) -> bytes:
         try:
-            with open_foreign(Path(path), sys.maxsize) as stream:
+            with open_untrusted(Path(path), sys.maxsize) as stream:
                 stream.seek(start)
                 return stream.read(end - start)
-        except ForeignFileError as error:
+        except UntrustedFileError as error:
             if error.is_missing:
                 raise FileNotFoundError(path) from None
             raise BundleError(str(error)) from None

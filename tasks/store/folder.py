@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from devices.foreign_file import ForeignFileError, open_foreign, read_foreign, sha256_of_foreign
+from devices.untrusted import UntrustedFileError, hash_untrusted, open_untrusted, read_untrusted
 from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD
 from tasks.bundle.record import BundleError, FileRecord, SessionRecord
 from tasks.bundle.session_json import parse_record, record_text
@@ -54,8 +54,8 @@ def read_record(folder: Path) -> SessionRecord:
     """Read and check session.json alone; raises BundleError with one sentence."""
     path = folder / RECORD
     try:
-        return parse_record(read_foreign(path, MOST_RECORD_BYTES), str(path))
-    except ForeignFileError as error:
+        return parse_record(read_untrusted(path, MOST_RECORD_BYTES), str(path))
+    except UntrustedFileError as error:
         if not error.is_missing:
             raise BundleError(str(error)) from None
         way_on = "restore it from a backup, or name its .etdump file to load it without its session"
@@ -83,19 +83,19 @@ def read_bundle(folder: Path) -> SessionRecord:
 def _matches(path: Path, wanted: FileRecord) -> bool:
     """Return whether a file has the size and the hash that session.json states; raises BundleError without one."""
     try:
-        with open_foreign(path, MOST_FILE_BYTES) as stream:
+        with open_untrusted(path, MOST_FILE_BYTES) as stream:
             has_size = os.fstat(stream.fileno()).st_size == wanted.bytes
             return has_size and hashlib.file_digest(stream, "sha256").hexdigest() == wanted.sha256
-    except ForeignFileError as error:
+    except UntrustedFileError as error:
         cause = f"{path}: the file is missing from its bundle; restore the bundle from a backup"
         raise BundleError(cause if error.is_missing else str(error)) from None
 
 
 def content_sha256(path: Path) -> str:
-    """Return the hash that a bundle's folder or a loose ETDump is known by; raises ForeignFileError.
+    """Return the hash that a bundle's folder or a loose ETDump is known by; raises UntrustedFileError.
 
     That of a bundle is its session.json's, which holds the hashes of all other files.
     """
     if path.is_dir():
-        return sha256_of_foreign(path / RECORD, MOST_RECORD_BYTES)
-    return sha256_of_foreign(path, MOST_FILE_BYTES)
+        return hash_untrusted(path / RECORD, MOST_RECORD_BYTES)
+    return hash_untrusted(path, MOST_FILE_BYTES)

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ValidationError
 
-from devices.foreign_json import read_json
+from devices.untrusted import read_json
 from tasks.bundle.record import BundleError
 
 FOLDER = "forgotten"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from heapq import merge
 from pathlib import Path
 
-from devices.foreign_file import ForeignFileError
+from devices.untrusted import UntrustedFileError
 from tasks.bundle.names import RECORD
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.session_json import parse_record, parse_records
@@ -97,7 +97,7 @@ class LocalStore(BundleStore):
                 sha256 = content_sha256(path)
                 count = len(read_bundle(path).files) if path.is_dir() else 1
                 yield Verified(path.name if path.is_dir() else sha256[:16], sweep_id, sha256, files=count)
-            except (BundleError, ForeignFileError) as error:
+            except (BundleError, UntrustedFileError) as error:
                 yield Verified(path.name, sweep_id, sha256, str(error))
             except OSError as error:
                 cause = f"cannot be read ({error.strerror}); restore the bundle from a backup"

@@ -13,7 +13,7 @@ from typing import IO, Any, Self, cast
 
 from backports import zstd
 
-from devices.foreign_file import ForeignFileError, open_foreign
+from devices.untrusted import UntrustedFileError, open_untrusted
 from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD, plain_name
 from tasks.bundle.record import BundleError
 
@@ -81,7 +81,7 @@ class _Expanding:
 
 def members(archive: Path) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
     """Yield each entry with the tar that it is read from, to be read before the next one, all inside `reading`."""
-    with open_foreign(archive.resolve(), 1 << 62) as file:
+    with open_untrusted(archive.resolve(), 1 << 62) as file:
         packed_bytes = archive.stat().st_size
         with zstd.open(file, "rb") as expanded:
             stream = cast(Any, _Expanding(cast(IO[bytes], expanded), packed_bytes))
@@ -134,5 +134,5 @@ def reading(archive: Path) -> Iterator[None]:
         raise ArchiveError(archive, error) from None
     except RecursionError:
         raise ArchiveError(archive, tarfile.ReadError("the headers of an entry are nested")) from None
-    except ForeignFileError as error:
+    except UntrustedFileError as error:
         raise BundleError(str(error)) from None

@@ -1,33 +1,21 @@
 """More time for devices to answer on a slow machine, so that a test fails only for what it tests."""
 
-import pkgutil
 from pathlib import Path
 
 import pytest
 
+from devices import retry
 from devices.device import Device
-from tests.fixtures.waiting import SCALE
-
-PATIENCE = (
-    "devices.reconnect.PROBE_DEADLINE_S",
-    "devices.shell.SCRIPT_DEADLINE_S",
-    "devices.adb.connect._SETTLE_S",
-    "devices.adb.device.SILENCE_S",
-    "devices.adb.server.ANSWER_S",
-    "devices.adb.server.START_SERVER_S",
-    "devices.adb.lab_host.START_SERVER_S",
-    "devices.ssh.config._ANSWER_S",
-    "devices.ssh.connect.CONNECT_S",
-    "devices.ssh.connect.AUTHENTICATE_S",
-    "devices.ssh.device.SILENCE_S",
-    "devices.ssh.forward.SILENCE_S",
-)
+from devices.retry import Policy
+from tests.fixtures.waiting import SCALE, change_policy
 
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in PATIENCE:
-        monkeypatch.setattr(name, pkgutil.resolve_name(name) * SCALE)
+    for name, policy in list(vars(retry).items()):
+        if isinstance(policy, Policy):
+            change_policy(monkeypatch, name, timeout_s=policy.timeout_s * SCALE)
+    change_policy(monkeypatch, "ADB_RECONNECT", within_s=retry.ADB_RECONNECT.within_s * SCALE)
 
 
 @pytest.fixture(autouse=True)

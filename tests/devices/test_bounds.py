@@ -10,7 +10,7 @@ import pytest
 
 from devices.device import Device
 from devices.errors import FileRefused, OutputTooLong
-from devices.reconnect import probe
+from devices.retry import probe
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 
 # The kernel states 0 bytes for this file, and it has more.

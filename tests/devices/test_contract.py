@@ -12,7 +12,7 @@ from devices.device import Device
 from devices.errors import DeadlineExceeded, DeviceError, FileMissing, NoSpaceOnDevice, TransferFailed
 from devices.ondevice.conditions import read_conditions
 from devices.ondevice.facts import read_facts
-from devices.reconnect import probe
+from devices.retry import probe
 from tests.fixtures.devices import meet
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 
@@ -60,12 +60,11 @@ def test_how_a_command_ends_is_a_result_and_not_an_error(
     assert (result.exit_code, result.signal) == ending
 
 
-def test_a_program_or_a_working_folder_that_is_not_there_ends_with_127(device: Device) -> None:
+def test_a_program_that_is_not_there_ends_with_127(device: Device) -> None:
     result = device.run(["no-such-program"], deadline_s=ENOUGH_S)
 
     assert result.exit_code == 127
     assert b"no-such-program" in result.stderr
-    assert device.run(["true"], deadline_s=ENOUGH_S, cwd="/no/such/folder").exit_code == 127
 
 
 def test_arguments_arrive_as_they_are(device: Device) -> None:
@@ -74,20 +73,6 @@ def test_arguments_arrive_as_they_are(device: Device) -> None:
     result = device.run(["printf", "%s\\0", *arguments], deadline_s=ENOUGH_S)
 
     assert result.stdout.decode().split("\0")[:-1] == arguments
-
-
-def test_environment_and_working_folder_are_those_asked_for(device: Device, tmp_path: Path) -> None:
-    folder = tmp_path / "a folder"
-    folder.mkdir()
-
-    result = device.run(
-        ["sh", "-c", 'printf "%s|%s|" "$ONE" "$TWO"; pwd'],
-        deadline_s=ENOUGH_S,
-        env={"ONE": "it's 1", "TWO": ""},
-        cwd=str(folder),
-    )
-
-    assert result.stdout.decode() == f"it's 1||{folder}\n"
 
 
 def test_standard_input_is_empty(device: Device) -> None:

@@ -2,8 +2,13 @@
 
 import pytest
 
-from devices.limits import Limits, outside, start_checks
+from devices.limits import Limits, checks, start_checks
 from devices.ondevice.conditions import Conditions
+
+
+def outside(conditions: Conditions, limits: Limits) -> list[str]:
+    return [str(check) for check in checks(conditions, limits) if check.is_outside]
+
 
 COOL = Conditions(
     temperature_c=30.0,

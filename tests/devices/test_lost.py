@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from devices.errors import DeviceError, DeviceLost, DeviceRefused
-from devices.reconnect import probe
+from devices.retry import probe
 from tests.fixtures.devices import SILENCE_S, LinkedDevice
 from tests.fixtures.jobs import in_background
-from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
+from tests.fixtures.waiting import ENOUGH_S, SCALE, change_policy, wait_for
 
 pytestmark = pytest.mark.lab
 
@@ -70,7 +70,7 @@ def test_the_error_about_a_silent_device_states_how_long_it_was_silent(
 ) -> None:
     # given a device that is asked for a sign of life after some silence, and gets as long again for the answer
     silence_s = 1.5 * SCALE
-    monkeypatch.setattr("devices.ssh.device.SILENCE_S", silence_s)
+    change_policy(monkeypatch, "SSH_SILENCE", timeout_s=silence_s)
     probe(linked.device)
     begun = time.monotonic()
 
@@ -158,8 +158,8 @@ def test_at_a_deadline_on_a_dead_link_the_device_is_lost_and_not_merely_late(
     linked: LinkedDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a deadline that comes before the silence of the link is noticed
-    monkeypatch.setattr("devices.ssh.device.SILENCE_S", 2.0 * SCALE)
-    monkeypatch.setattr("devices.adb.device.SILENCE_S", 2.0 * SCALE)
+    change_policy(monkeypatch, "SSH_SILENCE", timeout_s=2.0 * SCALE)
+    change_policy(monkeypatch, "ADB_SILENCE", timeout_s=2.0 * SCALE)
     probe(linked.device)
 
     with (

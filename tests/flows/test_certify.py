@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from devices.inventory import DeviceSpec, load_inventory, open_device
+from devices.ondevice.diagnostics import small_disk
 from devices.ondevice.lease import current_holder
-from devices.ondevice.small_disk import small_disk
 from flows.certify import measured
 from tasks.judge.certify.subject import opened
 from tests.fixtures.farm import INVENTORY, Farm

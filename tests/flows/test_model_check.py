@@ -13,7 +13,6 @@ import pytest
 from devices.device import Device
 from devices.errors import DeviceBusy
 from devices.local import LocalDevice
-from devices.ondevice import lease as leases
 from devices.ondevice.lease import acquire, current_holder
 from flows import model_check
 from flows.model_check import SESSIONS, CheckedCase, check_model
@@ -23,7 +22,7 @@ from tasks.measure.session.accuracy import References, compare_outputs
 from tests.fixtures.command import Command
 from tests.fixtures.documented import assert_documented
 from tests.fixtures.jobs import in_background
-from tests.fixtures.waiting import ENOUGH_S, wait_for
+from tests.fixtures.waiting import ENOUGH_S, change_policy, wait_for
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, etdump_of
 
 US = 1000
@@ -70,7 +69,7 @@ class StandIn:
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
     monkeypatch.setattr(Device, "machine_folder", str(tmp_path / "machine"))
-    monkeypatch.setattr(leases, "LONGEST_POLL_S", 0.1)
+    change_policy(monkeypatch, "LEASE", max_pause_s=0.1)
     made = StandIn(tmp_path / "root")
     export = SimpleNamespace(
         model="toy", precision="fp32", seed=0, pte_sha256="p", inputs_sha256="i", pte_bytes=1000, export_s=1.0,

@@ -30,8 +30,9 @@ class Room:
     """Words in the names of tests that take long and find little more."""
 
 
-# Without finish.py, whose tests measure sessions and load them: a survivor there takes minutes.
-_CHECKS = ("accuracy", "calibration", "capability", "check", "difference", "gate", "layers", "ready", "sme2")
+# Without record.py, whose tests measure sessions and load them: a survivor there takes minutes.
+_CHECKS = ("accuracy", "check", "collect", "context", "difference", "ready")
+_CHECK_TESTS = ("accuracy", "calibration", "check", "collect", "context", "contradictions", "layers", "ready")
 _LONG_SESSIONS = (
     "too_large", "40_MB", "memory", "sound_model", "shows_first", "output_of_a_layer", "throttled", "stays_slow",
     "are_kept", "the_load_would_refuse", "such_statistics", "unforeseen", "crash_is_reported", "not_a_number",
@@ -46,7 +47,7 @@ ROOMS = {
     ),
     "session": Room(
         tuple(f"tasks/measure/session/{name}.py" for name in _CHECKS),
-        tuple(f"tests/tasks/measure/session/test_{name}.py" for name in _CHECKS if name != "difference"),
+        tuple(f"tests/tasks/measure/session/test_{name}.py" for name in _CHECK_TESTS),
         _LONG_SESSIONS,
     ),
     "load": Room(

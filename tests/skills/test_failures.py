@@ -40,7 +40,7 @@ PROVOKED = {
 # What needs a phone, SME2, a model or another farm: the file whose sentence it is.
 SENTENCES = {
     "Python 3.": "docs/skills/set-up-a-farm/SKILL.md",
-    "cannot be used (...)": "devices/adb/connect.py",
+    "cannot be used (...)": "devices/adb/device.py",
     "but its runner (...) needs": "tasks/runner/floor.py",
     "cannot export...as": "tasks/export/export.py",
     "must return (torch.nn.Module, tuple of tensors)": "tasks/export/made.py",

@@ -9,7 +9,7 @@ import pytest
 from tests.fixtures.lab import Lab
 from tests.fixtures.survival import LAB_TEST, LONGEST_S, MAC, OTHER_MAC, PHONE, LabFarm, at_once
 from tests.fixtures.survival_site import STAGES, MakeSite, Site
-from tests.fixtures.waiting import SCALE, wait_for
+from tests.fixtures.waiting import SCALE, change_policy, wait_for
 from tests.lab import faults
 from tests.lab.link_proxy import LinkProxy
 
@@ -48,10 +48,11 @@ def test_a_link_cut_for_good_fails_what_is_left_and_stops_no_other_device(
     lab_farm: LabFarm, site: MakeSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a device that goes on, and two whose links are cut during a run, for longer than the farm waits
-    monkeypatch.setattr("tasks.measure.session.measure.RECONNECT_S", 1.0 * SCALE)
-    monkeypatch.setattr("flows.device.measure.RECOVERY_S", 0.0)
-    monkeypatch.setattr("devices.ssh.connect.CONNECT_S", 2.0 * SCALE)
-    monkeypatch.setattr("devices.adb.connect._SETTLE_S", 1.5 * SCALE)
+    for step in ("PUSH", "JOB", "COLLECT"):
+        change_policy(monkeypatch, step, back_within_s=1.0 * SCALE)
+    change_policy(monkeypatch, "PROBE", within_s=0.0)
+    change_policy(monkeypatch, "SSH_CONNECT", timeout_s=2.0 * SCALE)
+    change_policy(monkeypatch, "ADB_RECONNECT", within_s=1.5 * SCALE)
     healthy = site(OTHER_MAC)
     healthy.at_start(2, "hold")
     other = lab_farm.start(healthy, deadline_s=2 * LONGEST_S)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Arguments: FOLDER ROOT MACHINE_FOLDER DEADLINE WATCHDOG_SCRIPT CONDITIONS_SCRIPT [NAME=VALUE ...] -- COMMAND [ARGUMENT ...]
+# Arguments: FOLDER ROOT MACHINE_FOLDER DEADLINE WATCHDOG_SCRIPT CONDITIONS_SCRIPT COMMAND [ARGUMENT ...]
 # The job itself. With the trap this shell survives the watchdog's TERM and records how the command ended. The space for
 # the exit record and the conditions after the command is reserved first, because the command may fill the disk.
 # The last line ends the rest of the group, including this shell: processes that the command left would disturb the next
@@ -21,9 +21,6 @@ printf '%64s\n' '' >job/rc.part && printf '%16384s' '' >job/after && echo "$line
     echo "$line" >job/pid || { kill -KILL "-$watchdog"; exit 1; }
 print_conditions >>job/before 2>/dev/null
 run_command() {
-    # shellcheck disable=SC2163 # NAME=VALUE as one argument
-    while [ "$1" != -- ]; do export "$1"; shift; done
-    shift
     export ETFARM_JOB="$name."
     exec "$@"
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Arguments: FOLDER ROOT MACHINE_FOLDER DEADLINE IDENTITY LEASE TTL_S FILES JOB_SCRIPT WATCHDOG_SCRIPT CONDITIONS_SCRIPT
-#     [NAME=VALUE ...] -- COMMAND [ARGUMENT ...]
+#     COMMAND [ARGUMENT ...]
 # Start the job of FOLDER unless it was started before, and wait for its end: as its parent, without load during the
 # measurement, or by polling if another call started it. A job starts only if the lease with the token LEASE, "" for
 # none, is still ours, and it is extended to TTL_S: a controller may have been stopped for longer than its lease.

@@ -7,17 +7,15 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from devices.errors import DeviceError, FarmError, NoSpaceOnDevice
-from devices.foreign_json import read_json
-from devices.foreign_text import one_line
+from devices.ondevice.diagnostics import read_leftovers, small_disk
 from devices.ondevice.facts import Facts, read_facts
 from devices.ondevice.lease import current_holder
-from devices.ondevice.leftovers import read_leftovers
-from devices.ondevice.small_disk import small_disk
 from devices.ondevice.store import put
-from devices.reconnect import probe
+from devices.retry import probe
 from devices.shell import call
+from devices.untrusted import excerpt, read_json
 from tasks.judge.certify.subject import Finding, Subject
-from tasks.measure.session.capability import Version, run_version, with_version
+from tasks.measure.session.context import Version, run_version, with_version
 from tasks.runner.build import build_runner
 from tasks.runner.manifest import Runner, RunnerError
 from tasks.store.files import scratch_folder, sha256_of
@@ -74,7 +72,7 @@ def runner(subject: Subject) -> Finding:
     try:
         version = read_json(Version, result.stdout)
     except ValidationError:
-        printed = one_line((result.stderr or result.stdout).decode(errors="replace")) or "it printed nothing"
+        printed = excerpt((result.stderr or result.stdout).decode(errors="replace")) or "it printed nothing"
         ended = f"exit code {result.exit_code}" if result.signal is None else f"signal {result.signal}"
         raise FarmError(f"the runner {name} does not start: {ended}: {printed}") from None
     of_system, of_runner = subject.facts, with_version(version, subject.facts)
@@ -140,7 +138,7 @@ def _refusal(subject: Subject, large: Path) -> str:
     try:
         put(subject.device, large, sha256_of(large))
     except NoSpaceOnDevice as error:
-        return one_line(str(error))
+        return excerpt(str(error))
     except DeviceError as error:
         raise FarmError(f"a push that does not fit was reported as another error: {error}") from None
     raise FarmError("a push of more than the disk has room for was accepted")

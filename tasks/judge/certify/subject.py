@@ -7,12 +7,13 @@ from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from devices import retry
 from devices.device import Device
 from devices.inventory import DeviceSpec, open_device
+from devices.ondevice.diagnostics import remove_small_disk
 from devices.ondevice.facts import Facts
 from devices.ondevice.lease import Lease, acquire
-from devices.ondevice.small_disk import remove_small_disk
-from devices.shell import SCRIPT_DEADLINE_S, remove_path
+from devices.shell import remove_path
 from tasks.measure.health import Registry
 from tasks.runner.manifest import Runner, find_runner
 from tasks.store.var import Var
@@ -67,7 +68,7 @@ class Subject:
         remove_small_disk(self.device, self.small_disk)
         remove_path(self.device, root)
         # The farm's root itself stays if it contains anything else.
-        self.device.run(["rmdir", str(PurePosixPath(root).parent)], deadline_s=SCRIPT_DEADLINE_S)
+        self.device.run(["rmdir", str(PurePosixPath(root).parent)], deadline_s=retry.SCRIPT.timeout_s)
 
 
 @contextlib.contextmanager

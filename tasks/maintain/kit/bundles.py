@@ -12,14 +12,14 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from devices.errors import FarmError, InputError
-from devices.foreign_file import ForeignFileError, open_foreign, read_foreign
 from devices.ondevice.facts import Facts
+from devices.untrusted import UntrustedFileError, open_untrusted, read_untrusted
 from tasks.bundle.names import ETDUMP, MOST_FILE_BYTES, MOST_LOG_BYTES
 from tasks.bundle.record import DeviceRecord, ImportRecord, ModelRecord, RunnerRecord, SessionRecord, SweepNight
 from tasks.bundle.values import first_mistake
 from tasks.maintain.kit.config import measured_at
 from tasks.maintain.kit.results import End, KitResult, judge
-from tasks.measure.session.finish import check_loadable
+from tasks.measure.session.record import check_loadable
 from tasks.store.files import scratch_folder, sha256_of
 from tasks.store.store import BundleStore
 
@@ -62,7 +62,7 @@ def import_kit(
                 if store.find(session_id) is not None:
                     continue
                 record = _loadable_record(result, copies, session_id, name, folder)
-            except (ForeignFileError, InputError) as error:
+            except (UntrustedFileError, InputError) as error:
                 left_out.append(str(error))
                 continue
             published.append(store.publish(record, collected))
@@ -70,13 +70,13 @@ def import_kit(
 
 
 def _copied(result: KitResult, folder: Path) -> _Copies:
-    """Copy the files of a result, with their names in a bundle; raises ForeignFileError and InputError."""
-    log = read_foreign(result.log, MOST_LOG_BYTES) if result.log else None
+    """Copy the files of a result, with their names in a bundle; raises UntrustedFileError and InputError."""
+    log = read_untrusted(result.log, MOST_LOG_BYTES) if result.log else None
     if log is not None:
         (folder / "stdout.txt").write_bytes(log)
     copy = folder / ETDUMP
     if result.etdump:
-        with open_foreign(result.etdump, MOST_FILE_BYTES) as source, copy.open("wb") as target:
+        with open_untrusted(result.etdump, MOST_FILE_BYTES) as source, copy.open("wb") as target:
             shutil.copyfileobj(source, target)
     files = [path for path in (result.etdump, result.log) if path]
     try:

@@ -10,9 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, FailFast, Field
 from pydantic_core import PydanticCustomError
 
 from devices.errors import InputError
-from devices.foreign_file import ForeignFileError, read_foreign
-from devices.foreign_json import parse_json
-from devices.foreign_text import one_line, plain_line
+from devices.untrusted import UntrustedFileError, excerpt, parse_json, read_untrusted, sanitize_line
 from tasks.bundle.names import FileName
 from tasks.bundle.values import MOST_INT, first_mistake, night_fault
 
@@ -24,7 +22,7 @@ _MOST_STEM_BYTES = 100
 
 
 def _line(text: str) -> str:
-    if len(text) > _MOST_LETTERS or plain_line(text) != text:
+    if len(text) > _MOST_LETTERS or sanitize_line(text) != text:
         raise PydanticCustomError("line", "must be a line of at most {most} letters", {"most": _MOST_LETTERS})
     return text
 
@@ -98,7 +96,7 @@ def read_configs(folder: Path) -> tuple[list[KitConfig], list[str]]:
             try:
                 config = _read(path, folder)
                 configs += [config] if config else []
-            except ForeignFileError as error:
+            except UntrustedFileError as error:
                 left_out.append(str(error))
     return configs, left_out
 
@@ -118,20 +116,20 @@ def kit_files(folder: Path) -> Iterator[Path]:
 
 
 def name_in(folder: Path, path: Path) -> str:
-    """Return the path relative to `folder`, as it is recorded; raises ForeignFileError if that is no plain text."""
+    """Return the path relative to `folder`, as it is recorded; raises UntrustedFileError if that is no plain text."""
     name = str(path.relative_to(folder))
-    if plain_line(name) != name:
-        raise ForeignFileError(f"{path}: its name has characters that cannot be shown; rename it")
+    if sanitize_line(name) != name:
+        raise UntrustedFileError(f"{path}: its name has characters that cannot be shown; rename it")
     return name
 
 
 def _read(path: Path, folder: Path) -> KitConfig | None:
-    content = read_foreign(path, _MOST_BYTES)
+    content = read_untrusted(path, _MOST_BYTES)
     try:
         raw = parse_json(content)
     except (ValueError, RecursionError) as error:
         if b'"model"' in content and any(key in content for key in (b'"experiments"', b'"results"', b'"runs"')):
-            cause = one_line(str(error), 100)
+            cause = excerpt(str(error), 100)
             raise InputError(f"{path}: not valid JSON ({cause}); correct it or move it away") from None
         return None
     if not isinstance(raw, dict) or "model" not in raw:

@@ -13,14 +13,14 @@ from typing import Literal
 from pydantic import ValidationError
 
 from devices.errors import FarmError, InputError
-from devices.foreign_text import one_line
+from devices.untrusted import excerpt
 from tasks.bundle.cell import Mode, Variant
 from tasks.bundle.values import MOST_INT, first_mistake
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import Etdump, EtdumpError, read_etdump
 from tasks.export.recipes import RECIPES
 from tasks.maintain.kit.config import Experiment, KitConfig, kit_files, name_in
-from tasks.measure.session.sme2 import variant_contradiction
+from tasks.measure.session.check import variant_contradiction
 
 # `<model>_<experiment>_t<threads>`, where the model may be missing, and one of the endings.
 _FILE = re.compile(r"(?P<prefix>.+)_t(?P<threads>\d+)(?P<ending>\.etdump|_latency\.log|_xnntrace\.log|\.log)", re.S)
@@ -100,7 +100,7 @@ def judge(result: KitResult, log: str, etdump: Path | None) -> End:
         return End(configured, "failed", "runner_failed", f"the runner exited with code {code}", code)
     if crashed := _CRASHED.search(log):
         line = log[log.rfind("\n", 0, crashed.start()) + 1 :][:1000].partition("\n")[0]
-        return End(configured, "failed", "runner_crashed", f"the runner crashed: {one_line(line)}")
+        return End(configured, "failed", "runner_crashed", f"the runner crashed: {excerpt(line)}")
     if result.mode == "trace":
         return End(1)
     if etdump is None:

@@ -1,7 +1,7 @@
-"""The outputs of a runner compared with the same program on the host and with eager PyTorch, and judged by limits."""
+"""Compare outputs and values inside the model with the same program on the host and with eager PyTorch."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -9,17 +9,20 @@ from typing import Any, Literal
 import numpy as np
 
 from devices.errors import FarmError
+from tasks.bundle.layer_drift import Layer, LayerDrift
+from tasks.bundle.names import LAYER_DRIFT
 from tasks.bundle.record import Accuracy
 from tasks.export.accuracy_limits import AccuracyLimits
 from tasks.export.entry import AccuracyWanted
 from tasks.measure.session.difference import Difference, TensorFile, difference_of, first_difference, margin_of
+from tasks.store.files import sha256_of
 
 ZERO_LIMIT = 1e-3
 """The largest absolute error of an output that is 0 everywhere in eager PyTorch and so has no SNR."""
 EQUAL_SHARE_LIMIT = 0.9
 """Integer outputs are accurate if so many elements are equal: of indices, such as tokens, an SNR means nothing."""
-
-
+SAMPLE_ELEMENTS = 64
+"""Values of each layer that are kept."""
 _TOKENS: dict[str, None] = {"snr_db": None, "cosine": None}
 """Figures that mean nothing of tokens."""
 _REFERENCES = {"eager": "eager PyTorch", "fp32": "eager PyTorch in fp32", "host": "the same program on the host"}
@@ -57,8 +60,24 @@ def compare_outputs(references: References, collected: Path) -> list[Accuracy]:
     the same precision is finite.
     """
     rows: list[Accuracy] = []
-    for number in range(len(references.eager)):
-        rows.extend(_compare_one(number, references, collected))
+    for number, entry in enumerate(references.eager):
+        want = _reference(references.folder, entry)
+        got = TensorFile(collected / f"output-{number}.bin", want.dtype, want.shape)
+        check_size(number, got, want)
+        found = difference_of(got, want)
+        if found.lost:
+            raise OutputMismatchError(
+                f"output {number} is NaN or infinite in {found.lost} of {found.elements} elements where eager PyTorch "
+                f"is finite; add the mode numerics to see the first such layer, or use another precision"
+            )
+        wanted, has_fp32 = references.wanted, number < len(references.fp32)
+        if number < len(references.host):
+            host = _reference(references.folder, references.host[number])
+            rows.append(_judged(references, "host", number, (got, host), difference_of(got, host)))
+        rows.append(_judged(references, "eager", number, (got, want), found, None if has_fp32 else wanted))
+        if has_fp32:
+            exact = _reference(references.folder, references.fp32[number])
+            rows.append(_judged(references, "fp32", number, (got, exact), difference_of(got, exact), wanted))
     return rows
 
 
@@ -70,14 +89,14 @@ def inaccuracy_in_words(sessions: Sequence[Sequence[Accuracy]]) -> str | None:
     wrong = [[row for row in rows if row.is_inaccurate] for rows in sessions]
     if not any(wrong):
         return None
-    worst = min((row for rows in wrong for row in rows), key=_place)
+    # One without an SNR is farther off than any other.
+    order = list(_REFERENCES)
+    worst = min(
+        (row for rows in wrong for row in rows),
+        key=lambda row: (order.index(row.reference), -math.inf if row.snr_db is None else row.snr_db),
+    )
     where = f"output {worst.output} in {sum(map(bool, wrong))} of {len(sessions)} sessions"
     return f"{where}: {_beyond_limit(worst)}, against {_REFERENCES[worst.reference]}"
-
-
-def _place(row: Accuracy) -> tuple[int, float]:
-    """Sorts the worst output first; one without an SNR is farther off than any other."""
-    return list(_REFERENCES).index(row.reference), -math.inf if row.snr_db is None else row.snr_db
 
 
 def _beyond_limit(row: Accuracy) -> str:
@@ -104,34 +123,14 @@ def check_size(number: int, got: TensorFile, want: TensorFile) -> None:
         )
 
 
-def _compare_one(number: int, references: References, collected: Path) -> Iterator[Accuracy]:
-    want = _reference(references.folder, references.eager[number])
-    got = TensorFile(collected / f"output-{number}.bin", want.dtype, want.shape)
-    check_size(number, got, want)
-    found = difference_of(got, want)
-    if found.lost:
-        raise OutputMismatchError(
-            f"output {number} is NaN or infinite in {found.lost} of {found.elements} elements where eager PyTorch "
-            f"is finite; add the mode numerics to see the first such layer, or use another precision"
-        )
-    wanted, has_fp32 = references.wanted, number < len(references.fp32)
-    if number < len(references.host):
-        host = _reference(references.folder, references.host[number])
-        yield _judged(references, number, "host", (got, host), difference_of(got, host))
-    yield _judged(references, number, "eager", (got, want), found, None if has_fp32 else wanted)
-    if has_fp32:
-        exact = _reference(references.folder, references.fp32[number])
-        yield _judged(references, number, "fp32", (got, exact), difference_of(got, exact), wanted)
-
-
 def _reference(folder: Path, entry: dict[str, Any]) -> TensorFile:
     return TensorFile(folder / entry["file"], entry["dtype"], tuple(entry["shape"]))
 
 
 def _judged(
     references: References,
-    number: int,
     reference: Literal["host", "eager", "fp32"],
+    number: int,
     files: tuple[TensorFile, TensorFile],
     found: Difference,
     wanted: AccuracyWanted | None = None,
@@ -144,11 +143,15 @@ def _judged(
     figures = {name: value for name, value in asdict(found).items() if name in Accuracy.model_fields}
     assert least_snr_db is not None
     if references.are_tokens:
-        first = first_difference(*files)
-        margin = _margin(references, reference, first, files)
+        first, margin = first_difference(*files), None
+        if first is not None and (choices := references.choices.get(reference)):
+            margin = margin_of(first, files, [_reference(references.folder, each) for each in choices])
         figures |= _TOKENS | {"first_difference": first, "margin": margin}
-        is_tie = margin is not None and margin <= most_margin(least_snr_db)
-        is_inaccurate = not is_tie and not found.is_equal if _has_same_text(reference, references.limits) else None
+        is_tie = margin is not None and margin <= max_margin(least_snr_db)
+        # Where the recipe's numbers are not those of the reference, another text is right, too: in fp32, and in eager
+        # where activations are quantized at run time. How much is equal is shown.
+        is_judged = reference == "host" or (reference == "eager" and references.limits.same_text)
+        is_inaccurate = not is_tie and not found.is_equal if is_judged else None
         least_snr_db = None
     else:
         is_inaccurate = _is_inaccurate(found, least_snr_db, is_integer=np.dtype(files[1].dtype).kind in "iub")
@@ -164,31 +167,12 @@ def _judged(
     )
 
 
-def most_margin(least_snr_db: float) -> float:
+def max_margin(least_snr_db: float) -> float:
     """Return how far two scores, relative to their RMS, may be from each other so that either token may be written.
 
     Scores at the limit of the recipe are off by this part of their RMS, and each of the two may be.
     """
     return float(2 * 10 ** (-least_snr_db / 20))
-
-
-def _margin(
-    references: References, reference: str, first: int | None, files: tuple[TensorFile, TensorFile]
-) -> float | None:
-    """Return how nearly the first token that differs would have been that of the reference; None if unknown."""
-    choices = references.choices.get(reference)
-    if first is None or not choices:
-        return None
-    return margin_of(first, files, [_reference(references.folder, each) for each in choices])
-
-
-def _has_same_text(reference: str, limits: AccuracyLimits) -> bool:
-    """Return whether a device must write the text of a reference, so that its tokens are judged.
-
-    Where the recipe's numbers are not those of the reference, another text is right, too: in fp32, and in eager where
-    activations are quantized at run time. How much is equal is shown.
-    """
-    return reference == "host" or (reference == "eager" and limits.same_text)
 
 
 def _is_inaccurate(found: Difference, least_snr_db: float, *, is_integer: bool) -> bool | None:
@@ -204,3 +188,40 @@ def _is_inaccurate(found: Difference, least_snr_db: float, *, is_integer: bool) 
     if found.is_equal:
         return False
     return found.max_abs_error > ZERO_LIMIT if found.max_rel_error is None else None
+
+
+def write_layer_drift(taps: Sequence[dict[str, Any]], first: int, folder: Path, collected: Path) -> None:
+    """Compare each tapped output in `collected`, from number `first`, with its reference in `folder`; remove it.
+
+    `taps` are those of export.json. Raises OutputMismatchError if a tapped output is missing or has another size.
+    """
+    layers = []
+    for number, tap in enumerate(taps, first):
+        want = _reference(folder, tap)
+        got = TensorFile(collected / f"output-{number}.bin", want.dtype, want.shape)
+        check_size(number, got, want)
+        layers.append(_layer_of(tap, got, want))
+        got.path.unlink()
+    (collected / LAYER_DRIFT).write_text(LayerDrift(layers=layers).model_dump_json())
+
+
+def _layer_of(tap: dict[str, Any], got: TensorFile, want: TensorFile) -> Layer:
+    found = difference_of(got, want)
+    figures = {name: value for name, value in asdict(found).items() if name in Layer.model_fields}
+    if fp32 := tap.get("fp32"):
+        exact = _reference(want.path.parent, fp32)
+        if exact.shape == want.shape:
+            beside_fp32 = difference_of(got, exact)
+            figures |= {"snr_fp32_db": beside_fp32.snr_db, "lost_fp32": beside_fp32.lost}
+    sample: list[float] = []
+    if found.elements:
+        at = np.linspace(0, found.elements - 1, min(SAMPLE_ELEMENTS, found.elements)).astype(np.int64)
+        sample = np.memmap(got.path, dtype=got.dtype, mode="r")[at].astype(np.float64).tolist()
+    return Layer(
+        layer=tap["order"],
+        module=tap["module"],
+        operator=tap["operator"],
+        values_sha256=sha256_of(got.path),
+        sample=[value if math.isfinite(value) else None for value in sample],
+        **figures,
+    )

@@ -2,13 +2,15 @@
 
 import re
 import signal
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
 from devices.errors import FarmError
-from devices.limits import Limits, outside
-from devices.ondevice.conditions import Conditions
+from devices.limits import Limits, checks
 from devices.ondevice.job import JobResult
+from sql.seeds.rows import sme_rules
+from tasks.bundle.cell import Variant
 from tasks.bundle.names import SELECTED
 from tasks.bundle.runner_stats import Stats
 from tasks.etdump.consistent import contradiction
@@ -16,14 +18,27 @@ from tasks.etdump.delegate_calls import Backends
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import EtdumpError, read_etdump
 from tasks.etdump.tree import Runs, runs_of
+from tasks.etdump.xnntrace import parse_kernel
+from tasks.export.program import Call, ProgramMethod
 from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
-from tasks.measure.session.logs import last_lines
-from tasks.measure.session.sme2 import variant_contradiction
 from tasks.rows.kernels import kernel_names
 from tasks.runner.manifest import Runner
 
 # The line of the runner's crash handler: what it was doing with the model.
 _CRASH = re.compile(r"executor_runner: ExecuTorch crashed \(\w+\) while it (?P<doing>(?:loaded|executed) the model)")
+_TAIL_BYTES = 4000
+_KIND_IN_WORDS = {
+    "delegate_call": "a call of a delegate,",
+    "operator_call": "a call of an operator,",
+    "portable": "operator",
+}
+# XNNPACK names an operator after its packing, which is the same for SME and SME2; sql/seeds/sme_rule.csv maps such
+# names. Only the name of a kernel tells which of the two it was.
+_WITH_SME, _WITHOUT_SME = (
+    re.compile("|".join(f"(?:{pattern})" for answer, pattern in sme_rules() if answer == shown))
+    for shown in ("yes", "no")
+)
+_WORDS = {"sme2_on": "SME2", "sme1": "SME"}
 
 
 class Unsuccessful(FarmError):
@@ -105,20 +120,23 @@ def _check_stats(stats: Stats | None, threads: int) -> None:
         raise Unsuccessful("invalid", "threads", reason)
 
 
-def check_conditions(session: PlannedSession, after: Conditions | None, limits: Limits) -> None:
-    """Raise Unsuccessful if the conditions are outside the limits, or if this session is discarded automatically."""
+def check_conditions(session: PlannedSession, job: JobResult, limits: Limits) -> None:
+    """Raise Unsuccessful unless the job recorded its conditions, was inside the limits and alone.
+
+    Its code is such as `thermal`. The first session of a device is discarded automatically.
+    """
     if session.index == DISCARDED_INDEX:
         reason = "the first session of a device in a sweep is discarded automatically"
         raise Unsuccessful("invalid", FIRST_SESSION, reason)
-    if after is not None:
-        check_inside(limits, after, "after")
-
-
-def check_inside(limits: Limits, conditions: Conditions, moment: Literal["before", "after"]) -> None:
-    """Raise Unsuccessful if the conditions at a moment are outside the limits; its code is such as `thermal`."""
-    if reasons := outside(conditions, limits):
-        kind = reasons[0].partition(":")[0]
-        raise Unsuccessful("invalid", kind, f"{moment} the session, {'; '.join(reasons)}")
+    if job.before is None or job.after is None:
+        reason = "the device did not record its conditions before and after the run; free space on its disk"
+        raise Unsuccessful("failed", "no_conditions", reason)
+    for moment, conditions in (("after", job.after), ("before", job.before)):
+        if outside := [check for check in checks(conditions, limits) if check.is_outside]:
+            raise Unsuccessful("invalid", outside[0].kind, f"{moment} the session, {'; '.join(map(str, outside))}")
+    if job.beside is not None:
+        reason = f"another farm, with the root {job.beside}, ran a job on {session.cell.device} at the same time"
+        raise Unsuccessful("invalid", "not_alone", reason)
 
 
 def _signal_name(number: int) -> str:
@@ -126,3 +144,75 @@ def _signal_name(number: int) -> str:
         return f"signal {number} ({signal.Signals(number).name})"
     except ValueError:
         return f"signal {number}"
+
+
+def last_lines(log: Path, count: int) -> list[str]:
+    """Return up to `count` lines at the end of a log, of its last 4000 bytes; none if it is missing or empty."""
+    if not log.is_file():
+        return []
+    with log.open("rb") as stream:
+        stream.seek(max(log.stat().st_size - _TAIL_BYTES, 0))
+        text = stream.read(_TAIL_BYTES).decode(errors="replace")
+    return text.strip().splitlines()[-count:]
+
+
+def variant_contradiction(variant: Variant, operators: Iterable[str], kernels: Iterable[str] = ()) -> str | None:
+    """Return a sentence if the names of a run contradict its variant, None if they agree or do not show it.
+
+    `operators` are names of delegated operators; `kernels` are names of executed or selected kernels, if any are known.
+    """
+    names = list(operators)
+    with_sme = [name for name in names if _WITH_SME.search(name)]
+    if variant == "sme2_off":
+        if with_sme:
+            return f"variant sme2_off must run without SME2, but `{with_sme[0]}` used SME"
+    elif not with_sme:
+        without = [name for name in names if _WITHOUT_SME.search(name)]
+        if without:
+            word = _WORDS[variant]
+            return f"variant {variant} must run with {word}, but no operator used SME, for example `{without[0]}`"
+    return _kernel_contradiction(variant, kernels)
+
+
+def _kernel_contradiction(variant: Variant, kernels: Iterable[str]) -> str | None:
+    """Compare with the kernels of matrix products; those that pack data for SME2 have names of SME."""
+    products = [kernel for name in kernels if (kernel := parse_kernel(name)) and kernel.is_product]
+    sme1 = [kernel.name for kernel in products if kernel.isa_family == "SME"]
+    sme2 = [kernel.name for kernel in products if kernel.isa_family == "SME2"]
+    if variant == "sme2_off" and (used := [*sme2, *sme1]):
+        return f"variant sme2_off must run without SME2, but the kernel `{used[0]}` is one of SME"
+    if variant == "sme1" and sme2:
+        return f"variant sme1 must run without SME2, but the kernel `{sme2[0]}` is one of SME2"
+    if variant == "sme2_on" and sme1 and not sme2:
+        return f"variant sme2_on must run with SME2, but no kernel is one of it, for example `{sme1[0]}`"
+    return None
+
+
+def other_program(runs: Runs, method: ProgramMethod) -> str | None:
+    """Return which call of the ETDump is not one of the program's, or the other way round; None if all agree."""
+    calls = {(each.chain, each.instruction): each for each in method.calls}
+    shown = [node for node in runs.tree if node.kind in _KIND_IN_WORDS]
+    for node in shown:
+        call = calls.get((node.chain_index, node.instruction_id))
+        is_it = call is not None and (node.kind == "delegate_call") == (call.delegate is not None)
+        if node.kind == "portable" and call is not None:
+            is_it = str(call.operator).rpartition("::")[2] == node.name.removeprefix("native_call_")
+        if not is_it:
+            what = f"{_KIND_IN_WORDS[node.kind]} {node.name} at {_place(node.chain_index, node.instruction_id)}"
+            return f"the ETDump shows {what}, where the program calls {_in_words(call)}"
+    missing = sorted(calls.keys() - {(node.chain_index, node.instruction_id) for node in shown})
+    if not missing or method.has_branches:
+        return None
+    return (
+        f"the program calls {_in_words(calls[missing[0]])} at {_place(*missing[0])}, and the ETDump shows no call there"
+    )
+
+
+def _place(chain: int, instruction: int) -> str:
+    return f"instruction {instruction} of chain {chain}"
+
+
+def _in_words(call: Call | None) -> str:
+    if call is None:
+        return "nothing"
+    return call.operator or f"a delegate of {call.delegate}"

@@ -1,39 +1,53 @@
-"""Wait until a device is ready for a session, and keep what each limit waited for."""
+"""Wait until a device is ready for a session, keep what each limit waited for, and its calibration baseline.
 
+The runner's calibration load shows a processor that is slow although no sensor reports it. The farm keeps the times of
+each device beside its health, by what they depend on: serial number, OS build, runner and launcher.
+"""
+
+import json
+import logging
+import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from statistics import median
 
-from devices.device import Device
-from devices.limits import Check, Limits, start_checks
+from pydantic import PositiveInt, TypeAdapter, ValidationError
+
+from devices import retry
+from devices.inventory import launch_prefix
+from devices.limits import Check, start_checks
 from devices.ondevice.conditions import Conditions, read_conditions
+from devices.ondevice.store import tree_path
 from tasks.bundle.record import GateRecord
 from tasks.measure import metrics
-from tasks.measure.session.calibration import Calibration
 from tasks.measure.session.check import Unsuccessful
+from tasks.measure.session.context import SessionContext
+from tasks.store.files import write_complete
 
-POLL_S = 2.0
 _SAMPLE_S = 0.5
+_FLAG = "--calibrate"
+MIN_CALIBRATIONS = 5
+_MAX_TIMES = 100
+_MAX_KEYS = 20
+_TIMES = TypeAdapter(dict[str, list[PositiveInt]])
+_log = logging.getLogger(__name__)
 
 
-def settle(
-    device: Device,
-    limits: Limits,
-    longest_s: float,
-    gates: list[GateRecord],
-    *,
-    calibration: Calibration,
-    first: Conditions | None = None,
-) -> Conditions:
-    """Wait until the device is inside the limits and return its conditions; Unsuccessful after `longest_s`.
+def wait_until_ready(context: SessionContext, gates: list[GateRecord], first: Conditions | None) -> Conditions:
+    """Wait until the device is inside the limits and return its conditions; Unsuccessful after the context's time.
 
     `gates` gets an entry for each limit that is set, also if the wait is in vain or the device is lost; those that it
     has from an earlier call keep their times. `first` are conditions that were read just now, without a sample of the
     background load and without calibration: if a limit needs these, everything is read again.
     """
+    device, limits, calibration = context.device, context.limits, calibration_of(context)
     calibrates = limits.max_slowdown_percent is not None
     sample_s = _SAMPLE_S if limits.max_background_cpu_percent is not None else None
     command = calibration.command if calibrates else []
-    end = time.monotonic() + longest_s
+    attempts = retry.Attempts(retry.SETTLE, context.settle_s)
     conditions = first if sample_s is None and not command else None
     while True:
         conditions = conditions or read_conditions(device, sample_s, command)
@@ -41,13 +55,16 @@ def settle(
         checks = list(start_checks(conditions, limits, slowdown))
         gates[:] = _updated(gates, checks, calibration.why_unknown(conditions.calibration_ns) if calibrates else None)
         outside = [check for check in checks if check.is_outside]
-        left_s = end - time.monotonic()
-        if not outside or left_s <= 0:
+        if not outside or attempts.left_s <= 0:
             break
         since = time.monotonic()
-        time.sleep(min(POLL_S, left_s))
+        attempts.pause()
         conditions = read_conditions(device, sample_s, command)
-        _add_wait(device, gates, outside[0], time.monotonic() - since)
+        waited_s = time.monotonic() - since
+        metrics.record("etfarm_wait_seconds", waited_s, device=device.name, cause=outside[0].kind)
+        for at, gate in enumerate(gates):
+            if gate.limit == outside[0].limit:
+                gates[at] = gate.model_copy(update={"waited_s": round(gate.waited_s + waited_s, 3)})
     if conditions.calibration_ns is not None:
         calibration.add(conditions.calibration_ns)
     if outside:
@@ -64,10 +81,11 @@ def with_readiness(before: Conditions | None, settled: Conditions | None) -> Con
 
 def _updated(gates: Iterable[GateRecord], checks: Iterable[Check], why_no_slowdown: str | None) -> list[GateRecord]:
     """Return the entries of `checks`; what they waited and their worst values are taken over from `gates`."""
-    before = {gate.limit: gate for gate in gates}
+    earlier = {gate.limit: gate for gate in gates}
     updated = []
     for check in checks:
-        known = before.get(check.limit)
+        before = earlier.get(check.limit)
+        seen = [before.worst if before else None, check.value if check.is_outside else None]
         note = None
         if check.value is None:
             note = why_no_slowdown if check.limit == "max_slowdown_percent" else "the device does not report it"
@@ -76,21 +94,70 @@ def _updated(gates: Iterable[GateRecord], checks: Iterable[Check], why_no_slowdo
                 limit=check.limit,
                 bound=check.bound,
                 value=check.value,
-                worst=_worst(check, known.worst if known else None),
-                waited_s=known.waited_s if known else 0,
+                worst=(min if check.is_minimum else max)((each for each in seen if each is not None), default=None),
+                waited_s=before.waited_s if before else 0,
                 note=note,
             )
         )
     return updated
 
 
-def _worst(check: Check, before: float | None) -> float | None:
-    found = [value for value in (before, check.value if check.is_outside else None) if value is not None]
-    return (min if check.limit.startswith("min_") else max)(found, default=None)
+@dataclass(frozen=True)
+class Calibration:
+    """The calibration load of one runner on one device, and where its earlier times are kept."""
+
+    command: list[str]
+    """Empty if the runner has no such load."""
+    file: Path
+    key: str
+
+    def slowdown_percent(self, time_ns: int | None) -> float | None:
+        """Return how much longer a load took than the baseline; None without a time or a baseline."""
+        baseline = baseline_ns(self._times().get(self.key, []))
+        return None if time_ns is None or baseline is None else round(100 * (time_ns / baseline - 1), 1)
+
+    def why_unknown(self, time_ns: int | None) -> str:
+        """Return why there is no slowdown."""
+        if not self.command:
+            return "a registered runner has no calibration load"
+        if time_ns is None:
+            return f"the runner printed no time; build it again for {_FLAG}"
+        earlier = len(self._times().get(self.key, []))
+        return f"no baseline yet: {earlier} of {MIN_CALIBRATIONS} calibrations before this one"
+
+    def add(self, time_ns: int) -> None:
+        """Keep a time for the baseline of later sessions; the oldest are dropped."""
+        times = self._times()
+        mine = [*times.pop(self.key, []), time_ns][-_MAX_TIMES:]
+        newest = dict([*times.items(), (self.key, mine)][-_MAX_KEYS:])
+        write_complete(self.file, json.dumps(newest, indent=1).encode())
+
+    def _times(self) -> dict[str, list[int]]:
+        try:
+            return _TIMES.validate_json(self.file.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValidationError):
+            _log.warning("%s: cannot be read; the device's baseline starts again", self.file)
+            return {}
 
 
-def _add_wait(device: Device, gates: list[GateRecord], check: Check, waited_s: float) -> None:
-    metrics.record("etfarm_wait_seconds", waited_s, device=device.name, cause=check.kind)
-    for at, gate in enumerate(gates):
-        if gate.limit == check.limit:
-            gates[at] = gate.model_copy(update={"waited_s": round(gate.waited_s + waited_s, 3)})
+def calibration_of(context: SessionContext) -> Calibration:
+    """Return the calibration load of the session's runner, which is in the store of the device."""
+    spec, facts, runner = context.spec, context.facts, context.runner
+    prefix = launch_prefix(spec, facts.os)
+    tree = tree_path(context.device, runner.runner_sha256)
+    command = [*prefix, *runner.command(tree), _FLAG] if runner.supports_farm_flags else []
+    text = json.dumps([facts.serial, facts.build, runner.runner_sha256, prefix])
+    file = context.registry / "calibrations" / f"{spec.name}.json"
+    return Calibration(command, file, sha256(text.encode()).hexdigest()[:16])
+
+
+def baseline_ns(times: Sequence[int]) -> float | None:
+    """Return the median of the fastest quarter; None with too few times.
+
+    Most sessions follow another one, on a warm device: the fastest are those that found it cool.
+    """
+    if len(times) < MIN_CALIBRATIONS:
+        return None
+    return median(sorted(times)[: math.ceil(len(times) / 4)])

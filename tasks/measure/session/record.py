@@ -1,27 +1,48 @@
-"""Build session.json of a session from its plan, its findings and its end."""
+"""session.json of a session: there is always a record, and the load accepts every record of success."""
 
+import contextlib
+import logging
 import re
+import traceback
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from devices.errors import DeviceError
+from pydantic import ValidationError
+
+from devices.errors import DeviceError, FarmError
 from devices.inventory import DeviceSpec
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from devices.ondevice.job import JobResult
-from tasks.bundle.record import Accuracy, ArmRecord, DeviceRecord, GateRecord, ModelRecord, RunnerRecord, SessionRecord
+from devices.untrusted import excerpt
+from tasks.bundle.names import RECORD
+from tasks.bundle.record import (
+    Accuracy,
+    ArmRecord,
+    DeviceRecord,
+    FileRecord,
+    GateRecord,
+    ModelRecord,
+    RunnerRecord,
+    SessionRecord,
+)
 from tasks.bundle.runner_stats import Stats
+from tasks.bundle.session_json import record_text
+from tasks.bundle.values import first_mistake
 from tasks.etdump.tree import Runs
 from tasks.export.exported import Export
 from tasks.measure.clock import clock_ahead_s, farm_time
 from tasks.measure.plan import PlannedSession
-from tasks.measure.session.check import Unsuccessful
-from tasks.measure.session.logs import last_lines
+from tasks.measure.session.check import Unsuccessful, last_lines
+from tasks.rows.rows import rows_of_bundle
 from tasks.runner.manifest import Runner
+from tasks.store.files import scratch_folder, sha256_of
+from tasks.store.store import BundleStore
 
+_log = logging.getLogger(__name__)
+_ERROR_FILE = "farm_error.txt"
 _TAIL_LINES = 20
 # The fields of session.json that have the same name where they come from.
 _OF_EXPORT = (
@@ -32,10 +53,32 @@ _OF_CASE = ("method", "tokens", "kv_depth", "prompt_tokens", "steps")
 _OF_DEVICE = {"name", "transport", "emulated", "labels", "site"}
 
 
-@dataclass
-class Findings:
-    """The results of a session so far, from which its record is built; it succeeded if `end` is None."""
+def now() -> str:
+    """Return the current time by the farm's clock: UTC, ISO 8601, milliseconds."""
+    return _farm_iso()
 
+
+def _farm_iso(moment: datetime | None = None) -> str:
+    return farm_time(moment).isoformat(timespec="milliseconds")
+
+
+def _by_farm_time(seen: Conditions | None) -> Conditions | None:
+    if seen is None or seen.taken_at is None:
+        return seen
+    return seen.model_copy(update={"taken_at": farm_time(seen.taken_at)})
+
+
+@dataclass
+class SessionResult:
+    """A session and its results so far, from which its record is built; it succeeded if `end` is None."""
+
+    session: PlannedSession
+    spec: DeviceSpec
+    facts: Facts
+    export: Export | None
+    runner: Runner | None
+    started_at: str = field(default_factory=now)
+    """Stands in the record if no job has ended."""
     before: Conditions | None = None
     after: Conditions | None = None
     gates: list[GateRecord] = field(default_factory=list)
@@ -46,28 +89,18 @@ class Findings:
     """Of the ETDump, after its check."""
     accuracy: list[Accuracy] | None = None
     refused: list[Unsuccessful] = field(default_factory=list)
-    """Files that the gate refused."""
+    """Files that were not collected."""
     end: Unsuccessful | None = None
 
 
-def session_record(
-    session: PlannedSession,
-    spec: DeviceSpec,
-    facts: Facts,
-    export: Export | None,
-    runner: Runner | None,
-    found: Findings,
-    started_at: str,
-    tail: str | None,
-) -> SessionRecord:
-    """Return the record of a session that ends now; `tail` (of the runner's standard error) is kept if it failed.
+def session_record(result: SessionResult, log_tail: str | None = None) -> SessionRecord:
+    """Return the record of a session that ends now; `log_tail` (of the runner's standard error) is kept if it failed.
 
-    Its times are those of the job; `started_at` is used if no job has ended. A session whose clock was set back
-    meanwhile starts when it ends.
+    Its times are those of the job. A session whose clock was set back meanwhile starts when it ends.
     """
-    end, job, cell = found.end, found.job, session.cell
-    ended_at = _text_of(job.ended_at) if job and job.ended_at else now()
-    started_at = _text_of(job.started_at) if job and job.started_at else started_at
+    session, end, job, cell = result.session, result.end, result.job, result.session.cell
+    ended_at = _farm_iso(job.ended_at) if job and job.ended_at else now()
+    started_at = _farm_iso(job.started_at) if job and job.started_at else result.started_at
     return SessionRecord(
         session_id=session.session_id,
         attempt=session.attempt,
@@ -75,63 +108,34 @@ def session_record(
         status=end.status if end else "succeeded",
         reason_code=end.code if end else None,
         reason=str(end) if end else None,
-        log_tail=tail if end and end.status == "failed" else None,
+        log_tail=log_tail if end and end.status == "failed" else None,
         started_at=min(started_at, ended_at),
         ended_at=ended_at,
         clock_ahead_s=clock_ahead_s.get(),
-        model=_model_record(session, export),
-        runner=RunnerRecord.model_validate(runner, from_attributes=True) if runner else None,
+        model=_model_record(result),
+        runner=RunnerRecord.model_validate(result.runner, from_attributes=True) if result.runner else None,
         variant=cell.variant,
         mode=cell.mode,
         threads=cell.threads,
         executions=cell.executions,
         warmup_executions=cell.warmup_executions,
         index=session.index,
-        device=DeviceRecord(**spec.model_dump(include=_OF_DEVICE), facts=facts),
-        conditions={"before": _by_farm_time(found.before), "after": _by_farm_time(found.after)},
-        gates=found.gates,
-        command=found.command,
+        device=DeviceRecord(**result.spec.model_dump(include=_OF_DEVICE), facts=result.facts),
+        conditions={"before": _by_farm_time(result.before), "after": _by_farm_time(result.after)},
+        gates=result.gates,
+        command=result.command,
         exit_code=job.exit_code if job else None,
         signal=job.signal if job else None,
         wall_s=job.wall_s if job else None,
-        stats=found.stats,
-        accuracy=found.accuracy,
+        stats=result.stats,
+        accuracy=result.accuracy,
         arm=ArmRecord(**asdict(cell.arm)) if cell.arm else None,
-        farm_version=_farm_version(),
+        farm_version=version("etfarm"),
     )
 
 
-@cache
-def _farm_version() -> str:
-    return version("etfarm")
-
-
-def code_of(error: DeviceError) -> str:
-    """Return the reason code of a device's error, its class in snake case: DeviceLost -> device_lost."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
-
-
-def log_tail(collected: Path) -> str | None:
-    """Return the last lines that the runner wrote to standard error; None if it wrote nothing."""
-    return "\n".join(last_lines(collected / "stderr.txt", _TAIL_LINES)) or None
-
-
-def now() -> str:
-    """Return the current time by the farm's clock: UTC, ISO 8601, milliseconds."""
-    return _text_of()
-
-
-def _text_of(moment: datetime | None = None) -> str:
-    return farm_time(moment).isoformat(timespec="milliseconds")
-
-
-def _by_farm_time(seen: Conditions | None) -> Conditions | None:
-    if seen is None or seen.taken_at is None:
-        return seen
-    return seen.model_copy(update={"taken_at": farm_time(seen.taken_at)})
-
-
-def _model_record(session: PlannedSession, export: Export | None) -> ModelRecord:
+def _model_record(result: SessionResult) -> ModelRecord:
+    session, export = result.session, result.export
     if export is None:
         cell = session.cell
         return ModelRecord(
@@ -144,3 +148,83 @@ def _model_record(session: PlannedSession, export: Export | None) -> ModelRecord
     of_export = {name: getattr(export, name) for name in _OF_EXPORT}
     of_case = {name: getattr(export.case, name) for name in _OF_CASE}
     return ModelRecord(name=export.model, **of_export, **of_case)
+
+
+def code_of(error: DeviceError) -> str:
+    """Return the reason code of a device's error, its class in snake case: DeviceLost -> device_lost."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
+
+
+def unexpected(error: Exception, title: str, collected: Path) -> Unsuccessful:
+    """Return the end of a session that an unforeseen error stopped; its trace is kept in the bundle."""
+    cause = excerpt(f"{type(error).__name__}: {error}")
+    text = "".join(traceback.format_exception(error)).encode(errors="replace")
+    with contextlib.suppress(OSError):  # publishing the bundle reports a full disk
+        (collected / _ERROR_FILE).write_bytes(text)
+    _log.error("%s: unexpected error (%s)", title, cause)
+    return Unsuccessful("failed", "farm_error", f"unexpected error ({cause}); report it with {_ERROR_FILE}")
+
+
+def checked_record(result: SessionResult, collected: Path) -> SessionRecord:
+    """Return the record of a session, or that of a failure if the load would refuse its bundle."""
+    log_tail = "\n".join(last_lines(collected / "stderr.txt", _TAIL_LINES)) or None
+    try:
+        record = session_record(result, log_tail)
+        check_loadable(record, collected, result.runs)
+        return record
+    except ValidationError as error:
+        end = _not_loadable(first_mistake(error))
+    except FarmError as error:
+        end = _not_loadable(str(error).replace(f"{collected}/", ""))
+    except Exception as error:
+        end = unexpected(error, result.session.title, collected)
+    # What the device sent is left out, since a part of it is wrong; if the facts are that part, they are too.
+    bare = SessionResult(result.session, result.spec, result.facts, result.export, result.runner, result.started_at)
+    bare.command, bare.gates, bare.end = result.command, result.gates, result.end or end
+    with contextlib.suppress(Exception):
+        record = session_record(bare, log_tail)
+        check_loadable(record, collected)
+        return record
+    bare.facts = Facts()
+    return session_record(bare, log_tail)
+
+
+def _not_loadable(cause: str) -> Unsuccessful:
+    return Unsuccessful("failed", "not_loadable", f"the warehouse would refuse its bundle: {cause}")
+
+
+def check_loadable(record: SessionRecord, collected: Path, runs: Runs | None = None) -> None:
+    """Read the bundle as the load will; raises FarmError with the reason why it would be refused.
+
+    `collected` are its files; `runs` are those of its ETDump if this process has just read them.
+    """
+    files = {
+        path.name: FileRecord(sha256=sha256_of(path), bytes=path.stat().st_size)
+        for path in collected.iterdir()
+        if path.is_file()
+    }
+    path = collected / RECORD
+    try:
+        path.write_bytes(record_text(record.model_copy(update={"files": files})))
+        rows_of_bundle(collected, runs)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def record_unmeasured(
+    session: PlannedSession,
+    spec: DeviceSpec,
+    facts: Facts,
+    runner: Runner | None,
+    why: tuple[str, str],
+    bundles: BundleStore,
+) -> SessionRecord:
+    """Write the bundle of a session that could not start (export or runner missing, device lost) as failed.
+
+    `runner` is the runner of the plan; it is part of the session's identity, which the next start compares. `why` are
+    the reason code and the reason.
+    """
+    code, reason = why
+    result = SessionResult(session, spec, facts, None, runner, end=Unsuccessful("failed", code, reason))
+    with scratch_folder() as nothing:
+        return bundles.publish(session_record(result), nothing)

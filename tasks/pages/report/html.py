@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template, pass_c
 from jinja2.runtime import Context
 from markupsafe import Markup
 
-from devices.foreign_text import plain, plain_data, plain_line
+from devices.untrusted import sanitize, sanitize_data, sanitize_line
 from tasks.pages.report.markup import from_page, inline, rows
 from tasks.pages.report.page import Page
 
@@ -60,10 +60,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        finalize=lambda value: plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
+        finalize=lambda value: sanitize(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
     )
     environment.filters |= {
-        "plain_line": plain_line,
+        "plain_line": sanitize_line,
         "from_page": from_page,
         "inline": inline,
         "rows": rows,
@@ -103,5 +103,5 @@ def _linked(context: Context, values: Sequence[Mapping[str, Any]]) -> list[dict[
 
 def as_json(value: Any) -> Markup:
     """Return JSON for a script, in which no text can act or end the script's element."""
-    text = json.dumps(plain_data(value), default=str, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(sanitize_data(value), default=str, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from devices.foreign_text import plain, plain_line
+from devices.untrusted import sanitize, sanitize_line
 from tasks.pages.report.page import Block, Fold, Heading, Log, Page, Paragraph, Points
 from tasks.results.table import Cell, Table
 from tasks.results.text import Code, Tag, Text, parts_of
@@ -25,7 +25,7 @@ def as_markdown(page: Page) -> str:
 
 def escaped(text: str) -> str:
     """Return text with every character escaped that Markdown or HTML would interpret."""
-    return _SPECIAL.sub(r"\\\1", plain_line(text))
+    return _SPECIAL.sub(r"\\\1", sanitize_line(text))
 
 
 def inline(text: Text, *, in_table: bool = False) -> str:
@@ -41,7 +41,7 @@ def _part(part: str, *, in_table: bool) -> str:
 
 def _code_span(text: str, *, in_table: bool) -> str:
     """A code span escapes only a table's bar; its fence is longer than any run of backticks inside."""
-    shown = plain_line(text).replace("|", "\\|") if in_table else plain_line(text)
+    shown = sanitize_line(text).replace("|", "\\|") if in_table else sanitize_line(text)
     fence = _fence(shown, shortest=1)
     pad = " " if shown.startswith("`") or shown.endswith("`") or not shown.strip() else ""
     return f"{fence}{pad}{shown}{pad}{fence}"
@@ -64,7 +64,7 @@ def _block(block: Block) -> Iterator[str]:
         case Table():
             yield table_markdown(block)
         case Log(text=text):
-            shown = plain(text.rstrip())
+            shown = sanitize(text.rstrip())
             fence = _fence(shown, shortest=3)
             yield f"{fence}text\n{shown}\n{fence}"
         case Fold(title=title, blocks=blocks, in_markdown=in_markdown):

@@ -7,7 +7,7 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
-from devices.foreign_text import plain, plain_line
+from devices.untrusted import sanitize, sanitize_line
 from tasks.pages.report.page import Page
 from tasks.results.table import Cell, Column, Table
 from tasks.results.text import Code, Link, Tag, Text, Tone, parts_of
@@ -50,7 +50,7 @@ def rows(context: Context, table: Table) -> Markup:
 def _part(context: Context, part: str) -> str:
     words = _escaped(str(part))
     if isinstance(part, Link) and (address := from_page(context, part.to)):
-        return f'<a href="{escape(plain(address))}">{words}</a>'
+        return f'<a href="{escape(sanitize(address))}">{words}</a>'
     if isinstance(part, Code):
         return f"<code>{words}</code>"
     return f' <span class="tag">{words}</span>' if isinstance(part, Tag) else words
@@ -58,7 +58,7 @@ def _part(context: Context, part: str) -> str:
 
 @functools.lru_cache(maxsize=50_000)
 def _escaped(text: str) -> str:
-    return str(escape(plain_line(text)))
+    return str(escape(sanitize_line(text)))
 
 
 def _cell(context: Context, cell: Cell, column: Column) -> str:

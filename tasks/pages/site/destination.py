@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from devices.errors import InputError
-from devices.foreign_file import ForeignFileError, open_foreign
+from devices.untrusted import UntrustedFileError, open_untrusted
 from tasks.bundle.names import MOST_FILE_BYTES
 from tasks.bundle.record import BundleError
 from tasks.store.access import checked_location, file_system, read_files
@@ -87,12 +87,12 @@ class _Folder:
 
     def read(self, name: str, most_bytes: int) -> bytes | None:
         try:
-            with open_foreign(Path(name), most_bytes, folder=self._root) as stream:
+            with open_untrusted(Path(name), most_bytes, folder=self._root) as stream:
                 return stream.read(most_bytes)
-        except ForeignFileError as error:
+        except UntrustedFileError as error:
             if error.is_missing:
                 return None
-            raise ForeignFileError(f"{self._location}/{error}") from None
+            raise UntrustedFileError(f"{self._location}/{error}") from None
 
     def missing(self, names: Iterable[str]) -> set[str]:
         return {name for name in names if not self._is_there(name)}
@@ -108,9 +108,9 @@ class _Folder:
         for name in names:
             with contextlib.suppress(FileNotFoundError), self._opened(name) as (folder, file):
                 try:
-                    with open_foreign(Path(file), MOST_FILE_BYTES, folder=folder) as stream:
+                    with open_untrusted(Path(file), MOST_FILE_BYTES, folder=folder) as stream:
                         hashes[name] = hashlib.file_digest(stream, "sha256").hexdigest()
-                except ForeignFileError as error:
+                except UntrustedFileError as error:
                     if not error.is_missing:
                         hashes[name] = FOREIGN
         return hashes

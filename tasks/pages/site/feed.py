@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, time
 
-from devices.foreign_text import plain_line
+from devices.untrusted import sanitize_line
 from tasks.pages.report.html import template
 from tasks.pages.report.sections.verdicts import headline
 from tasks.pages.site.rows import NightRow, VerdictsOf
@@ -24,7 +24,7 @@ def feed(nights: Sequence[NightRow], rows_of: VerdictsOf) -> str:
         entries += [
             {
                 "id": f"verdict:{night}:{row.series_id}:{row.device}:{row.metric}",
-                "title": plain_line(f"{row.verdict}: {row.model} {row.precision} on {row.device}: {row.reason}"),
+                "title": sanitize_line(f"{row.verdict}: {row.model} {row.precision} on {row.device}: {row.reason}"),
                 "updated": updated,
                 "to": series_page(row.series_id, row.device),
             }

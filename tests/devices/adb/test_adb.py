@@ -13,9 +13,9 @@ from devices.adb.stream import ShellOutput, SyncRefused, SyncStream
 from devices.device import Device
 from devices.errors import DeviceRefused
 from devices.inventory import DeviceSpec, open_device
-from devices.reconnect import probe
+from devices.retry import probe
 from tests.fixtures.devices import meet
-from tests.fixtures.waiting import ENOUGH_S, SCALE
+from tests.fixtures.waiting import ENOUGH_S, SCALE, change_policy
 from tests.lab import adb_server
 from tests.lab.unusable_phone import UnusablePhone
 
@@ -33,7 +33,7 @@ def phone(make_spec: Callable[..., DeviceSpec]) -> Device:
 def test_a_phone_that_is_not_ready_is_refused_with_the_way_on(
     make_spec: Callable[..., DeviceSpec], monkeypatch: pytest.MonkeyPatch, silent: bool, way_on: str
 ) -> None:
-    monkeypatch.setattr("devices.adb.connect._SETTLE_S", min(1.0 * SCALE, 5.0))  # adb itself gives up after 10 s
+    change_policy(monkeypatch, "ADB_RECONNECT", within_s=min(1.0 * SCALE, 5.0))  # adb itself gives up after 10 s
     spec = make_spec("adb")
     with UnusablePhone(silent=silent) as unusable:
         device = open_device(spec.model_copy(update={"address": unusable.serial}))

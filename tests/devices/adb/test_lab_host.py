@@ -14,7 +14,7 @@ from devices.errors import DeviceBusy, DeviceLost, DeviceRefused
 from devices.inventory import DeviceSpec, open_device
 from devices.ondevice.facts import read_facts
 from devices.ondevice.lease import acquire
-from devices.reconnect import probe
+from devices.retry import probe
 from tests.fixtures.devices import ADB_OVER_SSH
 from tests.fixtures.jobs import in_background
 from tests.fixtures.waiting import ENOUGH_S, wait_for

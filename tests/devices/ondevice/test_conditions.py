@@ -57,7 +57,7 @@ def test_what_is_not_an_answer_is_an_error(
 ) -> None:
     device: Device = LocalDevice("local", str(tmp_path))
     monkeypatch.setattr("devices.shell.script_text", lambda name: script if name == "conditions" else 'exec "$@"')
-    monkeypatch.setattr("devices.local.command_words", lambda argv, env, cwd: [*argv])
+    monkeypatch.setattr("devices.local.command_words", lambda argv: [*argv])
 
     with pytest.raises(DeviceError, match=f"^local: .*{cause}"):
         read_conditions(device)

@@ -167,7 +167,7 @@ class Printing(LocalDevice):
         self.text = text
 
     def run(self, argv: Any, **_: Any) -> CommandResult:
-        return CommandResult(tuple(argv), 0, None, self.text, b"", 0.1)
+        return CommandResult(0, None, self.text, b"")
 
 
 @pytest.mark.fault(

@@ -13,7 +13,7 @@ import pytest
 
 from devices.device import CommandResult, Device
 from devices.errors import DeviceError, DeviceLost
-from devices.ondevice.job import kill_leftovers, run_job
+from devices.ondevice.job import Job, kill_leftovers, run_job
 from tests.fixtures.jobs import ending, in_background, start_long_job
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 
@@ -24,20 +24,20 @@ def folder(device: Device) -> Path:
 
 
 def test_a_job_leaves_its_streams_and_its_exit_code(device: Device, folder: Path) -> None:
-    script = 'echo "$ONE in $(pwd)"; echo oops >&2; exit 3'
+    script = 'echo "it is in $(pwd)"; echo oops >&2; exit 3'
 
-    result = run_job(device, str(folder), ["sh", "-c", script], deadline_s=ENOUGH_S, env={"ONE": "it's"})
+    result = run_job(device, Job(str(folder), ["sh", "-c", script], ENOUGH_S))
 
     assert ending(result) == (3, None, False)
-    assert (folder / "stdout.txt").read_text() == f"it's in {folder}\n"
+    assert (folder / "stdout.txt").read_text() == f"it is in {folder}\n"
     assert (folder / "stderr.txt").read_text() == "oops\n"
 
 
 def test_a_job_that_was_run_is_not_run_again(device: Device, folder: Path) -> None:
     argv = ["sh", "-c", "echo ran >>../count; exit 5"]
-    run_job(device, str(folder), argv, deadline_s=ENOUGH_S)
+    run_job(device, Job(str(folder), argv, ENOUGH_S))
 
-    again = run_job(device, str(folder), argv, deadline_s=ENOUGH_S)
+    again = run_job(device, Job(str(folder), argv, ENOUGH_S))
 
     assert ending(again) == (5, None, False)
     assert (folder.parent / "count").read_text() == "ran\n"
@@ -49,7 +49,7 @@ def test_the_result_of_a_job_brings_its_small_files(device: Device, folder: Path
     script = f"{small}; head -c 600000 /dev/zero >large; {others}"
     names = ["a", "empty", "large", "sub", "link", "none", "b"]
 
-    result = run_job(device, str(folder), ["sh", "-c", script], deadline_s=ENOUGH_S, files=names)
+    result = run_job(device, Job(str(folder), ["sh", "-c", script], ENOUGH_S, files=names))
 
     # then the small regular ones come with the result, and what is to be fetched or refused apart is not named
     assert ending(result) == (0, None, False)
@@ -60,7 +60,7 @@ def test_the_result_of_a_job_brings_its_small_files(device: Device, folder: Path
 def test_files_that_do_not_fit_together_are_left_out_one_by_one(device: Device, folder: Path) -> None:
     script = "for name in a b c; do head -c 200000 /dev/zero >$name; done"
 
-    result = run_job(device, str(folder), ["sh", "-c", script], deadline_s=ENOUGH_S, files=["a", "b", "c"])
+    result = run_job(device, Job(str(folder), ["sh", "-c", script], ENOUGH_S, files=["a", "b", "c"]))
 
     assert {name: len(content or b"") for name, content in result.files.items()} == {"a": 200_000, "b": 200_000}
 
@@ -77,7 +77,7 @@ def test_a_file_that_shrinks_while_it_is_sent_is_left_to_be_fetched(
 
     monkeypatch.setattr(device, "run", short)
 
-    result = run_job(device, str(folder), ["sh", "-c", "printf 12 >a; exit 3"], deadline_s=ENOUGH_S, files=["a"])
+    result = run_job(device, Job(str(folder), ["sh", "-c", "printf 12 >a; exit 3"], ENOUGH_S, files=["a"]))
 
     assert ending(result) == (3, None, False)
     assert result.files == {}
@@ -89,16 +89,16 @@ def test_a_file_that_shrinks_while_it_is_sent_is_left_to_be_fetched(
     holds="its result is not taken for this one",
 )
 def test_a_job_of_another_identity_is_not_attached(device: Device, folder: Path) -> None:
-    run_job(device, str(folder), ["true"], deadline_s=ENOUGH_S, identity="first")
+    run_job(device, Job(str(folder), ["true"], ENOUGH_S, identity="first"))
 
     with pytest.raises(DeviceLost, match="already has the job of another request"):
-        run_job(device, str(folder), ["true"], deadline_s=ENOUGH_S, identity="second")
+        run_job(device, Job(str(folder), ["true"], ENOUGH_S, identity="second"))
 
 
 def test_a_job_records_its_times_and_the_conditions_around_its_command(device: Device, folder: Path) -> None:
     began = datetime.now(UTC)
 
-    result = run_job(device, str(folder), ["sleep", "0.3"], deadline_s=ENOUGH_S)
+    result = run_job(device, Job(str(folder), ["sleep", "0.3"], ENOUGH_S))
 
     assert result.before is not None
     assert result.after is not None
@@ -111,7 +111,7 @@ def test_a_job_records_its_times_and_the_conditions_around_its_command(device: D
 def test_several_controllers_of_one_folder_share_one_job(device: Device, folder: Path, round_trips: list[str]) -> None:
     # given three controllers that ask for a job while it runs
     argv = ["sh", "-c", "echo ran >>../count; until [ -e ../go ]; do sleep 0.02; done; exit 5"]
-    workers = [in_background(lambda: run_job(device, str(folder), argv, deadline_s=ENOUGH_S)) for _ in range(3)]
+    workers = [in_background(lambda: run_job(device, Job(str(folder), argv, ENOUGH_S))) for _ in range(3)]
     wait_for(lambda: len(round_trips) >= 3 and (folder.parent / "count").exists(), "the job to run")
     (folder.parent / "go").touch()
 
@@ -121,7 +121,7 @@ def test_several_controllers_of_one_folder_share_one_job(device: Device, folder:
 
 @pytest.mark.fault(stage="run", done="the job does not end", holds="the device ends it at its deadline")
 def test_at_the_deadline_the_device_ends_the_job(device: Device, folder: Path) -> None:
-    result = run_job(device, str(folder), ["sleep", "60"], deadline_s=0.4 * SCALE)
+    result = run_job(device, Job(str(folder), ["sleep", "60"], 0.4 * SCALE))
 
     assert ending(result) == (None, signal.SIGTERM, True)
     assert result.wall_s < 3 * SCALE
@@ -133,14 +133,14 @@ def test_a_job_that_ignores_term_is_killed_with_its_children(
 ) -> None:
     script = 'trap "" TERM; sh -c "trap \'\' TERM; sleep 60; sleep 60" & echo $$ $! >pids; wait; sleep 60'
 
-    result = run_job(device, str(folder), ["sh", "-c", script], deadline_s=0.4 * SCALE)
+    result = run_job(device, Job(str(folder), ["sh", "-c", script], 0.4 * SCALE))
 
     assert ending(result) == (None, signal.SIGKILL, True)
     wait_for(lambda: not any(alive(int(pid)) for pid in (folder / "pids").read_text().split()), "its processes to end")
 
 
 def test_nothing_of_a_job_outlives_it(device: Device, folder: Path, alive: Callable[[int], bool]) -> None:
-    run_job(device, str(folder), ["true"], deadline_s=300)
+    run_job(device, Job(str(folder), ["true"], 300))
 
     group, _, _, watchdog, _ = (folder / "job" / "pid").read_text().split()
     wait_for(lambda: not alive(int(group)) and not alive(int(watchdog)), "its processes to end")
@@ -160,13 +160,13 @@ def test_a_killed_job_is_a_lost_device_and_not_a_result(device: Device, folder: 
 @pytest.mark.fault(stage="run", done="the device is restarted", holds="an error, never a result")
 def test_a_restart_of_the_device_is_seen_as_such(device: Device, folder: Path) -> None:
     # Given a job that was running when the device went down: it is of another boot and has no exit status
-    run_job(device, str(folder), ["true"], deadline_s=ENOUGH_S)
+    run_job(device, Job(str(folder), ["true"], ENOUGH_S))
     (folder / "job" / "rc").unlink()
     pid, _, *rest = (folder / "job" / "pid").read_text().split()
     (folder / "job" / "pid").write_text(" ".join([pid, "11111111-2222-3333-4444-555555555555", *rest]))
 
     with pytest.raises(DeviceLost, match="was restarted while a job ran on it"):
-        run_job(device, str(folder), ["true"], deadline_s=ENOUGH_S)
+        run_job(device, Job(str(folder), ["true"], ENOUGH_S))
 
 
 def test_the_next_holder_ends_what_still_runs(device: Device, folder: Path, alive: Callable[[int], bool]) -> None:
@@ -207,7 +207,7 @@ def test_a_job_that_cannot_start_says_why(device: Device, full_disk: Path) -> No
     blocked.write_text("not a folder")
 
     with pytest.raises(DeviceError, match=r"cannot start a job in .*file/session"):
-        run_job(device, f"{blocked}/session", ["true"], deadline_s=ENOUGH_S)
+        run_job(device, Job(f"{blocked}/session", ["true"], ENOUGH_S))
 
 
 @pytest.mark.fault(
@@ -216,7 +216,7 @@ def test_a_job_that_cannot_start_says_why(device: Device, full_disk: Path) -> No
 def test_a_job_that_fills_the_disk_still_leaves_its_exit_code(device: Device, full_disk: Path) -> None:
     script = "head -c 3000000 /dev/zero >filled; exit 4"
 
-    result = run_job(device, f"{full_disk}/session", ["sh", "-c", script], deadline_s=ENOUGH_S)
+    result = run_job(device, Job(f"{full_disk}/session", ["sh", "-c", script], ENOUGH_S))
 
     assert ending(result) == (4, None, False)
     assert result.after is not None
@@ -228,4 +228,4 @@ def test_a_disk_that_is_full_before_the_job_is_reported(device: Device, full_dis
     (full_disk / "filled").write_bytes(bytes(1 << 20))
 
     with pytest.raises(DeviceLost, match="accepted a job but did not start it, possibly because its disk is full"):
-        run_job(device, f"{full_disk}/session", ["true"], deadline_s=ENOUGH_S)
+        run_job(device, Job(f"{full_disk}/session", ["true"], ENOUGH_S))

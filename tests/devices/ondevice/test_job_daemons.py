@@ -4,13 +4,15 @@ import contextlib
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from devices.device import Device
 from devices.errors import DeviceError
-from devices.ondevice.job import kill_leftovers, run_job
+from devices.ondevice.job import Job, kill_leftovers, run_job
+from devices.retry import JOB
 from devices.shell import script_text
 from tests.fixtures.jobs import ending, in_background
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
@@ -48,7 +50,7 @@ def is_running(folder: Path, alive: Callable[[int], bool]) -> Callable[[], bool]
 def test_what_a_command_leaves_ends_with_it(
     device: Device, folder: Path, is_running: Callable[[], bool], where: str, script: str
 ) -> None:
-    result = run_job(device, str(folder), ["sh", "-c", script], deadline_s=ENOUGH_S)
+    result = run_job(device, Job(str(folder), ["sh", "-c", script], ENOUGH_S))
     assert ending(result) == (0, None, False)
     assert (folder / "daemon").read_text()
     wait_for(lambda: not is_running(), "the process to end")
@@ -79,7 +81,7 @@ def test_only_processes_newer_than_the_command_are_searched() -> None:
 def test_a_daemon_ends_with_a_job_at_its_deadline(
     device: Device, folder: Path, is_running: Callable[[], bool], rest: str
 ) -> None:
-    result = run_job(device, str(folder), ["sh", "-c", DAEMON + rest], deadline_s=3 * SCALE)
+    result = run_job(device, Job(str(folder), ["sh", "-c", DAEMON + rest], 3 * SCALE))
     assert result.deadline_exceeded
     wait_for(lambda: not is_running(), "the daemon to end")
 
@@ -92,7 +94,9 @@ def test_the_next_holder_of_the_device_ends_the_daemon_of_a_job_it_finds(
 ) -> None:
     # given a job that runs, and left a daemon
     argv = ["sh", "-c", DAEMON + "sleep 3600"]
-    job = in_background(lambda: run_job(device, str(folder), argv, deadline_s=ENOUGH_S, reconnect_s=0))
+    job = in_background(
+        lambda: run_job(device, Job(str(folder), argv, ENOUGH_S), replace(JOB, within_s=0, back_within_s=0))
+    )
     wait_for((folder / "daemon").exists, "the daemon")
     # when the next holder of the device ends what is left there
     assert len(kill_leftovers(device)) == 1

@@ -12,7 +12,7 @@ import pytest
 
 from devices.device import Device
 from devices.errors import DeviceLost
-from devices.ondevice.job import run_job
+from devices.ondevice.job import Job, run_job
 from tests.fixtures.devices import LinkedDevice
 from tests.fixtures.jobs import ending, in_background, start_long_job
 from tests.fixtures.paths import ROOT
@@ -20,9 +20,9 @@ from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 
 CONTROLLER = """
 import sys
-from devices.ondevice.job import run_job
+from devices.ondevice.job import Job, run_job
 from devices.local import LocalDevice
-run_job(LocalDevice("local", sys.argv[1]), sys.argv[2], ["sh", "-c", sys.argv[3]], deadline_s=float(sys.argv[4]))
+run_job(LocalDevice("local", sys.argv[1]), Job(sys.argv[2], ["sh", "-c", sys.argv[3]], float(sys.argv[4])))
 """
 
 
@@ -45,7 +45,7 @@ def test_the_deadline_holds_when_no_controller_is_left(local_device: Device, ali
 
     pid = int((folder / "job" / "pid").read_text().split()[0])
     wait_for(lambda: not alive(pid), "the killed job to be gone")
-    assert ending(run_job(local_device, str(folder), ["true"], deadline_s=1)) == (None, signal.SIGKILL, True)
+    assert ending(run_job(local_device, Job(str(folder), ["true"], 1))) == (None, signal.SIGKILL, True)
 
 
 @pytest.mark.fault(
@@ -55,7 +55,7 @@ def test_the_deadline_holds_when_no_controller_is_left(local_device: Device, ali
 def test_a_link_that_blips_costs_nothing(linked: LinkedDevice) -> None:
     folder = Path(linked.device.root) / "session"
     script = "echo ran >>../count; until [ -e ../go ]; do sleep 0.02; done; exit 7"
-    job = in_background(lambda: run_job(linked.device, str(folder), ["sh", "-c", script], deadline_s=ENOUGH_S))
+    job = in_background(lambda: run_job(linked.device, Job(str(folder), ["sh", "-c", script], ENOUGH_S)))
     wait_for((folder.parent / "count").exists, "the job to run")
 
     linked.link.cut()

@@ -177,7 +177,7 @@ def test_a_taken_over_device_is_cleaned_of_running_jobs(local_device: Device, al
     # Given a farm killed with -9 in the middle of a job
     script = HOLD.replace(
         "time.sleep(60)",
-        'from devices.ondevice.job import run_job; run_job(lease.device, sys.argv[2], ["sleep", "60"], deadline_s=60)',
+        'from devices.ondevice.job import Job, run_job; run_job(lease.device, Job(sys.argv[2], ["sleep", "60"], 60))',
     )
     folder = Path(local_device.root) / "session"
     other = start(script, local_device.root, str(folder))

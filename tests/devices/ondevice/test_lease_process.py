@@ -12,7 +12,7 @@ import pytest
 from devices.device import Device
 from devices.errors import DeviceBusy, DeviceLost
 from devices.ondevice import lease as leases
-from devices.ondevice.job import MOST_FOLDERS
+from devices.ondevice.job import MAX_FOLDERS
 from devices.ondevice.lease import Holder, acquire, current_holder, has_ended, lease_ttl_s
 from tests.fixtures.leases import expire, held_file
 
@@ -111,7 +111,7 @@ def test_a_lease_that_could_not_be_released_is_free_for_this_process_at_once(
 
 
 def test_a_release_removes_the_folders_of_collected_jobs_once(local_device: Device) -> None:
-    folders = [Path(local_device.root) / f"a job's folder {number}" for number in range(MOST_FOLDERS)]
+    folders = [Path(local_device.root) / f"a job's folder {number}" for number in range(MAX_FOLDERS)]
     for folder in folders:
         folder.mkdir(parents=True)
     kept = Path(local_device.root) / "kept"

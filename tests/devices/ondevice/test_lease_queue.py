@@ -16,13 +16,13 @@ from devices.device import Device
 from devices.errors import DeviceBusy, DeviceLost
 from devices.local import LocalDevice
 from devices.ondevice import lease as leases
-from devices.ondevice.job import run_job
+from devices.ondevice.job import Job, run_job
 from devices.ondevice.lease import acquire, current_holder, device_queue
 from devices.shell import run_script
 from tests.fixtures.jobs import in_background
 from tests.fixtures.leases import BOOT, held_file, now_s, put_waiter, waiters
 from tests.fixtures.paths import ROOT
-from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
+from tests.fixtures.waiting import ENOUGH_S, SCALE, change_policy, wait_for
 
 WAIT = """
 import sys
@@ -34,8 +34,7 @@ acquire(LocalDevice("local", sys.argv[1]), "killed sweep", wait_s=600)
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "POLL_S", 0.02)
-    monkeypatch.setattr(leases, "LONGEST_POLL_S", 0.02)
+    change_policy(monkeypatch, "LEASE", pause_s=0.02, max_pause_s=0.02)
 
 
 def came_earlier(device: Device, name: str, seconds: int) -> None:
@@ -195,7 +194,7 @@ def test_the_holder_learns_of_a_higher_priority_when_it_renews_and_when_a_job_en
         # when one of a higher priority comes
         highest = put_waiter(device, priority=6)
         # then the next job or renewal tells
-        run_job(device, f"{device.root}/session", ["true"], deadline_s=ENOUGH_S)
+        run_job(device, Job(f"{device.root}/session", ["true"], ENOUGH_S))
         assert lease.is_outranked()
         highest.unlink()
         lease.renew()

@@ -16,9 +16,8 @@ import pytest
 from devices.device import CommandResult, Device
 from devices.errors import DeviceBusy, DeviceError, LeaseLost
 from devices.local import LocalDevice
-from devices.ondevice.job import kill_leftovers, run_job
+from devices.ondevice.job import Job, kill_leftovers, prepare_job, run_job
 from devices.ondevice.lease import acquire
-from devices.ondevice.prepare import prepare_job
 from tests.fixtures.jobs import in_background, start_long_job
 from tests.fixtures.leases import expire, held_file
 from tests.fixtures.needs import needs, needs_root
@@ -31,14 +30,14 @@ PAUSED = """
 import sys
 from devices.local import LocalDevice
 from devices.errors import LeaseLost
-from devices.ondevice.job import run_job
+from devices.ondevice.job import Job, run_job
 from devices.ondevice.lease import acquire
 device = LocalDevice("local", sys.argv[1])
 acquire(device, "paused farm", ttl_s=1)
 print("held", flush=True)
 sys.stdin.readline()
 try:
-    run_job(device, sys.argv[2], ["touch", sys.argv[3]], deadline_s=60)
+    run_job(device, Job(sys.argv[2], ["touch", sys.argv[3]], 60))
 except LeaseLost as error:
     print(error)
 """
@@ -105,9 +104,9 @@ def test_farms_of_two_users_exclude_each_other_and_take_over(public: Path, first
         with pytest.raises(LeaseLost):
             late.renew()
         with pytest.raises(LeaseLost):
-            prepare_job(first, f"{first.root}/session", "ours", [], ttl_s=60)
+            prepare_job(first, Job(f"{first.root}/session", [], 1), [], ttl_s=60)
         with pytest.raises(LeaseLost):
-            run_job(first, f"{first.root}/session", ["true"], deadline_s=ENOUGH_S)
+            run_job(first, Job(f"{first.root}/session", ["true"], ENOUGH_S))
         lease.renew()
     # and both can use it again
     acquire(first, "first farm").release()
@@ -160,7 +159,7 @@ def test_a_controller_that_was_stopped_beyond_its_lease_starts_no_job(local_devi
 
 def test_a_job_extends_the_lease_to_its_deadline(local_device: Device) -> None:
     with acquire(local_device, "this farm", ttl_s=1):
-        run_job(local_device, f"{local_device.root}/session", ["true"], deadline_s=1000)
+        run_job(local_device, Job(f"{local_device.root}/session", ["true"], 1000))
         expiry_s = float(held_file(local_device).suffix[1:])
 
         now_s = float(Path("/proc/uptime").read_text(encoding="utf-8").split()[0])
@@ -179,7 +178,7 @@ def test_jobs_that_ran_at_the_same_time_know_of_each_other(
     # given a job of each farm, started one after the other
     def run(device: Device) -> str | None:
         script = f"touch '{tmp_path}/{device.name}'; until [ -e '{tmp_path}/end {device.name}' ]; do sleep 0.02; done"
-        return run_job(device, f"{device.root}/session", ["sh", "-c", script], deadline_s=ENOUGH_S).beside
+        return run_job(device, Job(f"{device.root}/session", ["sh", "-c", script], ENOUGH_S)).beside
 
     jobs = {}
     for device in (local_device, other):
@@ -196,7 +195,7 @@ def test_jobs_that_ran_at_the_same_time_know_of_each_other(
 
 def test_jobs_one_after_the_other_are_alone(local_device: Device, other: Device) -> None:
     for number, device in enumerate((local_device, other, local_device)):
-        result = run_job(device, f"{device.root}/session-{number}", ["true"], deadline_s=ENOUGH_S)
+        result = run_job(device, Job(f"{device.root}/session-{number}", ["true"], ENOUGH_S))
         assert result.beside is None
 
     assert list(Path(local_device.machine_folder).glob("job-*")) == []

@@ -7,9 +7,8 @@ import pytest
 
 from devices.device import Device
 from devices.errors import DeviceError, FileChanged, LeaseLost
-from devices.ondevice.job import run_job
+from devices.ondevice.job import Job, Prepared, prepare_job, run_job
 from devices.ondevice.lease import acquire
-from devices.ondevice.prepare import Prepared, prepare_job
 from devices.ondevice.store import Content
 from tests.fixtures.stored import sha256, tree_sha256
 from tests.fixtures.waiting import ENOUGH_S
@@ -21,7 +20,11 @@ def contents(blob: Path, tree: dict[str, Path]) -> list[Content]:
 
 
 def prepared(device: Device, contents: list[Content]) -> Prepared:
-    return prepare_job(device, folder_of(device), "ours", contents, ttl_s=60)
+    return prepare_job(device, job_of(device), contents, ttl_s=60)
+
+
+def job_of(device: Device) -> Job:
+    return Job(folder_of(device), ["true"], ENOUGH_S, identity="ours")
 
 
 def folder_of(device: Device) -> str:
@@ -127,12 +130,12 @@ def test_an_ended_job_of_the_same_identity_is_kept_and_another_is_removed(
     device: Device, contents: list[Content]
 ) -> None:
     folder = folder_of(device)
-    run_job(device, folder, ["true"], deadline_s=ENOUGH_S, identity="ours")
+    run_job(device, job_of(device))
 
     assert prepared(device, contents).has_ended
     assert not (Path(device.root) / "blobs").exists()
 
-    assert not prepare_job(device, folder, "other", contents, ttl_s=60).has_ended
+    assert not prepare_job(device, Job(folder, [], 1, identity="other"), contents, ttl_s=60).has_ended
     assert not Path(folder).exists()
     # and so is one that has not ended
     (Path(folder) / "job").mkdir(parents=True)
@@ -146,7 +149,7 @@ def test_the_lease_is_extended_and_one_that_was_taken_over_stops_everything(
     # given a lease that will expire soon
     with acquire(device, "ours", ttl_s=5):
         (before,) = machine.glob("lease-*/*")
-        prepare_job(device, folder_of(device), "ours", contents, ttl_s=1000)
+        prepare_job(device, job_of(device), contents, ttl_s=1000)
         (after,) = machine.glob("lease-*/*")
         assert float(after.name.rpartition(".")[2]) - float(before.name.rpartition(".")[2]) > 900
         # when another farm takes the device over
@@ -168,7 +171,7 @@ def test_the_folders_of_collected_jobs_are_removed_without_a_call_of_their_own(
     folders = [Path(folder_of(device)), Path(folder_of(device)).with_name("two")]
     with acquire(device, "ours", ttl_s=60):
         for folder in folders:
-            run_job(device, str(folder), ["true"], deadline_s=ENOUGH_S, identity="ours")
+            run_job(device, Job(str(folder), ["true"], ENOUGH_S, identity="ours"))
             device.collected.append(str(folder))
         if by == "the next job":
             assert not prepared(device, []).has_ended

@@ -8,7 +8,7 @@ import pytest
 from devices.device import FILE_LIMIT_BYTES, Device
 from devices.errors import DeviceError
 from devices.local import LocalDevice
-from devices.ondevice.trial import try_out
+from devices.ondevice.diagnostics import try_out
 
 
 class Corrupting(LocalDevice):

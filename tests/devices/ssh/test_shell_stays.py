@@ -29,7 +29,7 @@ def shell_of(device: Device) -> int:
 @pytest.mark.lab
 def test_commands_share_a_shell_and_nothing_else(host: Device) -> None:
     shell = shell_of(host)
-    assert host.run(["sh", "-c", "cd /; exit 3"], deadline_s=ENOUGH_S, env={"LEFT": "1"}).exit_code == 3
+    assert host.run(["sh", "-c", "export LEFT=1; cd /; exit 3"], deadline_s=ENOUGH_S).exit_code == 3
 
     result = host.run(["sh", "-c", 'echo $PPID "$LEFT" "$PWD"'], deadline_s=ENOUGH_S)
 

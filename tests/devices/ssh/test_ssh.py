@@ -10,9 +10,9 @@ import pytest
 from devices.device import Device
 from devices.errors import DeviceLost, DeviceRefused
 from devices.inventory import DeviceSpec, open_device
-from devices.reconnect import probe
+from devices.retry import probe
 from devices.shell import take_pid
-from tests.fixtures.waiting import ENOUGH_S, SCALE
+from tests.fixtures.waiting import ENOUGH_S, SCALE, change_policy
 from tests.lab.link_proxy import LinkProxy
 from tests.lab.loopback import Sshd
 
@@ -193,7 +193,7 @@ def test_an_unknown_host_name_is_a_lost_device(opened: Callable[..., Device]) ->
 def test_a_server_that_never_greets_is_a_lost_device(
     sshd: Sshd, make_spec: Callable[..., DeviceSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("devices.ssh.connect.CONNECT_S", 0.5 * SCALE)
+    change_policy(monkeypatch, "SSH_CONNECT", timeout_s=0.5 * SCALE)
     with LinkProxy("127.0.0.1", sshd.port) as link, open_device(make_spec("ssh", link)) as device:
         link.stalled = True
 

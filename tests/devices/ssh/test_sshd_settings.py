@@ -12,11 +12,11 @@ import pytest
 from devices.device import Device
 from devices.errors import DeviceRefused
 from devices.inventory import DeviceSpec, open_device
-from devices.ondevice.trial import try_out
-from devices.reconnect import probe
+from devices.ondevice.diagnostics import try_out
+from devices.retry import probe
 from devices.ssh import connect as ssh_connect
 from tests.fixtures.devices import ADB_OVER_SSH
-from tests.fixtures.waiting import ENOUGH_S, SCALE
+from tests.fixtures.waiting import ENOUGH_S, SCALE, change_policy
 from tests.lab import loopback
 from tests.lab.loopback import Sshd
 
@@ -60,7 +60,7 @@ def test_a_slow_login_does_not_count_against_a_commands_deadline(
         return enter(*arguments)
 
     monkeypatch.setattr(ssh_connect, "_enter", enter_slowly)
-    monkeypatch.setattr("devices.reconnect.PROBE_DEADLINE_S", deadline_s)
+    change_policy(monkeypatch, "PROBE", timeout_s=deadline_s)
 
     with open_device(make_spec("ssh")) as device:
         probe(device)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from devices.foreign_text import plain_line
+from devices.untrusted import sanitize_line
 from tasks.bundle.record import SessionRecord
 from tasks.store.find import bundles_of
 from tests.fixtures.command import Etfarm
@@ -252,7 +252,7 @@ def test_a_result_that_is_not_known_is_left_out_and_named(
     code, printed = etfarm("warehouse", "import-kit", kit.root)
     assert (code, "2 bundles written" in printed) == (1, True), printed
     assert printed.count("left out: ") == 1
-    assert f"{plain_line(kit.output / name)}: {cause}" in printed
+    assert f"{sanitize_line(kit.output / name)}: {cause}" in printed
     # and without the others, nothing is imported
     for path in kit.output.glob(f"{kit.model}_*"):
         if path.name != name:

@@ -10,7 +10,7 @@ import pytest
 from devices.device import Device
 from devices.errors import DeviceBusy, DeviceLost
 from devices.local import LocalDevice
-from devices.ondevice.job import run_job
+from devices.ondevice.job import Job, run_job
 from devices.ondevice.lease import Lease, acquire, current_holder
 from flows.device import lease as leases
 from flows.device.lease import release_all
@@ -44,7 +44,7 @@ def test_a_sweep_that_lost_its_lease_ends_no_job_of_the_next_holder(device: Devi
     with held(device):
         expire(device)
         with acquire(second, "next holder"):
-            job = in_background(lambda: run_job(second, f"{second.root}/s", command, deadline_s=ENOUGH_S))
+            job = in_background(lambda: run_job(second, Job(f"{second.root}/s", command, ENOUGH_S)))
             wait_for((tmp_path / "runs").exists, "the next holder's job to run")
             # when the first one is asked to end
             release_all()

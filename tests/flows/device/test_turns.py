@@ -10,14 +10,13 @@ import pytest
 
 from devices.device import Device
 from devices.local import LocalDevice
-from devices.ondevice import lease as leases
 from devices.ondevice.lease import device_queue
 from flows.device.job import DeviceTally
 from flows.device.measure import measure_device
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.stand_in import GOOD
 from tests.fixtures.stand_in_job import stand_in_job
-from tests.fixtures.waiting import ENOUGH_S, wait_for
+from tests.fixtures.waiting import ENOUGH_S, change_policy, wait_for
 
 
 class Sweeps:
@@ -55,7 +54,7 @@ class Sweeps:
 @pytest.fixture
 def sweeps(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sweeps]:
     monkeypatch.setattr(Device, "machine_folder", str(tmp_path / "machine"))
-    monkeypatch.setattr(leases, "LONGEST_POLL_S", 0.1)
+    change_policy(monkeypatch, "LEASE", max_pause_s=0.1)
     with ThreadPoolExecutor(4) as pool:
         made = Sweeps(tmp_path, pool)
         try:

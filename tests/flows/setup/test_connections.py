@@ -14,7 +14,7 @@ from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from devices.inventory import DeviceSpec, open_device, ssh_address
-from devices.reconnect import probe
+from devices.retry import probe
 from flows.setup import checks as setup_checks
 from flows.setup import connections
 from tasks.store.var import Var

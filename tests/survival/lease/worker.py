@@ -8,13 +8,16 @@ import sys
 import threading
 import uuid
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import devices.ondevice.lease as leases
+from devices import retry
 from devices.device import Device
 from devices.errors import DeviceError, DeviceLost, LeaseLost
 from devices.inventory import DeviceSpec, open_device
+from devices.retry import Policy
 from devices.shell import call, script_text
 from tests.survival.lease.history import Notes, clock_s, expiry_s
 
@@ -108,7 +111,7 @@ class Holder:
         command = [*self._disturbed(name, trace), "sh", "-c", script_text(name), "sh", *arguments]
         _here.asked_s = clock_s()
         try:
-            return call(device, command, deadline_s=_DEADLINE_S)
+            return call(device, command, policy=Policy(timeout_s=_DEADLINE_S))
         finally:
             self._count(trace, name)
 
@@ -147,7 +150,7 @@ class Holder:
 def main(folder: Path, number: int, seed: int) -> None:
     """Run the holders of one process."""
     logging.disable()
-    leases.POLL_S, leases.LONGEST_POLL_S = 0.2, 1.0
+    vars(retry)["LEASE"] = replace(retry.LEASE, pause_s=0.2, max_pause_s=1.0)
     vars(leases)["kill_leftovers"] = lambda _: []  # there are no jobs
     vars(leases)["run_script"] = lambda *words: _here.holder.run_script(*words)
     given = json.loads((folder / "devices.json").read_text("utf-8"))

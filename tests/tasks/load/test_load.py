@@ -155,7 +155,7 @@ def test_a_file_that_may_not_be_read_is_refused(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(
-        "devices.foreign_file.os.open", refuse
+        "devices.untrusted.os.open", refuse
     )  # root may read everything, so the mode of the file has no effect
     assert load_paths([path], maker.warehouse).refused == [(path, f"{path}: cannot be read (Permission denied)")]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from devices.ondevice.facts import Facts
-from tasks.measure.session.capability import with_answer_of
+from tasks.measure.session.context import with_answer_of
 from tasks.runner.build import build_runner
 from tasks.runner.floor import floor_of, why_too_old
 from tasks.runner.manifest import Runner, read_runner

@@ -10,8 +10,8 @@ import pytest
 from devices.device import Device
 from devices.errors import DeviceBusy, FarmError, NoSpaceOnDevice
 from devices.inventory import DeviceSpec
+from devices.ondevice.diagnostics import small_disk
 from devices.ondevice.lease import acquire
-from devices.ondevice.small_disk import small_disk
 from devices.shell import make_folder
 from tasks.judge.certify import checks
 from tasks.judge.certify.subject import Subject, opened

@@ -7,7 +7,7 @@ import pytest
 
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
-from tasks.measure.session.calibration import Calibration, baseline_ns, calibration_of
+from tasks.measure.session.ready import Calibration, baseline_ns, calibration_of
 from tests.fixtures.stand_in import farm_bench
 
 MS = 1_000_000
@@ -75,19 +75,20 @@ def test_a_damaged_file_starts_the_baseline_again(load: Calibration, content: st
 
 
 def test_serial_build_runner_and_launcher_have_different_baselines(tmp_path: Path) -> None:
-    runner = farm_bench(tmp_path, "").runner
     spec = DeviceSpec(name="phone", transport="local")
+    phone = replace(farm_bench(tmp_path, ""), spec=spec, facts=PHONE, registry=tmp_path)
     cases = [
-        (spec, PHONE, runner),
-        (spec, PHONE.model_copy(update={"serial": "B2"}), runner),
-        (spec, PHONE.model_copy(update={"build": "b2"}), runner),
-        (spec, PHONE, replace(runner, runner_sha256="f" * 64)),
-        (spec.model_copy(update={"cpu_affinity": [0]}), PHONE, runner),
+        phone,
+        replace(phone, facts=PHONE.model_copy(update={"serial": "B2"})),
+        replace(phone, facts=PHONE.model_copy(update={"build": "b2"})),
+        replace(phone, runner=replace(phone.runner, runner_sha256="f" * 64)),
+        replace(phone, spec=spec.model_copy(update={"cpu_affinity": [0]})),
     ]
 
-    found = [calibration_of(tmp_path, spec, facts, runner, "/tree") for spec, facts, runner in cases]
+    found = [calibration_of(case) for case in cases]
 
     assert len({load.key for load in found}) == 5
     assert {load.file for load in found} == {tmp_path / "calibrations" / "phone.json"}
-    assert found[0].command == ["/tree/executor_runner", "--calibrate"]
-    assert found[4].command == ["taskset", "1", "/tree/executor_runner", "--calibrate"]
+    program = f"{phone.device.root}/trees/{phone.runner.runner_sha256}/executor_runner"
+    assert found[0].command == [program, "--calibrate"]
+    assert found[4].command == ["taskset", "1", program, "--calibrate"]

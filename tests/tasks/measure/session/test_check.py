@@ -171,19 +171,22 @@ def test_only_operators_of_a_delegate_tell_the_variant(tmp_path: Path) -> None:
     assert len(runs.execute_ns) == 3
 
 
+def with_conditions(**after: float) -> JobResult:
+    return JobResult(0, None, False, 1.0, before=Conditions(), after=Conditions(**after))  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(("index", "is_discarded"), [(DISCARDED_INDEX, True), (0, False), (1, False)])
 def test_the_first_session_of_a_device_is_discarded_and_no_other(index: int, is_discarded: bool) -> None:
     session: PlannedSession = a_session(index=index)
     if is_discarded:
-        assert unsuccessful(check_conditions, session, None, Limits())[:2] == ("invalid", FIRST_SESSION)
+        assert unsuccessful(check_conditions, session, with_conditions(), Limits())[:2] == ("invalid", FIRST_SESSION)
     else:
-        check_conditions(session, None, Limits())
+        check_conditions(session, with_conditions(), Limits())
 
 
 def test_a_session_that_ended_outside_its_limits_is_invalid_with_the_first_as_code() -> None:
     limits = Limits(max_temperature_c=40, max_load_1m=2)
-    check_conditions(a_session(), Conditions(temperature_c=40, load_1m=2), limits)
-    after = Conditions(temperature_c=41, load_1m=3)
-    found = unsuccessful(check_conditions, a_session(), after, limits)
+    check_conditions(a_session(), with_conditions(temperature_c=40, load_1m=2), limits)
+    found = unsuccessful(check_conditions, a_session(), with_conditions(temperature_c=41, load_1m=3), limits)
     assert found[:2] == ("invalid", "thermal")
     assert found[2].startswith("after the session, thermal: temperature_c is 41 °C, the limit is 40 °C; load: ")

@@ -16,8 +16,7 @@ from tasks.export.export import export_cases, export_model
 from tasks.export.exported import Export
 from tasks.load.load import load_paths
 from tasks.measure.plan import PlannedSession
-from tasks.measure.session.accuracy import OutputMismatchError
-from tasks.measure.session.layers import SAMPLE_ELEMENTS, write_layer_drift
+from tasks.measure.session.accuracy import SAMPLE_ELEMENTS, OutputMismatchError, write_layer_drift
 from tasks.runner.build import build_runner
 from tasks.runner.toolchain import host_platform
 from tests.fixtures.drifting import FAULTY

@@ -21,14 +21,13 @@ from sql.warehouse import query
 from tasks.bundle.record import GateRecord, SessionRecord
 from tasks.load.load import load_paths
 from tasks.measure.session import ready
-from tasks.measure.session.bench import Bench
-from tasks.measure.session.calibration import Calibration
 from tasks.measure.session.check import Unsuccessful
+from tasks.measure.session.context import SessionContext
+from tasks.measure.session.ready import wait_until_ready
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.stand_in import GOOD, a_bench, a_session, farm_bench, measured
-from tests.fixtures.waiting import ENOUGH_S
+from tests.fixtures.waiting import ENOUGH_S, change_policy
 
-PHONE = LocalDevice("phone", "/nowhere")
 MS = 1_000_000
 STATS = {
     "load_ns": 1, "execution_ns": [1, 1, 1], "peak_resident_bytes": 5000, "threads_used": 1, "sme_hardware": False,
@@ -38,7 +37,7 @@ STATS = {
 
 @pytest.fixture(autouse=True)
 def _poll_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ready, "POLL_S", 0.001)
+    change_policy(monkeypatch, "SETTLE", pause_s=0.001)
 
 
 def readings(monkeypatch: pytest.MonkeyPatch, *found: Conditions | Exception) -> list[tuple[Any, ...]]:
@@ -56,10 +55,10 @@ def readings(monkeypatch: pytest.MonkeyPatch, *found: Conditions | Exception) ->
     return requests
 
 
-def settled(load: Calibration, limits: Limits, settle_s: float = ENOUGH_S) -> tuple[Conditions, list[GateRecord]]:
+def settled(phone: SessionContext, limits: Limits, settle_s: float = ENOUGH_S) -> tuple[Conditions, list[GateRecord]]:
     """Wait for the phone; return its conditions and what the wait recorded."""
     gates: list[GateRecord] = []
-    return ready.settle(PHONE, limits, settle_s, gates, calibration=load), gates
+    return wait_until_ready(replace(phone, limits=limits, settle_s=settle_s), gates, None), gates
 
 
 def heat(*temperatures_c: float) -> Iterator[Conditions]:
@@ -67,14 +66,14 @@ def heat(*temperatures_c: float) -> Iterator[Conditions]:
 
 
 @pytest.fixture
-def load(tmp_path: Path) -> Calibration:
-    return Calibration(["runner", "--calibrate"], tmp_path / "phone.json", "key")
+def phone(tmp_path: Path) -> SessionContext:
+    return replace(farm_bench(tmp_path, ""), device=LocalDevice("phone", "/nowhere"))
 
 
-def test_a_device_that_cools_down_is_waited_for(monkeypatch: pytest.MonkeyPatch, load: Calibration) -> None:
+def test_a_device_that_cools_down_is_waited_for(monkeypatch: pytest.MonkeyPatch, phone: SessionContext) -> None:
     readings(monkeypatch, *heat(50, 45, 39))
 
-    conditions, (gate,) = settled(load, Limits(max_temperature_c=40))
+    conditions, (gate,) = settled(phone, Limits(max_temperature_c=40))
 
     assert conditions.temperature_c == 39
     assert (gate.limit, gate.bound, gate.value, gate.worst, gate.note) == ("max_temperature_c", 40, 39, 50, None)
@@ -82,20 +81,20 @@ def test_a_device_that_cools_down_is_waited_for(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_a_device_that_stays_hot_is_given_up_with_the_reason_when_its_time_is_over(
-    monkeypatch: pytest.MonkeyPatch, load: Calibration
+    monkeypatch: pytest.MonkeyPatch, phone: SessionContext
 ) -> None:
     # given a clock that only sleeping moves, and a device that is too hot and has too little memory
     now_s = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
     monkeypatch.setattr(time, "sleep", lambda seconds: now_s.append(now_s.pop() + seconds))
-    monkeypatch.setattr(ready, "POLL_S", 2.0)
+    change_policy(monkeypatch, "SETTLE", pause_s=2.0)
     hot = Conditions(temperature_c=50, free_memory_bytes=10**8)
     requests = readings(monkeypatch, *[hot.model_copy(update={"temperature_c": each}) for each in (45, 60, 50)])
     gates: list[GateRecord] = []
 
     limits = Limits(max_temperature_c=40, min_free_memory_mb=500)
     with pytest.raises(Unsuccessful) as end:
-        ready.settle(PHONE, limits, 7, gates, calibration=load)
+        wait_until_ready(replace(phone, limits=limits, settle_s=7), gates, None)
 
     reason = (
         "before the session, thermal: temperature_c is 50 °C, the limit is 40 °C; "
@@ -107,12 +106,12 @@ def test_a_device_that_stays_hot_is_given_up_with_the_reason_when_its_time_is_ov
 
 
 def test_the_worst_value_is_the_lowest_of_a_lower_limit_and_never_one_inside(
-    monkeypatch: pytest.MonkeyPatch, load: Calibration
+    monkeypatch: pytest.MonkeyPatch, phone: SessionContext
 ) -> None:
     memory = [Conditions(temperature_c=30, free_memory_bytes=each * 10**6) for each in (300, 100, 400, 500)]
     readings(monkeypatch, *memory)
 
-    _, gates = settled(load, Limits(max_temperature_c=40, min_free_memory_mb=500))
+    _, gates = settled(phone, Limits(max_temperature_c=40, min_free_memory_mb=500))
 
     assert [(gate.value, gate.worst) for gate in gates] == [(30, None), (500, 100)]
 
@@ -126,44 +125,46 @@ def test_what_only_the_farm_reads_is_added_to_what_the_job_recorded() -> None:
 
 
 def test_what_a_device_does_not_report_is_recorded_as_not_applied(
-    monkeypatch: pytest.MonkeyPatch, load: Calibration
+    monkeypatch: pytest.MonkeyPatch, phone: SessionContext
 ) -> None:
     readings(monkeypatch, Conditions())
 
-    _, (gate,) = settled(load, Limits(max_die_c=50), 0)
+    _, (gate,) = settled(phone, Limits(max_die_c=50), 0)
 
     assert (gate.limit, gate.value, gate.note) == ("max_die_c", None, "the device does not report it")
 
 
 def test_what_was_read_just_now_is_enough_unless_a_limit_needs_more(
-    monkeypatch: pytest.MonkeyPatch, load: Calibration
+    monkeypatch: pytest.MonkeyPatch, phone: SessionContext
 ) -> None:
     requests, first = readings(monkeypatch, Conditions()), Conditions(load_1m=0.1)
 
     for limits in (Limits(max_load_1m=1), Limits(max_background_cpu_percent=9), Limits(max_slowdown_percent=5)):
-        ready.settle(PHONE, limits, 0, [], calibration=load, first=first)
+        wait_until_ready(replace(phone, limits=limits), [], first)
 
-    assert requests == [(0.5, []), (None, ["runner", "--calibrate"])]
+    assert requests[0] == (0.5, [])
+    sample_s, (program, flag) = requests[1]
+    assert (sample_s, Path(program).name, flag, len(requests)) == (None, "executor_runner", "--calibrate", 2)
 
 
-def test_waits_before_a_lost_connection_are_kept(monkeypatch: pytest.MonkeyPatch, load: Calibration) -> None:
+def test_waits_before_a_lost_connection_are_kept(monkeypatch: pytest.MonkeyPatch, phone: SessionContext) -> None:
     # given a device that is lost while it is waited for, and found again
     lost = DeviceLost("phone", "lost")
     readings(monkeypatch, *heat(50, 49), lost, *heat(30))
     gates: list[GateRecord] = []
-    limits = Limits(max_temperature_c=40)
+    phone = replace(phone, limits=Limits(max_temperature_c=40), settle_s=ENOUGH_S)
     with pytest.raises(DeviceLost):
-        ready.settle(PHONE, limits, ENOUGH_S, gates, calibration=load)
+        wait_until_ready(phone, gates, None)
     (before,) = gates
     # when the farm waits again
-    ready.settle(PHONE, limits, ENOUGH_S, gates, calibration=load)
+    wait_until_ready(phone, gates, None)
     # then it still knows the first wait
     (gate,) = gates
     assert (gate.value, gate.worst, gate.waited_s) == (30, 50, before.waited_s)
     assert before.waited_s > 0
 
 
-def calibrating_bench(folder: Path, *times_ns: int) -> Bench:
+def calibrating_bench(folder: Path, *times_ns: int) -> SessionContext:
     """Return a bench whose runner's calibration load takes these times in turn, the last one permanently."""
     (folder / "times").write_text("".join(f"{time}\n" for time in times_ns), encoding="utf-8")
     (folder / "stats").write_text(json.dumps(STATS), encoding="utf-8")

@@ -19,7 +19,7 @@ from devices.local import LocalDevice
 from devices.ondevice.job import run_job
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.measure.plan import PlannedSession
-from tasks.measure.session.bench import Bench
+from tasks.measure.session.context import SessionContext
 from tasks.measure.session.measure import clear_stale_jobs, measure
 from tasks.store.find import bundles_of
 from tasks.store.store import LocalStore
@@ -51,7 +51,7 @@ def phone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return temperature
 
 
-def killed_while_the_job_runs(folder: Path, script: str) -> Bench:
+def killed_while_the_job_runs(folder: Path, script: str) -> SessionContext:
     """Kill a controller with -9 while its job waits for the file `go`; return its bench when the job has ended."""
     counted = f"echo x >>'{folder}/count'; until [ -e '{folder}/go' ]; do sleep 0.02; done; {script}"
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -68,7 +68,7 @@ def killed_while_the_job_runs(folder: Path, script: str) -> Bench:
     return replace(bench, device=type(bench.device)("local", str(folder / "root")))
 
 
-def record_of(folder: Path, bench: Bench) -> SessionRecord:
+def record_of(folder: Path, bench: SessionContext) -> SessionRecord:
     """Measure the session and return its record, of which there is one bundle."""
     measure(a_session(), bench, LocalStore(folder / "bundles"))
     (record,) = bundles_of(folder / "bundles", NIGHT.sweep_id)
@@ -221,7 +221,7 @@ def test_what_is_never_resumed_does_not_stay_on_the_device(tmp_path: Path) -> No
     assert runs(tmp_path) == 4
 
 
-def leave_job(bench: Bench, session: PlannedSession, bundles: LocalStore) -> None:
+def leave_job(bench: SessionContext, session: PlannedSession, bundles: LocalStore) -> None:
     """Measure the session and fail to write its bundle, which leaves the job on the device."""
     blocked = bundles.root
     blocked.write_text("a file where the bundles should be", encoding="utf-8")

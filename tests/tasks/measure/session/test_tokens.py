@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tasks.export.entry import AccuracyWanted
-from tasks.measure.session.accuracy import References, compare_outputs, most_margin
+from tasks.measure.session.accuracy import References, compare_outputs, max_margin
 from tests.tasks.measure.session.test_accuracy import LIMITS, case, entry
 
 
@@ -25,7 +25,7 @@ def test_written_tokens_are_compared_one_by_one_and_fp32_writes_its_own_text(tmp
 
 
 def test_scores_at_the_limit_may_each_be_off_by_its_part_of_their_size() -> None:
-    assert most_margin(40) == pytest.approx(2 * 0.01)
+    assert max_margin(40) == pytest.approx(2 * 0.01)
 
 
 def tokens_instead(folder: Path, written: int, behind: list[float]) -> tuple[References, Path]:
@@ -52,7 +52,7 @@ def test_a_token_that_was_nearly_as_likely_is_another_text_and_no_error(
     tmp_path: Path, times: float, of_host: bool, of_eager: bool
 ) -> None:
     # given limits of 40 dB against the host and 30 dB against eager, whose margins are as 1 to 3.16
-    margin = times * most_margin(LIMITS.host_db)
+    margin = times * max_margin(LIMITS.host_db)
     host, eager = compare_outputs(*tokens_instead(tmp_path, 8, [0.0, margin, 2.0, 3.0]))
     # then the first token that differs and its margin are told, and the limit decides
     assert (host.reference, host.first_difference, eager.first_difference) == ("host", 2, 2)

@@ -7,7 +7,7 @@ import pytest
 
 from devices.errors import OutputTooLong
 from devices.ondevice.facts import Facts
-from tasks.measure.session.capability import with_answer_of
+from tasks.measure.session.context import with_answer_of
 from tests.fixtures.stand_in import farm_bench
 
 
@@ -16,7 +16,7 @@ from tests.fixtures.stand_in import farm_bench
     ("what", "script", "answer"),
     [
         ("an answer", 'echo \'{"sme_hardware": true, "sme2_hardware": false}\'', (True, False)),
-        ("the answer of an older runner", "echo '{\"sme2_hardware\": true}'", (None, True)),
+        ("a part of an answer", "echo '{\"sme2_hardware\": true}'", (None, None)),
         ("text instead of a flag", 'echo \'{"sme2_hardware": "yes"}\'', (None, None)),
         ("100,000 brackets", "head -c 100000 /dev/zero | tr '\\0' '['", (None, None)),
         ("a lone surrogate", 'echo \'{"sme2_hardware": true, "x": "\\ud800"}\'', (None, None)),
@@ -39,15 +39,15 @@ def test_a_runner_that_prints_its_version_without_end_is_killed(tmp_path: Path) 
         with_answer_of(bench.runner, bench.device, bench.spec, bench.facts)
 
 
-def test_what_a_runner_does_not_state_stays_as_the_system_reports_it(tmp_path: Path) -> None:
-    bench = farm_bench(tmp_path, "echo '{\"sme2_hardware\": false}'\n")
+def test_without_an_answer_it_stays_as_the_system_reports_it(tmp_path: Path) -> None:
+    bench = farm_bench(tmp_path, "true\n")
     facts = Facts(os="linux", sme=True, sme2=True)
     found = with_answer_of(bench.runner, bench.device, bench.spec, facts)
-    assert (found.sme, found.sme2) == (True, False)
+    assert (found.sme, found.sme2) == (True, True)
 
 
 def test_a_registered_runner_and_one_that_a_device_is_too_old_for_are_not_started(tmp_path: Path) -> None:
-    bench = farm_bench(tmp_path, "echo '{\"sme2_hardware\": true}'\n")
+    bench = farm_bench(tmp_path, 'echo \'{"sme_hardware": true, "sme2_hardware": true}\'\n')
     facts = Facts(os="linux", glibc="2.17")
     registered, new = replace(bench.runner, kind="registered"), replace(bench.runner, needs={"glibc": "2.99"})
     assert [with_answer_of(runner, bench.device, bench.spec, facts).sme2 for runner in (registered, new)] == [None] * 2

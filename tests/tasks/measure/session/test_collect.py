@@ -15,7 +15,7 @@ from tasks.bundle.record import SessionRecord
 from tasks.load.load import load_paths
 from tasks.measure.session import measure
 from tasks.measure.session.check import Unsuccessful
-from tasks.measure.session.gate import collect_files, file_limits, read_stats
+from tasks.measure.session.collect import collect_files, file_limits, read_stats
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.stand_in import GOOD, a_bench, a_session, farm_bench, measured
 

@@ -1,0 +1,154 @@
+"""What a session needs on a device: what is pushed, the runner's command line, and what the runner can do there."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from devices import retry
+from devices.device import CommandResult, Device
+from devices.inventory import DeviceSpec, launch_prefix
+from devices.limits import Limits
+from devices.ondevice.facts import Facts
+from devices.ondevice.store import Content, blob_path, put_tree, tree_path
+from devices.untrusted import read_json
+from tasks.bundle.cell import XNNPACK
+from tasks.bundle.names import PROFILE, SELECTED
+from tasks.export.entry import AccuracyWanted
+from tasks.export.exported import FORWARD, Case, Export, Tensors
+from tasks.measure.plan import PlannedSession
+from tasks.runner.floor import why_too_old
+from tasks.runner.manifest import Runner
+
+# Executions without an ETDump that count, and reads of memory: enough for a median.
+_UNTRACED = 25
+_MEMORY_READS = 5
+
+
+@dataclass(frozen=True)
+class SessionContext:
+    """What a session needs in addition to its plan: the device, its inventory entry, and what is pushed to it."""
+
+    device: Device
+    spec: DeviceSpec
+    facts: Facts
+    export: Export
+    runner: Runner
+    limits: Limits
+    deadline_s: float
+    settle_s: float
+    registry: Path
+    """Where the farm keeps the health of devices, and their calibrations."""
+    wanted: AccuracyWanted | None = None
+    """What the sweep file states about the outputs; None for the limits of the recipe."""
+    etdumps: dict[str, str] = field(default_factory=dict)
+    """The sessions of this device so far, by the hash of their ETDump."""
+
+
+def pushed_contents(context: SessionContext) -> list[Content]:
+    """Return what a session needs on the device: the runner's folder, the model and its inputs."""
+    export = context.export
+    entries = (*export.data, *export.inputs, *(export.case.setup or {"inputs": []})["inputs"])
+    return [
+        Content(context.runner.runner_sha256, context.runner.tree()),
+        Content(export.pte_sha256, export.pte),
+        *(Content(entry["sha256"], export.folder / entry["file"]) for entry in entries),
+    ]
+
+
+def runner_command(session: PlannedSession, context: SessionContext, folder: str) -> list[str]:
+    """Return the runner's command line; a registered runner gets only the flags of the stock runner."""
+    device = context.device
+    tree = tree_path(device, context.runner.runner_sha256)
+    model = blob_path(device, context.export.pte_sha256)
+    cell = session.cell
+    command = [
+        *launch_prefix(context.spec, context.facts.os),
+        *context.runner.command(tree),
+        f"--model_path={model}",
+        f"--num_executions={cell.executions}",
+        f"--cpu_threads={cell.threads}",
+        *([f"--data_path={_paths(context.export.data, device)}"] if context.export.data else []),
+        *_case_flags(context.export.case, device),
+        f"--output_file={folder}/output",
+        f"--etdump_path={folder}/model.etdump",
+    ]
+    if context.runner.supports_farm_flags:
+        command += [f"--output_execution={cell.executions}"] if context.export.case.steps else []
+        command += [f"--stats_path={folder}/stats.json", f"--sme2={cell.variant.removeprefix('sme2_')}"]
+        if session.shows_tracing_cost:
+            command.append(f"--untraced_executions={min(cell.executions, cell.warmup_executions + _UNTRACED)}")
+        if cell.mode == "timing" and context.export.case.tokens:
+            command.append(f"--memory_reads={_MEMORY_READS}")
+        if cell.mode == "profile":
+            command.append(f"--kernel_profile_path={folder}/{PROFILE}")
+        if cell.mode == "selected":
+            command.append(f"--selected_kernels_path={folder}/{SELECTED}")
+    return command
+
+
+def _case_flags(case: Case, device: Device) -> list[str]:
+    """Return the flags for the method, its inputs and its set-up; those that the stock runner lacks only if needed."""
+    flags = [f"--inputs={_paths(case.inputs, device)}"]
+    flags += [f"--method_name={case.method}"] if case.method != FORWARD else []
+    flags += [f"--input_shapes={_shapes(case.inputs)}"] if case.is_dynamic else []
+    if case.setup:
+        inputs = case.setup["inputs"]
+        flags += [f"--setup_method={case.setup['method']}", f"--setup_inputs={_paths(inputs, device)}"]
+        flags += [f"--setup_input_shapes={_shapes(inputs)}"] if case.is_dynamic else []
+    return flags
+
+
+def _paths(tensors: Tensors, device: Device) -> str:
+    return ",".join(blob_path(device, entry["sha256"]) for entry in tensors)
+
+
+def _shapes(tensors: Tensors) -> str:
+    return ",".join("x".join(map(str, entry["shape"])) or "scalar" for entry in tensors)
+
+
+class Version(BaseModel, strict=True):
+    """What the farm's runner prints of itself and of the processor."""
+
+    sme_hardware: bool
+    sme2_hardware: bool
+
+
+def with_answer_of(runner: Runner, device: Device, spec: DeviceSpec, facts: Facts) -> Facts:
+    """Return the facts with what the runner, started with the inventory's launcher, finds of SME and SME2.
+
+    `facts` alone are the operating system's answer: it describes the host and not an emulator that launches the
+    programs, and some systems hide features of the processor. A runner that does not tell, or that the device is too
+    old for, leaves them as they are. Raises DeviceError if the device fails.
+    """
+    if not runner.supports_farm_flags or why_too_old(runner, device.name, facts):
+        return facts
+    try:
+        answer = read_json(Version, run_version(runner, device, spec, facts).stdout)
+    except ValidationError:
+        return facts
+    return with_version(answer, facts)
+
+
+def with_version(version: Version, facts: Facts) -> Facts:
+    """Return the facts with what the runner found of SME and SME2."""
+    return facts.model_copy(update={"sme": version.sme_hardware, "sme2": version.sme2_hardware})
+
+
+def run_version(runner: Runner, device: Device, spec: DeviceSpec, facts: Facts) -> CommandResult:
+    """Push the farm's runner, and start it with `--version`, which prints a `Version`; raises DeviceError."""
+    folder = put_tree(device, runner.tree(), runner.runner_sha256)
+    command = [*launch_prefix(spec, facts.os), *runner.command(folder), "--version"]
+    return device.run(command, deadline_s=retry.RUNNER_VERSION.timeout_s)
+
+
+def why_no_backend(export: Export, runner: Runner) -> str | None:
+    """Return why a runner cannot load a program: it lacks a backend; None if it has all, or if they are unknown."""
+    called = {backend for _, _, backend in export.delegate_calls or ()}
+    missing = sorted(called if runner.backends is None else called - runner.backends)
+    if runner.backends is None or not missing:
+        return None
+    return (
+        f"{export.model}: its program calls {missing[0]}, which the farm's runner for {runner.platform} does not have; "
+        f"lower the model to {XNNPACK}, or register a runner that has it with `etfarm devices runner register`"
+    )

@@ -1,0 +1,83 @@
+"""A row of devices/retry.py decides after which errors, how often and for how long an operation is repeated."""
+
+import math
+import time
+from typing import Any
+
+import pytest
+
+from devices import retry
+from devices.device import CommandResult
+from devices.errors import DeviceLost, DeviceRefused
+from devices.local import LocalDevice
+from devices.retry import Attempts, Policy
+
+LOST, REFUSED = DeviceLost("phone", "lost"), DeviceRefused("phone", "offline")
+
+
+class Phone(LocalDevice):
+    """Answers a probe with these errors in turn, then as it should."""
+
+    def __init__(self, *errors: Exception) -> None:
+        super().__init__("phone", "/nowhere")
+        self._errors = [*errors]
+
+    def run(self, argv: Any, **_: Any) -> CommandResult:
+        if self._errors:
+            raise self._errors.pop(0)
+        return CommandResult(0, None, b"", b"")
+
+
+@pytest.fixture(autouse=True)
+def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock that only sleeping moves; the pauses so far."""
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "monotonic", lambda: sum(pauses))
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    return pauses
+
+
+def repeated(policy: Policy, error: Exception) -> None:
+    attempts = Attempts(policy)
+    while True:
+        attempts.failed(error)
+
+
+def test_the_number_of_attempts_is_kept_and_the_last_error_raised(slept: list[float]) -> None:
+    with pytest.raises(DeviceLost):
+        repeated(Policy(attempts=3, pause_s=2, errors=(DeviceLost,)), LOST)
+    assert slept == [2, 2]
+
+
+def test_pauses_grow_up_to_their_limit_and_end_with_the_time(slept: list[float]) -> None:
+    with pytest.raises(DeviceLost):
+        repeated(Policy(attempts=math.inf, within_s=20, pause_s=1, max_pause_s=5, errors=(DeviceLost,)), LOST)
+    assert slept == [1, 2, 4, 5, 5, 3]
+
+
+def test_another_error_is_not_repeated(slept: list[float]) -> None:
+    with pytest.raises(DeviceRefused):
+        repeated(Policy(attempts=9, errors=(DeviceLost,)), REFUSED)
+    assert slept == []
+
+
+def test_a_device_is_waited_for_and_a_refusal_counts_as_a_loss_only_after_one() -> None:
+    policy = Policy(attempts=math.inf, errors=(DeviceLost,), back_within_s=10)
+    with pytest.raises(DeviceRefused):
+        Attempts(policy).lost(Phone(), REFUSED)
+    attempts = Attempts(policy)
+    attempts.lost(Phone(REFUSED, LOST), LOST)
+    attempts.lost(Phone(), REFUSED)
+
+
+def test_a_device_that_is_not_back_in_time_is_lost_with_its_last_error() -> None:
+    attempts = Attempts(Policy(attempts=2, errors=(DeviceLost,), back_within_s=10))
+    with pytest.raises(DeviceLost, match=r"^phone: is not back within 10 s \(offline\)$"):
+        attempts.lost(Phone(*[REFUSED] * 50), LOST)
+
+
+def test_a_push_is_repeated_once() -> None:
+    attempts = Attempts(retry.PUSH)
+    attempts.lost(Phone(), LOST)
+    with pytest.raises(DeviceLost, match=r"^phone: lost$"):
+        attempts.lost(Phone(), LOST)
