@@ -5,6 +5,7 @@ A text is short for a mapping with one key: `mobilenet_v2`, `team.models:detecto
 """
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError, ValidationInfo, model_se
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
-from tasks.export.language.wanted import GenerateWanted
+from tasks.export.generate_options import GenerateOptions
 from tasks.export.user_code import check_function
 from tasks.export.zoo import MODELS
 
@@ -64,12 +65,17 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
         default=None, description="A configuration class, such as BertConfig, or a folder with weights."
     )
     config: dict[str, Any] = Field(default={}, description="Arguments of the configuration class.")
-    generate: GenerateWanted | None = Field(
+    generate: GenerateOptions | None = Field(
         default=None, description="Measures a language model as {prefill: [512], depth: [0, 512], decode: 64}."
     )
     accuracy: AccuracyWanted | None = Field(
         default=None, description="What its outputs must reach, such as {min_snr_db: 20, top1: 0.99}."
     )
+
+    @property
+    def weights(self) -> Path | None:
+        """The folder of a model of transformers with local weights."""
+        return Path(self.transformers) if self.transformers and "/" in self.transformers else None
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
@@ -109,6 +115,19 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
         values = {key: getattr(self, key) for key in type(self).model_fields if getattr(self, key)}
         values |= {key: str(value) for key, value in values.items() if isinstance(value, Path)}
         return self.name if values == {"name": self.name, "factory": self.name} else values
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """An export of a model by a recipe, into a folder of exports."""
+
+    model: str | ModelEntry
+    precision: str
+    exports_dir: Path
+    seed: int = 0
+    taps: bool = False
+    """Whether the program returns the values of the model's layers as well, and is not the one to measure."""
+    deadline_s: float = 900.0
 
 
 def entry_of(model: str | ModelEntry) -> ModelEntry:

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError, InputError
-from tasks.export.data_types import DataType, data_types
-from tasks.export.program import ProgramMethod, read_program
+from tasks.export.program import DataType, ProgramMethod, data_types, read_program
 from tasks.store.files import remove_at_once, sha256_of
 
 logger = logging.getLogger(__name__)

@@ -54,7 +54,7 @@ def write_sources(lowered: Any, folder: Path) -> None:
         logger.warning("where operators come from in the model cannot be stated", exc_info=True)
 
 
-def sources_of_given(pte: Path, etrecord: Path, folder: Path) -> None:
+def write_prebuilt_sources(pte: Path, etrecord: Path, folder: Path) -> None:
     """Write sources.json of a .pte file and the ETRecord of its export into `folder`, by a process that imports torch.
 
     An ETRecord that cannot be read is reported and left out: the program can be measured without it.

@@ -9,8 +9,8 @@ from devices.ondevice.facts import Facts
 from devices.ondevice.store import put_tree
 from tasks.bundle.cell import XNNPACK
 from tasks.export.exported import Export
-from tasks.runner.floor import why_too_old
 from tasks.runner.manifest import Runner
+from tasks.runner.min_versions import why_too_old
 
 _DEADLINE_S = 30.0
 

@@ -39,7 +39,7 @@ from tasks.measure.session.program_calls import other_program
 from tasks.measure.session.ready import settle, with_readiness
 from tasks.measure.session.record import Findings, code_of, log_tail, now, session_record
 from tasks.rows.consistency import contradiction_between, etdump_of_another, other_content
-from tasks.runner.floor import why_too_old
+from tasks.runner.min_versions import why_too_old
 from tasks.store.files import scratch_folder
 from tasks.store.store import BundleStore
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tasks.export.export import export_model
+from tests.fixtures.exports import export_model
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
@@ -46,7 +46,7 @@ class Attention(torch.nn.Module):  # type: ignore[misc]
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 def test_attention_as_products_computes_what_eager_pytorch_does(dtype: Any) -> None:
-    from tasks.export.lowering.attention import attention_as_products
+    from tasks.export.lowering.rewrites import attention_as_products
 
     # given attention with and without masks, and with heads that share keys
     sizes = (2, 4, 8, 16), (2, 4, 24, 16), (2, 2, 24, 16)
@@ -61,7 +61,7 @@ def test_attention_as_products_computes_what_eager_pytorch_does(dtype: Any) -> N
 
 
 def test_attention_that_cannot_be_rewritten_stays_as_it_is() -> None:
-    from tasks.export.lowering.attention import attention_as_products
+    from tasks.export.lowering.rewrites import attention_as_products
 
     class Dynamic(torch.nn.Module):  # type: ignore[misc]
         def forward(self, query: Any, key: Any) -> Any:

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from devices.errors import FarmError
-from tasks.export.convert import convert
-from tasks.export.language.weights import NotApplicable
-from tasks.export.made import Method, methods_of
+from tasks.export.convert import NotApplicable, convert
+from tasks.export.factory import Method, build_methods
 from tasks.export.recipes import recipe_of
 
 pytestmark = pytest.mark.torch
@@ -18,7 +17,7 @@ DIM, export = torch.export.Dim, torch.export.export
 def halved(*layers: Any) -> Method:
     """A method of these layers in fp16."""
     module = torch.nn.Sequential(*layers).eval().to(torch.float16)
-    return methods_of((module, (torch.ones(1, 4, dtype=torch.float16),)), "layers")[0]
+    return build_methods((module, (torch.ones(1, 4, dtype=torch.float16),)), "layers")[0]
 
 
 def test_excepted_operators_compute_in_fp32_also_one_after_another() -> None:
@@ -48,7 +47,7 @@ def test_an_exception_that_the_model_does_not_contain_is_not_applicable() -> Non
 def test_your_own_recipe_gets_the_dynamic_shapes_that_it_takes() -> None:
     # given a model with a dynamic size, and recipes with and without a parameter for it
     made = {"module": torch.nn.Linear(4, 4), "inputs": (torch.ones(3, 4),), "dynamic_shapes": ({0: DIM.AUTO},)}
-    [method] = methods_of(made, "layers")
+    [method] = build_methods(made, "layers")
     recipe = recipe_of("ours:recipe")
     # then one keeps the size dynamic, and the other is told what to do
     program = convert(method, recipe, lambda m, x, dynamic_shapes: export(m, x, dynamic_shapes=dynamic_shapes)).program
@@ -56,5 +55,5 @@ def test_your_own_recipe_gets_the_dynamic_shapes_that_it_takes() -> None:
     with pytest.raises(FarmError, match="ours:recipe fixes the dynamic shapes of forward; give it a third parameter"):
         convert(method, recipe, lambda m, x: export(m, x))
     # and a model of fixed shapes needs none
-    [fixed] = methods_of((torch.nn.Linear(4, 4), (torch.ones(3, 4),)), "layers")
+    [fixed] = build_methods((torch.nn.Linear(4, 4), (torch.ones(3, 4),)), "layers")
     assert not convert(fixed, recipe, lambda m, x: export(m, x)).program.range_constraints

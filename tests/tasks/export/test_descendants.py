@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.export.process.descendants import end_below
+from tasks.export.process.sandbox import end_below
 from tests.fixtures.paths import ROOT
 from tests.fixtures.waiting import wait_for
 from tests.tasks.export.conftest import runs
@@ -16,7 +16,7 @@ from tests.tasks.export.conftest import runs
 PARENT = """
 import os, subprocess, sys, time
 from pathlib import Path
-from tasks.export.process.descendants import adopt_orphans
+from tasks.export.process.sandbox import adopt_orphans
 
 adopt_orphans()
 sleeper = [sys.executable, "-c", "import time; time.sleep(300)"]

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from tasks.export.entry import entry_of
-from tasks.export.export import NotApplicableError, export_model
+from tasks.export.export import NotApplicableError
 from tasks.export.exported import Export, ExportError, read_exports
 from tasks.export.key import source_sha256
 from tasks.export.recipes import RECIPES
+from tests.fixtures.exports import export_model
 
 pytestmark = pytest.mark.torch
 
@@ -137,7 +138,7 @@ def test_delegated_and_portable_operators_are_told_apart_with_the_reason(toys: d
 
 def test_a_second_export_is_taken_from_disk_without_importing_torch(toys: dict[str, Export]) -> None:
     script = (
-        "import sys, pathlib; from tasks.export.export import export_model\n"
+        "import sys, pathlib; from tests.fixtures.exports import export_model\n"
         "done = export_model('toy_cnn', 'fp32', pathlib.Path(sys.argv[1]))\n"
         "print(done.folder); print({'torch', 'executorch', 'transformers'} & {*sys.modules})"
     )

@@ -8,7 +8,8 @@ import pytest
 
 from devices.errors import FarmError
 from tasks.export.entry import entry_of
-from tasks.export.key import export_key, note_left_out, note_used, source_of, source_sha256
+from tasks.export.key import export_key, note_left_out, note_used, source_sha256
+from tasks.export.user_code import source_of
 
 OWN = "import torch\nraise SystemExit('computing a key must not import the model')\n"
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tasks.export.exported import Export
-from tasks.export.lowering.work import macs_of, read_bytes_of
+from tasks.export.lowering.delegation import macs_of, read_bytes_of
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")

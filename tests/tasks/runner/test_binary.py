@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from tasks.runner.binary import platforms_of, read_elf, read_macho
-from tasks.runner.check import check_bundle, missing_libraries
+from tasks.runner.build import check_bundle, missing_libraries
 from tasks.runner.manifest import Runner, RunnerError
 
 X86, ARM64 = 0x01000007, 0x0100000C

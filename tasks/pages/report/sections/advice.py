@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TypeVar
 
-from tasks.judge.advice.advice import advice_text
+from tasks.judge.advice import advice_text
 from tasks.pages.report.cells import cell_of, where
 from tasks.pages.report.data import Answers
 from tasks.pages.report.page import Block, Code, Paragraph, Points, Section, Text

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from tasks.judge.advice.advice import NO_REASON, advice_text
+from tasks.judge.advice import NO_REASON, advice_text
 from tasks.pages.report.cells import CellRow
 from tasks.pages.report.columns import Milliseconds, Name, Number, Percent, Words, cells_of, flag_above, table_of
 from tasks.pages.report.data import Answers, Row

@@ -13,11 +13,11 @@ from typing import Any
 
 from devices.errors import FarmError
 from tasks.export.convert import Converted, convert
-from tasks.export.made import Method
+from tasks.export.factory import Method
 from tasks.export.recipes import RECIPES
 from tasks.export.references import CaseInputs, as_stored, references
 
-Key = tuple[str | None, str, int]
+LayerKey = tuple[str | None, str, int]
 
 _FUSED_INTO = ("batch_norm", "_native_batch_norm_legit_no_training", "relu", "relu6", "hardtanh", "clamp", "clamp_min")
 """Activations and normalizations that XNNPACK computes in the operator before them."""
@@ -45,32 +45,32 @@ def tapped(converted: Converted) -> Converted:
     sources = {node: source for node in functional.graph.nodes if (source := _layer_of(node)) is not None}
     if not sources:
         raise FarmError("the model has no layer whose values can be returned; leave the mode numerics out")
-    layers = [
-        {"order": order, "module": _module_path(source), "operator": str(source.target)}
-        for order, source in enumerate(sources.values())
-    ]
+    layers = []
+    for order, source in enumerate(sources.values()):
+        stack = list((source.meta.get("nn_module_stack") or {}).values())
+        module = str(stack[-1][0]) or None if stack else None
+        layers.append({"order": order, "module": module, "operator": str(source.target)})
     program, specs = tap_intermediate_outputs_(functional, rules=(lambda node: node in sources, FULL_TENSOR))
     if [spec.node_name for spec in specs] != [node.name for node in sources]:
         raise FarmError("the layers were not tapped in their order; report this error")
     return replace(converted, program=program, reference=program.module(), layers=layers)
 
 
-def values_in_fp32(methods: list[Method], cases: list[CaseInputs]) -> dict[str, list[tuple[Key, Any]]]:
+def values_in_fp32(methods: list[Method], cases: list[CaseInputs]) -> dict[str, dict[LayerKey, Any]]:
     """Return the values of the layers of the fp32 model, by case; the methods are not converted yet.
 
     Layers of two recipes are the same if module, operator and number among those with both are the same.
     """
-    found: dict[str, list[tuple[Key, Any]]] = {case.name: [] for case in cases}
-    in_float32 = as_stored(methods, "float32")
-    fp32 = {each.name: tapped(convert(each, RECIPES["fp32"])) for each in in_float32}
+    fp32 = {each.name: tapped(convert(each, RECIPES["fp32"])) for each in as_stored(methods, "float32")}
     values = references({name: each.reference for name, each in fp32.items()}, cases, "float32")
+    by_case = {}
     for case in cases:
         layers = fp32[case.method.name].layers
-        found[case.name] = list(zip(keys_of(layers), values[case.name][-len(layers) :], strict=True))
-    return found
+        by_case[case.name] = dict(zip(layer_keys(layers), values[case.name][-len(layers) :], strict=True))
+    return by_case
 
 
-def keys_of(layers: list[dict[str, Any]]) -> list[Key]:
+def layer_keys(layers: list[dict[str, Any]]) -> list[LayerKey]:
     """Return what tells each layer of a program from the others, in every recipe alike."""
     seen: Counter[tuple[str | None, str]] = Counter()
     keys = []
@@ -99,7 +99,10 @@ def _layer_of(node: Any) -> Any:
         return None
     name = _short_name(node)
     if node.meta.get("is_for_tap"):
-        return _quantized_layer(node)
+        source = node.args[0].args[0]  # the layer whose quantized value it dequantizes, or an input
+        name = _short_name(source)
+        is_layer = source.op == "call_function" and name not in _SAME_VALUES and not name.startswith("dequantize")
+        return source if is_layer and _is_of_tensors(source) else None
     if not value.is_floating_point() or not node.users:
         return None
     if (
@@ -116,14 +119,6 @@ def _layer_of(node: Any) -> Any:
     return node
 
 
-def _quantized_layer(node: Any) -> Any:
-    """Return the layer whose quantized value a node dequantizes; None for an input."""
-    source = node.args[0].args[0]
-    name = _short_name(source)
-    is_layer = source.op == "call_function" and name not in _SAME_VALUES and not name.startswith("dequantize")
-    return source if is_layer and _is_of_tensors(source) else None
-
-
 def _is_of_tensors(node: Any) -> bool:
     """Whether an operator computes from a tensor, not from a shape or a constant."""
     return any(hasattr(argument, "op") for argument in node.all_input_nodes)
@@ -132,8 +127,3 @@ def _is_of_tensors(node: Any) -> bool:
 def _short_name(node: Any) -> str:
     """Return `conv2d` of aten.conv2d.default."""
     return str(node.target).split(".")[-2] if "." in str(node.target) else str(node.target)
-
-
-def _module_path(node: Any) -> str | None:
-    stack = list((node.meta.get("nn_module_stack") or {}).values())
-    return str(stack[-1][0]) or None if stack else None

@@ -6,9 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field, model_validator
 
 
-class CacheWanted(BaseModel, extra="forbid", frozen=True):
-    """The KV cache of a language model."""
-
+class CacheOptions(BaseModel, extra="forbid", frozen=True):
     length: int | None = Field(
         default=None, ge=2, description="Tokens that it has room for; default: as many as needed."
     )
@@ -17,7 +15,7 @@ class CacheWanted(BaseModel, extra="forbid", frozen=True):
     )
 
 
-class GenerateWanted(BaseModel, extra="forbid", frozen=True):
+class GenerateOptions(BaseModel, extra="forbid", frozen=True):
     """How a language model reads prompts and writes tokens: each prefill and each depth is a case."""
 
     prefill: list[Annotated[int, Field(ge=2)]] = Field(
@@ -34,11 +32,10 @@ class GenerateWanted(BaseModel, extra="forbid", frozen=True):
     decode: int = Field(
         default=64, ge=2, le=4096, description="Tokens that a session writes, each at the next position."
     )
-    cache: CacheWanted = Field(default=CacheWanted(), description="The KV cache, such as {length: 4096}.")
+    cache: CacheOptions = Field(default=CacheOptions(), description="The KV cache, such as {length: 4096}.")
     prompt: Path | None = Field(
         default=None, description="A text file for the folder's tokenizer; default: seeded token ids."
     )
-
     text: Path | None = Field(
         default=None, description="A text file: the perplexity of each recipe on it is computed at the export."
     )
@@ -57,7 +54,7 @@ class GenerateWanted(BaseModel, extra="forbid", frozen=True):
     def _needed(self) -> int:
         return max(*self.prefill, *self.chunks, max(self.depth) + self.decode)
 
-    def chunk(self, depth: int) -> int:
+    def depth_chunk(self, depth: int) -> int:
         """Return the longest prompt of which a multiple fills the cache to `depth`; raises ValueError."""
         fitting = [each for each in self.prefill if depth % each == 0]
         if not fitting:
@@ -66,7 +63,7 @@ class GenerateWanted(BaseModel, extra="forbid", frozen=True):
             )
         return max(fitting)
 
-    def chunk_of(self, prompt: int) -> int:
+    def prompt_chunk(self, prompt: int) -> int:
         """Return the longest prefill that is a part of a prompt which is read in chunks; raises ValueError."""
         fitting = [each for each in self.prefill if prompt % each == 0 and prompt > each]
         if not fitting:
@@ -74,14 +71,14 @@ class GenerateWanted(BaseModel, extra="forbid", frozen=True):
         return max(fitting)
 
     @model_validator(mode="after")
-    def _fits(self) -> "GenerateWanted":
+    def _fits(self) -> "GenerateOptions":
         for name, values in (("prefill", self.prefill), ("chunks", self.chunks), ("depth", self.depth)):
             if len(values) != len(set(values)):
                 raise ValueError(f"`{name}` lists a number twice; remove one")
         for depth in self.depth:
-            self.chunk(depth)
+            self.depth_chunk(depth)
         for prompt in self.chunks:
-            self.chunk_of(prompt)
+            self.prompt_chunk(prompt)
         if self.length < self._needed:
             raise ValueError(f"a cache of {self.length} tokens is too short; these cases need {self._needed}")
         return self

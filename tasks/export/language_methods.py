@@ -7,11 +7,13 @@ text of this file is part of every export key.
 from typing import Any
 
 from devices.errors import FarmError
-from tasks.export.language.wanted import GenerateWanted
-from tasks.export.made import Inputs
+from tasks.export.factory import Inputs
+from tasks.export.generate_options import GenerateOptions
+
+_CHOICES = 4
 
 
-def language_methods(model: Any, tokens: Any, wanted: GenerateWanted) -> dict[str, Any]:
+def language_methods(model: Any, tokens: Any, options: GenerateOptions) -> dict[str, Any]:
     """Return the methods of a causal language model, as a factory does; raises FarmError.
 
     `pp512` reads a prompt of 512 tokens into an empty cache and returns the scores of the next token.
@@ -21,8 +23,8 @@ def language_methods(model: Any, tokens: Any, wanted: GenerateWanted) -> dict[st
     `tokens` (n,) are the prompt, with one more than the longest prompt or depth.
     """
     model.requires_grad_(requires_grad=False)
-    lm = _with_static_cache(model, wanted.length)
-    prefill, decode = _modules(lm, wanted.decode)
+    lm = _with_static_cache(model, options.length)
+    prefill, decode = _modules(lm, options.decode)
 
     def inputs(start: int, count: int) -> Inputs:
         import torch
@@ -33,10 +35,10 @@ def language_methods(model: Any, tokens: Any, wanted: GenerateWanted) -> dict[st
         return {"method": f"pp{chunk}", "inputs": [inputs(start, chunk) for start in range(0, depth, chunk)]}
 
     methods: dict[str, Any] = {}
-    for count in wanted.prefill:
+    for count in options.prefill:
         methods[f"pp{count}"] = {"module": prefill, "inputs": inputs(0, count), "tokens": count, "kv_depth": 0}
-    for prompt in wanted.chunks:
-        chunk = wanted.chunk_of(prompt)
+    for prompt in options.chunks:
+        chunk = options.prompt_chunk(prompt)
         depth = prompt - chunk
         methods[f"pp{chunk}_d{depth}"] = {
             **methods[f"pp{chunk}"],
@@ -46,12 +48,12 @@ def language_methods(model: Any, tokens: Any, wanted: GenerateWanted) -> dict[st
             "setup": filled(depth, chunk),
             "executes": f"pp{chunk}",
         }
-    first = f"tg{wanted.decode}"
-    for depth in wanted.depth:
+    first = f"tg{options.decode}"
+    for depth in options.depth:
         name = f"{first}_d{depth}" if depth else first
-        method = {"module": decode, "inputs": inputs(depth, 1), "tokens": 1, "kv_depth": depth, "steps": wanted.decode}
+        method = {"module": decode, "inputs": inputs(depth, 1), "tokens": 1, "kv_depth": depth, "steps": options.decode}
         if depth:
-            method["setup"] = filled(depth, wanted.chunk(depth))
+            method["setup"] = filled(depth, options.depth_chunk(depth))
         if any(each["module"] is decode for each in methods.values()):
             method["executes"] = next(each for each in methods if each.startswith(first))
         methods[name] = method
@@ -101,10 +103,10 @@ def _modules(lm: Any, steps: int) -> tuple[Any, Any]:
                     getattr(self.lm, f"{name}_{number}") for name in ("key_cache", "value_cache", "cumulative_length")
                 )
                 layer.cumulative_length.copy_(position[0])
-            made = self.lm.model(
+            output = self.lm.model(
                 input_ids=tokens, attention_mask=None, past_key_values=cache, use_cache=True, logits_to_keep=1
             )
-            return made.logits[:, -1]
+            return output.logits[:, -1]
 
     class Prefill(LanguageModel):
         def forward(self, tokens: Any, position: Any) -> Any:
@@ -126,3 +128,22 @@ def _modules(lm: Any, steps: int) -> tuple[Any, Any]:
             return self.written.clone()
 
     return Prefill(), Decode()
+
+
+def likeliest_tokens(module: Any, inputs: tuple[Any, Any], text: Any) -> list[Any]:
+    """Return the likeliest tokens (n, 4) at each place of a text of n tokens, and how far each is behind the first.
+
+    So a near-tie is not taken for a wrong text. The distance is that of the scores over their root mean square.
+    `module` is one of `_modules`; `inputs` are the token before the text, and its place.
+    """
+    import torch
+
+    token, position = inputs
+    likeliest, behind = [], []
+    for step, written in enumerate(text):
+        scores = module.scores_of_next(token, position + step)[0].float()
+        best = scores.topk(min(_CHOICES, len(scores)))
+        likeliest.append(best.indices)
+        behind.append((best.values[0] - best.values) / scores.square().mean().sqrt())
+        token = written.reshape(1, 1)
+    return [torch.stack(likeliest), torch.stack(behind)]

@@ -1,6 +1,5 @@
 """The oldest libraries that a runner starts with, and devices that have older ones."""
 
-import json
 import re
 import shutil
 import subprocess
@@ -12,9 +11,8 @@ import pytest
 
 from devices.ondevice.facts import Facts
 from tasks.measure.session.capability import with_answer_of
-from tasks.runner.build import build_runner
-from tasks.runner.floor import floor_of, why_too_old
-from tasks.runner.manifest import Runner, read_runner
+from tasks.runner.manifest import Runner
+from tasks.runner.min_versions import min_versions, why_too_old
 from tests.fixtures.stand_in import GOOD, farm_bench, measured
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at a Linux runner")
@@ -44,23 +42,10 @@ def test_the_floor_of_a_built_runner_is_what_its_files_declare(host_runner: Runn
 def test_libraries_that_the_bundle_brings_do_not_count(host_runner: Runner, tmp_path: Path) -> None:
     bundle = shutil.copytree(host_runner.folder, tmp_path / "bundle")
     (bundle / "lib" / "libstdc++.so.6").touch()
-    assert set(floor_of(bundle)) == {"glibc"}
+    assert set(min_versions(bundle)) == {"glibc"}
     for name in "libc.so.6", "libm.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1":
         (bundle / "lib" / name).touch()
-    assert floor_of(bundle) == {}
-
-
-@pytest.mark.thorough
-@pytest.mark.torch
-def test_a_bundle_of_an_older_farm_gets_its_floor_from_the_next_build(host_runner: Runner, tmp_path: Path) -> None:
-    folder = tmp_path / "runners" / host_runner.platform / host_runner.folder.name
-    shutil.copytree(host_runner.folder, folder)
-    manifest = json.loads((folder / "manifest.json").read_text())
-    del manifest["needs"]
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    assert read_runner(folder).needs is None
-    built = build_runner(host_runner.platform, tmp_path / "runners")
-    assert (built.needs, built.runner_sha256) == (host_runner.needs, host_runner.runner_sha256)
+    assert min_versions(bundle) == {}
 
 
 OLD = Facts(os="linux", glibc="2.31", glibcxx="3.4.9")
@@ -79,11 +64,10 @@ OLD = Facts(os="linux", glibc="2.31", glibcxx="3.4.9")
         ({"macos": "14.0"}, Facts(os="macos", os_version="14.0"), None),
         ({"macos": "14.0"}, Facts(os="linux", os_version="Debian 12"), None),
         ({}, OLD, None),
-        (None, OLD, None),
     ],
 )
 def test_a_device_is_too_old_only_if_it_has_less_than_the_runner_needs(
-    tmp_path: Path, needs: dict[str, str] | None, facts: Facts, cause: str | None
+    tmp_path: Path, needs: dict[str, str], facts: Facts, cause: str | None
 ) -> None:
     runner = replace(farm_bench(tmp_path, GOOD).runner, needs=needs)
     reason = why_too_old(runner, "pi", facts)

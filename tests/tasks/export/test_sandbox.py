@@ -3,39 +3,39 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from tasks.export.process.places import NEED_BYTES, Places, available_memory_bytes, usable_cores
+from tasks.export.process.sandbox import NEED_BYTES, ExportSlots, available_memory_bytes, usable_cores
 from tests.fixtures.waiting import wait_for
 
 
 def test_places_are_as_many_as_cores_or_as_memory_allows_and_at_least_one() -> None:
     for cores, available_bytes, wanted in ((2, 100 * NEED_BYTES, 2), (8, 4 * NEED_BYTES, 3), (8, 10, 1)):
-        assert _side_by_side(Places(cores, available_bytes)) == wanted
+        assert _side_by_side(ExportSlots(cores, available_bytes)) == wanted
 
 
 def test_the_exports_side_by_side_share_what_is_available() -> None:
-    places = Places(2, 100 * NEED_BYTES)
-    with places.one() as first, places.one() as second:
+    slots = ExportSlots(2, 100 * NEED_BYTES)
+    with slots.one() as first, slots.one() as second:
         assert first == second == 45 * NEED_BYTES
-    with places.all() as alone:
+    with slots.all() as alone:
         assert alone == 90 * NEED_BYTES
 
 
 def test_an_export_that_needs_all_memory_waits_for_the_others_and_starts_before_new_ones() -> None:
-    places, order = Places(2, 100 * NEED_BYTES), list[str]()
+    slots, order = ExportSlots(2, 100 * NEED_BYTES), list[str]()
     first_may_end, alone_may_end = threading.Event(), threading.Event()
 
     def first() -> None:
-        with places.one():
+        with slots.one():
             order.append("first")
             first_may_end.wait()
 
     def alone() -> None:
-        with places.all():
+        with slots.all():
             order.append("alone")
             alone_may_end.wait()
 
     def next_one() -> None:
-        with places.one():
+        with slots.one():
             order.append("next")
 
     with ThreadPoolExecutor(3) as pool:
@@ -43,7 +43,7 @@ def test_an_export_that_needs_all_memory_waits_for_the_others_and_starts_before_
         pool.submit(first)
         wait_for(lambda: order == ["first"], "the first export")
         pool.submit(alone)
-        wait_for(lambda: places._waiting_for_all == 1, "the export that needs all memory to wait")
+        wait_for(lambda: slots._waiting_for_all == 1, "the export that needs all memory to wait")
         pool.submit(next_one)
         # when the running ones end
         first_may_end.set()
@@ -59,19 +59,19 @@ def test_this_machine_has_memory_and_cores() -> None:
     assert usable_cores() >= 1
 
 
-def _side_by_side(places: Places) -> int:
+def _side_by_side(slots: ExportSlots) -> int:
     """Return how many of ten exports have a place at once."""
     running, may_end = list[int](), threading.Event()
 
     def export() -> None:
-        with places.one():
+        with slots.one():
             running.append(1)
             may_end.wait()
 
     with ThreadPoolExecutor(10) as pool:
         for _ in range(10):
             pool.submit(export)
-        wait_for(lambda: len(running) == places._count and places._running == places._count, "all places to be taken")
+        wait_for(lambda: len(running) == slots._count and slots._running == slots._count, "all slots to be taken")
         count = len(running)
         may_end.set()
     return count

@@ -1,18 +1,84 @@
-"""Networks whose output is a picture: segmentation, super-resolution, the image encoder of promptable segmentation."""
+"""Vision networks, and text and audio encoders: architectures with random weights, which is sufficient for latency."""
 
 from typing import Any
 
-from tasks.export.zoo.shared import Made, image_model, normalize_activations
+Example = tuple[Any, tuple[Any, ...]]
+"""A module and its example inputs."""
 
 
-def segformer_b0() -> Made:
+def mobilenet_v2() -> Example:
+    """Return MobileNetV2 1.0 (arXiv:1801.04381) for 1000 classes on (1, 3, 224, 224) images."""
+    from transformers import MobileNetV2Config, MobileNetV2ForImageClassification
+
+    return _image_model(MobileNetV2ForImageClassification(MobileNetV2Config(num_labels=1000)), 224)
+
+
+def mobilevit_xs() -> Example:
+    """Return MobileViT-XS (arXiv:2110.02178) for 1000 classes on (1, 3, 256, 256) images."""
+    from transformers import MobileViTConfig, MobileViTForImageClassification
+
+    config = MobileViTConfig(
+        hidden_sizes=[96, 120, 144], neck_hidden_sizes=[16, 32, 48, 64, 80, 96, 384], num_labels=1000
+    )
+    return _image_model(MobileViTForImageClassification(config), 256)
+
+
+def resnet18() -> Example:
+    """Return ResNet-18 (arXiv:1512.03385) for 1000 classes on (1, 3, 224, 224) images."""
+    from transformers import ResNetConfig, ResNetForImageClassification
+
+    config = ResNetConfig(hidden_sizes=[64, 128, 256, 512], depths=[2, 2, 2, 2], layer_type="basic", num_labels=1000)
+    return _image_model(ResNetForImageClassification(config), 224)
+
+
+def vit_tiny() -> Example:
+    """Return ViT-Ti/16 (arXiv:2012.12877; 12 layers of 192, 3 heads) for 1000 classes on (1, 3, 224, 224) images."""
+    from transformers import ViTConfig, ViTForImageClassification
+
+    config = ViTConfig(hidden_size=192, num_attention_heads=3, intermediate_size=768, num_labels=1000)
+    return _image_model(ViTForImageClassification(config), 224)
+
+
+def bert_tiny() -> Example:
+    """Return BERT-tiny (arXiv:1908.08962; 2 layers of 128) on 128 token ids; the output is the last hidden state."""
+    return _bert(hidden_size=128, num_hidden_layers=2, num_attention_heads=2, intermediate_size=512)
+
+
+def bert_mini() -> Example:
+    """Return BERT-mini (arXiv:1908.08962; 4 layers of 256) on 128 token ids; the output is the last hidden state."""
+    return _bert(hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024)
+
+
+def _bert(**sizes: int) -> Example:
+    import torch
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig(**sizes)
+    model = BertModel(config, add_pooling_layer=False)
+    return _plain_output(model, "last_hidden_state"), (torch.randint(0, config.vocab_size, (1, 128)),)
+
+
+def whisper_tiny_encoder() -> Example:
+    """Return the encoder of Whisper-tiny (arXiv:2212.04356; 4 layers of 384).
+
+    Its input is the (1, 80, 3000) mel spectrogram of 30 s of sound.
+    """
+    import torch
+    from transformers import WhisperConfig
+    from transformers.models.whisper.modeling_whisper import WhisperEncoder
+
+    config = WhisperConfig(d_model=384, encoder_layers=4, encoder_attention_heads=6, encoder_ffn_dim=1536)
+    return _plain_output(WhisperEncoder(config), "last_hidden_state"), (torch.randn(1, 80, 3000),)
+
+
+def segformer_b0() -> Example:
     """Return SegFormer-B0 (arXiv:2105.15203) for 150 classes, (1, 3, 256, 256) image -> (1, 150, 64, 64) logits."""
     from transformers import SegformerConfig, SegformerForSemanticSegmentation
 
-    return image_model(SegformerForSemanticSegmentation(SegformerConfig(num_labels=150)), 256)
+    return _image_model(SegformerForSemanticSegmentation(SegformerConfig(num_labels=150)), 256)
 
 
-def espcn_x3() -> Made:
+def espcn_x3() -> Example:
     """Return ESPCN (arXiv:1609.05158), convolutions and a pixel shuffle by 3.
 
     It makes (1, 1, 540, 960) of (1, 1, 180, 320) brightness.
@@ -34,7 +100,7 @@ def espcn_x3() -> Made:
     return model, (torch.rand(1, 1, 180, 320),)
 
 
-def edgetam_encoder() -> Made:
+def edgetam_encoder() -> Example:
     """Return an image encoder like EdgeTAM's, RepViT-M1 and a feature pyramid, on (1, 3, 512, 512) images.
 
     The outputs are those that its mask decoder takes: features of 32, 64 and 256 channels at 1/4, 1/8 and 1/16 of the
@@ -44,7 +110,7 @@ def edgetam_encoder() -> Made:
 
     model = _edgetam_encoder(widths=(48, 96, 192, 384), depths=(2, 2, 14, 2))
     images = torch.rand(1, 3, 512, 512)
-    normalize_activations(model, images)
+    _normalize_activations(model, images)
     return model, (images,)
 
 
@@ -137,3 +203,48 @@ def _squeeze_excite(width: int) -> Any:
             return features * torch.sigmoid(self.expand(torch.relu(self.reduce(squeezed))))
 
     return SqueezeExcite()
+
+
+def _image_model(model: Any, pixels: int, field: str = "logits") -> Example:
+    """Return a transformers model that takes one (1, 3, pixels, pixels) image, and such an image."""
+    import torch
+
+    images = torch.rand(1, 3, pixels, pixels)
+    _normalize_activations(model, images)
+    return _plain_output(model, field), (images,)
+
+
+def _plain_output(model: Any, field: str) -> Any:
+    """Wrap a transformers model so that forward takes and returns one plain tensor."""
+    import torch
+
+    class PlainOutput(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, features: Any) -> Any:
+            return getattr(self.model(features), field)
+
+    return PlainOutput()
+
+
+def _normalize_activations(model: Any, images: Any) -> None:
+    """Set the weight of each batch norm to 1, and its variance to the power of two nearest to its input's variance.
+
+    As transformers initializes them, batch norms shrink activations layer by layer to 1e-22 and to denormal numbers,
+    which cannot be compared and which a trained model does not produce. A power of two is equal on every machine,
+    despite rounding differences in the sums.
+    """
+    import torch
+
+    def rescale(norm: Any, inputs: tuple[Any, ...]) -> None:
+        norm.weight.fill_(1.0)
+        norm.running_var.fill_(2.0 ** float(inputs[0].square().mean().log2().round()))
+
+    norms = [module for module in model.modules() if isinstance(module, torch.nn.BatchNorm2d)]
+    hooks = [norm.register_forward_pre_hook(rescale) for norm in norms]
+    with torch.no_grad():
+        model.eval()(images)
+    for hook in hooks:
+        hook.remove()

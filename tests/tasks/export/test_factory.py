@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from devices.errors import FarmError
-from tasks.export.made import methods_of
+from tasks.export.factory import build_methods
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
@@ -17,7 +17,7 @@ def described(setup: str) -> dict[str, Any]:
 
 
 def test_a_method_may_fill_its_own_state_first() -> None:
-    (method,) = methods_of(described("forward"), "decoder")
+    (method,) = build_methods(described("forward"), "decoder")
     assert method.setup is not None
     assert method.setup[0] == "forward"
 
@@ -26,12 +26,12 @@ def test_a_method_may_fill_its_own_state_first() -> None:
 def test_a_setup_that_is_not_a_method_is_refused(is_listed: bool) -> None:
     made = {"methods": {"forward": described("fill")}} if is_listed else described("fill")
     with pytest.raises(FarmError) as refused:
-        methods_of(made, "decoder")
+        build_methods(made, "decoder")
     assert str(refused.value) == "decoder: the setup of forward names fill; use one of its methods: forward"
 
 
 def test_a_setup_may_list_the_inputs_of_several_executions() -> None:
     made = described("forward")
-    (one,) = methods_of(made, "decoder")
-    (two,) = methods_of(made | {"setup": {"method": "forward", "inputs": [made["inputs"]] * 2}}, "decoder")
+    (one,) = build_methods(made, "decoder")
+    (two,) = build_methods(made | {"setup": {"method": "forward", "inputs": [made["inputs"]] * 2}}, "decoder")
     assert (len((one.setup or ("", []))[1]), len((two.setup or ("", []))[1])) == (1, 2)

@@ -1,4 +1,4 @@
-"""What to do about portable operators: the known causes of table.csv, and their sentences."""
+"""What to do about portable operators: the known causes of advice.csv, and their sentences."""
 
 import csv
 import re
@@ -6,6 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+HEAVY_SHARE = 0.05
+"""A portable operator with more of Method::execute than this gets advice."""
+NO_REASON = "the partitioner gave no reason"
+_UNKNOWN = "No rewrite is known: replace the operator in the model, or accept its time."
 _WORD = re.compile(r"^(?:\w+(?:\.|::))?(\w+)")
 
 
@@ -25,44 +29,34 @@ class Advice:
     reason: str = ""
     beside: frozenset[str] = frozenset()
 
-    def is_about(self, operator: str, reason: str, beside: frozenset[str]) -> bool:
-        """Return whether this entry explains the operator (a word, see `word_of`) with this reason."""
-        return operator in self.operators and self.reason in reason and self.beside <= beside
-
     @property
     def text(self) -> str:
         """The cause, then what to do, as two sentences."""
-        way_on = f"Next: {self.rewrite}" if self.rewrite else "Nothing can be done in the exporter"
-        return f"{_capital(self.cause)}. {way_on}."
-
-
-def word_of(operator: str) -> str:
-    """Return what the exporter's and the runtime's names share: `mean` of aten.mean.dim, aten::mean and mean."""
-    found = _WORD.match(operator)
-    return found[1] if found else operator
-
-
-def _entry(row: dict[str, str]) -> Advice:
-    return Advice(
-        name=row["name"],
-        operators=frozenset(row["operators"].split()),
-        cause=row["cause"],
-        rewrite=row["rewrite"] or None,
-        reason=row["reason"],
-        beside=frozenset(row["beside"].split()),
-    )
+        remedy = f"Next: {self.rewrite}" if self.rewrite else "Nothing can be done in the exporter"
+        return f"{_capital(self.cause)}. {remedy}."
 
 
 # tests/fixtures/advice_pairs.py has a module before and after each rewrite. The rules are those of
 # `executorch.backends.xnnpack.partition.config` in 1.5.1. The more specific entry comes first. A rewrite that
 # tests/benchmarks/advice.py measured as slower than the portable operator is not in the table.
-with Path(__file__).with_name("table.csv").open(encoding="utf-8", newline="") as _stream:
-    TABLE: tuple[Advice, ...] = tuple(map(_entry, csv.DictReader(_stream)))
+with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as _stream:
+    TABLE: tuple[Advice, ...] = tuple(
+        Advice(
+            name=row["name"],
+            operators=frozenset(row["operators"].split()),
+            cause=row["cause"],
+            rewrite=row["rewrite"] or None,
+            reason=row["reason"],
+            beside=frozenset(row["beside"].split()),
+        )
+        for row in csv.DictReader(_stream)
+    )
 
-HEAVY_SHARE = 0.05
-"""A portable operator with more of Method::execute than this gets advice."""
-NO_REASON = "the partitioner gave no reason"
-_UNKNOWN = "No rewrite is known: replace the operator in the model, or accept its time."
+
+def word_of(operator: str) -> str:
+    """Return what the exporter's and the runtime's names share: `mean` of aten.mean.dim, aten::mean and mean."""
+    match = _WORD.match(operator)
+    return match[1] if match else operator
 
 
 def advice_for(operator: str, reason: str | None, portable: Iterable[str] = ()) -> Advice | None:
@@ -72,7 +66,10 @@ def advice_for(operator: str, reason: str | None, portable: Iterable[str] = ()) 
     the names of all portable operators of the model: some operators are explained by those beside them.
     """
     word, beside = word_of(operator), frozenset(map(word_of, portable))
-    return next((entry for entry in TABLE if entry.is_about(word, reason or "", beside)), None)
+    for entry in TABLE:
+        if word in entry.operators and entry.reason in (reason or "") and entry.beside <= beside:
+            return entry
+    return None
 
 
 def advice_text(operator: str, reason: str | None, portable: Iterable[str] = ()) -> str:

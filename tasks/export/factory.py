@@ -1,7 +1,7 @@
 """What a factory returns: (module, inputs), or a mapping with shapes, calibration data or several methods."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from devices.errors import FarmError
@@ -9,25 +9,14 @@ from tasks.export.exported import FORWARD
 
 Inputs = tuple[Any, ...]
 """Tensors."""
-_METHOD_KEYS = {
-    "module",
-    "inputs",
-    "dynamic_shapes",
-    "shapes",
-    "calibration",
-    "setup",
-    "tokens",
-    "kv_depth",
-    "prompt_tokens",
-    "steps",
-    "executes",
-    "perplexity",
-}
 
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """One method of a program before its export, and the inputs with which it is measured."""
+    """One method of a program before its export, and the inputs with which it is measured.
+
+    Its fields but the name are the keys of a factory's mapping.
+    """
 
     name: str
     module: Any
@@ -58,66 +47,63 @@ class Method:
         return self.executes or self.name
 
 
-def methods_of(made: Any, factory: str) -> list[Method]:
+_KEYS = {each.name for each in fields(Method)} - {"name"}
+
+
+def build_methods(content: Any, factory: str) -> list[Method]:
     """Return the methods in what the function `factory` returned; raises FarmError if it has another form."""
-    match made:
+    match content:
         case (module, inputs):
             described: Mapping[Any, Any] = {FORWARD: {"module": module, "inputs": inputs}}
-        case {"methods": Mapping() as methods} if methods and set(made) == {"methods"}:
+        case {"methods": Mapping() as methods} if methods and set(content) == {"methods"}:
             described = methods
         case Mapping():
-            described = {FORWARD: made}
+            described = {FORWARD: content}
         case _:
             raise FarmError(
-                f"{factory} must return (torch.nn.Module, tuple of tensors) or a dict, not {_types_of(made)}"
+                f"{factory} must return (torch.nn.Module, tuple of tensors) or a dict, not {_type_name(content)}"
             )
-    found = [_method(name, each, factory) for name, each in described.items()]
-    names = [method.name for method in found]
-    for method in found:
+    built = [_build_method(name, each, factory) for name, each in described.items()]
+    names = [method.name for method in built]
+    for method in built:
         if method.setup and method.setup[0] not in names:
-            known = f"use one of its methods: {', '.join(names)}"
-            raise FarmError(f"{factory}: the setup of {method.name} names {method.setup[0]}; {known}")
-    return found
+            remedy = f"use one of its methods: {', '.join(names)}"
+            raise FarmError(f"{factory}: the setup of {method.name} names {method.setup[0]}; {remedy}")
+    return built
 
 
-def _method(name: Any, made: Any, factory: str) -> Method:
+def _build_method(name: Any, content: Any, factory: str) -> Method:
     import torch
 
     if not isinstance(name, str) or not name.isidentifier():
         raise FarmError(f"{factory}: the method {name!r} must be named by an identifier")
-    unknown = set(made) - _METHOD_KEYS if isinstance(made, Mapping) else {type(made).__name__}
-    if unknown or not {"module", "inputs"} <= set(made):
+    unknown = set(content) - _KEYS if isinstance(content, Mapping) else {type(content).__name__}
+    if unknown or not {"module", "inputs"} <= set(content):
         problem = f"unknown keys: {', '.join(sorted(map(str, unknown)))}" if unknown else "missing module or inputs"
-        raise FarmError(f"{factory}: {name}: {problem}; the keys are {', '.join(sorted(_METHOD_KEYS))}")
-    module, inputs = made["module"], made["inputs"]
+        raise FarmError(f"{factory}: {name}: {problem}; the keys are {', '.join(sorted(_KEYS))}")
+    module, inputs = content["module"], content["inputs"]
     if not isinstance(module, torch.nn.Module) or not _are_tensors(inputs):
-        problem = f"must return (torch.nn.Module, tuple of tensors), not {_types_of((module, inputs))}"
+        problem = f"must return (torch.nn.Module, tuple of tensors), not {_type_name((module, inputs))}"
         raise FarmError(f"{factory} {problem}")
-    shapes, calibration, setup = made.get("shapes") or {}, list(made.get("calibration") or ()), made.get("setup")
-    filled = _each_of(setup["inputs"]) if setup else []
-    for each in (*shapes.values(), *calibration, *filled):
+    shapes, calibration = dict(content.get("shapes") or {}), list(content.get("calibration") or ())
+    setup = None
+    if state := content.get("setup"):  # a list states the inputs of several executions
+        setup = state["method"], state["inputs"] if isinstance(state["inputs"], list) else [state["inputs"]]
+    for each in (*shapes.values(), *calibration, *(setup[1] if setup else ())):
         if not _are_tensors(each):
-            raise FarmError(f"{factory}: {name}: inputs must be a tuple of tensors, not {_types_of(each)}")
-    if shapes and not made.get("dynamic_shapes"):
+            raise FarmError(f"{factory}: {name}: inputs must be a tuple of tensors, not {_type_name(each)}")
+    if shapes and not content.get("dynamic_shapes"):
         raise FarmError(f"{factory}: {name}: `shapes` needs `dynamic_shapes`, as torch.export takes it")
-    numbers = {key: made.get(key) for key in ("tokens", "kv_depth", "prompt_tokens", "steps", "executes", "perplexity")}
-    state = (setup["method"], filled) if setup else None
-    dynamic = made.get("dynamic_shapes")
-    return Method(name, module, inputs, dynamic, dict(shapes), calibration, state, **numbers)
-
-
-def _each_of(inputs: Any) -> list[Inputs]:
-    """Return the inputs of each execution of a set-up: a list states several."""
-    return inputs if isinstance(inputs, list) else [inputs]
+    return Method(name, **{**content, "shapes": shapes, "calibration": calibration, "setup": setup})
 
 
 def _are_tensors(inputs: Any) -> bool:
     import torch
 
-    return isinstance(inputs, tuple) and all(isinstance(entry, torch.Tensor) for entry in inputs)
+    return isinstance(inputs, tuple) and all(isinstance(each, torch.Tensor) for each in inputs)
 
 
-def _types_of(made: Any) -> str:
-    if isinstance(made, tuple):
-        return f"({', '.join(_types_of(entry) for entry in made)})"
-    return type(made).__name__
+def _type_name(content: Any) -> str:
+    if isinstance(content, tuple):
+        return f"({', '.join(_type_name(each) for each in content)})"
+    return type(content).__name__
