@@ -97,8 +97,8 @@ def check(
             if case.problem:
                 problems.append(f"{case.export.model}: {case.problem}")
             elif max_portable is not None and share is not None and 100 * share.value > max_portable:
-                more = f"{_percent(share)} of the time, more than {max_portable:g} %"
-                problems.append(f"{case.export.model}: portable operators take {more}")
+                took = f"portable operators take {_percent(share)} of the time, more than {max_portable:g} %"
+                problems.append(f"{case.export.model}: {took}")
     except ExportError as error:
         problems = [str(error)]
     seconds = time.monotonic() - started

@@ -72,8 +72,9 @@ def describe_prebuilt(entry: ModelEntry, seed: int) -> tuple[str, dict[str, Any]
     pte = entry.pte
     assert pte is not None
     methods = read_program(pte)
-    if entry.etrecord:
-        _check_etrecord(entry.etrecord)
+    if entry.etrecord and not _is_etrecord(entry.etrecord):
+        remedy = "name the file of the model's export, or leave `etrecord` out"
+        raise InputError(f"{entry.etrecord}: not an ETRecord; {remedy}")
     if len(methods) > 1 and entry.inputs:
         raise InputError(f"{pte}: has {len(methods)} methods, so `inputs` cannot belong to all; leave them out")
     content: dict[str, bytes] = {}
@@ -159,14 +160,12 @@ def _expected(entry: ModelEntry, method: ProgramMethod, prefix: str, content: di
     return tensors
 
 
-def _check_etrecord(path: Path) -> None:
+def _is_etrecord(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as content:
-            is_etrecord = _ETRECORD in content.namelist()
+            return _ETRECORD in content.namelist()
     except zipfile.BadZipFile:
-        is_etrecord = False
-    if not is_etrecord:
-        raise InputError(f"{path}: not an ETRecord; name the file of the model's export, or leave `etrecord` out")
+        return False
 
 
 def _tensor(name: str, data: bytes, dtype: str, shape: tuple[int, ...], content: dict[str, bytes]) -> dict[str, Any]:

@@ -49,12 +49,10 @@ class ProgramTensor:
 
     @property
     def element_bytes(self) -> int:
-        """The size of one element."""
         return np.dtype(self.dtype).itemsize
 
     @property
     def size_bytes(self) -> int:
-        """The size of all elements."""
         return prod(self.shape) * self.element_bytes
 
 
@@ -107,7 +105,11 @@ def read_program(pte: Path) -> list[ProgramMethod]:
     if len(content) < (needed := _stated_bytes(content)):
         raise InputError(f"{pte}: truncated: {len(content)} of {needed} bytes; copy or export it again")
     try:
-        methods = _methods(Buffer(content))
+        buffer, at = Buffer(content), np.zeros(1, np.int64)
+        buffer.require_inside(at, 8, "the header")
+        plans_at = Tables(buffer, buffer.read(at, "<u4"), "the program").references(1, "the methods")
+        plans = [each for _, block in buffer.offset_vectors(plans_at, "the methods") for each in block]
+        methods = [_method(buffer, np.array([each], np.int64)) for each in plans]
     except (CorruptTables, IndexError, UnicodeDecodeError) as error:
         raise InputError(f"{pte}: the program is damaged ({error}); export it again") from None
     if not methods:
@@ -127,31 +129,17 @@ def _stated_bytes(content: bytes) -> int:
     return int(max(program_bytes, segments_at + has_segments_bytes * segments_bytes))
 
 
-def _methods(buffer: Buffer) -> list[ProgramMethod]:
-    plans_at = Tables(buffer, _root(buffer), "the program").references(1, "the methods")
-    return [
-        _method(buffer, at[index : index + 1])
-        for _, at in buffer.offset_vectors(plans_at, "the methods")
-        for index in range(len(at))
-    ]
-
-
-def _root(buffer: Buffer) -> Positions:
-    at = np.zeros(1, np.int64)
-    buffer.require_inside(at, 8, "the header")
-    return buffer.read(at, "<u4")
-
-
 def _method(buffer: Buffer, at: Positions) -> ProgramMethod:
     plan = Tables(buffer, at, "a method")
     _, [name] = buffer.strings(plan.references(0, "its name"), "the name of a method")
     listed = [each for _, block in buffer.offset_vectors(plan.references(2, "its values"), "values") for each in block]
     values = tuple(_value(buffer, each) for each in listed)
-    inputs = _integers(buffer, plan.references(3, "its inputs"))
-    outputs = _integers(buffer, plan.references(4, "its outputs"))
-    given, returned = (tuple(values[index] for index in indices) for indices in (inputs, outputs))
+    inputs, outputs = (
+        tuple(values[index] for index in _integers(buffer, plan.references(field, what)))
+        for field, what in ((3, "its inputs"), (4, "its outputs"))
+    )
     kinds, calls = _instructions(buffer, plan)
-    return ProgramMethod(name.decode(), given, returned, tuple(calls), _JUMP in kinds, values)
+    return ProgramMethod(name.decode(), inputs, outputs, tuple(calls), _JUMP in kinds, values)
 
 
 def _instructions(buffer: Buffer, plan: Tables) -> tuple[set[int], list[Call]]:

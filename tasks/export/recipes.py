@@ -74,8 +74,7 @@ _NOT_IN_RUNNER = "kv_cache"
 
 
 def recipe_of(name: str) -> Recipe:
-    """Return the recipe that a name stands for: a known one, `fp16 except layer_norm, softmax`, `int4_dynamic g128`, or
-    your own.
+    """Return the recipe of a name: a known one, `fp16 except layer_norm, softmax`, `int4_dynamic g128`, or your own.
 
     Raises FarmError with what would be right.
     """
@@ -132,13 +131,13 @@ def _int4_name(written: dict[Any, Any]) -> str:
 
 def _int4_of(name: str) -> Recipe:
     """Return the recipe of a name such as `int4_dynamic g128 embedding8 head8`; raises FarmError."""
-    found: dict[str, Any] = {}
+    weights: dict[str, Any] = {}
     for part in name.split()[1:]:
         for key, (values, short) in _INT4_KEYS.items():
-            found |= {key: value for value in values if f"{short}{value}" == part}  # noqa: B035 - at most one value
-    if _int4_name(found) != name:
+            weights |= {key: value for value in values if f"{short}{value}" == part}  # noqa: B035 - at most one value
+    if _int4_name(weights) != name:
         raise FarmError(f"unknown precision `{name}`; write `{_INT4}: {{group_size: 128, embedding: 8, lm_head: 8}}`")
-    return replace(RECIPES[_INT4], name=name, weights=Weights(**found))
+    return replace(RECIPES[_INT4], name=name, weights=Weights(**weights))
 
 
 def _mixed(name: str, base: str, operators: tuple[str, ...]) -> Recipe:

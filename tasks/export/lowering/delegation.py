@@ -148,7 +148,10 @@ def read_bytes_of(program: Any) -> int:
     for node in program.graph.find_nodes(op="placeholder"):
         if node.name in held and node.users:
             value = node.meta["val"]
-            rows = sum(_looked_up(user, value) for user in node.users)
+            rows = 0
+            for user in node.users:
+                is_look_up = "embedding" in str(user.target) and all(isinstance(size, int) for size in _shape(user))
+                rows += prod(_shape(user)[:-1]) if is_look_up else value.shape[0] if value.dim() else 1
             is_part = value.dim() and rows < value.shape[0]
             outside_bytes += value.nbytes * rows // value.shape[0] if is_part else value.nbytes
     return graph_bytes + sum(read.values()) + outside_bytes
@@ -157,13 +160,6 @@ def read_bytes_of(program: Any) -> int:
 def _delegates(program: Any) -> list[Any]:
     """Return the LoweredBackendModules of a method."""
     return [each for each in program.graph_module.children() if hasattr(each, "original_module")]
-
-
-def _looked_up(user: Any, value: Any) -> int:
-    """Return how many rows of a constant a node looks up: all unless it is an embedding of fixed size."""
-    if "embedding" in str(user.target) and all(isinstance(size, int) for size in _shape(user)):
-        return prod(_shape(user)[:-1])
-    return value.shape[0] if value.dim() else 1
 
 
 def _shape(node: Any) -> tuple[Any, ...]:

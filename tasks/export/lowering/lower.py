@@ -26,7 +26,7 @@ from tasks.export.lowering.delegation import (
     partitioner_reasons,
     read_bytes_of,
 )
-from tasks.export.lowering.passes import LeftOut, Passes, largest_distance, pass_on_graph, tolerance_of
+from tasks.export.lowering.passes import LeftOut, Passes, largest_distance, tolerance_of
 from tasks.export.lowering.rewrites import attention_as_products, parts_as_slices
 from tasks.export.lowering.trial import Trial, try_here
 from tasks.export.process.sandbox import is_failed_allocation
@@ -46,7 +46,7 @@ from tasks.store.files import sha256_of
 
 logger = logging.getLogger(__name__)
 _PASSES = (attention_as_products, give_values_the_rank_of_caches)
-_EDGE_PASSES = (pass_on_graph(parts_as_slices),)
+_EDGE_PASSES = (parts_as_slices,)
 _RUNTIME_TOLERANCE = 10.0
 """Times the tolerance of passes: so far outputs on this machine may be from eager PyTorch's before a pass is suspected.
 XNNPACK computes in another order than eager PyTorch."""

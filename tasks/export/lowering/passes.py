@@ -112,24 +112,6 @@ class Passes:
         return None
 
 
-def pass_on_graph(graph_pass: Callable[[Any], Any]) -> Pass:
-    """Return a pass of executorch, which changes a graph module, as one that changes a program."""
-
-    def apply(program: Any) -> Any:
-        from executorch.exir._program_utils import _get_updated_graph_signature
-
-        result = graph_pass(program.graph_module)
-        if not result.modified:
-            return None
-        # Without executorch's manager of passes, which would check the whole program twice more.
-        program._graph_signature = _get_updated_graph_signature(program.graph_signature, result.graph_module)
-        program._graph_module = result.graph_module
-        return program
-
-    apply.__name__ = graph_pass.__name__
-    return apply
-
-
 def tolerance_of(program: Any) -> tuple[float, bool]:
     """Return how far outputs of a program may differ, relative to the largest value, and whether integers count."""
     import torch

@@ -1,14 +1,9 @@
-"""`F.scaled_dot_product_attention` as products of 3-D tensors, which XNNPACK executes.
+"""Operators for which XNNPACK has no rule, written as those that it executes: attention and parts of tensors.
 
-executorch decomposes it into operators for which XNNPACK has no rule: copies to broadcast shapes, conditions, and a
-check for queries without a key. Here a mask of booleans becomes numbers that are added, which gives the same values
-but for queries without a key: instead of 0 they get the mean of all values. With such a query in the inputs of a case,
-passes.py leaves this pass out.
 Everything here runs in the export process. The text of this file is part of every export key.
 """
 
 import operator
-from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -17,7 +12,13 @@ _HIDDEN = -3e4
 
 
 def attention_as_products(program: Any) -> Any:
-    """Rewrite each attention of a program; one with more than one dynamic size or with dropout stays. A pass."""
+    """Rewrite each `F.scaled_dot_product_attention` as products of 3-D tensors. A pass.
+
+    One with more than one dynamic size or with dropout stays. executorch decomposes attention into copies to broadcast
+    shapes, conditions, and a check for queries without a key. Here a mask of booleans becomes numbers that are added,
+    which gives the same values but for queries without a key: instead of 0 they get the mean of all values. With such
+    a query in the inputs of a case, passes.py leaves this pass out.
+    """
     import torch
 
     graph, is_changed = program.graph, False
@@ -131,20 +132,25 @@ def _sizes(*shape: Any) -> list[int]:
     return [size if isinstance(size, int) else -1 for size in shape]
 
 
-def parts_as_slices(graph_module: Any) -> Any:
-    """Rewrite the parts of floating-point tensors of fixed sizes in an edge graph; a pass of executorch."""
+def parts_as_slices(program: Any) -> Any:
+    """Rewrite the parts of floating-point tensors of fixed sizes in an edge program. A pass.
+
+    `chunk`, `split`, `unbind`, `x[:, i]` and `squeeze` become slices and reshapes, which XNNPACK executes. Without this
+    a recurrent layer is cut into hundreds of delegates, and XNNPACK's passes run once for each: a GRU of 20 steps took
+    minutes to export.
+    """
+    from executorch.exir._program_utils import _get_updated_graph_signature
     from executorch.exir.dialects._ops import ops
-    from torch.fx.passes.infra.pass_base import PassResult
 
     aten = ops.edge.aten
-    graph, is_changed = graph_module.graph, False
+    graph, is_changed = program.graph, False
     of_one = (aten.squeeze_copy.dim, aten.squeeze_copy.dims, aten.squeeze_copy.default, aten.unsqueeze_copy.default)
     for node in list(graph.nodes):
         if node.op != "call_function" or not _is_suitable(node):
             continue
         if node.target is aten.select_copy.int:
             if isinstance(node.args[2], int):  # not a number that the graph computes
-                _replace_by_slice(node, node, node.args[0], node.args[1], node.args[2])
+                _replace_by_slice(node, node, node.args[1], node.args[2])
                 is_changed = True
         elif node.target in of_one:
             node.target, node.args = aten.view_copy.default, (node.args[0], list(node.meta["val"].shape))
@@ -154,9 +160,13 @@ def parts_as_slices(graph_module: Any) -> Any:
                 if user.target is operator.getitem:
                     _replace_part(node, user)
                     is_changed = True
+    if not is_changed:
+        return None
     graph.eliminate_dead_code()
-    graph_module.recompile()
-    return PassResult(graph_module, is_changed)
+    program.graph_module.recompile()
+    # Without executorch's manager of passes, which would check the whole program twice more.
+    program._graph_signature = _get_updated_graph_signature(program.graph_signature, program.graph_module)
+    return program
 
 
 def _is_suitable(node: Any) -> bool:
@@ -166,38 +176,34 @@ def _is_suitable(node: Any) -> bool:
     """
     import torch
 
+    parts = [user for user in node.users if user.target is operator.getitem]
+    readers = [user for part in (parts or [node]) for user in part.users]
     source = node.args[0] if node.args else None
     value = source.meta.get("val") if isinstance(source, torch.fx.Node) else None
     return (
         isinstance(value, torch.Tensor)
         and value.is_floating_point()
         and all(isinstance(size, int) for size in value.shape)
-        and not any("quantize" in str(each.target) for each in (source, *_readers(node)))
+        and not any("quantize" in str(each.target) for each in (source, *readers))
     )
-
-
-def _readers(node: Any) -> list[Any]:
-    """Return the nodes that read a node, or one of its outputs if it has several."""
-    parts = [user for user in node.users if user.target is operator.getitem]
-    return [user for part in (parts or [node]) for user in part.users]
 
 
 def _replace_part(node: Any, part: Any) -> None:
     """Replace one output of a split or an unbind."""
-    source, number = node.args[0], part.args[1]
+    number = part.args[1]
     if "split" in str(node.target):
-        ends = [sum(node.args[1][:count]) for count in range(len(node.args[1]) + 1)]
-        start, end = list(pairwise(ends))[number]
+        start = sum(node.args[1][:number])
         dimension = node.args[2] if len(node.args) > 2 else 0
-        _replace_by_slice(node, part, source, dimension, start, end)
+        _replace_by_slice(node, part, dimension, start, start + node.args[1][number])
     else:
-        _replace_by_slice(node, part, source, node.args[1] if len(node.args) > 1 else 0, number)
+        _replace_by_slice(node, part, node.args[1] if len(node.args) > 1 else 0, number)
 
 
-def _replace_by_slice(node: Any, part: Any, source: Any, dimension: int, start: int, end: int | None = None) -> None:
-    """Replace `part` by a slice of the source; without an end, by one index whose dimension is removed."""
+def _replace_by_slice(node: Any, part: Any, dimension: int, start: int, end: int | None = None) -> None:
+    """Replace `part` by a slice of the node's input; without an end, by one index whose dimension is removed."""
     from executorch.exir.dialects._ops import ops
 
+    source = node.args[0]
     aten, graph, shape = ops.edge.aten, part.graph, source.meta["val"].shape
     dimension, start = dimension % len(shape), start % shape[dimension] if end is None else start
     with graph.inserting_before(part):
