@@ -25,8 +25,8 @@ from flows.progress import board, show_step
 from flows.server.states import end_state
 from tasks.bundle.cell import Mode, Variant
 from tasks.export.entry import ExportRequest, ModelEntry
-from tasks.export.export import NotApplicableError, export_cases
-from tasks.export.exported import Export
+from tasks.export.export import export_cases
+from tasks.export.exported import Export, NotApplicableError
 from tasks.export.process.run import Tell, end_server
 from tasks.measure.health import HealthError, Registry
 from tasks.measure.spec import SweepSpec

@@ -10,16 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from devices.errors import FarmError
+from tasks.export.exported import NotApplicableError
 from tasks.export.factory import Inputs, Method
 from tasks.export.recipes import Recipe, Weights
 
 logger = logging.getLogger(__name__)
 _CALIBRATION_BATCHES = 8
 _HEAD = "lm_head"
-
-
-class NotApplicable(FarmError):
-    """A recipe has no meaning for a model; the text is the reason."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +33,7 @@ class Converted:
 def convert(method: Method, recipe: Recipe, own: Any = None) -> Converted:
     """Return the method converted by `recipe`; its module already has the recipe's type of floating-point numbers.
 
-    `own` is the function of your own recipe. Raises NotApplicable if the recipe changes nothing, and FarmError.
+    `own` is the function of your own recipe. Raises NotApplicableError if the recipe changes nothing, and FarmError.
     """
     import torch
 
@@ -94,7 +91,7 @@ def _quantize_int8(program: Any, method: Method, *, is_dynamic: bool) -> Any:
     converted = convert_pt2e(prepared)
     if not any("quantize" in str(node.target) for node in converted.graph.nodes):
         kind = "linear layers" if is_dynamic else "operators that XNNPACK's quantizer supports"
-        raise NotApplicable(f"the model has no {kind}, so nothing can be quantized")
+        raise NotApplicableError(f"the model has no {kind}, so nothing can be quantized")
     return torch.export.export(converted, method.inputs, dynamic_shapes=method.dynamic_shapes)
 
 
@@ -133,7 +130,7 @@ def _in_float32(program: Any, method: Method, operators: tuple[str, ...]) -> Any
             back.meta["val"] = node.meta["val"]  # the next one of these operators may read it
             node.replace_all_uses_with(back, delete_user_cb=lambda user, back=back: user is not back)
     if missing := sorted(set(operators) - found):
-        raise NotApplicable(f"the model does not contain {', '.join(missing)}")
+        raise NotApplicableError(f"the model does not contain {', '.join(missing)}")
     graph_module.recompile()
     return torch.export.export(graph_module, method.inputs, dynamic_shapes=method.dynamic_shapes)
 
@@ -149,7 +146,7 @@ def quantize_weights(module: Any, recipe: Weights) -> None:
     """Give the linear layers int4 weights, and activations that are quantized to int8 at run time.
 
     With int4 weights alone, executorch 1.5.1 stores the weights as fp32 again: nothing would be gained.
-    A module that has been quantized already, because methods share it, stays. Raises NotApplicable.
+    A module that has been quantized already, because methods share it, stays. Raises NotApplicableError.
     """
     import torch
     from torchao.quantization import Int8DynamicActivationIntxWeightConfig, quantize_
@@ -169,11 +166,11 @@ def quantize_weights(module: Any, recipe: Weights) -> None:
         return is_suitable(layer) and type(layer.weight.data) is torch.Tensor and not is_apart
 
     if not any(map(is_suitable, module.modules())):
-        raise NotApplicable(f"the model has no linear layers whose inputs are a multiple of {size}")
+        raise NotApplicableError(f"the model has no linear layers whose inputs are a multiple of {size}")
     int4 = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(size))
     quantize_(module, int4, filter_fn=is_body)
     if recipe.lm_head is not None and not any(_is_head(name) for name, _ in module.named_modules()):
-        raise NotApplicable(f"the model has no layer named {_HEAD}; leave `lm_head` out of the recipe")
+        raise NotApplicableError(f"the model has no layer named {_HEAD}; leave `lm_head` out of the recipe")
     if recipe.lm_head == 8:
         int8 = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int8, weight_granularity=PerAxis(0))
         quantize_(module, int8, filter_fn=is_head)
@@ -195,7 +192,7 @@ def _quantize_embeddings(module: Any, bits: int, group_size: int) -> None:
     ]
     done = any(type(layer).__name__ == "QuantizedEmbedding" for layer in module.modules())
     if not embeddings and not done:
-        raise NotApplicable(f"the model has no embeddings whose width is a multiple of {group_size}")
+        raise NotApplicableError(f"the model has no embeddings whose width is a multiple of {group_size}")
     for name, layer in embeddings:
         parent, _, last = name.rpartition(".")
         setattr(operator.attrgetter(parent)(module) if parent else module, last, _quantized(layer, bits, group_size))

@@ -11,7 +11,7 @@ from pathlib import Path
 from devices.errors import FarmError
 from sql.seeds.rows import is_scalar_operator
 from tasks.export.entry import ExportRequest, ModelEntry, entry_of
-from tasks.export.exported import Export, ExportError, os_cause, read_complete, read_exports
+from tasks.export.exported import Export, ExportError, NotApplicableError, os_cause, read_complete, read_exports
 from tasks.export.key import check_own, export_key, versions
 from tasks.export.prebuilt import prebuilt_export
 from tasks.export.process.run import Tell, run_export
@@ -21,10 +21,6 @@ from tasks.store.shelf import Shelf
 from tasks.store.tar import ArchiveError
 
 logger = logging.getLogger(__name__)
-
-
-class NotApplicableError(ExportError):
-    """A recipe has no meaning for a model, so that the pair is skipped; the text is one sentence with the reason."""
 
 
 def export_cases(

@@ -25,6 +25,10 @@ class ExportError(FarmError):
     """A model cannot be exported; the text is one sentence: model, precision, cause, where the full log is."""
 
 
+class NotApplicableError(ExportError):
+    """A recipe has no meaning for a model, so that the pair is skipped; the text is one sentence with the reason."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One way in which a program is measured: a method with inputs.

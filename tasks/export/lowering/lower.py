@@ -65,7 +65,7 @@ def build(
 
     `own` is the function of your own recipe. With `taps`, the program returns the values of its layers as well.
     `log` is the file that this process prints to.
-    Raises NotApplicable if the recipe has no meaning for the model, and FarmError if the program fails here.
+    Raises NotApplicableError if the recipe has no meaning for the model, and FarmError if the program fails here.
     """
     import torch
 

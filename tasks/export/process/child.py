@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from devices.errors import FarmError
-from tasks.export.convert import NotApplicable
 from tasks.export.dependencies import recorded_dependencies
 from tasks.export.entry import ExportRequest, ModelEntry, entry_of
-from tasks.export.exported import EXPORT_VERSION, first_line, os_cause
+from tasks.export.exported import EXPORT_VERSION, NotApplicableError, first_line, os_cause
 from tasks.export.factory import Method, build_methods
 from tasks.export.from_transformers import build_from_transformers
 from tasks.export.key import export_key, is_own, note_left_out, note_used, source_sha256, versions
@@ -106,7 +105,7 @@ def _answer(request: ExportRequest, log: Path, limit_bytes: int) -> Answer:
     try:
         with memory_limit(limit_bytes):
             return Answer(folder=_export(request, log).name)
-    except NotApplicable as reason:
+    except NotApplicableError as reason:
         return Answer(skipped=str(reason))
     except Exception as error:
         with contextlib.suppress(OSError):  # the log's disk may be the full one
@@ -132,7 +131,9 @@ def _export(request: ExportRequest, log: Path) -> Path:
     cache_type = entry.generate.cache.dtype if entry.generate else None
     computes_in = {"float32": "fp32", "float16": "fp16"}[recipe.float_type]
     if cache_type and cache_type != computes_in:  # the whole cache would be converted for every token
-        raise NotApplicable(f"{precision} computes in {computes_in}, so a cache in {cache_type} has no meaning for it")
+        raise NotApplicableError(
+            f"{precision} computes in {computes_in}, so a cache in {cache_type} has no meaning for it"
+        )
     _log.info("loading the model")
     methods, own_recipe = _load(entry, recipe, exports_dir, seed)
     if request.taps:  # its sessions execute once

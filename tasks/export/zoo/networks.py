@@ -205,13 +205,13 @@ def _squeeze_excite(width: int) -> Any:
     return SqueezeExcite()
 
 
-def _image_model(model: Any, pixels: int, field: str = "logits") -> Example:
+def _image_model(model: Any, pixels: int) -> Example:
     """Return a transformers model that takes one (1, 3, pixels, pixels) image, and such an image."""
     import torch
 
     images = torch.rand(1, 3, pixels, pixels)
     _normalize_activations(model, images)
-    return _plain_output(model, field), (images,)
+    return _plain_output(model, "logits"), (images,)
 
 
 def _plain_output(model: Any, field: str) -> Any:

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from devices.errors import FarmError
-from tasks.export.convert import NotApplicable, convert
+from tasks.export.convert import convert
+from tasks.export.exported import NotApplicableError
 from tasks.export.factory import Method, build_methods
 from tasks.export.recipes import recipe_of
 
@@ -40,7 +41,7 @@ def test_excepted_operators_compute_in_fp32_also_one_after_another() -> None:
 
 
 def test_an_exception_that_the_model_does_not_contain_is_not_applicable() -> None:
-    with pytest.raises(NotApplicable, match="the model does not contain softmax"):
+    with pytest.raises(NotApplicableError, match="the model does not contain softmax"):
         convert(halved(torch.nn.Linear(4, 4)), recipe_of("fp16 except softmax"))
 
 

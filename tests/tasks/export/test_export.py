@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from tasks.export.entry import entry_of
-from tasks.export.export import NotApplicableError
-from tasks.export.exported import Export, ExportError, read_exports
+from tasks.export.exported import Export, ExportError, NotApplicableError, read_exports
 from tasks.export.key import source_sha256
 from tasks.export.recipes import RECIPES
 from tests.fixtures.exports import export_model

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tasks.export.convert import NotApplicable, quantize_weights
+from tasks.export.convert import quantize_weights
+from tasks.export.exported import NotApplicableError
 from tasks.export.factory import Method, build_methods
 from tasks.export.from_transformers import perplexity
 from tasks.export.generate_options import GenerateOptions
@@ -150,5 +151,5 @@ def test_an_embedding_of_few_bits_is_near_the_one_that_it_replaces(model: Any, b
 
 
 def test_a_head_that_the_model_does_not_have_is_a_reason_to_skip(model: Any) -> None:
-    with pytest.raises(NotApplicable, match="the model has no layer named lm_head"):
+    with pytest.raises(NotApplicableError, match="the model has no layer named lm_head"):
         quantize_weights(model.model, Weights(lm_head=8))
