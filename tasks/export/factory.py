@@ -43,7 +43,6 @@ class Method:
 
     @property
     def program_method(self) -> str:
-        """The name of the method in the program."""
         return self.executes or self.name
 
 

@@ -90,7 +90,6 @@ def _tensors_only(model: Any) -> Any:
 
 
 def _generation(model: Any, entry: ModelEntry) -> dict[str, Any]:
-    """Return the methods of an entry with `generate`; raises FarmError."""
     import torch
 
     options = entry.generate

@@ -42,7 +42,6 @@ class GenerateOptions(BaseModel, extra="forbid", frozen=True):
 
     @property
     def length(self) -> int:
-        """Tokens that the cache has room for."""
         return self.cache.length or self._needed
 
     @property

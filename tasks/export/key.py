@@ -54,7 +54,6 @@ def note_left_out(
 
 
 def _key_of_inputs(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, taps: bool) -> str:
-    """Return the key of what an export is made from."""
     own_recipe = recipe_of(recipe).own
     base = _digest(
         {

@@ -88,7 +88,6 @@ class ProgramMethod:
 
     @property
     def delegate_calls(self) -> tuple[tuple[int, int, str], ...]:
-        """Chain, instruction and backend of each call of a delegate."""
         return tuple((each.chain, each.instruction, each.delegate) for each in self.calls if each.delegate is not None)
 
 
@@ -231,7 +230,6 @@ def data_types(pte: Path) -> frozenset[DataType] | None:
 
 
 def _graphs(content: bytes) -> Iterator[bytes]:
-    """Yield XNNPACK's graphs in a program."""
     at = content.find(_XNNPACK_MAGIC)
     while at >= 0:
         header = at - _XNNPACK_MAGIC_AT

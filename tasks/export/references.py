@@ -147,7 +147,6 @@ def _state_restored(modules: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _output_tensors(returned: Any) -> Outputs:
-    """Return the output tensors in the order in which the exported program returns them."""
     import torch
     from torch.utils import _pytree
 

@@ -241,7 +241,6 @@ def _is_one_of(names: tuple[str, ...], node: Any) -> bool:
 
 
 def _operator(node: Any) -> str:
-    """Return the name of a node's operator, such as `aten.convolution.default`."""
     import torch
 
     operator = getattr(node.target, "_op", node.target)

@@ -79,14 +79,12 @@ class Recipe:
 
     @property
     def source_sha256(self) -> str:
-        """One hash over every source file of the runner."""
         files = sorted(path for path in self.sources.rglob("*") if path.is_file())
         lines = [f"{path.relative_to(self.sources)} {sha256_of(path)}\n" for path in files]
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     @property
     def versions(self) -> dict[str, str | None]:
-        """Versions of executorch and of the runner's source."""
         version = re.search(r"project\(executor_runner VERSION ([\d.]+)", (self.sources / "CMakeLists.txt").read_text())
         return {"executorch": self.wheel.version, "runner": version[1] if version else None}
 

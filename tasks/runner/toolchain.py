@@ -149,7 +149,6 @@ def _zig_for_sources(platform: Platform, settings: dict[str, str], tools: Path, 
 
 
 def _cross_settings(platform: Platform) -> dict[str, str]:
-    """Return the settings that tell CMake to build for another Linux machine."""
     return {"CMAKE_SYSTEM_NAME": "Linux", "CMAKE_SYSTEM_PROCESSOR": PLATFORM_FACTS[platform].processor}
 
 

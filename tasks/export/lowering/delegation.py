@@ -158,7 +158,6 @@ def read_bytes_of(program: Any) -> int:
 
 
 def _delegates(program: Any) -> list[Any]:
-    """Return the LoweredBackendModules of a method."""
     return [each for each in program.graph_module.children() if hasattr(each, "original_module")]
 
 

@@ -69,7 +69,6 @@ class Passes:
         return Checked()
 
     def leave_out(self, step: LeftOut) -> None:
-        """Note a step that is left out."""
         logger.warning("%s left out: %s", step.step, step.reason)
         self.left_out.append(step)
 
@@ -150,7 +149,6 @@ _EXAMPLE, _RANDOM = "the inputs of a case", "random inputs"
 
 
 def _labelled(samples: Sequence[Inputs]) -> Iterator[tuple[str, Inputs]]:
-    """Yield each sample, and after it one with other values."""
     import torch
 
     generator = torch.Generator().manual_seed(0)

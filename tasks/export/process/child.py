@@ -120,7 +120,6 @@ def _answer(request: ExportRequest, log: Path, limit_bytes: int) -> Answer:
 
 
 def _export(request: ExportRequest, log: Path) -> Path:
-    """Export in this process and return the published folder."""
     from tasks.export.lowering.lower import build
 
     entry, precision, seed, exports_dir = entry_of(request.model), request.precision, request.seed, request.exports_dir

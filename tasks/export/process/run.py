@@ -61,7 +61,6 @@ def end_server() -> None:
 
 
 def _run(request: ExportRequest, log: Path, limit_bytes: int, tell: Tell) -> Answer:
-    """Run an export; start it again if the server was killed."""
     for _ in range(_TRIES):
         log.write_bytes(b"")
         answer = _run_once(request, log, limit_bytes, tell)

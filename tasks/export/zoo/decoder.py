@@ -105,7 +105,6 @@ def _decoder(layers: int, width: int, heads: int, words: int, room: int) -> Any:
 
 
 def _rotations(width: int, room: int) -> dict[str, Any]:
-    """Return the tables (room, width) of rotary position embedding."""
     import torch
 
     angles = torch.arange(room)[:, None] * 10000.0 ** (-torch.arange(0, width, 2) / width)
