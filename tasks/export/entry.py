@@ -130,7 +130,7 @@ class ExportRequest:
     deadline_s: float = 900.0
 
 
-def entry_of(model: str | ModelEntry) -> ModelEntry:
+def parse_entry(model: str | ModelEntry) -> ModelEntry:
     """Return the entry that a text means, with paths relative to the working directory; raises InputError."""
     if isinstance(model, ModelEntry):
         return model

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from devices.errors import FarmError
 from sql.seeds.rows import is_scalar_operator
-from tasks.export.entry import ExportRequest, ModelEntry, entry_of
+from tasks.export.entry import ExportRequest, ModelEntry, parse_entry
 from tasks.export.exported import Export, ExportError, NotApplicableError, os_cause, read_complete, read_exports
 from tasks.export.key import check_own, export_key, versions
 from tasks.export.prebuilt import prebuilt_export
@@ -35,7 +35,7 @@ def export_cases(
     model, precision, exports_dir = request.model, request.precision, request.exports_dir.absolute()
     title = f"cannot export {model if isinstance(model, str) else model.name} as {precision}"
     try:
-        entry = entry_of(model)
+        entry = parse_entry(model)
         request = replace(request, model=entry, exports_dir=exports_dir)
         if entry.pte and request.taps:
             raise ExportError(f"{title}: layers of a .pte file that exists already cannot be read; bring its model")
@@ -89,7 +89,7 @@ def skipped_path(exports_dir: Path, key: str) -> Path:
 
 def _made(request: ExportRequest, title: str, log: Path, tell: Tell) -> tuple[Export, ...]:
     """Export in a child process and return the published export; `title` begins the sentence of a failure."""
-    entry, precision, exports_dir = entry_of(request.model), request.precision, request.exports_dir
+    entry, precision, exports_dir = parse_entry(request.model), request.precision, request.exports_dir
     logger.info("exporting %s %s", entry.name, precision)
     log.parent.mkdir(parents=True, exist_ok=True)
     try:

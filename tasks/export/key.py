@@ -18,7 +18,7 @@ from tasks.export import convert, factory, from_transformers, language_methods, 
 from tasks.export.entry import ModelEntry
 from tasks.export.exported import EXPORT_VERSION
 from tasks.export.lowering import buffers, delegation, lower, passes, rewrites, trial
-from tasks.export.recipes import recipe_of
+from tasks.export.recipes import parse_recipe
 from tasks.export.user_code import check_function, source_of
 from tasks.store.files import sha256_of, write_complete
 
@@ -37,7 +37,7 @@ def versions() -> dict[str, str | None]:
 
 def export_key(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, *, taps: bool = False) -> str:
     """Return the key of this export, 32 hexadecimal digits; raises FarmError for an unknown model or recipe."""
-    key = _key_of_inputs(entry, recipe, seed, exports_dir, taps)
+    key = _input_key(entry, recipe, seed, exports_dir, taps)
     left_out = exports_dir / "left_out" / f"{key}.json"
     return _digest([key, json.loads(left_out.read_text())]) if left_out.is_file() else key
 
@@ -46,21 +46,21 @@ def note_left_out(
     entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, left_out: list[list[str]], *, taps: bool
 ) -> None:
     """Record which steps of the farm this export does without, [step, method], for its key."""
-    path = exports_dir / "left_out" / f"{_key_of_inputs(entry, recipe, seed, exports_dir, taps)}.json"
+    path = exports_dir / "left_out" / f"{_input_key(entry, recipe, seed, exports_dir, taps)}.json"
     if left_out:
         write_complete(path, json.dumps(left_out).encode())
     else:
         path.unlink(missing_ok=True)
 
 
-def _key_of_inputs(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, taps: bool) -> str:
-    own_recipe = recipe_of(recipe).own
+def _input_key(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, taps: bool) -> str:
+    own_recipe = parse_recipe(recipe).own
     base = _digest(
         {
             "export_version": EXPORT_VERSION,
             "code": [sha256_of(Path(module.__file__)) for module in _CODE if module.__file__],
             "model": [entry.name, _written(entry)],
-            "source": [sha256_of(file) for file in _files_of(entry)],
+            "source": [sha256_of(file) for file in _source_files(entry)],
             "precision": [recipe, sha256_of(source_of(own_recipe)) if own_recipe else None],
             "seed": seed,
             "python": versions()["python"],
@@ -78,7 +78,7 @@ def files_to_read(entry: ModelEntry, recipe: str, exports_dir: Path) -> list[Pat
     """Return the files whose contents decide the key of an export, beside the farm's own; raises as export_key does."""
     used = _used(entry, recipe, exports_dir) or {"files": []}
     brought = [path for path in (entry.pte, *entry.data, *entry.inputs, *entry.expected, entry.etrecord) if path]
-    return [*_files_of(entry), *map(Path, used["files"]), *brought]
+    return [*_source_files(entry), *map(Path, used["files"]), *brought]
 
 
 def source_sha256(entry: ModelEntry, recipe: str, exports_dir: Path) -> str:
@@ -87,7 +87,7 @@ def source_sha256(entry: ModelEntry, recipe: str, exports_dir: Path) -> str:
     For a model of the zoo that is the file of its subject. Installed packages are not part of it: they have versions.
     """
     used = _used(entry, recipe, exports_dir) or {"files": []}
-    contents = [*map(sha256_of, _files_of(entry)), *sorted(filter(None, _hashes(used["files"]).values()))]
+    contents = [*map(sha256_of, _source_files(entry)), *sorted(filter(None, _hashes(used["files"]).values()))]
     return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 
 
@@ -103,7 +103,7 @@ def _used(entry: ModelEntry, recipe: str, exports_dir: Path) -> dict[str, Any] |
 
 
 def _used_path(entry: ModelEntry, recipe: str, exports_dir: Path) -> Path:
-    own_recipe = recipe if recipe_of(recipe).own else None
+    own_recipe = recipe if parse_recipe(recipe).own else None
     return exports_dir / "used" / f"{_digest([entry.name, _written(entry), own_recipe, str(Path.cwd())])}.json"
 
 
@@ -124,7 +124,7 @@ def _written(entry: ModelEntry) -> list[object]:
     return [factory, transformers, entry.config, *([generate] if generate else [])]
 
 
-def _files_of(entry: ModelEntry) -> list[Path]:
+def _source_files(entry: ModelEntry) -> list[Path]:
     """Return the files that define a model, without importing it or its parent packages."""
     if entry.weights:
         files = sorted(path for path in entry.weights.iterdir() if path.is_file())
@@ -139,7 +139,7 @@ def _files_of(entry: ModelEntry) -> list[Path]:
 
 def check_own(entry: ModelEntry, recipe: str) -> None:
     """Raise FarmError if your own factory or recipe is not in its file, or takes other arguments."""
-    for own, arguments in ((entry.factory, ()), (recipe_of(recipe).own, ("module", "inputs"))):
+    for own, arguments in ((entry.factory, ()), (parse_recipe(recipe).own, ("module", "inputs"))):
         if own is not None and is_own(own):
             try:
                 check_function(source_of(own), own.rpartition(":")[2], arguments)

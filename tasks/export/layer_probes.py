@@ -42,7 +42,7 @@ def tapped(converted: Converted) -> Converted:
     # Without operators that write in place: they would change values that were tapped before.
     functional = converted.program.run_decompositions({})
     _separate_dequantized(functional.graph_module.graph)
-    sources = {node: source for node in functional.graph.nodes if (source := _layer_of(node)) is not None}
+    sources = {node: source for node in functional.graph.nodes if (source := _probed_layer(node)) is not None}
     if not sources:
         raise FarmError("the model has no layer whose values can be returned; leave the mode numerics out")
     layers = []
@@ -91,7 +91,7 @@ def _separate_dequantized(graph: Any) -> None:
             copied.meta = {**users[0].meta, "is_for_tap": True}
 
 
-def _layer_of(node: Any) -> Any:
+def _probed_layer(node: Any) -> Any:
     """Return the node that computes what `node` returns, if that is to be tapped; None if not."""
     import torch
 

@@ -37,7 +37,7 @@ class Macho:
     needed: list[str]  # names of the libraries beside it, paths of those of the system
 
 
-def platforms_of(program: Path) -> tuple[Platform, ...]:
+def supported_platforms(program: Path) -> tuple[Platform, ...]:
     """Return the platforms that a program can run on; empty if it is damaged or for none of them."""
     try:
         binary = read_binary(program)

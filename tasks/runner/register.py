@@ -12,7 +12,7 @@ from pathlib import Path
 from devices.local import stated_environment
 from devices.platform import PLATFORM_FACTS, PLATFORMS, Platform
 from tasks.bundle.cell import VARIANTS, Mode, Variant
-from tasks.runner.binary import platforms_of
+from tasks.runner.binary import supported_platforms
 from tasks.runner.manifest import MANIFEST, PROGRAM, Runner, RunnerError, known_word, publish_runner, runners_of
 from tasks.runner.min_versions import min_versions
 from tasks.runner.toolchain import find_cmake, host_platform, plain_folder, run_steps, source_toolchain_for
@@ -61,7 +61,7 @@ def register_runner(
     program = source / PROGRAM if source.is_dir() else source
     if not program.is_file():
         raise RunnerError(f"{program} does not exist; register a program, or a folder that contains {PROGRAM}")
-    fitting = platforms_of(program)
+    fitting = supported_platforms(program)
     if described["platform"] not in fitting:
         kind = f"a program for {' or '.join(fitting)}" if fitting else "not a program for any known platform"
         raise RunnerError(f"{program} cannot be registered for {platform}: it is {kind}")

@@ -101,7 +101,7 @@ def partitioner_reasons() -> Iterator[dict[str, list[str]]]:
         partitioner.propagate = before[1]
 
 
-def macs_of(program: Any) -> int | None:
+def count_macs(program: Any) -> int | None:
     """Return the multiply-accumulate operations of all products and convolutions of a lowered method.
 
     None if a size is dynamic, or if what is executed depends on the data.
@@ -129,7 +129,7 @@ def _macs(node: Any) -> int | None:
     return prod(sizes) if all(isinstance(size, int) for size in sizes) else None
 
 
-def read_bytes_of(program: Any) -> int:
+def count_read_bytes(program: Any) -> int:
     """Return the bytes of weights and state that an execution of a lowered method reads, each once.
 
     Weights count as they are in the .pte file. Of an embedding, only the rows that are looked up are read.

@@ -20,13 +20,13 @@ from tasks.export.layer_probes import LayerKey, layer_keys, tapped, values_in_fp
 from tasks.export.lowering.buffers import give_values_the_rank_of_caches, keep_initial_values, write_in_place
 from tasks.export.lowering.delegation import (
     Operators,
+    count_macs,
     count_operators,
+    count_read_bytes,
     list_operators,
-    macs_of,
     partitioner_reasons,
-    read_bytes_of,
 )
-from tasks.export.lowering.passes import LeftOut, Passes, largest_distance, tolerance_of
+from tasks.export.lowering.passes import LeftOut, Passes, largest_distance, output_tolerance
 from tasks.export.lowering.rewrites import attention_as_products, parts_as_slices
 from tasks.export.lowering.trial import Trial, try_here
 from tasks.export.process.sandbox import is_failed_allocation
@@ -202,7 +202,7 @@ def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path |
         return error
     distance = 0.0
     for case in model.cases:
-        tolerance, with_integers = tolerance_of(model.converted[case.method.program_method].program)
+        tolerance, with_integers = output_tolerance(model.converted[case.method.program_method].program)
         if outputs := trial.outputs.get(case.name):
             difference = largest_distance(outputs, model.eager[case.name], with_integers=with_integers)
             distance = max(distance, difference / tolerance)
@@ -259,8 +259,8 @@ def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operato
         count_operators(program.graph_module, delegated[name], kept[name])
         operators[name] = {
             "is_stateful": bool(program.graph_signature.buffers_to_mutate),
-            "macs": macs_of(program),
-            "read_bytes": read_bytes_of(program),
+            "macs": count_macs(program),
+            "read_bytes": count_read_bytes(program),
         }
     keep_initial_values([edge.exported_program(name) for name in programs])
     planning = MemoryPlanningPass(share_mutable_buffers=len(programs) > 1)  # buffers with the same name are one

@@ -89,7 +89,7 @@ class Passes:
 
     def _difference(self, method: str, before: Any, after: Any) -> str | None:
         """Return how the outputs of two programs differ; None if they do not."""
-        tolerance, with_integers = tolerance_of(before)
+        tolerance, with_integers = output_tolerance(before)
         for label, inputs in _labelled(self._samples[method]):
             try:
                 expected = _execute(before, inputs)
@@ -111,7 +111,7 @@ class Passes:
         return None
 
 
-def tolerance_of(program: Any) -> tuple[float, bool]:
+def output_tolerance(program: Any) -> tuple[float, bool]:
     """Return how far outputs of a program may differ, relative to the largest value, and whether integers count."""
     import torch
 

@@ -19,13 +19,13 @@ from typing import Any, NoReturn
 
 from devices.errors import FarmError
 from tasks.export.dependencies import recorded_dependencies
-from tasks.export.entry import ExportRequest, ModelEntry, entry_of
+from tasks.export.entry import ExportRequest, ModelEntry, parse_entry
 from tasks.export.exported import EXPORT_VERSION, NotApplicableError, first_line, os_cause
 from tasks.export.factory import Method, build_methods
 from tasks.export.from_transformers import build_from_transformers
 from tasks.export.key import export_key, is_own, note_left_out, note_used, source_sha256, versions
 from tasks.export.process.sandbox import adopt_orphans, end_below, is_failed_allocation, memory_limit
-from tasks.export.recipes import Recipe, recipe_of
+from tasks.export.recipes import Recipe, parse_recipe
 from tasks.export.user_code import in_users_words, load_function, shown
 from tasks.export.zoo import MODELS
 from tasks.store.files import publish_folder, work_folder, write_complete
@@ -122,8 +122,8 @@ def _answer(request: ExportRequest, log: Path, limit_bytes: int) -> Answer:
 def _export(request: ExportRequest, log: Path) -> Path:
     from tasks.export.lowering.lower import build
 
-    entry, precision, seed, exports_dir = entry_of(request.model), request.precision, request.seed, request.exports_dir
-    recipe = recipe_of(precision)
+    precision, seed, exports_dir = request.precision, request.seed, request.exports_dir
+    entry, recipe = parse_entry(request.model), parse_recipe(precision)
     started = time.monotonic()
     gc.set_threshold(1_000_000, 5, 5)  # with the default, garbage collection takes a sixth of the time
     share_node_sources()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tasks.export.exported import Export
-from tasks.export.lowering.delegation import macs_of, read_bytes_of
+from tasks.export.lowering.delegation import count_macs, count_read_bytes
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
@@ -52,19 +52,19 @@ def test_macs_are_half_of_the_operations_that_pytorch_counts() -> None:
     with FlopCounterMode(display=False) as counter, apart[0], apart[1]:
         module(images)
     program = torch.export.export(module, (images,)).run_decompositions()
-    assert macs_of(program) == counter.get_total_flops() / 2 > 0
+    assert count_macs(program) == counter.get_total_flops() / 2 > 0
 
 
 def test_a_dynamic_size_has_no_number_of_macs_and_neither_has_a_branch() -> None:
     rows = torch.rand(4, 2)
     program = torch.export.export(torch.nn.Linear(2, 3), (rows,), dynamic_shapes=({0: torch.export.Dim.AUTO},))
-    assert macs_of(program.run_decompositions()) is None
+    assert count_macs(program.run_decompositions()) is None
 
     class Branching(torch.nn.Module):  # type: ignore[misc]
         def forward(self, rows: Any) -> Any:
             return torch.cond(rows.sum() > 0, lambda rows: rows * 2, lambda rows: rows + 1, (rows,))
 
-    assert macs_of(torch.export.export(Branching(), (rows,)).run_decompositions()) is None
+    assert count_macs(torch.export.export(Branching(), (rows,)).run_decompositions()) is None
 
 
 @pytest.mark.thorough  # it imports the exporter
@@ -73,7 +73,7 @@ def test_of_an_embedding_only_the_rows_that_are_looked_up_are_read_and_state_is_
 
     with torch.no_grad():
         edge = to_edge(torch.export.export(Looking(), (torch.tensor([3, 5, 7]),)))
-    assert read_bytes_of(edge.exported_program()) == 4 * (3 * 6 + 6)
+    assert count_read_bytes(edge.exported_program()) == 4 * (3 * 6 + 6)
 
 
 def test_what_an_export_reads_are_its_weights_as_the_recipe_stores_them(toys: dict[str, Export]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tasks.export import export
-from tasks.export.entry import ExportRequest, entry_of
+from tasks.export.entry import ExportRequest, parse_entry
 from tasks.export.export import export_cases, share_export
 from tasks.export.exported import Export, ExportError
 from tasks.export.key import export_key
@@ -34,7 +34,7 @@ class Machine:
 
     def run(self, request: ExportRequest) -> Answer:
         self.made += 1
-        key = export_key(entry_of(request.model), request.precision, request.seed, self.exports)
+        key = export_key(parse_entry(request.model), request.precision, request.seed, self.exports)
         write_export(self.exports / key)
         (self.exports / key / "model.etrecord").write_bytes(b"record")
         return Answer(folder=key)
