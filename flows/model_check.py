@@ -1,18 +1,16 @@
-"""Check one model: export it, run it on this machine, and tell what was delegated and what the rest costs."""
+"""Check one model: export it, run it on this machine, and state what was delegated and what the rest costs."""
 
 import platform
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from devices.device import Device
 from devices.inventory import DeviceSpec, open_device
 from devices.limits import Limits
 from devices.ondevice.facts import read_facts
-from devices.ondevice.lease import acquire, lease_ttl_s
+from devices.ondevice.lease import Lease, acquire, lease_ttl_s
 from flows.progress import shown_export
 from sql.seeds.rows import is_scalar_operator
 from tasks.bundle.cell import Cell
@@ -20,9 +18,10 @@ from tasks.bundle.enough import LEAST_SESSIONS
 from tasks.bundle.record import SessionRecord
 from tasks.etdump.event_kind import EventKind
 from tasks.etdump.reader import read_etdump
+from tasks.export.entry import ExportRequest
 from tasks.export.export import export_cases
 from tasks.export.exported import Export, ExportError
-from tasks.judge.advice.advice import HEAVY_SHARE, advice_text, word_of
+from tasks.judge.advice import HEAVY_SHARE, advice_text, word_of
 from tasks.measure.night import sweep_night
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.accuracy import inaccuracy_in_words
@@ -30,7 +29,6 @@ from tasks.measure.session.context import SessionContext, why_no_backend
 from tasks.measure.session.measure import measure
 from tasks.rows.shares import SessionTimes, Share, cell_sessions, session_times, share
 from tasks.runner.build import build_runner
-from tasks.runner.manifest import Runner
 from tasks.runner.toolchain import host_platform
 from tasks.store.files import work_folder
 from tasks.store.store import LocalStore
@@ -49,8 +47,6 @@ _IF_INACCURATE = (
 
 @dataclass(frozen=True)
 class PortableOperator:
-    """A portable operator of the model: how often it is called, its share of Method::execute, and what to do."""
-
     operator: str
     count: int | None
     share: Share | None
@@ -81,19 +77,23 @@ class CheckedCase:
         return self.record.status == "succeeded"
 
     @property
+    def portable_operators(self) -> list[dict[str, Any]]:
+        """The portable operators of the export, without those that compute shapes and numbers."""
+        return [entry for entry in self.export.portable if not is_scalar_operator(entry["operator"])]
+
+    @property
     def problem(self) -> str | None:
         """Why a sweep would not judge its times: no result, or inaccurate outputs; None if it would."""
         if not self.has_run:
             return f"{self.record.status}: {self.record.reason}"
-        found = inaccuracy_in_words([record.accuracy or () for record in self.records])
-        return found and f"inaccurate: {found}; {_IF_INACCURATE}"
+        inaccuracy = inaccuracy_in_words([record.accuracy or () for record in self.records])
+        return inaccuracy and f"inaccurate: {inaccuracy}; {_IF_INACCURATE}"
 
 
 def check_model(
     model: str,
     precision: str,
     var: Path,
-    seed: int = 0,
     *,
     wait_s: float = LEASE_WAIT_S,
     tell: Callable[[str], None] = lambda _: None,
@@ -104,47 +104,56 @@ def check_model(
     """
     places = Var(var.absolute())
     with shown_export(f"{model} {precision}") as tell_step:
-        exports = export_cases(model, precision, places.exports, seed=seed, tell=tell_step)
+        exports = export_cases(ExportRequest(model, precision, places.exports), tell=tell_step)
     runner = build_runner(host_platform(), places.runners)
     if cause := next(filter(None, (why_no_backend(export, runner) for export in exports)), None):
         raise ExportError(cause)
     spec = DeviceSpec(name=platform.node() or "this-machine", transport="local")
-    ttl_s = lease_ttl_s(_DEADLINE_S)
-    with work_folder(places.root) as folder, open_device(spec) as device:
-        holder = f"check of {model} {precision}"
-        with acquire(
-            device, holder, ttl_s=ttl_s, wait_s=wait_s, tell=lambda cause: tell(f"{spec.name} {cause}")
-        ) as lease:
-            for export in exports:
-                yield _checked(export, _bench(device, spec, export, runner, places), folder, lease.renew)
+    with (
+        work_folder(places.root) as folder,
+        open_device(spec) as device,
+        acquire(
+            device,
+            f"check of {model} {precision}",
+            ttl_s=lease_ttl_s(_DEADLINE_S),
+            wait_s=wait_s,
+            tell=lambda cause: tell(f"{spec.name} {cause}"),
+        ) as lease,
+    ):
+        facts = read_facts(device)
+        for export in exports:
+            bench = SessionContext(
+                device, spec, facts, export, runner, Limits(), _DEADLINE_S, settle_s=0, registry=places.registry
+            )
+            yield _checked(bench, lease, folder)
 
 
-def _bench(device: Device, spec: DeviceSpec, export: Export, runner: Runner, places: Var) -> SessionContext:
-    facts, registry = read_facts(device), places.registry
-    return SessionContext(device, spec, facts, export, runner, Limits(), _DEADLINE_S, settle_s=0, registry=registry)
-
-
-def _checked(export: Export, bench: SessionContext, folder: Path, renew_lease: Callable[[], None]) -> CheckedCase:
+def _checked(bench: SessionContext, lease: Lease, folder: Path) -> CheckedCase:
     """Run the sessions of a case, up to the first that does not succeed."""
+    export, store = bench.export, LocalStore(folder / "bundles")
     night = sweep_night("check", datetime.now(UTC).date(), (), again=False)
-    device = bench.spec.name
     executions = export.executions(EXECUTIONS, WARMUP_EXECUTIONS)
-    cell = Cell(device, export.model, export.precision, 1, "sme2_off", "timing", *executions)
-    store = LocalStore(folder / "bundles")
-    records: list[SessionRecord] = []
+    cell = Cell(bench.spec.name, export.model, export.precision, 1, "sme2_off", "timing", *executions)
+    checked = CheckedCase(export, [])
     sessions: list[SessionTimes] = []
     for index in range(SESSIONS):
-        renew_lease()
-        runner, inputs = bench.runner.runner_sha256, export.inputs_sha256
-        session = PlannedSession(night, cell, index, export.seed, export.pte_sha256, runner, inputs_sha256=inputs)
+        lease.renew()
+        session = PlannedSession(
+            night,
+            cell,
+            index,
+            export.seed,
+            export.pte_sha256,
+            bench.runner.runner_sha256,
+            inputs_sha256=export.inputs_sha256,
+        )
         record = measure(session, bench, store)
-        records.append(record)
+        checked.records.append(record)
         if record.status != "succeeded":
             break
         if "model.etdump" in record.files:
             etdump = folder / "bundles" / night.sweep_id / record.session_id / "model.etdump"
             sessions.append(session_times(read_etdump(etdump, backends=record.model.backends), WARMUP_EXECUTIONS))
-    checked = CheckedCase(export, records)
     if sessions and checked.has_run:
         _add_shares(checked, sessions)
     return checked
@@ -157,23 +166,19 @@ def _add_shares(checked: CheckedCase, sessions: list[SessionTimes]) -> None:
     checked.time_ms = sum(session.execute_ns for session in typical) / len(typical) / 1e6
     checked.delegated_share = share(sessions, lambda session: session.of_kind[EventKind.DELEGATED])
     checked.portable_share = share(sessions, lambda session: session.of_kind[EventKind.PORTABLE])
-    seen = dict.fromkeys(name for session in sessions for name in session.portable)
-    executed = {name: share(sessions, partial(_portable_ns, name)) for name in seen}
+    executed = dict.fromkeys(name for session in sessions for name in session.portable)
     # Of a .pte file from elsewhere only the operators that ran are known.
-    listed = portable_of(checked.export) or [{"operator": name, "count": None} for name in executed]
+    listed = checked.portable_operators or [{"operator": name, "count": None} for name in executed]
     names = [entry["operator"] for entry in listed]
     for entry in listed:
-        of_time = executed.get(word_of(entry["operator"]))
-        heavy = of_time is not None and of_time.value > HEAVY_SHARE
-        advice = advice_text(entry["operator"], entry.get("reason"), names) if heavy else None
+        name, of_time = word_of(entry["operator"]), None
+        if name in executed:
+
+            def portable_ns(session: SessionTimes, name: str = name) -> float:
+                return session.portable.get(name, 0.0)
+
+            of_time = share(sessions, portable_ns)
+        is_heavy = of_time is not None and of_time.value > HEAVY_SHARE
+        advice = advice_text(entry["operator"], entry.get("reason"), names) if is_heavy else None
         checked.portable.append(PortableOperator(entry["operator"], entry["count"], of_time, advice))
     checked.portable.sort(key=lambda each: -(each.share.value if each.share else 0.0))
-
-
-def portable_of(export: Export) -> list[dict[str, Any]]:
-    """Return the portable operators of an export, without those that compute shapes and numbers."""
-    return [entry for entry in export.portable if not is_scalar_operator(entry["operator"])]
-
-
-def _portable_ns(name: str, session: SessionTimes) -> float:
-    return session.portable.get(name, 0.0)

@@ -20,8 +20,8 @@ from flows.verdicts import FailingVerdict, verdicts_of
 from flows.warehouse.publish import load_store, write_report
 from sql.errors import WarehouseError
 from tasks.bundle.record import SweepNight
-from tasks.export.export import NotApplicableError, kept_cases
-from tasks.export.exported import Export
+from tasks.export.export import kept_cases
+from tasks.export.exported import Export, NotApplicableError
 from tasks.measure.health import Registry
 from tasks.measure.spec import SweepSpec
 from tasks.pages.report.render import keep_dropped

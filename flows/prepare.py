@@ -23,9 +23,9 @@ from flows.live_exports import LiveExports
 from flows.progress import board, show_step
 from flows.server.states import end_state
 from tasks.bundle.cell import Mode, Variant
-from tasks.export.entry import ModelEntry
-from tasks.export.export import NotApplicableError, export_cases
-from tasks.export.exported import Export
+from tasks.export.entry import ExportRequest, ModelEntry
+from tasks.export.export import export_cases
+from tasks.export.exported import Export, NotApplicableError
 from tasks.export.process.run import Tell, end_server
 from tasks.measure.health import HealthError, Registry
 from tasks.measure.spec import SweepSpec
@@ -145,7 +145,7 @@ def export_step(
     pair, title = (model.name, precision), f"{model.name} {precision}"
     tell = partial(show_step, title)
     try:
-        cases = export_cases(model, precision, exports_dir, seed=seed, shelf=shelf, tell=tell)
+        cases = export_cases(ExportRequest(model, precision, exports_dir, seed), shelf=shelf, tell=tell)
         live.ready(pair, _with_tapped(cases, model, seed, exports_dir, shelf, tell) if taps else cases)
     except NotApplicableError as reason:
         _log.info("%s: skipped: %s", title, reason)
@@ -167,7 +167,8 @@ def _with_tapped(
 ) -> tuple[Export, ...]:
     precision = cases[0].precision
     try:
-        tapped = export_cases(model, precision, exports_dir, seed=seed, shelf=shelf, taps=True, tell=tell)
+        request = ExportRequest(model, precision, exports_dir, seed, taps=True)
+        tapped = export_cases(request, shelf=shelf, tell=tell)
         return tuple(replace(case, tapped=each) for case, each in zip(cases, tapped, strict=True))
     except FarmError as error:
         _log.warning("%s %s, mode numerics: %s", model.name, precision, error)

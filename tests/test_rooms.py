@@ -57,7 +57,7 @@ COMMANDS = ROOT / "flows" / "cli"  # a command is a file
 HEAVY = {"torch", "executorch", "transformers", "torchao"}
 HEAVY_ROOMS = ("tasks/export/", "tasks/runner/")
 READMES = ["devices", "flows", "sql", "tasks", "tests"]
-READMES += [f"tasks/export/{package}" for package in ("language", "lowering", "process", "zoo")]
+READMES += [f"tasks/export/{package}" for package in ("lowering", "process", "zoo")]
 READMES += [package.replace(".", "/") for package in PACKAGES]
 
 

@@ -16,7 +16,7 @@ from sql.cage.connection import open_readable
 from tasks.bundle.enough import LEAST_SESSIONS
 from tasks.bundle.model_names import shown_names
 from tasks.bundle.record import SweepNight
-from tasks.export.given import exported_or_given
+from tasks.export.prebuilt import exported_or_prebuilt
 from tasks.judge.compare.found import besides
 from tasks.judge.compare.outcome import SLOWER, Beside, Line, Outcome
 from tasks.measure.night import sweep_night, sweeps_of_night
@@ -137,7 +137,7 @@ def _outcome(
     results: "Results",
 ) -> Outcome:
     """Return the comparison as a line; no path is in it, since folders are of this machine alone."""
-    exports = [exported_or_given(file, results.places.exports) for file in files]
+    exports = [exported_or_prebuilt(file, results.places.exports) for file in files]
     shown = shown_names(export.model for export in exports)
     models, precisions = [shown[export.model] for export in exports], [export.precision for export in exports]
     found = answer.result

@@ -1,14 +1,15 @@
 """`etfarm model`: what a model is like before a sweep measures it, its export, and the files of earlier nights."""
 
 import json
+import shutil
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from flows.cli.fetch import fetch
-from flows.cli.options import DEFAULT_VAR, VarOption
+from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption
 from flows.terminal import show, show_pieces
 from tasks.export.recipes import RECIPES
 
@@ -17,7 +18,53 @@ if TYPE_CHECKING:
     from tasks.rows.shares import Share
 
 app = typer.Typer(help="Check or export a model; fetch what a night measured.", no_args_is_help=True)
-app.command(epilog="Example: etfarm model fetch voice --precision fp16 --branch main --output baseline")(fetch)
+
+
+@app.command(epilog="Example: etfarm model fetch voice --precision fp16 --branch main --output baseline")
+def fetch(
+    model: Annotated[str, typer.Argument(help="As in the sweep file, or as pages show it.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write: model.pte, its inputs and outputs.")],
+    precision: Annotated[str, typer.Option(help="A recipe, such as fp16.")] = "fp32",
+    branch: Annotated[str | None, typer.Option(help="Only nights of this branch, such as main.")] = None,
+    night: Annotated[str | None, typer.Option(help="Only this night, such as 2026-11-02.")] = None,
+    var: VarOption = DEFAULT_VAR,
+    bundles: BundlesOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Fetch the newest good .pte file that nights measured; print its path.
+
+    A file is good if no device got slower or inaccurate in its night. If there is none, the newest file is fetched, and
+    a line states it.
+    """
+    from devices.errors import InputError
+    from devices.suggest import did_you_mean
+    from flows.cli.options import opened_store
+    from flows.warehouse.publish import ask_warehouse
+    from tasks.bundle.model_names import model_named, shown_names
+    from tasks.export.export import fetch_export
+    from tasks.export.exported import ExportError, kept_export
+    from tasks.store.var import Var
+
+    known = shown_names(name for (name,) in ask_warehouse("measured_models", var, warehouse))
+    name = model_named(model, known)
+    if name is None:
+        raise InputError(f"no night measured the model `{model}`{did_you_mean(model, known.values())}")
+    query = {"model": name, "precision": precision, "branch": branch, "night": night}
+    exports, shelf = Var(var).exports, opened_store(bundles, var).shelf
+    for key, sha256, case, of_night, commit, is_worse in ask_warehouse("newest_good_file", var, warehouse, **query):
+        try:
+            fetch_export(shelf, key, exports)
+            folder = kept_export(exports, key, sha256, case).folder
+        except ExportError:
+            continue
+        why = "; no night without a change for the worse has one" if is_worse else ""
+        of_commit = f", commit {commit[:7]}" if commit else ""
+        show(f"{known[name]} {precision} of {of_night}{of_commit}, .pte {sha256[:8]}{why}", err=True)
+        shutil.copytree(folder, output, dirs_exist_ok=False)
+        show(output / "model.pte")
+        return
+    limits = "".join(f", {key} {value}" for key, value in (("branch", branch), ("night", night)) if value)
+    raise InputError(f"no .pte file of {known[name]} {precision}{limits} is kept; measure one with `etfarm sweep`")
 
 
 @app.command(epilog="Example: etfarm model check ./model.py:make --precision fp16 --max-portable 20")
@@ -46,7 +93,12 @@ def check(
             cases.append(case)
             if format == "text":
                 show(*_lines(case))
-            problems += [f"{case.export.model}: {case.problem}"] if case.problem else _too_portable(case, max_portable)
+            share = case.portable_share
+            if case.problem:
+                problems.append(f"{case.export.model}: {case.problem}")
+            elif max_portable is not None and share is not None and 100 * share.value > max_portable:
+                took = f"portable operators take {_percent(share)} of the time, more than {max_portable:g} %"
+                problems.append(f"{case.export.model}: {took}")
     except ExportError as error:
         problems = [str(error)]
     seconds = time.monotonic() - started
@@ -68,29 +120,22 @@ def export(
 ) -> None:
     """Export one model to a .pte and execute it once on this machine; print its folder."""
     from flows.progress import shown_export
+    from tasks.export.entry import ExportRequest
     from tasks.export.export import export_cases
     from tasks.store.var import Var
 
     with shown_export(f"{model} {precision}") as tell:
-        done = export_cases(model, precision, Var(var).exports, seed=seed, tell=tell)[0]
+        done = export_cases(ExportRequest(model, precision, Var(var).exports, seed), tell=tell)[0]
     show(done.folder)
     if done.trial:
         show(f"execution on this machine after the export: {done.trial}", *done.left_out_notes, err=True)
-
-
-def _too_portable(case: "CheckedCase", max_portable: float | None) -> list[str]:
-    if max_portable is None or case.portable_share is None or 100 * case.portable_share.value <= max_portable:
-        return []
-    share = _percent(case.portable_share)
-    return [f"{case.export.model}: portable operators take {share} of the time, more than {max_portable:g} %"]
 
 
 def _lines(case: "CheckedCase") -> Iterator[str]:
     """Yield what a user reads about a case."""
     from tasks.results.text import evidence, in_ms
 
-    export = case.export
-    delegated, portable = _counts(case)
+    export, (delegated, portable) = case.export, _counts(case)
     yield f"{export.model} {export.precision}: {export.pte_bytes / 1e6:.2f} MB, exported in {export.export_s:.1f} s"
     if export.trial:
         yield f"execution on this machine after the export: {export.trial}"
@@ -112,22 +157,28 @@ def _lines(case: "CheckedCase") -> Iterator[str]:
         share = "not executed" if each.share is None else _percent(each.share)
         times = f" x {each.count}" if each.count else ""
         yield f"  {each.operator}{times}: {share}" + (f". {each.advice}" if each.advice else "")
-    yield _accuracy(case)
+    if not case.record.accuracy:
+        yield "outputs: not compared, since there are no reference outputs"
+    elif (error := _max_abs_error(case)) is None:
+        yield "outputs: not compared, since no element is finite both here and in eager PyTorch"
+    else:
+        yield f"outputs: largest absolute error against eager PyTorch {error:.1e}"
 
 
 def _as_object(case: "CheckedCase") -> dict[str, Any]:
     """Return what docs/json.md states about a case."""
-    export, shares = case.export, (case.delegated_share, case.portable_share)
-    delegated, portable = _counts(case)
-    delegated_share, portable_share = (each.value if each else None for each in shares)
+    export, (delegated, portable) = case.export, _counts(case)
     return {
-        **{name: getattr(export, name) for name in ("model", "precision", "pte_bytes", "export_s")},
+        "model": export.model,
+        "precision": export.precision,
+        "pte_bytes": export.pte_bytes,
+        "export_s": export.export_s,
         "delegated": delegated,
         "portable": portable,
         "sessions_ms": case.times_ms,
         "time_ms": case.time_ms,
-        "delegated_share": delegated_share,
-        "portable_share": portable_share,
+        "delegated_share": case.delegated_share.value if case.delegated_share else None,
+        "portable_share": case.portable_share.value if case.portable_share else None,
         "operators": [
             {
                 "operator": each.operator,
@@ -145,26 +196,13 @@ def _as_object(case: "CheckedCase") -> dict[str, Any]:
 
 def _counts(case: "CheckedCase") -> tuple[int, int]:
     """Return how many operators of the program are delegated, and how many are portable."""
-    from flows.model_check import portable_of
-
-    delegated, portable = (
-        sum(entry["count"] for entry in each) for each in (case.export.delegated, portable_of(case.export))
-    )
-    return delegated, portable
+    delegated = sum(entry["count"] for entry in case.export.delegated)
+    return delegated, sum(entry["count"] for entry in case.portable_operators)
 
 
 def _percent(share: "Share") -> str:
     """A share with the smallest and the largest of one session: `12.3 % (11.8 to 13.0 %)`."""
     return f"{100 * share.value:.1f} % ({100 * share.low:.1f} to {100 * share.high:.1f} %)"
-
-
-def _accuracy(case: "CheckedCase") -> str:
-    if not case.record.accuracy:
-        return "outputs: not compared, since there are no reference outputs"
-    error = _max_abs_error(case)
-    if error is None:
-        return "outputs: not compared, since no element is finite both here and in eager PyTorch"
-    return f"outputs: largest absolute error against eager PyTorch {error:.1e}"
 
 
 def _max_abs_error(case: "CheckedCase") -> float | None:

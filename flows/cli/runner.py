@@ -35,7 +35,7 @@ def build(
     """Build a runner from the wheel or from sources; print its folder, or with --format json what it is."""
     from tasks.runner.build import build_runner
     from tasks.runner.manifest import RunnerError
-    from tasks.runner.source import build_from_source
+    from tasks.runner.register import build_from_source
     from tasks.runner.toolchain import host_platform
     from tasks.store.var import Var
 

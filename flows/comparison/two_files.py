@@ -11,7 +11,7 @@ from flows.comparison.results import Results
 from flows.progress import board
 from flows.shutdown import shutdown_handler
 from tasks.bundle.cell import Cell
-from tasks.export.given import exported_or_given
+from tasks.export.prebuilt import exported_or_prebuilt
 from tasks.measure.alternate import Side
 from tasks.measure.spec import SweepSpec
 
@@ -34,7 +34,7 @@ def compare_files(
 
 def _side(pte: Path, lane: Lane) -> Side:
     """Return what measures a file: one thread, and as many executions as a sweep without settings of its own."""
-    export = exported_or_given(pte, lane.results.places.exports)
+    export = exported_or_prebuilt(pte, lane.results.places.exports)
     executions = export.executions(
         *(SweepSpec.model_fields[name].default for name in ("executions", "warmup_executions"))
     )

@@ -18,12 +18,11 @@ from flows.part import Part
 from flows.prepare import Probe
 from flows.progress import board
 from tasks.bundle.record import BundleError, SessionRecord
-from tasks.export.shared import share_export
+from tasks.export.export import share_export
 from tasks.measure.alternate import Round
 from tasks.measure.health import Health
 from tasks.measure.plan import planned_of
-from tasks.runner.manifest import Runner
-from tasks.runner.shared import share_runner
+from tasks.runner.manifest import Runner, share_runner
 
 _log = logging.getLogger(__name__)
 

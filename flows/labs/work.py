@@ -30,13 +30,12 @@ from flows.prepare import Probe, Runners
 from flows.server import clock
 from tasks.bundle.record import BundleError
 from tasks.bundle.values import MOST_APART_S
+from tasks.export.export import fetch_export
 from tasks.export.exported import Export
-from tasks.export.shared import fetch_export
 from tasks.measure.alternate import Round
 from tasks.measure.clock import clock_ahead_s
 from tasks.measure.health import Registry
-from tasks.runner.manifest import Runner
-from tasks.runner.shared import fetch_runner
+from tasks.runner.manifest import Runner, fetch_runner
 from tasks.store.store import BundleStore
 from tasks.store.var import Var
 

@@ -30,8 +30,8 @@ from flows.setup.connections import Devices, adb, ssh
 from flows.setup.doctor import Finding, fix, ok
 from sql.cage.confine import missing_parts
 from tasks.runner.manifest import runners_of
+from tasks.runner.recipe import installed_wheel
 from tasks.runner.toolchain import find_cmake, host_platform, toolchain_for
-from tasks.runner.wheel import installed_wheel
 from tasks.store.var import Var
 
 _LONGEST_S = 12.0  # more than the 8 s in which a Prefect server must answer

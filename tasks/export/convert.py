@@ -5,16 +5,18 @@ Everything here runs in the export process. The text of this file is part of eve
 
 import inspect
 import logging
+import operator
 from dataclasses import dataclass, field
 from typing import Any
 
 from devices.errors import FarmError
-from tasks.export.language.weights import NotApplicable, quantize_weights
-from tasks.export.made import Inputs, Method
-from tasks.export.recipes import Recipe
+from tasks.export.exported import NotApplicableError
+from tasks.export.factory import Inputs, Method
+from tasks.export.recipes import Recipe, Weights
 
 logger = logging.getLogger(__name__)
 _CALIBRATION_BATCHES = 8
+_HEAD = "lm_head"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +33,7 @@ class Converted:
 def convert(method: Method, recipe: Recipe, own: Any = None) -> Converted:
     """Return the method converted by `recipe`; its module already has the recipe's type of floating-point numbers.
 
-    `own` is the function of your own recipe. Raises NotApplicable if the recipe changes nothing, and FarmError.
+    `own` is the function of your own recipe. Raises NotApplicableError if the recipe changes nothing, and FarmError.
     """
     import torch
 
@@ -89,7 +91,7 @@ def _quantize_int8(program: Any, method: Method, *, is_dynamic: bool) -> Any:
     converted = convert_pt2e(prepared)
     if not any("quantize" in str(node.target) for node in converted.graph.nodes):
         kind = "linear layers" if is_dynamic else "operators that XNNPACK's quantizer supports"
-        raise NotApplicable(f"the model has no {kind}, so nothing can be quantized")
+        raise NotApplicableError(f"the model has no {kind}, so nothing can be quantized")
     return torch.export.export(converted, method.inputs, dynamic_shapes=method.dynamic_shapes)
 
 
@@ -128,7 +130,7 @@ def _in_float32(program: Any, method: Method, operators: tuple[str, ...]) -> Any
             back.meta["val"] = node.meta["val"]  # the next one of these operators may read it
             node.replace_all_uses_with(back, delete_user_cb=lambda user, back=back: user is not back)
     if missing := sorted(set(operators) - found):
-        raise NotApplicable(f"the model does not contain {', '.join(missing)}")
+        raise NotApplicableError(f"the model does not contain {', '.join(missing)}")
     graph_module.recompile()
     return torch.export.export(graph_module, method.inputs, dynamic_shapes=method.dynamic_shapes)
 
@@ -138,3 +140,88 @@ def _is_half(node: Any) -> bool:
 
     value = node.meta.get("val")
     return isinstance(value, torch.Tensor) and value.dtype == torch.float16
+
+
+def quantize_weights(module: Any, recipe: Weights) -> None:
+    """Give the linear layers int4 weights, and activations that are quantized to int8 at run time.
+
+    With int4 weights alone, executorch 1.5.1 stores the weights as fp32 again: nothing would be gained.
+    A module that has been quantized already, because methods share it, stays. Raises NotApplicableError.
+    """
+    import torch
+    from torchao.quantization import Int8DynamicActivationIntxWeightConfig, quantize_
+    from torchao.quantization.granularity import PerAxis, PerGroup
+
+    size = recipe.group_size
+
+    def is_suitable(layer: Any) -> bool:
+        return isinstance(layer, torch.nn.Linear) and layer.in_features % size == 0
+
+    def is_head(layer: Any, name: str) -> bool:
+        return isinstance(layer, torch.nn.Linear) and _is_head(name) and type(layer.weight.data) is torch.Tensor
+
+    def is_body(layer: Any, name: str) -> bool:
+        # Methods of a program may share a module.
+        is_apart = recipe.lm_head is not None and _is_head(name)
+        return is_suitable(layer) and type(layer.weight.data) is torch.Tensor and not is_apart
+
+    if not any(map(is_suitable, module.modules())):
+        raise NotApplicableError(f"the model has no linear layers whose inputs are a multiple of {size}")
+    int4 = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(size))
+    quantize_(module, int4, filter_fn=is_body)
+    if recipe.lm_head is not None and not any(_is_head(name) for name, _ in module.named_modules()):
+        raise NotApplicableError(f"the model has no layer named {_HEAD}; leave `lm_head` out of the recipe")
+    if recipe.lm_head == 8:
+        int8 = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int8, weight_granularity=PerAxis(0))
+        quantize_(module, int8, filter_fn=is_head)
+    if recipe.embedding:
+        _quantize_embeddings(module, recipe.embedding, size)
+
+
+def _is_head(name: str) -> bool:
+    return name.rpartition(".")[2] == _HEAD
+
+
+def _quantize_embeddings(module: Any, bits: int, group_size: int) -> None:
+    import torch
+
+    embeddings = [
+        (name, layer)
+        for name, layer in module.named_modules()
+        if isinstance(layer, torch.nn.Embedding) and layer.embedding_dim % group_size == 0
+    ]
+    done = any(type(layer).__name__ == "QuantizedEmbedding" for layer in module.modules())
+    if not embeddings and not done:
+        raise NotApplicableError(f"the model has no embeddings whose width is a multiple of {group_size}")
+    for name, layer in embeddings:
+        parent, _, last = name.rpartition(".")
+        setattr(operator.attrgetter(parent)(module) if parent else module, last, _quantized(layer, bits, group_size))
+
+
+def _quantized(layer: Any, bits: int, group_size: int) -> Any:
+    """Return an embedding with weights of 8 or 4 bits, a scale for each row (8) or each group of a row (4)."""
+    import torch
+    from executorch.exir.passes import _quant_patterns_and_replacements  # noqa: F401 - registers the operators
+
+    weight, max_value = layer.weight.detach().float(), 2 ** (bits - 1) - 1
+    groups = weight.unflatten(1, (-1, group_size if bits == 4 else weight.shape[1]))
+    scales = groups.abs().amax(-1).clamp(min=1e-9) / max_value
+    values = (groups / scales[..., None]).round().clamp(-max_value - 1, max_value).flatten(1).to(torch.int8)
+    if bits == 4:
+        pairs = (values + 8).to(torch.uint8).unflatten(1, (-1, 2))
+        values = pairs[..., 0] << 4 | pairs[..., 1]
+    look_up = torch.ops.quantized_decomposed
+    look_up = look_up.embedding_4bit.dtype if bits == 4 else look_up.embedding_byte.dtype
+
+    class QuantizedEmbedding(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("values", values)
+            self.register_buffer("scales", scales if bits == 4 else scales[:, 0])
+            self.register_buffer("embed_scale", getattr(layer, "embed_scale", None))  # some of transformers have one
+
+        def forward(self, tokens: Any) -> Any:
+            rows = look_up(self.values, self.scales, None, -max_value - 1, max_value, tokens, dtype=self.scales.dtype)
+            return rows if self.embed_scale is None else rows * self.embed_scale.to(rows.dtype)
+
+    return QuantizedEmbedding()

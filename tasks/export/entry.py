@@ -5,6 +5,7 @@ A text is short for a mapping with one key: `mobilenet_v2`, `team.models:detecto
 """
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError, ValidationInfo, model_se
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
-from tasks.export.language.wanted import GenerateWanted
+from tasks.export.generate_options import GenerateOptions
 from tasks.export.user_code import check_function
 from tasks.export.zoo import MODELS
 
@@ -64,12 +65,17 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
         default=None, description="A configuration class, such as BertConfig, or a folder with weights."
     )
     config: dict[str, Any] = Field(default={}, description="Arguments of the configuration class.")
-    generate: GenerateWanted | None = Field(
+    generate: GenerateOptions | None = Field(
         default=None, description="Measures a language model as {prefill: [512], depth: [0, 512], decode: 64}."
     )
     accuracy: AccuracyWanted | None = Field(
         default=None, description="What its outputs must reach, such as {min_snr_db: 20, top1: 0.99}."
     )
+
+    @property
+    def weights(self) -> Path | None:
+        """The folder of a model of transformers with local weights."""
+        return Path(self.transformers) if self.transformers and "/" in self.transformers else None
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
@@ -88,15 +94,15 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
 
     @model_validator(mode="after")
     def _checked(self, info: ValidationInfo) -> "ModelEntry":
-        given = [key for key in _SOURCES if getattr(self, key) is not None]
-        if len(given) != 1:
+        sources = [key for key in _SOURCES if getattr(self, key) is not None]
+        if len(sources) != 1:
             raise ValueError(f"a model has exactly one of {', '.join(_SOURCES)}")
         for key, source in _ONLY_FOR.items():
-            if getattr(self, key) and source != given[0]:
+            if getattr(self, key) and source != sources[0]:
                 raise ValueError(f"`{key}` belongs to models with `{source}`")
         if self.expected and not self.inputs:
             raise ValueError("`expected` needs `inputs`: they are the outputs for these inputs")
-        name = self.name or str(getattr(self, given[0]))
+        name = self.name or str(getattr(self, sources[0]))
         if not _NAME.fullmatch(name):
             raise ValueError(f"the name `{name}` must consist of letters, digits and _ . / : + -; set `name`")
         context = info.context or {}
@@ -111,7 +117,20 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
         return self.name if values == {"name": self.name, "factory": self.name} else values
 
 
-def entry_of(model: str | ModelEntry) -> ModelEntry:
+@dataclass(frozen=True)
+class ExportRequest:
+    """An export of a model by a recipe, into a folder of exports."""
+
+    model: str | ModelEntry
+    precision: str
+    exports_dir: Path
+    seed: int = 0
+    taps: bool = False
+    """Whether the program returns the values of the model's layers as well, and is not the one to measure."""
+    deadline_s: float = 900.0
+
+
+def parse_entry(model: str | ModelEntry) -> ModelEntry:
     """Return the entry that a text means, with paths relative to the working directory; raises InputError."""
     if isinstance(model, ModelEntry):
         return model
@@ -123,23 +142,23 @@ def entry_of(model: str | ModelEntry) -> ModelEntry:
 
 def _resolved(entry: ModelEntry, folder: Path) -> dict[str, Any]:
     """Return the fields that name files, as absolute paths; raises ValueError where a file or a model is missing."""
-    found: dict[str, Any] = {}
+    resolved: dict[str, Any] = {}
     if entry.factory:
-        found["factory"] = _factory(entry.factory, folder)
+        resolved["factory"] = _factory(entry.factory, folder)
     for key in ("pte", "etrecord"):
         if path := getattr(entry, key):
-            found[key] = _file(path, folder)
+            resolved[key] = _file(path, folder)
     for key in ("data", "inputs", "expected"):
-        found[key] = [_file(path, folder) for path in getattr(entry, key)]
+        resolved[key] = [_file(path, folder) for path in getattr(entry, key)]
     if entry.generate:
-        texts = {key: path for key in ("prompt", "text") if (path := getattr(entry.generate, key))}
-        found["generate"] = entry.generate.model_copy(update={key: _file(path, folder) for key, path in texts.items()})
+        texts = {key: _file(path, folder) for key in ("prompt", "text") if (path := getattr(entry.generate, key))}
+        resolved["generate"] = entry.generate.model_copy(update=texts)
     if entry.transformers and not entry.transformers.isidentifier():
         weights = (folder / entry.transformers).absolute()
         if not (weights / "config.json").is_file():
             raise ValueError(f"{weights}: no folder with config.json; name one, or a class such as BertConfig")
-        found["transformers"] = str(weights)
-    return found
+        resolved["transformers"] = str(weights)
+    return resolved
 
 
 def _factory(written: str, folder: Path) -> str:
@@ -149,17 +168,15 @@ def _factory(written: str, folder: Path) -> str:
         return f"{path}:{in_file['factory']}"
     if written in MODELS or _PACKAGE_FACTORY.fullmatch(written):
         return written
-    hint = did_you_mean(written, MODELS)
-    raise ValueError(
-        f"unknown model `{written}`{hint}"
-        if hint
-        else f"unknown model `{written}`; use package.module:factory, ./file.py:factory, "
-        f"./model.pte, transformers:BertConfig, or a model of the zoo: {', '.join(sorted(MODELS))}"
+    remedy = did_you_mean(written, MODELS) or (
+        "; use package.module:factory, ./file.py:factory, ./model.pte, transformers:BertConfig, "
+        f"or a model of the zoo: {', '.join(sorted(MODELS))}"
     )
+    raise ValueError(f"unknown model `{written}`{remedy}")
 
 
 def _file(path: Path, folder: Path) -> Path:
-    found = (folder / path).absolute()
-    if not found.is_file():
-        raise ValueError(f"{found}: no such file; paths are relative to the sweep file")
-    return found
+    absolute = (folder / path).absolute()
+    if not absolute.is_file():
+        raise ValueError(f"{absolute}: no such file; paths are relative to the sweep file")
+    return absolute

@@ -1,70 +1,61 @@
 """Export a model: .pte, ETRecord, seeded inputs and eager outputs; made once per content, in a separate process.
 
-process/run.py starts it: a crash or a hang of an export, and the memory of torch, do not affect the farm.
+process/run.py starts it: a crash or a hang of an export, and the memory of torch, do not affect the farm. Machines may
+share their exports: one archive for each content key, beside the bundles.
 """
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 from devices.errors import FarmError
 from sql.seeds.rows import is_scalar_operator
-from tasks.export.entry import ModelEntry, entry_of
-from tasks.export.exported import Export, ExportError, os_cause, read_complete, read_exports
-from tasks.export.given import given_export
+from tasks.export.entry import ExportRequest, ModelEntry, parse_entry
+from tasks.export.exported import Export, ExportError, NotApplicableError, os_cause, read_complete, read_exports
 from tasks.export.key import check_own, export_key, versions
-from tasks.export.process.child import Request
+from tasks.export.prebuilt import prebuilt_export
 from tasks.export.process.run import Tell, run_export
-from tasks.export.shared import fetch, publish
-from tasks.store.files import remove_leftovers, write_complete
+from tasks.store.archives import SUFFIX, pack, unpack
+from tasks.store.files import remove_leftovers, work_folder, write_complete
 from tasks.store.shelf import Shelf
+from tasks.store.tar import ArchiveError
 
 logger = logging.getLogger(__name__)
 
 
-class NotApplicableError(ExportError):
-    """A recipe has no meaning for a model, so that the pair is skipped; the text is one sentence with the reason."""
-
-
 def export_cases(
-    model: str | ModelEntry,
-    precision: str,
-    exports_dir: Path,
-    *,
-    seed: int = 0,
-    deadline_s: float = 900,
-    shelf: Shelf | None = None,
-    taps: bool = False,
-    tell: Tell = lambda *_: None,
+    request: ExportRequest, *, shelf: Shelf | None = None, tell: Tell = lambda *_: None
 ) -> tuple[Export, ...]:
-    """Return the cases of the export of a model by a recipe; export it if it is missing here and on the `shelf`.
+    """Return the cases of an export; make it if it is missing here and on the `shelf`.
 
-    With `taps`, its program returns the values of the model's layers as well, and is not the one to measure.
     `tell` gets the steps of an export that is made.
     An existing export is checked against its hashes and made again if it does not match. A .pte file that exists
     already is copied, whatever the recipe. Raises ExportError, and NotApplicableError for a pair without meaning.
     """
+    model, precision, exports_dir = request.model, request.precision, request.exports_dir.absolute()
     title = f"cannot export {model if isinstance(model, str) else model.name} as {precision}"
-    exports_dir = exports_dir.absolute()
     try:
-        entry = entry_of(model)
-        if entry.pte and taps:
+        entry = parse_entry(model)
+        request = replace(request, model=entry, exports_dir=exports_dir)
+        if entry.pte and request.taps:
             raise ExportError(f"{title}: layers of a .pte file that exists already cannot be read; bring its model")
-        found = kept_cases(entry, precision, exports_dir, seed=seed, taps=taps)
-        key = "" if entry.pte else export_key(entry, precision, seed, exports_dir, taps=taps)
-        if found is None and shelf and fetch(shelf, key, exports_dir):
-            found = read_complete(exports_dir / key)
-        if found is not None:
-            (found[0].folder / "export.json").touch()  # in use: `etfarm warehouse prune` leaves it
-            return found
+        exports = kept_cases(entry, precision, exports_dir, seed=request.seed, taps=request.taps)
+        key = "" if entry.pte else export_key(entry, precision, request.seed, exports_dir, taps=request.taps)
+        if exports is None and shelf and _fetch(shelf, key, exports_dir):
+            exports = read_complete(exports_dir / key)
+        if exports is not None:
+            (exports[0].folder / "export.json").touch()  # in use: `etfarm warehouse prune` leaves it
+            return exports
         missing = [name for name in ("torch", "executorch") if versions()[name] is None]
         if missing:
             raise ExportError(f"{title}: {' and '.join(missing)} not installed; install the farm's export extra")
-        log = exports_dir / "logs" / f"{key}.log"
-        request = Request(entry, precision, exports_dir, seed, taps, log, deadline_s)
-        made = _export_in_child(request, tell)
+        exports = _made(request, title, exports_dir / "logs" / f"{key}.log", tell)
         if shelf:
-            publish(shelf, made[0].folder)
-        return made
+            try:
+                _put(shelf, exports[0].folder)
+            except FarmError as error:  # the next machine makes it itself
+                logger.warning("the export %s could not be uploaded: %s", exports[0].folder.name, error)
+        return exports
     except ExportError:
         raise
     except FarmError as error:
@@ -81,20 +72,14 @@ def kept_cases(
     Raises FarmError for an unknown model or recipe, and NotApplicableError for a pair without meaning.
     """
     if entry.pte:
-        return given_export(entry, exports_dir, seed)
+        return prebuilt_export(entry, exports_dir, seed)
     check_own(entry, precision)
     key = export_key(entry, precision, seed, exports_dir, taps=taps)
-    found = read_complete(exports_dir / key)
-    if found is None:
-        _raise_if_skipped(exports_dir, key)
-    return found
-
-
-def export_model(
-    model: str | ModelEntry, precision: str, exports_dir: Path, *, seed: int = 0, deadline_s: float = 900
-) -> Export:
-    """Return the first case of the export of a model, its only one unless it has several methods or shapes."""
-    return export_cases(model, precision, exports_dir, seed=seed, deadline_s=deadline_s)[0]
+    exports = read_complete(exports_dir / key)
+    skipped = skipped_path(exports_dir, key)
+    if exports is None and skipped.is_file():
+        raise NotApplicableError(skipped.read_text(encoding="utf-8"))
+    return exports
 
 
 def skipped_path(exports_dir: Path, key: str) -> Path:
@@ -102,39 +87,94 @@ def skipped_path(exports_dir: Path, key: str) -> Path:
     return exports_dir / "skipped" / f"{key}.txt"
 
 
-def _raise_if_skipped(exports_dir: Path, key: str) -> None:
-    """Raise NotApplicableError if an earlier export of the same content found that the recipe has no meaning."""
-    path = skipped_path(exports_dir, key)
-    if path.is_file():
-        raise NotApplicableError(path.read_text(encoding="utf-8"))
-
-
-def _export_in_child(request: Request, tell: Tell) -> tuple[Export, ...]:
-    """Export in a child process and return the published export."""
-    entry, precision, exports_dir, log = request.entry, request.precision, request.exports_dir, request.log
-    title = f"{entry.name} {precision}"
-    logger.info("exporting %s", title)
+def _made(request: ExportRequest, title: str, log: Path, tell: Tell) -> tuple[Export, ...]:
+    """Export in a child process and return the published export; `title` begins the sentence of a failure."""
+    entry, precision, exports_dir = parse_entry(request.model), request.precision, request.exports_dir
+    logger.info("exporting %s %s", entry.name, precision)
     log.parent.mkdir(parents=True, exist_ok=True)
     try:
-        answer = run_export(request, tell)
+        answer = run_export(request, log, tell)
     finally:
         for folder in (exports_dir, exports_dir / "used"):
             remove_leftovers(folder)
-    if reason := answer.get("skipped"):
+    if answer.skipped:
         # Under the key as it is now: what the export has used is known only since it ran.
         key = export_key(entry, precision, request.seed, exports_dir, taps=request.taps)
-        write_complete(skipped_path(exports_dir, key), reason.encode())
-        raise NotApplicableError(reason)
-    if "error" in answer:
-        raise ExportError(f"cannot export {entry.name} as {precision}: {answer['error']}; the full log is {log}")
-    exports = read_exports(exports_dir / answer["folder"])
+        write_complete(skipped_path(exports_dir, key), answer.skipped.encode())
+        raise NotApplicableError(answer.skipped)
+    if answer.folder is None:
+        raise ExportError(f"{title}: {answer.error}; the full log is {log}")
+    exports = read_exports(exports_dir / answer.folder)
     export = exports[0]
     logger.info(
-        "exported %s in %.1f s: %.2f MB, %d delegated and %d portable operators",
-        title,
+        "exported %s %s in %.1f s: %.2f MB, %d delegated and %d portable operators",
+        entry.name,
+        precision,
         export.export_s,
         export.pte_bytes / 1e6,
-        sum(entry["count"] for entry in export.delegated),
-        sum(entry["count"] for entry in export.portable if not is_scalar_operator(entry["operator"])),
+        sum(operator["count"] for operator in export.delegated),
+        sum(operator["count"] for operator in export.portable if not is_scalar_operator(operator["operator"])),
     )
     return exports
+
+
+def _fetch(shelf: Shelf, key: str, exports_dir: Path) -> bool:
+    """Put a shared export into the exports folder; return False if it must be made here.
+
+    A damaged archive, and a storage that does not answer, are logged.
+    """
+    try:
+        if not is_shared(shelf, key):
+            return False
+        fetch_export(shelf, key, exports_dir)
+    except FarmError as error:
+        logger.warning("%s; it will be made here", error)
+        return False
+    return True
+
+
+def fetch_export(shelf: Shelf, key: str, exports_dir: Path) -> tuple[Export, ...]:
+    """Return the cases of the export of this key, which was made elsewhere.
+
+    Raises ExportError if there is none or it is damaged, BundleError if the storage does not answer.
+    """
+    if exports := read_complete(exports_dir / key):
+        return exports
+    with work_folder(exports_dir) as aside:
+        archive, unpacked = aside / "archive", aside / key
+        if not shelf.get(_name(key), archive):
+            raise ExportError(f"the export {key} is not shared")
+        unpacked.mkdir()
+        try:
+            unpack(archive, unpacked)
+        except ArchiveError as error:
+            raise ExportError(f"the shared export {key} cannot be used: {error.cause}") from None
+        exports = read_complete(unpacked)
+        if exports is None or exports[0].export_key != key:
+            raise ExportError(f"the shared export {key} is incomplete or another one")
+        if not (exports_dir / key).is_dir():
+            unpacked.rename(exports_dir / key)
+    logger.info("fetched the export %s of %s %s", key, exports[0].model, exports[0].precision)
+    return read_complete(exports_dir / key) or exports
+
+
+def is_shared(shelf: Shelf, key: str) -> bool:
+    """Return whether a machine shares the export of this key; raises BundleError if the storage does not answer."""
+    return shelf.has(_name(key))
+
+
+def share_export(shelf: Shelf, folder: Path) -> str:
+    """Share an export unless it is; return its key. Raises BundleError if the storage does not answer."""
+    if not is_shared(shelf, folder.name):
+        _put(shelf, folder)
+    return folder.name
+
+
+def _put(shelf: Shelf, folder: Path) -> None:
+    with work_folder(folder.parent) as aside:
+        pack(folder, aside / "archive")
+        shelf.put(_name(folder.name), aside / "archive")
+
+
+def _name(key: str) -> str:
+    return f"exports/{key}{SUFFIX}"

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError, InputError
-from tasks.export.data_types import DataType, data_types
-from tasks.export.program import ProgramMethod, read_program
+from tasks.export.program import DataType, ProgramMethod, data_types, read_program
 from tasks.store.files import remove_at_once, sha256_of
 
 logger = logging.getLogger(__name__)
@@ -24,6 +23,10 @@ Tensors = list[dict[str, Any]]
 
 class ExportError(FarmError):
     """A model cannot be exported; the text is one sentence: model, precision, cause, where the full log is."""
+
+
+class NotApplicableError(ExportError):
+    """A recipe has no meaning for a model, so that the pair is skipped; the text is one sentence with the reason."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Case:
     """Of the exported program, as ExecuTorch runs it on the machine that exported it; none if it cannot run it."""
     choices: dict[str, Tensors] = field(default_factory=dict)
     """For the text that eager PyTorch and the program on the host wrote, `eager` and `host`: the likeliest tokens at
-    each place, and how far each is behind the first, relative to the root mean square of the scores; see choices.py."""
+    each place, and how far each is behind the first, relative to the root mean square of the scores."""
     setup: dict[str, Any] | None = None
     """{method, inputs}: executed before, so that there is a state, such as a filled KV cache: once with each group of
     inputs."""
@@ -122,7 +125,6 @@ class Export:
 
     @property
     def pte(self) -> Path:
-        """The program that the runner loads."""
         return self.folder / "model.pte"
 
     @property
@@ -132,12 +134,10 @@ class Export:
 
     @property
     def inputs(self) -> Tensors:
-        """The inputs of the case."""
         return self.case.inputs
 
     @property
     def outputs(self) -> Tensors:
-        """The eager outputs of the case."""
         return self.case.outputs
 
     @property
@@ -148,21 +148,25 @@ class Export:
             for each in self.left_out
         ]
 
-    def executions(self, wanted: int, warmup: int) -> tuple[int, int]:
+    def executions(self, planned: int, warmup: int) -> tuple[int, int]:
         """Return the executions of a session, and how many of them are warm-up ones.
 
         Where each is one token further, the case states how many there are.
         """
         steps = self.case.steps
-        return (steps, min(warmup, steps - 1)) if steps else (wanted, warmup)
+        return (steps, min(warmup, steps - 1)) if steps else (planned, warmup)
 
     @cached_property
     def inputs_sha256(self) -> str:
         """Identifies what is executed with the program: the method, its inputs, its set-up and weights outside it."""
+
+        def contents(tensors: Tensors) -> list[list[Any]]:
+            return [[tensor["sha256"], tensor["dtype"], tensor["shape"]] for tensor in tensors]
+
         case = self.case
-        setup = [case.setup["method"], _contents(case.setup["inputs"])] if case.setup else None
+        setup = [case.setup["method"], contents(case.setup["inputs"])] if case.setup else None
         data = [[entry["sha256"] for entry in self.data]] if self.data else []
-        text = json.dumps([case.method, _contents(case.inputs), setup, *data])
+        text = json.dumps([case.method, contents(case.inputs), setup, *data])
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
@@ -189,10 +193,6 @@ class Export:
         return self.pte_sha256, self.inputs_sha256
 
 
-def _contents(tensors: Tensors) -> list[list[Any]]:
-    return [[entry["sha256"], entry["dtype"], entry["shape"]] for entry in tensors]
-
-
 def read_exports(folder: Path) -> tuple[Export, ...]:
     """Return the cases of the export in `folder`, at least one.
 
@@ -202,24 +202,19 @@ def read_exports(folder: Path) -> tuple[Export, ...]:
         described = json.loads((folder / "export.json").read_bytes())
         if described.pop("export_version") != EXPORT_VERSION:
             raise ExportError(f"{folder / 'export.json'}: written by another version; export the model again")
-        return tuple(_cases(folder, described))
+        model, cases, methods = (described.pop(key) for key in ("model", "cases", "methods"))
+        if not cases:
+            raise ValueError("no cases")
+        exports = []
+        for case in (Case(**each) for each in cases):
+            name = f"{model}@{case.name}" if case.name else model
+            exports.append(Export(folder=folder, model=name, case=case, **methods[case.method], **described))
+        return tuple(exports)
     except FileNotFoundError:
         raise ExportError(f"{folder}: export.json is missing; export the model again") from None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         cause = first_line(error)
         raise ExportError(f"{folder / 'export.json'}: the file is damaged ({cause}); export the model again") from None
-
-
-def _cases(folder: Path, described: dict[str, Any]) -> list[Export]:
-    model, cases, methods = (described.pop(key) for key in ("model", "cases", "methods"))
-    found = []
-    for each in cases:
-        case = Case(**each)
-        name = f"{model}@{case.name}" if case.name else model
-        found.append(Export(folder=folder, model=name, case=case, **methods[case.method], **described))
-    if not found:
-        raise ValueError("no cases")
-    return found
 
 
 def kept_export(exports_dir: Path, key: str | None, pte_sha256: str | None, model: str) -> Export:
@@ -239,11 +234,9 @@ def read_complete(folder: Path) -> tuple[Export, ...] | None:
         return None
     try:
         exports = read_exports(folder)
-        tensors = [entry for export in exports for entry in export.case.tensors]
-        wanted = {"model.pte": exports[0].pte_sha256} | {
-            entry["file"]: entry["sha256"] for entry in (*tensors, *exports[0].data)
-        }
-        damaged = [name for name, sha256 in wanted.items() if sha256_of(folder / name) != sha256]
+        files = [entry for export in exports for entry in (*export.case.tensors, *export.data)]
+        hashes = {"model.pte": exports[0].pte_sha256} | {entry["file"]: entry["sha256"] for entry in files}
+        damaged = [name for name, sha256 in hashes.items() if sha256_of(folder / name) != sha256]
         if not damaged:
             return exports
         cause = f"{', '.join(damaged)} differs from what was written"

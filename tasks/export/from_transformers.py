@@ -1,6 +1,7 @@
 """Build a model of the library transformers: by its configuration with seeded weights, or from a local folder.
 
-Nothing is downloaded. The text of this file is part of every export key.
+With `generate`, it is a language model with its prompt. Nothing is downloaded. The text of this file is part of every
+export key.
 """
 
 from pathlib import Path
@@ -9,25 +10,22 @@ from typing import Any
 from devices.errors import FarmError
 from tasks.export.entry import ModelEntry
 from tasks.export.exported import first_line
-from tasks.export.made import Inputs
+from tasks.export.factory import Inputs
+from tasks.export.language_methods import language_methods
 
 _TOKENS = 128
 _AUDIO_SAMPLES = 16_000
+_WINDOW_TOKENS = 512
 
 
-def made_from_transformers(entry: ModelEntry) -> tuple[Any, Inputs]:
-    """Return the module and seeded inputs of an entry with `transformers`; raises FarmError."""
-    model = load_model(entry)
+def build_from_transformers(entry: ModelEntry) -> Any:
+    """Return what a factory returns, for an entry with `transformers`; raises FarmError."""
+    model = _from_folder(entry.weights) if entry.weights else _by_config(entry)
+    if entry.generate:
+        return _generation(model, entry)
     for name in ("use_cache", "return_dict"):
         setattr(model.config, name, name == "return_dict")
     return _tensors_only(model), _inputs(model)
-
-
-def load_model(entry: ModelEntry) -> Any:
-    """Return the model of an entry with `transformers`; raises FarmError. One that generates has a head for words."""
-    if "/" in (entry.transformers or ""):
-        return _from_folder(Path(entry.transformers or ""))
-    return _by_config(entry)
 
 
 def _by_config(entry: ModelEntry) -> Any:
@@ -37,7 +35,7 @@ def _by_config(entry: ModelEntry) -> Any:
     config_class = getattr(transformers, name, None)
     if not isinstance(config_class, type) or not issubclass(config_class, transformers.PretrainedConfig):
         raise FarmError(f"transformers {transformers.__version__} has no configuration class {name}")
-    try:
+    try:  # one that generates has a head for words
         auto = transformers.AutoModelForCausalLM if entry.generate else transformers.AutoModel
         return auto.from_config(config_class(**entry.config))
     except (TypeError, ValueError) as error:
@@ -85,7 +83,54 @@ def _tensors_only(model: Any) -> Any:
             self.model = model
 
         def forward(self, values: Any) -> Any:
-            made = self.model(**{model.main_input_name: values})
-            return tuple(each for each in _pytree.tree_leaves(dict(made)) if isinstance(each, torch.Tensor))
+            outputs = self.model(**{model.main_input_name: values})
+            return tuple(each for each in _pytree.tree_leaves(dict(outputs)) if isinstance(each, torch.Tensor))
 
     return TensorsOnly()
+
+
+def _generation(model: Any, entry: ModelEntry) -> dict[str, Any]:
+    import torch
+
+    options = entry.generate
+    assert options is not None
+    count = options.prompt_tokens
+    if options.prompt:
+        tokens = _tokens(options.prompt, entry)
+        if len(tokens) < count:
+            raise FarmError(f"{options.prompt}: has {len(tokens)} tokens; the longest prompt and one more are {count}")
+    else:
+        tokens = torch.randint(0, model.config.get_text_config().vocab_size, (count,))
+    content = language_methods(model, tokens[:count], options)
+    if options.text:
+        text = _tokens(options.text, entry)
+        content["methods"][f"pp{options.prefill[0]}"]["perplexity"] = lambda: perplexity(model, text)
+    return content
+
+
+def perplexity(model: Any, tokens: Any) -> float:
+    """Return the perplexity of a causal language model on a text, a tensor (n,), in windows of up to 512 tokens."""
+    import torch
+
+    losses: list[Any] = []
+    with torch.no_grad():
+        for window in tokens.split(_WINDOW_TOKENS):
+            if len(window) > 1:
+                scores = model(window[None], use_cache=False).logits[0, :-1].float()
+                losses.append(torch.nn.functional.cross_entropy(scores, window[1:], reduction="none"))
+    return float(torch.cat(losses).mean().exp())
+
+
+def _tokens(text: Path, entry: ModelEntry) -> Any:
+    """Return the token ids (n,) of a text, by the tokenizer in the folder of an entry."""
+    import torch
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(Path(entry.transformers or ""), local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise FarmError(f"{text} needs a tokenizer in {entry.transformers} ({first_line(error)})") from None
+    ids = tokenizer(text.read_text(encoding="utf-8"))["input_ids"]
+    if len(ids) < 2:
+        raise FarmError(f"{text}: has {len(ids)} tokens; write a longer text")
+    return torch.tensor(ids)

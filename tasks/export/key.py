@@ -7,34 +7,26 @@ out (exports/left_out/).
 """
 
 import hashlib
-import importlib
 import importlib.metadata
-import importlib.util
 import json
-import os
 import platform
-import sys
-import threading
-from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from typing import Any
 
 from devices.errors import FarmError
-from tasks.export import convert, from_transformers, made, recipes, references, sources, zoo
+from tasks.export import convert, factory, from_transformers, language_methods, recipes, references, sources, zoo
 from tasks.export.entry import ModelEntry
 from tasks.export.exported import EXPORT_VERSION
-from tasks.export.language import generation, methods, weights
-from tasks.export.lowering import attention, buffers, delegation, lower, passes, slices, trial, work
-from tasks.export.recipes import recipe_of
-from tasks.export.user_code import check_function
+from tasks.export.lowering import buffers, delegation, lower, passes, rewrites, trial
+from tasks.export.recipes import parse_recipe
+from tasks.export.user_code import check_function, source_of
 from tasks.store.files import sha256_of, write_complete
 
-_LANGUAGE = (generation, methods, weights)
-_LOWERING = (attention, buffers, delegation, lower, passes, slices, trial, work)
-_CODE = (convert, from_transformers, *_LANGUAGE, *_LOWERING, made, recipes, references, sources)
-_TAPS = Path(__file__).parent / "taps.py"
+# The modules whose text decides the bytes of an export.
+_LOWERING = (buffers, delegation, lower, passes, rewrites, trial)
+_CODE = (convert, factory, from_transformers, language_methods, *_LOWERING, recipes, references, sources)
+_TAPS = Path(__file__).with_name("layer_probes.py")
 _DISTRIBUTIONS = ("torch", "torchao", "executorch", "transformers")
-# Two threads that empty Python's cache of folders at once remove the same entry, and one of them fails (KeyError).
-_finding = threading.Lock()
 
 
 def versions() -> dict[str, str | None]:
@@ -45,8 +37,8 @@ def versions() -> dict[str, str | None]:
 
 def export_key(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, *, taps: bool = False) -> str:
     """Return the key of this export, 32 hexadecimal digits; raises FarmError for an unknown model or recipe."""
-    key = _key_of_inputs(entry, recipe, seed, exports_dir, taps)
-    left_out = _left_out_path(exports_dir, key)
+    key = _input_key(entry, recipe, seed, exports_dir, taps)
+    left_out = exports_dir / "left_out" / f"{key}.json"
     return _digest([key, json.loads(left_out.read_text())]) if left_out.is_file() else key
 
 
@@ -54,26 +46,21 @@ def note_left_out(
     entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, left_out: list[list[str]], *, taps: bool
 ) -> None:
     """Record which steps of the farm this export does without, [step, method], for its key."""
-    path = _left_out_path(exports_dir, _key_of_inputs(entry, recipe, seed, exports_dir, taps))
+    path = exports_dir / "left_out" / f"{_input_key(entry, recipe, seed, exports_dir, taps)}.json"
     if left_out:
         write_complete(path, json.dumps(left_out).encode())
     else:
         path.unlink(missing_ok=True)
 
 
-def _left_out_path(exports_dir: Path, key: str) -> Path:
-    return exports_dir / "left_out" / f"{key}.json"
-
-
-def _key_of_inputs(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, taps: bool) -> str:
-    """Return the key of what an export is made from."""
-    own_recipe = recipe_of(recipe).own
+def _input_key(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, taps: bool) -> str:
+    own_recipe = parse_recipe(recipe).own
     base = _digest(
         {
             "export_version": EXPORT_VERSION,
             "code": [sha256_of(Path(module.__file__)) for module in _CODE if module.__file__],
             "model": [entry.name, _written(entry)],
-            "source": _hashes_of(entry),
+            "source": [sha256_of(file) for file in _source_files(entry)],
             "precision": [recipe, sha256_of(source_of(own_recipe)) if own_recipe else None],
             "seed": seed,
             "python": versions()["python"],
@@ -81,37 +68,43 @@ def _key_of_inputs(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path,
             **({"taps": sha256_of(_TAPS)} if taps else {}),
         }
     )
-    used = _used_path(entry, recipe, exports_dir)
-    if not used.is_file():
+    used = _used(entry, recipe, exports_dir)
+    if used is None:
         return base
-    noted = json.loads(used.read_text())
-    return _digest([base, _hashes(noted["files"]), {name: _version(name) for name in noted["distributions"]}])
+    return _digest([base, _hashes(used["files"]), {name: _version(name) for name in used["distributions"]}])
 
 
 def files_to_read(entry: ModelEntry, recipe: str, exports_dir: Path) -> list[Path]:
     """Return the files whose contents decide the key of an export, beside the farm's own; raises as export_key does."""
-    used = _used_path(entry, recipe, exports_dir)
-    noted = json.loads(used.read_text())["files"] if used.is_file() else []
-    given = [path for path in (entry.pte, *entry.data, *entry.inputs, *entry.expected, entry.etrecord) if path]
-    return [*_files_of(entry), *map(Path, noted), *given]
+    used = _used(entry, recipe, exports_dir) or {"files": []}
+    brought = [path for path in (entry.pte, *entry.data, *entry.inputs, *entry.expected, entry.etrecord) if path]
+    return [*_source_files(entry), *map(Path, used["files"]), *brought]
 
 
 def source_sha256(entry: ModelEntry, recipe: str, exports_dir: Path) -> str:
     """Return one hash of the files that a model is made from, wherever they are; raises FarmError as export_key does.
 
-    For a model of the zoo those are the file of its subject and what all subjects share. Installed packages are not
-    part of it: they have versions.
+    For a model of the zoo that is the file of its subject. Installed packages are not part of it: they have versions.
     """
-    used = _used_path(entry, recipe, exports_dir)
-    files = json.loads(used.read_text())["files"] if used.is_file() else []
-    contents = [*_hashes_of(entry), *sorted(filter(None, _hashes(files).values()))]
+    used = _used(entry, recipe, exports_dir) or {"files": []}
+    contents = [*map(sha256_of, _source_files(entry)), *sorted(filter(None, _hashes(used["files"]).values()))]
     return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 
 
 def note_used(entry: ModelEntry, recipe: str, exports_dir: Path, files: set[Path], distributions: set[str]) -> None:
     """Record the files and installed distributions that your own model or recipe used, for later keys."""
-    noted = {"files": sorted(map(str, files)), "distributions": sorted(distributions)}
-    write_complete(_used_path(entry, recipe, exports_dir), json.dumps(noted, indent=1).encode())
+    used = {"files": sorted(map(str, files)), "distributions": sorted(distributions)}
+    write_complete(_used_path(entry, recipe, exports_dir), json.dumps(used, indent=1).encode())
+
+
+def _used(entry: ModelEntry, recipe: str, exports_dir: Path) -> dict[str, Any] | None:
+    path = _used_path(entry, recipe, exports_dir)
+    return json.loads(path.read_text()) if path.is_file() else None
+
+
+def _used_path(entry: ModelEntry, recipe: str, exports_dir: Path) -> Path:
+    own_recipe = recipe if parse_recipe(recipe).own else None
+    return exports_dir / "used" / f"{_digest([entry.name, _written(entry), own_recipe, str(Path.cwd())])}.json"
 
 
 def is_own(name: str | None) -> bool:
@@ -123,34 +116,20 @@ def _hashes(names: list[str]) -> dict[str, str | None]:
     return {name: sha256_of(Path(name)) if Path(name).is_file() else None for name in names}
 
 
-def _used_path(entry: ModelEntry, recipe: str, exports_dir: Path) -> Path:
-    own_recipe = recipe if recipe_of(recipe).own else None
-    return exports_dir / "used" / f"{_digest([entry.name, _written(entry), own_recipe, str(Path.cwd())])}.json"
-
-
 def _written(entry: ModelEntry) -> list[object]:
     """Return what an entry states about its source, except where its files are: their contents count."""
     factory = entry.factory.rpartition("/")[2] if entry.factory else None
-    transformers = None if _weights(entry) else entry.transformers
+    transformers = None if entry.weights else entry.transformers
     generate = entry.generate.model_dump(mode="json", exclude={"prompt", "text"}) if entry.generate else None
     return [factory, transformers, entry.config, *([generate] if generate else [])]
 
 
-def _weights(entry: ModelEntry) -> Path | None:
-    """Return the folder of an entry with local weights."""
-    return Path(entry.transformers) if entry.transformers and "/" in entry.transformers else None
-
-
-def _hashes_of(entry: ModelEntry) -> list[str]:
-    return [sha256_of(file) for file in _files_of(entry)]
-
-
-def _files_of(entry: ModelEntry) -> list[Path]:
+def _source_files(entry: ModelEntry) -> list[Path]:
     """Return the files that define a model, without importing it or its parent packages."""
-    if weights := _weights(entry):
-        files = sorted(path for path in weights.iterdir() if path.is_file())
+    if entry.weights:
+        files = sorted(path for path in entry.weights.iterdir() if path.is_file())
     elif entry.factory:
-        files = [source_of(entry.factory)] if is_own(entry.factory) else zoo.files_of(entry.factory)
+        files = [source_of(entry.factory) if is_own(entry.factory) else zoo.file_of(entry.factory)]
     else:
         files = []
     if entry.generate:
@@ -160,47 +139,12 @@ def _files_of(entry: ModelEntry) -> list[Path]:
 
 def check_own(entry: ModelEntry, recipe: str) -> None:
     """Raise FarmError if your own factory or recipe is not in its file, or takes other arguments."""
-    for own, arguments in ((entry.factory, ()), (recipe_of(recipe).own, ("module", "inputs"))):
+    for own, arguments in ((entry.factory, ()), (parse_recipe(recipe).own, ("module", "inputs"))):
         if own is not None and is_own(own):
             try:
                 check_function(source_of(own), own.rpartition(":")[2], arguments)
             except ValueError as error:
                 raise FarmError(str(error)) from None
-
-
-def source_of(own: str) -> Path:
-    """Return the file of `package.module:function` or `file.py:function`; raises FarmError if there is none."""
-    module, _, function = own.rpartition(":")
-    if module.endswith(".py"):
-        if not Path(module).is_file():
-            raise FarmError(f"{module}: no such file")
-        return Path(module)
-    if not all(part.isidentifier() for part in (*module.split("."), function)):
-        raise FarmError("your own model or recipe must have the form package.module:function or file.py:function")
-    with _finding:
-        spec = _find(module)
-    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
-        raise FarmError(f"module {module} not found in {Path.cwd()} or the installed packages")
-    return Path(spec.origin)
-
-
-def _find(module: str) -> ModuleSpec | None:
-    importlib.invalidate_caches()  # the module may have been written just now
-    first, *rest = module.split(".")
-    spec = PathFinder.find_spec(first, [os.fspath(Path.cwd())]) or _find_installed(first)
-    name = first
-    for part in rest:
-        if spec is None or spec.submodule_search_locations is None:
-            return None
-        name = f"{name}.{part}"
-        spec = PathFinder.find_spec(name, list(spec.submodule_search_locations))
-    return spec
-
-
-def _find_installed(name: str) -> ModuleSpec | None:
-    if name in sys.modules:
-        return sys.modules[name].__spec__
-    return importlib.util.find_spec(name)
 
 
 def _version(distribution: str) -> str | None:

@@ -1,6 +1,12 @@
-"""Read the methods and inputs of a .pte file, without torch: a FlatBuffers file (`program.fbs` of the wheel)."""
+"""Read the methods of a .pte file and the types in which it computes, without torch.
+
+The program is a FlatBuffers file (`program.fbs` of the wheel). The types of a delegate's values are in its own data; of
+XNNPACK's that is a header (`XNNHeader`) and a FlatBuffers graph (`schema.fbs`), both of
+executorch.backends.xnnpack.serialization.
+"""
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -10,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.errors import InputError
+from tasks.bundle.cell import XNNPACK
 from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
 
 _MAGIC, _MAGIC_AT = b"ET12", 4
@@ -42,12 +49,10 @@ class ProgramTensor:
 
     @property
     def element_bytes(self) -> int:
-        """The size of one element."""
         return np.dtype(self.dtype).itemsize
 
     @property
     def size_bytes(self) -> int:
-        """The size of all elements."""
         return prod(self.shape) * self.element_bytes
 
 
@@ -83,7 +88,6 @@ class ProgramMethod:
 
     @property
     def delegate_calls(self) -> tuple[tuple[int, int, str], ...]:
-        """Chain, instruction and backend of each call of a delegate."""
         return tuple((each.chain, each.instruction, each.delegate) for each in self.calls if each.delegate is not None)
 
 
@@ -100,7 +104,11 @@ def read_program(pte: Path) -> list[ProgramMethod]:
     if len(content) < (needed := _stated_bytes(content)):
         raise InputError(f"{pte}: truncated: {len(content)} of {needed} bytes; copy or export it again")
     try:
-        methods = _methods(Buffer(content))
+        buffer, at = Buffer(content), np.zeros(1, np.int64)
+        buffer.require_inside(at, 8, "the header")
+        plans_at = Tables(buffer, buffer.read(at, "<u4"), "the program").references(1, "the methods")
+        plans = [each for _, block in buffer.offset_vectors(plans_at, "the methods") for each in block]
+        methods = [_method(buffer, np.array([each], np.int64)) for each in plans]
     except (CorruptTables, IndexError, UnicodeDecodeError) as error:
         raise InputError(f"{pte}: the program is damaged ({error}); export it again") from None
     if not methods:
@@ -120,31 +128,17 @@ def _stated_bytes(content: bytes) -> int:
     return int(max(program_bytes, segments_at + has_segments_bytes * segments_bytes))
 
 
-def _methods(buffer: Buffer) -> list[ProgramMethod]:
-    plans_at = Tables(buffer, _root(buffer), "the program").references(1, "the methods")
-    return [
-        _method(buffer, at[index : index + 1])
-        for _, at in buffer.offset_vectors(plans_at, "the methods")
-        for index in range(len(at))
-    ]
-
-
-def _root(buffer: Buffer) -> Positions:
-    at = np.zeros(1, np.int64)
-    buffer.require_inside(at, 8, "the header")
-    return buffer.read(at, "<u4")
-
-
 def _method(buffer: Buffer, at: Positions) -> ProgramMethod:
     plan = Tables(buffer, at, "a method")
     _, [name] = buffer.strings(plan.references(0, "its name"), "the name of a method")
     listed = [each for _, block in buffer.offset_vectors(plan.references(2, "its values"), "values") for each in block]
     values = tuple(_value(buffer, each) for each in listed)
-    inputs = _integers(buffer, plan.references(3, "its inputs"))
-    outputs = _integers(buffer, plan.references(4, "its outputs"))
-    given, returned = (tuple(values[index] for index in indices) for indices in (inputs, outputs))
+    inputs, outputs = (
+        tuple(values[index] for index in _integers(buffer, plan.references(field, what)))
+        for field, what in ((3, "its inputs"), (4, "its outputs"))
+    )
     kinds, calls = _instructions(buffer, plan)
-    return ProgramMethod(name.decode(), given, returned, tuple(calls), _JUMP in kinds, values)
+    return ProgramMethod(name.decode(), inputs, outputs, tuple(calls), _JUMP in kinds, values)
 
 
 def _instructions(buffer: Buffer, plan: Tables) -> tuple[set[int], list[Call]]:
@@ -204,4 +198,63 @@ def _value(buffer: Buffer, at: int) -> Value:
 def _integers(buffer: Buffer, at: Positions) -> list[int]:
     [count] = buffer.lengths(at, 4, "a list of numbers")
     found: list[int] = buffer.read(at[0] + 4 + 4 * np.arange(count), "<i4").tolist()
+    return found
+
+
+DataType = Literal["fp32", "fp16", "int8_dynamic", "int8_static", "int4_dynamic"]
+_XNNPACK_MAGIC, _XNNPACK_MAGIC_AT = b"XH00", 4
+_GRAPH_AT = struct.Struct("<II")  # offset of the graph from the header, its size
+_QUANTIZED = 2  # in the union XValueUnion
+# XNNDatatype; others, such as fp32 and what a graph has for biases, do not tell a recipe.
+_OF_XNNPACK: dict[int, DataType] = {
+    2: "fp16", 3: "int8_static", 4: "int8_static", 8: "int4_dynamic", 9: "int8_dynamic", 10: "int4_dynamic",
+    11: "int8_dynamic",
+}  # fmt: skip
+_OF_TENSORS: dict[str, DataType] = {"float16": "fp16", "int8": "int8_static"}
+
+
+def data_types(pte: Path) -> frozenset[DataType] | None:
+    """Return the types that a program computes in, beside fp32, None if they cannot be known.
+
+    They are not known of other delegates than XNNPACK, and of a file that cannot be read.
+    """
+    try:
+        methods = read_program(pte)
+        if {backend for method in methods for _, _, backend in method.delegate_calls} - {XNNPACK}:
+            return None
+        tensors = (each for method in methods for each in method.values if isinstance(each, ProgramTensor))
+        found = {_OF_TENSORS[each.dtype] for each in tensors if each.dtype in _OF_TENSORS}
+        return frozenset(found.union(*map(_types_of_graph, _graphs(pte.read_bytes()))))
+    except (InputError, CorruptTables, IndexError):
+        return None
+
+
+def _graphs(content: bytes) -> Iterator[bytes]:
+    at = content.find(_XNNPACK_MAGIC)
+    while at >= 0:
+        header = at - _XNNPACK_MAGIC_AT
+        if header >= 0 and len(content) >= at + 14:
+            offset, size_bytes = _GRAPH_AT.unpack_from(content, header + 10)
+            graph = content[header + offset : header + offset + size_bytes]
+            if graph[4:6] == b"XN" and len(graph) == size_bytes:
+                yield graph
+        at = content.find(_XNNPACK_MAGIC, at + 1)
+
+
+def _types_of_graph(graph: bytes) -> set[DataType]:
+    buffer = Buffer(graph)
+    root = buffer.read(np.zeros(1, np.int64), "<u4")
+    listed = Tables(buffer, root, "a graph").references(2, "its values")
+    found: set[DataType] = set()
+    for _, block in buffer.offset_vectors(listed, "values"):
+        values = Tables(buffer, block, "a value")
+        is_quantized = values.numbers(0, "u1", 0) == _QUANTIZED
+        content = values.references(1, "a value")
+        inner = content[~is_quantized]
+        if is_quantized.any():
+            quantized = Tables(buffer, content[is_quantized], "a quantized value")
+            inner = np.concatenate([inner, quantized.references(0, "a tensor")])
+        for number in np.unique(Tables(buffer, inner, "a tensor").numbers(0, "<i2", 0)).tolist():
+            if number in _OF_XNNPACK:
+                found.add(_OF_XNNPACK[number])
     return found

@@ -73,9 +73,8 @@ _INT4_KEYS: dict[str, tuple[tuple[int | str, ...], str]] = {
 _NOT_IN_RUNNER = "kv_cache"
 
 
-def recipe_of(name: str) -> Recipe:
-    """Return the recipe that a name stands for: a known one, `fp16 except layer_norm, softmax`, `int4_dynamic g128`, or
-    your own.
+def parse_recipe(name: str) -> Recipe:
+    """Return the recipe of a name: a known one, `fp16 except layer_norm, softmax`, `int4_dynamic g128`, or your own.
 
     Raises FarmError with what would be right.
     """
@@ -102,14 +101,14 @@ def recipe_name(written: Any) -> str:
     if isinstance(written, dict) and len(written) == 1:
         [(key, operators)] = written.items()
         if isinstance(key, str) and key.endswith(_EXCEPT.rstrip()) and isinstance(operators, list) and operators:
-            return recipe_of(f"{key} {', '.join(map(str, operators))}").name
+            return parse_recipe(f"{key} {', '.join(map(str, operators))}").name
         if key == _INT4 and isinstance(operators, dict):
             return _int4_name(operators)
     if not isinstance(written, str):
         raise FarmError(
             "a precision is a name, such as fp16, or `fp16 except: [layer_norm]`, `int4_dynamic: {group_size: 128}`"
         )
-    return recipe_of(written).name
+    return parse_recipe(written).name
 
 
 def _int4_name(written: dict[Any, Any]) -> str:
@@ -132,13 +131,13 @@ def _int4_name(written: dict[Any, Any]) -> str:
 
 def _int4_of(name: str) -> Recipe:
     """Return the recipe of a name such as `int4_dynamic g128 embedding8 head8`; raises FarmError."""
-    found: dict[str, Any] = {}
+    weights: dict[str, Any] = {}
     for part in name.split()[1:]:
         for key, (values, short) in _INT4_KEYS.items():
-            found |= {key: value for value in values if f"{short}{value}" == part}  # noqa: B035 - at most one value
-    if _int4_name(found) != name:
+            weights |= {key: value for value in values if f"{short}{value}" == part}  # noqa: B035 - at most one value
+    if _int4_name(weights) != name:
         raise FarmError(f"unknown precision `{name}`; write `{_INT4}: {{group_size: 128, embedding: 8, lm_head: 8}}`")
-    return replace(RECIPES[_INT4], name=name, weights=Weights(**found))
+    return replace(RECIPES[_INT4], name=name, weights=Weights(**weights))
 
 
 def _mixed(name: str, base: str, operators: tuple[str, ...]) -> Recipe:

@@ -1,17 +1,18 @@
-"""The cases of an export: their inputs, and what eager PyTorch returns for them."""
+"""The cases of an export: their inputs, what eager PyTorch returns for them, and their files."""
 
 import hashlib
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError
-from tasks.export.language.choices import choices_of
-from tasks.export.made import Inputs, Method
+from tasks.export.exported import Case, Tensors
+from tasks.export.factory import Inputs, Method
+from tasks.export.language_methods import likeliest_tokens
 
 logger = logging.getLogger(__name__)
 Outputs = list[Any]
@@ -27,56 +28,23 @@ class CaseInputs:
     method: Method
     inputs: Inputs
 
-    def written(
-        self,
-        folder: Path,
-        outputs: Outputs,
-        exact: Outputs | None,
-        host: Outputs | None,
-        choices: Mapping[str, Outputs],
-        layers: list[dict[str, Any]],
-        layers_in_fp32: Outputs,
-    ) -> dict[str, Any]:
-        """Write the tensors to `folder`; return the case of export.json.
 
-        `exact`: the outputs of the fp32 model; `host`: those of the program on this machine; `choices`: what almost was
-        written instead of either text. The values of the tapped `layers` are the last of the outputs; `layers_in_fp32`
-        are those of the fp32 model, None for one without.
-        """
-        outputs, values = outputs[: len(outputs) - len(layers)], outputs[len(outputs) - len(layers) :]
-        method, prefix = self.method, f"{self.name}-" if self.name else ""
-        setup = method.setup
-        return {
-            "name": self.name,
-            "method": method.program_method,
-            "inputs": write_tensors(folder, f"{prefix}input", self.inputs),
-            "outputs": write_tensors(folder, f"{prefix}output", outputs),
-            "outputs_fp32": write_tensors(folder, f"{prefix}fp32", exact or []),
-            "outputs_host": write_tensors(folder, f"{prefix}host", host or []),
-            "choices": {name: write_tensors(folder, f"{prefix}choices-{name}", each) for name, each in choices.items()},
-            "setup": (
-                {"method": setup[0], "inputs": write_tensors(folder, f"{prefix}setup", chain(*setup[1]))}
-                if setup
-                else None
-            ),
-            "tokens": method.tokens,
-            "kv_depth": method.kv_depth,
-            "prompt_tokens": method.prompt_tokens,
-            "steps": method.steps,
-            "taps": [
-                layer | value | ({"fp32": exactly[0]} if exactly else {})
-                for layer, value, exactly in zip(
-                    layers,
-                    write_tensors(folder, f"{prefix}tap", values),
-                    [
-                        [] if each is None else write_tensors(folder, f"{prefix}tap-fp32-{number}", [each])
-                        for number, each in enumerate(layers_in_fp32)
-                    ],
-                    strict=True,
-                )
-            ],
-            "is_dynamic": method.dynamic_shapes is not None,
-        }
+@dataclass(frozen=True, eq=False)
+class CaseOutputs:
+    """What a case returns, and what it is compared with."""
+
+    eager: Outputs
+    """Of the converted model in eager PyTorch; the values of the tapped layers are the last."""
+    fp32: Outputs
+    """Of the fp32 model; empty if that is the recipe."""
+    host: Outputs
+    """Of the program on this machine; empty if it was not executed."""
+    choices: dict[str, Outputs]
+    """What almost was written instead of the texts `eager` and `host`."""
+    layers: list[dict[str, Any]] = field(default_factory=list)
+    """The tapped layers: {order, module, operator}."""
+    layers_fp32: Outputs = field(default_factory=list)
+    """The value of each layer in the fp32 model, None for one that it does not have."""
 
 
 def as_stored(methods: list[Method], float_type: str) -> list[Method]:
@@ -116,47 +84,48 @@ def references(modules: Mapping[str, Any], cases: list[CaseInputs], float_type: 
 
     Each case starts with the state that the modules have now (their buffers) and executes its set-up first.
     """
-    found = {}
+    outputs = {}
     logger.info("computing the reference outputs in eager PyTorch")
     for case in cases:
         module = modules[case.method.program_method]
         with _state_restored(modules):
             _set_up(modules, case, float_type)
             for _ in range(case.method.steps or 1):
-                outputs = _call(module, case.inputs, float_type)
-            found[case.name] = [output.clone() for output in _tensors_of(outputs)]
-    return found
+                returned = _call(module, case.inputs, float_type)
+            outputs[case.name] = [output.clone() for output in _output_tensors(returned)]
+    return outputs
 
 
 def choices_in(
-    texts: Mapping[str, Outputs | None], modules: Mapping[str, Any], case: CaseInputs, float_type: str
+    texts: Mapping[str, Outputs], modules: Mapping[str, Any], case: CaseInputs, float_type: str
 ) -> dict[str, Outputs]:
-    """Return for each text that was written in a case, by its name, what was almost written instead (`choices_of`).
+    """Return for each text that was written in a case, by its name, what was almost written (`likeliest_tokens`).
 
     None are known of a program that does not write tokens, nor of a recipe that changes the program: its module in
     eager PyTorch has no scores.
     """
     import torch
 
-    scores_of = getattr(modules[case.method.program_method], "scores_of_next", None)
-    if not case.method.steps or scores_of is None:
-        return {}
-    found = {}
+    module = modules[case.method.program_method]
+    choices = {}
     for name, outputs in texts.items():
-        if outputs:
+        if outputs and case.method.steps and hasattr(module, "scores_of_next"):
             with torch.no_grad(), _state_restored(modules):
                 _set_up(modules, case, float_type)
-                found[name] = choices_of(scores_of, case.inputs, outputs[0])
-    return found
+                choices[name] = likeliest_tokens(module, case.inputs, outputs[0])
+    return choices
 
 
 def _set_up(modules: Mapping[str, Any], case: CaseInputs, float_type: str) -> None:
-    """Execute what fills the state before a case."""
+    """Execute what fills the state before a case; the methods of a program share buffers of the same name."""
     if case.method.setup:
         name, each_inputs = case.method.setup
         for inputs in each_inputs:
             _call(modules[name], inputs, float_type)
-        _copy_state(modules[name], modules[case.method.program_method])
+        values = dict(modules[name].named_buffers())
+        for key, buffer in modules[case.method.program_method].named_buffers():
+            if key in values and values[key] is not buffer:
+                buffer.copy_(values[key])
 
 
 def _call(module: Any, inputs: Inputs, float_type: str) -> Any:
@@ -177,27 +146,46 @@ def _state_restored(modules: Mapping[str, Any]) -> Iterator[None]:
             buffer.copy_(value)
 
 
-def _copy_state(source: Any, target: Any) -> None:
-    """Give the buffers of `target` the values of those with the same name, as the methods of a program share them."""
-    values = dict(source.named_buffers())
-    for name, buffer in target.named_buffers():
-        if name in values and values[name] is not buffer:
-            buffer.copy_(values[name])
-
-
-def _tensors_of(outputs: Any) -> Outputs:
-    """Return the output tensors in the order in which the exported program returns them."""
+def _output_tensors(returned: Any) -> Outputs:
     import torch
     from torch.utils import _pytree
 
-    leaves: list[Any] = _pytree.tree_leaves(outputs)
+    leaves: list[Any] = _pytree.tree_leaves(returned)
     for leaf in leaves:
         if not isinstance(leaf, torch.Tensor):
             raise FarmError(f"its forward returns a {type(leaf).__name__}; it must return only tensors")
     return leaves
 
 
-def write_tensors(folder: Path, kind: str, tensors: Any) -> list[dict[str, Any]]:
+def write_case(case: CaseInputs, outputs: CaseOutputs, folder: Path) -> Case:
+    """Write the tensors of a case to `folder`; return the case of export.json."""
+    method, setup = case.method, case.method.setup
+    prefix = f"{case.name}-" if case.name else ""
+    count = len(outputs.eager) - len(outputs.layers)
+    taps = []
+    values = _write(folder, f"{prefix}tap", outputs.eager[count:])
+    for number, (layer, value, fp32) in enumerate(zip(outputs.layers, values, outputs.layers_fp32, strict=True)):
+        exact = {} if fp32 is None else {"fp32": _write(folder, f"{prefix}tap-fp32-{number}", [fp32])[0]}
+        taps.append(layer | value | exact)
+    return Case(
+        name=case.name,
+        method=method.program_method,
+        inputs=_write(folder, f"{prefix}input", case.inputs),
+        outputs=_write(folder, f"{prefix}output", outputs.eager[:count]),
+        outputs_fp32=_write(folder, f"{prefix}fp32", outputs.fp32),
+        outputs_host=_write(folder, f"{prefix}host", outputs.host),
+        choices={name: _write(folder, f"{prefix}choices-{name}", each) for name, each in outputs.choices.items()},
+        setup={"method": setup[0], "inputs": _write(folder, f"{prefix}setup", chain(*setup[1]))} if setup else None,
+        tokens=method.tokens,
+        kv_depth=method.kv_depth,
+        prompt_tokens=method.prompt_tokens,
+        steps=method.steps,
+        is_dynamic=method.dynamic_shapes is not None,
+        taps=taps,
+    )
+
+
+def _write(folder: Path, kind: str, tensors: Any) -> Tensors:
     """Write each tensor as raw bytes to KIND-N.bin; return {file, dtype, shape, sha256} of each."""
     import torch
 

@@ -25,7 +25,6 @@ logger = logging.getLogger(__name__)
 _DEADLINE_S = 600.0
 _VERSION = 1
 _XNNPACK = "XnnpackBackend"
-_INSERTED = 65535  # the handle that XNNPACK's lowering gives to nodes that it inserts
 _QUANTIZES = ("quantize", "dequantize", "choose_qparams")
 _LIMITS = ("relu", "hardtanh", "clamp")
 _FRAME = re.compile(r'File "(?P<file>[^"<]+)", line (?P<line>\d+)')
@@ -54,7 +53,7 @@ def write_sources(lowered: Any, folder: Path) -> None:
         logger.warning("where operators come from in the model cannot be stated", exc_info=True)
 
 
-def sources_of_given(pte: Path, etrecord: Path, folder: Path) -> None:
+def write_prebuilt_sources(pte: Path, etrecord: Path, folder: Path) -> None:
     """Write sources.json of a .pte file and the ETRecord of its export into `folder`, by a process that imports torch.
 
     An ETRecord that cannot be read is reported and left out: the program can be measured without it.
@@ -77,13 +76,6 @@ def sources_of_given(pte: Path, etrecord: Path, folder: Path) -> None:
         logger.warning("%s: the ETRecord cannot be used (%s); results will not name modules", etrecord, cause)
 
 
-def _write_sources_of_files(pte: Path, etrecord: Path, folder: Path) -> None:
-    from executorch.devtools.etrecord import parse_etrecord
-    from executorch.exir._serialize._program import deserialize_pte_binary
-
-    _write(sources_of(deserialize_pte_binary(pte.read_bytes()).program, parse_etrecord(str(etrecord))), folder)
-
-
 def sources_of(program: Any, etrecord: Any) -> dict[str, Any]:
     """Return the content of sources.json for a program (executorch's `Program`) and its ETRecord.
 
@@ -93,7 +85,7 @@ def sources_of(program: Any, etrecord: Any) -> dict[str, Any]:
     is null for other backends than XNNPACK; a node without sources was inserted by the lowering. `clamp` are
     activations that became limits of the node's output: XNNPACK runs them separately where an operator has no limits.
     """
-    book = _Book()
+    entries = _Entries()
     edge = etrecord.edge_dialect_program
     programs = edge if isinstance(edge, Mapping) else {"forward": edge}
     handle_map = etrecord._debug_handle_map
@@ -102,40 +94,36 @@ def sources_of(program: Any, etrecord: Any) -> dict[str, Any]:
         if plan.name in programs:
             of_handle = _by_handle(programs[plan.name].graph_module)
             handles = handle_map.get(plan.name, handle_map)
-            methods[plan.name] = list(_instructions(program, plan, handles, of_handle, book))
-    return {"version": _VERSION, "modules": book.modules, "sources": book.sources, "methods": methods}
+            methods[plan.name] = list(_instructions(program, plan, handles, of_handle, entries))
+    modules = [(path, name) for path, (_, name) in entries.modules.items()]
+    return {"version": _VERSION, "modules": modules, "sources": list(entries.sources), "methods": methods}
 
 
 def _write(content: dict[str, Any], folder: Path) -> None:
     write_complete(folder / SOURCES, (json.dumps(content, separators=(",", ":")) + "\n").encode())
 
 
-class _Book:
+class _Entries:
     """The modules and sources of sources.json, each entered once."""
 
     def __init__(self) -> None:
-        self.modules: list[tuple[str, str | None]] = []
-        self.sources: list[tuple[int | None, str, str | None]] = []
-        self._module_at: dict[str, int] = {}
-        self._source_at: dict[tuple[int | None, str, str | None], int] = {}
+        self.modules: dict[str, tuple[int, str | None]] = {}
+        """Index and class by path."""
+        self.sources: dict[tuple[int | None, str, str | None], int] = {}
 
     def enter(self, node: Any, called: str | None = None) -> int:
         """Return the index of a node's source; one that quantization added has the module that it feeds, or ends.
 
         `called` is the operator, if it is not the node's.
         """
-        stack = _stack_near(node, "users") or _stack_near(node, "all_input_nodes")
         index = None
-        for path, name in stack:
-            if path not in self._module_at:
-                self._module_at[path] = len(self.modules)
-                self.modules.append((path, name))
-            index = self._module_at[path]
+        for path, name in _stack_near(node, "users") or _stack_near(node, "all_input_nodes"):
+            index = self.modules.setdefault(path, (len(self.modules), name))[0]
         source = (index, called or _operator(node), _file_line(node.meta.get("stack_trace")))
-        if source not in self._source_at:
-            self._source_at[source] = len(self.sources)
-            self.sources.append(source)
-        return self._source_at[source]
+        return self.sources.setdefault(source, len(self.sources))
+
+    def enter_all(self, nodes: list[Any]) -> list[int]:
+        return list(dict.fromkeys(self.enter(node) for node in nodes))
 
 
 def _by_handle(graph_module: Any) -> dict[int, list[Any]]:
@@ -154,7 +142,7 @@ def _by_handle(graph_module: Any) -> dict[int, list[Any]]:
 
 
 def _instructions(
-    program: Any, plan: Any, handles: Mapping[Any, Any], of_handle: dict[int, list[Any]], book: _Book
+    program: Any, plan: Any, handles: Mapping[Any, Any], of_handle: dict[int, list[Any]], entries: _Entries
 ) -> Iterator[dict[str, Any]]:
     for chain_index, chain in enumerate(plan.chains):
         for number, instruction in enumerate(chain.instructions):
@@ -166,22 +154,18 @@ def _instructions(
                     nodes = [node for handle in of_instruction for node in of_handle.get(handle, [])]
                     called = plan.operators[instruction.instr_args.op_index].name.replace("::", ".")
                     named = [node for node in nodes if _operator(node).startswith(f"{called}.")]
-                    sources = _entered(named, book) if named else [book.enter(node, called) for node in nodes[:1]]
+                    sources = entries.enter_all(named) if named else [entries.enter(node, called) for node in nodes[:1]]
                     yield {**place, "sources": sources}
                 case "DelegateCall":
                     delegate = plan.delegates[instruction.instr_args.delegate_index]
                     inside = {handle: of_handle[handle] for handle in of_instruction if handle in of_handle}
-                    yield {**place, "backend": delegate.id, **_delegate(program, delegate, inside, book)}
+                    yield {**place, "backend": delegate.id, **_delegate(program, delegate, inside, entries)}
 
 
-def _entered(nodes: list[Any], book: _Book) -> list[int]:
-    return list(dict.fromkeys(book.enter(node) for node in nodes))
-
-
-def _delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], book: _Book) -> dict[str, Any]:
+def _delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], entries: _Entries) -> dict[str, Any]:
     """Return the sources of a delegate and its nodes; `inside` are the nodes of the exported graph by handle."""
     everything = [node for nodes in inside.values() for node in nodes if not _is_one_of(_QUANTIZES, node)]
-    described: dict[str, Any] = {"sources": _entered(everything, book), "nodes": None}
+    described: dict[str, Any] = {"sources": entries.enter_all(everything), "nodes": None}
     if delegate.id != _XNNPACK:
         return described
     graph = _xnnpack_graph(bytes(program.backend_delegate_data[delegate.processed.index].data))
@@ -197,22 +181,19 @@ def _delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], book: _
         made_of = _MADE_OF.get(kind, (kind.removeprefix("XNN").lower(),))
         if kind == "XNNConvert":
             made_of = ("quantize", "_to") if xnode["xnode_union"]["output_id"] in quantized else ("dequantize", "_to")
-        sources = _entered(_sources_of_node(made_of, inside.get(handle, [])), book)
+        # Of the nodes with its debug handle, those that it is made of: one unless it has several of a kind.
+        nodes = inside.get(handle, [])
+        computes = [each for each in nodes if not _is_one_of(_QUANTIZES, each)] or nodes
+        sources = entries.enter_all([each for each in nodes if _is_one_of(made_of, each)] or computes)
         node: dict[str, Any] = {"kind": kind, "sources": sources}
         if handle in fused and kind != "XNNConvert":
             with_node = fused.pop(handle)
             limits = [each for each in with_node if _is_one_of(_LIMITS, each)] if xnode.get("output_min_max") else []
             for key, nodes in (("fused", [each for each in with_node if each not in limits]), ("clamp", limits)):
                 if nodes:
-                    node[key] = _entered(nodes, book)
+                    node[key] = entries.enter_all(nodes)
         described["nodes"].append(node)
     return described
-
-
-def _sources_of_node(made_of: tuple[str, ...], nodes: list[Any]) -> list[Any]:
-    """Return those nodes of a debug handle that a node of XNNPACK is made of: one unless it has several of a kind."""
-    computes = [node for node in nodes if not _is_one_of(_QUANTIZES, node)] or nodes
-    return [node for node in nodes if _is_one_of(made_of, node)] or computes
 
 
 def _fused_into(inside: dict[int, list[Any]], present: set[int]) -> dict[int, list[Any]]:
@@ -260,7 +241,6 @@ def _is_one_of(names: tuple[str, ...], node: Any) -> bool:
 
 
 def _operator(node: Any) -> str:
-    """Return the name of a node's operator, such as `aten.convolution.default`."""
     import torch
 
     operator = getattr(node.target, "_op", node.target)
@@ -290,15 +270,15 @@ def _module_stack(node: Any) -> list[tuple[str, str]]:
 
 def _file_line(stack_trace: str | None) -> str | None:
     """Return the innermost line of the stack outside torch (otherwise inside it), as `file:line`."""
-    frames = [(_relative(found["file"]), found["line"]) for found in _FRAME.finditer(stack_trace or "")]
+    frames = [(_relative(frame["file"]), frame["line"]) for frame in _FRAME.finditer(stack_trace or "")]
     own = [frame for frame in frames if not frame[0].startswith("torch/")]
     return ":".join((own or frames)[-1]) if frames else None
 
 
 def _relative(name: str) -> str:
     """Return a path relative to the installed packages or to where modules are imported from."""
-    if found := _INSTALLED.match(name):
-        return name[found.end() :]
+    if installed := _INSTALLED.match(name):
+        return name[installed.end() :]
     path = Path(name)
     roots: list[Path] = [Path(root) for root in (*sys.path, str(Path.cwd())) if root]
     inside = [path.relative_to(root) for root in roots if path.is_relative_to(root)]
@@ -307,4 +287,8 @@ def _relative(name: str) -> str:
 
 
 if __name__ == "__main__":
-    _write_sources_of_files(*map(Path, sys.argv[1:]))
+    from executorch.devtools.etrecord import parse_etrecord
+    from executorch.exir._serialize._program import deserialize_pte_binary
+
+    _pte, _etrecord, _folder = map(Path, sys.argv[1:])
+    _write(sources_of(deserialize_pte_binary(_pte.read_bytes()).program, parse_etrecord(str(_etrecord))), _folder)

@@ -1,36 +1,85 @@
-"""Mistakes in a user's own code, told with file and line: found before it runs, or from the error of an export."""
+"""A user's own code: find and load the function that an entry names, and tell its mistakes with file and line.
+
+A file is loaded by its path, so that it may be named like a module of Python, of the farm or of an installed package.
+Modules in its folder are found after Python's own and before installed packages.
+"""
 
 import ast
+import importlib
+import importlib.util
 import linecache
+import os
 import re
 import sys
+import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from tasks.export.used import belongs_to_the_system
+from devices.errors import FarmError
+from tasks.export.dependencies import belongs_to_the_system
 
-_FARM = [Path(__file__).parents[2] / room for room in ("flows", "tasks", "devices", "sql")]
+_FARM = [Path(__file__).parents[2] / layer for layer in ("flows", "tasks", "devices", "sql")]
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 _NO_OPERATOR = re.compile(
     r"Missing out variants: \{'([^']+)'|Operator: <EdgeOpOverload: ([\w.]+)>|"
     r"Operator torch\._ops\.([\w.]+) is not in Core ATen"
 )
 # What torch writes -> what to do.
-_OF_DATA = {
+_DATA_DEPENDENT = {
     r"Could not extract specialized|_local_scalar_dense": "keep the value in a tensor, or pass it as an input",
     r"GuardOnDataDependentSymNode|data-dependent|Dynamic control flow": "use torch.where or torch.cond",
 }
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+# Two threads that empty Python's cache of folders at once remove the same entry, and one of them fails (KeyError).
+_finding = threading.Lock()
+
+
+def source_of(own: str) -> Path:
+    """Return the file of `package.module:function` or `file.py:function`; raises FarmError if there is none."""
+    module, _, function = own.rpartition(":")
+    if module.endswith(".py"):
+        if not Path(module).is_file():
+            raise FarmError(f"{module}: no such file")
+        return Path(module)
+    if not all(part.isidentifier() for part in (*module.split("."), function)):
+        raise FarmError("your own model or recipe must have the form package.module:function or file.py:function")
+    with _finding:
+        spec = _find(module)
+    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+        raise FarmError(f"module {module} not found in {Path.cwd()} or the installed packages")
+    return Path(spec.origin)
+
+
+def _find(module: str) -> ModuleSpec | None:
+    importlib.invalidate_caches()  # the module may have been written just now
+    name, *rest = module.split(".")
+    spec = PathFinder.find_spec(name, [os.fspath(Path.cwd())])
+    if spec is None:
+        spec = sys.modules[name].__spec__ if name in sys.modules else importlib.util.find_spec(name)
+    for part in rest:
+        if spec is None or spec.submodule_search_locations is None:
+            return None
+        name = f"{name}.{part}"
+        spec = PathFinder.find_spec(name, list(spec.submodule_search_locations))
+    return spec
 
 
 def check_function(path: Path, name: str, arguments: tuple[str, ...] = ()) -> None:
     """Raise ValueError if a file does not define a function that takes `arguments`: seconds before torch is imported.
 
-    What a file gets by `from x import *` or by `__getattr__` cannot be known; it is then believed to have the function.
+    What a file gets by `from x import *` or by `__getattr__` is unknown; such a file is accepted.
     """
-    statements = list(_at_import(_parsed(path)))
+    try:
+        parsed = ast.parse(path.read_bytes())
+    except SyntaxError as error:
+        where = f", line {error.lineno}" if error.lineno else ""
+        code = f": `{error.text.strip()}`" if error.text else ""
+        raise ValueError(f"{shown(path)}{where}: {error.msg}{code}") from None
+    statements = list(_at_import(parsed))
     functions = {each.name: each for each in statements if isinstance(each, _Function)}
     if function := functions.get(name):
         if not function.decorator_list and not _takes(function.args, len(arguments)):
@@ -38,10 +87,108 @@ def check_function(path: Path, name: str, arguments: tuple[str, ...] = ()) -> No
             text = linecache.getline(str(path), function.lineno).strip()
             raise ValueError(f"{shown(path)}, line {function.lineno}: `{text}`: a function that etfarm calls {wanted}")
         return
-    if {name, "*", "__getattr__"} & {*functions, *_names(statements)}:
+    if {name, "*", "__getattr__"} & {*functions, *_other_names(statements)}:
         return
     listed = ", ".join(each for each in functions if not each.startswith("_"))
     raise ValueError(f"{shown(path)}: no function named {name}; {f'it has {listed}' if listed else 'it defines none'}")
+
+
+def _at_import(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what runs when a file is imported: everything but the bodies of functions and classes."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, _Function | ast.ClassDef | ast.Lambda):
+            yield from _at_import(child)
+
+
+def _other_names(nodes: list[ast.AST]) -> Iterator[str]:
+    """Yield the names that are bound otherwise than by a function."""
+    for node in nodes:
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield node.asname or node.name.partition(".")[0]
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+def _takes(arguments: ast.arguments, count: int) -> bool:
+    max_count = len(arguments.posonlyargs) + len(arguments.args)
+    has_required_keyword = None in arguments.kw_defaults
+    is_enough = count <= max_count or arguments.vararg is not None
+    return max_count - len(arguments.defaults) <= count and is_enough and not has_required_keyword
+
+
+def load_function(own: str) -> Any:
+    """Return the function that `package.module:function` or `file.py:function` names; raises FarmError."""
+    name, _, function_name = own.rpartition(":")
+    source = source_of(own).absolute()
+    folder = source.parent if name.endswith(".py") else Path.cwd()
+    if name.endswith(".py") or source == folder / f"{name}.py":
+        module = _load_file(source)
+    else:
+        module = _import_module(name, source, folder)
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        raise FarmError(f"{module.__file__} does not define a function named {function_name}")
+    return function
+
+
+def _load_file(path: Path) -> ModuleType:
+    """Load a file, once; it gets its own name unless that is another module's."""
+    name = path.stem.replace(".", "_")
+    while _is_taken(name, path):
+        name = f"file_{name}"
+    if name in sys.modules:
+        return sys.modules[name]
+    sys.meta_path.insert(0, _BesideFinder(path.parent, path.stem))
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _is_taken(name: str, path: Path) -> bool:
+    """Return whether a name means another module than the file."""
+    if name in sys.stdlib_module_names:
+        return True
+    if name in sys.modules:
+        return getattr(sys.modules[name], "__file__", None) != os.fspath(path)
+    spec = importlib.util.find_spec(name)
+    return spec is not None and spec.origin != os.fspath(path)
+
+
+def _import_module(name: str, source: Path, folder: Path) -> ModuleType:
+    """Import a module of a package; raises FarmError if another package of that name is in the way."""
+    sys.meta_path.insert(0, _BesideFinder(folder, None))
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        module = None
+    if module is None or not (module.__file__ and source.samefile(module.__file__)):
+        first = name.partition(".")[0]
+        raise FarmError(f"the name {first} belongs to Python or to etfarm; name the file instead: {source}:...")
+    return module
+
+
+class _BesideFinder:
+    """Finds modules in a folder, before installed packages are searched."""
+
+    def __init__(self, folder: Path, file_stem: str | None) -> None:
+        self.folder, self.file_stem = [os.fspath(folder)], file_stem
+        if self.folder[0] not in sys.path:
+            sys.path.append(self.folder[0])
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
+        """Return what is beside the file, but not the file: it is loaded, and a package may have its name."""
+        if path is not None or name in sys.stdlib_module_names or name == self.file_stem:
+            return None
+        spec = PathFinder.find_spec(name, self.folder)
+        return spec if spec and spec.loader else None  # a folder without __init__.py comes last, as in Python
 
 
 def in_users_words(error: BaseException, sentence: str) -> str:
@@ -55,13 +202,27 @@ def in_users_words(error: BaseException, sentence: str) -> str:
         return sentence
     file, line = place
     where = f"{shown(Path(file))}, line {line}: `{linecache.getline(file, line).strip()}`"
-    for known, way_on in _OF_DATA.items():
-        if re.search(known, text):
-            return f"{where} depends on data, which an export cannot follow; {way_on}"
-    return f"{where}: {sentence}{_hidden(error, Path(file).parent)}"
+    for pattern, remedy in _DATA_DEPENDENT.items():
+        if re.search(pattern, text):
+            return f"{where} depends on data, which an export cannot follow; {remedy}"
+    return f"{where}: {sentence}{_hidden_module(error, Path(file).parent)}"
 
 
-def _hidden(error: BaseException, folder: Path) -> str:
+def _own_places(error: BaseException) -> Iterator[tuple[str, int]]:
+    """Yield file and line of the user's own code, the innermost first: from the traceback, then as torch names them.
+
+    Code of installed packages and of the farm is not the user's.
+    """
+    places = [(frame.filename, frame.lineno or 0) for frame in reversed(traceback.extract_tb(error.__traceback__))]
+    places += [(file, int(line)) for file, line in reversed(_PLACE.findall(str(error)))]
+    for file, line in places:
+        path = Path(file)
+        is_farms = any(path.is_relative_to(layer) for layer in _FARM)
+        if line and path.is_file() and not is_farms and not belongs_to_the_system(path.resolve()):
+            yield file, line
+
+
+def _hidden_module(error: BaseException, folder: Path) -> str:
     """Return what to do if an error is about a module of Python, and one of the same name is beside the user's file."""
     module = getattr(error, "obj", None)  # of an AttributeError
     full_name = error.name if isinstance(error, ImportError) else getattr(module, "__name__", None)
@@ -76,53 +237,3 @@ def _hidden(error: BaseException, folder: Path) -> str:
 def shown(path: Path) -> str:
     """Return a file as a user names it: below the working directory relative to it, elsewhere without its folders."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else path.name
-
-
-def _parsed(path: Path) -> ast.Module:
-    try:
-        return ast.parse(path.read_bytes())
-    except SyntaxError as error:
-        where = f", line {error.lineno}" if error.lineno else ""
-        code = f": `{error.text.strip()}`" if error.text else ""
-        raise ValueError(f"{shown(path)}{where}: {error.msg}{code}") from None
-
-
-def _at_import(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what runs when a file is imported: everything but the bodies of functions and classes."""
-    for child in ast.iter_child_nodes(node):
-        yield child
-        if not isinstance(child, _Function | ast.ClassDef | ast.Lambda):
-            yield from _at_import(child)
-
-
-def _names(nodes: list[ast.AST]) -> Iterator[str]:
-    """Yield the names that are bound otherwise than by a function."""
-    for node in nodes:
-        if isinstance(node, ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.alias):
-            yield node.asname or node.name.partition(".")[0]
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-
-
-def _takes(arguments: ast.arguments, count: int) -> bool:
-    most = len(arguments.posonlyargs) + len(arguments.args)
-    has_required_keyword = None in arguments.kw_defaults
-    is_enough = count <= most or arguments.vararg is not None
-    return most - len(arguments.defaults) <= count and is_enough and not has_required_keyword
-
-
-def _own_places(error: BaseException) -> Iterator[tuple[str, int]]:
-    """Yield file and line of the user's own code, the innermost first: from the traceback, then as torch names them.
-
-    Code of installed packages and of the farm is not the user's.
-    """
-    frames = reversed(traceback.extract_tb(error.__traceback__))
-    found = [(frame.filename, frame.lineno or 0) for frame in frames]
-    found += [(file, int(line)) for file, line in reversed(_PLACE.findall(str(error)))]
-    for file, line in found:
-        path = Path(file)
-        is_farms = any(path.is_relative_to(room) for room in _FARM)
-        if line and path.is_file() and not is_farms and not belongs_to_the_system(path.resolve()):
-            yield file, line

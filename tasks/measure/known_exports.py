@@ -6,11 +6,10 @@ from typing import Literal
 
 from devices.errors import FarmError
 from tasks.export.entry import ModelEntry
-from tasks.export.export import skipped_path
+from tasks.export.export import is_shared, skipped_path
 from tasks.export.exported import Export, ExportError, read_exports
-from tasks.export.given import described_given
 from tasks.export.key import export_key, files_to_read
-from tasks.export.shared import is_shared
+from tasks.export.prebuilt import describe_prebuilt
 from tasks.store.shelf import Shelf
 
 _MOST_READ_BYTES = 100_000_000
@@ -44,7 +43,7 @@ def known_export(
         size = sum(path.stat().st_size for path in files_to_read(entry, recipe, exports_dir) if path.is_file())
         if size > _MOST_READ_BYTES:
             return KnownExport(title, "unknown", note=f"{size / 1e9:.1f} GB of files decide, and were not read")
-        key = described_given(entry, seed)[0] if entry.pte else export_key(entry, recipe, seed, exports_dir)
+        key = describe_prebuilt(entry, seed)[0] if entry.pte else export_key(entry, recipe, seed, exports_dir)
     except (FarmError, OSError) as error:
         return KnownExport(title, "wrong", note=str(error))
     if cases := _kept(exports_dir / key):

@@ -9,13 +9,10 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from devices.platform import PLATFORM_FACTS, Platform
 from tasks.runner.manifest import RunnerError
-
-if TYPE_CHECKING:
-    import lief
 
 _ELF_MAGIC = b"\x7fELF"
 _ELF_HEADER_BYTES, _MACHO_HEADER_BYTES = 64, 32
@@ -40,28 +37,22 @@ class Macho:
     needed: list[str]  # names of the libraries beside it, paths of those of the system
 
 
-def platforms_of(program: Path) -> tuple[Platform, ...]:
+def supported_platforms(program: Path) -> tuple[Platform, ...]:
     """Return the platforms that a program can run on; empty if it is damaged or for none of them."""
     try:
         binary = read_binary(program)
     except RunnerError:
         return ()
-    if isinstance(binary, Elf):
-        return _elf_platforms(binary)
-    processor = "aarch64" if binary.is_arm64 else None
-    return tuple(name for name, facts in PLATFORM_FACTS.items() if not facts.is_elf and facts.processor == processor)
-
-
-def _elf_platforms(elf: Elf) -> tuple[Platform, ...]:
-    """Tell Android from Linux by the program's loader; a program without one runs on both."""
-    if elf.interpreter is None:
-        systems = {"linux", "android"}
-    elif elf.interpreter.startswith("/system/bin/linker"):
-        systems = {"android"}
+    if isinstance(binary, Macho):
+        systems, processor = {"macos"}, "aarch64" if binary.is_arm64 else None
+    elif binary.interpreter is None:  # a program without a loader runs on both
+        systems, processor = {"linux", "android"}, binary.processor
     else:
-        systems = {"linux"}
-    of_processor = {name: facts for name, facts in PLATFORM_FACTS.items() if facts.processor == elf.processor}
-    return tuple(name for name, facts in of_processor.items() if facts.system in systems)
+        is_androids = binary.interpreter.startswith("/system/bin/linker")
+        systems, processor = {"android" if is_androids else "linux"}, binary.processor
+    return tuple(
+        name for name, facts in PLATFORM_FACTS.items() if facts.system in systems and facts.processor == processor
+    )
 
 
 def read_binary(path: Path) -> Elf | Macho:
@@ -77,7 +68,13 @@ def read_elf(path: Path) -> Elf:
 
     with _lief_errors(path, "ELF"):
         elf = lief.ELF.parse(path)
-        if elf is None or not _is_complete_elf(elf, path.stat().st_size):
+        if elf is None:
+            raise ValueError
+        # LIEF reads what it can of a damaged file, so its counts and extents are compared with its size.
+        ends = [segment.file_offset + segment.physical_size for segment in elf.segments]
+        is_64_bit = elf.header.identity_class == lief.ELF.Header.CLASS.ELF64
+        has_all_segments = len(ends) == elf.header.numberof_segments
+        if not is_64_bit or not has_all_segments or max([_ELF_HEADER_BYTES, *ends]) > path.stat().st_size:
             raise ValueError
         processors: dict[lief.ELF.ARCH, Literal["x86_64", "aarch64"]] = {
             lief.ELF.ARCH.X86_64: "x86_64",
@@ -101,13 +98,18 @@ def read_macho(path: Path) -> Macho:
     with _lief_errors(path, "Mach-O"):
         file = lief.MachO.parse(path, lief.MachO.ParserConfig.quick)
         macho = file and (file.take(lief.MachO.Header.CPU_TYPE.ARM64) or file.at(0))
-        if not macho or not _is_complete_macho(macho, path.stat().st_size):
+        if not macho:
             raise ValueError
+        ends = [macho.fat_offset + segment.file_offset + segment.file_size for segment in macho.segments]
+        has_all_commands = len(macho.commands) == macho.header.nb_cmds
+        if not has_all_commands or max([_MACHO_HEADER_BYTES, *ends]) > path.stat().st_size:
+            raise ValueError
+        oldest = macho.build_version.minos if macho.build_version else macho.version_min and macho.version_min.version
         own_name = lief.MachO.LoadCommand.TYPE.ID_DYLIB
         libraries = [_text(library.name) for library in macho.libraries if library.command != own_name]
         return Macho(
             is_arm64=macho.header.cpu_type == lief.MachO.Header.CPU_TYPE.ARM64,
-            oldest_macos=_oldest_macos(macho),
+            oldest_macos=".".join(str(number) for number in oldest[:2]) if oldest else None,
             needed=[name.removeprefix("@rpath/") for name in libraries],
         )
 
@@ -123,26 +125,6 @@ def _lief_errors(path: Path, kind: str) -> Iterator[None]:
             yield
     except (ValueError, IndexError, TypeError, RuntimeError, MemoryError):
         raise RunnerError(f"{path} is not a complete 64-bit {kind} file") from None
-
-
-def _is_complete_elf(elf: "lief.ELF.Binary", size_bytes: int) -> bool:
-    """LIEF reads what it can of a damaged file, so its counts and extents are compared with its size."""
-    import lief
-
-    ends = [segment.file_offset + segment.physical_size for segment in elf.segments]
-    is_64_bit = elf.header.identity_class == lief.ELF.Header.CLASS.ELF64
-    has_all_segments = len(ends) == elf.header.numberof_segments
-    return is_64_bit and has_all_segments and max([_ELF_HEADER_BYTES, *ends]) <= size_bytes
-
-
-def _is_complete_macho(macho: "lief.MachO.Binary", size_bytes: int) -> bool:
-    ends = [macho.fat_offset + segment.file_offset + segment.file_size for segment in macho.segments]
-    return len(macho.commands) == macho.header.nb_cmds and max([_MACHO_HEADER_BYTES, *ends]) <= size_bytes
-
-
-def _oldest_macos(macho: "lief.MachO.Binary") -> str | None:
-    declared = macho.build_version.minos if macho.build_version else macho.version_min and macho.version_min.version
-    return ".".join(str(number) for number in declared[:2]) if declared else None
 
 
 def _text(name: str | bytes) -> str:

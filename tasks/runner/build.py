@@ -1,20 +1,25 @@
-"""Build runner bundles from the sources in devices/runner and the executorch wheel."""
+"""Build runner bundles from the sources in devices/runner and the executorch wheel.
+
+The runner of simulated devices is a script: it waits and leaves what this machine's runner recorded for the same
+request.
+"""
 
 import contextlib
 import json
 import logging
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 from devices.errors import FarmError
 from devices.local import stated_environment
 from devices.platform import PLATFORM_FACTS, PLATFORMS, SIMULATED
-from tasks.bundle.cell import VARIANTS, Mode, Variant
-from tasks.runner.check import check_bundle, missing_libraries
-from tasks.runner.floor import floor_of
+from tasks.bundle.cell import VARIANTS
+from tasks.runner.binary import read_binary
 from tasks.runner.manifest import (
     MANIFEST,
     PROGRAM,
@@ -25,20 +30,18 @@ from tasks.runner.manifest import (
     publish_runner,
     runners_of,
 )
-from tasks.runner.recipe import LIBRARIES, LOADER, Recipe, recipe_for
-from tasks.runner.simulated import replaying
-from tasks.runner.steps import plain_folder, run_step
-from tasks.runner.toolchain import host_platform
-from tasks.runner.wheel import CMAKE_PACKAGE
+from tasks.runner.min_versions import min_versions
+from tasks.runner.recipe import CMAKE_PACKAGE, LIBRARIES, LOADER, Recipe, recipe_for
+from tasks.runner.toolchain import host_platform, plain_folder, run_steps
 from tasks.store.files import work_folder
 
 _log = logging.getLogger(__name__)
-
-_WITHOUT_SME: tuple[Variant, ...] = ("sme2_off",)
-_MODES: tuple[Mode, ...] = ("timing", "profile")
-_MODES_WITH_SELECTED: tuple[Mode, ...] = (*_MODES, "selected")
-_OF_RECIPE = ("platform", "launch", "versions", "flags", "source_sha256", "build_key")
-_STEP_S = 600
+_BUILD_S = 600
+# Libraries that every Linux machine has, and folders of libraries that every Mac has.
+_SYSTEM_LIBRARIES = (
+    "libc.so", "libm.so", "libstdc++.so", "libgcc_s.so", "libpthread.so", "libdl.so", "ld-linux-",
+    "/usr/lib/", "/System/Library/",
+)  # fmt: skip
 
 
 def build_runner(platform: str, runners_dir: Path) -> Runner:
@@ -49,25 +52,30 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
     The runner of simulated devices replays what this machine's recorded.
     """
     if platform == SIMULATED:
-        return replaying(build_runner(host_platform(), runners_dir), runners_dir)
+        return _build_simulated(build_runner(host_platform(), runners_dir), runners_dir)
     recipe = recipe_for(known_word("platform", platform, PLATFORMS), runners_dir)
     facts = PLATFORM_FACTS[recipe.platform]
     for runner in runners_of(runners_dir, platform):
-        if runner.build_key == recipe.build_key and runner.needs is not None:
+        if runner.build_key == recipe.build_key:
             (runner.folder / MANIFEST).touch()  # find_runner prefers the newest
             return runner
     base = build_runner(facts.built_as, runners_dir) if facts.carries_c_library else None
     try:
-        with _built(runners_dir / platform, recipe, base) as made:
+        with _built(runners_dir / platform, recipe, base) as bundle:
             described = {
                 "kind": "wheel",
-                "variants": VARIANTS if facts.can_have_sme else _WITHOUT_SME,
-                "modes": _MODES_WITH_SELECTED if facts.shows_selected_kernels else _MODES,
+                "platform": recipe.platform,
+                "launch": recipe.launch,
+                "variants": VARIANTS if facts.can_have_sme else ["sme2_off"],
+                "modes": ["timing", "profile", *(["selected"] if facts.shows_selected_kernels else [])],
+                "versions": recipe.versions,
                 "compiler": recipe.toolchain.version,
-                "needs": floor_of(made),
-                **{name: getattr(recipe, name) for name in _OF_RECIPE},
+                "flags": recipe.flags,
+                "source_sha256": recipe.source_sha256,
+                "build_key": recipe.build_key,
+                "needs": min_versions(bundle),
             }
-            return publish_runner(made, runners_dir, described)
+            return publish_runner(bundle, runners_dir, described)
     except OSError as error:
         where = error.filename2 or error.filename or runners_dir
         raise RunnerError(f"the runner for {platform} cannot be built: {error.strerror or error} ({where})") from None
@@ -78,14 +86,14 @@ def runner_without_build(platform: str, variant: str, mode: str, runners_dir: Pa
 
     For another platform than this machine's it is the newest: what a build depends on may have to be downloaded.
     """
-    found = find_runner(runners_dir, platform, variant, mode)
-    if found is None or found.kind != "wheel" or platform != host_platform():
-        return found
+    newest = find_runner(runners_dir, platform, variant, mode)
+    if newest is None or newest.kind != "wheel" or platform != host_platform():
+        return newest
     try:
         key = recipe_for(host_platform(), runners_dir).build_key
     except FarmError:  # nothing can be built here, and the sweep uses what there is
-        return found
-    fitting = (each for each in runners_of(runners_dir, platform) if variant in each.variants and each.needs)
+        return newest
+    fitting = (each for each in runners_of(runners_dir, platform) if variant in each.variants)
     return next((each for each in fitting if each.build_key == key), None)
 
 
@@ -93,7 +101,7 @@ def runner_without_build(platform: str, variant: str, mode: str, runners_dir: Pa
 def _built(parent: Path, recipe: Recipe, base: Runner | None) -> Iterator[Path]:
     """Yield a temporary folder in `parent` with the built program and its libraries, checked.
 
-    If the recipe carries the C library, the bundle takes all other files from `base`, the runner for Linux.
+    If the bundle carries the C library, it takes all other files from `base`, the runner for Linux.
     """
     with work_folder(parent.absolute()) as scratch:
         bundle = scratch / "bundle"
@@ -101,10 +109,16 @@ def _built(parent: Path, recipe: Recipe, base: Runner | None) -> Iterator[Path]:
             log = parent.absolute().parent / f"{recipe.platform}-build.log"
             with plain_folder(scratch) as work:
                 _compile(recipe, work, log)
-                _collect(recipe, work / "build", bundle)
+                (bundle / "lib").mkdir(parents=True)
+                shutil.copy2(work / "build" / PROGRAM, bundle / PROGRAM)
+                for library in [*recipe.wheel.libraries(LIBRARIES), *(work / "build" / "lib").glob("*.dylib")]:
+                    shutil.copy2(library, bundle / "lib")
         else:
             shutil.copytree(base.folder, bundle, ignore=shutil.ignore_patterns(MANIFEST))
-            _add_c_library(bundle, recipe)
+            shutil.copy2(recipe.toolchain.library(LOADER), bundle / "lib" / LOADER)
+            while missing := missing_libraries(bundle):
+                for name in sorted(missing):
+                    shutil.copy2(recipe.toolchain.library(name), bundle / "lib" / name)
         if recipe.platform == host_platform():
             _check_starts(bundle, recipe)
         else:
@@ -120,27 +134,31 @@ def _compile(recipe: Recipe, work: Path, log: Path) -> None:
     (work / "executorch").symlink_to(recipe.wheel.folder)
     configure = [recipe.cmake, "-S", str(work / "source"), "-B", str(build), "-G", "Unix Makefiles"]
     configure += [f"-Dexecutorch_DIR={work / 'executorch' / CMAKE_PACKAGE}", *recipe.flags]
-    configure += [f"-DCMAKE_CXX_COMPILER={';'.join(recipe.toolchain.command)}"]
+    configure += [f"-DCMAKE_CXX_COMPILER={';'.join(recipe.toolchain.cxx)}"]
+    compile_all = [recipe.cmake, "--build", str(build), "--parallel", str(os.cpu_count() or 1)]
+    run_steps([configure, compile_all], recipe.platform, log, recipe.toolchain.env, _BUILD_S)
     log.unlink(missing_ok=True)
-    for command in configure, [recipe.cmake, "--build", str(build), "--parallel", str(os.cpu_count() or 1)]:
-        run_step(command, recipe.platform, log, recipe.toolchain.env, _STEP_S)
-    log.unlink(missing_ok=True)
 
 
-def _collect(recipe: Recipe, build: Path, bundle: Path) -> None:
-    """Copy the built program, and the libraries of the wheel that it loads, into `bundle`."""
-    (bundle / "lib").mkdir(parents=True)
-    shutil.copy2(build / PROGRAM, bundle / PROGRAM)
-    for library in [*recipe.wheel.libraries(LIBRARIES), *(build / "lib").glob("*.dylib")]:
-        shutil.copy2(library, bundle / "lib")
+def missing_libraries(bundle: Path) -> set[str]:
+    """Return the shared libraries that files in the bundle need and that are not in its `lib`.
+
+    Raises RunnerError if a file is damaged.
+    """
+    libraries = list((bundle / "lib").iterdir())
+    needed = {name for path in (bundle / PROGRAM, *libraries) for name in read_binary(path).needed}
+    return needed - {path.name for path in libraries}
 
 
-def _add_c_library(bundle: Path, recipe: Recipe) -> None:
-    """Copy the C and C++ libraries that the bundle needs from the compiler, and the loader that starts it."""
-    shutil.copy2(recipe.toolchain.library(LOADER), bundle / "lib" / LOADER)
-    while missing := missing_libraries(bundle):
-        for name in sorted(missing):
-            shutil.copy2(recipe.toolchain.library(name), bundle / "lib" / name)
+def check_bundle(bundle: Path, platform: str) -> None:
+    """Raise RunnerError if a bundle that cannot be started here lacks a library that no device of `platform` has."""
+    facts = PLATFORM_FACTS[known_word("platform", platform, PLATFORMS)]
+    of_device = () if facts.carries_c_library else _SYSTEM_LIBRARIES
+    for name in sorted(missing_libraries(bundle)):
+        if not name.startswith(of_device):
+            raise RunnerError(
+                f"the runner that was built for {platform} will not start: it needs {name}, which is not in the bundle"
+            )
 
 
 def _check_starts(bundle: Path, recipe: Recipe) -> None:
@@ -154,3 +172,35 @@ def _check_starts(bundle: Path, recipe: Recipe) -> None:
         raise RunnerError(f"the runner that was built does not start: {cause}") from None
     if version.partition("+")[0] != recipe.wheel.version.partition("+")[0]:
         raise RunnerError(f"the runner that was built is of executorch {version}, not {recipe.wheel.version}")
+
+
+def _build_simulated(real: Runner, runners_dir: Path) -> Runner:
+    """Return the bundle whose program replays recordings of `real`, a runner for this machine.
+
+    The first session of a request (model, inputs, threads, executions, mode) on any simulated device makes the
+    recording. A bundle contains only a script with the places of both, since many simulated devices share a disk.
+    """
+    folder = (runners_dir / SIMULATED).resolve()
+    recordings = folder / "recordings" / real.runner_sha256[:16]
+    script = files("tasks.runner").joinpath("simulated.sh").read_text(encoding="utf-8")
+    script = script.replace("@RUNNER@", shlex.join(real.command(str(real.folder.resolve()))))
+    script = script.replace("@RECORDINGS@", shlex.quote(str(recordings)))
+    described = {
+        "kind": "simulated",
+        "platform": SIMULATED,
+        "launch": [PROGRAM],
+        "variants": real.variants,
+        "modes": real.modes,
+        "versions": real.versions,
+        "compiler": real.compiler,
+        "flags": real.flags,
+        "source_sha256": real.source_sha256,
+        "build_key": real.build_key,
+        "provenance": f"replays what the runner {real.runner_sha256[:16]} for {real.platform} recorded",
+    }
+    with work_folder(folder) as bundle:
+        (bundle / PROGRAM).write_text(script, encoding="utf-8")
+        (bundle / PROGRAM).chmod(0o755)
+        runner = publish_runner(bundle, runners_dir, described)
+    (runner.folder / MANIFEST).touch()  # find_runner prefers the newest
+    return runner

@@ -1,7 +1,8 @@
 """Runner bundles: the program that executes a model on a device, its libraries, and a manifest that describes it.
 
 A bundle is a folder `<runners>/<platform>/<runner_sha256[:16]>/` of `executor_runner`, `lib/*` and `manifest.json`;
-the name of a registered one ends with its modes and variants.
+the name of a registered one ends with its modes and variants. Labs fetch bundles from object storage: one archive for
+each, beside the bundles of sessions.
 """
 
 import hashlib
@@ -16,7 +17,10 @@ from devices.errors import FarmError
 from devices.platform import Platform
 from devices.suggest import did_you_mean
 from tasks.bundle.cell import XNNPACK, Mode, Variant
-from tasks.store.files import publish_folder, sha256_of, write_complete
+from tasks.store.archives import SUFFIX, pack, unpack
+from tasks.store.files import publish_folder, sha256_of, work_folder, write_complete
+from tasks.store.shelf import Shelf
+from tasks.store.tar import ArchiveError
 
 _log = logging.getLogger(__name__)
 _Word = TypeVar("_Word", bound=str)
@@ -31,9 +35,10 @@ class RunnerError(FarmError):
 
 
 @dataclass(frozen=True)
-class Manifest:
-    """The description of a runner bundle, as written in `manifest.json` (which also has `manifest_version`)."""
+class Runner:
+    """A runner bundle on this machine: its folder, and what `manifest.json` states (beside `manifest_version`)."""
 
+    folder: Path
     # built by the farm from the executorch wheel, brought by the user, or replaying what the farm's runner recorded
     kind: Literal["wheel", "registered", "simulated"]
     platform: Platform | Literal["simulated"]
@@ -48,14 +53,7 @@ class Manifest:
     source_sha256: str | None = None
     build_key: str | None = None  # everything that the build depends on; equal keys need no second build
     provenance: str | None = None  # where a registered runner comes from
-    needs: dict[str, str] | None = None  # see floor.py; None of an older farm: unknown
-
-
-@dataclass(frozen=True, kw_only=True)
-class Runner(Manifest):
-    """A runner bundle on this machine."""
-
-    folder: Path
+    needs: dict[str, str] = field(default_factory=dict)  # see min_versions.py
 
     @property
     def supports_farm_flags(self) -> bool:
@@ -102,6 +100,17 @@ def read_runner(folder: Path) -> Runner:
     return runner
 
 
+def runners_of(runners_dir: Path, platform: str) -> list[Runner]:
+    """Return the complete bundles of a platform; damaged bundles are logged and skipped."""
+    runners = []
+    for path in sorted((runners_dir / platform).glob(f"[!.]*/{MANIFEST}")):
+        try:
+            runners.append(read_runner(path.parent))
+        except RunnerError as error:
+            _log.warning("%s", error)
+    return runners
+
+
 def find_runner(runners_dir: Path, platform: str, variant: str, mode: str) -> Runner | None:
     """Return the runner bundle for a session of `variant` and `mode`, None if there is none.
 
@@ -121,42 +130,70 @@ def kept_runner(runners_dir: Path, platform: str, runner_sha256: str | None, var
     raise RunnerError(f"its runner ({(runner_sha256 or 'unknown')[:8]}) is not in {runners_dir / platform} any more")
 
 
-def publish_runner(made: Path, runners_dir: Path, described: Mapping[str, Any]) -> Runner:
-    """Move the files in `made` into a bundle under `runners_dir`, with the manifest's other fields in `described`.
+def publish_runner(content: Path, runners_dir: Path, described: Mapping[str, Any]) -> Runner:
+    """Move the files in `content` into a bundle under `runners_dir`, with the manifest's other fields in `described`.
 
     The same bytes always get the same folder; the manifest published last remains.
     """
     files = {
-        str(path.relative_to(made)): {"sha256": sha256_of(path), "bytes": path.stat().st_size}
-        for path in sorted(made.rglob("*"))
+        str(path.relative_to(content)): {"sha256": sha256_of(path), "bytes": path.stat().st_size}
+        for path in sorted(content.rglob("*"))
         if path.is_file()
     }
     lines = "".join(f"{name} {file['sha256']}\n" for name, file in files.items())
-    manifest = Manifest(runner_sha256=hashlib.sha256(lines.encode()).hexdigest(), files=files, **described)
-    text = json.dumps({"manifest_version": MANIFEST_VERSION, **asdict(manifest)}, indent=2).encode() + b"\n"
-    folder = runners_dir / manifest.platform / _folder_name(manifest)
+    sha256 = hashlib.sha256(lines.encode()).hexdigest()
+    runner = Runner(folder=content, runner_sha256=sha256, files=files, **described)
+    # A registered program has a folder for each use.
+    uses = [*runner.modes, *runner.variants] if runner.kind == "registered" else []
+    folder = runners_dir / runner.platform / "-".join([sha256[:16], *uses])
+    manifest = {"manifest_version": MANIFEST_VERSION, **asdict(runner)}
+    del manifest["folder"]
+    text = json.dumps(manifest, indent=2).encode() + b"\n"
     with publish_folder(folder) as aside:
         for name in files:
             (aside / name).parent.mkdir(parents=True, exist_ok=True)
-            (made / name).rename(aside / name)
+            (content / name).rename(aside / name)
         (aside / MANIFEST).write_bytes(text)
     if (folder / MANIFEST).read_bytes() != text:
         write_complete(folder / MANIFEST, text)
     return read_runner(folder)
 
 
-def _folder_name(manifest: Manifest) -> str:
-    """Return a name that differs for a program built here, and for each use that it is registered for."""
-    name = manifest.runner_sha256[:16]
-    return "-".join([name, *manifest.modes, *manifest.variants]) if manifest.kind == "registered" else name
+def share_runner(shelf: Shelf, runner: Runner) -> str:
+    """Share a runner unless it is; return its name. Raises BundleError if the storage does not answer."""
+    name = f"runners/{runner.platform}/{runner.folder.name}{_archive_end(runner)}"
+    if not shelf.has(name):
+        with work_folder(runner.folder.parent) as aside:
+            pack(runner.folder, aside / "archive")
+            shelf.put(name, aside / "archive")
+    return name
 
 
-def runners_of(runners_dir: Path, platform: str) -> list[Runner]:
-    """Return the complete bundles of a platform; damaged bundles are logged and skipped."""
-    found = []
-    for path in sorted((runners_dir / platform).glob(f"[!.]*/{MANIFEST}")):
-        try:
-            found.append(read_runner(path.parent))
-        except RunnerError as error:
-            _log.warning("%s", error)
-    return found
+def fetch_runner(shelf: Shelf, name: str, cache: Path) -> Runner:
+    """Return a shared runner by its name; fetched once, into the folder `cache`.
+
+    Raises RunnerError if it is missing or damaged, BundleError if the storage does not answer.
+    """
+    final = cache / Path(name).name.removesuffix(SUFFIX)
+    if final.is_dir():
+        return read_runner(final)
+    with work_folder(cache) as aside:
+        if not shelf.get(name, aside / "archive"):
+            raise RunnerError(f"the runner {name} is not shared any more; run the sweep again")
+        with publish_folder(final) as unpacked:
+            try:
+                unpack(aside / "archive", unpacked)
+            except ArchiveError as error:
+                raise RunnerError(f"the shared runner {name} cannot be used: {error.cause}") from None
+            runner = read_runner(unpacked)
+            if not name.endswith(_archive_end(runner)):
+                raise RunnerError(f"the shared runner {name} is another one than its name says; run the sweep again")
+            hashes = {each: file["sha256"] for each, file in runner.files.items()}
+            if wrong := [each for each, path in runner.tree().items() if sha256_of(path) != hashes[each]]:
+                raise RunnerError(f"the shared runner {name} is damaged: {', '.join(wrong)}; run the sweep again")
+    return read_runner(final)
+
+
+def _archive_end(runner: Runner) -> str:
+    """Return the part of a shared runner's name that tells its content: the manifest has the hashes of all files."""
+    return f"-{sha256_of(runner.folder / MANIFEST)[:16]}{SUFFIX}"

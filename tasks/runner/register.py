@@ -1,28 +1,36 @@
-"""Register a runner that was built elsewhere: a stock executor_runner, or a program that takes its flags."""
+"""Register a runner that was built elsewhere, or build ExecuTorch's own executor_runner from a checkout for it."""
 
+import contextlib
+import fcntl
+import os
 import shutil
 import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from devices.local import stated_environment
-from devices.platform import PLATFORMS, Platform
-from tasks.bundle.cell import VARIANTS, Mode
-from tasks.runner.binary import platforms_of
-from tasks.runner.floor import floor_of
-from tasks.runner.manifest import (
-    MANIFEST,
-    PROGRAM,
-    Runner,
-    RunnerError,
-    known_word,
-    publish_runner,
-)
-from tasks.runner.toolchain import host_platform
-from tasks.store.files import work_folder
+from devices.platform import PLATFORM_FACTS, PLATFORMS, Platform
+from tasks.bundle.cell import VARIANTS, Mode, Variant
+from tasks.runner.binary import supported_platforms
+from tasks.runner.manifest import MANIFEST, PROGRAM, Runner, RunnerError, known_word, publish_runner, runners_of
+from tasks.runner.min_versions import min_versions
+from tasks.runner.toolchain import find_cmake, host_platform, plain_folder, run_steps, source_toolchain_for
+from tasks.store.files import scratch_folder, work_folder
 
 _MODES: tuple[Mode, ...] = ("timing", "trace")
 _STOCK_FLAGS = ("model_path", "num_executions", "etdump_path")
 _TRIAL_S = 120
+_BUILD_S = 4 * 3600
+_ON = ("BUILD_EXECUTOR_RUNNER", "BUILD_DEVTOOLS", "BUILD_XNNPACK", "ENABLE_EVENT_TRACER", "ENABLE_LOGGING")
+# Later on the command line than XNNPACK's own `-DXNN_LOG_LEVEL=0`, so these count.
+_TRACE_FLAGS = "-UXNN_NO_LOGGING -DXNN_LOG_LEVEL=5"
+# A stock runner has no switch: what it is built with is its variant.
+_VARIANTS: dict[Variant, dict[str, str]] = {
+    "sme2_on": {},
+    "sme2_off": {"XNNPACK_ENABLE_ARM_SME": "OFF", "XNNPACK_ENABLE_ARM_SME2": "OFF"},
+}
+_CHANGED = ", changed"
 
 
 def register_runner(
@@ -51,29 +59,21 @@ def register_runner(
     if not described["provenance"]:
         raise RunnerError("a registered runner needs its provenance: the commit and options it was built from")
     program = source / PROGRAM if source.is_dir() else source
-    _check_platform(program, platform)
-    with work_folder((runners_dir / platform).absolute()) as made:
-        _copy(source, made)
-        if platform == host_platform():
-            _check_help(made / PROGRAM, program)
-        return publish_runner(made, runners_dir, described | {"needs": floor_of(made)})
-
-
-def _check_platform(program: Path, platform: str) -> None:
     if not program.is_file():
         raise RunnerError(f"{program} does not exist; register a program, or a folder that contains {PROGRAM}")
-    fitting: tuple[Platform, ...] = platforms_of(program)
-    if platform not in fitting:
-        found = f"a program for {' or '.join(fitting)}" if fitting else "not a program for any known platform"
-        raise RunnerError(f"{program} cannot be registered for {platform}: it is {found}")
-
-
-def _copy(source: Path, made: Path) -> None:
-    if source.is_dir():
-        shutil.copytree(source, made, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST))
-    else:
-        shutil.copy2(source, made / PROGRAM)
-    (made / PROGRAM).chmod(0o755)
+    fitting = supported_platforms(program)
+    if described["platform"] not in fitting:
+        kind = f"a program for {' or '.join(fitting)}" if fitting else "not a program for any known platform"
+        raise RunnerError(f"{program} cannot be registered for {platform}: it is {kind}")
+    with work_folder((runners_dir / platform).absolute()) as bundle:
+        if source.is_dir():
+            shutil.copytree(source, bundle, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST))
+        else:
+            shutil.copy2(source, bundle / PROGRAM)
+        (bundle / PROGRAM).chmod(0o755)
+        if platform == host_platform():
+            _check_help(bundle / PROGRAM, program)
+        return publish_runner(bundle, runners_dir, described | {"needs": min_versions(bundle)})
 
 
 def _check_help(copy: Path, program: Path) -> None:
@@ -97,3 +97,98 @@ def _check_help(copy: Path, program: Path) -> None:
     missing = [flag for flag in _STOCK_FLAGS if flag not in text]
     if missing:
         raise RunnerError(f"{program} has no flag --{missing[0]} (--help does not list it); build it with devtools on")
+
+
+def build_from_source(
+    source: Path,
+    runners_dir: Path,
+    *,
+    platform: str,
+    variant: str | None,
+    trace: bool,
+    tell: Callable[[str], object],
+) -> Runner:
+    """Build executor_runner from the checkout `source` for `platform` and register it with its commit.
+
+    Its mode is `trace` (it logs the kernels that XNNPACK selects) or timing; without a variant, it is built with SME2
+    if the platform has it. A build takes minutes and tells its log before. An unchanged commit that is registered
+    already is not built again. Raises RunnerError in one sentence; nothing half-built remains.
+    """
+    known_platform = known_word("platform", platform, PLATFORMS)
+    built_variant = _variant_for(known_platform, variant)
+    mode: Mode = "trace" if trace else "timing"
+    commit, cmake, runners_dir = _commit_of(source), find_cmake(), runners_dir.absolute()
+    settings = {"CMAKE_BUILD_TYPE": "Release"} | {f"EXECUTORCH_{name}": "ON" for name in _ON}
+    settings |= _VARIANTS[built_variant]
+    settings |= {"CMAKE_C_FLAGS": _TRACE_FLAGS, "CMAKE_CXX_FLAGS": _TRACE_FLAGS} if trace else {}
+    with scratch_folder() as tools:
+        toolchain = source_toolchain_for(known_platform, tools, runners_dir.parent / "cache")
+        options = [f"-D{name}={value}" for name, value in settings.items()]
+        provenance = f"executorch {commit}; {' '.join(options)}; {toolchain.version}"
+        if not commit.endswith(_CHANGED):
+            for runner in runners_of(runners_dir, platform):
+                if (runner.provenance, runner.variants, runner.modes) == (provenance, [built_variant], [mode]):
+                    return runner
+        log = runners_dir / f"{platform}-source-build.log"
+        with _alone(source), work_folder(runners_dir / platform) as scratch, plain_folder(scratch) as build:
+            tell(f"building {PROGRAM} of executorch {commit} for {platform}, {built_variant}, mode {mode}; log: {log}")
+            # ExecuTorch generates code with the Python that runs this.
+            found = {"CMAKE_C_COMPILER": toolchain.c, "CMAKE_CXX_COMPILER": toolchain.cxx[0]}
+            found |= {"PYTHON_EXECUTABLE": sys.executable} | toolchain.settings
+            configure = [cmake, "-S", str(source.absolute()), "-B", str(build), "-G", "Unix Makefiles", *options]
+            configure += [f"-D{name}={value}" for name, value in found.items()]
+            jobs = str(os.cpu_count() or 1)
+            compile_program = [cmake, "--build", str(build), "--target", PROGRAM, "--parallel", jobs]
+            run_steps([configure, compile_program], platform, log, toolchain.env, _BUILD_S)
+            runner = register_runner(
+                build / PROGRAM,
+                runners_dir,
+                platform=platform,
+                variant=built_variant,
+                mode=mode,
+                provenance=provenance,
+            )
+            log.unlink()
+            return runner
+
+
+def _variant_for(platform: Platform, variant: str | None) -> Variant:
+    if not PLATFORM_FACTS[platform].can_have_sme:
+        if variant not in (None, "sme2_off"):
+            raise RunnerError(f"a runner for {platform} is of the variant sme2_off; leave out --variant {variant}")
+        return "sme2_off"
+    return known_word("variant", variant or "sme2_on", tuple(_VARIANTS))
+
+
+def _commit_of(source: Path) -> str:
+    """Return the commit of a checkout, with a note if files of it were changed; raises RunnerError if it is not one."""
+    if not source.is_dir():
+        raise RunnerError(f"{source} is not a folder; pass a checkout of ExecuTorch's sources")
+    if not (source / "CMakeLists.txt").is_file():
+        raise RunnerError(f"{source} has no CMakeLists.txt; pass a checkout of ExecuTorch's sources")
+    top, _, commit = _git(source, "rev-parse", "--show-toplevel", "HEAD").partition("\n")
+    if Path(top) != source.resolve():
+        raise RunnerError(f"{source} belongs to the git checkout {top}; pass the top folder of ExecuTorch's checkout")
+    return commit + (_CHANGED if _git(source, "status", "--porcelain", "--untracked-files=no") else "")
+
+
+def _git(source: Path, *words: str) -> str:
+    try:
+        done = subprocess.run(["git", "-C", str(source), *words], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise RunnerError(f"git cannot be started to find the commit of {source}: {error.strerror}") from None
+    if done.returncode != 0:
+        cause = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+        raise RunnerError(f"{source} has no git commit to register the runner with: git reported `{cause}`")
+    return done.stdout.strip()
+
+
+@contextlib.contextmanager
+def _alone(source: Path) -> Iterator[None]:
+    """Refuse a second build of the same checkout: ExecuTorch's build also writes into its sources."""
+    with (source / "CMakeLists.txt").open("rb") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise RunnerError(f"{source} is being built by another process; run this again when it has ended") from None
+        yield

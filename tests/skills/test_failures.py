@@ -41,10 +41,10 @@ PROVOKED = {
 SENTENCES = {
     "Python 3.": "docs/skills/set-up-a-farm/SKILL.md",
     "cannot be used (...)": "devices/adb/device.py",
-    "but its runner (...) needs": "tasks/runner/floor.py",
+    "but its runner (...) needs": "tasks/runner/min_versions.py",
     "cannot export...as": "tasks/export/export.py",
-    "must return (torch.nn.Module, tuple of tensors)": "tasks/export/made.py",
-    "needs ...dynamic_shapes": "tasks/export/made.py",
+    "must return (torch.nn.Module, tuple of tensors)": "tasks/export/factory.py",
+    "needs ...dynamic_shapes": "tasks/export/factory.py",
     "portable operators take...more than": "flows/cli/model.py",
     "is held by": "devices/ondevice/lease.py",
     "not proven": "tasks/pages/report/sections/sme2_coverage.py",

@@ -1,4 +1,4 @@
-"""Which operators of a program are delegated, which stayed portable, and why the partitioner refused these.
+"""What a lowered method consists of: operators in delegates, portable ones and why, and the work of an execution.
 
 Everything here runs in the export process. The text of this file is part of every export key.
 """
@@ -8,35 +8,16 @@ import operator
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import prod
 from typing import Any
 
 _PARTITIONER_LOGGER = "executorch.backends.xnnpack.partition"
 _NO_RULE = "XNNPACK's partitioner has no rule for this operator"
 Operators = dict[str, Any]
+"""What export.json states about a method."""
 
 
-def listed_operators(
-    delegated: "Counter[str]",
-    portable: "Counter[str]",
-    kept: list[tuple[str, str]],
-    reasons: dict[str, list[str]],
-    ruled: set[str],
-) -> Operators:
-    """Return what export.json states about the operators of a method, the most frequent first."""
-    return {
-        "delegated": [{"operator": name, "count": count} for name, count in _by_weight(delegated)],
-        "portable": [
-            {"operator": name, "count": count, "reason": _reason(name, kept, reasons, ruled)}
-            for name, count in _by_weight(portable)
-        ],
-    }
-
-
-def _by_weight(counts: "Counter[str]") -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-
-
-def sort_operators(graph_module: Any, delegated: "Counter[str]", kept: list[tuple[str, str]]) -> None:
+def count_operators(graph_module: Any, delegated: "Counter[str]", kept: list[tuple[str, str]]) -> None:
     """Count the operators inside delegates and list (node, operator) of those outside, control flow included."""
     import torch
     from executorch.exir.lowered_backend_module import LoweredBackendModule
@@ -51,18 +32,46 @@ def sort_operators(graph_module: Any, delegated: "Counter[str]", kept: list[tupl
                     if inner.op == "call_function" and inner.target is not operator.getitem
                 )
             elif isinstance(part, torch.fx.GraphModule):
-                sort_operators(part, delegated, kept)
+                count_operators(part, delegated, kept)
         elif node.op == "call_function" and node.target is not operator.getitem:
             name = _operator_name(node.target)
             if name != "executorch_call_delegate":
                 kept.append((node.name, name))
 
 
+def list_operators(
+    delegated: "Counter[str]",
+    portable: "Counter[str]",
+    kept: list[tuple[str, str]],
+    reasons: dict[str, list[str]],
+    ruled: set[str],
+) -> Operators:
+    """Return the operators of a method, the most frequent first, and why the portable ones were not delegated.
+
+    `ruled` are the operators for which the partitioner has a rule.
+    """
+
+    def by_count(counts: "Counter[str]") -> list[tuple[str, int]]:
+        return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+    def reason(name: str) -> str | None:
+        """Return the reasons of the operator's nodes, else of the operator."""
+        of_nodes = [each for node, operator_name in kept if operator_name == name for each in reasons.get(node, [])]
+        if each_reason := of_nodes or reasons.get(name, []):
+            return "; ".join(dict.fromkeys(each_reason))
+        return None if name.split(".", 1)[-1] in ruled else _NO_RULE
+
+    return {
+        "delegated": [{"operator": name, "count": count} for name, count in by_count(delegated)],
+        "portable": [{"operator": name, "count": count, "reason": reason(name)} for name, count in by_count(portable)],
+    }
+
+
 def _operator_name(target: Any) -> str:
     """Return `aten.add.Tensor` both for a torch operator and for its wrapper in the edge dialect."""
-    from executorch.exir.dialects.edge._ops import EdgeOpOverload
+    import torch
 
-    return str(target._op if isinstance(target, EdgeOpOverload) else target)
+    return str(target if isinstance(target, torch._ops.OpOverload) else getattr(target, "_op", target))
 
 
 @contextmanager
@@ -92,10 +101,65 @@ def partitioner_reasons() -> Iterator[dict[str, list[str]]]:
         partitioner.propagate = before[1]
 
 
-def _reason(name: str, kept: list[tuple[str, str]], reasons: dict[str, list[str]], ruled: set[str]) -> str | None:
-    """Return why operator `name` was not delegated: the reasons of its nodes, else of the operator, else `_NO_RULE`."""
-    given = [reason for node, operator_name in kept if operator_name == name for reason in reasons.get(node, [])]
-    given = given or reasons.get(name, [])
-    if given:
-        return "; ".join(dict.fromkeys(given))
-    return None if name.split(".", 1)[-1] in ruled else _NO_RULE
+def count_macs(program: Any) -> int | None:
+    """Return the multiply-accumulate operations of all products and convolutions of a lowered method.
+
+    None if a size is dynamic, or if what is executed depends on the data.
+    """
+    delegates = _delegates(program)
+    if len(delegates) < sum(1 for _ in program.graph_module.children()):  # branches
+        return None
+    graphs = [program.graph, *(delegate.original_module.graph for delegate in delegates)]
+    macs = [_macs(node) for graph in graphs for node in graph.nodes if node.op == "call_function"]
+    return None if None in macs else sum(each or 0 for each in macs)
+
+
+def _macs(node: Any) -> int | None:
+    """Return the elements of the result times the products that are added for each; None for a dynamic size."""
+    match _operator_name(node.target):
+        case "aten.linear.default" | "aten.mm.default" | "aten.bmm.default":
+            sizes = (*_shape(node), *_shape(node.args[0])[-1:])
+        case "aten.addmm.default" | "aten.baddbmm.default":
+            sizes = (*_shape(node), *_shape(node.args[1])[-1:])
+        case "aten.convolution.default":
+            is_transposed = node.args[6]
+            sizes = (*_shape(node.args[0] if is_transposed else node), *_shape(node.args[1])[1:])
+        case _:
+            return 0
+    return prod(sizes) if all(isinstance(size, int) for size in sizes) else None
+
+
+def count_read_bytes(program: Any) -> int:
+    """Return the bytes of weights and state that an execution of a lowered method reads, each once.
+
+    Weights count as they are in the .pte file. Of an embedding, only the rows that are looked up are read.
+    """
+    graph_bytes, read = 0, dict[str, int]()  # by the key of the data, which delegates may share
+    for delegate in _delegates(program):
+        graph_bytes += len(delegate.processed_bytes)
+        if (stored := delegate.named_data_store_output) is not None:
+            read |= {key: len(stored.buffers[entry.buffer_index]) for key, entry in stored.pte_data.items()}
+    outside_bytes, signature = 0, program.graph_signature
+    held = {
+        **signature.inputs_to_parameters,
+        **signature.inputs_to_buffers,
+        **signature.inputs_to_lifted_tensor_constants,
+    }
+    for node in program.graph.find_nodes(op="placeholder"):
+        if node.name in held and node.users:
+            value = node.meta["val"]
+            rows = 0
+            for user in node.users:
+                is_look_up = "embedding" in str(user.target) and all(isinstance(size, int) for size in _shape(user))
+                rows += prod(_shape(user)[:-1]) if is_look_up else value.shape[0] if value.dim() else 1
+            is_part = value.dim() and rows < value.shape[0]
+            outside_bytes += value.nbytes * rows // value.shape[0] if is_part else value.nbytes
+    return graph_bytes + sum(read.values()) + outside_bytes
+
+
+def _delegates(program: Any) -> list[Any]:
+    return [each for each in program.graph_module.children() if hasattr(each, "original_module")]
+
+
+def _shape(node: Any) -> tuple[Any, ...]:
+    return tuple(node.meta["val"].shape)

@@ -9,12 +9,12 @@ Everything here runs in the export process. The text of this file is part of eve
 import copy
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from tasks.export.exported import first_line
-from tasks.export.made import Inputs
-from tasks.export.process.memory import is_failed_allocation
+from tasks.export.factory import Inputs
+from tasks.export.process.sandbox import is_failed_allocation
 
 logger = logging.getLogger(__name__)
 Pass = Callable[[Any], Any]
@@ -22,7 +22,7 @@ _TOLERANCE = 1e-4
 """The largest difference of two fp32 outputs, relative to the largest value: sums in another order differ by 1e-6."""
 _ROUNDED_TOLERANCE = 5e-2
 """The same where values are rounded to fp16 or quantized. A choice (argmax) may then differ: integers do not count."""
-_LEAST_SCALE = 1e-3
+_MIN_SCALE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,6 @@ class Passes:
         return Checked()
 
     def leave_out(self, step: LeftOut) -> None:
-        """Note a step that is left out."""
         logger.warning("%s left out: %s", step.step, step.reason)
         self.left_out.append(step)
 
@@ -90,7 +89,7 @@ class Passes:
 
     def _difference(self, method: str, before: Any, after: Any) -> str | None:
         """Return how the outputs of two programs differ; None if they do not."""
-        tolerance, with_integers = tolerance_of(before)
+        tolerance, with_integers = output_tolerance(before)
         for label, inputs in _labelled(self._samples[method]):
             try:
                 expected = _execute(before, inputs)
@@ -112,30 +111,7 @@ class Passes:
         return None
 
 
-def pass_on_graph(graph_pass: Callable[[Any], Any]) -> Pass:
-    """Return a pass of executorch, which changes a graph module, as one that changes a program."""
-
-    def apply(program: Any) -> Any:
-        from executorch.exir._program_utils import _get_updated_graph_signature
-
-        result = graph_pass(program.graph_module)
-        if not result.modified:
-            return None
-        # Without executorch's manager of passes, which would check the whole program twice more.
-        program._graph_signature = _get_updated_graph_signature(program.graph_signature, result.graph_module)
-        program._graph_module = result.graph_module
-        return program
-
-    apply.__name__ = graph_pass.__name__
-    return apply
-
-
-def described(left_out: Sequence[LeftOut]) -> list[dict[str, Any]]:
-    """Return what export.json states about the steps that were left out."""
-    return [asdict(each) for each in left_out]
-
-
-def tolerance_of(program: Any) -> tuple[float, bool]:
+def output_tolerance(program: Any) -> tuple[float, bool]:
     """Return how far outputs of a program may differ, relative to the largest value, and whether integers count."""
     import torch
 
@@ -165,7 +141,7 @@ def largest_distance(found: Sequence[Any], expected: Sequence[Any], *, with_inte
         difference = torch.where(is_equal, 0.0, (a - b).abs()).nan_to_num(nan=torch.inf, posinf=torch.inf)
         if difference.any():
             scale = b[b.isfinite()].abs().max().item() if b.isfinite().any() else 0.0
-            largest = max(largest, difference.max().item() / max(scale, _LEAST_SCALE))
+            largest = max(largest, difference.max().item() / max(scale, _MIN_SCALE))
     return largest
 
 
@@ -173,7 +149,6 @@ _EXAMPLE, _RANDOM = "the inputs of a case", "random inputs"
 
 
 def _labelled(samples: Sequence[Inputs]) -> Iterator[tuple[str, Inputs]]:
-    """Yield each sample, and after it one with other values."""
     import torch
 
     generator = torch.Generator().manual_seed(0)

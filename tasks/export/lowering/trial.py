@@ -36,7 +36,7 @@ class Trial:
     """Of the first execution of each case, or of the last of its steps; none if it was not tried."""
 
 
-def trial_of(pte: Path, cases: Sequence[CaseInputs], log: Path | None) -> Trial:
+def try_here(pte: Path, cases: Sequence[CaseInputs], log: Path | None) -> Trial:
     """Execute each case of a program once, after its set-up; a program that needs what this runtime lacks is not tried.
 
     `log` is the file that this process prints to. Raises FarmError with the runtime's own cause if an execution fails.
@@ -46,16 +46,14 @@ def trial_of(pte: Path, cases: Sequence[CaseInputs], log: Path | None) -> Trial:
         from executorch.runtime import Runtime
 
         runtime = Runtime.get()
+        missing = _missing(pte, runtime)
+        cause = missing and f"this machine does not have {missing}"
     except ImportError as error:
-        return _not_tried(f"ExecuTorch's runtime cannot be imported ({error})")
-    if missing := _missing(pte, runtime):
-        return _not_tried(f"this machine does not have {missing}")
+        cause = f"ExecuTorch's runtime cannot be imported ({error})"
+    if cause:
+        logger.info("not tried here: %s", cause)
+        return Trial(f"not tried here: {cause}")
     return Trial(SUCCEEDED, {case.name: _executed(runtime, pte, case, log) for case in cases})
-
-
-def _not_tried(cause: str) -> Trial:
-    logger.info("not tried here: %s", cause)
-    return Trial(f"not tried here: {cause}")
 
 
 def _missing(pte: Path, runtime: Any) -> str | None:

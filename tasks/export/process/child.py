@@ -18,19 +18,15 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from devices.errors import FarmError
-from tasks.export.entry import ModelEntry
-from tasks.export.exported import EXPORT_VERSION, first_line, os_cause
-from tasks.export.from_transformers import made_from_transformers
+from tasks.export.dependencies import recorded_dependencies
+from tasks.export.entry import ExportRequest, ModelEntry, parse_entry
+from tasks.export.exported import EXPORT_VERSION, NotApplicableError, first_line, os_cause
+from tasks.export.factory import Method, build_methods
+from tasks.export.from_transformers import build_from_transformers
 from tasks.export.key import export_key, is_own, note_left_out, note_used, source_sha256, versions
-from tasks.export.language.generation import generation
-from tasks.export.language.weights import NotApplicable
-from tasks.export.made import Method, methods_of
-from tasks.export.process.descendants import adopt_orphans, end_below
-from tasks.export.process.memory import is_failed_allocation, memory_limit, out_of_memory
-from tasks.export.process.user_module import load_function
-from tasks.export.process.warm import share_node_sources
-from tasks.export.recipes import recipe_of
-from tasks.export.user_code import in_users_words, shown
+from tasks.export.process.sandbox import adopt_orphans, end_below, is_failed_allocation, memory_limit
+from tasks.export.recipes import Recipe, parse_recipe
+from tasks.export.user_code import in_users_words, load_function, shown
 from tasks.export.zoo import MODELS
 from tasks.store.files import publish_folder, work_folder, write_complete
 
@@ -40,56 +36,60 @@ SERVER_LOG = "ETFARM_EXPORT_SERVER_LOG"
 
 
 @dataclass(frozen=True)
-class Request:
-    """What an export process is to do."""
+class Answer:
+    """How an export ended: the name of its folder, why it was skipped, or why it failed."""
 
-    entry: ModelEntry
-    precision: str
-    exports_dir: Path
-    seed: int
-    taps: bool
-    """Whether the program returns the values of the layers as well."""
-    log: Path
-    """Everything that the process prints; it exists."""
-    deadline_s: float
+    folder: str | None = None
+    skipped: str | None = None
+    error: str | None = None
+    is_out_of_memory: bool = False
+
+
+def out_of_memory(limit_bytes: int) -> Answer:
+    """Return the answer of an export that needed more than its limit."""
+    cause = (
+        f"out of memory: it needs more than its limit of {limit_bytes / 1e9:.1f} GB, "
+        "the memory available for it on this machine; free memory, or export on a machine with more"
+    )
+    return Answer(error=cause, is_out_of_memory=True)
 
 
 def export(
-    request: Request, limit_bytes: int, environment: dict[str, str], answer_to: "Connection[Any, Any]"
+    request: ExportRequest, log: Path, limit_bytes: int, environment: dict[str, str], parent: "Connection[Any, Any]"
 ) -> NoReturn:
     """Export one model with at most `limit_bytes` of memory, and end this process.
 
-    Sends {"doing": what} for each step, then {"folder": name}, {"skipped": reason} or {"error": cause}.
+    Sends `parent` the name of each step, then an Answer. Everything that the process prints is added to `log`.
     """
     os.setsid()
     adopt_orphans()
-    log = os.open(request.log, os.O_WRONLY | os.O_APPEND)
+    printed = os.open(log, os.O_WRONLY | os.O_APPEND)
     for stream in (1, 2):  # libraries print to stdout
-        os.dup2(log, stream)
+        os.dup2(printed, stream)
     os.environ.clear()
     os.environ.update(environment | {"PYTHONHASHSEED": "0"})
     faulthandler.enable()
     # Libraries that the server imports may have set up logging.
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", force=True)
-    logging.getLogger("tasks.export").addHandler(_Steps(answer_to))
+    logging.getLogger("tasks.export").addHandler(_StepSender(parent))
     threading.Thread(target=_end_with_farm, daemon=True).start()
-    answer_to.send(_answer(request, limit_bytes))
+    parent.send(_answer(request, log, limit_bytes))
     with contextlib.suppress(OSError):  # the log's disk may be full
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(0)  # without waiting for threads of the model
 
 
-class _Steps(logging.Handler):
+class _StepSender(logging.Handler):
     """Sends what this process does, so that the farm knows it if the process does not finish."""
 
-    def __init__(self, answer_to: "Connection[Any, Any]") -> None:
+    def __init__(self, parent: "Connection[Any, Any]") -> None:
         super().__init__(logging.INFO)
-        self.answer_to = answer_to
+        self.parent = parent
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno == logging.INFO:
-            self.answer_to.send({"doing": record.getMessage()})
+            self.parent.send(record.getMessage())
 
 
 def _end_with_farm() -> None:
@@ -101,80 +101,87 @@ def _end_with_farm() -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _answer(request: Request, limit_bytes: int) -> dict[str, Any]:
+def _answer(request: ExportRequest, log: Path, limit_bytes: int) -> Answer:
     try:
         with memory_limit(limit_bytes):
-            folder = _export_here(request)
-    except NotApplicable as reason:
-        return {"skipped": str(reason)}
+            return Answer(folder=_export(request, log).name)
+    except NotApplicableError as reason:
+        return Answer(skipped=str(reason))
     except Exception as error:
         with contextlib.suppress(OSError):  # the log's disk may be the full one
             traceback.print_exc()
         if sys.platform == "linux" and is_failed_allocation(error):
             return out_of_memory(limit_bytes)
-        return {"error": _cause(error, request.exports_dir)}
-    return {"folder": folder.name}
+        if isinstance(error, FarmError):
+            return Answer(error=str(error))
+        if isinstance(error, OSError):
+            return Answer(error=os_cause(error, request.exports_dir))
+        return Answer(error=in_users_words(error, first_line(error)))
 
 
-def _export_here(request: Request) -> Path:
-    """Export in this process and return the published folder."""
+def _export(request: ExportRequest, log: Path) -> Path:
     from tasks.export.lowering.lower import build
 
-    entry, precision, seed, exports_dir = request.entry, request.precision, request.seed, request.exports_dir
+    precision, seed, exports_dir = request.precision, request.seed, request.exports_dir
+    entry, recipe = parse_entry(request.model), parse_recipe(precision)
     started = time.monotonic()
     gc.set_threshold(1_000_000, 5, 5)  # with the default, garbage collection takes a sixth of the time
     share_node_sources()
-    _check_cache(entry, precision)
+    cache_type = entry.generate.cache.dtype if entry.generate else None
+    computes_in = {"float32": "fp32", "float16": "fp16"}[recipe.float_type]
+    if cache_type and cache_type != computes_in:  # the whole cache would be converted for every token
+        raise NotApplicableError(
+            f"{precision} computes in {computes_in}, so a cache in {cache_type} has no meaning for it"
+        )
     _log.info("loading the model")
-    methods, own_recipe = _make(entry, precision, exports_dir, seed)
+    methods, own_recipe = _load(entry, recipe, exports_dir, seed)
     if request.taps:  # its sessions execute once
         methods = [replace(method, steps=None) for method in methods]
-    with work_folder(exports_dir) as made:
-        built = build(methods, recipe_of(precision), made, own_recipe, taps=request.taps, log=request.log)
-        left_out = sorted([each["step"], each["method"] or ""] for each in built["left_out"])
+    with work_folder(exports_dir) as folder:
+        built = build(methods, recipe, folder, own_recipe, taps=request.taps, log=log)
+        left_out = sorted([step["step"], step["method"] or ""] for step in built["left_out"])
         note_left_out(entry, precision, seed, exports_dir, left_out, taps=request.taps)
         key = export_key(entry, precision, seed, exports_dir, taps=request.taps)
         head = {"export_version": EXPORT_VERSION, "export_key": key, "model": entry.name, "precision": precision}
         source = {"source_sha256": source_sha256(entry, precision, exports_dir)}
         tail = {"seed": seed, "versions": versions(), **source, "export_s": round(time.monotonic() - started, 3)}
-        write_complete(made / "export.json", json.dumps(head | built | tail, indent=1).encode())
+        write_complete(folder / "export.json", json.dumps(head | built | tail, indent=1).encode())
         with publish_folder(exports_dir / key) as aside:
-            for path in made.iterdir():
+            for path in folder.iterdir():
                 path.rename(aside / path.name)
     return exports_dir / key
 
 
-def _check_cache(entry: ModelEntry, precision: str) -> None:
-    """Raise NotApplicable if the cache would be converted, complete, for every token."""
-    dtype = entry.generate.cache.dtype if entry.generate else None
-    computes_in = {"float32": "fp32", "float16": "fp16"}[recipe_of(precision).float_type]
-    if dtype and dtype != computes_in:
-        raise NotApplicable(f"{precision} computes in {computes_in}, so a cache in {dtype} has no meaning for it")
+def share_node_sources() -> None:
+    """Let copies of a graph share the descriptions of where a node came from: a fifth of an export's time.
+
+    torch copies the whole history of a node in every pass, and never changes a description once it is made.
+    """
+    from torch.fx.traceback import NodeSource
+
+    NodeSource.__deepcopy__ = lambda source, _memo: source
 
 
-def _make(entry: ModelEntry, precision: str, exports_dir: Path, seed: int) -> tuple[list[Method], Any]:
+def _load(entry: ModelEntry, recipe: Recipe, exports_dir: Path, seed: int) -> tuple[list[Method], Any]:
     """Return the seeded methods and the function of your own recipe; record the files that your own code used."""
     import torch
 
-    from tasks.export.used import watching
-
     torch.manual_seed(seed)
-    recipe = recipe_of(precision)
     if entry.factory in MODELS and recipe.own is None:
-        return methods_of(MODELS[entry.factory](), entry.factory), None
-    with watching() as used:
+        return build_methods(MODELS[entry.factory](), entry.factory), None
+    with recorded_dependencies() as used:
         own_recipe = load_function(recipe.own) if recipe.own else None
         factory = entry.transformers or str(entry.factory)
         name = factory.rpartition(":")[2]
         if entry.transformers:
-            made: Any = generation(entry) if entry.generate else made_from_transformers(entry)
+            content: Any = build_from_transformers(entry)
         elif is_own(factory):
             function = load_function(factory)
-            made, name = function(), _named(function)
+            content, name = function(), _named(function)
         else:
-            made = MODELS[factory]()
-    note_used(entry, precision, exports_dir, used.files, used.distributions)
-    return methods_of(made, name), own_recipe
+            content = MODELS[factory]()
+    note_used(entry, recipe.name, exports_dir, used.files, used.distributions)
+    return build_methods(content, name), own_recipe
 
 
 def _named(function: Any) -> str:
@@ -182,11 +189,3 @@ def _named(function: Any) -> str:
     code = getattr(function, "__code__", None)
     where = f"{shown(Path(code.co_filename))}, line {code.co_firstlineno}: " if code else ""
     return f"{where}{getattr(function, '__name__', function)}"
-
-
-def _cause(error: Exception, exports_dir: Path) -> str:
-    if isinstance(error, FarmError):
-        return str(error)
-    if isinstance(error, OSError):
-        return os_cause(error, exports_dir)
-    return in_users_words(error, first_line(error))

@@ -15,10 +15,9 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
-from tasks.export.process.child import SERVER_LOG, Request, export
-from tasks.export.process.descendants import end_below
-from tasks.export.process.memory import out_of_memory
-from tasks.export.process.places import export_places
+from tasks.export.entry import ExportRequest
+from tasks.export.process.child import SERVER_LOG, Answer, export, out_of_memory
+from tasks.export.process.sandbox import end_below, export_slots
 from tasks.store.files import remove_with_unfinished
 
 _PRELOADED = ["tasks.export.process.server"]
@@ -30,7 +29,7 @@ Tell = Callable[[str, bool], None]
 _TOO_LONG = "export a part of the model, or fewer steps of a recurrent layer, which is exported step by step"
 _SERVER_GONE = 255
 """What multiprocessing states as the exit code of a process whose server has ended."""
-_LONGEST_TMPDIR_BYTES = 103 - len("/pymp-12345678/listener-12345678")
+_MAX_TMPDIR_BYTES = 103 - len("/pymp-12345678/listener-12345678")
 """The address of a socket has 103 bytes on macOS and 107 on Linux (sun_path of unix(4) and unix(7))."""
 _context = multiprocessing.get_context("forkserver")
 # multiprocessing asks for the end of each process whenever it starts one, and two threads must not ask at once.
@@ -39,16 +38,16 @@ _processes = threading.Lock()
 _running: set[int] = set()
 
 
-def run_export(request: Request, tell: Tell) -> dict[str, Any]:
-    """Export in a separate process group, killed at the deadline; return {"folder": name} or {"error": cause}.
+def run_export(request: ExportRequest, log: Path, tell: Tell) -> Answer:
+    """Export in a separate process group, killed at the deadline; what it prints is in `log`.
 
-    Waits for a place. An export that needs more memory than its share is run again alone with all that is available.
+    Waits for a slot. An export that needs more memory than its share is run again alone with all that is available.
     """
-    with export_places.one() as limit_bytes:
-        answer = _run(request, limit_bytes, tell)
-    if "out_of_memory" in answer:
-        with export_places.all() as whole_bytes:
-            answer = _run(request, whole_bytes, tell) if whole_bytes > limit_bytes else answer
+    with export_slots.one() as limit_bytes:
+        answer = _run(request, log, limit_bytes, tell)
+    if answer.is_out_of_memory:
+        with export_slots.all() as total_bytes:
+            answer = _run(request, log, total_bytes, tell) if total_bytes > limit_bytes else answer
     return answer
 
 
@@ -61,51 +60,58 @@ def end_server() -> None:
         forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
-def _run(request: Request, limit_bytes: int, tell: Tell) -> dict[str, Any]:
-    """Run an export; start it again if the server was killed."""
+def _run(request: ExportRequest, log: Path, limit_bytes: int, tell: Tell) -> Answer:
     for _ in range(_TRIES):
-        request.log.write_bytes(b"")
-        answer = _run_once(request, limit_bytes, tell)
+        log.write_bytes(b"")
+        answer = _run_once(request, log, limit_bytes, tell)
         if answer is not None:
             return answer
         end_server()  # it may be about to end, and would refuse the next process
-    return {"error": f"the export server ended unexpectedly; its log is {_server_log(request)}"}
+    return Answer(error=f"the export server ended unexpectedly; its log is {log.with_name('server.log')}")
 
 
-def _run_once(request: Request, limit_bytes: int, tell: Tell) -> dict[str, Any] | None:
+def _run_once(request: ExportRequest, log: Path, limit_bytes: int, tell: Tell) -> Answer | None:
     """Return the answer of the export's process, or how it ended without one; None if the server has ended."""
     receiver, sender = _context.Pipe(duplex=False)
     with receiver:
         try:
             with sender:
-                process = _started(request, limit_bytes, sender)
+                process = _started(request, log, limit_bytes, sender)
         except (EOFError, ConnectionError):
             return None
         try:
-            answer, has_ended = _followed(process, receiver, request.deadline_s, tell)
+            last, has_ended = _followed(process, receiver, request.deadline_s, tell)
         finally:
             exit_code = _end(process)
-    if answer is not None and "doing" not in answer:
-        return answer
-    step = f" while {answer['doing']}" if answer else ""
+    if isinstance(last, Answer):
+        return last
+    step = f" while {last}" if last else ""
     if not has_ended:
-        return {"error": f"the export was stopped after {request.deadline_s:g} s{step}; {_TOO_LONG}"}
+        return Answer(error=f"the export was stopped after {request.deadline_s:g} s{step}; {_TOO_LONG}")
     if exit_code == _SERVER_GONE:
         return None
     # Code in C++ that does not handle a failed allocation ends the process.
-    log = request.log.read_bytes()
-    if exit_code < 0 and (b"bad_alloc" in log or b"MemoryError" in log):
+    printed = log.read_bytes()
+    if exit_code < 0 and (b"bad_alloc" in printed or b"MemoryError" in printed):
         return out_of_memory(limit_bytes)
-    return {"error": _cause(exit_code) + step}
+    if exit_code == -signal.SIGKILL:
+        cause = "was killed (possibly out of memory)"
+    else:
+        cause = f"was killed by {signal.Signals(-exit_code).name}" if exit_code < 0 else f"exited with code {exit_code}"
+    return Answer(error=f"the export process {cause}{step}")
 
 
-def _started(request: Request, limit_bytes: int, sender: "Connection[Any, Any]") -> ForkServerProcess:
+def _started(request: ExportRequest, log: Path, limit_bytes: int, sender: "Connection[Any, Any]") -> ForkServerProcess:
     """Start the process of an export, and the server before the first one."""
     with _processes:
-        process = _context.Process(target=export, args=(request, limit_bytes, dict(os.environ), sender))
+        process = _context.Process(target=export, args=(request, log, limit_bytes, dict(os.environ), sender))
         _context.set_forkserver_preload(_PRELOADED)
-        _make_folder_of_sockets()
-        with _environment_of_server(_server_log(request)):
+        # multiprocessing's folder is in /tmp where a socket's address in TMPDIR would be too long.
+        settings = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+        if "tempdir" not in settings and len(os.fsencode(tempfile.gettempdir())) > _MAX_TMPDIR_BYTES:
+            settings["tempdir"] = tempfile.mkdtemp(prefix="pymp-", dir="/tmp")
+        remove_with_unfinished(Path(util.get_temp_dir()))  # multiprocessing's end may not run
+        with _server_environment(log.with_name("server.log")):
             forkserver.ensure_running()
         process.start()
         assert process.pid is not None
@@ -113,21 +119,13 @@ def _started(request: Request, limit_bytes: int, sender: "Connection[Any, Any]")
     return process
 
 
-def _make_folder_of_sockets() -> None:
-    """Make multiprocessing's folder, in /tmp where a socket's address in TMPDIR would be too long."""
-    settings = multiprocessing.current_process()._config  # type: ignore[attr-defined]
-    if "tempdir" not in settings and len(os.fsencode(tempfile.gettempdir())) > _LONGEST_TMPDIR_BYTES:
-        settings["tempdir"] = tempfile.mkdtemp(prefix="pymp-", dir="/tmp")
-    remove_with_unfinished(Path(util.get_temp_dir()))  # multiprocessing's end may not run
-
-
 def _followed(
     process: ForkServerProcess, receiver: "Connection[Any, Any]", deadline_s: float, tell: Tell
-) -> tuple[dict[str, Any] | None, bool]:
+) -> tuple[str | Answer | None, bool]:
     """Tell each step of an export; return what its process sent last, and whether it has ended before the deadline."""
     now = time.monotonic()
     end, long_at = now + deadline_s, math.inf
-    last: dict[str, Any] | None = None
+    last: str | Answer | None = None
     watched: list[Connection[Any, Any] | int] = [receiver, process.sentinel]
     while now < end:
         ready = wait(watched, min(end, long_at) - now)
@@ -139,14 +137,14 @@ def _followed(
                 watched.remove(receiver)
                 continue
             long_at = now + LONG_S
-            if last and "doing" in last:
-                tell(last["doing"], False)
+            if isinstance(last, str):
+                tell(last, False)
         elif process.sentinel in ready:
             return last, True
         elif now >= long_at:
             long_at = math.inf
-            if last and "doing" in last:
-                tell(last["doing"], True)
+            if isinstance(last, str):
+                tell(last, True)
     return last, False
 
 
@@ -169,7 +167,7 @@ def _end(process: ForkServerProcess) -> int:
 
 
 @contextlib.contextmanager
-def _environment_of_server(log: Path) -> Iterator[None]:
+def _server_environment(log: Path) -> Iterator[None]:
     """Set for a moment what the server inherits: multiprocessing cannot be given an environment."""
     packages = [os.fspath(Path(__file__).parents[3]), os.environ.get("PYTHONPATH")]
     added = {
@@ -188,16 +186,3 @@ def _environment_of_server(log: Path) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-
-
-def _server_log(request: Request) -> Path:
-    return request.log.with_name("server.log")
-
-
-def _cause(exit_code: int) -> str:
-    """Return how an export's process ended, as a sentence."""
-    if exit_code == -signal.SIGKILL:
-        return "the export process was killed (possibly out of memory)"
-    if exit_code < 0:
-        return f"the export process was killed by {signal.Signals(-exit_code).name}"
-    return f"the export process exited with code {exit_code}"

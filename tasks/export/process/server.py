@@ -12,10 +12,9 @@ import sys
 from multiprocessing import spawn
 from typing import Any
 
-from tasks.export import used
-from tasks.export.process import warm
+from tasks.export import dependencies
 from tasks.export.process.child import SERVER_LOG
-from tasks.export.process.descendants import adopt_orphans
+from tasks.export.process.sandbox import adopt_orphans
 
 # What exports import: for a small model, that takes longer than the export itself.
 _IMPORTED = (
@@ -28,8 +27,6 @@ _IMPORTED = (
     "torchao.quantization.pt2e.quantize_pt2e",
     "transformers.modeling_utils",
 )
-# Elsewhere each export imports them itself: macOS's own libraries do not support a fork of a process that uses them.
-_CAN_FORK_TORCH = sys.platform == "linux"
 
 
 def _prepare() -> None:
@@ -41,8 +38,10 @@ def _prepare() -> None:
     # An export must not import the program that started the farm, as multiprocessing's processes do.
     for name in ("_fixup_main_from_name", "_fixup_main_from_path"):
         setattr(spawn, name, _import_nothing)
-    used.loaded_before_exports.update(sys.modules)  # what is loaded from here on counts as used by every export
-    if _CAN_FORK_TORCH:
+    # What is loaded from here on counts as used by every export.
+    dependencies.loaded_before_exports.update(sys.modules)
+    # Elsewhere each export imports them itself: macOS's libraries do not support a fork of a process that uses them.
+    if sys.platform == "linux":
         _import_all()
 
 
@@ -59,9 +58,31 @@ def _import_all() -> None:
         except Exception:
             logging.exception("%s cannot be imported", name)
     with contextlib.suppress(ImportError):  # another version of executorch computes them in every export
-        warm.compute_patterns()
+        _compute_patterns()
     gc.enable()
     gc.freeze()  # a collection in a child would otherwise copy all pages of these modules
+
+
+def _compute_patterns() -> None:
+    """Compute the patterns that XNNPACK's passes look for, once for all children of this process: 4 s of every export.
+
+    Starts no thread, so that a fork of this process stays safe.
+    """
+    import torch
+    import tqdm
+
+    # A child that was forked after torch has started threads waits for them permanently.
+    threads, torch_threads = tqdm.tqdm.monitor_interval, torch.get_num_threads()
+    tqdm.tqdm.monitor_interval = 0
+    torch.set_num_threads(1)
+    try:
+        from executorch.backends.xnnpack.partition.graphs import bilinear_2d, sdpa
+
+        bilinear_2d.get_graphs_dict()
+        sdpa.get_graphs()
+    finally:
+        tqdm.tqdm.monitor_interval = threads
+        torch.set_num_threads(torch_threads)
 
 
 _prepare()

@@ -5,38 +5,38 @@ downloaded.
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from tasks.export.zoo import audio, decoder, dense, products, shared, single, text, vision
-from tasks.export.zoo.shared import Factory
+from tasks.export.zoo import decoder, networks, operators
 
-MODELS: dict[str, Factory] = {
+MODELS: dict[str, Callable[[], Any]] = {
     factory.__name__: factory
     for factory in (
-        single.toy_cnn,
-        vision.mobilenet_v2,
-        vision.mobilevit_xs,
-        text.bert_tiny,
-        vision.resnet18,
-        vision.vit_tiny,
-        dense.segformer_b0,
-        dense.espcn_x3,
-        dense.edgetam_encoder,
-        text.bert_mini,
-        audio.whisper_tiny_encoder,
+        operators.toy_cnn,
+        networks.mobilenet_v2,
+        networks.mobilevit_xs,
+        networks.bert_tiny,
+        networks.resnet18,
+        networks.vit_tiny,
+        networks.segformer_b0,
+        networks.espcn_x3,
+        networks.edgetam_encoder,
+        networks.bert_mini,
+        networks.whisper_tiny_encoder,
         decoder.decoder_tiny,
         decoder.decoder_small,
         decoder.llama_2l,
         decoder.qwen_2l,
-        single.linear,
-        single.conv,
-        single.batch_matmul,
-        products.gemm,
+        operators.linear,
+        operators.conv,
+        operators.batch_matmul,
+        operators.gemm,
     )
 }
 
 
-def files_of(name: str) -> list[Path]:
-    """Return the files that decide what the model `name` of the zoo is: its subject's, and what all subjects share."""
-    modules = (sys.modules[MODELS[name].__module__], shared)
-    return [Path(module.__file__) for module in modules if module.__file__]
+def file_of(name: str) -> Path:
+    """Return the file that decides what a model of the zoo is."""
+    return Path(str(sys.modules[MODELS[name].__module__].__file__))

@@ -6,8 +6,8 @@ The blocks of `decoder_tiny` and `decoder_small` are those of LLaMA, arXiv:2302.
 
 from typing import Any
 
-from tasks.export.language.methods import language_methods
-from tasks.export.language.wanted import CacheWanted, GenerateWanted
+from tasks.export.generate_options import CacheOptions, GenerateOptions
+from tasks.export.language_methods import language_methods
 
 _PROMPT = 128
 
@@ -50,7 +50,7 @@ def _of_transformers(config: Any) -> dict[str, Any]:
     import torch
     from transformers import AutoModelForCausalLM
 
-    wanted = GenerateWanted(prefill=[128], depth=[0, 128], decode=64, cache=CacheWanted(length=256))
+    wanted = GenerateOptions(prefill=[128], depth=[0, 128], decode=64, cache=CacheOptions(length=256))
     tokens = torch.randint(0, config.vocab_size, (wanted.prompt_tokens,))
     return language_methods(AutoModelForCausalLM.from_config(config), tokens, wanted)
 
@@ -105,7 +105,6 @@ def _decoder(layers: int, width: int, heads: int, words: int, room: int) -> Any:
 
 
 def _rotations(width: int, room: int) -> dict[str, Any]:
-    """Return the tables (room, width) of rotary position embedding."""
     import torch
 
     angles = torch.arange(room)[:, None] * 10000.0 ** (-torch.arange(0, width, 2) / width)

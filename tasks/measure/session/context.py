@@ -17,8 +17,8 @@ from tasks.bundle.names import PROFILE, SELECTED
 from tasks.export.entry import AccuracyWanted
 from tasks.export.exported import FORWARD, Case, Export, Tensors
 from tasks.measure.plan import PlannedSession
-from tasks.runner.floor import why_too_old
 from tasks.runner.manifest import Runner
+from tasks.runner.min_versions import why_too_old
 
 # Executions without an ETDump that count, and reads of memory: enough for a median.
 _UNTRACED = 25

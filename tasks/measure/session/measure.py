@@ -36,7 +36,7 @@ from tasks.measure.session.context import SessionContext, pushed_contents, runne
 from tasks.measure.session.ready import wait_until_ready, with_readiness
 from tasks.measure.session.record import SessionResult, checked_record, code_of, unexpected
 from tasks.rows.consistency import contradiction_between, etdump_of_another, other_content
-from tasks.runner.floor import why_too_old
+from tasks.runner.min_versions import why_too_old
 from tasks.store.files import scratch_folder
 from tasks.store.store import BundleStore
 

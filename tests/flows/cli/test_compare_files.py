@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.export.given import exported_or_given
+from tasks.export.prebuilt import exported_or_prebuilt
 from tests.fixtures.command import Command
 from tests.fixtures.farm import Farm
 from tests.fixtures.paths import INVENTORIES, LAB_INVENTORY
@@ -76,9 +76,9 @@ def test_a_mistake_about_files_is_one_sentence(
 
 def test_a_file_is_kept_once_under_its_name_and_content(tmp_path: Path) -> None:
     (tmp_path / "lin.pte").write_bytes(PROGRAM)
-    first, second = (exported_or_given(tmp_path / "lin.pte", tmp_path / "exports") for _ in range(2))
+    first, second = (exported_or_prebuilt(tmp_path / "lin.pte", tmp_path / "exports") for _ in range(2))
     assert first == second
     assert (first.model, first.precision, first.pte.read_bytes()) == ("lin", "as_is", PROGRAM)
     # when the file changes, it is another export
     (tmp_path / "lin.pte").write_bytes(PROGRAM + b"\1")
-    assert exported_or_given(tmp_path / "lin.pte", tmp_path / "exports").export_key != first.export_key
+    assert exported_or_prebuilt(tmp_path / "lin.pte", tmp_path / "exports").export_key != first.export_key

@@ -22,8 +22,8 @@ from flows.labs.messages import Mailbox, Order
 from flows.progress import Board
 from flows.side_by_side import measure_all
 from tasks.bundle.cell import Cell
+from tasks.export.export import fetch_export
 from tasks.export.exported import Export
-from tasks.export.shared import fetch_export
 from tasks.measure.alternate import Side, plan_round
 from tasks.measure.health import Registry
 from tasks.store.shelf import Shelf

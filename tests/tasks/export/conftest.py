@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.export.export import export_model
 from tasks.export.exported import Export
 from tasks.export.recipes import RECIPES
+from tests.fixtures.exports import export_model
 
 
 @pytest.fixture(scope="session")

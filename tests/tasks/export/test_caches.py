@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.export.export import export_cases
 from tasks.export.exported import Export, ExportError
 from tasks.export.program import read_program
+from tests.fixtures.exports import exported_cases
 
 pytestmark = pytest.mark.torch
 MODELS = '''
@@ -84,7 +84,7 @@ def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.thorough
 def test_every_way_to_write_a_cache_runs_here_as_in_eager_pytorch(exports: Path) -> None:
     # given a program of two methods that share the caches
-    prefill, decode = export_cases("model:caches", "fp32", exports)
+    prefill, decode = exported_cases("model:caches", "fp32", exports)
     # then it was executed after its export, the second method after the first
     assert prefill.trial == decode.trial == "succeeded"
     for export in (prefill, decode):
@@ -101,7 +101,7 @@ def test_every_way_to_write_a_cache_runs_here_as_in_eager_pytorch(exports: Path)
 
 @pytest.mark.thorough
 def test_a_write_that_fails_here_in_place_is_exported_as_a_copy(exports: Path) -> None:
-    [export] = export_cases("model:from_the_end", "fp32", exports)
+    [export] = exported_cases("model:from_the_end", "fp32", exports)
     host, eager = outputs(export)
     assert np.array_equal(host, eager)
     [note] = export.left_out_notes
@@ -112,7 +112,7 @@ def test_a_write_that_fails_here_in_place_is_exported_as_a_copy(exports: Path) -
 @pytest.mark.thorough
 def test_a_program_that_fails_here_is_not_exported_and_the_runtimes_cause_is_named(exports: Path) -> None:
     with pytest.raises(ExportError, match="forward fails when this machine executes it: aten::constant_pad_nd"):
-        export_cases("model:cut", "fp32", exports)
+        exported_cases("model:cut", "fp32", exports)
     assert not list(exports.glob("*/export.json"))
 
 

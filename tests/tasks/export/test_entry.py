@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from devices.errors import InputError
-from tasks.export.entry import entry_of
+from tasks.export.entry import parse_entry
 from tasks.measure.spec import SweepSpec, read_sweep
 
 FACTORY = "def make():\n    pass\n"
@@ -82,14 +82,14 @@ def test_a_mistake_is_one_sentence_with_its_line(sweeps: Path, line: str, senten
 
 @pytest.mark.parametrize("written", ["linear", "team.models:make", "transformers:BertConfig"])
 def test_an_entry_survives_being_written(written: str) -> None:
-    entry = entry_of(written)
+    entry = parse_entry(written)
     assert type(entry).model_validate_json(entry.model_dump_json()) == entry
 
 
 @pytest.mark.parametrize("end", ["model.py:make", "lin.pte"])
 def test_a_source_with_an_absolute_path_has_the_name_of_its_file(tmp_path: Path, end: str) -> None:
     (tmp_path / end.partition(":")[0]).write_text("def make(): ...")
-    assert entry_of(f"{tmp_path}/{end}").name == end
+    assert parse_entry(f"{tmp_path}/{end}").name == end
 
 
 @pytest.mark.parametrize(
@@ -118,4 +118,4 @@ def test_a_cache_is_filled_by_the_longest_prompt_that_fits(sweeps: Path) -> None
     generate = "{prefill: [32, 64], depth: [0, 96, 128], decode: 8}"
     (entry,) = models_of(sweeps, f"  - {{name: llm, transformers: LlamaConfig, generate: {generate}}}\n").models
     assert entry.generate is not None
-    assert (entry.generate.length, entry.generate.chunk(96), entry.generate.chunk(128)) == (136, 32, 64)
+    assert (entry.generate.length, entry.generate.depth_chunk(96), entry.generate.depth_chunk(128)) == (136, 32, 64)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.export.entry import entry_of
-from tasks.export.export import NotApplicableError, export_model
-from tasks.export.exported import Export, ExportError, read_exports
+from tasks.export.entry import parse_entry
+from tasks.export.exported import Export, ExportError, NotApplicableError, read_exports
 from tasks.export.key import source_sha256
 from tasks.export.recipes import RECIPES
+from tests.fixtures.exports import export_model
 
 pytestmark = pytest.mark.torch
 
@@ -99,7 +99,7 @@ def test_every_file_is_as_export_json_says(toys: dict[str, Export]) -> None:
         assert export.pte.stat().st_size == export.pte_bytes
         assert export.etrecord.stat().st_size > 0
         assert export.versions["torch"] is not None
-        assert export.source_sha256 == source_sha256(entry_of("toy_cnn"), precision, export.folder.parent)
+        assert export.source_sha256 == source_sha256(parse_entry("toy_cnn"), precision, export.folder.parent)
         for entry in (*export.inputs, *export.outputs):
             assert hashlib.sha256((export.folder / entry["file"]).read_bytes()).hexdigest() == entry["sha256"]
 
@@ -137,7 +137,7 @@ def test_delegated_and_portable_operators_are_told_apart_with_the_reason(toys: d
 
 def test_a_second_export_is_taken_from_disk_without_importing_torch(toys: dict[str, Export]) -> None:
     script = (
-        "import sys, pathlib; from tasks.export.export import export_model\n"
+        "import sys, pathlib; from tests.fixtures.exports import export_model\n"
         "done = export_model('toy_cnn', 'fp32', pathlib.Path(sys.argv[1]))\n"
         "print(done.folder); print({'torch', 'executorch', 'transformers'} & {*sys.modules})"
     )

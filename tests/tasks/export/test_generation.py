@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tasks.export.entry import ModelEntry
-from tasks.export.export import export_cases
 from tasks.export.exported import Export
+from tests.fixtures.exports import exported_cases
 
 pytestmark = [pytest.mark.torch, pytest.mark.thorough]
 STEPS = 4
@@ -25,7 +25,7 @@ def exported(precision: str, folder: Path) -> dict[str, Export]:
             "generate": {"prefill": [4], "depth": [4], "decode": STEPS},
         }
     )
-    return {export.model.partition("@")[2]: export for export in export_cases(entry, precision, folder)}
+    return {export.model.partition("@")[2]: export for export in exported_cases(entry, precision, folder)}
 
 
 @pytest.mark.parametrize("precision", ["fp16", "int4_dynamic"])

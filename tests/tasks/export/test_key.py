@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from devices.errors import FarmError
-from tasks.export.entry import entry_of
-from tasks.export.key import export_key, note_left_out, note_used, source_of, source_sha256
+from tasks.export.entry import parse_entry
+from tasks.export.key import export_key, note_left_out, note_used, source_sha256
+from tasks.export.user_code import source_of
 
 OWN = "import torch\nraise SystemExit('computing a key must not import the model')\n"
 
-TOY, OURS = entry_of("toy_cnn"), entry_of("ours.model:make")
+TOY, OURS = parse_entry("toy_cnn"), parse_entry("ours.model:make")
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_model_precision_and_seed_each_change_the_key(exports: Path) -> None:
-    asked = [(TOY, "fp32", 0), (TOY, "fp32", 1), (TOY, "fp16", 0), (entry_of("conv"), "fp32", 0)]
+    asked = [(TOY, "fp32", 0), (TOY, "fp32", 1), (TOY, "fp16", 0), (parse_entry("conv"), "fp32", 0)]
     assert len({export_key(*each, exports) for each in asked}) == len(asked)
 
 
@@ -106,5 +107,5 @@ def test_exports_that_begin_at_once_all_find_their_modules(exports: Path, monkey
 )
 def test_a_model_that_is_not_there_is_refused_in_one_sentence(exports: Path, model: str, words: str) -> None:
     with pytest.raises(FarmError, match=words) as refused:
-        export_key(entry_of(model), "fp32", 0, exports)
+        export_key(parse_entry(model), "fp32", 0, exports)
     assert "\n" not in str(refused.value)

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from tasks.export.language.generation import perplexity
-from tasks.export.language.methods import language_methods
-from tasks.export.language.wanted import GenerateWanted
-from tasks.export.language.weights import NotApplicable, quantize_weights
-from tasks.export.made import Method, methods_of
+from tasks.export.convert import quantize_weights
+from tasks.export.exported import NotApplicableError
+from tasks.export.factory import Method, build_methods
+from tasks.export.from_transformers import perplexity
+from tasks.export.generate_options import GenerateOptions
+from tasks.export.language_methods import language_methods
 from tasks.export.recipes import Weights
 from tasks.export.references import choices_in, references, with_cases
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
 transformers: Any = pytest.importorskip("transformers", reason="transformers is not installed (export extra)")
 
-WANTED = GenerateWanted(prefill=[4, 8], chunks=[16], depth=[0, 16], decode=6)
+WANTED = GenerateOptions(prefill=[4, 8], chunks=[16], depth=[0, 16], decode=6)
 WORDS = 64
 
 
@@ -50,7 +51,7 @@ def test_a_text_is_the_likeliest_behind_its_prompt_at_every_depth_and_begins_aga
     prompt = torch.randint(0, WORDS, (WANTED.prompt_tokens,))
     want = {depth: likeliest(model, prompt[: depth + 1], WANTED.decode) for depth in WANTED.depth}
     # when its methods write as many tokens, behind none and behind two prompts of 8
-    methods: list[Method] = methods_of(language_methods(model, prompt, WANTED), "llm")
+    methods: list[Method] = build_methods(language_methods(model, prompt, WANTED), "llm")
     with torch.no_grad():
         cases = with_cases(methods)
         found = references({each.name: each.module for each in methods}, cases, "float32")
@@ -81,10 +82,10 @@ def test_what_was_almost_written_is_known_at_each_place_of_a_text(model: Any) ->
         scores = model(read[None], use_cache=False).logits[0, WANTED.prompt_tokens - 1 :]
     want = scores.topk(4)
     # when both are read
-    methods: list[Method] = methods_of(language_methods(model, prompt, WANTED), "llm")
+    methods: list[Method] = build_methods(language_methods(model, prompt, WANTED), "llm")
     modules = {each.name: each.module for each in methods}
     prefill, decode = (next(case for case in with_cases(methods) if case.name == name) for name in ("pp8", "tg6_d16"))
-    texts = {"eager": [written], "host": [other], "none": None}
+    texts: dict[str, list[Any]] = {"eager": [written], "host": [other], "none": []}
     found = choices_in(texts, modules, decode, "float32")
     # then the first of the likeliest is what the model wrote, and the others are as far behind it as without a cache
     assert list(found) == ["eager", "host"]
@@ -122,7 +123,7 @@ def test_beyond_a_sliding_window_a_model_goes_on_as_without_a_cache(config: str,
             for each in (sliding, seeded(getattr(transformers, config), sliding_window=64, **more))
         )
         # when it reads and writes far beyond the window
-        methods: list[Method] = methods_of(language_methods(sliding, prompt, WANTED), "llm")
+        methods: list[Method] = build_methods(language_methods(sliding, prompt, WANTED), "llm")
         found = references({each.name: each.module for each in methods}, with_cases(methods), "float32")
     # then both are as without a cache, and the window shows
     torch.testing.assert_close(found["pp8_d8"][0], scores, rtol=1e-5, atol=1e-4)
@@ -150,5 +151,5 @@ def test_an_embedding_of_few_bits_is_near_the_one_that_it_replaces(model: Any, b
 
 
 def test_a_head_that_the_model_does_not_have_is_a_reason_to_skip(model: Any) -> None:
-    with pytest.raises(NotApplicable, match="the model has no layer named lm_head"):
+    with pytest.raises(NotApplicableError, match="the model has no layer named lm_head"):
         quantize_weights(model.model, Weights(lm_head=8))

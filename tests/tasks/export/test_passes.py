@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.export.made import methods_of
-from tasks.export.recipes import recipe_of
+from tasks.export.factory import build_methods
+from tasks.export.recipes import parse_recipe
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
@@ -165,7 +165,7 @@ def build(module: Any, inputs: tuple[Any, ...], folder: Path) -> tuple[dict[str,
     """Export a model in this process; return its export.json and the largest error on this machine."""
     from tasks.export.lowering import lower
 
-    built = lower.build(methods_of((module, inputs), "make"), recipe_of("fp32"), folder)
+    built = lower.build(build_methods((module, inputs), "make"), parse_recipe("fp32"), folder)
     [case] = built["cases"]
     made, wanted = (
         np.concatenate([np.fromfile(folder / each["file"], np.float32) for each in case[kind]])

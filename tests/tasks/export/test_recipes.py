@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from devices.errors import FarmError
-from tasks.export.recipes import Weights, recipe_name, recipe_of
+from tasks.export.recipes import Weights, parse_recipe, recipe_name
 from tasks.measure.spec import read_sweep
 
 
@@ -17,7 +17,7 @@ def test_an_exception_is_written_as_text_or_as_a_list(tmp_path: Path) -> None:
     # then the name is the same
     assert read_sweep(sweep).precisions == ["fp32", "fp16 except layer_norm, softmax"]
     assert recipe_name("fp16 except softmax, layer_norm") == "fp16 except layer_norm, softmax"
-    assert recipe_of("fp16 except layer_norm, softmax").except_operators == ("layer_norm", "softmax")
+    assert parse_recipe("fp16 except layer_norm, softmax").except_operators == ("layer_norm", "softmax")
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_weights_at_4_bits_have_parameters_and_a_short_name() -> None:
     # given a mapping in a sweep file, then its name means the same
     name = recipe_name({"int4_dynamic": {"lm_head": 8, "group_size": 128, "embedding": 4}})
     assert name == "int4_dynamic g128 embedding4 head8"
-    assert recipe_of(name).weights == Weights(128, 4, 8)
+    assert parse_recipe(name).weights == Weights(128, 4, 8)
     # and what is the default has the name, and so the series, that it always had
     assert recipe_name({"int4_dynamic": {"group_size": 32}}) == "int4_dynamic"
 
@@ -60,4 +60,4 @@ def test_parameters_that_do_not_exist_are_refused_in_one_sentence(written: dict[
 
 def test_an_unknown_name_with_parameters_is_refused() -> None:
     with pytest.raises(FarmError, match=r"unknown precision `int4_dynamic g33`; write `int4_dynamic: \{group_size"):
-        recipe_of("int4_dynamic g33")
+        parse_recipe("int4_dynamic g33")

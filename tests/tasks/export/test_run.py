@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from tasks.export.export import export_model
 from tasks.export.exported import Export, ExportError
 from tasks.export.process import run
-from tasks.export.process.places import NEED_BYTES, Places
+from tasks.export.process.sandbox import NEED_BYTES, ExportSlots
+from tests.fixtures.exports import export_model
 from tests.fixtures.waiting import SCALE, wait_for
 from tests.tasks.export.conftest import runs
 
@@ -86,11 +86,12 @@ def leaving_the_process():
 # It is not guarded by `if __name__ == "__main__"`: an export that imported it would start a farm again.
 FARM = """
 from pathlib import Path
-from tasks.export.export import export_model
+from tasks.export.entry import ExportRequest
+from tasks.export.export import export_cases
 
 with Path("farms").open("a") as stream:
     stream.write("a farm\\n")
-export_model("model:held", "fp32", Path("exports"))
+export_cases(ExportRequest("model:held", "fp32", Path("exports")))
 """
 
 
@@ -138,7 +139,7 @@ def test_exports_run_side_by_side_from_a_server_that_has_imported_torch(
     exports: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given places for two exports that wait for each other
-    monkeypatch.setattr(run, "export_places", Places(2, 4 * NEED_BYTES))
+    monkeypatch.setattr(run, "export_slots", ExportSlots(2, 4 * NEED_BYTES))
     Path("hold").touch()
     with ThreadPoolExecutor(2) as pool:
         running = [pool.submit(export_model, f"model:{name}", "fp32", exports) for name in ("held", "leaving")]
@@ -186,7 +187,7 @@ def test_one_that_hangs_is_killed_at_its_deadline_with_what_it_started_and_stops
     exports: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given an export that hangs beside another one
-    monkeypatch.setattr(run, "export_places", Places(2, 4 * NEED_BYTES))
+    monkeypatch.setattr(run, "export_slots", ExportSlots(2, 4 * NEED_BYTES))
     Path("hold").touch()
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(export_model, "model:held", "fp32", exports)
@@ -262,7 +263,9 @@ def test_without_a_server_that_can_import_torch_each_export_gives_the_same_bytes
     as_elsewhere = (
         'sys.platform, here = "darwin", sys.platform\nimport tasks.export.process.server\nsys.platform = here\n'
     )
-    Path("light.py").write_text(f"import sys\nimport tasks.export.process.child, tasks.export.used\n{as_elsewhere}")
+    Path("light.py").write_text(
+        f"import sys\nimport tasks.export.process.child, tasks.export.dependencies\n{as_elsewhere}"
+    )
     monkeypatch.setenv("PYTHONPATH", os.fspath(Path.cwd()))
     monkeypatch.setattr(run, "_PRELOADED", ["light"])
     # when a model is exported
@@ -275,7 +278,7 @@ def test_without_a_server_that_can_import_torch_each_export_gives_the_same_bytes
 def test_an_export_that_needs_more_memory_than_its_limit_fails_alone(
     exports: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "export_places", Places(1, 2 * NEED_BYTES))
+    monkeypatch.setattr(run, "export_slots", ExportSlots(1, 2 * NEED_BYTES))
     Path("bytes").write_text("4e9")
     with pytest.raises(ExportError, match=r"out of memory: it needs more than its limit of 2\.7 GB, .*; the full log"):
         export_model("model:large", "fp32", exports)
@@ -283,6 +286,6 @@ def test_an_export_that_needs_more_memory_than_its_limit_fails_alone(
 
 @pytest.mark.thorough
 def test_an_export_that_needs_more_than_its_share_is_made_alone(exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "export_places", Places(2, 4 * NEED_BYTES))
+    monkeypatch.setattr(run, "export_slots", ExportSlots(2, 4 * NEED_BYTES))
     Path("bytes").write_text("3.5e9")
     assert export_model("model:large", "fp32", exports).pte.is_file()

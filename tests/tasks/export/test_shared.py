@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from tasks.export import export
-from tasks.export.export import export_cases
+from tasks.export.entry import ExportRequest, parse_entry
+from tasks.export.export import export_cases, share_export
 from tasks.export.exported import Export, ExportError
 from tasks.export.key import export_key
-from tasks.export.process.child import Request
+from tasks.export.process.child import Answer
 from tasks.export.process.run import Tell
-from tasks.export.shared import publish
 from tasks.store.shelf import Shelf
 from tasks.store.store import ObjectStore
 from tests.fixtures.s3 import s3_client
@@ -29,15 +29,15 @@ class Machine:
         self.made = 0
 
     def export(self) -> Export:
-        (found,) = export_cases("linear", "fp32", self.exports, shelf=self.store.shelf)
+        (found,) = export_cases(ExportRequest("linear", "fp32", self.exports), shelf=self.store.shelf)
         return found
 
-    def run(self, request: Request) -> dict[str, str]:
+    def run(self, request: ExportRequest) -> Answer:
         self.made += 1
-        key = export_key(request.entry, request.precision, request.seed, self.exports)
+        key = export_key(parse_entry(request.model), request.precision, request.seed, self.exports)
         write_export(self.exports / key)
         (self.exports / key / "model.etrecord").write_bytes(b"record")
-        return {"folder": key}
+        return Answer(folder=key)
 
 
 @pytest.fixture
@@ -45,8 +45,8 @@ def machines(bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tu
     """Two machines that keep their bundles below one location."""
     first, second = (Machine(tmp_path / name, f"s3://{bucket}/farm") for name in ("first", "second"))
 
-    def run(request: Request, _tell: Tell) -> dict[str, str]:
-        return (first if request.log.is_relative_to(first.exports) else second).run(request)
+    def run(request: ExportRequest, log: Path, _tell: Tell) -> Answer:
+        return (first if log.is_relative_to(first.exports) else second).run(request)
 
     monkeypatch.setattr(export, "run_export", run)
     return first, second
@@ -88,7 +88,8 @@ def test_a_damaged_export_in_the_storage_is_made_again_and_replaced(
         else:
             described = copy / "export.json"
             described.write_text(described.read_text().replace(made.export_key, "0" * 32))
-        publish(first.store.shelf, copy)
+        s3_client().delete_object(Bucket=bucket, Key=name)
+        share_export(first.store.shelf, copy)
         spoiled = s3_client().get_object(Bucket=bucket, Key=name)["Body"].read()
         assert spoiled != whole
     s3_client().put_object(Bucket=bucket, Key=name, Body=spoiled)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tasks.export.process import run
+from tasks.export.process.child import Answer
 from tests.fixtures.waiting import ENOUGH_S
 
 
@@ -22,25 +23,25 @@ def test_each_step_is_told_at_once_and_the_one_that_lasts_again(monkeypatch: pyt
     def tell(step: str, is_long: bool) -> None:
         told.append((step, is_long))
         if is_long:
-            sender.send({"folder": "key"})
+            sender.send(Answer(folder="key"))
             sender.close()
             os.close(end)
 
     process: Any = SimpleNamespace(sentinel=sentinel)
     for step in ("tracing forward", "lowering"):
-        sender.send({"doing": step})
+        sender.send(step)
     # when it is followed
     answer, has_ended = run._followed(process, receiver, ENOUGH_S, tell)
     os.close(sentinel)
     # then only the step that lasted was told twice
-    assert (answer, has_ended) == ({"folder": "key"}, True)
+    assert (answer, has_ended) == (Answer(folder="key"), True)
     assert told == [("tracing forward", False), ("lowering", False), ("lowering", True)]
 
 
 def test_the_step_at_the_deadline_is_known() -> None:
     receiver, sender = Pipe(duplex=False)
     sentinel, end = os.pipe()
-    sender.send({"doing": "lowering"})
+    sender.send("lowering")
     begun = time.monotonic()
     # when a process does not end
     process: Any = SimpleNamespace(sentinel=sentinel)
@@ -48,5 +49,5 @@ def test_the_step_at_the_deadline_is_known() -> None:
     for file in (sentinel, end):
         os.close(file)
     # then it is followed until its deadline
-    assert (answer, has_ended) == ({"doing": "lowering"}, False)
+    assert (answer, has_ended) == ("lowering", False)
     assert time.monotonic() - begun >= 0.05

@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from tasks.export.exported import read_exports
-from tasks.export.lowering.trial import Trial, trial_of
+from tasks.export.lowering.trial import Trial, try_here
 from tests.fixtures.command import Command
 from tests.fixtures.program_builder import Signature, build_program
 
@@ -60,19 +60,19 @@ def test_a_program_for_a_backend_or_operator_that_is_missing_here_is_not_tried(
     runtime: SimpleNamespace, pte: Path
 ) -> None:
     # given a runtime that has everything, then the program is tried (here in no case)
-    assert trial_of(pte, [], None) == Trial("succeeded")
+    assert try_here(pte, [], None) == Trial("succeeded")
     # and where an operator is missing, or before it a backend, it is not, with the name
     runtime.operator_registry.operator_names = {"aten::mul.out"}
-    assert trial_of(pte, [], None).outcome == "not tried here: this machine does not have the operator aten::add.out"
+    assert try_here(pte, [], None).outcome == "not tried here: this machine does not have the operator aten::add.out"
     runtime.operator_registry.operator_names = {"aten::add.out"}
     runtime.backend_registry.registered_backend_names = ["CoreMLBackend"]
-    assert trial_of(pte, [], None).outcome == "not tried here: this machine does not have the backend XnnpackBackend"
+    assert try_here(pte, [], None).outcome == "not tried here: this machine does not have the backend XnnpackBackend"
 
 
 @pytest.mark.usefixtures("runtime")
 def test_a_machine_without_the_runtime_does_not_try(pte: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "executorch.runtime", ModuleType("executorch.runtime"))
-    trial = trial_of(pte, [], None)
+    trial = try_here(pte, [], None)
     assert trial.outcome.startswith("not tried here: ExecuTorch's runtime cannot be imported (cannot import name")
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from devices.errors import FarmError
-from tasks.export.export import export_cases
 from tasks.export.exported import ExportError
 from tasks.export.user_code import check_function, in_users_words
+from tests.fixtures.exports import exported_cases
 from tests.fixtures.paths import ROOT
 
 NET = """import torch
@@ -87,10 +87,10 @@ def test_factories_and_recipes_in_packages_are_checked_before_anything_is_import
     monkeypatch.chdir(tmp_path)
     # then an unknown factory, and a recipe with too few arguments, are found
     with pytest.raises(FarmError, match=r"team/models.py: no function named voices; it has voice, half$"):
-        export_cases("team.models:voices", "fp32", tmp_path)
+        exported_cases("team.models:voices", "fp32", tmp_path)
     takes = r"team/models.py, line 2: `def half\(module\): ...`: a function that etfarm calls takes \(module, inputs\)"
     with pytest.raises(FarmError, match=takes):
-        export_cases("team.models:voice", "team.models:half", tmp_path)
+        exported_cases("team.models:voice", "team.models:half", tmp_path)
 
 
 def raised_by(path: Path, text: str) -> BaseException:
@@ -180,7 +180,7 @@ def test_a_model_that_cannot_be_exported_is_told_with_its_line(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model.py").write_text(NET.format(forward=forward), encoding="utf-8")
     with pytest.raises(ExportError, match="full log is") as failure:
-        export_cases("./model.py:make", "fp32", tmp_path / "exports")
+        exported_cases("./model.py:make", "fp32", tmp_path / "exports")
     assert sentence in str(failure.value)
 
 
@@ -201,5 +201,5 @@ def test_a_factory_and_a_recipe_that_raise_or_return_something_else_are_told_wit
     half = "team.py, line 10: `raise LookupError('no such layer')`: LookupError: no such layer"
     for model, recipe, sentence in (("team:alone", "fp32", alone), ("team:pair", "team:half", half)):
         with pytest.raises(ExportError) as failure:
-            export_cases(model, recipe, tmp_path / "exports")
+            exported_cases(model, recipe, tmp_path / "exports")
         assert sentence in str(failure.value)

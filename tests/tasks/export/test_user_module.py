@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from devices.errors import FarmError
-from tasks.export.export import export_cases
-from tasks.export.process.user_module import load_function
-from tasks.export.user_code import in_users_words
+from tasks.export.user_code import in_users_words, load_function
+from tests.fixtures.exports import exported_cases
 
 MODEL = """
 from __future__ import annotations
@@ -122,7 +121,7 @@ def test_an_export_of_such_a_file_has_its_lines_and_what_it_imports_in_its_key(f
     # given a model in a file named like a module of Python
     Path("profile.py").write_text(NET)
     # when it is exported
-    [export] = export_cases("./profile.py:make", "fp32", folder / "exports")
+    [export] = exported_cases("./profile.py:make", "fp32", folder / "exports")
     # then the line of its operator is known, and it has its short name
     assert export.model == "./profile.py:make"
     sources = json.loads((export.folder / "sources.json").read_text())
@@ -130,6 +129,6 @@ def test_an_export_of_such_a_file_has_its_lines_and_what_it_imports_in_its_key(f
     # and a change in the file or in what it imports is a new content
     for name in ("beside.py", "profile.py"):
         Path(name).write_text(Path(name).read_text() + "# changed\n")
-        [changed] = export_cases("./profile.py:make", "fp32", folder / "exports")
+        [changed] = exported_cases("./profile.py:make", "fp32", folder / "exports")
         assert changed.export_key != export.export_key
         export = changed

@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
-from tasks.runner.binary import platforms_of, read_elf, read_macho
-from tasks.runner.check import check_bundle, missing_libraries
+from tasks.runner.binary import read_elf, read_macho, supported_platforms
+from tasks.runner.build import check_bundle, missing_libraries
 from tasks.runner.manifest import Runner, RunnerError
 
 X86, ARM64 = 0x01000007, 0x0100000C
@@ -70,7 +70,7 @@ def test_a_program_runs_on_the_platforms_that_its_header_names(
     tmp_path: Path, content: bytes, platforms: tuple[str, ...]
 ) -> None:
     (tmp_path / "program").write_bytes(content)
-    assert platforms_of(tmp_path / "program") == platforms
+    assert supported_platforms(tmp_path / "program") == platforms
 
 
 @linux
@@ -113,7 +113,7 @@ def test_a_program_with_flipped_bytes_is_read_or_refused_and_prints_nothing(
         program.write_bytes(flipped)
         with contextlib.suppress(RunnerError):
             read_elf(program)
-        assert isinstance(platforms_of(program), tuple)
+        assert isinstance(supported_platforms(program), tuple)
     assert capfd.readouterr() == ("", "")
     assert not recwarn.list
 

@@ -15,8 +15,8 @@ import pytest
 from tasks.runner import build, recipe
 from tasks.runner.build import build_runner
 from tasks.runner.manifest import Runner, RunnerError, find_runner, read_runner
+from tasks.runner.recipe import WheelError
 from tasks.runner.toolchain import host_platform
-from tasks.runner.wheel import WheelError
 from tests.fixtures.waiting import wait_for
 
 pytestmark = pytest.mark.torch

@@ -11,11 +11,10 @@ import pytest
 from tasks.bundle.cell import VARIANTS
 from tasks.etdump.reader import read_etdump
 from tasks.runner.binary import read_macho
-from tasks.runner.build import build_runner
-from tasks.runner.check import check_bundle
+from tasks.runner.build import build_runner, check_bundle
 from tasks.runner.manifest import Runner, RunnerError
+from tasks.runner.recipe import WheelError
 from tasks.runner.toolchain import host_platform
-from tasks.runner.wheel import WheelError
 from tests.fixtures.emulator import PLAIN_CPU, SME2_CPU, SYSROOT
 from tests.fixtures.paths import KEPT, ROOT
 from tests.fixtures.runner import Program, assert_close, library_of, stats_of

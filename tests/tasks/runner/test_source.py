@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from tasks.etdump.xnntrace import read_xnntrace
-from tasks.runner import compilers, source
+from tasks.runner import register, toolchain
 from tasks.runner.binary import read_elf
 from tasks.runner.manifest import Runner, RunnerError, find_runner
-from tasks.runner.source import build_from_source
+from tasks.runner.register import build_from_source
 from tasks.runner.toolchain import find_cmake, host_platform
 from tests.fixtures.command import Etfarm
 from tests.fixtures.paths import KEPT
@@ -97,7 +97,7 @@ def test_an_unchanged_commit_is_not_built_again(
 ) -> None:
     first = build()
     with monkeypatch.context() as context:
-        context.setattr(source, "_compile", None)
+        context.setattr(register, "run_steps", None)
         assert build() == first
     # but another commit is, and so are changed files, of which the provenance tells
     (checkout / "log.c").write_text((checkout / "log.c").read_text().replace("gemm-config.c:1", "gemm-config.c:2"))
@@ -117,7 +117,7 @@ def test_an_unchanged_commit_is_not_built_again(
 def test_zig_builds_for_arm64_with_sme2_or_without_and_for_an_old_c_library(
     build: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variant: str | None, has_sme2: bool
 ) -> None:
-    monkeypatch.setattr(compilers, "host_platform", lambda: "linux-x86_64")  # an arm64 machine would use its own
+    monkeypatch.setattr(toolchain, "host_platform", lambda: "linux-x86_64")  # an arm64 machine would use its own
     (KEPT / "cache").mkdir(parents=True, exist_ok=True)
     (tmp_path / "var").mkdir()
     (tmp_path / "var" / "cache").symlink_to(KEPT / "cache")  # of the C++ library that zig compiles
@@ -140,8 +140,8 @@ def test_a_compiler_that_does_not_assemble_sme2_is_refused_before_anything_is_co
     compiler = '[ "$1" = --version ] && echo gcc 12'
     names = ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++", "gcc", "g++", "clang", "clang++")
     put_on_path(monkeypatch, tmp_path / "tools", **dict.fromkeys(names, compiler))
-    monkeypatch.setattr(compilers, "find_zig", lambda: None)
-    monkeypatch.setattr(source, "_compile", None)
+    monkeypatch.setattr(toolchain, "find_zig", lambda: None)
+    monkeypatch.setattr(register, "run_steps", None)
     # then a build for arm64 is refused with what to install
     with pytest.raises(
         RunnerError, match=r"no C and C\+\+ compiler for linux-aarch64 that assembles SME2; .*`pip install"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TypeVar
 
-from tasks.judge.advice.advice import advice_text
+from tasks.judge.advice import advice_text
 from tasks.pages.report.page import Block, Paragraph, Points, Section
 from tasks.pages.report.sections.categories import CategoryRow
 from tasks.pages.report.sections.latency import has_times

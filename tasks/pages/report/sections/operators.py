@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from tasks.judge.advice.advice import HEAVY_SHARE
+from tasks.judge.advice import HEAVY_SHARE
 from tasks.pages.report.folds import fold_of_each_cell
 from tasks.pages.report.page import Block, Paragraph, Section
 from tasks.pages.report.sections.categories import NO_TIMES

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from tasks.judge.advice.advice import NO_REASON, advice_text
+from tasks.judge.advice import NO_REASON, advice_text
 from tasks.pages.report.page import Block, Fold, Heading, Paragraph, Section
 from tasks.pages.report.sections.operators import FLAGGED_SHARE
 from tasks.results.cells import CellRow

@@ -12,7 +12,6 @@ from tasks.bundle.cell import Cell
 from tasks.bundle.layer_drift import Layer, read_layer_drift
 from tasks.bundle.names import LAYER_DRIFT
 from tasks.bundle.record import SessionRecord
-from tasks.export.export import export_cases, export_model
 from tasks.export.exported import Export
 from tasks.load.load import load_paths
 from tasks.measure.plan import PlannedSession
@@ -20,6 +19,7 @@ from tasks.measure.session.accuracy import SAMPLE_ELEMENTS, OutputMismatchError,
 from tasks.runner.build import build_runner
 from tasks.runner.toolchain import host_platform
 from tests.fixtures.drifting import FAULTY
+from tests.fixtures.exports import export_model
 from tests.fixtures.paths import KEPT
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.report import Report
@@ -29,7 +29,7 @@ EXPORTS = KEPT / "exports"
 
 
 def tapped(model: str, precision: str) -> Export:
-    return export_cases(f"tests.fixtures.drifting:{model}", precision, EXPORTS, taps=True)[0]
+    return export_model(f"tests.fixtures.drifting:{model}", precision, EXPORTS, taps=True)
 
 
 def with_program_of(export: Export, other: Export, folder: Path) -> Export:

@@ -1,0 +1,88 @@
+"""Record the modules and data files that a model's factory uses when it is imported and called, for the content key."""
+
+import importlib.metadata
+import os
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_STANDARD_LIBRARY = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
+_SYSTEM = [os.path.realpath(root) for root in (*_STANDARD_LIBRARY, "/proc", "/sys", "/dev", "/etc")]
+_INSTALLED = {"site-packages", "dist-packages"}
+"""Folders of installed packages, wherever they are: an environment may use those of another one."""
+
+loaded_before_exports: set[str] = set()
+"""The modules that the server of exports had loaded before it loaded what they need; empty in any other process."""
+
+
+class Dependencies:
+    """The files (data and modules outside the installed packages) and installed distributions that were used."""
+
+    def __init__(self) -> None:
+        self.files: set[Path] = set()
+        self.distributions: set[str] = set()
+
+    def add_file(self, name: Any) -> None:
+        """Add a file that was opened, unless it is a device, compiled code, or belongs to an installed package."""
+        path = Path(os.path.realpath(os.fsdecode(name)))
+        if path.is_file() and path.suffix != ".pyc" and not belongs_to_the_system(path):
+            self.files.add(path)
+
+    def add_modules(self, names: set[str]) -> None:
+        """Add imported modules: the file of your own, the distribution of an installed one."""
+        owners = importlib.metadata.packages_distributions()
+        for name in names:
+            origin = getattr(sys.modules.get(name), "__file__", None)
+            if origin is None:
+                continue
+            if belongs_to_the_system(Path(origin).resolve()):
+                self.distributions.update(owners.get(name.split(".")[0], ()))
+            else:
+                self.add_file(origin)
+
+
+@contextmanager
+def recorded_dependencies() -> Iterator[Dependencies]:
+    """Yield a record that is filled until the block ends.
+
+    It has the files opened for reading through Python and safetensors. Files that other native code reads are not
+    recorded: a change in such a file alone does not cause a new export.
+    """
+    used, before = Dependencies(), set(loaded_before_exports or sys.modules)
+    active = True
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if active and event == "open" and isinstance(arguments[0], str | bytes):
+            flags = arguments[2]
+            if isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR) == 0:
+                used.add_file(arguments[0])
+
+    sys.addaudithook(hook)  # cannot be removed again: this process ends with the export
+    _watch_safetensors(used)
+    try:
+        yield used
+    finally:
+        active = False
+    used.add_modules(set(sys.modules) - before)
+
+
+def _watch_safetensors(used: Dependencies) -> None:
+    try:
+        import safetensors
+    except ImportError:
+        return
+    opened = safetensors.safe_open
+
+    def safe_open(filename: Any, *arguments: Any, **named: Any) -> Any:
+        used.add_file(os.fspath(filename))
+        return opened(filename, *arguments, **named)
+
+    vars(safetensors)["safe_open"] = safe_open
+
+
+def belongs_to_the_system(path: Path) -> bool:
+    """Return whether a file, an absolute path, is part of an installed package, of Python or of the system."""
+    return bool(_INSTALLED & {*path.parts}) or any(path.is_relative_to(root) for root in _SYSTEM)

@@ -1,0 +1,83 @@
+"""What `generate` of an entry in a sweep's `models` states: how a language model is measured."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field, model_validator
+
+
+class CacheOptions(BaseModel, extra="forbid", frozen=True):
+    length: int | None = Field(
+        default=None, ge=2, description="Tokens that it has room for; default: as many as needed."
+    )
+    dtype: Literal["fp32", "fp16"] | None = Field(
+        default=None, description="Its type; default: the one that the recipe computes in. Others are skipped."
+    )
+
+
+class GenerateOptions(BaseModel, extra="forbid", frozen=True):
+    """How a language model reads prompts and writes tokens: each prefill and each depth is a case."""
+
+    prefill: list[Annotated[int, Field(ge=2)]] = Field(
+        min_length=1,
+        description="Lengths of prompts; each is a case such as pp512, which reads one from an empty cache.",
+    )
+    chunks: list[Annotated[int, Field(ge=4)]] = Field(
+        default=[],
+        description="Lengths of prompts that are read in chunks, each as long as a prefill; the last chunk is a case.",
+    )
+    depth: list[Annotated[int, Field(ge=0)]] = Field(
+        default=[0], min_length=1, description="Tokens in the cache before tokens are written; each is a case."
+    )
+    decode: int = Field(
+        default=64, ge=2, le=4096, description="Tokens that a session writes, each at the next position."
+    )
+    cache: CacheOptions = Field(default=CacheOptions(), description="The KV cache, such as {length: 4096}.")
+    prompt: Path | None = Field(
+        default=None, description="A text file for the folder's tokenizer; default: seeded token ids."
+    )
+    text: Path | None = Field(
+        default=None, description="A text file: the perplexity of each recipe on it is computed at the export."
+    )
+
+    @property
+    def length(self) -> int:
+        return self.cache.length or self._needed
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens of the longest prompt, or behind the longest depth, and the first one that is written after them."""
+        return max(*self.prefill, *self.chunks, *self.depth) + 1
+
+    @property
+    def _needed(self) -> int:
+        return max(*self.prefill, *self.chunks, max(self.depth) + self.decode)
+
+    def depth_chunk(self, depth: int) -> int:
+        """Return the longest prompt of which a multiple fills the cache to `depth`; raises ValueError."""
+        fitting = [each for each in self.prefill if depth % each == 0]
+        if not fitting:
+            raise ValueError(
+                f"depth {depth} is not a multiple of a prefill; use one of {self.prefill}, or add it there"
+            )
+        return max(fitting)
+
+    def prompt_chunk(self, prompt: int) -> int:
+        """Return the longest prefill that is a part of a prompt which is read in chunks; raises ValueError."""
+        fitting = [each for each in self.prefill if prompt % each == 0 and prompt > each]
+        if not fitting:
+            raise ValueError(f"a prompt of {prompt} tokens is not several times a prefill of {self.prefill}")
+        return max(fitting)
+
+    @model_validator(mode="after")
+    def _fits(self) -> "GenerateOptions":
+        for name, values in (("prefill", self.prefill), ("chunks", self.chunks), ("depth", self.depth)):
+            if len(values) != len(set(values)):
+                raise ValueError(f"`{name}` lists a number twice; remove one")
+        for depth in self.depth:
+            self.depth_chunk(depth)
+        for prompt in self.chunks:
+            self.prompt_chunk(prompt)
+        if self.length < self._needed:
+            raise ValueError(f"a cache of {self.length} tokens is too short; these cases need {self._needed}")
+        return self

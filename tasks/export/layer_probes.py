@@ -1,0 +1,129 @@
+"""A program that also returns the values inside the model, so that a device's numbers can be compared layer by layer.
+
+Everything here runs in the export subprocess: torch and executorch are imported inside the functions that need them.
+
+A value that is returned cannot be fused away: what is tapped is therefore what a fused operator returns anyway (the
+activation after a convolution, not the convolution), and in a quantized program the dequantized value. The tapped
+program is still another program than the measured one: it tells about numbers, never about time.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from devices.errors import FarmError
+from tasks.export.convert import Converted, convert
+from tasks.export.factory import Method
+from tasks.export.recipes import RECIPES
+from tasks.export.references import CaseInputs, as_stored, references
+
+LayerKey = tuple[str | None, str, int]
+
+_FUSED_INTO = ("batch_norm", "_native_batch_norm_legit_no_training", "relu", "relu6", "hardtanh", "clamp", "clamp_min")
+"""Activations and normalizations that XNNPACK computes in the operator before them."""
+_SAME_VALUES = (
+    "view", "reshape", "_unsafe_view", "permute", "transpose", "t", "expand", "unsqueeze", "squeeze", "flatten",
+    "slice", "select", "clone", "contiguous", "alias", "detach", "detach_", "dropout", "split", "split_with_sizes",
+    "chunk", "unbind", "cat", "_to_copy", "to", "lift_fresh_copy", "index_put",
+)  # fmt: skip
+"""Operators that compute nothing: their values are those of the layers before them."""
+
+
+def tapped(converted: Converted) -> Converted:
+    """Return a converted method that returns the values of its layers after its outputs.
+
+    A layer is {order, module, operator}: its number in the model, the path of its module (None outside any), and the
+    operator that computes it. After the lowering, executorch's `strip_taps_` must remove what keeps the values
+    out of delegates.
+    Raises FarmError if there is nothing to tap.
+    """
+    from executorch.devtools.intermediate_output_tap import FULL_TENSOR, tap_intermediate_outputs_
+
+    # Without operators that write in place: they would change values that were tapped before.
+    functional = converted.program.run_decompositions({})
+    _separate_dequantized(functional.graph_module.graph)
+    sources = {node: source for node in functional.graph.nodes if (source := _probed_layer(node)) is not None}
+    if not sources:
+        raise FarmError("the model has no layer whose values can be returned; leave the mode numerics out")
+    layers = []
+    for order, source in enumerate(sources.values()):
+        stack = list((source.meta.get("nn_module_stack") or {}).values())
+        module = str(stack[-1][0]) or None if stack else None
+        layers.append({"order": order, "module": module, "operator": str(source.target)})
+    program, specs = tap_intermediate_outputs_(functional, rules=(lambda node: node in sources, FULL_TENSOR))
+    if [spec.node_name for spec in specs] != [node.name for node in sources]:
+        raise FarmError("the layers were not tapped in their order; report this error")
+    return replace(converted, program=program, reference=program.module(), layers=layers)
+
+
+def values_in_fp32(methods: list[Method], cases: list[CaseInputs]) -> dict[str, dict[LayerKey, Any]]:
+    """Return the values of the layers of the fp32 model, by case; the methods are not converted yet.
+
+    Layers of two recipes are the same if module, operator and number among those with both are the same.
+    """
+    fp32 = {each.name: tapped(convert(each, RECIPES["fp32"])) for each in as_stored(methods, "float32")}
+    values = references({name: each.reference for name, each in fp32.items()}, cases, "float32")
+    by_case = {}
+    for case in cases:
+        layers = fp32[case.method.name].layers
+        by_case[case.name] = dict(zip(layer_keys(layers), values[case.name][-len(layers) :], strict=True))
+    return by_case
+
+
+def layer_keys(layers: list[dict[str, Any]]) -> list[LayerKey]:
+    """Return what tells each layer of a program from the others, in every recipe alike."""
+    seen: Counter[tuple[str | None, str]] = Counter()
+    keys = []
+    for layer in layers:
+        name = layer["module"], layer["operator"]
+        keys.append((*name, seen[name]))
+        seen[name] += 1
+    return keys
+
+
+def _separate_dequantized(graph: Any) -> None:
+    """Give each quantized activation a dequantized value that only a tap uses: XNNPACK lays out shared ones wrongly."""
+    for node in list(graph.nodes):
+        users = [user for user in node.users if _short_name(user).startswith("dequantize_per_tensor")]
+        if _short_name(node).startswith("quantize_per_tensor") and users:
+            with graph.inserting_after(node):
+                copied = graph.node_copy(users[0])
+            copied.meta = {**users[0].meta, "is_for_tap": True}
+
+
+def _probed_layer(node: Any) -> Any:
+    """Return the node that computes what `node` returns, if that is to be tapped; None if not."""
+    import torch
+
+    if node.op != "call_function" or not isinstance(value := node.meta.get("val"), torch.Tensor):
+        return None
+    name = _short_name(node)
+    if node.meta.get("is_for_tap"):
+        source = node.args[0].args[0]  # the layer whose quantized value it dequantizes, or an input
+        name = _short_name(source)
+        is_layer = source.op == "call_function" and name not in _SAME_VALUES and not name.startswith("dequantize")
+        return source if is_layer and _is_of_tensors(source) else None
+    if not value.is_floating_point() or not node.users:
+        return None
+    if (
+        name.startswith(("quantize", "dequantize", "choose_qparams"))
+        or name in _SAME_VALUES
+        or not _is_of_tensors(node)
+    ):
+        return None
+    if any(_short_name(user).startswith("quantize") for user in node.users):
+        return None  # its dequantized value is tapped
+    followers = {_short_name(user) for user in node.users if user.op == "call_function"}
+    if len(node.users) == 1 and followers & set(_FUSED_INTO):
+        return None
+    return node
+
+
+def _is_of_tensors(node: Any) -> bool:
+    """Whether an operator computes from a tensor, not from a shape or a constant."""
+    return any(hasattr(argument, "op") for argument in node.all_input_nodes)
+
+
+def _short_name(node: Any) -> str:
+    """Return `conv2d` of aten.conv2d.default."""
+    return str(node.target).split(".")[-2] if "." in str(node.target) else str(node.target)

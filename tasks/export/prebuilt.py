@@ -1,0 +1,173 @@
+"""A .pte file that the user brings: kept like an export, with the inputs and outputs that come with it."""
+
+import hashlib
+import json
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from devices.errors import InputError
+from tasks.bundle.cell import AS_IS
+from tasks.export.entry import ModelEntry
+from tasks.export.exported import EXPORT_VERSION, Export, Tensors, read_complete, read_exports
+from tasks.export.program import ProgramMethod, ProgramTensor, read_program
+from tasks.export.sources import write_prebuilt_sources
+from tasks.store.files import publish_folder, sha256_of
+
+_ETRECORD = "ETRECORD_V0"  # an entry of every ETRecord, which is a zip file
+
+
+def exported_or_prebuilt(pte: Path, exports_dir: Path) -> Export:
+    """Return the export of a .pte file: if it lies in the folder of an export, that one, with its inputs and outputs.
+
+    Of several cases the first is returned. Raises InputError.
+    """
+    if not pte.is_file():
+        raise InputError(f"{pte}: no such file; name a .pte file")
+    if (pte.parent / "export.json").is_file():
+        export = read_exports(pte.parent)[0]
+        if export.pte.name == pte.name and export.pte_sha256 == sha256_of(pte):
+            return export
+    entry = ModelEntry.model_validate({"name": _plain(pte.stem), "pte": pte})
+    return prebuilt_export(entry, exports_dir, seed=0)[0]
+
+
+def _plain(stem: str) -> str:
+    return "".join(char if (char.isalnum() and char.isascii()) or char in "_.-+" else "_" for char in stem)
+
+
+def prebuilt_export(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Export, ...]:
+    """Return the cases of a .pte file, which is copied into `exports_dir`: one for each method.
+
+    Where shapes are dynamic, the largest are measured. Inputs that the entry does not name get seeded values; without
+    `expected`, the outputs are not compared.
+    Raises InputError.
+    """
+    pte = entry.pte
+    assert pte is not None
+    key, described, content = describe_prebuilt(entry, seed)
+    if exports := read_complete(exports_dir / key):
+        return exports
+    with publish_folder(exports_dir / key) as aside:
+        shutil.copyfile(pte, aside / "model.pte")
+        for path, kept in zip(entry.data, described.get("data", []), strict=True):
+            shutil.copyfile(path, aside / kept["file"])
+        if entry.etrecord:
+            shutil.copyfile(entry.etrecord, aside / "model.etrecord")
+            write_prebuilt_sources(pte, entry.etrecord, aside)
+        for name, data in content.items():
+            (aside / name).write_bytes(data)
+        (aside / "export.json").write_text(json.dumps({"export_key": key} | described, indent=1), encoding="utf-8")
+    return read_exports(exports_dir / key)
+
+
+def describe_prebuilt(entry: ModelEntry, seed: int) -> tuple[str, dict[str, Any], dict[str, bytes]]:
+    """Return the key of a .pte file's export, what export.json states about it, and the bytes of its files by name.
+
+    Raises InputError.
+    """
+    pte = entry.pte
+    assert pte is not None
+    methods = read_program(pte)
+    if entry.etrecord and not _is_etrecord(entry.etrecord):
+        remedy = "name the file of the model's export, or leave `etrecord` out"
+        raise InputError(f"{entry.etrecord}: not an ETRecord; {remedy}")
+    if len(methods) > 1 and entry.inputs:
+        raise InputError(f"{pte}: has {len(methods)} methods, so `inputs` cannot belong to all; leave them out")
+    content: dict[str, bytes] = {}
+    described: dict[str, Any] = {
+        "export_version": EXPORT_VERSION,
+        "model": entry.name,
+        "precision": AS_IS,
+        "seed": seed,
+        "pte_sha256": sha256_of(pte),
+        "pte_bytes": pte.stat().st_size,
+        "versions": {},
+        "methods": {method.name: {"delegated": [], "portable": []} for method in methods},
+        "cases": [_case(entry, method, method.name if len(methods) > 1 else "", seed, content) for method in methods],
+        "export_s": 0.0,
+    }
+    if entry.data:
+        described["data"] = [
+            {"file": f"data-{number}.ptd", "sha256": sha256_of(path)} for number, path in enumerate(entry.data)
+        ]
+    etrecord = sha256_of(entry.etrecord) if entry.etrecord else None
+    digest = hashlib.sha256(json.dumps([described, etrecord], sort_keys=True).encode()).hexdigest()
+    return f"given-{_plain(entry.name)}-{digest[:16]}", described, content
+
+
+def _case(entry: ModelEntry, method: ProgramMethod, name: str, seed: int, content: dict[str, bytes]) -> dict[str, Any]:
+    """Return the case of a method as in export.json; the bytes of its files are added to `content`."""
+    tensors = []
+    for number, each in enumerate(method.inputs):
+        if each is None:
+            raise InputError(f"{entry.pte}: input {number} of {method.name} is neither a tensor nor a number")
+        if isinstance(each, ProgramTensor):
+            tensors.append(each)
+    prefix = f"{name}-" if name else ""
+    inputs = _input_bytes(entry, tensors, seed)
+    return {
+        "name": name,
+        "method": method.name,
+        "inputs": [
+            _tensor(f"{prefix}input-{number}.bin", data, each.dtype, each.shape, content)
+            for number, (each, data) in enumerate(zip(tensors, inputs, strict=True))
+        ],
+        "outputs": _expected(entry, method, prefix, content),
+        "is_dynamic": any(each.is_dynamic for each in tensors),
+    }
+
+
+def _input_bytes(entry: ModelEntry, tensors: list[ProgramTensor], seed: int) -> list[bytes]:
+    if not entry.inputs:
+        random = np.random.default_rng(seed)
+        return [each.seeded(random) for each in tensors]
+    if len(entry.inputs) != len(tensors):
+        raise InputError(f"{entry.pte}: `inputs` lists {len(entry.inputs)} files; the method has {len(tensors)} inputs")
+    contents = []
+    for path, each in zip(entry.inputs, tensors, strict=True):
+        data = path.read_bytes()
+        if len(data) != each.size_bytes:
+            needed = f"{each.size_bytes} for {each.dtype} {list(each.shape)}"
+            raise InputError(f"{path}: has {len(data)} bytes; the input needs {needed}")
+        contents.append(data)
+    return contents
+
+
+def _expected(entry: ModelEntry, method: ProgramMethod, prefix: str, content: dict[str, bytes]) -> Tensors:
+    """Return the outputs that the user expects; with dynamic shapes they may be smaller than the largest."""
+    if entry.expected and len(entry.expected) != len(method.outputs):
+        raise InputError(
+            f"{entry.pte}: `expected` lists {len(entry.expected)} files; {method.name} returns {len(method.outputs)}"
+        )
+    tensors = []
+    for number, (path, output) in enumerate(zip(entry.expected, method.outputs, strict=False)):
+        data = path.read_bytes()
+        if not isinstance(output, ProgramTensor):
+            raise InputError(f"{path}: output {number} of {method.name} is not a tensor; leave `expected` out")
+        has_all = len(data) == output.size_bytes
+        is_part = output.is_dynamic and len(data) <= output.size_bytes and len(data) % output.element_bytes == 0
+        if not has_all and not is_part:
+            most = "at most " if output.is_dynamic else ""
+            has = f"{most}{output.size_bytes} for {output.dtype} {list(output.shape)}"
+            remedy = "write all elements and no header"
+            raise InputError(f"{path}: has {len(data)} bytes; output {number} of {method.name} has {has}; {remedy}")
+        shape = output.shape if has_all else (len(data) // output.element_bytes,)
+        tensors.append(_tensor(f"{prefix}output-{number}.bin", data, output.dtype, shape, content))
+    return tensors
+
+
+def _is_etrecord(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as content:
+            return _ETRECORD in content.namelist()
+    except zipfile.BadZipFile:
+        return False
+
+
+def _tensor(name: str, data: bytes, dtype: str, shape: tuple[int, ...], content: dict[str, bytes]) -> dict[str, Any]:
+    content[name] = data
+    return {"file": name, "dtype": dtype, "shape": list(shape), "sha256": hashlib.sha256(data).hexdigest()}

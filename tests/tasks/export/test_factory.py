@@ -1,0 +1,37 @@
+"""What a factory returns: the set-up of a method is one of its program's methods."""
+
+from typing import Any
+
+import pytest
+
+from devices.errors import FarmError
+from tasks.export.factory import build_methods
+
+pytestmark = pytest.mark.torch
+torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
+
+
+def described(setup: str) -> dict[str, Any]:
+    inputs = (torch.ones(1, 4),)
+    return {"module": torch.nn.Linear(4, 4), "inputs": inputs, "setup": {"method": setup, "inputs": inputs}}
+
+
+def test_a_method_may_fill_its_own_state_first() -> None:
+    (method,) = build_methods(described("forward"), "decoder")
+    assert method.setup is not None
+    assert method.setup[0] == "forward"
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_a_setup_that_is_not_a_method_is_refused(is_listed: bool) -> None:
+    made = {"methods": {"forward": described("fill")}} if is_listed else described("fill")
+    with pytest.raises(FarmError) as refused:
+        build_methods(made, "decoder")
+    assert str(refused.value) == "decoder: the setup of forward names fill; use one of its methods: forward"
+
+
+def test_a_setup_may_list_the_inputs_of_several_executions() -> None:
+    made = described("forward")
+    (one,) = build_methods(made, "decoder")
+    (two,) = build_methods(made | {"setup": {"method": "forward", "inputs": [made["inputs"]] * 2}}, "decoder")
+    assert (len((one.setup or ("", []))[1]), len((two.setup or ("", []))[1])) == (1, 2)

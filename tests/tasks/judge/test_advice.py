@@ -1,0 +1,73 @@
+"""Which advice a portable operator gets, what a user reads, and that each rewrite delegates its operator."""
+
+from typing import Any
+
+import pytest
+
+from tasks.judge.advice import TABLE, Advice, advice_for, advice_text
+
+NO_RULE = "XNNPACK's partitioner has no rule for this operator"
+
+
+def test_the_partitioners_reason_decides_between_causes_of_one_operator() -> None:
+    found = [
+        advice_for("aten.mean.dim", reason)
+        for reason in (
+            "mean.dim only supports keepdim=True",
+            "mean.dim only supports averaging 4D tensors, got tensor of rank 3",
+            "mean.dim only supports averaging 4D tensors across the innermost dimensions",
+        )
+    ]
+    assert [entry and entry.name for entry in found] == ["mean_keepdim", "mean_rank", "mean_channels"]
+
+
+def test_operators_beside_it_tell_a_roll_from_a_sum() -> None:
+    alone = advice_for("aten.add.Tensor", NO_RULE, ["aten.add.Tensor"])
+    beside = advice_for("aten.add.Tensor", NO_RULE, ["aten.fmod.Scalar", "aten.index_select.default"])
+    assert (alone and alone.name, beside and beside.name) == ("rms_norm", "roll")
+
+
+def test_where_nothing_can_be_done_or_nothing_is_known_the_text_states_it() -> None:
+    assert advice_text("aten.embedding.default", NO_RULE) == (
+        "XNNPACK has no table look-up. Nothing can be done in the exporter."
+    )
+    assert advice_text("aten.frobnicate.default", NO_RULE) == (
+        f"{NO_RULE}. No rewrite is known: replace the operator in the model, or accept its time."
+    )
+
+
+def test_each_entry_has_its_name_alone() -> None:
+    assert len({entry.name for entry in TABLE}) == len(TABLE)
+
+
+@pytest.mark.torch
+@pytest.mark.thorough
+@pytest.mark.parametrize("entry", TABLE, ids=lambda entry: entry.name)
+def test_the_rewrite_delegates_the_operator(entry: Advice) -> None:
+    from tests.fixtures.advice_pairs import PAIRS, lowered, output_of
+
+    # given a small module in which the entry's operators are portable
+    pair = PAIRS[entry.name]
+    before = lowered(entry.name, pair.before)
+    assert any(explains(entry, each, before.portable) for each in before.portable)
+    if pair.after is None:
+        assert entry.rewrite is None
+        return
+    # when the rewrite is exported
+    after = lowered(entry.name, pair.after)
+    # then nothing is portable, and the outputs are equal up to rounding
+    assert after.portable == []
+    expected, found = output_of(before), output_of(after)
+    assert found.shape == expected.shape
+    assert (found - expected).abs().max() < (5e-3 if pair.precision == "fp16" else 1e-5) * expected.abs().max()
+
+
+@pytest.mark.torch
+def test_every_pair_belongs_to_an_entry() -> None:
+    from tests.fixtures.advice_pairs import PAIRS
+
+    assert PAIRS.keys() == {entry.name for entry in TABLE}
+
+
+def explains(entry: Advice, operator: dict[str, Any], beside: list[dict[str, Any]]) -> bool:
+    return advice_for(operator["operator"], operator["reason"], [each["operator"] for each in beside]) == entry
