@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sql.describe import COLUMNS, describe_columns
-from sql.errors import WarehouseError
+from sql.errors import OtherTables, WarehouseError
 from sql.quoting import literal
 from sql.seeds.rows import interval_ranks, operator_categories, scalar_patterns, sme_rules
 
@@ -85,22 +85,23 @@ def macros() -> tuple[SqlFile, ...]:
 
 
 def check_schema(connection: "duckdb.DuckDBPyConnection", path: Path) -> int:
-    """Return how many of this farm's migrations the warehouse has; raises WarehouseError if one of them differs."""
+    """Return how many of this farm's migrations the warehouse has.
+
+    Raises WarehouseError if it has others: OtherTables, unless a newer farm added them.
+    """
     if not _has_table(connection, "schema_migration"):
         raise WarehouseError(f"{path} is not a warehouse: it lacks the farm's tables; name another file")
-    known = migrations()
-    applied = connection.execute("SELECT number, name, sha256 FROM schema_migration ORDER BY number").fetchall()
+    known = [(file.name, file.sha256) for file in migrations()]
+    applied = connection.execute("SELECT name, sha256 FROM schema_migration ORDER BY number").fetchall()
+    if applied[: len(known)] != known[: len(applied)]:
+        cause = "its tables are those of another version of etfarm"
+        way_on = "`etfarm warehouse rebuild` builds it again from the bundles"
+        raise OtherTables(f"{path}: {cause}; {way_on}", path.stat().st_ino if path.is_file() else None)
     if len(applied) > len(known):
         raise WarehouseError(
             f"{path} was written by a newer farm ({len(applied)} migrations, this one has {len(known)}); "
             "update the farm"
         )
-    for (_, name, sha256), file in zip(applied, known, strict=False):
-        if sha256 != file.sha256:
-            raise WarehouseError(
-                f"{path}: {name}.sql is not the migration that built this warehouse; restore that file, "
-                "or load the bundles into a new warehouse"
-            )
     return len(applied)
 
 

@@ -17,6 +17,7 @@ from sql.errors import (
     NotADatabase,
     NoWarehouse,
     RowsRefused,
+    UnusableFile,
     WarehouseDamaged,
     WarehouseError,
     shows_damage,
@@ -107,10 +108,10 @@ def exclusive(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def keep_aside(path: Path, damage: WarehouseDamaged) -> Path | None:
-    """Rename a damaged warehouse to `<name>-damaged-<time>` beside it, with its log; return the new path.
+def keep_aside(path: Path, damage: UnusableFile) -> Path | None:
+    """Rename a damaged or outdated warehouse to `<name>-damaged-<time>` beside it, with its log; return the new path.
 
-    Returns None if the damaged file is there no longer: another process was first. Raises WarehouseError if another
+    Returns None if that file is there no longer: another process was first. Raises WarehouseError if another
     process has it open.
     """
     if damage.inode is None or _inode(path) != damage.inode:

@@ -15,8 +15,8 @@ from tasks.export.key import check_own, export_key, versions
 from tasks.export.process.child import Request
 from tasks.export.process.run import Tell, run_export
 from tasks.export.shared import fetch, publish
+from tasks.store.blob_store import BlobStore
 from tasks.store.files import remove_leftovers, write_complete
-from tasks.store.shelf import Shelf
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ def export_cases(
     *,
     seed: int = 0,
     deadline_s: float = 900,
-    shelf: Shelf | None = None,
+    shelf: BlobStore | None = None,
     taps: bool = False,
     tell: Tell = lambda *_: None,
 ) -> tuple[Export, ...]:

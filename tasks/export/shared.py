@@ -5,15 +5,14 @@ from pathlib import Path
 
 from devices.errors import FarmError
 from tasks.export.exported import Export, ExportError, read_complete
-from tasks.store.archives import SUFFIX, pack, unpack
+from tasks.store.archives import SUFFIX, ArchiveError, pack, unpack
+from tasks.store.blob_store import BlobStore
 from tasks.store.files import work_folder
-from tasks.store.shelf import Shelf
-from tasks.store.tar import ArchiveError
 
 _log = logging.getLogger(__name__)
 
 
-def fetch(shelf: Shelf, key: str, exports_dir: Path) -> bool:
+def fetch(shelf: BlobStore, key: str, exports_dir: Path) -> bool:
     """Put the export of this key into the exports folder; return False if it must be made here.
 
     A damaged archive, and a storage that does not answer, are logged.
@@ -28,7 +27,7 @@ def fetch(shelf: Shelf, key: str, exports_dir: Path) -> bool:
     return True
 
 
-def fetch_export(shelf: Shelf, key: str, exports_dir: Path) -> tuple[Export, ...]:
+def fetch_export(shelf: BlobStore, key: str, exports_dir: Path) -> tuple[Export, ...]:
     """Return the cases of the export of this key, which was made elsewhere.
 
     Raises ExportError if there is none or it is damaged, BundleError if the storage does not answer.
@@ -53,7 +52,7 @@ def fetch_export(shelf: Shelf, key: str, exports_dir: Path) -> tuple[Export, ...
     return read_complete(exports_dir / key) or found
 
 
-def publish(shelf: Shelf, folder: Path) -> None:
+def publish(shelf: BlobStore, folder: Path) -> None:
     """Share an export that was made here; if that fails, it is logged and the next machine makes it itself."""
     try:
         _put(shelf, folder)
@@ -61,19 +60,19 @@ def publish(shelf: Shelf, folder: Path) -> None:
         _log.warning("the export %s could not be uploaded: %s", folder.name, error)
 
 
-def is_shared(shelf: Shelf, key: str) -> bool:
+def is_shared(shelf: BlobStore, key: str) -> bool:
     """Return whether a machine shares the export of this key; raises BundleError if the storage does not answer."""
     return shelf.has(_name(key))
 
 
-def share_export(shelf: Shelf, folder: Path) -> str:
+def share_export(shelf: BlobStore, folder: Path) -> str:
     """Share an export unless it is; return its key. Raises BundleError if the storage does not answer."""
     if not is_shared(shelf, folder.name):
         _put(shelf, folder)
     return folder.name
 
 
-def _put(shelf: Shelf, folder: Path) -> None:
+def _put(shelf: BlobStore, folder: Path) -> None:
     with work_folder(folder.parent) as aside:
         pack(folder, aside / "archive")
         shelf.put(_name(folder.name), aside / "archive")

@@ -13,9 +13,8 @@ from tasks.judge.refresh import judge_series
 from tasks.load.commit import Loader, known_contents, known_sessions
 from tasks.load.parse import parse
 from tasks.rows.rows import Rows, session_id_of
-from tasks.store.base import Known
-from tasks.store.find import find_results
-from tasks.store.folder import content_sha256
+from tasks.store.bundle_store import LoadedSessions
+from tasks.store.folder import content_sha256, find_results
 
 _log = logging.getLogger(__name__)
 _BATCH_EVENTS = 1_000_000  # about one second and 50 MB; a killed load loses at most one batch
@@ -69,7 +68,7 @@ def judge_missing(warehouse: Path) -> None:
             judge_series(connection)
 
 
-def refusals(paths: Sequence[Path], known: Known, forgotten: Container[str] = ()) -> list[tuple[Path, str]]:
+def refusals(paths: Sequence[Path], known: LoadedSessions, forgotten: Container[str] = ()) -> list[tuple[Path, str]]:
     """Return what a load of `paths` would refuse, with the reasons; nothing is loaded.
 
     Bundles that a warehouse contains, which `known` returns, are not read again.
@@ -123,7 +122,7 @@ def _without_forgotten(found: list[Path], forgotten: Container[str], result: Loa
     return kept
 
 
-def _without_loaded(found: list[Path], known: Known, result: LoadResult) -> list[Path]:
+def _without_loaded(found: list[Path], known: LoadedSessions, result: LoadResult) -> list[Path]:
     """Return the paths whose content is not in the ledger yet."""
     hashes: dict[Path, str] = {}
     for path in found:

@@ -12,7 +12,7 @@ from tasks.bundle.runner_stats import SessionColumns, Stats
 from tasks.etdump.tree import Runs
 
 Row = dict[str, Any]
-_OF_MODEL = ("steps", "prompt_tokens", "macs", "read_bytes", "perplexity")
+_OF_MODEL = ("tokens", "steps", "prompt_tokens", "macs", "read_bytes", "perplexity")
 
 
 def sweep_row(record: SessionRecord) -> Row:
@@ -43,9 +43,6 @@ def session_row(record: SessionRecord, runs: Runs | None) -> Row:
         **_tracing(stats, record.warmup_executions),
         "etdump_sha256": record.files["model.etdump"].sha256 if runs else None,
         "delegate_note": delegate_note(runs),
-        **{f"first_other_{each.reference}": each.first_difference for each in record.accuracy or ()},
-        **{f"margin_{each.reference}": each.margin for each in record.accuracy or () if each.reference != "fp32"},
-        "least_top1": max((each.least_top1 for each in record.accuracy or () if each.least_top1), default=None),
     }
 
 
@@ -85,11 +82,11 @@ def model_row(record: SessionRecord) -> Row:
             **model.model_dump(include={"name", "precision", "seed", "export_key", "pte_sha256", "pte_bytes"}),
             "executorch_version": model.versions.get("executorch"),
             "versions": _json(model.versions),
-            # Without them, the hash of the row must be that of earlier loads.
-            **({"model_source_sha256": model.source_sha256} if model.source_sha256 else {}),
-            **({"inputs_sha256": model.inputs_sha256, "method": model.method} if model.inputs_sha256 else {}),
-            **({"tokens": model.tokens, "kv_depth": model.kv_depth or 0} if model.tokens else {}),
-            **{name: value for name in _OF_MODEL if (value := getattr(model, name))},
+            "model_source_sha256": model.source_sha256 or None,
+            "method": model.method if model.inputs_sha256 else None,
+            "inputs_sha256": model.inputs_sha256 or None,
+            "kv_depth": (model.kv_depth or 0) if model.tokens else None,
+            **{name: getattr(model, name) or None for name in _OF_MODEL},
         },
         extra=_json([model.delegated, model.portable]),
     )
@@ -110,16 +107,8 @@ def operators_rows(record: SessionRecord) -> list[Row]:
 
 
 def accuracy_rows(record: SessionRecord) -> list[Row]:
-    """Return a row for each output and reference.
-
-    An older farm did not record the reference: it compared int8 with the fp32 model (as migration 0014 does).
-    """
-    unstated = "fp32" if record.model.precision in ("int8_static", "int8_dynamic") else "eager"
-    return [
-        output.model_dump(exclude={"least_top1", "first_difference", "margin"})
-        | ({} if "reference" in output.model_fields_set else {"reference": unstated})
-        for output in record.accuracy or []
-    ]
+    """Return a row for each output and reference."""
+    return [output.model_dump() for output in record.accuracy or []]
 
 
 def runner_row(record: SessionRecord) -> Row | None:

@@ -3,13 +3,12 @@
 from pathlib import Path
 
 from tasks.runner.manifest import MANIFEST, Runner, RunnerError, read_runner
-from tasks.store.archives import SUFFIX, pack, unpack
+from tasks.store.archives import SUFFIX, ArchiveError, pack, unpack
+from tasks.store.blob_store import BlobStore
 from tasks.store.files import publish_folder, sha256_of, work_folder
-from tasks.store.shelf import Shelf
-from tasks.store.tar import ArchiveError
 
 
-def share_runner(shelf: Shelf, runner: Runner) -> str:
+def share_runner(shelf: BlobStore, runner: Runner) -> str:
     """Share a runner unless it is; return its name. Raises BundleError if the storage does not answer."""
     name = f"runners/{runner.platform}/{runner.folder.name}-{_manifest_hash(runner)}{SUFFIX}"
     if not shelf.has(name):
@@ -19,7 +18,7 @@ def share_runner(shelf: Shelf, runner: Runner) -> str:
     return name
 
 
-def fetch_runner(shelf: Shelf, name: str, cache: Path) -> Runner:
+def fetch_runner(shelf: BlobStore, name: str, cache: Path) -> Runner:
     """Return a shared runner by its name; fetched once, into the folder `cache`.
 
     Raises RunnerError if it is missing or damaged, BundleError if the storage does not answer.

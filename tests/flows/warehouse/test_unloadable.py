@@ -13,7 +13,7 @@ from sql.warehouse import WarehouseError, query
 from tasks.load.snapshot import newest_snapshot
 from tasks.maintain.prune import only_one, pack_sweep
 from tasks.store.archives import archive_of, pack_bundles, unpack
-from tasks.store.forgotten import Forgotten
+from tasks.store.bundle_store import Forgotten
 from tests.fixtures.command import Kept
 from tests.fixtures.warehouse import profile_of
 

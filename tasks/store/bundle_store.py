@@ -1,27 +1,52 @@
-"""What every store of bundles promises, and what all stores do alike: records of what users decided."""
+"""What every store of bundles promises, and the records of users that lie beside the bundles in every store.
 
+A store keeps one small file for each `etfarm decisions forget` in its folder `forgotten`: the sessions that are left
+out of all figures, also of a rebuilt warehouse. The bundles themselves never change. The slot of a forgotten session
+counts as not done: a sweep that is started again measures it under the next attempt, which has another session id.
+"""
+
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+from pydantic import BaseModel, ValidationError
+
+from devices.foreign_json import read_json
 from tasks.bundle.names import RECORD
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.session_json import parse_record
+from tasks.store.blob_store import BlobStore
 from tasks.store.folder import Verified
-from tasks.store.forgotten import FOLDER, Forgotten, parse_forgotten
-from tasks.store.shelf import Shelf
 
 DECISIONS = "decisions"
 """Where a store keeps the records of tasks/judge/decisions.py."""
-NOT_SWEEPS = frozenset({FOLDER, DECISIONS})
+_FORGOTTEN = "forgotten"
+NOT_SWEEPS = frozenset({_FORGOTTEN, DECISIONS})
 """Folders beside those of sweeps; the id of a sweep ends with its night, so no sweep has such a name."""
-Known = Callable[[Collection[str]], Collection[str]]
+LoadedSessions = Callable[[Collection[str]], Collection[str]]
 """Returns which of some bundles, by the hash of their session.json, a warehouse contains."""
 
 
+class Forgotten(BaseModel, extra="forbid", frozen=True):
+    """The sessions that one command forgot, and why."""
+
+    version: Literal[1] = 1
+    reason: str
+    forgotten_at: str
+    """ISO 8601, UTC."""
+    sessions: dict[str, str]
+    """The sweep of each session, by session id."""
+
+    def text(self) -> bytes:
+        """Return the content of the file."""
+        return (self.model_dump_json(indent=1) + "\n").encode()
+
+
 @dataclass(frozen=True)
-class Found:
+class FetchedBundles:
     """Bundles to load: folders that contain them, the number of those left out, and which could not be fetched."""
 
     folders: list[Path]
@@ -37,12 +62,12 @@ class BundleStore(ABC):
     A bundle is published completely or not at all, and never replaced.
     """
 
-    def __init__(self, location: str, shelf: Shelf) -> None:
+    def __init__(self, location: str, shelf: BlobStore) -> None:
         self.location = location
         """The folder or URL."""
         self.shelf = shelf
         """The files that farms and labs with this store share."""
-        self._files = Shelf(location)
+        self._files = BlobStore(location)
 
     @property
     def folders(self) -> list[Path]:
@@ -80,7 +105,7 @@ class BundleStore(ABC):
         """Return a local folder with the bundle of a session, or None if the store does not contain it."""
 
     @abstractmethod
-    def local_folders(self, sweep_id: str | None, known: Known) -> Found:
+    def local_folders(self, sweep_id: str | None, loaded: LoadedSessions) -> FetchedBundles:
         """Return the bundles of a sweep, or of all, as local folders for loading."""
 
     @abstractmethod
@@ -88,19 +113,24 @@ class BundleStore(ABC):
         """Read every file of a sweep's bundles and compare it with its hash."""
 
     def forget(self, record: Forgotten) -> None:
-        """Record sessions that are left out of all figures from now on."""
-        self._files.write(f"{FOLDER}/{record.file_name}", record.text())
+        """Record sessions that are left out of all figures from now on; a record that is written twice is kept once."""
+        content = record.text()
+        self._files.write(f"{_FORGOTTEN}/{hashlib.sha256(content).hexdigest()[:16]}.json", content)
 
     def forgotten(self) -> dict[str, str]:
         """Return the reason of each forgotten session, by its id; raises BundleError if a record is damaged."""
         reasons: dict[str, str] = {}
-        for path, content in self._files.contents(FOLDER).items():
+        for path, content in self._files.contents(_FORGOTTEN).items():
             if isinstance(content, BundleError):
                 raise content
             if isinstance(content, Exception):
                 cause = getattr(content, "strerror", None) or type(content).__name__
                 raise BundleError(f"{path}: cannot be read ({cause}); restore the file from a backup") from content
-            record = parse_forgotten(content, path)
+            try:
+                record = read_json(Forgotten, content)
+            except ValidationError as error:
+                cause = f"not a record of forgotten sessions ({error.errors()[0]['msg']})"
+                raise BundleError(f"{path}: {cause}; restore the file from a backup") from None
             reasons |= dict.fromkeys(record.sessions, record.reason)
         return reasons
 

@@ -11,22 +11,52 @@ import hashlib
 import logging
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
+
+from fsspec.callbacks import Callback
 
 from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD
 from tasks.bundle.record import BundleError, FileRecord, SessionRecord
 from tasks.bundle.session_json import Text, parse_record, parse_records, record_text
-from tasks.store.access import checked_location, file_system, read_files, reported
-from tasks.store.base import NOT_SWEEPS, BundleStore, Found, Known
+from tasks.store.blob_store import SHARED, BlobStore, checked_location, file_system, read_files, reported
+from tasks.store.bundle_store import NOT_SWEEPS, BundleStore, FetchedBundles, LoadedSessions
 from tasks.store.files import publish_folder, sha256_of, wait_if_ending
 from tasks.store.folder import Verified, read_bundle
-from tasks.store.shelf import SHARED, Shelf
 
 _log = logging.getLogger(__name__)
 _HASH_DIGITS = 16
 _RECORD_PATH = re.compile(rf"/[^/]+/{re.escape(RECORD)}")
+
+
+class SizeLimit(Callback):  # type: ignore[misc]
+    """Ends the transfer of a file that is longer than its record states, before it fills the disk.
+
+    Raises BundleError.
+    """
+
+    def __init__(self, sizes: Mapping[str, int], key: str | None = None) -> None:
+        super().__init__()
+        self._sizes, self._key = sizes, key
+
+    def branched(self, path_1: str, path_2: str, **_more: Any) -> "SizeLimit":
+        """Return the watch of one transfer."""
+        return SizeLimit(self._sizes, path_1)
+
+    def set_size(self, size: int | None) -> None:
+        """Check the length that the storage states."""
+        self._check(size or 0)
+
+    def relative_update(self, inc: int = 1) -> None:
+        """Check what has arrived."""
+        self.value += inc
+        self._check(self.value)
+
+    def _check(self, size_bytes: int) -> None:
+        if self._key is not None and size_bytes > self._sizes[self._key]:
+            cause = f"has {size_bytes} bytes or more; its session.json states {self._sizes[self._key]}"
+            raise BundleError(f"{self._key}: {cause}; restore it from a backup")
 
 
 class ObjectStore(BundleStore):
@@ -34,7 +64,7 @@ class ObjectStore(BundleStore):
 
     def __init__(self, location: str, cache: Path) -> None:
         """Raises InputError if the URL is not supported or contains credentials."""
-        super().__init__(checked_location(location), Shelf(location))
+        super().__init__(checked_location(location), BlobStore(location))
         self._fs, self._root = file_system(location)
         self._cache = cache
 
@@ -88,23 +118,23 @@ class ObjectStore(BundleStore):
             texts = self._texts(dict.fromkeys(candidates, MOST_RECORD_BYTES), MOST_RECORD_BYTES)
         return next((self._fetch(path, text) for path, text in texts.items()), None)
 
-    def local_folders(self, sweep_id: str | None, known: Known) -> Found:
-        """Return local copies of the bundles that are not `known`; only their session.json files are read otherwise."""
+    def local_folders(self, sweep_id: str | None, loaded: LoadedSessions) -> FetchedBundles:
+        """Return local copies of the bundles that are not loaded; of the others only session.json is read."""
         texts: dict[str, Text] = {}
         for each in [sweep_id] if sweep_id else self.sweep_ids():
             texts |= self._record_texts(each)
         hashes = {path: hashlib.sha256(text).hexdigest() for path, text in texts.items() if isinstance(text, bytes)}
-        loaded = set(known(list(hashes.values())))
+        loaded_hashes = set(loaded(list(hashes.values())))
         folders, refused = [], []
         for path, content in texts.items():
-            if hashes.get(path) in loaded:
+            if hashes.get(path) in loaded_hashes:
                 continue
             try:
                 folders.append(self._fetch(path, content))
             except BundleError as error:
                 refused.append((Path(path), str(error)))
-        _log.info("%s: %d bundles fetched, %d already loaded", self.location, len(folders), len(loaded))
-        return Found(folders, len(texts) - len(folders) - len(refused), tuple(refused))
+        _log.info("%s: %d bundles fetched, %d already loaded", self.location, len(folders), len(loaded_hashes))
+        return FetchedBundles(folders, len(texts) - len(folders) - len(refused), tuple(refused))
 
     def verify(self, sweep_id: str) -> Iterator[Verified]:
         """Read every file of a sweep's bundles and compare it with its hash; needs no space on disk."""
@@ -153,8 +183,6 @@ class ObjectStore(BundleStore):
         content = cast(bytes, content)  # it was parsed
         name = f"{record.session_id}-{hashlib.sha256(content).hexdigest()[:_HASH_DIGITS]}"
         final = self._cache / record.sweep.sweep_id / name
-        from tasks.store.within import Within  # a farm without object storage does not import fsspec
-
         if not final.is_dir():
             with (
                 reported(self.location, f"bundle {record.session_id} cannot be fetched"),
@@ -163,9 +191,14 @@ class ObjectStore(BundleStore):
                 sizes = _sizes(posixpath.dirname(path), record)
                 if sizes:
                     targets = [str(aside / name) for name in sorted(record.files)]
-                    self._fs.get(list(sizes), targets, callback=Within(sizes))
+                    self._fs.get(list(sizes), targets, callback=SizeLimit(sizes))
                 (aside / RECORD).write_bytes(content)
-                _require_complete(aside, posixpath.dirname(path))
+                try:
+                    read_bundle(aside)
+                except BundleError as error:
+                    cause = str(error).removeprefix(f"{aside}/")
+                    shown = posixpath.dirname(path)
+                    raise BundleError(f"{shown}: the fetched bundle is damaged: {cause}") from None
         return final
 
     def _remove_leftovers(self, folder: str, stored: SessionRecord) -> None:
@@ -180,12 +213,3 @@ def _sizes(folder: str, record: SessionRecord) -> dict[str, int]:
     """Return where the files of a bundle are, in the order of their names, with their stated sizes in bytes."""
     files = sorted(record.files.items())
     return {f"{folder}/{file.sha256[:_HASH_DIGITS]}-{name}": file.bytes for name, file in files}
-
-
-def _require_complete(fetched: Path, shown: str) -> None:
-    """Raise BundleError unless the files of a fetched bundle match their hashes."""
-    try:
-        read_bundle(fetched)
-    except BundleError as error:
-        cause = str(error).removeprefix(f"{fetched}/")
-        raise BundleError(f"{shown}: the fetched bundle is damaged: {cause}") from None
