@@ -16,9 +16,9 @@ from devices.ondevice.lease import acquire, lease_ttl_s
 from flows.progress import shown_export
 from sql.seeds.rows import is_scalar_operator
 from tasks.bundle.cell import Cell
-from tasks.bundle.enough import LEAST_SESSIONS
 from tasks.bundle.record import SessionRecord
-from tasks.etdump.event_kind import EventKind
+from tasks.bundle.robust_statistics import LEAST_SESSIONS
+from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import read_etdump
 from tasks.export.export import export_cases
 from tasks.export.exported import Export, ExportError

@@ -1,5 +1,6 @@
 """Brings a warehouse up to date when a writer opens it: numbered migrations, seeds, macros and views."""
 
+import csv
 import functools
 import hashlib
 import re
@@ -8,9 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sql.describe import COLUMNS, describe_columns
 from sql.errors import OtherTables, WarehouseError
-from sql.quoting import literal
 from sql.seeds.rows import interval_ranks, operator_categories, scalar_patterns, sme_rules
 
 if TYPE_CHECKING:
@@ -23,6 +22,19 @@ CREATE TABLE IF NOT EXISTS schema_migration (
 );
 CREATE TABLE IF NOT EXISTS schema_part (name VARCHAR PRIMARY KEY, sha256 VARCHAR NOT NULL);
 """
+_COLUMNS = _HERE / "columns.csv"
+"""Comments of columns that several views share, and of tables (`table.*`) and theirs (`table.column`)."""
+_TABLES = "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY ALL"
+_UNCOMMENTED = """
+SELECT table_name, column_name
+FROM duckdb_columns()
+WHERE comment IS NULL
+    AND schema_name = 'main'
+    AND table_name IN (SELECT view_name FROM duckdb_views() WHERE NOT internal)
+"""
+_OF_TABLE = (
+    "SELECT column_name FROM duckdb_columns() WHERE table_name = ? AND schema_name = 'main' ORDER BY column_index"
+)
 
 
 @dataclass(frozen=True)
@@ -151,7 +163,7 @@ def _refresh(connection: "duckdb.DuckDBPyConnection", *, with_comments: bool) ->
     for file in views():
         connection.execute(file.text if with_comments else _query_of(file.text))
     if with_comments:
-        describe_columns(connection)
+        _describe_columns(connection)
     for name, sha256 in wanted.items():
         connection.execute("INSERT OR REPLACE INTO schema_part VALUES (?, ?)", [name, sha256])
 
@@ -166,7 +178,7 @@ def _wanted_parts() -> dict[str, str]:
     return {
         "cells": _sha256("".join(file.sha256 for file in _aggregate_files())),
         "operator_category": _sha256(repr(operator_categories())),
-        "views": _sha256(code + COLUMNS.read_text(encoding="utf-8")),
+        "views": _sha256(code + _COLUMNS.read_text(encoding="utf-8")),
     }
 
 
@@ -198,3 +210,47 @@ def _reads(file: SqlFile, view: str) -> bool:
 def _query_of(text: str) -> str:
     """Return the query of a file without its comments."""
     return re.sub(r"--[^\n]*", "", text.split("COMMENT ON", maxsplit=1)[0])
+
+
+@functools.cache
+def _comments() -> dict[str, str]:
+    with _COLUMNS.open(encoding="utf-8", newline="") as stream:
+        return {row["column"]: row["comment"] for row in csv.DictReader(stream)}
+
+
+def shared_comments() -> dict[str, str]:
+    """Return the comment of each column that several views share."""
+    return {column: comment for column, comment in _comments().items() if "." not in column}
+
+
+def table_comments() -> dict[str, str]:
+    """Return the comments of tables by `table.*`, and those of their columns by `table.column`."""
+    return {column: comment for column, comment in _comments().items() if "." in column}
+
+
+def _describe_columns(connection: "duckdb.DuckDBPyConnection") -> None:
+    """Comment the tables, their columns, and each column of a view that has no comment yet and is in columns.csv."""
+    shared = shared_comments()
+    for view, column in connection.execute(_UNCOMMENTED).fetchall():
+        _comment(connection, view, column, shared.get(column))
+    known = table_comments()
+    for (table,) in connection.execute(_TABLES).fetchall():
+        if comment := known.get(f"{table}.*"):
+            connection.execute(f"COMMENT ON TABLE {identifier(table)} IS {literal(comment)}")
+        for (column,) in connection.execute(_OF_TABLE, [table]).fetchall():
+            _comment(connection, table, column, known.get(f"{table}.{column}", shared.get(column)))
+
+
+def _comment(connection: "duckdb.DuckDBPyConnection", owner: str, column: str, comment: str | None) -> None:
+    if comment is not None:
+        connection.execute(f"COMMENT ON COLUMN {identifier(owner)}.{identifier(column)} IS {literal(comment)}")
+
+
+def literal(text: str) -> str:
+    """Return `text` as a string of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """Return `name` as a quoted name of SQL."""
+    return '"' + name.replace('"', '""') + '"'

@@ -5,10 +5,10 @@ import fcntl
 import random
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import duckdb
 
@@ -22,23 +22,11 @@ from sql.errors import (
     WarehouseError,
     shows_damage,
 )
-from sql.query import query_errors
 from sql.readable import MISSING, PATIENCE_S, one_writer, query_memory_bytes
 from sql.schema import bring_up_to_date, check_schema, migrations, update_for_reader
 
-__all__ = [
-    "NotADatabase",
-    "RowsRefused",
-    "WarehouseDamaged",
-    "WarehouseError",
-    "exclusive",
-    "keep_aside",
-    "open_read_only",
-    "open_to_copy",
-    "query",
-    "writing",
-]
-
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Settings = dict[str, str | bool | int | float | list[str]]
 
@@ -139,6 +127,48 @@ def query(path: Path, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     with open_read_only(path) as connection, query_errors():
         answer = connection.execute(text)
         return [column[0] for column in answer.description or []], answer.fetchall()
+
+
+def insert_rows(connection: duckdb.DuckDBPyConnection, table: str, rows: "Sequence[dict[str, Any]] | pa.Table") -> None:
+    """Insert rows, which all have the same columns, by the names of these; `table` is never user input."""
+    import pyarrow as pa  # slow to import, and a reader does not need it
+
+    if not len(rows):
+        return
+    connection.register("new_rows", rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(rows))
+    connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_rows")
+    connection.unregister("new_rows")
+
+
+@contextlib.contextmanager
+def query_errors() -> Iterator[None]:
+    """Turn DuckDB's errors inside the block into WarehouseError, with DuckDB's message and suggestions in one line."""
+    try:
+        yield
+    except duckdb.PermissionException as error:
+        raise WarehouseError(
+            "the query was refused: queries only read the warehouse, no other file and no extension "
+            f"({_with_suggestions(error)})"
+        ) from None
+    except duckdb.OutOfMemoryException:
+        raise WarehouseError(
+            "the query failed: it needs more memory than a query may use (half of the machine's, at most 8 GiB); "
+            "select fewer rows or columns, or aggregate them"
+        ) from None
+    except duckdb.InterruptException:
+        # An error in one of DuckDB's threads stops the others, and it may report that one of those was stopped.
+        raise WarehouseError("the query failed while rows were fetched; run it again to see the cause") from None
+    except duckdb.Error as error:
+        if shows_damage(error):
+            cause = f"the warehouse is damaged ({_with_suggestions(error)})"
+            raise WarehouseError(f"the query failed: {cause}; {DAMAGED_WAY_ON}") from None
+        raise WarehouseError(f"the query failed: {_with_suggestions(error)}") from None
+
+
+def _with_suggestions(error: duckdb.Error) -> str:
+    """Return DuckDB's message in one line, names that it suggests included, without the statement below it."""
+    message = str(error).split("query result\nError: ")[-1].split("\n\n", maxsplit=1)[0]
+    return " ".join(message.split()).rstrip(".")
 
 
 def first_line(error: Exception) -> str:

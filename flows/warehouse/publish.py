@@ -12,15 +12,9 @@ from flows.progress import board
 from flows.warehouse.readable import is_of_var, readable_warehouse
 from flows.warehouse.unloadable import refused_by_id, session_of, unloaded_reasons
 from sql.cage.connection import open_readable
-from sql.errors import UnusableFile
+from sql.errors import NotADatabase, UnusableFile, WarehouseDamaged, WarehouseError
 from sql.schema import query_text
-from sql.warehouse import (
-    NotADatabase,
-    WarehouseDamaged,
-    WarehouseError,
-    keep_aside,
-    open_read_only,
-)
+from sql.warehouse import keep_aside, open_read_only
 from tasks.judge.decisions import read_decisions
 from tasks.load.load import LoadResult, contained_sessions, load_paths, loaded_contents
 from tasks.load.snapshot import newest_snapshot, publish_snapshot

@@ -11,8 +11,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from tasks.bundle.enough import LEAST_SESSIONS
-from tasks.bundle.middle_half import middle_half
+from tasks.bundle.robust_statistics import LEAST_SESSIONS, interquartile_indices
 from tasks.judge.common_factor import Array, Group, Operator
 from tasks.judge.comparison import Comparison, compare, shift_interval
 from tasks.judge.metrics import percent_change
@@ -137,7 +136,7 @@ def in_words(cause: Cause) -> str | None:
 
 def _typical(times_ns: Array) -> Array:
     """Return the mean of each column over the sessions that the time of a cell is the mean of."""
-    mean: Array = times_ns[middle_half(times_ns.sum(axis=1))].mean(axis=0)
+    mean: Array = times_ns[interquartile_indices(times_ns.sum(axis=1))].mean(axis=0)
     return mean
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist, median
 
-from tasks.bundle.enough import ALERT_SESSIONS, LEAST_SESSIONS
+from tasks.bundle.robust_statistics import ALERT_SESSIONS, LEAST_SESSIONS
 from tasks.judge.common_factor import Adjusted, Group, Level, Operator
 from tasks.judge.metrics import LATENCY, Metric
 from tasks.judge.night import Verdict

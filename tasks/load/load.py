@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from devices.foreign_file import ForeignFileError
-from sql.warehouse import RowsRefused, WarehouseError, writing
+from sql.errors import RowsRefused, WarehouseError
+from sql.warehouse import writing
 from tasks.judge.refresh import judge_series
 from tasks.load.commit import Loader, known_contents, known_sessions
 from tasks.load.parse import parse

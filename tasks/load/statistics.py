@@ -5,7 +5,7 @@ from dataclasses import asdict
 import duckdb
 import numpy as np
 
-from sql.insert import insert_rows
+from sql.warehouse import insert_rows
 from tasks.judge.statistics import session_statistics
 
 _SESSIONS = 1000  # at a time, to bound memory: an older warehouse may contain any number

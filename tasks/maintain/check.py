@@ -7,8 +7,7 @@ from pathlib import Path
 import duckdb
 
 from devices.foreign_file import ForeignFileError
-from sql.quoting import identifier
-from sql.schema import sql_files
+from sql.schema import identifier, sql_files
 from tasks.judge.refresh import judge_series
 from tasks.load.statistics import add_session_statistics
 from tasks.maintain.checksum import checksum

@@ -10,7 +10,7 @@ from devices.foreign_json import read_json
 from tasks.bundle.names import PROFILE, SELECTED
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.values import Count, SmallCount, first_mistake
-from tasks.etdump.xnntrace import parse_kernel, read_xnntrace
+from tasks.etdump.xnntrace import parse_kernel, selected_kernels
 
 _Schema = TypeVar("_Schema", bound=BaseModel)
 _XNNPACK = "libexecutorch_backend_xnnpack.so"
@@ -103,8 +103,7 @@ def _selected(kernels: _SelectedKernels) -> list[dict[str, Any]]:
 def _logged(logs: list[Path]) -> list[dict[str, Any]]:
     counts: Counter[str] = Counter()
     for log in logs:
-        for selection in read_xnntrace(log).selected:
-            counts[selection.kernel.name] += selection.count
+        counts += selected_kernels(log)
     return [_row("selected", name, count, None) for name, count in counts.items()]
 
 

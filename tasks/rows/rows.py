@@ -5,19 +5,19 @@ import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from devices.errors import FarmError
 from devices.foreign_file import ForeignFileError, read_foreign
+from devices.foreign_json import parse_json
 from devices.foreign_text import plain_line
 from tasks.bundle.layer_drift import read_layer_drift
-from tasks.bundle.names import ETDUMP, LAYER_DRIFT, MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD
+from tasks.bundle.names import ETDUMP, LAYER_DRIFT, MOST_FILE_BYTES, MOST_LOG_BYTES, MOST_RECORD_BYTES, RECORD
 from tasks.bundle.record import BundleError, SessionRecord
-from tasks.etdump.consistent import contradiction
 from tasks.etdump.reader import Etdump, read_content, read_etdump
-from tasks.etdump.tree import Runs, runs_of
+from tasks.etdump.tree import Runs, contradiction, runs_of
 from tasks.rows.consistency import contradiction_between, other_content
 from tasks.rows.kernels import kernels_of
-from tasks.rows.observer import observed, observer_log
 from tasks.rows.record_rows import (
     Row,
     accuracy_rows,
@@ -38,6 +38,14 @@ from tasks.store.folder import content_sha256, read_bundle
 
 LOOSE_SWEEP = "loose"
 _SESSION_ID = re.compile(r"[0-9a-f]{16}(?![0-9a-f])")
+_MARK = b"PyTorchObserver {"
+# As print_report of ExecuTorch's extension/llm/runner/stats.h computes them; times are milliseconds of one clock.
+_SPANS = {
+    "load": ("model_load_start_ms", "model_load_end_ms"),
+    "prompt": ("inference_start_ms", "prompt_eval_end_ms"),
+    "first_token": ("inference_start_ms", "first_token_ms"),
+    "text": ("prompt_eval_end_ms", "inference_end_ms"),
+}
 
 
 class LoadError(FarmError):
@@ -129,11 +137,11 @@ def _has_events(folder: Path, record: SessionRecord) -> bool:
 def rows_of_loose(path: Path) -> Rows:
     """Return the rows of an ETDump without a bundle, or of a log of ExecuTorch's own runner of language models.
 
-    The first run of an ETDump counts as warm-up. Raises EtdumpError, ObserverError, or LoadError if an ETDump does not
+    The first run of an ETDump counts as warm-up. Raises EtdumpError, or LoadError if an ETDump does not
     contain an execution.
     """
-    if (log := observer_log(path)) is not None:
-        stated = {"executions": 1, "warmup_executions": 0, **observed(log, str(path))}
+    if (log := _observer_log(path)) is not None:
+        stated = {"executions": 1, "warmup_executions": 0, **_observed(log, str(path))}
         return _loose_rows(path, hashlib.sha256(log).hexdigest(), stated)
     content = read_content(path, most_bytes=MOST_FILE_BYTES)
     sha256 = hashlib.sha256(content).hexdigest()
@@ -142,6 +150,41 @@ def rows_of_loose(path: Path) -> Rows:
         raise LoadError(f"{path}: the ETDump contains 0 executions (Method::execute); nothing was loaded")
     stated = {"executions": len(runs.execute_ns), "warmup_executions": 1, "delegate_note": delegate_note(runs)}
     return _loose_rows(path, sha256, stated, runs)
+
+
+def _observer_log(path: Path) -> bytes | None:
+    """Return the content of a file that is a log with such a line, None of any other."""
+    if path.suffix == ".etdump":
+        return None
+    try:
+        content = read_foreign(path, MOST_LOG_BYTES)
+    except ForeignFileError:  # reported when it is read as an ETDump
+        return None
+    return content if _MARK in content else None
+
+
+def _observed(content: bytes, shown: str) -> dict[str, Any]:
+    """Return the columns of `session` that the report of a log states; raises LoadError."""
+    lines = [line[line.index(_MARK) :] for line in content.splitlines() if _MARK in line]
+    if len(lines) != 1:
+        raise LoadError(f"{shown}: has {len(lines)} PyTorchObserver lines; load a log for each text, with one")
+    try:
+        stated = parse_json(lines[0][len(_MARK) - 1 :])
+        tokens = {name: int(stated[f"{name}_tokens"]) for name in ("prompt", "generated")}
+        ms = {name: float(stated[end]) - float(stated[start]) for name, (start, end) in _SPANS.items()}
+    except (ValueError, TypeError, KeyError) as error:
+        cause = f"{type(error).__name__}: {error}"
+        raise LoadError(f"{shown}: the PyTorchObserver line is incomplete ({cause}); copy it complete") from None
+    if min(tokens.values()) < 1 or min(ms.values()) < 0:
+        raise LoadError(f"{shown}: the PyTorchObserver line states no tokens, or times that run backwards")
+    return {
+        "load_ns": round(ms["load"] * 1e6),
+        "reported_prompt_tokens": tokens["prompt"],
+        "reported_prompt_ms": ms["prompt"],
+        "reported_first_token_ms": ms["first_token"],
+        "reported_tokens": tokens["generated"],
+        "reported_text_ms": ms["text"],
+    }
 
 
 def _loose_rows(path: Path, sha256: str, stated: Row, runs: Runs | None = None) -> Rows:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from sql.seeds.rows import is_scalar_operator, operator_categories
-from tasks.etdump.event_kind import EventKind
-from tasks.etdump.operators import OperatorName, parse_operator
+from tasks.etdump.event_names import EventKind, OperatorName, parse_operator
 
 CATEGORY = {(operator, kind): category for operator, kind, category in operator_categories()}
 

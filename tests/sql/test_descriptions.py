@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 
 from sql import schema
-from sql.describe import shared_comments, table_comments
 from sql.dictionary import data_dictionary
+from sql.schema import shared_comments, table_comments
 from sql.seeds.rows import operator_categories
 from sql.warehouse import query, writing
 from tasks.bundle.cell import Mode, Status, Variant

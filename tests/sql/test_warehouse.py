@@ -12,8 +12,9 @@ import duckdb
 import pytest
 
 from sql import schema
+from sql.errors import RowsRefused, WarehouseError
 from sql.seeds.rows import operator_categories
-from sql.warehouse import RowsRefused, WarehouseError, open_read_only, query, writing
+from sql.warehouse import open_read_only, query, writing
 from tests.fixtures.warehouse import BundleMaker, add_sweep, sweeps
 
 _HOLD = "import duckdb, sys; connection = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"

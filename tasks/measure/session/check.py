@@ -11,11 +11,10 @@ from devices.ondevice.conditions import Conditions
 from devices.ondevice.job import JobResult
 from tasks.bundle.names import SELECTED
 from tasks.bundle.runner_stats import Stats
-from tasks.etdump.consistent import contradiction
-from tasks.etdump.delegate_calls import Backends
-from tasks.etdump.event_kind import EventKind
+from tasks.etdump.delegates import Backends
+from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import EtdumpError, read_etdump
-from tasks.etdump.tree import Runs, runs_of
+from tasks.etdump.tree import Runs, contradiction, runs_of
 from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
 from tasks.measure.session.logs import last_lines
 from tasks.measure.session.sme2 import variant_contradiction

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from tasks.bundle.enough import LEAST_SESSIONS
-from tasks.bundle.interval import median_interval
+from tasks.bundle.robust_statistics import LEAST_SESSIONS, median_interval
 from tasks.pages.report.page import Cell, Code, Text, Tone, parts_of
 
 DASH = "\u2013"

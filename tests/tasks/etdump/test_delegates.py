@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from sql.seeds.rows import operator_categories
-from tasks.etdump.consistent import contradiction, negative_time
 from tasks.etdump.delegates import DELEGATES, UNRECOGNIZED
 from tasks.etdump.reader import Etdump, EtdumpError, read_etdump
-from tasks.etdump.tree import runs_of
+from tasks.etdump.tree import contradiction, negative_time, runs_of
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 from tests.fixtures.etdump_fuzz import mutated
 

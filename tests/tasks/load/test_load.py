@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sql.warehouse import WarehouseError
+from sql.errors import WarehouseError
 from tasks.load.load import load_paths
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker, edit, etdump_of
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import tasks.load.snapshot
-from sql.warehouse import WarehouseError, open_read_only, writing
+from sql.errors import WarehouseError
+from sql.warehouse import open_read_only, writing
 from tasks.load.snapshot import newest_snapshot, publish_snapshot
 from tests.fixtures.warehouse import add_sweep, sweeps
 

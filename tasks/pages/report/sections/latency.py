@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Annotated
 
-from tasks.bundle.enough import LEAST_SESSIONS
+from tasks.bundle.robust_statistics import LEAST_SESSIONS
 from tasks.pages.report.cells import (
     CellNames,
     CellRow,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.etdump.operators import OperatorName
+from tasks.etdump.event_names import OperatorName
 from tasks.etdump.tree import Runs, TreeNode
 from tasks.export.program import Call, ProgramMethod
 from tasks.measure.session.program_calls import other_program

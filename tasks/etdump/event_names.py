@@ -1,4 +1,4 @@
-"""Parse the names of operators in an ETDump.
+"""What the name of an event in an ETDump tells: its kind and, of an operator, the parts of its name.
 
 XNNPACK writes `Convolution (NHWC, PQS8, QS8, QC8W) IGEMM #1`: operator, layout, data types, kernel kind and a number
 that distinguishes equal names. A portable operator is `native_call_<operator>.<overload>`. Vulkan writes a JSON object
@@ -7,9 +7,42 @@ with `"kernel_name": "conv2d"` for each dispatch.
 
 import re
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import lru_cache
 
-from tasks.etdump.event_kind import EventKind
+_PORTABLE_PREFIX = "native_call_"
+
+
+class EventKind(IntEnum):
+    """The kind of an event, derived from its name."""
+
+    METHOD = 0
+    """`Method::execute`: one execution, end to end."""
+    DELEGATE_CALL = 1
+    """A call into a delegate; contains the events that the delegate reports."""
+    OPERATOR_CALL = 2
+    """A call of a portable operator; contains its event."""
+    DELEGATED = 3
+    """An operator that a delegate ran and reported."""
+    PORTABLE = 4
+    """A portable operator, `native_call_*`."""
+    OTHER = 5
+    """Anything else, such as `Method::init` or a move."""
+
+
+_KIND_OF_NAME = {
+    "Method::execute": EventKind.METHOD,
+    "DELEGATE_CALL": EventKind.DELEGATE_CALL,
+    "OPERATOR_CALL": EventKind.OPERATOR_CALL,
+}
+
+
+def kind_of(name: str) -> EventKind:
+    """Return the kind of an event that has this name."""
+    if name.startswith(_PORTABLE_PREFIX):
+        return EventKind.PORTABLE
+    return _KIND_OF_NAME.get(name, EventKind.OTHER)
+
 
 # The name of each EventKind in the warehouse.
 KIND_NAMES = {
@@ -27,7 +60,6 @@ _DELEGATED = re.compile(
 )
 _KERNEL = re.compile(r'\{.*"kernel_name": "(?P<operator>[^"]+)".*\}', re.DOTALL)
 _LAYOUT = re.compile(r"N[A-Z]*(2N[A-Z]*)?")
-_PORTABLE_PREFIX = "native_call_"
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
 """What to do about a session that failed or is invalid, by its reason code."""
 
 _AGAIN = "run the sweep again"
-_DEFAULT_STEP = "Run the sweep again: sessions that failed are repeated, finished ones are kept"
+_DEFAULT = "Run the sweep again: sessions that failed are repeated, finished ones are kept"
 
 # By reason_code, as tasks/measure/session and flows record it.
-_NEXT_STEPS = {
+_REMEDIES = {
     "runner_crashed": "Run the command from its session.json on the device; its log and signal show where it crashed",
     "runner_failed": "Read the last line of its log and run the command from its session.json on the device",
     "deadline_exceeded": "If the model is only slow, raise `deadline_s` in the sweep file or lower `executions`",
@@ -41,6 +41,6 @@ _NEXT_STEPS = {
 }
 
 
-def next_step(reason_code: str | None) -> str:
+def remedy(reason_code: str | None) -> str:
     """Return what to do about a session that ended for this reason, one sentence; code is between backticks."""
-    return f"{_NEXT_STEPS.get(reason_code or '', _DEFAULT_STEP)}."
+    return f"{_REMEDIES.get(reason_code or '', _DEFAULT)}."
