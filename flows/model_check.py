@@ -14,7 +14,7 @@ from devices.limits import Limits
 from devices.ondevice.facts import read_facts
 from devices.ondevice.lease import acquire, lease_ttl_s
 from flows.progress import shown_export
-from sql.seeds.rows import is_scalar_operator
+from sql.schema import is_scalar_operator
 from tasks.bundle.cell import Cell
 from tasks.bundle.record import SessionRecord
 from tasks.bundle.robust_statistics import LEAST_SESSIONS

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sql.errors import OtherTables, WarehouseError
-from sql.seeds.rows import interval_ranks, operator_categories, scalar_patterns, sme_rules
 
 if TYPE_CHECKING:
     import duckdb  # slow to import, and a command that asks a cage needs only texts
@@ -82,11 +81,28 @@ def views() -> tuple[SqlFile, ...]:
 
 
 @functools.cache
+def seed_rows(name: str) -> tuple[tuple[str, ...], ...]:
+    """Return the rows of `sql/seeds/<name>.csv`, which its README explains."""
+    with (_HERE / "seeds" / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
+        _, *rows = csv.reader(stream)
+    return tuple(tuple(row) for row in rows)
+
+
+@functools.cache
+def is_scalar_operator(operator: str) -> bool:
+    """Return whether an operator of an exported graph computes a shape or a number, so that it is not portable.
+
+    The one rule, by scalar_operator.csv; the macro `_is_scalar_operator` is the same for SQL.
+    """
+    return any(re.search(pattern, operator) for (pattern,) in seed_rows("scalar_operator"))
+
+
+@functools.cache
 def macros() -> tuple[SqlFile, ...]:
     """Return the macros of this farm, those made from the rules in seeds/ included; views may use them."""
-    rows = ", ".join(f"({literal(sme2)}, {literal(pattern)})" for sme2, pattern in sme_rules())
-    scalar = " OR ".join(f"regexp_matches(operator, {literal(pattern)})" for pattern in scalar_patterns())
-    ranks = ", ".join(f"{values}: {rank}" for values, rank in interval_ranks())
+    rows = ", ".join(f"({literal(sme2)}, {literal(pattern)})" for sme2, pattern in seed_rows("sme_rule"))
+    scalar = " OR ".join(f"regexp_matches(operator, {literal(pattern)})" for (pattern,) in seed_rows("scalar_operator"))
+    ranks = ", ".join(f"{values}: {rank}" for values, rank in seed_rows("interval_rank"))
     made = {
         "_interval_rank": f"_interval_rank(n) AS map_extract_value(MAP {{{ranks}}}, n)",
         "_sme_rule": f"_sme_rule() AS TABLE FROM (VALUES {rows}) AS rule (sme2, pattern)",
@@ -158,7 +174,7 @@ def _refresh(connection: "duckdb.DuckDBPyConnection", *, with_comments: bool) ->
     connection.execute("DELETE FROM operator_category")
     connection.execute(
         "INSERT INTO operator_category SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[]), unnest(?::VARCHAR[])",
-        [list(column) for column in zip(*operator_categories(), strict=True)],
+        [list(column) for column in zip(*seed_rows("operator_category"), strict=True)],
     )
     for file in views():
         connection.execute(file.text if with_comments else _query_of(file.text))
@@ -177,7 +193,7 @@ def _wanted_parts() -> dict[str, str]:
     code = "".join(file.sha256 for file in (*macros(), *views()))
     return {
         "cells": _sha256("".join(file.sha256 for file in _aggregate_files())),
-        "operator_category": _sha256(repr(operator_categories())),
+        "operator_category": _sha256(repr(seed_rows("operator_category"))),
         "views": _sha256(code + _COLUMNS.read_text(encoding="utf-8")),
     }
 
@@ -247,10 +263,8 @@ def _comment(connection: "duckdb.DuckDBPyConnection", owner: str, column: str, c
 
 
 def literal(text: str) -> str:
-    """Return `text` as a string of SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def identifier(name: str) -> str:
-    """Return `name` as a quoted name of SQL."""
     return '"' + name.replace('"', '""') + '"'

@@ -103,7 +103,6 @@ class _ArrowSink:
     closed = False
 
     def write(self, data: bytes) -> int:
-        """Send a part of a stream."""
         view = memoryview(data)
         for at in range(0, len(view), MAX_FRAME_BYTES):
             _send(b"a", view[at : at + MAX_FRAME_BYTES])
@@ -113,7 +112,6 @@ class _ArrowSink:
         """Do nothing: each part is sent at once."""
 
     def close(self) -> None:
-        """Close the file."""
         self.closed = True
 
 

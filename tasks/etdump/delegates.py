@@ -22,8 +22,6 @@ from tasks.etdump.nesting import Rows, count_once
 
 
 class Times(Enum):
-    """What the times of a delegate's events are."""
-
     HOST = "times of the runtime's clock, or durations that add up on it"
     GPU = "scopes of the runtime's clock, and dispatches in nanoseconds of the GPU's clock"
     ESTIMATE = "the time of the whole, divided by the weights of a cost model"

@@ -186,7 +186,6 @@ class _Texts:
         return names, np.fromiter(map(kind_of, names), np.uint8, len(names))
 
     def _unless_empty(self, at: Positions) -> Positions:
-        """Return the positions of non-empty strings, 0 for the others."""
         return np.where((at > 0) & (self._buffer.read(at, "<u4") > 0), at, 0)
 
     def _numbers(self, names: Sequence[bytes | int]) -> Positions:

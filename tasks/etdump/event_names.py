@@ -38,7 +38,6 @@ _KIND_OF_NAME = {
 
 
 def kind_of(name: str) -> EventKind:
-    """Return the kind of an event that has this name."""
     if name.startswith(_PORTABLE_PREFIX):
         return EventKind.PORTABLE
     return _KIND_OF_NAME.get(name, EventKind.OTHER)

@@ -207,14 +207,12 @@ class _Opened:
         """Places of the scopes."""
 
     def add(self, row: int, end: int, *, is_scope: bool) -> None:
-        """Add an event inside the innermost one."""
         if is_scope:
             self._scopes.append(len(self._rows))
         self._rows.append(row)
         self._ends.append(end)
 
     def innermost(self) -> int | None:
-        """Return the row of the innermost event, None if no event is open."""
         return self._rows[-1] if self._rows else None
 
     def close(self, moment: int) -> None:

@@ -79,7 +79,6 @@ class Etdump:
 
     @cached_property
     def dur_ns(self) -> NDArray[np.int64]:
-        """end_ns - start_ns."""
         return self.end_ns - self.start_ns
 
 

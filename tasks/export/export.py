@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 
 from devices.errors import FarmError
-from sql.seeds.rows import is_scalar_operator
+from sql.schema import is_scalar_operator
 from tasks.export.entry import ModelEntry, entry_of
 from tasks.export.exported import Export, ExportError, os_cause, read_complete, read_exports
 from tasks.export.given import given_export

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,8 +20,8 @@ from sql.schema import sql_files
 from sql.warehouse import insert_rows
 from tasks.bundle.claims import real_serial
 from tasks.etdump.tree import Runs
+from tasks.judge.statistics import session_statistics
 from tasks.load.dimensions import Dimension, NodeIds
-from tasks.load.statistics import add_session_statistics
 from tasks.rows.consistency import times_key, times_of_another
 from tasks.rows.record_rows import Row
 from tasks.rows.rows import Rows
@@ -43,6 +44,19 @@ WHERE session_key IN (
     SELECT session_key FROM run WHERE run_index = 0 AND execute_ns IN (SELECT unnest(?::BIGINT[]))
 ) AND session_key IN (SELECT session_key FROM load_ledger WHERE kind = 'bundle')
 GROUP BY session_id
+"""
+_SESSIONS = 1000  # whose statistics are computed at a time, to bound memory
+_MISSING = """
+SELECT session_key, warmup_executions
+FROM session
+WHERE status = 'succeeded' AND mode = 'timing' AND session_key NOT IN (SELECT session_key FROM session_statistic)
+ORDER BY session_key
+"""
+_RUNS = """
+SELECT session_key, execute_ns
+FROM run
+WHERE session_key IN (SELECT unnest(?::INTEGER[]))
+ORDER BY session_key, run_index
 """
 
 
@@ -220,6 +234,21 @@ def known_sessions(connection: duckdb.DuckDBPyConnection, session_ids: list[str]
     """Return the session ids that the warehouse contains."""
     query = "SELECT session_id FROM session WHERE session_id IN (SELECT unnest(?::VARCHAR[]))"
     return {row[0] for row in connection.execute(query, [session_ids]).fetchall()}
+
+
+def add_session_statistics(connection: duckdb.DuckDBPyConnection) -> None:
+    """Insert the row of each timing session that has none; also of sessions whose events were thinned."""
+    all_missing = connection.execute(_MISSING).fetchall()
+    for first in range(0, len(all_missing), _SESSIONS):
+        missing = all_missing[first : first + _SESSIONS]
+        keys = [session_key for session_key, _ in missing]
+        runs = connection.execute(_RUNS, [keys]).fetchnumpy()
+        latencies_ns = np.split(runs["execute_ns"], np.searchsorted(runs["session_key"], keys[1:]))
+        rows = [
+            {"session_key": session_key, **asdict(session_statistics(latency_ns, warmup_executions))}
+            for (session_key, warmup_executions), latency_ns in zip(missing, latencies_ns, strict=True)
+        ]
+        insert_rows(connection, "session_statistic", rows)
 
 
 def _columns(rows: Sequence[Row]) -> pa.Table:

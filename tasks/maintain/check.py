@@ -9,7 +9,7 @@ import duckdb
 from devices.foreign_file import ForeignFileError
 from sql.schema import identifier, sql_files
 from tasks.judge.refresh import judge_series
-from tasks.load.statistics import add_session_statistics
+from tasks.load.commit import add_session_statistics
 from tasks.maintain.checksum import checksum
 from tasks.store.folder import Verified, content_sha256
 

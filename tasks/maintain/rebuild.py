@@ -8,8 +8,8 @@ import duckdb
 
 from sql.errors import WarehouseError
 from sql.warehouse import open_read_only
+from tasks.load.commit import add_session_statistics
 from tasks.load.load import LoadResult, load_paths
-from tasks.load.statistics import add_session_statistics
 from tasks.maintain.checksum import view_checksums
 
 _log = logging.getLogger(__name__)

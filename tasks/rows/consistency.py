@@ -223,7 +223,6 @@ def _bits(parts: _Times) -> NDArray[np.float64]:
 
 
 def _equal_pairs(times: _Times) -> float:
-    """Return the share of the pairs of times that are equal."""
     counts = np.unique(times, return_counts=True)[1]
     return float((counts * (counts - 1)).sum() / (len(times) * (len(times) - 1)))
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
@@ -15,15 +15,11 @@ Row = dict[str, Any]
 _OF_MODEL = ("tokens", "steps", "prompt_tokens", "macs", "read_bytes", "perplexity")
 
 
-def sweep_row(record: SessionRecord) -> Row:
-    """Return the row of `sweep`."""
-    row = record.sweep.model_dump(include={"sweep_id", "name"})
-    return {**row, "night": date.fromisoformat(record.sweep.night)}
-
-
 def session_row(record: SessionRecord, runs: Runs | None) -> Row:
     """Return the row of `session` without the keys of other tables; `runs` are those of its ETDump, if it is loaded."""
     stats = record.stats or Stats()
+    traced = (stats.execution_ns or [])[record.warmup_executions :]
+    untraced = (stats.untraced_execution_ns or [])[record.warmup_executions :]
     fields = {
         "session_id", "attempt", "variant", "mode", "threads", "executions", "warmup_executions", "status",
         "reason_code", "reason", "log_tail", "exit_code", "signal", "wall_s", "farm_version",
@@ -40,7 +36,9 @@ def session_row(record: SessionRecord, runs: Runs | None) -> Row:
         "ended_at": _utc(datetime.fromisoformat(record.ended_at)),
         "command": _json(record.command),
         **stats.model_dump(include=set(SessionColumns.model_fields)),
-        **_tracing(stats, record.warmup_executions),
+        # By one clock; both were measured or neither.
+        "traced_ns": median(traced) if traced and untraced else None,
+        "untraced_ns": median(untraced) if traced and untraced else None,
         "etdump_sha256": record.files["model.etdump"].sha256 if runs else None,
         "delegate_note": delegate_note(runs),
     }
@@ -49,15 +47,6 @@ def session_row(record: SessionRecord, runs: Runs | None) -> Row:
 def delegate_note(runs: Runs | None) -> str | None:
     """Return what to know about the times of the delegates, None if they are simply times."""
     return "; ".join(runs.delegate_notes) or None if runs else None
-
-
-def _tracing(stats: Stats, warmup_executions: int) -> Row:
-    """Return the median time of a run with an ETDump and without, by one clock; None unless both were measured."""
-    traced = (stats.execution_ns or [])[warmup_executions:]
-    untraced = (stats.untraced_execution_ns or [])[warmup_executions:]
-    if not traced or not untraced:
-        return {"traced_ns": None, "untraced_ns": None}
-    return {"traced_ns": median(traced), "untraced_ns": median(untraced)}
 
 
 def device_row(record: SessionRecord) -> Row:
@@ -93,7 +82,6 @@ def model_row(record: SessionRecord) -> Row:
 
 
 def operators_rows(record: SessionRecord) -> list[Row]:
-    """Return the rows of `model_operator`."""
     return [
         {
             "placement": placement,
@@ -106,13 +94,7 @@ def operators_rows(record: SessionRecord) -> list[Row]:
     ]
 
 
-def accuracy_rows(record: SessionRecord) -> list[Row]:
-    """Return a row for each output and reference."""
-    return [output.model_dump() for output in record.accuracy or []]
-
-
 def runner_row(record: SessionRecord) -> Row | None:
-    """Return the row of `runner`; None if the session had no runner."""
     runner = record.runner
     if runner is None:
         return None
@@ -157,11 +139,6 @@ def conditions_rows(record: SessionRecord) -> list[Row]:
         for moment, seen in record.conditions.items()
         if seen is not None
     ]
-
-
-def gate_rows(record: SessionRecord) -> list[Row]:
-    """Return a row for each limit that was set for the start of the session."""
-    return [{"limit_name": gate.limit, **gate.model_dump(exclude={"limit"})} for gate in record.gates]
 
 
 def with_hash(row: Row, extra: str = "") -> Row:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,14 @@ from tasks.rows.consistency import contradiction_between, other_content
 from tasks.rows.kernels import kernels_of
 from tasks.rows.record_rows import (
     Row,
-    accuracy_rows,
     conditions_rows,
     delegate_note,
     device_row,
-    gate_rows,
     model_row,
     operators_rows,
     runner_row,
     series_row,
     session_row,
-    sweep_row,
     with_hash,
 )
 from tasks.rows.sources import Sources, read_sources
@@ -96,11 +94,13 @@ def rows_of_bundle(folder: Path, runs: Runs | None = None) -> Rows:
     elif runs is None:
         runs = _read_runs(folder / ETDUMP, record)
     try:
+        # A session that failed may have some, too.
+        layers = read_layer_drift(folder / LAYER_DRIFT) if LAYER_DRIFT in record.files else []
         details = {
             "device_conditions": conditions_rows(record),
-            "session_gate": gate_rows(record),
-            "accuracy": accuracy_rows(record),
-            "layer_value": _layer_rows(folder, record),
+            "session_gate": [{"limit_name": gate.limit, **gate.model_dump(exclude={"limit"})} for gate in record.gates],
+            "accuracy": [output.model_dump() for output in record.accuracy or []],
+            "layer_value": [layer.model_dump() for layer in layers],
         }
         if record.status == "succeeded":
             details |= kernels_of(folder, record)
@@ -108,7 +108,11 @@ def rows_of_bundle(folder: Path, runs: Runs | None = None) -> Rows:
         return Rows(
             path=folder,
             sha256=sha256,
-            sweep=sweep_row(record),
+            sweep={
+                "sweep_id": record.sweep.sweep_id,
+                "name": record.sweep.name,
+                "night": date.fromisoformat(record.sweep.night),
+            },
             device=device_row(record),
             model=model_row(record),
             runner=runner_row(record),
@@ -188,7 +192,7 @@ def _observed(content: bytes, shown: str) -> dict[str, Any]:
 
 
 def _loose_rows(path: Path, sha256: str, stated: Row, runs: Runs | None = None) -> Rows:
-    session_id = _loose_id(sha256)
+    session_id = sha256[:16]
     return Rows(
         path=path,
         sha256=sha256,
@@ -215,21 +219,11 @@ def session_id_of(path: Path) -> str | None:
     """
     try:
         if not path.is_dir():
-            return _loose_id(content_sha256(path))
+            return content_sha256(path)[:16]
         return str(json.loads(read_foreign(path / RECORD, MOST_RECORD_BYTES))["session_id"])
     except (ForeignFileError, ValueError, KeyError, TypeError, RecursionError):
         found = _SESSION_ID.match(path.name)
         return found[0] if found else None
-
-
-def _layer_rows(folder: Path, record: SessionRecord) -> list[Row]:
-    """Return a row for each layer of a session in mode numerics, also of one that failed."""
-    layers = read_layer_drift(folder / LAYER_DRIFT) if LAYER_DRIFT in record.files else []
-    return [layer.model_dump() for layer in layers]
-
-
-def _loose_id(sha256: str) -> str:
-    return sha256[:16]
 
 
 def _read_runs(path: Path, record: SessionRecord) -> Runs:

@@ -41,7 +41,6 @@ class Forgotten(BaseModel, extra="forbid", frozen=True):
     """The sweep of each session, by session id."""
 
     def text(self) -> bytes:
-        """Return the content of the file."""
         return (self.model_dump_json(indent=1) + "\n").encode()
 
 

@@ -41,15 +41,12 @@ class SizeLimit(Callback):  # type: ignore[misc]
         self._sizes, self._key = sizes, key
 
     def branched(self, path_1: str, path_2: str, **_more: Any) -> "SizeLimit":
-        """Return the watch of one transfer."""
         return SizeLimit(self._sizes, path_1)
 
     def set_size(self, size: int | None) -> None:
-        """Check the length that the storage states."""
         self._check(size or 0)
 
     def relative_update(self, inc: int = 1) -> None:
-        """Check what has arrived."""
         self.value += inc
         self._check(self.value)
 
@@ -63,13 +60,11 @@ class ObjectStore(BundleStore):
     """Bundles below a URL; `cache` is a local folder for those that were fetched."""
 
     def __init__(self, location: str, cache: Path) -> None:
-        """Raises InputError if the URL is not supported or contains credentials."""
         super().__init__(checked_location(location), BlobStore(location))
         self._fs, self._root = file_system(location)
         self._cache = cache
 
     def sweep_ids(self) -> list[str]:
-        """Return the names of the folders below the location; raises BundleError if the bucket does not exist."""
         with reported(self.location, "bundles cannot be listed"):
             try:
                 entries = self._fs.ls(self._root, detail=False)
@@ -81,14 +76,12 @@ class ObjectStore(BundleStore):
         return sorted({posixpath.basename(entry.rstrip("/")) for entry in entries} - NOT_SWEEPS - SHARED)
 
     def session_ids(self, sweep_id: str) -> list[str]:
-        """Return the ids of the sessions of a sweep that have a session.json."""
         with reported(self.location, f"the bundles of {sweep_id} cannot be listed"):
             return sorted(posixpath.basename(posixpath.dirname(path)) for path in self._record_paths(sweep_id))
 
     def records(
         self, sweep_id: str, *, device: str | None = None, skip_damaged: bool = False
     ) -> Iterator[SessionRecord]:
-        """Yield the records of a sweep, or of one of its devices, in the order of their ids."""
         yield from parse_records(self._record_texts(sweep_id).items(), device=device, skip_damaged=skip_damaged)
 
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
@@ -110,7 +103,6 @@ class ObjectStore(BundleStore):
         return stored
 
     def find(self, session_id: str) -> Path | None:
-        """Return a local copy of a session's bundle, or None."""
         candidates = [f"{self._root}/{sweep_id}/{session_id}/{RECORD}" for sweep_id in self.sweep_ids()]
         if not session_id or not candidates:
             return None
@@ -119,7 +111,6 @@ class ObjectStore(BundleStore):
         return next((self._fetch(path, text) for path, text in texts.items()), None)
 
     def local_folders(self, sweep_id: str | None, loaded: LoadedSessions) -> FetchedBundles:
-        """Return local copies of the bundles that are not loaded; of the others only session.json is read."""
         texts: dict[str, Text] = {}
         for each in [sweep_id] if sweep_id else self.sweep_ids():
             texts |= self._record_texts(each)
@@ -137,7 +128,6 @@ class ObjectStore(BundleStore):
         return FetchedBundles(folders, len(texts) - len(folders) - len(refused), tuple(refused))
 
     def verify(self, sweep_id: str) -> Iterator[Verified]:
-        """Read every file of a sweep's bundles and compare it with its hash; needs no space on disk."""
         for path, content in self._record_texts(sweep_id).items():
             folder = posixpath.dirname(path)
             sha256 = hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else None

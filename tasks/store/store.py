@@ -37,25 +37,21 @@ class LocalStore(BundleStore):
 
     @property
     def folders(self) -> list[Path]:
-        """The folder of the bundles, and that of what farms and labs share."""
         return [self.root, Path(self.shelf.location)]
 
     def sweep_ids(self) -> list[str]:
-        """Return the names of the folders in `root` and of the archives."""
         if not self.root.is_dir():
             return []
         names = {path.name for path in self.root.glob("[!.]*") if path.is_dir()} - NOT_SWEEPS
         return sorted(names | {path.name.removesuffix(SUFFIX) for path in find_archives(self.root)})
 
     def session_ids(self, sweep_id: str) -> list[str]:
-        """Return the names of the bundles of a sweep, damaged ones included."""
         unpacked = {path.name for path in (self.root / sweep_id).glob("[!.]*") if path.is_dir()}
         return sorted(unpacked | {session_id for session_id, _ in packed_records(archive_of(self.root, sweep_id))})
 
     def records(
         self, sweep_id: str, *, device: str | None = None, skip_damaged: bool = False
     ) -> Iterator[SessionRecord]:
-        """Yield the records of a sweep, or of one of its devices, in the order of their ids."""
         archive = archive_of(self.root, sweep_id)
         packed = dict(packed_records(archive))
         all_unpacked = bundles_of(self.root, sweep_id, device=device, skip_damaged=skip_damaged)
@@ -65,7 +61,6 @@ class LocalStore(BundleStore):
         yield from merge(unpacked, of_archive, key=lambda record: record.session_id)
 
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
-        """Write the bundle beside its place and rename it; raises BundleError if the disk is full or read-only."""
         archive = archive_of(self.root, record.sweep.sweep_id)
         for session_id, text in packed_records(archive):
             if session_id == record.session_id:
@@ -73,7 +68,6 @@ class LocalStore(BundleStore):
         return publish_bundle(self.root, record, collected)
 
     def find(self, session_id: str) -> Path | None:
-        """Return the folder of a session; a packed one is unpacked into the cache first."""
         folders = (self.root / sweep_id / session_id for sweep_id in self.sweep_ids())
         if found := next((folder for folder in folders if session_id and (folder / RECORD).is_file()), None):
             return found
@@ -92,7 +86,6 @@ class LocalStore(BundleStore):
         return FetchedBundles(places or [self.root / sweep_id])
 
     def verify(self, sweep_id: str) -> Iterator[Verified]:
-        """Read every file of a sweep's bundles and compare it with its hash."""
         if (archive := archive_of(self.root, sweep_id)).is_file():
             yield from verify_archive(archive, sweep_id)
         for path in find_results(self.root / sweep_id):

@@ -13,7 +13,7 @@ import pytest
 
 from sql import schema
 from sql.errors import RowsRefused, WarehouseError
-from sql.seeds.rows import operator_categories
+from sql.schema import seed_rows
 from sql.warehouse import open_read_only, query, writing
 from tests.fixtures.warehouse import BundleMaker, add_sweep, sweeps
 
@@ -207,7 +207,7 @@ def test_views_and_categories_are_renewed_when_the_farm_has_others(warehouse: Pa
     with writing(warehouse):
         pass
     assert query(warehouse, "SELECT execute_ns FROM run_latency") == (["execute_ns"], [])
-    expected = len(operator_categories())
+    expected = len(seed_rows("operator_category"))
     assert query(warehouse, "SELECT count(*) FROM operator_category")[1] == [(expected,)]
 
 

@@ -1,7 +1,7 @@
 """Build session.json of a session from its plan, its findings and its end."""
 
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from importlib.metadata import version
@@ -12,7 +12,7 @@ from devices.inventory import DeviceSpec
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from devices.ondevice.job import JobResult
-from tasks.bundle.record import Accuracy, ArmRecord, DeviceRecord, GateRecord, ModelRecord, RunnerRecord, SessionRecord
+from tasks.bundle.record import Accuracy, DeviceRecord, GateRecord, ModelRecord, RunnerRecord, SessionRecord
 from tasks.bundle.runner_stats import Stats
 from tasks.etdump.tree import Runs
 from tasks.export.exported import Export
@@ -96,7 +96,7 @@ def session_record(
         wall_s=job.wall_s if job else None,
         stats=found.stats,
         accuracy=found.accuracy,
-        arm=ArmRecord(**asdict(cell.arm)) if cell.arm else None,
+        arm=cell.arm,
         farm_version=_farm_version(),
     )
 

@@ -7,13 +7,13 @@ Only the name of a kernel tells which of the two it was.
 import re
 from collections.abc import Iterable
 
-from sql.seeds.rows import sme_rules
+from sql.schema import seed_rows
 from tasks.bundle.cell import Variant
 from tasks.etdump.xnntrace import parse_kernel
 
 
 def _names_that_show(sme: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{pattern})" for answer, pattern in sme_rules() if answer == sme))
+    return re.compile("|".join(f"(?:{pattern})" for answer, pattern in seed_rows("sme_rule") if answer == sme))
 
 
 _WITH_SME = _names_that_show("yes")

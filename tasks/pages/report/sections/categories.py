@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from sql.seeds.rows import operator_categories
+from sql.schema import seed_rows
 from tasks.pages.report.cells import CellNames, CellRow, by_cell, in_sight
 from tasks.pages.report.columns import Milliseconds, Percent, table_of
 from tasks.pages.report.data import Answers, Row
@@ -25,7 +25,7 @@ from tasks.pages.report.text import (
 _OTHER = "Other"
 _REST = "Unattributed"
 _COMPUTE = ("Convolution", "GEMM")
-_KNOWN = {category for _, _, category in operator_categories()} - {_OTHER}
+_KNOWN = {category for _, _, category in seed_rows("operator_category")} - {_OTHER}
 CATEGORIES = (*sorted(_KNOWN, key=lambda name: (name not in _COMPUTE, name)), _OTHER, _REST)
 """All categories in the order of columns, bars and colours: those that compute most first, the rest last."""
 NO_TIMES = "No session on a real device succeeded, so there are no times to break down."
