@@ -71,7 +71,9 @@ def views() -> tuple[SqlFile, ...]:
         ready = [
             file
             for name, file in waiting.items()
-            if not any(other != name and _reads(file, other) for other in waiting)
+            if not any(
+                other != name and re.search(rf"\b(FROM|JOIN)\s+{other}\b", _query_of(file.text)) for other in waiting
+            )
         ]
         if not ready:
             raise AssertionError(f"views that depend on each other: {', '.join(waiting)}")
@@ -217,10 +219,6 @@ def _read(path: Path) -> SqlFile:
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _reads(file: SqlFile, view: str) -> bool:
-    return re.search(rf"\b(FROM|JOIN)\s+{view}\b", _query_of(file.text)) is not None
 
 
 def _query_of(text: str) -> str:

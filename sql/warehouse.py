@@ -237,19 +237,18 @@ def _connect(path: Path, settings: Settings | None, *, patience_s: float) -> duc
             connection.close()  # the file was replaced after it was opened: what is written to it would be lost
         except (duckdb.IOException, duckdb.ConnectionException) as error:
             if "not a valid DuckDB database" in str(error):
-                raise _not_a_database(path) from None
-            if not _is_locked(error):
+                if _size(path) == 0:
+                    cause = "the warehouse is damaged (the file is empty)"
+                    raise WarehouseDamaged(f"{path}: {cause}; {DAMAGED_WAY_ON}", _inode(path)) from None
+                cause = "it is not a DuckDB file"
+                raise NotADatabase(f"{path} is not a warehouse: {cause}; name another file", _inode(path)) from None
+            if "Could not set lock" not in str(error) and "different configuration" not in str(error):
                 raise
             if time.monotonic() >= give_up:
-                raise WarehouseError(f"{path} is open in another process{_holder(error)}; close it there") from None
+                found = re.search(r"PID (\d+)", str(error))
+                holder = f" (process {found[1]})" if found else ""
+                raise WarehouseError(f"{path} is open in another process{holder}; close it there") from None
             time.sleep(random.uniform(0.005, 0.05))
-
-
-def _not_a_database(path: Path) -> WarehouseDamaged:
-    if _size(path) == 0:
-        cause = "the warehouse is damaged (the file is empty)"
-        return WarehouseDamaged(f"{path}: {cause}; {DAMAGED_WAY_ON}", _inode(path))
-    return NotADatabase(f"{path} is not a warehouse: it is not a DuckDB file; name another file", _inode(path))
 
 
 def _size(path: Path) -> int:
@@ -261,12 +260,3 @@ def _inode(path: Path) -> int | None:
         return path.stat().st_ino
     except FileNotFoundError:
         return None
-
-
-def _is_locked(error: Exception) -> bool:
-    return "Could not set lock" in str(error) or "different configuration" in str(error)
-
-
-def _holder(error: Exception) -> str:
-    found = re.search(r"PID (\d+)", str(error))
-    return f" (process {found[1]})" if found else ""

@@ -186,8 +186,13 @@ def negative_time(runs: Runs) -> str | None:
 
 def _difference(runs: Runs) -> str | None:
     """Return what an instruction ran in one execution and not in another one that reached it, None if nothing."""
-    if _are_alike(runs):
-        return None
+    count = len(runs.execute_ns)
+    if count and len(runs.node) % count == 0:
+        each = len(runs.node) // count
+        # Executions without branches have the same events in the same order.
+        has_each = (np.bincount(runs.run, minlength=count) == each).all()
+        if has_each and (runs.node.reshape(count, each) == runs.node[:each]).all():
+            return None
     group_of = _groups(runs)
     events = np.flatnonzero(group_of[runs.node] >= 0)
     run, node = runs.run[events], runs.node[events]
@@ -206,19 +211,6 @@ def _difference(runs: Runs) -> str | None:
         f"instruction {operator.instruction_id} ran {operator.name} in execution {with_it[0]} "
         f"and not in execution {without[0]}"
     )
-
-
-def _are_alike(runs: Runs) -> bool:
-    """Return whether all executions have the same events in the same order, as those without branches have."""
-    count = len(runs.execute_ns)
-    if not count or len(runs.node) % count:
-        return False
-    each = len(runs.node) // count
-    return bool((np.bincount(runs.run, minlength=count) == each).all() and _repeats(runs.node, each))
-
-
-def _repeats(node: NDArray[np.int64], each: int) -> bool:
-    return bool((node.reshape(-1, each) == node[:each]).all())
 
 
 def _groups(runs: Runs) -> NDArray[np.int64]:

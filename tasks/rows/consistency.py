@@ -149,9 +149,15 @@ def identical_executions(runs: Runs) -> str | None:
 
 def copied_execution(runs: Runs) -> str | None:
     """Return which execution has all the times of another one; None if none has, or if it may be by chance."""
-    pair = _equal_executions(runs)
-    parts = None if pair is None else _parts_ns(runs)
-    if pair is None or parts is None:
+    times, counts = np.unique(runs.execute_ns, return_counts=True)
+    if not (counts > 1).any() or (parts := _parts_ns(runs)) is None:
+        return None
+    seen: dict[bytes, int] = {}
+    for second in np.flatnonzero(np.isin(runs.execute_ns, times[counts > 1])).tolist():
+        first = seen.setdefault(parts[second].tobytes(), second)
+        if first != second:
+            break
+    else:
         return None
     others, firsts = np.unique(parts, axis=0, return_index=True)
     if len(others) < _FEW:
@@ -161,9 +167,13 @@ def copied_execution(runs: Runs) -> str | None:
     wanted_bits = _PAIR_BITS + math.log2(count * (count - 1) / 2)
     bits = _bits(others)
     is_chance = bits >= 1
-    if bits[is_chance].sum() < wanted_bits or _most_alike(others[:, is_chance]) > _MOST_ALIKE:
+    if bits[is_chance].sum() < wanted_bits:
         return None
-    first, second = pair
+    # Executions of one phase of the clock agree in more parts than others do.
+    alike = (others[:, None, is_chance] == others[None, :, is_chance]).mean(axis=2)
+    np.fill_diagonal(alike, 0)
+    if alike.max() > _MOST_ALIKE:
+        return None
     return (
         f"in the ETDump, execution {second} is a copy of execution {first}: both last {runs.execute_ns[first]} ns, and "
         f"all their {parts.shape[1]} parts are equal to the nanosecond"
@@ -181,19 +191,6 @@ def times_key(runs: Runs) -> str | None:
     closest_ns = float(np.percentile(np.diff(np.sort(times)), 25))
     bits = len(times) * math.log2(max(closest_ns / _step_ns(runs), 1))
     return hashlib.sha256(times.tobytes()).hexdigest() if bits >= _SESSION_BITS else None
-
-
-def _equal_executions(runs: Runs) -> tuple[int, int] | None:
-    """Return two executions whose parts last equally long."""
-    times, counts = np.unique(runs.execute_ns, return_counts=True)
-    if not (counts > 1).any() or (parts := _parts_ns(runs)) is None:
-        return None
-    seen: dict[bytes, int] = {}
-    for at in np.flatnonzero(np.isin(runs.execute_ns, times[counts > 1])).tolist():
-        first = seen.setdefault(parts[at].tobytes(), at)
-        if first != at:
-            return first, at
-    return None
 
 
 def _parts_ns(runs: Runs) -> _Times | None:
@@ -218,20 +215,9 @@ def _parts_ns(runs: Runs) -> _Times | None:
 
 def _bits(parts: _Times) -> NDArray[np.float64]:
     """Return how much chance is in each part, by how often two executions have the same."""
-    pairs = len(parts) * (len(parts) - 1) / 2
-    return -np.log2([max(_equal_pairs(column), 1 / pairs) for column in parts.T])
-
-
-def _equal_pairs(times: _Times) -> float:
-    counts = np.unique(times, return_counts=True)[1]
-    return float((counts * (counts - 1)).sum() / (len(times) * (len(times) - 1)))
-
-
-def _most_alike(parts: _Times) -> float:
-    """Return the share of parts in which two different executions agree the most: those of one phase of the clock."""
-    alike = (parts[:, None] == parts[None]).mean(axis=2)
-    np.fill_diagonal(alike, 0)
-    return float(alike.max())
+    pairs = len(parts) * (len(parts) - 1)
+    counts = [np.unique(column, return_counts=True)[1] for column in parts.T]
+    return -np.log2([max((count * (count - 1)).sum() / pairs, 2 / pairs) for count in counts])
 
 
 def _step_ns(runs: Runs) -> int:
