@@ -12,11 +12,11 @@ from devices.limits import Limits
 from devices.ondevice.facts import read_facts
 from devices.ondevice.lease import Lease, acquire, lease_ttl_s
 from flows.progress import shown_export
-from sql.seeds.rows import is_scalar_operator
+from sql.schema import is_scalar_operator
 from tasks.bundle.cell import Cell
-from tasks.bundle.enough import LEAST_SESSIONS
 from tasks.bundle.record import SessionRecord
-from tasks.etdump.event_kind import EventKind
+from tasks.bundle.robust_statistics import LEAST_SESSIONS
+from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import read_etdump
 from tasks.export.entry import ExportRequest
 from tasks.export.export import export_cases

@@ -17,8 +17,8 @@ from devices.suggest import did_you_mean
 from flows.warehouse.readable import readable_warehouse
 from sql.cage.connection import open_readable
 from sql.cage.warm import WarmCage
-from sql.query import query_errors
-from sql.quoting import identifier
+from sql.schema import identifier
+from sql.warehouse import query_errors
 from tasks.judge.compare.found import compare_arms
 from tasks.pages.explain import explain
 from tasks.pages.explanation import Explanation

@@ -31,7 +31,7 @@ from tasks.measure.health import HealthError, Registry
 from tasks.measure.spec import SweepSpec
 from tasks.runner.build import build_runner
 from tasks.runner.manifest import Runner, find_runner
-from tasks.store.shelf import Shelf
+from tasks.store.blob_store import BlobStore
 from tasks.store.store import BundleStore, ObjectStore
 from tasks.store.var import Var
 
@@ -134,7 +134,7 @@ def export_step(
     precision: str,
     seed: int,
     exports_dir: Path,
-    shelf: Shelf | None,
+    shelf: BlobStore | None,
     live: LiveExports,
     taps: bool,
 ) -> State[Any]:
@@ -163,7 +163,7 @@ def export_step(
 
 
 def _with_tapped(
-    cases: tuple[Export, ...], model: ModelEntry, seed: int, exports_dir: Path, shelf: Shelf | None, tell: Tell
+    cases: tuple[Export, ...], model: ModelEntry, seed: int, exports_dir: Path, shelf: BlobStore | None, tell: Tell
 ) -> tuple[Export, ...]:
     precision = cases[0].precision
     try:

@@ -18,8 +18,8 @@ class NoWarehouse(WarehouseError):
     """Nothing was loaded or published here yet, as before the first sweep."""
 
 
-class WarehouseDamaged(WarehouseError):
-    """The file is incomplete or its checksums do not match: what it contained can be read only from the bundles.
+class UnusableFile(WarehouseError):
+    """What the file contained can be read only from the bundles.
 
     `inode` is the file's, so that another one that took its place meanwhile is told apart; None if it is gone.
     """
@@ -29,8 +29,16 @@ class WarehouseDamaged(WarehouseError):
         self.inode = inode
 
 
+class WarehouseDamaged(UnusableFile):
+    """The file is incomplete or its checksums do not match."""
+
+
 class NotADatabase(WarehouseDamaged):
     """The file is not a DuckDB file, and may be another program's."""
+
+
+class OtherTables(UnusableFile):
+    """The tables of the file are not those of this version of etfarm."""
 
 
 class RowsRefused(WarehouseError):

@@ -11,8 +11,7 @@ from pathlib import Path
 import duckdb
 
 from sql.cage.connection import Reading
-from sql.quoting import identifier
-from sql.schema import bring_up_to_date
+from sql.schema import bring_up_to_date, identifier
 
 # `llm@prefill8` and `llm@decode8` are methods of one model, which views show side by side.
 _CELLS = r"""

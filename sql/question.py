@@ -46,7 +46,6 @@ def parameters_in(query: str) -> tuple[str, ...]:
 
 @functools.cache
 def questions() -> dict[str, Question]:
-    """Return all questions by name."""
     return {
         file.name: Question(
             name=file.name,

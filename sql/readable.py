@@ -35,7 +35,6 @@ class ReadableFile:
 
     @property
     def name(self) -> str:
-        """The name of the file."""
         return self.named.name
 
     def __str__(self) -> str:

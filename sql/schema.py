@@ -1,5 +1,6 @@
 """Brings a warehouse up to date when a writer opens it: numbered migrations, seeds, macros and views."""
 
+import csv
 import functools
 import hashlib
 import re
@@ -8,10 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sql.describe import COLUMNS, describe_columns
-from sql.errors import WarehouseError
-from sql.quoting import literal
-from sql.seeds.rows import interval_ranks, operator_categories, scalar_patterns, sme_rules
+from sql.errors import OtherTables, WarehouseError
 
 if TYPE_CHECKING:
     import duckdb  # slow to import, and a command that asks a cage needs only texts
@@ -23,6 +21,19 @@ CREATE TABLE IF NOT EXISTS schema_migration (
 );
 CREATE TABLE IF NOT EXISTS schema_part (name VARCHAR PRIMARY KEY, sha256 VARCHAR NOT NULL);
 """
+_COLUMNS = _HERE / "columns.csv"
+"""Comments of columns that several views share, and of tables (`table.*`) and theirs (`table.column`)."""
+_TABLES = "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY ALL"
+_UNCOMMENTED = """
+SELECT table_name, column_name
+FROM duckdb_columns()
+WHERE comment IS NULL
+    AND schema_name = 'main'
+    AND table_name IN (SELECT view_name FROM duckdb_views() WHERE NOT internal)
+"""
+_OF_TABLE = (
+    "SELECT column_name FROM duckdb_columns() WHERE table_name = ? AND schema_name = 'main' ORDER BY column_index"
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +71,9 @@ def views() -> tuple[SqlFile, ...]:
         ready = [
             file
             for name, file in waiting.items()
-            if not any(other != name and _reads(file, other) for other in waiting)
+            if not any(
+                other != name and re.search(rf"\b(FROM|JOIN)\s+{other}\b", _query_of(file.text)) for other in waiting
+            )
         ]
         if not ready:
             raise AssertionError(f"views that depend on each other: {', '.join(waiting)}")
@@ -70,11 +83,28 @@ def views() -> tuple[SqlFile, ...]:
 
 
 @functools.cache
+def seed_rows(name: str) -> tuple[tuple[str, ...], ...]:
+    """Return the rows of `sql/seeds/<name>.csv`, which its README explains."""
+    with (_HERE / "seeds" / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
+        _, *rows = csv.reader(stream)
+    return tuple(tuple(row) for row in rows)
+
+
+@functools.cache
+def is_scalar_operator(operator: str) -> bool:
+    """Return whether an operator of an exported graph computes a shape or a number, so that it is not portable.
+
+    The one rule, by scalar_operator.csv; the macro `_is_scalar_operator` is the same for SQL.
+    """
+    return any(re.search(pattern, operator) for (pattern,) in seed_rows("scalar_operator"))
+
+
+@functools.cache
 def macros() -> tuple[SqlFile, ...]:
     """Return the macros of this farm, those made from the rules in seeds/ included; views may use them."""
-    rows = ", ".join(f"({literal(sme2)}, {literal(pattern)})" for sme2, pattern in sme_rules())
-    scalar = " OR ".join(f"regexp_matches(operator, {literal(pattern)})" for pattern in scalar_patterns())
-    ranks = ", ".join(f"{values}: {rank}" for values, rank in interval_ranks())
+    rows = ", ".join(f"({literal(sme2)}, {literal(pattern)})" for sme2, pattern in seed_rows("sme_rule"))
+    scalar = " OR ".join(f"regexp_matches(operator, {literal(pattern)})" for (pattern,) in seed_rows("scalar_operator"))
+    ranks = ", ".join(f"{values}: {rank}" for values, rank in seed_rows("interval_rank"))
     made = {
         "_interval_rank": f"_interval_rank(n) AS map_extract_value(MAP {{{ranks}}}, n)",
         "_sme_rule": f"_sme_rule() AS TABLE FROM (VALUES {rows}) AS rule (sme2, pattern)",
@@ -85,22 +115,23 @@ def macros() -> tuple[SqlFile, ...]:
 
 
 def check_schema(connection: "duckdb.DuckDBPyConnection", path: Path) -> int:
-    """Return how many of this farm's migrations the warehouse has; raises WarehouseError if one of them differs."""
+    """Return how many of this farm's migrations the warehouse has.
+
+    Raises WarehouseError if it has others: OtherTables, unless a newer farm added them.
+    """
     if not _has_table(connection, "schema_migration"):
         raise WarehouseError(f"{path} is not a warehouse: it lacks the farm's tables; name another file")
-    known = migrations()
-    applied = connection.execute("SELECT number, name, sha256 FROM schema_migration ORDER BY number").fetchall()
+    known = [(file.name, file.sha256) for file in migrations()]
+    applied = connection.execute("SELECT name, sha256 FROM schema_migration ORDER BY number").fetchall()
+    if applied[: len(known)] != known[: len(applied)]:
+        cause = "its tables are those of another version of etfarm"
+        way_on = "`etfarm warehouse rebuild` builds it again from the bundles"
+        raise OtherTables(f"{path}: {cause}; {way_on}", path.stat().st_ino if path.is_file() else None)
     if len(applied) > len(known):
         raise WarehouseError(
             f"{path} was written by a newer farm ({len(applied)} migrations, this one has {len(known)}); "
             "update the farm"
         )
-    for (_, name, sha256), file in zip(applied, known, strict=False):
-        if sha256 != file.sha256:
-            raise WarehouseError(
-                f"{path}: {name}.sql is not the migration that built this warehouse; restore that file, "
-                "or load the bundles into a new warehouse"
-            )
     return len(applied)
 
 
@@ -145,12 +176,12 @@ def _refresh(connection: "duckdb.DuckDBPyConnection", *, with_comments: bool) ->
     connection.execute("DELETE FROM operator_category")
     connection.execute(
         "INSERT INTO operator_category SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[]), unnest(?::VARCHAR[])",
-        [list(column) for column in zip(*operator_categories(), strict=True)],
+        [list(column) for column in zip(*seed_rows("operator_category"), strict=True)],
     )
     for file in views():
         connection.execute(file.text if with_comments else _query_of(file.text))
     if with_comments:
-        describe_columns(connection)
+        _describe_columns(connection)
     for name, sha256 in wanted.items():
         connection.execute("INSERT OR REPLACE INTO schema_part VALUES (?, ?)", [name, sha256])
 
@@ -164,8 +195,8 @@ def _wanted_parts() -> dict[str, str]:
     code = "".join(file.sha256 for file in (*macros(), *views()))
     return {
         "cells": _sha256("".join(file.sha256 for file in _aggregate_files())),
-        "operator_category": _sha256(repr(operator_categories())),
-        "views": _sha256(code + COLUMNS.read_text(encoding="utf-8")),
+        "operator_category": _sha256(repr(seed_rows("operator_category"))),
+        "views": _sha256(code + _COLUMNS.read_text(encoding="utf-8")),
     }
 
 
@@ -190,10 +221,48 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _reads(file: SqlFile, view: str) -> bool:
-    return re.search(rf"\b(FROM|JOIN)\s+{view}\b", _query_of(file.text)) is not None
-
-
 def _query_of(text: str) -> str:
     """Return the query of a file without its comments."""
     return re.sub(r"--[^\n]*", "", text.split("COMMENT ON", maxsplit=1)[0])
+
+
+@functools.cache
+def _comments() -> dict[str, str]:
+    with _COLUMNS.open(encoding="utf-8", newline="") as stream:
+        return {row["column"]: row["comment"] for row in csv.DictReader(stream)}
+
+
+def shared_comments() -> dict[str, str]:
+    """Return the comment of each column that several views share."""
+    return {column: comment for column, comment in _comments().items() if "." not in column}
+
+
+def table_comments() -> dict[str, str]:
+    """Return the comments of tables by `table.*`, and those of their columns by `table.column`."""
+    return {column: comment for column, comment in _comments().items() if "." in column}
+
+
+def _describe_columns(connection: "duckdb.DuckDBPyConnection") -> None:
+    """Comment the tables, their columns, and each column of a view that has no comment yet and is in columns.csv."""
+    shared = shared_comments()
+    for view, column in connection.execute(_UNCOMMENTED).fetchall():
+        _comment(connection, view, column, shared.get(column))
+    known = table_comments()
+    for (table,) in connection.execute(_TABLES).fetchall():
+        if comment := known.get(f"{table}.*"):
+            connection.execute(f"COMMENT ON TABLE {identifier(table)} IS {literal(comment)}")
+        for (column,) in connection.execute(_OF_TABLE, [table]).fetchall():
+            _comment(connection, table, column, known.get(f"{table}.{column}", shared.get(column)))
+
+
+def _comment(connection: "duckdb.DuckDBPyConnection", owner: str, column: str, comment: str | None) -> None:
+    if comment is not None:
+        connection.execute(f"COMMENT ON COLUMN {identifier(owner)}.{identifier(column)} IS {literal(comment)}")
+
+
+def literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -5,10 +5,10 @@ import fcntl
 import random
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import duckdb
 
@@ -17,27 +17,16 @@ from sql.errors import (
     NotADatabase,
     NoWarehouse,
     RowsRefused,
+    UnusableFile,
     WarehouseDamaged,
     WarehouseError,
     shows_damage,
 )
-from sql.query import query_errors
 from sql.readable import MISSING, PATIENCE_S, one_writer, query_memory_bytes
 from sql.schema import bring_up_to_date, check_schema, migrations, update_for_reader
 
-__all__ = [
-    "NotADatabase",
-    "RowsRefused",
-    "WarehouseDamaged",
-    "WarehouseError",
-    "exclusive",
-    "keep_aside",
-    "open_read_only",
-    "open_to_copy",
-    "query",
-    "writing",
-]
-
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Settings = dict[str, str | bool | int | float | list[str]]
 
@@ -107,10 +96,10 @@ def exclusive(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def keep_aside(path: Path, damage: WarehouseDamaged) -> Path | None:
-    """Rename a damaged warehouse to `<name>-damaged-<time>` beside it, with its log; return the new path.
+def keep_aside(path: Path, damage: UnusableFile) -> Path | None:
+    """Rename a damaged or outdated warehouse to `<name>-damaged-<time>` beside it, with its log; return the new path.
 
-    Returns None if the damaged file is there no longer: another process was first. Raises WarehouseError if another
+    Returns None if that file is there no longer: another process was first. Raises WarehouseError if another
     process has it open.
     """
     if damage.inode is None or _inode(path) != damage.inode:
@@ -138,6 +127,48 @@ def query(path: Path, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     with open_read_only(path) as connection, query_errors():
         answer = connection.execute(text)
         return [column[0] for column in answer.description or []], answer.fetchall()
+
+
+def insert_rows(connection: duckdb.DuckDBPyConnection, table: str, rows: "Sequence[dict[str, Any]] | pa.Table") -> None:
+    """Insert rows, which all have the same columns, by the names of these; `table` is never user input."""
+    import pyarrow as pa  # slow to import, and a reader does not need it
+
+    if not len(rows):
+        return
+    connection.register("new_rows", rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(rows))
+    connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_rows")
+    connection.unregister("new_rows")
+
+
+@contextlib.contextmanager
+def query_errors() -> Iterator[None]:
+    """Turn DuckDB's errors inside the block into WarehouseError, with DuckDB's message and suggestions in one line."""
+    try:
+        yield
+    except duckdb.PermissionException as error:
+        raise WarehouseError(
+            "the query was refused: queries only read the warehouse, no other file and no extension "
+            f"({_with_suggestions(error)})"
+        ) from None
+    except duckdb.OutOfMemoryException:
+        raise WarehouseError(
+            "the query failed: it needs more memory than a query may use (half of the machine's, at most 8 GiB); "
+            "select fewer rows or columns, or aggregate them"
+        ) from None
+    except duckdb.InterruptException:
+        # An error in one of DuckDB's threads stops the others, and it may report that one of those was stopped.
+        raise WarehouseError("the query failed while rows were fetched; run it again to see the cause") from None
+    except duckdb.Error as error:
+        if shows_damage(error):
+            cause = f"the warehouse is damaged ({_with_suggestions(error)})"
+            raise WarehouseError(f"the query failed: {cause}; {DAMAGED_WAY_ON}") from None
+        raise WarehouseError(f"the query failed: {_with_suggestions(error)}") from None
+
+
+def _with_suggestions(error: duckdb.Error) -> str:
+    """Return DuckDB's message in one line, names that it suggests included, without the statement below it."""
+    message = str(error).split("query result\nError: ")[-1].split("\n\n", maxsplit=1)[0]
+    return " ".join(message.split()).rstrip(".")
 
 
 def first_line(error: Exception) -> str:
@@ -206,19 +237,18 @@ def _connect(path: Path, settings: Settings | None, *, patience_s: float) -> duc
             connection.close()  # the file was replaced after it was opened: what is written to it would be lost
         except (duckdb.IOException, duckdb.ConnectionException) as error:
             if "not a valid DuckDB database" in str(error):
-                raise _not_a_database(path) from None
-            if not _is_locked(error):
+                if _size(path) == 0:
+                    cause = "the warehouse is damaged (the file is empty)"
+                    raise WarehouseDamaged(f"{path}: {cause}; {DAMAGED_WAY_ON}", _inode(path)) from None
+                cause = "it is not a DuckDB file"
+                raise NotADatabase(f"{path} is not a warehouse: {cause}; name another file", _inode(path)) from None
+            if "Could not set lock" not in str(error) and "different configuration" not in str(error):
                 raise
             if time.monotonic() >= give_up:
-                raise WarehouseError(f"{path} is open in another process{_holder(error)}; close it there") from None
+                found = re.search(r"PID (\d+)", str(error))
+                holder = f" (process {found[1]})" if found else ""
+                raise WarehouseError(f"{path} is open in another process{holder}; close it there") from None
             time.sleep(random.uniform(0.005, 0.05))
-
-
-def _not_a_database(path: Path) -> WarehouseDamaged:
-    if _size(path) == 0:
-        cause = "the warehouse is damaged (the file is empty)"
-        return WarehouseDamaged(f"{path}: {cause}; {DAMAGED_WAY_ON}", _inode(path))
-    return NotADatabase(f"{path} is not a warehouse: it is not a DuckDB file; name another file", _inode(path))
 
 
 def _size(path: Path) -> int:
@@ -230,12 +260,3 @@ def _inode(path: Path) -> int | None:
         return path.stat().st_ino
     except FileNotFoundError:
         return None
-
-
-def _is_locked(error: Exception) -> bool:
-    return "Could not set lock" in str(error) or "different configuration" in str(error)
-
-
-def _holder(error: Exception) -> str:
-    found = re.search(r"PID (\d+)", str(error))
-    return f" (process {found[1]})" if found else ""

@@ -21,7 +21,7 @@ from devices.untrusted import sanitize_line
 from sql.errors import WarehouseError
 from tasks.bundle.record import BundleError
 from tasks.bundle.session_json import parse_record
-from tasks.etdump.xnntrace import read_xnntrace
+from tasks.etdump.xnntrace import selected_kernels
 from tasks.load.snapshot import newest_snapshot
 from tasks.measure.health import HealthError, Registry
 from tasks.measure.session.check import Unsuccessful
@@ -98,7 +98,7 @@ PARSERS = [
     Parser("holder", _holder, FarmError, HOLDER),
     Parser("phone.json", lambda folder: Registry(folder).health("phone"), HealthError, HEALTH),
     Parser("current", newest_snapshot, WarehouseError, {}),
-    Parser("stderr.txt", lambda folder: read_xnntrace(folder / "stderr.txt"), InputError, {}),
+    Parser("stderr.txt", lambda folder: selected_kernels(folder / "stderr.txt"), InputError, {}),
 ]
 STRUCTURED = [parser for parser in PARSERS if parser.valid]
 of_every_parser = pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.file)

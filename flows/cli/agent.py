@@ -25,8 +25,8 @@ from sql.cage.connection import open_readable
 from sql.cage.limits import Limits
 from sql.cage.warm import WarmCage
 from sql.dictionary import described
-from sql.query import query_errors
 from sql.question import questions
+from sql.warehouse import query_errors
 from tasks.judge.compare.found import compare_arms
 from tasks.judge.metrics import METRICS
 from tasks.pages.report.sections.verdicts import VerdictRow, headline

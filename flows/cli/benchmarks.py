@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from devices.untrusted import sanitize_line
-from tasks.bundle.interval import median_interval
+from tasks.bundle.robust_statistics import median_interval
 
 Benchmarks = Literal["bencher", "github-action-benchmark", "pytorch"]
 _MOST_LETTERS = 1024  # of a benchmark's name at Bencher

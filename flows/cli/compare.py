@@ -9,7 +9,7 @@ from flows.cli.outputs import check_outputs, data, markdown, write_outputs
 from flows.terminal import show, show_pieces
 from flows.warehouse.readable import readable_warehouse
 from sql.cage.connection import open_readable
-from sql.query import query_errors
+from sql.warehouse import query_errors
 from tasks.judge.compare.found import compare_arms
 from tasks.judge.compare.outcome import Line, Outcome
 from tasks.pages.explain import explain_line

@@ -13,9 +13,9 @@ from flows.cli.outputs import check_outputs
 from flows.terminal import show
 from flows.warehouse.readable import readable_warehouse
 from sql.cage.connection import open_readable
-from tasks.bundle.enough import LEAST_SESSIONS
 from tasks.bundle.model_names import shown_names
 from tasks.bundle.record import SweepNight
+from tasks.bundle.robust_statistics import LEAST_SESSIONS
 from tasks.export.prebuilt import exported_or_prebuilt
 from tasks.judge.compare.found import besides
 from tasks.judge.compare.outcome import SLOWER, Beside, Line, Outcome

@@ -6,10 +6,9 @@ import numpy as np
 
 from flows.cli.table import table_lines
 from flows.terminal import show, show_pieces
-from tasks.bundle.middle_half import middle_mean
-from tasks.etdump.consistent import clock_without_time, negative_time, several_methods, unfinished_execution
+from tasks.bundle.robust_statistics import interquartile_mean
 from tasks.etdump.reader import Etdump, read_etdump
-from tasks.etdump.tree import runs_of
+from tasks.etdump.tree import clock_without_time, negative_time, runs_of, several_methods, unfinished_execution
 from tasks.rows.shares import typical_runs
 from tasks.store.folder import record_beside
 
@@ -40,7 +39,7 @@ def inspect_etdump(file: Path) -> None:
     if warmup:
         kind = "the others" if warmup == 1 else f"the {len(measured)} after {warmup} warm-up runs"
         show(
-            f"{kind}: {middle_mean(measured) / 1e6:.3f} ms, the mean of their middle half "
+            f"{kind}: {interquartile_mean(measured) / 1e6:.3f} ms, the mean of their middle half "
             f"(median {np.median(measured) / 1e6:.3f}, min {measured.min() / 1e6:.3f}, max {measured.max() / 1e6:.3f})"
         )
     if without_time := clock_without_time(measured):

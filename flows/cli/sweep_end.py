@@ -9,8 +9,8 @@ from flows.cli.table import short_text, table_lines
 from flows.ending import SweepEnd
 from flows.verdicts import failed_lines, line_of, noise_lines, verdicts_of
 from flows.warehouse.publish import ask_warehouse
-from tasks.bundle.interval import median_interval
 from tasks.bundle.model_names import shown_names
+from tasks.bundle.robust_statistics import median_interval
 from tasks.pages.report.sections.verdicts import VerdictRow
 from tasks.results.text import spread
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devices.errors import InputError
-from tasks.bundle.middle_half import middle_half
 from tasks.bundle.names import ETDUMP, RECORD
+from tasks.bundle.robust_statistics import interquartile_indices
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.trace import as_chrome_json, slices_of
 from tasks.rows.sources import event_sources, read_sources
@@ -55,7 +55,7 @@ def _runs(run: str | None, dump: Etdump, warmup_runs: int) -> tuple[list[int], s
     if run == "all":
         return list(range(executions)), f"all {executions} runs, {warmup_runs} of them warm-up"
     if run is None:
-        typical = middle_half(dump.execute_ns[warmup_runs:])
+        typical = interquartile_indices(dump.execute_ns[warmup_runs:])
         middle = warmup_runs + int(typical[len(typical) // 2])
         return [middle], f"run {middle} of 0 to {executions - 1}, the middle one by duration"
     if not run.isdecimal() or int(run) >= executions:

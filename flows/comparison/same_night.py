@@ -16,7 +16,7 @@ from flows.device.job import DeviceJob
 from flows.progress import board
 from flows.warehouse.publish import ask_warehouse
 from tasks.bundle.cell import Cell, Variant
-from tasks.bundle.enough import ALERT_SESSIONS
+from tasks.bundle.robust_statistics import ALERT_SESSIONS
 from tasks.export.exported import kept_export
 from tasks.measure.alternate import SESSIONS_PER_SIDE, Side, plan_round
 from tasks.measure.spec import SweepSpec

@@ -16,8 +16,8 @@ from flows.device.lease import held
 from flows.device.sessions import DeviceSessions
 from flows.json_log import log_context
 from flows.progress import board
-from tasks.bundle.next_step import next_step
 from tasks.bundle.record import SessionRecord
+from tasks.bundle.remedy import remedy
 from tasks.export.entry import AccuracyWanted
 from tasks.measure import metrics
 from tasks.measure.finish_by import FinishBy
@@ -37,7 +37,7 @@ def log_failed(title: str, record: SessionRecord, *details: str | None) -> None:
     """Log why a session failed or was invalid and what to do, with `details` on lines of their own."""
     level = logging.ERROR if record.status == "failed" else logging.WARNING
     why = f"{title}: {record.status}: {record.reason} (session {record.session_id}); next: "
-    _log.log(level, "%s", "\n".join(filter(None, [why + next_step(record.reason_code), *details])))
+    _log.log(level, "%s", "\n".join(filter(None, [why + remedy(record.reason_code), *details])))
 
 
 Show = Callable[[str, SessionRecord], object]
@@ -218,7 +218,7 @@ def _record_all(job: DeviceJob, tally: DeviceTally, code: str, reason: str, runs
 
     Those that may turn out not to be needed are not recorded: nothing would repeat them, and they would stay failed.
     """
-    _log.error("%s; next: %s", reason, next_step(code))
+    _log.error("%s; next: %s", reason, remedy(code))
     tally.unusable = reason
     facts = runs.facts if runs else job.facts
     sessions = _rest(job, tally, runs)

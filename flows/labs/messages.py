@@ -28,7 +28,7 @@ from tasks.export.entry import ELSEWHERE
 from tasks.measure.health import Health
 from tasks.measure.plan import PlannedSession
 from tasks.measure.spec import SweepSpec
-from tasks.store.shelf import Shelf, TooLargeError
+from tasks.store.blob_store import BlobStore, TooLargeError
 
 POLL_S = 2.0
 """How often each side looks for new messages."""
@@ -155,7 +155,7 @@ class Mailbox:
     Methods raise BundleError if the storage does not answer.
     """
 
-    shelf: Shelf
+    shelf: BlobStore
     folder: str
     _read: set[str] = field(default_factory=set)
 

@@ -8,7 +8,7 @@ from devices.errors import InputError
 from devices.suggest import did_you_mean
 from flows.warehouse.publish import publish_of
 from tasks.maintain.forget import forget_sessions, sweeps_of_sessions
-from tasks.store.forgotten import Forgotten
+from tasks.store.bundle_store import Forgotten
 from tasks.store.store import BundleStore
 from tasks.store.var import Var
 

@@ -12,14 +12,9 @@ from flows.progress import board
 from flows.warehouse.readable import is_of_var, readable_warehouse
 from flows.warehouse.unloadable import refused_by_id, session_of, unloaded_reasons
 from sql.cage.connection import open_readable
+from sql.errors import NotADatabase, UnusableFile, WarehouseDamaged, WarehouseError
 from sql.schema import query_text
-from sql.warehouse import (
-    NotADatabase,
-    WarehouseDamaged,
-    WarehouseError,
-    keep_aside,
-    open_read_only,
-)
+from sql.warehouse import keep_aside, open_read_only
 from tasks.judge.decisions import read_decisions
 from tasks.load.load import LoadResult, contained_sessions, load_paths, loaded_contents
 from tasks.load.snapshot import newest_snapshot, publish_snapshot
@@ -29,7 +24,7 @@ from tasks.maintain.load_archive import load_archives
 from tasks.maintain.rebuild import load_from_elsewhere
 from tasks.measure import metrics
 from tasks.store.archives import archives_and_others
-from tasks.store.base import Found
+from tasks.store.bundle_store import FetchedBundles
 from tasks.store.store import BundleStore, open_store
 from tasks.store.var import Var
 
@@ -91,8 +86,8 @@ def _with_repair(work: Callable[[], _T], store: BundleStore, var: Path, warehous
     return work()
 
 
-def keep_damaged(warehouse: Path, damage: WarehouseDamaged, *, is_ours: bool) -> None:
-    """Rename a damaged warehouse, and log its new name; `is_ours` if the path is the var folder's and not the user's.
+def keep_damaged(warehouse: Path, damage: UnusableFile, *, is_ours: bool) -> None:
+    """Rename an unusable warehouse, and log its new name; `is_ours` if the path is the var folder's and not the user's.
 
     Raises the damage again if the file may be another program's, and WarehouseError if it is open in another process.
     """
@@ -140,7 +135,7 @@ def load_store(bundles: BundleStore, sweep_id: str | None, var: Path, warehouse:
     return result
 
 
-def _found(bundles: BundleStore, sweep_id: str | None, var: Path, warehouse: Path | None) -> Found:
+def _found(bundles: BundleStore, sweep_id: str | None, var: Path, warehouse: Path | None) -> FetchedBundles:
     target = warehouse or Var(var).warehouse
     found = bundles.local_folders(sweep_id, lambda hashes: loaded_contents(hashes, target))
     # Without a folder of bundles, a warehouse that was loaded from elsewhere is still published again.

@@ -7,7 +7,8 @@ from pathlib import Path
 from devices.errors import InputError
 from flows.warehouse.publish import keep_damaged, load_store, publish_of
 from flows.warehouse.readable import is_of_var
-from sql.warehouse import WarehouseDamaged, exclusive, query, writing
+from sql.errors import UnusableFile
+from sql.warehouse import exclusive, query, writing
 from tasks.load.load import LoadResult
 from tasks.maintain.rebuild import compare, load_from_elsewhere, thinned_sessions
 from tasks.store.files import work_folder
@@ -36,7 +37,8 @@ def rebuild_warehouse(bundles: BundleStore, var: Path, warehouse: Path | None) -
     """Build a new warehouse beside the present one and replace it; a snapshot is published for the var folder.
 
     Until it is replaced, the present warehouse serves as before: only comparing and replacing keep loads waiting. If
-    this process is killed or fails, the present one stays as it is; a damaged one is kept aside. Raises InputError,
+    this process is killed or fails, the present one stays as it is; a damaged one, or one with the tables of another
+    version, is kept aside. Raises InputError,
     BundleError or WarehouseError.
     """
     if not bundles.sweep_ids():
@@ -44,7 +46,7 @@ def rebuild_warehouse(bundles: BundleStore, var: Path, warehouse: Path | None) -
     target = warehouse or Var(var).warehouse
     try:
         return _rebuilt(bundles, var, warehouse, target)
-    except WarehouseDamaged as damage:
+    except UnusableFile as damage:
         keep_damaged(target, damage, is_ours=is_of_var(var, warehouse))
     return _rebuilt(bundles, var, warehouse, target)
 

@@ -10,7 +10,7 @@ from tasks.load.commit import known_contents
 from tasks.load.load import refusals
 from tasks.maintain.load_archive import archive_refusals
 from tasks.store.archives import archives_and_others
-from tasks.store.base import Known
+from tasks.store.bundle_store import LoadedSessions
 from tasks.store.store import BundleStore
 
 
@@ -24,7 +24,7 @@ def unloaded_reasons(bundles: BundleStore, sweep_id: str, readable: ReadableFile
     return list(refused_by_id(bundles, sweep_id, known).values())
 
 
-def refused_by_id(bundles: BundleStore, sweep_id: str, known: Known) -> dict[str, str]:
+def refused_by_id(bundles: BundleStore, sweep_id: str, known: LoadedSessions) -> dict[str, str]:
     """Return why a load would refuse bundles of a sweep, by session id, except those that a warehouse knows."""
     if sweep_id not in bundles.sweep_ids():
         return {}

@@ -23,8 +23,7 @@ import duckdb
 from sql.cage.statements import check_text
 from sql.cage.values import MAX_FRAME_BYTES, MAX_MESSAGE_CHARS, decode_parameters, encode_rows
 from sql.errors import WarehouseError
-from sql.query import query_errors
-from sql.warehouse import open_read_only, prepare_reader
+from sql.warehouse import open_read_only, prepare_reader, query_errors
 
 _BLOCK_ROWS = 10_000
 _OUTPUT = 1  # a pipe to the owner
@@ -104,7 +103,6 @@ class _ArrowSink:
     closed = False
 
     def write(self, data: bytes) -> int:
-        """Send a part of a stream."""
         view = memoryview(data)
         for at in range(0, len(view), MAX_FRAME_BYTES):
             _send(b"a", view[at : at + MAX_FRAME_BYTES])
@@ -114,7 +112,6 @@ class _ArrowSink:
         """Do nothing: each part is sent at once."""
 
     def close(self) -> None:
-        """Close the file."""
         self.closed = True
 
 

@@ -97,7 +97,6 @@ class Cage:
         self._process.kill()
 
     def close(self) -> None:
-        """End the child."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -244,7 +243,6 @@ class _Stream(io.RawIOBase):
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
-        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:

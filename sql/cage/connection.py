@@ -60,7 +60,6 @@ class CagedConnection:
 
     @property
     def description(self) -> list[tuple[str]]:
-        """A tuple for each column, its name first."""
         self._fetch()
         return [(column,) for column in self._columns]
 
@@ -70,15 +69,12 @@ class CagedConnection:
         return self
 
     def fetchall(self) -> list[Row]:
-        """Return the rows."""
         return self._fetch()
 
     def fetchone(self) -> Row | None:
-        """Return the first row, or None."""
         return next(iter(self._fetch()), None)
 
     def to_arrow_table(self) -> pa.Table:
-        """Return the rows as a table of Arrow."""
         with _duckdb_errors():
             answer = self._cage.ask(*self._query, form="arrow")
             answer.keep_whole()

@@ -47,7 +47,7 @@ hashed AS (
         *,
         -- JSON keeps NULL apart from a text, and one column apart from the next.
         json_array(device, emulated, serial, build, os_version, platform, device_model, soc, sme2) AS of_device,
-        -- An older farm did not record what is executed with the program: its cells keep their ids.
+        -- Of an imported session it is not known what is executed with the program.
         CASE
             WHEN inputs_sha256 IS NULL THEN json_array(model, precision, seed, pte_sha256)
             ELSE json_array(model, precision, seed, pte_sha256, method, inputs_sha256)

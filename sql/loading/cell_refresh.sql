@@ -136,7 +136,7 @@ LEFT JOIN succeeded USING (cell_id);
 INSERT INTO cell_output BY NAME
 WITH
 member AS (
-    SELECT cell_id, session_key, least_top1, first_other_host, first_other_eager
+    SELECT cell_id, session_key
     FROM session_cell
     JOIN session USING (session_key)
     WHERE cell_id IN (SELECT cell_id FROM touched_cell) AND status = 'succeeded'
@@ -153,17 +153,11 @@ by_session AS (
         max(least_snr_db) FILTER (reference = 'fp32') AS least_snr_fp32_db,
         min(snr_db) FILTER (reference = 'host') AS snr_host_db,
         max(least_snr_db) FILTER (reference = 'host') AS least_snr_host_db,
-        CASE
-            WHEN any_value(least_top1) IS NOT NULL
-            THEN coalesce(
-                min(top1_agreement) FILTER (reference = 'fp32'), min(top1_agreement) FILTER (reference = 'eager')
-            )
-        END AS judged_top1,
+        max(least_top1) AS least_top1,
+        min(top1_agreement) FILTER (least_top1 IS NOT NULL) AS judged_top1,
         min(cosine) AS cosine,
         min(top1_agreement) AS top1_agreement,
-        min(
-            CASE reference WHEN 'host' THEN first_other_host WHEN 'eager' THEN first_other_eager END
-        ) FILTER (is_inaccurate) AS first_difference
+        min(first_difference) FILTER (is_inaccurate) AS first_difference
     FROM accuracy
     JOIN member USING (session_key)
     GROUP BY session_key
@@ -183,7 +177,7 @@ SELECT
     min(top1_agreement) AS top1_agreement,
     min(snr_host_db) AS snr_host_db,
     max(least_snr_host_db) AS least_snr_host_db,
-    max(member.least_top1) AS least_top1,
+    max(least_top1) AS least_top1,
     min(judged_top1) AS judged_top1,
     min(first_difference) AS first_difference
 FROM member

@@ -28,8 +28,7 @@ of_runs AS (
     GROUP BY session_key
 ),
 of_outputs AS (
-    -- int8 against fp32, all others against eager PyTorch in the same precision: what an older farm compared, so that
-    -- the figures of a series keep their meaning.
+    -- int8 against fp32, all others against eager PyTorch in the same precision.
     SELECT
         session_key,
         CASE

@@ -14,4 +14,4 @@ CREATE OR REPLACE MACRO _median_interval(figures) AS
         )
     );
 
-COMMENT ON MACRO _median_interval IS 'Low and high end of the 95 % interval of the median of these figures, such as the times of the sessions of a cell: that of tasks/bundle/interval.py; NULL for fewer than 6 figures and for more than 64.';
+COMMENT ON MACRO _median_interval IS 'Low and high end of the 95 % interval of the median of these figures, such as the times of the sessions of a cell: that of tasks/bundle/robust_statistics.py; NULL for fewer than 6 figures and for more than 64.';

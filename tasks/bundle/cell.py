@@ -5,7 +5,9 @@ A precision is the name of a recipe (tasks/export/recipes.py); `Platform` is def
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
+
+from pydantic import ConfigDict, Field
 
 Variant = Literal["sme2_on", "sme1", "sme2_off"]
 """What XNNPACK may use: SME2, SME without SME2, or neither."""
@@ -28,8 +30,10 @@ Purpose = Literal["same_night", "comparison", "bisection", "noise"]
 class Arm:
     """One side of a comparison whose two sides are measured alternately."""
 
+    __pydantic_config__ = ConfigDict(extra="forbid")  # of the record of a session
+
     purpose: Purpose
-    comparison: str
+    comparison: Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
     """Its id, the same for both sides."""
     side: Literal["a", "b"]
 

@@ -5,7 +5,9 @@ its validator, and what the record and its ETDump must agree on (tasks/rows/cons
 that failed or is invalid claims no figure. What a record does not state is not judged.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from devices.ondevice.facts import Facts
 from devices.platform import WITHOUT_SME
@@ -14,8 +16,8 @@ from tasks.bundle.runner_stats import Stats
 
 CLAIM = "claim"
 """The type of the error of a record that claims what cannot be: restoring it would not help."""
-_LEAST_MEMORY_BYTES = 4096
-"""A page: the least that any process has."""
+_PAGE_BYTES = 4096
+"""The least memory that any process has."""
 _EXTENSION: dict[Variant, str] = {"sme2_on": "SME2", "sme1": "SME"}
 # What boards without a serial number report.
 _NO_SERIAL = {"unknown", "0123456789abcdef"}
@@ -39,12 +41,10 @@ class Claims:
 
 def contradiction_in(claims: Claims) -> str | None:
     """Return which two statements of a session that succeeded contradict each other; None if none do."""
-    cause = _without_measurement(claims) or _other_platform(claims) or _impossible_variant(claims)
-    if not cause and (of_facts := facts_contradiction(claims.facts)):
-        cause = f"in the device's facts, {of_facts}"
-    if cause or claims.stats is None:
-        return cause
-    return _impossible_end(claims.stats) or _other_processor(claims, claims.stats) or _impossible_memory(claims)
+    contradictions = _of_session(claims)
+    if claims.stats:
+        contradictions = chain(contradictions, _of_stats(claims, claims.stats), _of_memory(claims, claims.stats))
+    return next(contradictions, None)
 
 
 def facts_contradiction(facts: Facts) -> str | None:
@@ -65,61 +65,43 @@ def real_serial(serial: str | None, *, emulated: bool) -> str | None:
     return serial
 
 
-def _without_measurement(claims: Claims) -> str | None:
-    if claims.warmup_executions <= claims.executions:
-        return None
-    return f"`warmup_executions` is {claims.warmup_executions}, more than `executions`, {claims.executions}"
+def _of_session(claims: Claims) -> Iterator[str]:
+    facts, extension = claims.facts, _EXTENSION.get(claims.variant)
+    if claims.warmup_executions > claims.executions:
+        yield f"`warmup_executions` is {claims.warmup_executions}, more than `executions`, {claims.executions}"
+    if None not in (claims.platform, facts.platform) and claims.platform != facts.platform:
+        yield f"the runner is one for {claims.platform}, but the device's platform is {facts.platform}"
+    if extension and claims.platform in WITHOUT_SME:
+        yield f"the variant is {claims.variant}, but the runner is one for {claims.platform}"
+    if extension and (facts.sme2 if extension == "SME2" else facts.sme) is False:
+        yield f"the variant is {claims.variant}, but the device's facts state a processor without {extension}"
+    if cause := facts_contradiction(facts):
+        yield f"in the device's facts, {cause}"
 
 
-def _other_platform(claims: Claims) -> str | None:
-    if None in (claims.platform, claims.facts.platform) or claims.platform == claims.facts.platform:
-        return None
-    return f"the runner is one for {claims.platform}, but the device's platform is {claims.facts.platform}"
-
-
-def _impossible_variant(claims: Claims) -> str | None:
-    extension = _EXTENSION.get(claims.variant)
-    if extension is None:
-        return None
-    if claims.platform in WITHOUT_SME:
-        return f"the variant is {claims.variant}, but the runner is one for {claims.platform}"
-    if (claims.facts.sme2 if extension == "SME2" else claims.facts.sme) is False:
-        return f"the variant is {claims.variant}, but the device's facts state a processor without {extension}"
-    return None
-
-
-def _impossible_end(stats: Stats) -> str | None:
-    if stats.exit_reason in (None, "ok"):
-        return None
-    return f"the runner exited with code 0, but stats.json states `exit_reason` {stats.exit_reason!r}"
-
-
-def _other_processor(claims: Claims, stats: Stats) -> str | None:
+def _of_stats(claims: Claims, stats: Stats) -> Iterator[str]:
+    if stats.exit_reason not in (None, "ok"):
+        yield f"the runner exited with code 0, but stats.json states `exit_reason` {stats.exit_reason!r}"
     extension = "SME2" if stats.sme2_hardware else "SME" if stats.sme_hardware else None
     if extension and claims.platform in WITHOUT_SME:
-        return f"stats.json states {extension}, but the runner is one for {claims.platform}"
+        yield f"stats.json states {extension}, but the runner is one for {claims.platform}"
+    has = {True: "a processor with", False: "one without"}
     for name, stated, known in (
         ("SME", stats.sme_hardware, claims.facts.sme),
         ("SME2", stats.sme2_hardware, claims.facts.sme2),
     ):
         if stated is not None and known is not None and stated != known:
-            return f"stats.json states {_yes(stated)} {name}, but the device's facts {_yes(known)} {name}"
+            yield f"stats.json states {has[stated]} {name}, but the device's facts {has[known]} {name}"
         if stated is False and name == _EXTENSION.get(claims.variant):
-            return f"the variant is {claims.variant}, but stats.json states a processor without {name}"
-    return None
+            yield f"the variant is {claims.variant}, but stats.json states a processor without {name}"
 
 
-def _impossible_memory(claims: Claims) -> str | None:
-    facts = claims.facts
-    most = None if facts.memory_bytes is None else facts.memory_bytes + (facts.swap_bytes or 0)
+def _of_memory(claims: Claims, stats: Stats) -> Iterator[str]:
+    memory_bytes, swap_bytes = claims.facts.memory_bytes, claims.facts.swap_bytes or 0
     for key in ("model_peak_resident_bytes", "peak_resident_bytes"):
-        stated = getattr(claims.stats, key)
-        if stated is not None and stated < _LEAST_MEMORY_BYTES:
-            return f"stats.json states `{key}` {stated}, less than a page of {_LEAST_MEMORY_BYTES} bytes"
-        if stated is not None and most is not None and stated > most:
-            return f"stats.json states `{key}` {stated}, but the device has {most} bytes of memory and swap"
-    return None
-
-
-def _yes(has: bool) -> str:
-    return "a processor with" if has else "one without"
+        stated = getattr(stats, key)
+        if stated is not None and stated < _PAGE_BYTES:
+            yield f"stats.json states `{key}` {stated}, less than a page of {_PAGE_BYTES} bytes"
+        if stated is not None and memory_bytes is not None and stated > memory_bytes + swap_bytes:
+            all_bytes = memory_bytes + swap_bytes
+            yield f"stats.json states `{key}` {stated}, but the device has {all_bytes} bytes of memory and swap"

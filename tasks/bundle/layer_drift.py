@@ -33,8 +33,6 @@ class Layer(BaseModel):
 
 
 class LayerDrift(BaseModel):
-    """layer_drift.json."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     layers: list[Layer]

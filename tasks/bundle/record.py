@@ -10,7 +10,7 @@ from devices.errors import FarmError
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts
 from devices.platform import SIMULATED
-from tasks.bundle.cell import Mode, Purpose, Status, Variant
+from tasks.bundle.cell import Arm, Mode, Status, Variant
 from tasks.bundle.claims import CLAIM, Claims, contradiction_in
 from tasks.bundle.names import MOST_FILE_BYTES, FileName, Name, SessionId, Sha256
 from tasks.bundle.runner_stats import Stats
@@ -84,7 +84,7 @@ class ModelRecord(_Record):
     pte_bytes: Count | None = None
     method: Name = "forward"
     inputs_sha256: str | None = None
-    """Of what is executed with the program: method, inputs and set-up; None in bundles of an older farm."""
+    """Of what is executed with the program: method, inputs and set-up; None without an export."""
     tokens: Count | None = None
     """Tokens that one execution of a language model processes."""
     kv_depth: Count | None = None
@@ -105,17 +105,14 @@ class ModelRecord(_Record):
     delegated: list[dict[str, Any]] = []
     portable: list[dict[str, Any]] = []
     delegate_calls: list[tuple[SmallCount, SmallCount, str]] | None = None
-    """Chain, instruction and backend of each call of a delegate in the program; None in bundles of an older farm."""
+    """Chain, instruction and backend of each call of a delegate in the program; None if its program was not read."""
 
     @property
     def backends(self) -> dict[tuple[int, int], str]:
-        """The backend of each delegate call that is known, by chain and instruction."""
         return {(chain, instruction): backend for chain, instruction, backend in self.delegate_calls or []}
 
 
 class RunnerRecord(_Record):
-    """The runner bundle that was used."""
-
     runner_sha256: Name
     platform: Name
     kind: Name
@@ -144,9 +141,9 @@ class DeviceRecord(_Record):
 
 
 class Accuracy(_Record):
-    """One output compared with one reference; errors are None without a pair of finite values.
+    """One output compared with one reference, by the figures of tasks/measure/session/difference.py.
 
-    The figures from `snr_db` on are None in bundles of an older farm; see tasks/measure/session/difference.py for each.
+    Errors are None without a pair of finite values.
     """
 
     output: SmallCount
@@ -172,8 +169,6 @@ class Accuracy(_Record):
 
 
 class FileRecord(_Record):
-    """A file of the bundle."""
-
     sha256: Sha256
     bytes: Annotated[int, Field(ge=0, le=MOST_FILE_BYTES)]
 
@@ -207,17 +202,7 @@ class ImportRecord(_Record):
     """What `started_at` and `ended_at` were taken from."""
 
 
-class ArmRecord(_Record):
-    """The side of a comparison that a session was measured for, alternately with the other side."""
-
-    purpose: Purpose
-    comparison: Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
-    side: Literal["a", "b"]
-
-
 class SessionRecord(_Record):
-    """One session, as session.json holds it."""
-
     bundle_version: Literal[1] = 1
     session_id: SessionId
     attempt: Positive
@@ -251,12 +236,11 @@ class SessionRecord(_Record):
     accuracy: list[Accuracy] | None = None
     files: dict[FileName, FileRecord] = {}
     imported: ImportRecord | None = None
-    arm: ArmRecord | None = None
+    arm: Arm | None = None
     farm_version: Name
 
     @property
     def claims(self) -> Claims:
-        """What the session states of itself, apart from the times in its ETDump."""
         return Claims(
             self.variant,
             self.executions,

@@ -35,7 +35,7 @@ class Stats(SessionColumns):
     execution_ns: list[Count] | None = None
     untraced_execution_ns: list[Count] | None = None
     etdump_crc32: Count | None = None
-    """CRC-32 of the ETDump that the runner wrote, as zlib computes it; None of a runner of an older farm."""
+    """CRC-32 of the ETDump that the runner wrote, as zlib computes it."""
     threads_requested: SmallInt | None = None
     sme2_requested: Literal["on", "sme1", "off"] | None = None
     exit_reason: str | None = None
@@ -48,5 +48,4 @@ class Stats(SessionColumns):
 
     @property
     def unknown(self) -> list[str]:
-        """The keys that this farm does not know."""
         return sorted(self.model_extra or {})

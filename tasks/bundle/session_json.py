@@ -44,5 +44,4 @@ def parse_records(
 
 
 def record_text(record: SessionRecord) -> bytes:
-    """Return the content of session.json."""
     return (record.model_dump_json(indent=1) + "\n").encode()

@@ -1,16 +1,27 @@
-"""What the delegates of ExecuTorch write into an ETDump: the only table of them, with the source of each fact.
+"""Delegates in an ETDump: what each writes, which of its events are times of its call, and what is shown as one part.
 
-A delegate may log any two numbers as start and end of an event. Only some of them are times of the runtime's clock.
+A delegate may log any two numbers as start and end of an event. Only some of them are times of the runtime's clock. A
+share is between 0 and 1 only if the operators of a call fit in it. So the operators of a call are left out, and the
+call stands for its delegate, in all executions alike, if their times are known to be something else, are of a clock
+that nobody knows, or are longer than the call. Each such decision has a sentence for the reader.
 """
 
 import re
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.etdump.event_columns import EventColumns
+from tasks.etdump.event_names import EventKind
+from tasks.etdump.flatbuffer import Positions
+from tasks.etdump.nesting import Rows, count_once
 
 
 class Times(Enum):
-    """What the times of a delegate's events are."""
-
     HOST = "times of the runtime's clock, or durations that add up on it"
     GPU = "scopes of the runtime's clock, and dispatches in nanoseconds of the GPU's clock"
     ESTIMATE = "the time of the whole, divided by the weights of a cost model"
@@ -34,8 +45,6 @@ class Delegate:
 GPU_SCOPE = "ETVK_COMPUTE_GRAPH_EXECUTE"
 """The scope in which the runtime waits for the GPU of Vulkan; the dispatches are logged after it."""
 GPU_DISPATCH = re.compile(r'"dispatch_id": \d+\}$')
-COST = b'"estimatedCost"'
-"""In the metadata of Core ML's events."""
 ESTIMATE_MARK = " [estimate]"
 """At the end of the name of an operator whose time is an estimate."""
 
@@ -75,3 +84,196 @@ def recognized(name: str, *, has_cost: bool) -> Delegate | None:
     if has_cost:
         return DELEGATES["CoreMLBackend"]
     return next((each for each in DELEGATES.values() if each.events and each.events.search(name)), None)
+
+
+Backends = Mapping[tuple[int, int], str]
+"""The backend that a program states for its delegate calls, by chain and instruction."""
+_NOT_IN_CALL = "its events do not lie in their call, so their clock is unknown"
+_TOO_LONG = "its operators take longer than the call"
+_SILENT = "it reports no operators"
+_MIXED = "the events of one call are named as those of several delegates"
+_ESTIMATED = f"operators marked{ESTIMATE_MARK} are its total divided by a cost model, not measured"
+_ON_GPU = f"dispatches are times of the GPU's clock; {GPU_SCOPE} is the rest of the wait for the GPU"
+_NOT_ON_GPU = f"its dispatches are left out; on the GPU's clock they take longer than {GPU_SCOPE}, in which they ran"
+_OUTSIDE = "Delegate events outside delegate calls are left out: their clock is unknown"
+
+
+class DelegateCalls:
+    """The delegate calls of an ETDump, in groups: the calls of one instruction in all executions have one delegate.
+
+    `timeline` has times that can be nested: dispatches of a GPU are moved into the scope that waited for them, and
+    events without a time have none. `count_once` leaves those out.
+    """
+
+    def __init__(self, read: EventColumns, execution: Rows, parent: Rows, backends: Backends | None) -> None:
+        self._read, self._execution, self._parent = read, execution, parent
+        self._calls = np.flatnonzero((read.kind == EventKind.DELEGATE_CALL) & (execution >= 0)).astype(np.int32)
+        place = (read.chain[self._calls].astype(np.int64) << 32) + read.instruction[self._calls]
+        places, first, group = np.unique(place, return_index=True, return_inverse=True)
+        self._outside = len(places)
+        """The group of events that are in no call of a delegate."""
+        self._group_of_call = np.full(len(parent) + 1, self._outside, np.int32)
+        self._group_of_call[self._calls] = group
+        self._rows = np.flatnonzero(read.is_delegated & (execution >= 0)).astype(np.int32)
+        self._delegates = self._recognize(first, backends or {})
+        self._why: dict[int, str] = {}
+        """Why the calls of a group are shown as one part."""
+        self._notes: dict[int, str] = {}
+        """What to know about the operators of the other groups."""
+        self._left_out = np.empty(0, np.int32)
+        self.timeline = self._with_usable_times(read)
+
+    def _groups(self, rows: Rows) -> Rows:
+        groups: Rows = self._group_of_call[self._parent[rows]]
+        return groups
+
+    def _recognize(self, first: Positions, backends: Backends) -> list[Delegate]:
+        """Return the delegate of each group: the program's, or the only one that the names of its events show."""
+        names = self._read.names
+        pairs = np.unique(self._groups(self._rows).astype(np.int64) * len(names) + self._read.name_id[self._rows])
+        shown: defaultdict[int, dict[Delegate, None]] = defaultdict(dict)
+        self._reports = set[int]()
+        for group, name in zip(*(part.tolist() for part in np.divmod(pairs, max(len(names), 1))), strict=True):
+            self._reports.add(group)
+            if delegate := recognized(names[name], has_cost=name in self._read.with_cost):
+                shown[group][delegate] = None
+        delegates = []
+        for group, call in enumerate(self._calls[first].tolist()):
+            backend = backends.get((int(self._read.chain[call]), int(self._read.instruction[call])))
+            delegates.append(delegate_of(backend) if backend else _only(shown[group]))
+            if backend and group not in self._reports and delegates[-1].times is not Times.HOST:
+                delegates[-1] = replace(delegates[-1], times=Times.NONE, why=_SILENT)
+        return delegates
+
+    def _with_usable_times(self, events: EventColumns) -> EventColumns:
+        """Return the events with moved dispatches; those that have no time get none: they begin and end in their call.
+
+        So none of them seems to have begun before its execution.
+        """
+        parked = []
+        for group, delegate in enumerate(self._delegates):
+            if delegate.times is Times.NONE:
+                self._why[group] = delegate.why
+                parked.append(self._rows_of(group))
+            elif delegate.times is Times.GPU:
+                events, without_place = self._placed(events, group)
+                parked.append(without_place)
+                self._notes[group] = _NOT_ON_GPU if len(without_place) else _ON_GPU
+            elif delegate.times is Times.ESTIMATE:
+                self._notes[group] = _ESTIMATED
+        if parked:
+            self._left_out = np.concatenate(parked)
+            moment = events.end_ns[self._parent[self._left_out]]
+            events = _moved(events, self._left_out, moment, moment)
+        return events
+
+    def _rows_of(self, group: int) -> Rows:
+        rows: Rows = self._rows[self._groups(self._rows) == group]
+        return rows
+
+    def _placed(self, events: EventColumns, group: int) -> tuple[EventColumns, Rows]:
+        """Move the dispatches of each call to the end of the scope that waited for them.
+
+        Returns the events and the dispatches without a place: all of the group, if those of one call do not fit.
+        """
+        rows = self._rows_of(group)
+        names = self._read.names
+        is_dispatch = np.array([bool(GPU_DISPATCH.search(name)) for name in names], np.bool_)[self._read.name_id[rows]]
+        is_scope = np.array([name == GPU_SCOPE for name in names], np.bool_)[self._read.name_id[rows]]
+        dispatches, scopes = rows[is_dispatch], rows[is_scope]
+        if not len(dispatches):
+            return events, dispatches
+        calls, of_call = np.unique(self._parent[dispatches], return_inverse=True)
+        if not np.array_equal(calls, self._parent[scopes]):  # one scope for each call with dispatches
+            return events, dispatches
+        begin, end = np.full(len(calls), np.iinfo(np.int64).max), np.zeros(len(calls), np.int64)
+        np.minimum.at(begin, of_call, events.start_ns[dispatches])
+        np.maximum.at(end, of_call, events.end_ns[dispatches])
+        if (end - begin > events.end_ns[scopes] - events.start_ns[scopes]).any():
+            return events, dispatches
+        later = (events.end_ns[scopes] - end)[of_call]
+        return _moved(events, dispatches, events.start_ns[dispatches] + later, events.end_ns[dispatches] + later), rows[
+            :0
+        ]
+
+    def count_once(self) -> tuple[Rows, Positions]:
+        """Return (parent, self time) of each event, as nesting.py does, after leaving out what is no time of its call.
+
+        Called once, after aborted executions were left out.
+        """
+        self._find_strays()
+        self._leave_out()
+        nested, self_ns = count_once(self.timeline, self._parent)
+        if self._finds_too_long(self_ns):
+            self._leave_out()
+            nested, self_ns = count_once(self.timeline, self._parent)
+        return nested, self_ns
+
+    def _find_strays(self) -> None:
+        """Decide about delegates that nobody knows: their events must lie in their calls."""
+        events, parent = self.timeline, self._parent
+        rows = self._rows[self._execution[self._rows] >= 0]
+        strays = (events.start_ns[rows] < events.start_ns[parent[rows]]) | (
+            events.end_ns[rows] > events.end_ns[parent[rows]]
+        )
+        for group in np.unique(self._groups(rows[strays])).tolist():
+            if group == self._outside:
+                self._why[group] = ""
+            elif self._delegates[group].times is Times.UNKNOWN:
+                self._why[group] = _NOT_IN_CALL
+
+    def _finds_too_long(self, self_ns: Positions) -> bool:
+        """Decide about calls that are shorter than their operators; return whether there is a new decision."""
+        before = len(self._why)
+        short = self._calls[self_ns[self._calls] < 0]
+        for group in self._reports.intersection(np.unique(self._group_of_call[short]).tolist()):
+            self._why.setdefault(group, _TOO_LONG)
+        return len(self._why) > before
+
+    def _leave_out(self) -> None:
+        """Take events without a usable time out of their executions and calls."""
+        alone = np.isin(self._groups(self._rows), list(self._why)) & (self._parent[self._rows] >= 0)
+        for rows in (self._left_out, self._rows[alone]):
+            self._execution[rows] = self._parent[rows] = -1
+
+    def renamed(self) -> tuple[tuple[str, ...], Rows, NDArray[np.uint8]]:
+        """Return (names, name of each event, kind of each event).
+
+        A call that is shown as one part is an operator of its delegate, and an estimate has a mark.
+        """
+        names, name_id, kind = list(self._read.names), self._read.name_id.copy(), self._read.kind.copy()
+        group_of_call = self._group_of_call[self._calls]
+        for group, delegate in enumerate(self._delegates):
+            if group in self._why:
+                calls = self._calls[group_of_call == group]
+                names.append(f"{delegate.name} delegate")
+                name_id[calls], kind[calls] = len(names) - 1, EventKind.DELEGATED
+            elif delegate.times is Times.ESTIMATE:
+                rows = self._rows_of(group)
+                old, new = np.unique(name_id[rows], return_inverse=True)
+                name_id[rows] = len(names) + new
+                names += [names[at] + ESTIMATE_MARK for at in old.tolist()]
+        return tuple(names), name_id, kind
+
+    def notes(self) -> tuple[str, ...]:
+        """Return a sentence about each delegate whose events are not simply times, in words for users."""
+        totals = {group: f"shown as the total of its calls; {why}" for group, why in self._why.items()}
+        of_group = sorted((self._notes | totals).items())
+        sentences = (
+            _OUTSIDE if group == self._outside else f"{self._delegates[group].name} delegate: {note}"
+            for group, note in of_group
+        )
+        return tuple(dict.fromkeys(sentences))
+
+
+def _only(shown: Mapping[Delegate, None]) -> Delegate:
+    """Return the delegate of a call by what the names of its events show; several may be on several clocks."""
+    if len(shown) > 1:
+        return replace(UNRECOGNIZED, times=Times.NONE, why=_MIXED)
+    return next(iter(shown), UNRECOGNIZED)
+
+
+def _moved(events: EventColumns, rows: Rows, start: Positions, end: Positions) -> EventColumns:
+    moved_start, moved_end = events.start_ns.copy(), events.end_ns.copy()
+    moved_start[rows], moved_end[rows] = start, end
+    return replace(events, start_ns=moved_start, end_ns=moved_end)

@@ -7,15 +7,16 @@ texts are needed for one block of events at a time.
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.etdump.delegates import COST
-from tasks.etdump.event_kind import EventKind, kind_of
+from tasks.etdump.event_names import EventKind, kind_of
 from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
 
+Flags = NDArray[np.bool_]
 INIT = "Method::init"
 # An event has at least an offset, a union table and its table; a larger count than that allows is corrupt.
 _SMALLEST_EVENT_BYTES = 16
@@ -25,11 +26,13 @@ _SMALLEST_NAMED_EVENT_BYTES = 64
 _MANY_NAMES = 2048
 _LONGEST_NS = 2**62
 _BY_NAME = 255
+_COST = b'"estimatedCost"'
+"""In the metadata of Core ML's events."""
 
 
 @dataclass(frozen=True, eq=False)
 class EventColumns:
-    """The profile events of a file, one row an event, in file order; see Etdump."""
+    """The profile events of a file, one row an event, in completion order; see Etdump."""
 
     names: tuple[str, ...]
     with_cost: frozenset[int]
@@ -41,15 +44,30 @@ class EventColumns:
     instruction: NDArray[np.int32]
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
-    allocation_events: int
-    debug_events: int
+
+    @cached_property
+    def is_method(self) -> Flags:
+        return np.equal(self.kind, EventKind.METHOD)
+
+    @cached_property
+    def is_call(self) -> Flags:
+        return np.isin(self.kind, (EventKind.DELEGATE_CALL, EventKind.OPERATOR_CALL))
+
+    @cached_property
+    def is_delegated(self) -> Flags:
+        return np.equal(self.kind, EventKind.DELEGATED)
+
+    @cached_property
+    def is_scope(self) -> Flags:
+        """Anything else but a portable operator, such as a profiling scope or a move."""
+        return np.equal(self.kind, EventKind.OTHER)
 
 
 def read_event_columns(buffer: Buffer, root: Tables) -> EventColumns:
     """Read the profile events of a file; raises CorruptTables."""
-    texts, times, counted = _Texts(buffer), _Times(), [0, 0]
+    texts, times = _Texts(buffer), _Times()
     blocks: dict[str, list[NDArray[Any]]] = {name: [] for name in _TYPES}
-    for run, profiles in _profile_blocks(buffer, root, counted):
+    for run, profiles in _profile_blocks(buffer, root):
         name_id, kind = texts.names(profiles)
         start, end = times.read(profiles)
         columns = (run, name_id, kind, profiles.numbers(1, "<i4", 0), profiles.numbers(2, "<i4", -1), start, end)
@@ -61,7 +79,7 @@ def read_event_columns(buffer: Buffer, root: Tables) -> EventColumns:
     joined = {name: np.concatenate([np.empty(0, _TYPES[name]), *blocks.pop(name)]) for name in _TYPES}
     by_name = joined["kind"] == _BY_NAME
     joined["kind"][by_name] = kind_of_name[joined["name_id"][by_name]]
-    return EventColumns(names, with_cost, allocation_events=counted[0], debug_events=counted[1], **joined)
+    return EventColumns(names, with_cost, **joined)
 
 
 _TYPES: dict[str, type[np.number[Any]]] = {
@@ -75,8 +93,8 @@ _TYPES: dict[str, type[np.number[Any]]] = {
 }
 
 
-def _profile_blocks(buffer: Buffer, root: Tables, counted: list[int]) -> Iterator[tuple[Positions, Tables]]:
-    """Yield (run_data of each profile event, profile events); add up the allocation and debug events in `counted`."""
+def _profile_blocks(buffer: Buffer, root: Tables) -> Iterator[tuple[Positions, Tables]]:
+    """Yield (run_data of each profile event, profile events); allocation and debug events are left out."""
     run, lists_at = _event_lists(buffer, root)
     listed = int(buffer.lengths(lists_at, 4, "a list of events").sum())
     if listed * _SMALLEST_EVENT_BYTES > buffer.size_bytes:
@@ -86,8 +104,6 @@ def _profile_blocks(buffer: Buffer, root: Tables, counted: list[int]) -> Iterato
         profile_at, allocation_at, debug_at = (events.references(slot, "an event") for slot in range(3))
         if ((profile_at > 0) + (allocation_at > 0).astype(int) + (debug_at > 0) != 1).any():
             raise CorruptTables("an event is not exactly one of profile, allocation and debug event")
-        counted[0] += int(np.count_nonzero(allocation_at))
-        counted[1] += int(np.count_nonzero(debug_at))
         rows = np.flatnonzero(profile_at)
         yield run[owner[rows]], Tables(buffer, profile_at[rows], "a profile event")
 
@@ -156,7 +172,7 @@ class _Texts:
         rows = np.flatnonzero((at > 0) & (name_id >= 0))
         found, first = np.unique(name_id[rows], return_index=True)
         for name, data in zip(found.tolist(), self._buffer.byte_vectors(at[rows[first]], "metadata"), strict=True):
-            if COST in data:
+            if _COST in data:
                 self.with_cost.add(name)
 
     def take(self) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
@@ -170,7 +186,6 @@ class _Texts:
         return names, np.fromiter(map(kind_of, names), np.uint8, len(names))
 
     def _unless_empty(self, at: Positions) -> Positions:
-        """Return the positions of non-empty strings, 0 for the others."""
         return np.where((at > 0) & (self._buffer.read(at, "<u4") > 0), at, 0)
 
     def _numbers(self, names: Sequence[bytes | int]) -> Positions:

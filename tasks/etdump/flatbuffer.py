@@ -70,7 +70,6 @@ class Buffer:
             yield owner, self.follow(at[owner] + 4 + 4 * within, f"an element of {what}")
 
     def byte_vectors(self, at: Positions, what: str) -> Iterator[bytes]:
-        """Yield the bytes of the vector at each position."""
         lengths = self.lengths(at, 1, what)
         for start, length in zip((at + 4).tolist(), lengths.tolist(), strict=True):
             yield self._data[start : start + length]

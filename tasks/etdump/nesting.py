@@ -16,39 +16,26 @@ import heapq
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.etdump.event_columns import EventColumns
 from tasks.etdump.flatbuffer import Positions
 
-Flags = NDArray[np.bool_]
 Rows = NDArray[np.int32]
 _BLOCK = 4096
 _WORD = (1 << 64) - 1
 
 
-@dataclass(frozen=True, eq=False)
-class Timeline:
-    """Events as columns of equal length, in completion order; exactly one flag, or none (portable operator), is set."""
-
-    start: Positions
-    end: Positions
-    is_method: Flags
-    is_call: Flags
-    is_delegated: Flags
-    is_scope: Flags
-    """Anything else, such as a profiling scope or a move."""
-
-
-def parents_by_instruction(key: tuple[Rows, Rows, Rows], events: Timeline, execution: Rows, methods: Positions) -> Rows:
+def parents_by_instruction(events: EventColumns, execution: Rows, methods: Positions) -> Rows:
     """Return the row of the call or `Method::execute` that each event belongs to, -1 for none.
 
     It is the next call of the same (run_data, chain, instruction) in the same execution, since a loop repeats an
     instruction; without such a call, and for calls themselves, it is the execution's `Method::execute`.
     """
-    rows = len(events.start)
+    key = (events.run, events.chain, events.instruction)
+    rows = len(events.start_ns)
     parent = np.append(methods, -1).astype(np.int32)[execution]
     parent[methods] = -1
     order = np.lexsort(key[::-1]).astype(np.int32)  # stable: within one key the rows keep their order
@@ -56,7 +43,7 @@ def parents_by_instruction(key: tuple[Rows, Rows, Rows], events: Timeline, execu
     np.minimum.accumulate(next_call[::-1], out=next_call[::-1])
     has_call = next_call < rows
     child, call = order[has_call], order[next_call[has_call]]
-    same = (execution[child] == execution[call]) & (key[2][child] != -1)
+    same = (execution[child] == execution[call]) & (events.instruction[child] != -1)
     for column in key:
         same &= column[child] == column[call]
     same &= ~events.is_call[child] & ~events.is_method[child]
@@ -64,7 +51,7 @@ def parents_by_instruction(key: tuple[Rows, Rows, Rows], events: Timeline, execu
     return parent
 
 
-def count_once(events: Timeline, parent: Rows) -> tuple[Rows, Positions]:
+def count_once(events: EventColumns, parent: Rows) -> tuple[Rows, Positions]:
     """Return (parent, self time) of each event, given the parents that instruction ids tell, -1 for none.
 
     The self times of an execution add up to its `Method::execute` exactly. A delegated operator keeps its parent.
@@ -77,14 +64,14 @@ def count_once(events: Timeline, parent: Rows) -> tuple[Rows, Positions]:
     return overlaps.parent, self_ns
 
 
-def _parents_of_overlapping(events: Timeline, parent: Rows) -> set[int]:
+def _parents_of_overlapping(events: EventColumns, parent: Rows) -> set[int]:
     """Return the parents whose children do not follow each other on one clock."""
     found: set[int] = set()
     of_method = events.is_method[parent]  # without a parent it is the last event's flag, which is not used
     # Children of a call come one after another directly before it, calls have such children between them.
     for rows in np.flatnonzero((parent >= 0) & of_method), np.flatnonzero((parent >= 0) & ~of_method):
         above, delegated = parent[rows], events.is_delegated[rows]
-        overlap = (events.start[rows[1:]] < events.end[rows[:-1]]) | (delegated[1:] != delegated[:-1])
+        overlap = (events.start_ns[rows[1:]] < events.end_ns[rows[:-1]]) | (delegated[1:] != delegated[:-1])
         overlap &= above[1:] == above[:-1]
         interleaved = above[1:] < above[:-1]
         found.update(above[1:][overlap].tolist(), above[1:][interleaved].tolist(), above[:-1][interleaved].tolist())
@@ -94,11 +81,11 @@ def _parents_of_overlapping(events: Timeline, parent: Rows) -> set[int]:
 class _Overlaps:
     """The arrays that resolving changes: parents, counted times, and whose time each is a part of."""
 
-    def __init__(self, events: Timeline, parent: Rows) -> None:
+    def __init__(self, events: EventColumns, parent: Rows) -> None:
         self.parent = parent.copy()
         self.owner = parent.copy()
         """The call or method that an event's counted time is taken from; -1 for none."""
-        self.counted = events.end - events.start
+        self.counted = events.end_ns - events.start_ns
         """Time of an event without that of the events inside it that have the same owner."""
         self._events = events
         self._moved_to: dict[int, list[int]] = defaultdict(list)
@@ -124,13 +111,13 @@ class _Overlaps:
     def _sort_children(self) -> None:
         """Sort all rows by owner and then outer events first: the longer of two or, if equal, the later one."""
         events, latest_first = self._events, np.flatnonzero(self.owner >= 0)[::-1].astype(np.int32)
-        order = np.lexsort((-events.end[latest_first], events.start[latest_first], self.owner[latest_first]))
+        order = np.lexsort((-events.end_ns[latest_first], events.start_ns[latest_first], self.owner[latest_first]))
         self._children = latest_first[order]
         self._owners, first = np.unique(self.owner[self._children], return_index=True)
         self._bounds = np.append(first, len(order))
         above = self.owner[self._children]
-        strays = events.start[self._children] < events.start[above]
-        strays |= events.end[self._children] > events.end[above]
+        strays = events.start_ns[self._children] < events.start_ns[above]
+        strays |= events.end_ns[self._children] > events.end_ns[above]
         strays &= events.is_delegated[self._children]
         self._on_another_clock = set(above[strays].tolist())
 
@@ -159,13 +146,13 @@ class _Overlaps:
     def _in_order(self, rows: Rows) -> Iterator[int]:
         for first in range(0, len(rows), _BLOCK):
             block = rows[first : first + _BLOCK]
-            start, end = self._events.start[block].tolist(), self._events.end[block].tolist()
+            start, end = self._events.start_ns[block].tolist(), self._events.end_ns[block].tolist()
             yield from map(_ranked, start, end, block.tolist())
 
     def _nest(self, rows: Rows, moved: list[int]) -> set[int]:
         """Leave to each event the time that no event inside it has; return the calls that events were moved to."""
         events, opened, moved_to = self._events, _Opened(), set[int]()
-        waiting = [_ranked(int(events.start[row]), int(events.end[row]), row) for row in moved]
+        waiting = [_ranked(int(events.start_ns[row]), int(events.end_ns[row]), row) for row in moved]
         heapq.heapify(waiting)
         sequence = self._in_order(rows)
         following = next(sequence, None)
@@ -220,14 +207,12 @@ class _Opened:
         """Places of the scopes."""
 
     def add(self, row: int, end: int, *, is_scope: bool) -> None:
-        """Add an event inside the innermost one."""
         if is_scope:
             self._scopes.append(len(self._rows))
         self._rows.append(row)
         self._ends.append(end)
 
     def innermost(self) -> int | None:
-        """Return the row of the innermost event, None if no event is open."""
         return self._rows[-1] if self._rows else None
 
     def close(self, moment: int) -> None:

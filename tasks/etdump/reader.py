@@ -3,7 +3,7 @@
 An ETDump is a size-prefixed FlatBuffers file with the identifier `ED00` (`etdump_schema_flatcc.fbs` of the executorch
 wheel). Events are in completion order: events inside a call come before the call, and `Method::execute` is the last
 event of an execution. Delegates use other clocks, so parents are found by instruction ids and not by times; what their
-events mean is decided in delegate_calls.py.
+events mean is decided in delegates.py.
 """
 
 import os
@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 
 from devices.errors import FarmError
 from devices.untrusted import UntrustedFileError, open_untrusted
-from tasks.etdump.delegate_calls import Backends, DelegateCalls
-from tasks.etdump.event_columns import INIT, read_event_columns
-from tasks.etdump.event_kind import EventKind
-from tasks.etdump.executions import find_executions, leave_out_aborted, unfinished_events
-from tasks.etdump.flatbuffer import Buffer, CorruptTables, Tables
-from tasks.etdump.nesting import Timeline, parents_by_instruction
+from tasks.etdump.delegates import Backends, DelegateCalls
+from tasks.etdump.event_columns import INIT, EventColumns, read_event_columns
+from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
+from tasks.etdump.nesting import Rows, parents_by_instruction
 
 _IDENTIFIER = b"ED00"
 _HEADER_BYTES = 12  # size prefix, root offset, identifier
@@ -40,8 +38,6 @@ class Etdump:
     and its calls are the unattributed time. None is negative unless the runtime's own events contradict each other.
     """
 
-    version: int
-    """Schema version that the file states."""
     names: tuple[str, ...]
     """Distinct event names: name, else the delegate's text id, else `delegate:<number>`, else `(unnamed)`; and those
     of estimates and of delegates whose calls are shown as one part."""
@@ -67,8 +63,6 @@ class Etdump:
     parent: NDArray[np.int32]
     """Row of the event that this one ran inside: `Method::execute`, a call (always one for a delegated operator that
     was called), a portable operator or a scope; -1 for none."""
-    executions: int
-    """Number of executions."""
     execute_ns: NDArray[np.int64]
     """Duration of each execution's `Method::execute`."""
     loaded_methods: int
@@ -76,16 +70,15 @@ class Etdump:
     so the executions of a file with several cannot be told apart; 0 if loading was not recorded."""
     unfinished_events: int
     """Number of calls and operators that belong to an execution without `Method::execute`: it was aborted."""
-    allocation_events: int
-    """Number of allocation events in the file; they are not rows."""
-    debug_events: int
-    """Number of debug events in the file; they are not rows."""
     delegate_notes: tuple[str, ...]
     """A sentence about each delegate whose events are not simply times of their calls."""
 
+    @property
+    def executions(self) -> int:
+        return len(self.execute_ns)
+
     @cached_property
     def dur_ns(self) -> NDArray[np.int64]:
-        """end_ns - start_ns."""
         return self.end_ns - self.start_ns
 
 
@@ -104,9 +97,12 @@ def read_etdump(source: Path | bytes, *, name: str | None = None, backends: Back
     content = read_content(source, name=shown) if isinstance(source, Path) else source
     try:
         _require_complete(content[:_HEADER_BYTES], len(content))
-        return _read_columns(Buffer(content), backends)
     except CorruptTables as error:
         raise EtdumpError(f"{shown} {error}") from None
+    try:
+        return _columns(Buffer(content), backends)
+    except CorruptTables as error:
+        raise EtdumpError(f"{shown} is corrupted: {error}") from None
 
 
 def read_content(path: Path, *, name: str | None = None, most_bytes: int = sys.maxsize) -> bytes:
@@ -143,34 +139,18 @@ def _require_complete(header: bytes, size_bytes: int) -> None:
         raise CorruptTables(f"is corrupted: it has {size_bytes} bytes, but its header states {stated}")
 
 
-def _read_columns(buffer: Buffer, backends: Backends | None) -> Etdump:
-    """Read all columns of a file with a valid header."""
-    try:
-        return _columns(buffer, backends)
-    except CorruptTables as error:
-        raise CorruptTables(f"is corrupted: {error}") from None
-
-
 def _columns(buffer: Buffer, backends: Backends | None) -> Etdump:
     root = Tables(buffer, buffer.follow(np.array([4]), "the root"), "the root")
     read = read_event_columns(buffer, root)
-    events = Timeline(
-        start=read.start_ns,
-        end=read.end_ns,
-        is_method=read.kind == EventKind.METHOD,
-        is_call=(read.kind == EventKind.DELEGATE_CALL) | (read.kind == EventKind.OPERATOR_CALL),
-        is_delegated=read.kind == EventKind.DELEGATED,
-        is_scope=read.kind == EventKind.OTHER,
-    )
-    execution, methods = find_executions(read.run, events)
-    parent = parents_by_instruction((read.run, read.chain, read.instruction), events, execution, methods)
-    calls = DelegateCalls(read, events, execution, parent, backends)
-    leave_out_aborted(execution, parent, calls.timeline, methods)
-    unfinished = unfinished_events(events, execution, read.chain)
+    execution, methods = _find_executions(read)
+    parent = parents_by_instruction(read, execution, methods)
+    calls = DelegateCalls(read, execution, parent, backends)
+    _leave_out_aborted(execution, parent, calls.timeline, methods)
+    # A delegate that reports loading has no chain.
+    unfinished = (execution < 0) & ~read.is_method & ~read.is_scope & (read.chain >= 0)
     nested, self_ns = calls.count_once()
     names, name_id, kind = calls.renamed()
     return Etdump(
-        version=int(root.numbers(0, "<u4", 0)[0]),
         names=names,
         run_data_index=read.run,
         execution=execution,
@@ -182,11 +162,48 @@ def _columns(buffer: Buffer, backends: Backends | None) -> Etdump:
         end_ns=read.end_ns,
         self_ns=self_ns,
         parent=nested,
-        executions=len(methods),
         execute_ns=read.end_ns[methods] - read.start_ns[methods],
         loaded_methods=int(np.count_nonzero(read.name_id == read.names.index(INIT))) if INIT in read.names else 0,
-        unfinished_events=unfinished,
-        allocation_events=read.allocation_events,
-        debug_events=read.debug_events,
+        unfinished_events=int(np.count_nonzero(unfinished)),
         delegate_notes=calls.notes(),
     )
+
+
+def _find_executions(events: EventColumns) -> tuple[Rows, Positions]:
+    """Return the execution of each event, -1 for none, and the rows of `Method::execute`.
+
+    An event belongs to the next `Method::execute` of its run_data. Loading and an execution that was aborted may share
+    that run_data: their events began before `Method::execute`. The events of delegates, which may use other clocks,
+    are left out with an aborted call or operator that completed after them; see `_leave_out_aborted` for the others.
+    """
+    methods = np.flatnonzero(events.is_method)
+    if not len(methods):
+        return np.full(len(events.run), -1, np.int32), methods
+    following = np.cumsum(events.is_method, dtype=np.int32) - events.is_method
+    method = methods.astype(np.int32)[np.minimum(following, len(methods) - 1)]
+    inside = (following < len(methods)) & (events.run[method] == events.run)
+    early = inside & ~events.is_delegated & (events.start_ns < events.start_ns[method])
+    # A scope that began earlier may end in the middle of the execution, so it shows nothing about its neighbours.
+    aborted = np.flatnonzero(early & ~events.is_scope)
+    inside &= ~early
+    if len(aborted):
+        last_aborted = np.full(len(methods) + 1, -1, np.int32)
+        np.maximum.at(last_aborted, following[aborted], aborted.astype(np.int32))
+        inside &= np.arange(len(events.run), dtype=np.int32) > last_aborted[following]
+    return np.where(inside, following, np.int32(-1)), methods
+
+
+def _leave_out_aborted(execution: Rows, parent: Rows, events: EventColumns, methods: Positions) -> None:
+    """Take delegated operators of an aborted call, which has no event, out of the next execution.
+
+    They began before `Method::execute` and have no call, or a call whose other operators began after it, which shows
+    that the delegate uses the runtime's clock. `execution` and `parent` of such operators become -1.
+    """
+    rows = np.flatnonzero(events.is_delegated & (execution >= 0))
+    is_early = events.start_ns[rows] < events.start_ns[methods[execution[rows]]]
+    if not is_early.any():
+        return
+    on_the_clock = events.is_method.copy()
+    on_the_clock[parent[rows[~is_early]]] = True
+    aborted = rows[is_early & on_the_clock[parent[rows]]]
+    execution[aborted] = parent[aborted] = -1

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tasks.etdump.event_kind import EventKind
-from tasks.etdump.operators import KIND_NAMES
+from tasks.etdump.event_names import KIND_NAMES, EventKind
 from tasks.etdump.reader import Etdump
 
 RUNTIME = "runtime"

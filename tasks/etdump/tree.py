@@ -1,13 +1,18 @@
-"""Convert the events of an ETDump to an operator tree and columns that refer to it."""
+"""Executions of an ETDump as an operator tree with columns that refer to it, and why they must not be pooled.
+
+Executions that are not repeated measurements of one method have no common figures.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.etdump.event_kind import EventKind
-from tasks.etdump.operators import KIND_NAMES, OperatorName, parse_operator
+from tasks.etdump.event_names import KIND_NAMES, EventKind, OperatorName, parse_operator
 from tasks.etdump.reader import Etdump
+
+_CALLS = ("delegate_call", "operator_call")
+_OPERATORS = ("delegated", "portable")
 
 
 @dataclass(frozen=True)
@@ -114,3 +119,114 @@ def _tree(
             )
         )
     return tuple(tree)
+
+
+def contradiction(dump: Etdump, runs: Runs, warmup_executions: int) -> str | None:
+    """Return why the executions of an ETDump cannot be pooled as one latency, None if they can.
+
+    The text completes a sentence that begins with the name of the file.
+    """
+    return (
+        several_methods(dump, runs)
+        or unfinished_execution(dump)
+        or clock_without_time(runs.execute_ns[warmup_executions:])
+        or negative_time(runs)
+    )
+
+
+def several_methods(dump: Etdump, runs: Runs) -> str | None:
+    """Return why the executions are not all of one method, None if nothing shows that.
+
+    No event names its method. Several methods show in the number of methods that the process loaded or, if loading was
+    not recorded, in instructions that ran other operators in some executions: in one method an instruction is always
+    the same call of the same operators, although a branch can skip it and a loop can repeat it.
+    """
+    if dump.loaded_methods > 1:
+        return (
+            f"the process loaded {dump.loaded_methods} methods, and an ETDump does not record which one an execution "
+            "ran; measure one method per process"
+        )
+    if difference := _difference(runs):
+        return f"its executions belong to different methods: {difference}; measure one method per process"
+    return None
+
+
+def unfinished_execution(dump: Etdump) -> str | None:
+    """Return how much of the file belongs to an aborted execution, None if nothing does."""
+    if not dump.unfinished_events:
+        return None
+    return f"{dump.unfinished_events} of its events belong to an execution that did not end; run the model again"
+
+
+def clock_without_time(measured_ns: NDArray[np.int64]) -> str | None:
+    """Return why durations of executions are no measurement, None if they are one or if there are none."""
+    if not len(measured_ns) or measured_ns.any():
+        return None
+    return (
+        "every measured execution lasts 0 ns: the clock of the runner does not run or is too coarse; "
+        "measure with another runner"
+    )
+
+
+def negative_time(runs: Runs) -> str | None:
+    """Return which event lasts shorter than what ran inside it by the same clock, None if none does.
+
+    Without one, every time is 0 or more and every share between 0 and 1, since all add up to the execution.
+    """
+    events = np.flatnonzero(runs.self_ns < 0)
+    if not len(events):
+        return None
+    event = int(events[0])
+    name = runs.tree[int(runs.node[event])].name
+    return (
+        f"its times contradict each other: {name} lasts {runs.dur_ns[event]} ns in execution {runs.run[event]}, "
+        f"{-runs.self_ns[event]} ns less than what ran inside it; run the model again"
+    )
+
+
+def _difference(runs: Runs) -> str | None:
+    """Return what an instruction ran in one execution and not in another one that reached it, None if nothing."""
+    count = len(runs.execute_ns)
+    if count and len(runs.node) % count == 0:
+        each = len(runs.node) // count
+        # Executions without branches have the same events in the same order.
+        has_each = (np.bincount(runs.run, minlength=count) == each).all()
+        if has_each and (runs.node.reshape(count, each) == runs.node[:each]).all():
+            return None
+    group_of = _groups(runs)
+    events = np.flatnonzero(group_of[runs.node] >= 0)
+    run, node = runs.run[events], runs.node[events]
+    node_runs = np.unique(node * len(runs.execute_ns) + run)
+    group_runs = np.unique(group_of[node] * len(runs.execute_ns) + run)
+    in_node = np.bincount(node_runs // len(runs.execute_ns), minlength=len(group_of))
+    in_group = np.bincount(group_runs // len(runs.execute_ns), minlength=len(group_of))
+    differing = np.flatnonzero((group_of >= 0) & (in_node != in_group[group_of]))
+    if not len(differing):
+        return None
+    found = int(differing[0])
+    with_it = np.unique(run[node == found])
+    without = np.setdiff1d(run[group_of[node] == group_of[found]], with_it)
+    operator = runs.tree[found]
+    return (
+        f"instruction {operator.instruction_id} ran {operator.name} in execution {with_it[0]} "
+        f"and not in execution {without[0]}"
+    )
+
+
+def _groups(runs: Runs) -> NDArray[np.int64]:
+    """Return the group of each node, -1 for none: an execution that has one node of a group must have all of them.
+
+    A group is the operators of a call, or the calls of an instruction, of which a method has one.
+    """
+    numbers: dict[tuple[int, ...], int] = {}
+    groups = []
+    for node in runs.tree:
+        key: tuple[int, ...] | None = None
+        if node.kind in _CALLS:
+            key = (node.parent, node.chain_index, node.instruction_id)
+        elif node.kind in _OPERATORS and runs.tree[node.parent].kind in _CALLS:
+            key = (node.parent,)
+        elif node.kind == "delegated":  # a call that is shown as one part
+            key = (node.parent, node.chain_index, node.instruction_id)
+        groups.append(-1 if key is None else numbers.setdefault(key, len(numbers)))
+    return np.array(groups, np.int64)

@@ -9,22 +9,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from devices.errors import FarmError
-from sql.seeds.rows import is_scalar_operator
+from sql.schema import is_scalar_operator
 from tasks.export.entry import ExportRequest, ModelEntry, parse_entry
 from tasks.export.exported import Export, ExportError, NotApplicableError, os_cause, read_complete, read_exports
 from tasks.export.key import check_own, export_key, versions
 from tasks.export.prebuilt import prebuilt_export
 from tasks.export.process.run import Tell, run_export
-from tasks.store.archives import SUFFIX, pack, unpack
+from tasks.store.archives import SUFFIX, ArchiveError, pack, unpack
+from tasks.store.blob_store import BlobStore
 from tasks.store.files import remove_leftovers, work_folder, write_complete
-from tasks.store.shelf import Shelf
-from tasks.store.tar import ArchiveError
 
 logger = logging.getLogger(__name__)
 
 
 def export_cases(
-    request: ExportRequest, *, shelf: Shelf | None = None, tell: Tell = lambda *_: None
+    request: ExportRequest, *, shelf: BlobStore | None = None, tell: Tell = lambda *_: None
 ) -> tuple[Export, ...]:
     """Return the cases of an export; make it if it is missing here and on the `shelf`.
 
@@ -118,7 +117,7 @@ def _made(request: ExportRequest, title: str, log: Path, tell: Tell) -> tuple[Ex
     return exports
 
 
-def _fetch(shelf: Shelf, key: str, exports_dir: Path) -> bool:
+def _fetch(shelf: BlobStore, key: str, exports_dir: Path) -> bool:
     """Put a shared export into the exports folder; return False if it must be made here.
 
     A damaged archive, and a storage that does not answer, are logged.
@@ -133,7 +132,7 @@ def _fetch(shelf: Shelf, key: str, exports_dir: Path) -> bool:
     return True
 
 
-def fetch_export(shelf: Shelf, key: str, exports_dir: Path) -> tuple[Export, ...]:
+def fetch_export(shelf: BlobStore, key: str, exports_dir: Path) -> tuple[Export, ...]:
     """Return the cases of the export of this key, which was made elsewhere.
 
     Raises ExportError if there is none or it is damaged, BundleError if the storage does not answer.
@@ -158,19 +157,19 @@ def fetch_export(shelf: Shelf, key: str, exports_dir: Path) -> tuple[Export, ...
     return read_complete(exports_dir / key) or exports
 
 
-def is_shared(shelf: Shelf, key: str) -> bool:
+def is_shared(shelf: BlobStore, key: str) -> bool:
     """Return whether a machine shares the export of this key; raises BundleError if the storage does not answer."""
     return shelf.has(_name(key))
 
 
-def share_export(shelf: Shelf, folder: Path) -> str:
+def share_export(shelf: BlobStore, folder: Path) -> str:
     """Share an export unless it is; return its key. Raises BundleError if the storage does not answer."""
     if not is_shared(shelf, folder.name):
         _put(shelf, folder)
     return folder.name
 
 
-def _put(shelf: Shelf, folder: Path) -> None:
+def _put(shelf: BlobStore, folder: Path) -> None:
     with work_folder(folder.parent) as aside:
         pack(folder, aside / "archive")
         shelf.put(_name(folder.name), aside / "archive")

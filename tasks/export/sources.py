@@ -3,7 +3,7 @@
 An ETDump names instructions, and inside a delegate only what XNNPACK calls its operators. The program and its ETRecord
 tell more: the debug handle of each instruction and of each node of XNNPACK's graph leads to nodes of the exported
 graph, which carry the module's path and the stack of the source. The loading of a session aligns the events of a
-delegate with its nodes (tasks/rows/align.py), because only a device shows which nodes XNNPACK ran.
+delegate with its nodes (tasks/rows/sources.py), because only a device shows which nodes XNNPACK ran.
 """
 
 import json

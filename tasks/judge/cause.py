@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tasks.bundle.enough import LEAST_SESSIONS
-from tasks.bundle.middle_half import middle_half
+from tasks.bundle.robust_statistics import LEAST_SESSIONS, interquartile_indices
 from tasks.judge.comparison import Comparison, compare, shift_interval
 from tasks.judge.metrics import percent_change
 from tasks.judge.operators import Array, Group, Operator
@@ -138,7 +137,7 @@ def in_words(cause: Cause) -> str | None:
 
 def _typical(times_ns: Array) -> Array:
     """Return the mean of each column over the sessions that the time of a cell is the mean of."""
-    mean: Array = times_ns[middle_half(times_ns.sum(axis=1))].mean(axis=0)
+    mean: Array = times_ns[interquartile_indices(times_ns.sum(axis=1))].mean(axis=0)
     return mean
 
 

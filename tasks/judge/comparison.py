@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.bundle.enough import LEAST_SESSIONS
-from tasks.bundle.middle_half import middle_mean
+from tasks.bundle.robust_statistics import LEAST_SESSIONS, interquartile_mean
 from tasks.judge.states import States, place_sides
 
 Answer = Literal["different", "same", "unknown"]
@@ -57,7 +56,7 @@ def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN, half
     holds for any noise that both sides share, also with outliers and two modes. Sides of two nights share less: the
     interval is then as wide as that of nights without a change, `half_of_nights` (a logarithm) to each side, or wider.
     """
-    time_a, time_b = (middle_mean(side) if len(side) else None for side in (a, b))
+    time_a, time_b = (interquartile_mean(side) if len(side) else None for side in (a, b))
     if not time_a or not time_b or min(*a, *b) <= 0:
         return Comparison(len(a), len(b), time_a, time_b, None, None, None, "unknown", None, _superiority(a, b))
     of_sessions = shift_interval(np.log(a), np.log(b))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from tasks.bundle.enough import LEAST_SESSIONS
+from tasks.bundle.robust_statistics import LEAST_SESSIONS
 from tasks.judge.comparison import Comparison
 from tasks.judge.metrics import Metric, OfDevice
 

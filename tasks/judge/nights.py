@@ -7,7 +7,7 @@ from statistics import median
 
 import numpy as np
 
-from tasks.bundle.middle_half import middle_mean
+from tasks.bundle.robust_statistics import interquartile_mean
 from tasks.judge.comparison import Comparison
 from tasks.judge.metrics import LATENCY, Metric
 from tasks.judge.night import (
@@ -88,7 +88,7 @@ class _WithinStates:
         if placed is None:
             return without_baseline(night, "insufficient data", open_state(positions, self.states, level))
         found = self.series.judge(replace(night, figures=tuple(np.exp(placed.positions))))
-        before = middle_mean(night.figures) / found.ratio if found.ratio else None
+        before = interquartile_mean(night.figures) / found.ratio if found.ratio else None
         return replace(
             found,
             baseline_value=before,

@@ -14,8 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.bundle.enough import ALERT_SESSIONS, LEAST_SESSIONS
-from tasks.bundle.middle_half import middle_half
+from tasks.bundle.robust_statistics import ALERT_SESSIONS, LEAST_SESSIONS, interquartile_indices
 from tasks.judge.metrics import LATENCY, Metric
 from tasks.judge.night import Verdict
 from tasks.judge.shift import BASELINE_NIGHTS, Point, Shift, point, shift, student
@@ -86,7 +85,7 @@ class Adjusted:
         """(columns): the last group, without the common factor."""
         self.baseline_ns = np.median([np.median(own, axis=0) for own in self.own_ns[:baseline]], axis=0)
         """(columns): the baseline."""
-        self.time_ns = self.times_ns[-1][middle_half(raw[-1].sum(axis=1))].mean(axis=0)
+        self.time_ns = self.times_ns[-1][interquartile_indices(raw[-1].sum(axis=1))].mean(axis=0)
         """(columns): the last group, as measured: parts of the time of its cell."""
         self.total_ns = float(self.time_ns[: len(operators)].sum())
         self.baseline_total_ns = float(self.baseline_ns[: len(operators)].sum())

@@ -9,8 +9,8 @@ from typing import Any
 
 import duckdb
 
-from sql.insert import insert_rows
 from sql.schema import sql_files
+from sql.warehouse import insert_rows
 from tasks.judge.cause import cause_between, group_of, operators_of
 from tasks.judge.metrics import percent_change
 from tasks.judge.operators import OperatorVerdicts, judge_operators

@@ -7,9 +7,9 @@ from typing import Any
 
 import duckdb
 
-from sql.insert import insert_rows
 from sql.schema import sql_files
-from tasks.bundle.middle_half import middle_mean
+from sql.warehouse import insert_rows
+from tasks.bundle.robust_statistics import interquartile_mean
 from tasks.judge.comparison import Comparison, compare_sessions
 from tasks.judge.decisions import Decisions, SeriesNight, decisions_of, is_excluded, starts_baseline
 from tasks.judge.metrics import LATENCY, OTHER_METRICS, Metric
@@ -100,6 +100,6 @@ def _verdict_row(row: _Row, verdict: NightVerdict, cells: dict[str, str | None],
         **{name: row[name] for name in ("series_id", "device", "night", "cell", "invalid_sessions")},
         "metric": metric.name,
         "sessions": len(figures),
-        "value": middle_mean(figures) if figures else None,
+        "value": interquartile_mean(figures) if figures else None,
         "baseline_cell": cells.get(verdict.baseline_to) if verdict.baseline_to else None,
     }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from tasks.bundle.middle_half import MIDDLE_VARIANCE, middle_mean
+from tasks.bundle.robust_statistics import IQM_VARIANCE, interquartile_mean
 from tasks.judge.metrics import LATENCY, Metric
 
 BASELINE_NIGHTS = 21
@@ -95,8 +95,8 @@ def point(night: str, content: str, figures: Sequence[float], metric: Metric = L
     positions = [metric.position(figure) for figure in figures]
     center = median(positions)
     variance = _variance([position - center for position in positions], metric.session_scatter**2)
-    time = metric.position(middle_mean(figures))
-    return Point(night, content, len(positions), time, variance * MIDDLE_VARIANCE / len(positions))
+    time = metric.position(interquartile_mean(figures))
+    return Point(night, content, len(positions), time, variance * IQM_VARIANCE / len(positions))
 
 
 def moves(level: Sequence[Point]) -> list[float]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal
 
-from tasks.bundle.enough import ALERT_SESSIONS
+from tasks.bundle.robust_statistics import ALERT_SESSIONS
 from tasks.judge.comparison import Comparison
 from tasks.judge.metrics import percent_change
 from tasks.judge.shift import Point, Shift

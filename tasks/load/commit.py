@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,20 +13,51 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from devices.platform import SIMULATED
 from devices.untrusted import sanitize_line
 from sql.cage.connection import Reading
-from sql.insert import insert_rows
 from sql.schema import sql_files
+from sql.warehouse import insert_rows
+from tasks.bundle.claims import real_serial
 from tasks.etdump.tree import Runs
+from tasks.judge.statistics import session_statistics
 from tasks.load.dimensions import Dimension, NodeIds
-from tasks.load.others import Others
-from tasks.load.statistics import add_session_statistics
+from tasks.rows.consistency import times_key, times_of_another
 from tasks.rows.record_rows import Row
 from tasks.rows.rows import Rows
 from tasks.rows.sources import node_sources
 
 _STATEMENTS = {file.name: file.text for file in sql_files("loading")}
 _DIMENSIONS = ("sweep", "device", "model", "runner", "series", "source_map")
+_NAMES = """
+SELECT DISTINCT sweep_id, serial, name
+FROM session
+JOIN device USING (device_id)
+WHERE status = 'succeeded' AND NOT emulated AND serial IN (SELECT unnest(?::VARCHAR[]))
+"""
+# Of the sessions with an equal first execution: few, since it lasts the longest and differs the most.
+_TIMES = """
+SELECT session_id, list(execute_ns ORDER BY run_index)
+FROM run
+JOIN session USING (session_key)
+WHERE session_key IN (
+    SELECT session_key FROM run WHERE run_index = 0 AND execute_ns IN (SELECT unnest(?::BIGINT[]))
+) AND session_key IN (SELECT session_key FROM load_ledger WHERE kind = 'bundle')
+GROUP BY session_id
+"""
+_SESSIONS = 1000  # whose statistics are computed at a time, to bound memory
+_MISSING = """
+SELECT session_key, warmup_executions
+FROM session
+WHERE status = 'succeeded' AND mode = 'timing' AND session_key NOT IN (SELECT session_key FROM session_statistic)
+ORDER BY session_key
+"""
+_RUNS = """
+SELECT session_key, execute_ns
+FROM run
+WHERE session_key IN (SELECT unnest(?::INTEGER[]))
+ORDER BY session_key, run_index
+"""
 
 
 class Loader:
@@ -43,7 +75,7 @@ class Loader:
         self._next_run = self._number("SELECT coalesce(max(run_id), 0) + 1 FROM run")
         hashes = [rows.sha256 for rows in batch] + [rows.session["etdump_sha256"] for rows in batch]
         self._ledger = known_contents(connection, hashes)
-        self._others = Others(connection, batch)
+        self._others = _Others(connection, batch)
         self._sessions = known_sessions(connection, [rows.session["session_id"] for rows in batch])
 
     def add(self, rows: Rows) -> str | None:
@@ -204,7 +236,62 @@ def known_sessions(connection: duckdb.DuckDBPyConnection, session_ids: list[str]
     return {row[0] for row in connection.execute(query, [session_ids]).fetchall()}
 
 
+def add_session_statistics(connection: duckdb.DuckDBPyConnection) -> None:
+    """Insert the row of each timing session that has none; also of sessions whose events were thinned."""
+    all_missing = connection.execute(_MISSING).fetchall()
+    for first in range(0, len(all_missing), _SESSIONS):
+        missing = all_missing[first : first + _SESSIONS]
+        keys = [session_key for session_key, _ in missing]
+        runs = connection.execute(_RUNS, [keys]).fetchnumpy()
+        latencies_ns = np.split(runs["execute_ns"], np.searchsorted(runs["session_key"], keys[1:]))
+        rows = [
+            {"session_key": session_key, **asdict(session_statistics(latency_ns, warmup_executions))}
+            for (session_key, warmup_executions), latency_ns in zip(missing, latencies_ns, strict=True)
+        ]
+        insert_rows(connection, "session_statistic", rows)
+
+
 def _columns(rows: Sequence[Row]) -> pa.Table:
     """Return rows as a table; a column that is missing in a row is NULL."""
     names = dict.fromkeys(name for row in rows for name in row)
     return pa.table({name: [row.get(name) for row in rows] for name in names})
+
+
+class _Others:
+    """The sessions of a warehouse and of the batch that is added to it, as far as a batch can contradict them."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, batch: Sequence[Rows]) -> None:
+        judged = [rows for rows in batch if _is_judged(rows)]
+        self._keys = {id(rows): key for rows in judged if rows.runs and (key := times_key(rows.runs))}
+        firsts = [int(rows.runs.execute_ns[0]) for rows in judged if rows.runs and id(rows) in self._keys]
+        serials = [serial for rows in judged if (serial := _serial(rows))]
+        names = connection.execute(_NAMES, [serials]).fetchall() if serials else []
+        self._names: dict[tuple[str, str], str] = {(sweep_id, serial): name for sweep_id, serial, name in names}
+        times = connection.execute(_TIMES, [firsts]).fetchall() if firsts else []
+        self._of_times: dict[tuple[int, ...], str] = {tuple(each): session_id for session_id, each in times}
+
+    def contradiction(self, rows: Rows) -> str | None:
+        """Return what a session shares with another one; None if it does not, and it is one of the others from now."""
+        if not _is_judged(rows):
+            return None
+        name, sweep_id, serial = rows.device["name"], rows.sweep["sweep_id"], _serial(rows)
+        if serial and (first := self._names.setdefault((sweep_id, serial), name)) != name:
+            return (
+                f"{name} has serial {serial}, as {first} has in sweep {sweep_id}: they are one device; remove one of "
+                "them from the inventory"
+            )
+        if rows.runs is None or id(rows) not in self._keys:
+            return None
+        session_id = rows.session["session_id"]
+        other = self._of_times.setdefault(tuple(rows.runs.execute_ns.tolist()), session_id)
+        return None if other == session_id else f"{times_of_another(rows.runs, other)}; check the runner"
+
+
+def _is_judged(rows: Rows) -> bool:
+    """Return whether a session states that it was measured: not a loose ETDump, nor a recording that is replayed."""
+    is_measured = rows.session["status"] == "succeeded" and not rows.is_loose
+    return is_measured and rows.device["transport"] != SIMULATED
+
+
+def _serial(rows: Rows) -> str | None:
+    return real_serial(rows.device["serial"], emulated=rows.device["emulated"])

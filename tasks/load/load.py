@@ -2,20 +2,19 @@
 
 import contextlib
 import logging
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from devices.untrusted import UntrustedFileError
-from sql.warehouse import RowsRefused, WarehouseError, writing
+from sql.errors import RowsRefused, WarehouseError
+from sql.warehouse import writing
 from tasks.judge.refresh import judge_series
 from tasks.load.commit import Loader, known_contents, known_sessions
 from tasks.load.parse import parse
 from tasks.rows.rows import Rows, session_id_of
-from tasks.store.base import Known
-from tasks.store.find import find_results
-from tasks.store.folder import content_sha256
+from tasks.store.bundle_store import LoadedSessions
+from tasks.store.folder import content_sha256, find_results
 
 _log = logging.getLogger(__name__)
 _BATCH_EVENTS = 1_000_000  # about one second and 50 MB; a killed load loses at most one batch
@@ -51,12 +50,18 @@ def load_paths(
     damaged bundle is reported in the result and skipped; sessions whose ids are `forgotten` are counted and skipped.
     Raises WarehouseError if the warehouse cannot be written.
     """
-    result = LoadResult()
-    found = _without_forgotten(_find(paths, result), forgotten, result)
-    fresh = _without_loaded(found, partial(loaded_contents, warehouse=warehouse), result)
-    for batch in _batches(fresh, result):
-        _commit(batch, warehouse, result)
-        _log.info("loaded %d of %d, refused %d", result.loaded, len(fresh), len(result.refused))
+    fresh, result = _find_fresh(paths, lambda hashes: loaded_contents(hashes, warehouse), forgotten)
+    batch: list[Rows] = []
+    for number, (path, parsed) in enumerate(parse(fresh), 1):
+        if isinstance(parsed, str):
+            result.refused.append((path, parsed))
+        else:
+            batch.append(parsed)
+        is_full = len(batch) == _BATCH_SESSIONS or sum(rows.events for rows in batch) >= _BATCH_EVENTS
+        if batch and (is_full or number == len(fresh)):
+            result.add(_commit(batch, warehouse))
+            _log.info("loaded %d of %d, refused %d", result.loaded, len(fresh), len(result.refused))
+            batch = []
     if judges:
         judge_missing(warehouse)
     return result
@@ -69,14 +74,12 @@ def judge_missing(warehouse: Path) -> None:
             judge_series(connection)
 
 
-def refusals(paths: Sequence[Path], known: Known, forgotten: Container[str] = ()) -> list[tuple[Path, str]]:
+def refusals(paths: Sequence[Path], loaded: LoadedSessions, forgotten: Container[str] = ()) -> list[tuple[Path, str]]:
     """Return what a load of `paths` would refuse, with the reasons; nothing is loaded.
 
-    Bundles that a warehouse contains, which `known` returns, are not read again.
+    Bundles that a warehouse contains are not read again.
     """
-    result = LoadResult()
-    found = _without_forgotten(_find(paths, result), forgotten, result)
-    fresh = _without_loaded(found, known, result)
+    fresh, _ = _find_fresh(paths, loaded, forgotten)
     return [(path, parsed) for path, parsed in parse(fresh) if isinstance(parsed, str)]
 
 
@@ -96,81 +99,56 @@ def contained_sessions(session_ids: Collection[str], warehouse: Path) -> set[str
         return known_sessions(connection, list(session_ids))
 
 
-def _find(paths: Iterable[Path], result: LoadResult) -> list[Path]:
-    """Return the folders of bundles, then .etdump files outside any bundle, each once."""
-    found: dict[Path, None] = {}
+def _find_fresh(
+    paths: Sequence[Path], loaded: LoadedSessions, forgotten: Container[str]
+) -> tuple[list[Path], LoadResult]:
+    """Return the folders of bundles, then .etdump files outside any bundle, each once, that are not loaded yet.
+
+    The result counts the others.
+    """
+    result, found = LoadResult(), dict[Path, None]()
     for path in paths:
         inside = list(find_results(path))
-        if not inside:
-            result.refused.append((path, _refusal(path)))
         found.update(dict.fromkeys(inside))
-    return sorted(found, key=lambda path: not path.is_dir())  # bundles first: they contain more than a loose ETDump
-
-
-def _refusal(path: Path) -> str:
-    if path.is_dir():
-        return f"{path}: contains neither a bundle nor an .etdump file"
-    if path.exists():
-        return f"{path}: not a file or folder; pass bundles or .etdump files"
-    return f"{path}: no such file or folder"
-
-
-def _without_forgotten(found: list[Path], forgotten: Container[str], result: LoadResult) -> list[Path]:
-    if not forgotten:
-        return found
-    kept = [path for path in found if session_id_of(path) not in forgotten]
+        if path.is_dir() and not inside:
+            result.refused.append((path, f"{path}: contains neither a bundle nor an .etdump file"))
+        elif not inside:
+            is_other = "not a file or folder; pass bundles or .etdump files"
+            result.refused.append((path, f"{path}: {is_other if path.exists() else 'no such file or folder'}"))
+    kept = [path for path in found if not forgotten or session_id_of(path) not in forgotten]
     result.forgotten = len(found) - len(kept)
-    return kept
-
-
-def _without_loaded(found: list[Path], known: Known, result: LoadResult) -> list[Path]:
-    """Return the paths whose content is not in the ledger yet."""
     hashes: dict[Path, str] = {}
-    for path in found:
+    for path in kept:
         with contextlib.suppress(UntrustedFileError):  # reported when it is read again
             hashes[path] = content_sha256(path)
-    loaded = known(hashes.values())
-    fresh = [path for path in found if hashes.get(path) not in loaded]
-    result.already += len(found) - len(fresh)
-    return fresh
+    present = loaded(hashes.values())
+    fresh = [path for path in kept if hashes.get(path) not in present]
+    result.already = len(kept) - len(fresh)
+    return sorted(fresh, key=lambda path: not path.is_dir()), result  # bundles contain more than a loose ETDump
 
 
-def _batches(paths: Sequence[Path], result: LoadResult) -> Iterator[list[Rows]]:
-    """Read and check each path; yield the valid ones, in batches of one transaction each."""
-    batch: list[Rows] = []
-    for path, parsed in parse(paths):
-        if isinstance(parsed, str):
-            result.refused.append((path, parsed))
-        else:
-            batch.append(parsed)
-        if len(batch) == _BATCH_SESSIONS or sum(rows.events for rows in batch) >= _BATCH_EVENTS:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
-
-
-def _commit(batch: list[Rows], warehouse: Path, result: LoadResult) -> None:
+def _commit(batch: list[Rows], warehouse: Path) -> LoadResult:
     """Write a batch in one transaction; if the warehouse refuses its rows, write each session separately."""
-    outcome = LoadResult()
+    result = LoadResult()
     try:
         with writing(warehouse) as connection:
             loader = Loader(connection, batch)
             for rows in batch:
                 if loader.has(rows.sha256):
-                    outcome.already += 1
+                    result.already += 1
                 elif refusal := loader.add(rows):
-                    outcome.refused.append((rows.path, refusal))
+                    result.refused.append((rows.path, refusal))
                 else:
-                    outcome.loaded += 1
+                    result.loaded += 1
             loader.flush()
     except Exception as error:  # rows that nobody foresaw must not keep the others from being loaded
         if isinstance(error, WarehouseError) and not isinstance(error, RowsRefused):
             raise
-        if len(batch) > 1:
-            for rows in batch:
-                _commit([rows], warehouse, result)
-            return
-        cause = " ".join(str(error).split())
-        outcome = LoadResult(refused=[(batch[0].path, f"{batch[0].path}: the warehouse refused its rows ({cause})")])
-    result.add(outcome)
+        result = LoadResult()
+        if len(batch) == 1:
+            cause = " ".join(str(error).split())
+            result.refused.append((batch[0].path, f"{batch[0].path}: the warehouse refused its rows ({cause})"))
+            return result
+        for rows in batch:
+            result.add(_commit([rows], warehouse))
+    return result

@@ -7,10 +7,9 @@ from pathlib import Path
 import duckdb
 
 from devices.untrusted import UntrustedFileError
-from sql.quoting import identifier
-from sql.schema import sql_files
+from sql.schema import identifier, sql_files
 from tasks.judge.refresh import judge_series
-from tasks.load.statistics import add_session_statistics
+from tasks.load.commit import add_session_statistics
 from tasks.maintain.checksum import checksum
 from tasks.store.folder import Verified, content_sha256
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from sql.quoting import identifier
+from sql.schema import identifier
 
 _log = logging.getLogger(__name__)
 _VIEWS = """

@@ -8,7 +8,7 @@ from sql.warehouse import writing
 from tasks.bundle.record import BundleError
 from tasks.load.load import LoadResult, judge_missing, load_paths, loaded_contents
 from tasks.store.archives import SUFFIX, packed_records, unpack_bundles, verify_archive
-from tasks.store.base import Known
+from tasks.store.bundle_store import LoadedSessions
 from tasks.store.files import work_folder
 
 _PATHS = "UPDATE load_ledger SET path = ? || substr(path, ?) WHERE starts_with(path, ?)"
@@ -32,7 +32,9 @@ def load_archives(archives: Iterable[Path], warehouse: Path, forgotten: Containe
     return result
 
 
-def archive_refusals(archives: Iterable[Path], known: Known, forgotten: Container[str]) -> list[tuple[Path, str]]:
+def archive_refusals(
+    archives: Iterable[Path], known: LoadedSessions, forgotten: Container[str]
+) -> list[tuple[Path, str]]:
     """Return the bundles of archives that a load would refuse because of their hashes, with the reasons.
 
     An archive whose bundles are all loaded, which `known` returns, is read no further than its session.json files.

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import duckdb
 
-from sql.warehouse import WarehouseError, open_read_only
+from sql.errors import WarehouseError
+from sql.warehouse import open_read_only
+from tasks.load.commit import add_session_statistics
 from tasks.load.load import LoadResult, load_paths
-from tasks.load.statistics import add_session_statistics
 from tasks.maintain.checksum import view_checksums
 
 _log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from tasks.export.export import is_shared, skipped_path
 from tasks.export.exported import Export, ExportError, read_exports
 from tasks.export.key import export_key, files_to_read
 from tasks.export.prebuilt import describe_prebuilt
-from tasks.store.shelf import Shelf
+from tasks.store.blob_store import BlobStore
 
 _MOST_READ_BYTES = 100_000_000
 State = Literal["ready", "shared", "to export", "skipped", "unknown", "wrong"]
@@ -31,7 +31,7 @@ class KnownExport:
 
 
 def known_export(
-    entry: ModelEntry, recipe: str, exports_dir: Path, seed: int, shelf: Shelf | None, *, taps: bool
+    entry: ModelEntry, recipe: str, exports_dir: Path, seed: int, shelf: BlobStore | None, *, taps: bool
 ) -> KnownExport:
     """Return what is known of the export of a model by a recipe; with `taps` also of the program of mode numerics.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from devices.ondevice.facts import Facts
 from devices.platform import PLATFORM_FACTS
-from tasks.bundle.cell import Arm, Cell, Mode, Variant
+from tasks.bundle.cell import Cell, Mode, Variant
 from tasks.bundle.record import SessionRecord, SweepNight
 from tasks.export.exported import Export
 from tasks.measure.spec import SweepSpec, ThreadCount
@@ -208,7 +208,7 @@ def planned_of(record: SessionRecord) -> PlannedSession:
         record.mode,
         record.executions,
         record.warmup_executions,
-        Arm(**record.arm.model_dump()) if record.arm else None,
+        record.arm,
     )
     runner_sha256 = record.runner.runner_sha256 if record.runner else None
     of_model = {name: getattr(record.model, name) for name in ("seed", "pte_sha256", "inputs_sha256")}

@@ -8,10 +8,8 @@ import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 from tasks.bundle.cell import Cell
-from tasks.bundle.enough import ALERT_SESSIONS
-from tasks.bundle.interval import median_interval
-from tasks.bundle.middle_half import middle_mean
 from tasks.bundle.record import SessionRecord
+from tasks.bundle.robust_statistics import ALERT_SESSIONS, interquartile_mean, median_interval
 from tasks.measure.plan import PlannedSession, planned_of
 
 _Group = tuple[str, str, int]
@@ -115,4 +113,4 @@ def _figure(record: SessionRecord) -> float | None:
     if record.status != "succeeded" or record.stats is None or record.stats.execution_ns is None:
         return None
     measured = record.stats.execution_ns[record.warmup_executions :]
-    return middle_mean(measured) or None if measured else None
+    return interquartile_mean(measured) or None if measured else None

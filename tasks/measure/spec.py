@@ -10,7 +10,7 @@ from devices.checked_yaml import load_checked
 from devices.errors import FarmError
 from devices.limits import Limits
 from tasks.bundle.cell import AS_IS, Mode, Variant
-from tasks.bundle.enough import ALERT_SESSIONS, LEAST_SESSIONS
+from tasks.bundle.robust_statistics import ALERT_SESSIONS, LEAST_SESSIONS
 from tasks.export.entry import ModelEntry
 from tasks.export.recipes import recipe_name
 

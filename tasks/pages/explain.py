@@ -13,7 +13,7 @@ from datetime import date
 from devices.errors import InputError
 from devices.suggest import did_you_mean
 from tasks.bundle.model_names import unknown_series
-from tasks.bundle.next_step import next_step
+from tasks.bundle.remedy import remedy
 from tasks.judge.compare.outcome import Line
 from tasks.judge.metrics import LATENCY
 from tasks.pages.explanation import Explanation, Fact
@@ -256,7 +256,7 @@ def _steps_of(nights: Sequence[Answers]) -> Iterator[Text]:
     """What to do about sessions without a result, a sentence for each reason."""
     rows = [row for night in nights for row in night.rows(FailureRow) if not row.superseded]
     for code in dict.fromkeys(row.reason_code for row in rows):
-        yield with_code(next_step(code))
+        yield with_code(remedy(code))
 
 
 def _next_step(reader: Reader, row: SeriesRow, night: NightVerdictRow, sessions: Sequence[str]) -> Iterator[Text]:

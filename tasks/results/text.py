@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from devices.untrusted import sanitize_line
-from tasks.bundle.enough import LEAST_SESSIONS
-from tasks.bundle.interval import median_interval
+from tasks.bundle.robust_statistics import LEAST_SESSIONS, median_interval
 
 Tone = Literal["", "flag", "quiet", "bad", "good"]
 """flag: needs attention; quiet: minor, or not measured; bad: something went wrong; good: it got better."""

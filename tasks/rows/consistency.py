@@ -4,17 +4,22 @@ A wrong or lying runner would otherwise give times that nothing shows to be wron
 the farm's runner on x86-64, of 10 us to 80 ms an execution: its clock around an execution was ahead of the ETDump's by
 0.2 us or more in each execution, and by 8.5 us or less in the middle of a session; all that it timed was shorter than
 its job, whose clock has steps of 10 ms.
+
+Times may be copied and not measured: an execution's from another one, or a session's from another session. Equal times
+show a copy only where the clock is fine enough that chance would not give them. How much chance each time has is
+estimated from the session itself, so a coarse clock or a very short model is never accused.
 """
 
 import hashlib
+import math
 import zlib
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tasks.bundle.claims import Claims, contradiction_in
 from tasks.bundle.runner_stats import Stats
 from tasks.etdump.tree import Runs
-from tasks.rows.copies import copied_execution, identical_executions, times_key
 
 _CLOCK_STEP_NS = 100
 """Both are of one clock, and the outer one begins before and ends after: only the rounding of its ticks differs."""
@@ -26,6 +31,25 @@ _FEW_AROUND = 3
 """In fewer executions, another process may have run between both clock readings each time."""
 _WALL_SLACK_S = 0.1
 _NS_PER_S = 1e9
+_Times = NDArray[np.int64]
+_FEW = 5
+"""In fewer executions nothing shows how much they differ by chance."""
+_MOST_EQUAL_STEPS = 1_000
+"""A tiny model lasts few steps of a coarse clock, and often the same number."""
+_MANY = 10
+"""Equal executions beside others, such as a warm-up: half of a session or more,"""
+_MANY_EQUAL_STEPS = 10_000
+"""each of so many steps, as the times of a machine then differ from each other."""
+_ROUNDED_STEP_NS = 42
+"""Ticks of 24 MHz, rounded to nanoseconds, look like a clock of 1 ns."""
+_MOST_COMPARED = 64
+"""Executions, of which all pairs are compared."""
+_MOST_ALIKE = 0.5
+"""Of the parts of two executions that nobody copied: those of one phase of a coarse clock have more in common."""
+_PAIR_BITS = 20
+"""Beyond one bit for each doubling of the pairs: one honest session in a million would be refused."""
+_SESSION_BITS = 40
+"""The same for whole sessions, of which a warehouse has millions."""
 
 
 def contradiction_between(runs: Runs, claims: Claims) -> str | None:
@@ -109,3 +133,94 @@ def _other_times(runs: Runs, stats: Stats) -> str | None:
         return None
     times = f"{inside[nearest]} ns in the ETDump, and {around[nearest]} ns in stats.json"
     return f"execution {nearest} lasts {times}; all others differ more"
+
+
+def identical_executions(runs: Runs) -> str | None:
+    """Return a sentence if many long executions last equally long to the clock's step, as those of no machine do."""
+    times, counts = np.unique(runs.execute_ns, return_counts=True)
+    time_ns, equal, count = int(times[counts.argmax()]), int(counts.max()), len(runs.execute_ns)
+    step_ns = _step_ns(runs) if equal >= _FEW else 1
+    are_all = equal == count >= _FEW and time_ns >= _MOST_EQUAL_STEPS * step_ns
+    are_most = equal >= max(_MANY, count / 2) and time_ns >= _MANY_EQUAL_STEPS * max(step_ns, _ROUNDED_STEP_NS)
+    if not (are_all or are_most):
+        return None
+    return f"{equal} of {count} executions in the ETDump last {time_ns} ns, on a clock of {step_ns} ns"
+
+
+def copied_execution(runs: Runs) -> str | None:
+    """Return which execution has all the times of another one; None if none has, or if it may be by chance."""
+    times, counts = np.unique(runs.execute_ns, return_counts=True)
+    if not (counts > 1).any() or (parts := _parts_ns(runs)) is None:
+        return None
+    seen: dict[bytes, int] = {}
+    for second in np.flatnonzero(np.isin(runs.execute_ns, times[counts > 1])).tolist():
+        first = seen.setdefault(parts[second].tobytes(), second)
+        if first != second:
+            break
+    else:
+        return None
+    others, firsts = np.unique(parts, axis=0, return_index=True)
+    if len(others) < _FEW:
+        return None
+    others = parts[np.sort(firsts)[:_MOST_COMPARED]]
+    count = len(runs.execute_ns)
+    wanted_bits = _PAIR_BITS + math.log2(count * (count - 1) / 2)
+    bits = _bits(others)
+    is_chance = bits >= 1
+    if bits[is_chance].sum() < wanted_bits:
+        return None
+    # Executions of one phase of the clock agree in more parts than others do.
+    alike = (others[:, None, is_chance] == others[None, :, is_chance]).mean(axis=2)
+    np.fill_diagonal(alike, 0)
+    if alike.max() > _MOST_ALIKE:
+        return None
+    return (
+        f"in the ETDump, execution {second} is a copy of execution {first}: both last {runs.execute_ns[first]} ns, and "
+        f"all their {parts.shape[1]} parts are equal to the nanosecond"
+    )
+
+
+def times_key(runs: Runs) -> str | None:
+    """Return what two sessions share if the executions of one are the other's at another time.
+
+    None if two honest sessions could have it: the closest executions then differ by few steps of the clock.
+    """
+    times = runs.execute_ns
+    if len(times) < _FEW:
+        return None
+    closest_ns = float(np.percentile(np.diff(np.sort(times)), 25))
+    bits = len(times) * math.log2(max(closest_ns / _step_ns(runs), 1))
+    return hashlib.sha256(times.tobytes()).hexdigest() if bits >= _SESSION_BITS else None
+
+
+def _parts_ns(runs: Runs) -> _Times | None:
+    """Return the parts of each execution, a row for each: the time between two moments, and of delegated operators.
+
+    Delegates may use other clocks, so what is between their operators is not compared. None if the executions do not
+    consist of the same events.
+    """
+    count = len(runs.execute_ns)
+    each = len(runs.node) // max(count, 1)
+    if not each or not np.array_equal(runs.run, np.repeat(np.arange(count), each)):
+        return None
+    node = runs.node.reshape(count, each)
+    if (node != node[0]).any():
+        return None
+    is_delegated = np.array([each.kind == "delegated" for each in runs.tree])[node[0]]
+    start, lasted = runs.start_ns.reshape(count, each), runs.dur_ns.reshape(count, each)
+    of_runtime = [start[:, ~is_delegated], (start + lasted)[:, ~is_delegated]]
+    moments = np.hstack([np.zeros((count, 1), np.int64), *of_runtime, runs.execute_ns[:, None]])
+    return np.hstack([np.diff(np.sort(moments, axis=1), axis=1), lasted[:, is_delegated]])
+
+
+def _bits(parts: _Times) -> NDArray[np.float64]:
+    """Return how much chance is in each part, by how often two executions have the same."""
+    pairs = len(parts) * (len(parts) - 1)
+    counts = [np.unique(column, return_counts=True)[1] for column in parts.T]
+    return -np.log2([max((count * (count - 1)).sum() / pairs, 2 / pairs) for count in counts])
+
+
+def _step_ns(runs: Runs) -> int:
+    """Return the step of the clock, by the events that the runtime itself timed."""
+    nodes = [index for index, node in enumerate(runs.tree) if node.kind != "delegated"]
+    return max(int(np.gcd.reduce(np.concatenate([runs.execute_ns, runs.dur_ns[np.isin(runs.node, nodes)]]))), 1)

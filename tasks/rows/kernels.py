@@ -10,7 +10,7 @@ from devices.untrusted import read_json
 from tasks.bundle.names import PROFILE, SELECTED
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.values import Count, SmallCount, first_mistake
-from tasks.etdump.xnntrace import parse_kernel, read_xnntrace
+from tasks.etdump.xnntrace import parse_kernel, selected_kernels
 
 _Schema = TypeVar("_Schema", bound=BaseModel)
 _XNNPACK = "libexecutorch_backend_xnnpack.so"
@@ -53,12 +53,21 @@ def kernels_of(folder: Path, record: SessionRecord) -> dict[str, list[dict[str, 
     Raises BundleError if the file with them cannot be parsed.
     """
     if record.mode == "trace":
-        return {"kernel": _logged([folder / name for name in _LOGS if name in record.files])}
+        counts = _logged([folder / name for name in _LOGS if name in record.files])
+        return {"kernel": [_row("selected", name, count) for name, count in counts.items()]}
     if SELECTED in record.files:
-        return {"kernel": _selected(_parsed(_SelectedKernels, folder / SELECTED, "a list of selected kernels"))}
+        kernels = _parsed(_SelectedKernels, folder / SELECTED, "a list of selected kernels")
+        rows = [_row("selected", name, 1, _XNNPACK) for name in kernels.selected]
+        unnamed = [_row("selected", None, kernels.unnamed, _XNNPACK)] if kernels.unnamed else []
+        return {"kernel": rows + unnamed}
     if PROFILE in record.files:
         profile = _parsed(_Profile, folder / PROFILE, "a kernel profile")
-        return {"kernel": _executed(profile), "kernel_profile": [profile.model_dump(include=_QUALITY)]}
+        unresolved = profile.unresolved_libraries
+        if unresolved is None and profile.unresolved:
+            unresolved = [_Samples(samples=profile.unresolved)]
+        samples = [*profile.kernels, *(unresolved or [])]
+        rows = [_row("executed", each.name, each.samples, each.library) for each in samples]
+        return {"kernel": rows, "kernel_profile": [profile.model_dump(include=_QUALITY)]}
     return {}
 
 
@@ -68,7 +77,7 @@ def kernel_names(collected: Path, mode: str) -> list[str]:
     `collected` is the folder with its files. A file that cannot be parsed has none: the loading reports it.
     """
     if mode == "trace":
-        return [row["name"] for row in _logged([collected / name for name in _LOGS if (collected / name).is_file()])]
+        return list(_logged([collected / name for name in _LOGS if (collected / name).is_file()]))
     try:
         if mode == "selected":
             return read_json(_SelectedKernels, (collected / SELECTED).read_bytes()).selected
@@ -86,29 +95,11 @@ def _parsed(schema: type[_Schema], path: Path, what: str) -> _Schema:
         raise BundleError(f"{path}: {cause}; measure the session again") from None
 
 
-def _executed(profile: _Profile) -> list[dict[str, Any]]:
-    unresolved = profile.unresolved_libraries
-    if unresolved is None and profile.unresolved:
-        unresolved = [_Samples(samples=profile.unresolved)]
-    return [
-        _row("executed", entry.name, entry.samples, entry.library) for entry in (*profile.kernels, *(unresolved or []))
-    ]
+def _logged(logs: list[Path]) -> Counter[str]:
+    return sum(map(selected_kernels, logs), Counter())
 
 
-def _selected(kernels: _SelectedKernels) -> list[dict[str, Any]]:
-    unnamed = [_row("selected", None, kernels.unnamed, _XNNPACK)] if kernels.unnamed else []
-    return [_row("selected", name, 1, _XNNPACK) for name in kernels.selected] + unnamed
-
-
-def _logged(logs: list[Path]) -> list[dict[str, Any]]:
-    counts: Counter[str] = Counter()
-    for log in logs:
-        for selection in read_xnntrace(log).selected:
-            counts[selection.kernel.name] += selection.count
-    return [_row("selected", name, count, None) for name, count in counts.items()]
-
-
-def _row(evidence: str, name: str | None, weight: int, library: str | None) -> dict[str, Any]:
+def _row(evidence: str, name: str | None, weight: int, library: str | None = None) -> dict[str, Any]:
     kernel = parse_kernel(name) if name else None
     return {
         "evidence": evidence,

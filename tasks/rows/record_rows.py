@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
@@ -12,18 +12,14 @@ from tasks.bundle.runner_stats import SessionColumns, Stats
 from tasks.etdump.tree import Runs
 
 Row = dict[str, Any]
-_OF_MODEL = ("steps", "prompt_tokens", "macs", "read_bytes", "perplexity")
-
-
-def sweep_row(record: SessionRecord) -> Row:
-    """Return the row of `sweep`."""
-    row = record.sweep.model_dump(include={"sweep_id", "name"})
-    return {**row, "night": date.fromisoformat(record.sweep.night)}
+_OF_MODEL = ("tokens", "steps", "prompt_tokens", "macs", "read_bytes", "perplexity")
 
 
 def session_row(record: SessionRecord, runs: Runs | None) -> Row:
     """Return the row of `session` without the keys of other tables; `runs` are those of its ETDump, if it is loaded."""
     stats = record.stats or Stats()
+    traced = (stats.execution_ns or [])[record.warmup_executions :]
+    untraced = (stats.untraced_execution_ns or [])[record.warmup_executions :]
     fields = {
         "session_id", "attempt", "variant", "mode", "threads", "executions", "warmup_executions", "status",
         "reason_code", "reason", "log_tail", "exit_code", "signal", "wall_s", "farm_version",
@@ -40,27 +36,17 @@ def session_row(record: SessionRecord, runs: Runs | None) -> Row:
         "ended_at": _utc(datetime.fromisoformat(record.ended_at)),
         "command": _json(record.command),
         **stats.model_dump(include=set(SessionColumns.model_fields)),
-        **_tracing(stats, record.warmup_executions),
+        # By one clock; both were measured or neither.
+        "traced_ns": median(traced) if traced and untraced else None,
+        "untraced_ns": median(untraced) if traced and untraced else None,
         "etdump_sha256": record.files["model.etdump"].sha256 if runs else None,
         "delegate_note": delegate_note(runs),
-        **{f"first_other_{each.reference}": each.first_difference for each in record.accuracy or ()},
-        **{f"margin_{each.reference}": each.margin for each in record.accuracy or () if each.reference != "fp32"},
-        "least_top1": max((each.least_top1 for each in record.accuracy or () if each.least_top1), default=None),
     }
 
 
 def delegate_note(runs: Runs | None) -> str | None:
     """Return what to know about the times of the delegates, None if they are simply times."""
     return "; ".join(runs.delegate_notes) or None if runs else None
-
-
-def _tracing(stats: Stats, warmup_executions: int) -> Row:
-    """Return the median time of a run with an ETDump and without, by one clock; None unless both were measured."""
-    traced = (stats.execution_ns or [])[warmup_executions:]
-    untraced = (stats.untraced_execution_ns or [])[warmup_executions:]
-    if not traced or not untraced:
-        return {"traced_ns": None, "untraced_ns": None}
-    return {"traced_ns": median(traced), "untraced_ns": median(untraced)}
 
 
 def device_row(record: SessionRecord) -> Row:
@@ -85,18 +71,17 @@ def model_row(record: SessionRecord) -> Row:
             **model.model_dump(include={"name", "precision", "seed", "export_key", "pte_sha256", "pte_bytes"}),
             "executorch_version": model.versions.get("executorch"),
             "versions": _json(model.versions),
-            # Without them, the hash of the row must be that of earlier loads.
-            **({"model_source_sha256": model.source_sha256} if model.source_sha256 else {}),
-            **({"inputs_sha256": model.inputs_sha256, "method": model.method} if model.inputs_sha256 else {}),
-            **({"tokens": model.tokens, "kv_depth": model.kv_depth or 0} if model.tokens else {}),
-            **{name: value for name in _OF_MODEL if (value := getattr(model, name))},
+            "model_source_sha256": model.source_sha256 or None,
+            "method": model.method if model.inputs_sha256 else None,
+            "inputs_sha256": model.inputs_sha256 or None,
+            "kv_depth": (model.kv_depth or 0) if model.tokens else None,
+            **{name: getattr(model, name) or None for name in _OF_MODEL},
         },
         extra=_json([model.delegated, model.portable]),
     )
 
 
 def operators_rows(record: SessionRecord) -> list[Row]:
-    """Return the rows of `model_operator`."""
     return [
         {
             "placement": placement,
@@ -109,21 +94,7 @@ def operators_rows(record: SessionRecord) -> list[Row]:
     ]
 
 
-def accuracy_rows(record: SessionRecord) -> list[Row]:
-    """Return a row for each output and reference.
-
-    An older farm did not record the reference: it compared int8 with the fp32 model (as migration 0014 does).
-    """
-    unstated = "fp32" if record.model.precision in ("int8_static", "int8_dynamic") else "eager"
-    return [
-        output.model_dump(exclude={"least_top1", "first_difference", "margin"})
-        | ({} if "reference" in output.model_fields_set else {"reference": unstated})
-        for output in record.accuracy or []
-    ]
-
-
 def runner_row(record: SessionRecord) -> Row | None:
-    """Return the row of `runner`; None if the session had no runner."""
     runner = record.runner
     if runner is None:
         return None
@@ -168,11 +139,6 @@ def conditions_rows(record: SessionRecord) -> list[Row]:
         for moment, seen in record.conditions.items()
         if seen is not None
     ]
-
-
-def gate_rows(record: SessionRecord) -> list[Row]:
-    """Return a row for each limit that was set for the start of the session."""
-    return [{"limit_name": gate.limit, **gate.model_dump(exclude={"limit"})} for gate in record.gates]
 
 
 def with_hash(row: Row, extra: str = "") -> Row:

@@ -4,32 +4,29 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 from devices.errors import FarmError
-from devices.untrusted import UntrustedFileError, read_untrusted, sanitize_line
+from devices.untrusted import UntrustedFileError, parse_json, read_untrusted, sanitize_line
 from tasks.bundle.layer_drift import read_layer_drift
-from tasks.bundle.names import ETDUMP, LAYER_DRIFT, MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD
+from tasks.bundle.names import ETDUMP, LAYER_DRIFT, MOST_FILE_BYTES, MOST_LOG_BYTES, MOST_RECORD_BYTES, RECORD
 from tasks.bundle.record import BundleError, SessionRecord
-from tasks.etdump.consistent import contradiction
 from tasks.etdump.reader import Etdump, read_content, read_etdump
-from tasks.etdump.tree import Runs, runs_of
+from tasks.etdump.tree import Runs, contradiction, runs_of
 from tasks.rows.consistency import contradiction_between, other_content
 from tasks.rows.kernels import kernels_of
-from tasks.rows.observer import observed, observer_log
 from tasks.rows.record_rows import (
     Row,
-    accuracy_rows,
     conditions_rows,
     delegate_note,
     device_row,
-    gate_rows,
     model_row,
     operators_rows,
     runner_row,
     series_row,
     session_row,
-    sweep_row,
     with_hash,
 )
 from tasks.rows.sources import Sources, read_sources
@@ -37,6 +34,14 @@ from tasks.store.folder import content_sha256, read_bundle
 
 LOOSE_SWEEP = "loose"
 _SESSION_ID = re.compile(r"[0-9a-f]{16}(?![0-9a-f])")
+_MARK = b"PyTorchObserver {"
+# As print_report of ExecuTorch's extension/llm/runner/stats.h computes them; times are milliseconds of one clock.
+_SPANS = {
+    "load": ("model_load_start_ms", "model_load_end_ms"),
+    "prompt": ("inference_start_ms", "prompt_eval_end_ms"),
+    "first_token": ("inference_start_ms", "first_token_ms"),
+    "text": ("prompt_eval_end_ms", "inference_end_ms"),
+}
 
 
 class LoadError(FarmError):
@@ -87,11 +92,13 @@ def rows_of_bundle(folder: Path, runs: Runs | None = None) -> Rows:
     elif runs is None:
         runs = _read_runs(folder / ETDUMP, record)
     try:
+        # A session that failed may have some, too.
+        layers = read_layer_drift(folder / LAYER_DRIFT) if LAYER_DRIFT in record.files else []
         details = {
             "device_conditions": conditions_rows(record),
-            "session_gate": gate_rows(record),
-            "accuracy": accuracy_rows(record),
-            "layer_value": _layer_rows(folder, record),
+            "session_gate": [{"limit_name": gate.limit, **gate.model_dump(exclude={"limit"})} for gate in record.gates],
+            "accuracy": [output.model_dump() for output in record.accuracy or []],
+            "layer_value": [layer.model_dump() for layer in layers],
         }
         if record.status == "succeeded":
             details |= kernels_of(folder, record)
@@ -99,7 +106,11 @@ def rows_of_bundle(folder: Path, runs: Runs | None = None) -> Rows:
         return Rows(
             path=folder,
             sha256=sha256,
-            sweep=sweep_row(record),
+            sweep={
+                "sweep_id": record.sweep.sweep_id,
+                "name": record.sweep.name,
+                "night": date.fromisoformat(record.sweep.night),
+            },
             device=device_row(record),
             model=model_row(record),
             runner=runner_row(record),
@@ -128,11 +139,11 @@ def _has_events(folder: Path, record: SessionRecord) -> bool:
 def rows_of_loose(path: Path) -> Rows:
     """Return the rows of an ETDump without a bundle, or of a log of ExecuTorch's own runner of language models.
 
-    The first run of an ETDump counts as warm-up. Raises EtdumpError, ObserverError, or LoadError if an ETDump does not
+    The first run of an ETDump counts as warm-up. Raises EtdumpError, or LoadError if an ETDump does not
     contain an execution.
     """
-    if (log := observer_log(path)) is not None:
-        stated = {"executions": 1, "warmup_executions": 0, **observed(log, str(path))}
+    if (log := _observer_log(path)) is not None:
+        stated = {"executions": 1, "warmup_executions": 0, **_observed(log, str(path))}
         return _loose_rows(path, hashlib.sha256(log).hexdigest(), stated)
     content = read_content(path, most_bytes=MOST_FILE_BYTES)
     sha256 = hashlib.sha256(content).hexdigest()
@@ -143,8 +154,43 @@ def rows_of_loose(path: Path) -> Rows:
     return _loose_rows(path, sha256, stated, runs)
 
 
+def _observer_log(path: Path) -> bytes | None:
+    """Return the content of a file that is a log with such a line, None of any other."""
+    if path.suffix == ".etdump":
+        return None
+    try:
+        content = read_untrusted(path, MOST_LOG_BYTES)
+    except UntrustedFileError:  # reported when it is read as an ETDump
+        return None
+    return content if _MARK in content else None
+
+
+def _observed(content: bytes, shown: str) -> dict[str, Any]:
+    """Return the columns of `session` that the report of a log states; raises LoadError."""
+    lines = [line[line.index(_MARK) :] for line in content.splitlines() if _MARK in line]
+    if len(lines) != 1:
+        raise LoadError(f"{shown}: has {len(lines)} PyTorchObserver lines; load a log for each text, with one")
+    try:
+        stated = parse_json(lines[0][len(_MARK) - 1 :])
+        tokens = {name: int(stated[f"{name}_tokens"]) for name in ("prompt", "generated")}
+        ms = {name: float(stated[end]) - float(stated[start]) for name, (start, end) in _SPANS.items()}
+    except (ValueError, TypeError, KeyError) as error:
+        cause = f"{type(error).__name__}: {error}"
+        raise LoadError(f"{shown}: the PyTorchObserver line is incomplete ({cause}); copy it complete") from None
+    if min(tokens.values()) < 1 or min(ms.values()) < 0:
+        raise LoadError(f"{shown}: the PyTorchObserver line states no tokens, or times that run backwards")
+    return {
+        "load_ns": round(ms["load"] * 1e6),
+        "reported_prompt_tokens": tokens["prompt"],
+        "reported_prompt_ms": ms["prompt"],
+        "reported_first_token_ms": ms["first_token"],
+        "reported_tokens": tokens["generated"],
+        "reported_text_ms": ms["text"],
+    }
+
+
 def _loose_rows(path: Path, sha256: str, stated: Row, runs: Runs | None = None) -> Rows:
-    session_id = _loose_id(sha256)
+    session_id = sha256[:16]
     return Rows(
         path=path,
         sha256=sha256,
@@ -171,21 +217,11 @@ def session_id_of(path: Path) -> str | None:
     """
     try:
         if not path.is_dir():
-            return _loose_id(content_sha256(path))
+            return content_sha256(path)[:16]
         return str(json.loads(read_untrusted(path / RECORD, MOST_RECORD_BYTES))["session_id"])
     except (UntrustedFileError, ValueError, KeyError, TypeError, RecursionError):
         found = _SESSION_ID.match(path.name)
         return found[0] if found else None
-
-
-def _layer_rows(folder: Path, record: SessionRecord) -> list[Row]:
-    """Return a row for each layer of a session in mode numerics, also of one that failed."""
-    layers = read_layer_drift(folder / LAYER_DRIFT) if LAYER_DRIFT in record.files else []
-    return [layer.model_dump() for layer in layers]
-
-
-def _loose_id(sha256: str) -> str:
-    return sha256[:16]
 
 
 def _read_runs(path: Path, record: SessionRecord) -> Runs:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.bundle.middle_half import middle_half
-from tasks.etdump.event_kind import EventKind
-from tasks.etdump.operators import parse_operator
+from tasks.bundle.robust_statistics import interquartile_indices
+from tasks.etdump.event_names import EventKind, parse_operator
 from tasks.etdump.reader import Etdump
 
 
@@ -42,7 +41,7 @@ class Share:
 
 def typical_runs(dump: Etdump, warmup_executions: int) -> TypicalRuns:
     """Return the runs whose mean is the time of the session."""
-    typical = warmup_executions + middle_half(dump.execute_ns[warmup_executions:])
+    typical = warmup_executions + interquartile_indices(dump.execute_ns[warmup_executions:])
     return TypicalRuns(len(typical), float(dump.execute_ns[typical].sum()), np.isin(dump.execution, typical))
 
 
@@ -62,7 +61,7 @@ def session_times(dump: Etdump, warmup_executions: int) -> SessionTimes:
 
 def cell_sessions(sessions: Sequence[SessionTimes]) -> list[SessionTimes]:
     """Return the sessions whose mean is the time of their cell."""
-    return [sessions[at] for at in middle_half([session.execute_ns for session in sessions])]
+    return [sessions[at] for at in interquartile_indices([session.execute_ns for session in sessions])]
 
 
 def share(sessions: Sequence[SessionTimes], part: Callable[[SessionTimes], float]) -> Share:

@@ -17,10 +17,9 @@ from devices.errors import FarmError
 from devices.platform import Platform
 from devices.suggest import did_you_mean
 from tasks.bundle.cell import XNNPACK, Mode, Variant
-from tasks.store.archives import SUFFIX, pack, unpack
+from tasks.store.archives import SUFFIX, ArchiveError, pack, unpack
+from tasks.store.blob_store import BlobStore
 from tasks.store.files import publish_folder, sha256_of, work_folder, write_complete
-from tasks.store.shelf import Shelf
-from tasks.store.tar import ArchiveError
 
 _log = logging.getLogger(__name__)
 _Word = TypeVar("_Word", bound=str)
@@ -159,7 +158,7 @@ def publish_runner(content: Path, runners_dir: Path, described: Mapping[str, Any
     return read_runner(folder)
 
 
-def share_runner(shelf: Shelf, runner: Runner) -> str:
+def share_runner(shelf: BlobStore, runner: Runner) -> str:
     """Share a runner unless it is; return its name. Raises BundleError if the storage does not answer."""
     name = f"runners/{runner.platform}/{runner.folder.name}{_archive_end(runner)}"
     if not shelf.has(name):
@@ -169,7 +168,7 @@ def share_runner(shelf: Shelf, runner: Runner) -> str:
     return name
 
 
-def fetch_runner(shelf: Shelf, name: str, cache: Path) -> Runner:
+def fetch_runner(shelf: BlobStore, name: str, cache: Path) -> Runner:
     """Return a shared runner by its name; fetched once, into the folder `cache`.
 
     Raises RunnerError if it is missing or damaged, BundleError if the storage does not answer.

@@ -1,28 +1,152 @@
-"""Folders as one file: a tar, compressed with zstd, with a checksum.
+"""Folders as one file: a tar, compressed with zstd, with a checksum; read within limits, as strangers may have made it.
 
 An archive carries an export or a runner between machines, or keeps the bundles of a sweep. `<sweep_id>.tar.zst` then
 contains `<sweep_id>/<session_id>/<file>`, every session.json first, so that the records of a sweep are read without its
 other files. `tar --zstd -xf` in the folder of the bundles restores the folders that were packed, and an archive that
-`tar --zstd -cf` made of them is read as well, to its end. tasks/store/tar.py reads them within limits.
+`tar --zstd -cf` made of them is read as well, to its end.
+
+A few kilobytes can stand for terabytes: the headers of an entry, the size of a file, and how far the whole expands are
+limited.
 """
 
+import contextlib
 import hashlib
+import io
 import shutil
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, Any, BinaryIO, Self, cast
 
 from backports import zstd
 
-from tasks.bundle.names import RECORD
+from devices.untrusted import UntrustedFileError, open_untrusted
+from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD, plain_name
 from tasks.bundle.record import BundleError
 from tasks.bundle.session_json import parse_record
-from tasks.store.find import find_results
-from tasks.store.folder import Verified
-from tasks.store.tar import RECORDS_FIRST, ArchiveError, files_of_bundles, members, reading
+from tasks.store.folder import Verified, find_results
 
 SUFFIX = ".tar.zst"
+_RECORDS_FIRST = {"comment": "every session.json is before the other files"}
+"""The header of archives that the farm packs: reading ends where the other files begin."""
+_BLOCK_BYTES = 1 << 20
+_MOST_HEADER_BYTES = 1 << 16
+_HEADERS = {
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+}
+_MOST_TIMES = 1000
+"""An archive of ETDumps expands 3 to 30 times, a model of zeros 30,000 times;"""
+_ALWAYS_BYTES = 1 << 30
+"""up to this, it may."""
+
+
+class ArchiveError(BundleError):
+    """An archive is damaged; `cause` is why."""
+
+    def __init__(self, archive: Path, error: Exception) -> None:
+        self.cause = f"the archive is damaged ({error})"
+        super().__init__(f"{archive}: {self.cause}; restore it from a backup")
+
+
+@dataclass(frozen=True)
+class _PackedFile:
+    """A file in an archive of bundles; `stream` is its content until the next one is read."""
+
+    sweep_id: str
+    session_id: str
+    name: str
+    stream: io.BufferedReader
+    comes_after_all_records: bool
+
+
+class _Member(tarfile.TarInfo):
+    """An entry whose long name or other description is not read if it is too long."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        member = super().frombuf(buf, encoding, errors)
+        if member.type in _HEADERS and member.size > _MOST_HEADER_BYTES:
+            raise tarfile.ReadError(f"the name of an entry has {member.size} bytes")
+        return member
+
+
+class _Expanding:
+    """The content of a compressed file, which ends with an error when it expands too far."""
+
+    def __init__(self, stream: IO[bytes], packed_bytes: int) -> None:
+        self._stream = stream
+        self._left_bytes = max(_ALWAYS_BYTES, _MOST_TIMES * packed_bytes)
+
+    def read(self, size: int) -> bytes:
+        content = self._stream.read(size)
+        self._left_bytes -= len(content)
+        if self._left_bytes < 0:
+            raise tarfile.ReadError(f"it expands to more than {_MOST_TIMES} times its size")
+        return content
+
+
+def _members(archive: Path) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
+    """Yield each entry with the tar that it is read from, to be read before the next one, all inside `_reading`."""
+    with open_untrusted(archive.resolve(), 1 << 62) as file:
+        packed_bytes = archive.stat().st_size
+        with zstd.open(file, "rb") as expanded:
+            stream = cast(Any, _Expanding(cast(IO[bytes], expanded), packed_bytes))
+            with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as tar:
+                for member in tar:
+                    yield tar, member
+                    cast(Any, tar).members.clear()  # a tar keeps all that it has read
+                while stream.read(_BLOCK_BYTES):  # to the end, where a truncated archive shows
+                    pass
+
+
+def _files_of_bundles(archive: Path) -> Iterator[_PackedFile]:
+    """Yield each file in an archive of bundles, to be read before the next one, all inside `_reading`."""
+    recorded: set[str] = set()
+    has_other = False
+    for tar, member in _members(archive):
+        if member.isdir():
+            continue
+        sweep_id, session_id, name = _steps(member)
+        is_record = name == RECORD
+        most_bytes = MOST_RECORD_BYTES if is_record else MOST_FILE_BYTES
+        if member.size > most_bytes:
+            raise tarfile.ReadError(f"{member.name} has {member.size} bytes; the limit is {most_bytes}")
+        is_packed_here = tar.pax_headers.get("comment") == _RECORDS_FIRST["comment"]
+        has_other |= not is_record
+        if is_record:
+            recorded.add(session_id)
+        if is_packed_here and has_other and (is_record or session_id not in recorded):
+            raise tarfile.ReadError(f"the session.json of {session_id} is not before the other files")
+        stream = cast(io.BufferedReader, tar.extractfile(member))
+        yield _PackedFile(sweep_id, session_id, name, stream, is_packed_here and has_other)
+
+
+def _steps(member: tarfile.TarInfo) -> tuple[str, str, str]:
+    """Return sweep, session and file; raises ReadError for anything but a plain file of a bundle."""
+    steps = member.name.removeprefix("./").split("/")
+    with contextlib.suppress(ValueError):
+        if member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse() and len(steps) == 3:
+            sweep_id, session_id, name = map(plain_name, steps)
+            return sweep_id, session_id, name
+    raise tarfile.ReadError(f"unexpected entry {member.name}")
+
+
+@contextlib.contextmanager
+def _reading(archive: Path) -> Iterator[None]:
+    """Turn the errors of reading an archive in this block into ArchiveError, or BundleError if it is no file."""
+    try:
+        yield
+    except (tarfile.TarError, zstd.ZstdError, EOFError) as error:
+        raise ArchiveError(archive, error) from None
+    except RecursionError:
+        raise ArchiveError(archive, tarfile.ReadError("the headers of an entry are nested")) from None
+    except UntrustedFileError as error:
+        raise BundleError(str(error)) from None
 
 
 def pack(folder: Path, archive: Path) -> None:
@@ -47,8 +171,8 @@ def unpack(archive: Path, folder: Path) -> None:
 
     Raises ArchiveError if the archive is damaged or has entries outside the folder.
     """
-    with reading(archive):
-        for tar, member in members(archive):
+    with _reading(archive):
+        for tar, member in _members(archive):
             tar.extract(member, folder, filter="data")
 
 
@@ -58,8 +182,8 @@ def unpack_bundles(archive: Path, folder: Path, texts: Mapping[str, bytes]) -> N
     The files are not checked. Raises ArchiveError if the archive is damaged.
     """
     listed = {session_id: _listed(text) for session_id, text in texts.items()}
-    with reading(archive):
-        for each in files_of_bundles(archive):
+    with _reading(archive):
+        for each in _files_of_bundles(archive):
             if each.name in listed.get(each.session_id, ()):
                 target = folder / each.sweep_id / each.session_id / each.name
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -92,8 +216,8 @@ def packed_records(archive: Path) -> Iterator[tuple[str, bytes]]:
     Raises ArchiveError if the archive is damaged as far as it is read: to the other files, if the farm packed it.
     """
     if archive.is_file():
-        with reading(archive):
-            for each in files_of_bundles(archive):
+        with _reading(archive):
+            for each in _files_of_bundles(archive):
                 if each.name == RECORD:
                     yield each.session_id, each.stream.read()
                 elif each.comes_after_all_records:
@@ -105,8 +229,8 @@ def verify_archive(archive: Path, sweep_id: str) -> Iterator[Verified]:
     texts: dict[str, bytes] = {}
     found: dict[str, dict[str, str]] = {}
     try:
-        with reading(archive):
-            for each in files_of_bundles(archive):
+        with _reading(archive):
+            for each in _files_of_bundles(archive):
                 if each.name == RECORD:
                     texts[each.session_id] = each.stream.read()
                 else:
@@ -139,7 +263,7 @@ def _write(target: BinaryIO, files: Iterable[tuple[str, Path]]) -> None:
     options: dict[int, int] = {zstd.CompressionParameter.checksum_flag: 1}
     with (
         zstd.open(target, "wb", options=options) as stream,
-        tarfile.open(fileobj=stream, mode="w|", pax_headers=RECORDS_FIRST) as tar,
+        tarfile.open(fileobj=stream, mode="w|", pax_headers=_RECORDS_FIRST) as tar,
     ):
         for name, path in files:
             tar.add(path, name, recursive=False)

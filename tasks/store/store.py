@@ -1,14 +1,114 @@
 """Where bundles are kept: a local folder, or object storage (S3 and everything else that fsspec reaches)."""
 
+import hashlib
 import os
+from collections.abc import Iterator
+from heapq import merge
 from pathlib import Path
 
-from tasks.store.base import BundleStore
-from tasks.store.local import LocalStore
-from tasks.store.remote import ObjectStore
+from devices.untrusted import UntrustedFileError
+from tasks.bundle.names import RECORD
+from tasks.bundle.record import BundleError, SessionRecord
+from tasks.bundle.session_json import parse_record, parse_records
+from tasks.store.archives import SUFFIX, archive_of, find_archives, packed_records, unpack_bundles, verify_archive
+from tasks.store.blob_store import BlobStore
+from tasks.store.bundle_store import NOT_SWEEPS, BundleStore, FetchedBundles, LoadedSessions
+from tasks.store.files import publish_folder, work_folder
+from tasks.store.folder import Verified, bundles_of, content_sha256, find_results, publish_bundle, read_bundle
+from tasks.store.object_store import ObjectStore
 from tasks.store.var import Var
 
 __all__ = ["BundleStore", "LocalStore", "ObjectStore", "open_store", "stated_store"]
+
+_SHARED = ".shared"
+"""Where a folder of bundles keeps what farms and labs share."""
+
+
+class LocalStore(BundleStore):
+    """Bundles in the folders `root/<sweep_id>/<session_id>`; those of old sweeps in `root/<sweep_id>.tar.zst`.
+
+    Packed bundles are unpacked in the folder `cache` when they are needed; default: cache/bundles beside `root`.
+    """
+
+    def __init__(self, root: Path, cache: Path | None = None) -> None:
+        super().__init__(str(root), BlobStore(str(root / _SHARED)))
+        self.root = root
+        self._cache = cache or root.parent / "cache" / "bundles"
+
+    @property
+    def folders(self) -> list[Path]:
+        return [self.root, Path(self.shelf.location)]
+
+    def sweep_ids(self) -> list[str]:
+        if not self.root.is_dir():
+            return []
+        names = {path.name for path in self.root.glob("[!.]*") if path.is_dir()} - NOT_SWEEPS
+        return sorted(names | {path.name.removesuffix(SUFFIX) for path in find_archives(self.root)})
+
+    def session_ids(self, sweep_id: str) -> list[str]:
+        unpacked = {path.name for path in (self.root / sweep_id).glob("[!.]*") if path.is_dir()}
+        return sorted(unpacked | {session_id for session_id, _ in packed_records(archive_of(self.root, sweep_id))})
+
+    def records(
+        self, sweep_id: str, *, device: str | None = None, skip_damaged: bool = False
+    ) -> Iterator[SessionRecord]:
+        archive = archive_of(self.root, sweep_id)
+        packed = dict(packed_records(archive))
+        all_unpacked = bundles_of(self.root, sweep_id, device=device, skip_damaged=skip_damaged)
+        unpacked = (record for record in all_unpacked if record.session_id not in packed)
+        texts = ((f"{archive}: {session_id}", text) for session_id, text in sorted(packed.items()))
+        of_archive = parse_records(texts, device=device, skip_damaged=skip_damaged)
+        yield from merge(unpacked, of_archive, key=lambda record: record.session_id)
+
+    def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
+        archive = archive_of(self.root, record.sweep.sweep_id)
+        for session_id, text in packed_records(archive):
+            if session_id == record.session_id:
+                return parse_record(text, f"{archive}: {session_id}")
+        return publish_bundle(self.root, record, collected)
+
+    def find(self, session_id: str) -> Path | None:
+        folders = (self.root / sweep_id / session_id for sweep_id in self.sweep_ids())
+        if found := next((folder for folder in folders if session_id and (folder / RECORD).is_file()), None):
+            return found
+        for archive in find_archives(self.root):
+            for packed_id, text in packed_records(archive):
+                if packed_id == session_id:
+                    return self._unpacked(archive, session_id, text)
+        return None
+
+    def local_folders(self, sweep_id: str | None, loaded: LoadedSessions) -> FetchedBundles:
+        """Return the folder and the archive of the sweep, or the folder of all; the loader finds the bundles in it."""
+        if sweep_id is None:
+            return FetchedBundles([self.root])
+        archive = archive_of(self.root, sweep_id)
+        places = [place for place in (self.root / sweep_id, archive) if place.exists()]
+        return FetchedBundles(places or [self.root / sweep_id])
+
+    def verify(self, sweep_id: str) -> Iterator[Verified]:
+        if (archive := archive_of(self.root, sweep_id)).is_file():
+            yield from verify_archive(archive, sweep_id)
+        for path in find_results(self.root / sweep_id):
+            sha256 = None
+            try:
+                sha256 = content_sha256(path)
+                count = len(read_bundle(path).files) if path.is_dir() else 1
+                yield Verified(path.name if path.is_dir() else sha256[:16], sweep_id, sha256, files=count)
+            except (BundleError, UntrustedFileError) as error:
+                yield Verified(path.name, sweep_id, sha256, str(error))
+            except OSError as error:
+                cause = f"cannot be read ({error.strerror}); restore the bundle from a backup"
+                yield Verified(path.name, sweep_id, sha256, f"{path}: {cause}")
+
+    def _unpacked(self, archive: Path, session_id: str, text: bytes) -> Path:
+        content = hashlib.sha256(text).hexdigest()[:16]
+        final = self._cache / archive.name.removesuffix(SUFFIX) / f"{session_id}-{content}"
+        if not final.is_dir():
+            with work_folder(final.parent) as folder, publish_folder(final) as aside:
+                unpack_bundles(archive, folder, {session_id: text})
+                for path in folder.glob("*/*/*"):
+                    path.rename(aside / path.name)
+        return final
 
 
 def open_store(bundles: str | None, var: Var) -> BundleStore:

@@ -16,7 +16,7 @@ from pathlib import Path
 from flows.server.settings import prepare_prefect
 from tasks.runner.build import build_runner
 from tasks.runner.toolchain import host_platform
-from tasks.store.find import bundles_of
+from tasks.store.folder import bundles_of
 from tasks.store.var import Var
 
 SESSIONS = 40

@@ -21,8 +21,8 @@ import duckdb
 from sql.schema import sql_files
 from sql.warehouse import open_read_only, query, writing
 from tasks.judge.refresh import judge_series
+from tasks.load.commit import add_session_statistics
 from tasks.load.load import load_paths
-from tasks.load.statistics import add_session_statistics
 from tasks.store.var import Var
 from tests.benchmarks.load import seconds
 

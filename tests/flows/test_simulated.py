@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from tasks.bundle.record import SessionRecord
-from tasks.store.find import bundles_of
+from tasks.store.folder import bundles_of
 from tests.fixtures.farm import Farm, sweep_of
 from tests.fixtures.paths import KEPT
 from tests.fixtures.plans import a_spec, ended, planned

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sql.seeds.rows import is_scalar_operator, operator_categories
-from tasks.etdump.event_kind import EventKind
-from tasks.etdump.operators import OperatorName, parse_operator
+from sql.schema import is_scalar_operator, seed_rows
+from tasks.etdump.event_names import EventKind, OperatorName, parse_operator
 
-CATEGORY = {(operator, kind): category for operator, kind, category in operator_categories()}
+CATEGORY = {(operator, kind): category for operator, kind, category in seed_rows("operator_category")}
 
 
 def category_of(name: str) -> str | None:
@@ -104,7 +103,7 @@ def test_every_known_name_is_in_its_category(category: str) -> None:
 
 
 def test_each_operator_has_one_row_and_one_of_the_five_categories() -> None:
-    rows = operator_categories()
+    rows = seed_rows("operator_category")
     assert [key for key, count in Counter((operator, kind) for operator, kind, _ in rows).items() if count > 1] == []
     assert {category for _, _, category in rows} == {"Convolution", "GEMM", "Data Movement", "Elementwise", "Other"}
     assert {kind for _, kind, _ in rows} == {"delegated", "portable", "other"}

@@ -8,9 +8,8 @@ from typing import get_args
 import pytest
 
 from sql import schema
-from sql.describe import shared_comments, table_comments
 from sql.dictionary import data_dictionary
-from sql.seeds.rows import operator_categories
+from sql.schema import seed_rows, shared_comments, table_comments
 from sql.warehouse import query, writing
 from tasks.bundle.cell import Mode, Status, Variant
 from tests.fixtures.paths import ROOT
@@ -82,7 +81,7 @@ def test_every_shared_comment_is_used_by_several_views(warehouse: Path) -> None:
         ("variant", set(get_args(Variant))),
         ("mode", set(get_args(Mode))),
         ("status", set(get_args(Status))),
-        ("category", {category for _, _, category in operator_categories()}),
+        ("category", {category for _, _, category in seed_rows("operator_category")}),
     ],
 )
 def test_a_comment_lists_exactly_the_values_of_its_column(column: str, values: set[str]) -> None:

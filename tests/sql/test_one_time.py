@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sql.schema import macros
-from tasks.bundle.middle_half import middle_half, middle_mean
+from tasks.bundle.robust_statistics import interquartile_indices, interquartile_mean
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, BundleMaker, Execution
 
 PARTS = {
@@ -43,7 +43,7 @@ def test_all_parts_add_up_to_one_time_of_the_cell_everywhere(sessions: list[list
             maker.session(runs, index=index)
         maker.load()
         # then its time is the mean of the middle half of its sessions, each the mean of the middle half of its runs
-        time_ms = middle_mean([middle_mean([ns for ns, _ in runs]) for runs in sessions]) / 1e6
+        time_ms = interquartile_mean([interquartile_mean([ns for ns, _ in runs]) for runs in sessions]) / 1e6
         for name, text in TIMES.items():
             assert maker.ask(text) == [(pytest.approx(time_ms),)], name
         # and parts add up to it
@@ -92,7 +92,7 @@ def test_the_middle_half_is_the_same_in_python_and_in_sql(values: list[int]) -> 
     with duckdb.connect() as connection:
         connection.execute(*[file.text for file in macros() if file.name == "_in_middle_half"])
         [(of_sql,)] = connection.execute(text, {"values": values}).fetchall()
-    assert of_sql == middle_half(values).tolist()
+    assert of_sql == interquartile_indices(values).tolist()
 
 
 @pytest.mark.parametrize(
@@ -100,5 +100,5 @@ def test_the_middle_half_is_the_same_in_python_and_in_sql(values: list[int]) -> 
     [(1, [0]), (2, [0]), (3, [1]), (4, [1, 2]), (6, [1, 2, 3, 4]), (7, [2, 3, 4]), (10, [*range(2, 8)])],
 )
 def test_a_quarter_is_left_out_at_each_end(total: int, kept: list[int]) -> None:
-    assert middle_half(np.arange(total)).tolist() == kept
-    assert middle_half(np.arange(total)[::-1]).tolist() == [total - 1 - place for place in kept]
+    assert interquartile_indices(np.arange(total)).tolist() == kept
+    assert interquartile_indices(np.arange(total)[::-1]).tolist() == [total - 1 - place for place in kept]

@@ -1,12 +1,9 @@
 """What inaccurate outputs decide: an inaccurate cell is shown, and never called faster."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sql import schema
-from sql.warehouse import writing
 from tests.fixtures.nights import night_of, week_of
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, BundleMaker
 
@@ -79,7 +76,7 @@ def test_inaccurate_outputs_have_no_speedup_by_sme2(
     maker.session([(5 * MS, {CONVOLUTION_SME2: 4 * MS})], variant="sme2_on", accuracy=on)
     maker.load()
     # then its times are shown, but there is no ratio of them anywhere
-    asked = "SELECT median_on_ms, median_off_ms, speedup, reason FROM sme2_speedup"
+    asked = "SELECT time_on_ms, time_off_ms, speedup, reason FROM sme2_speedup"
     assert maker.ask(asked) == [(5.0, 10.0, speedup, reason)]
     assert maker.ask("SELECT speedup FROM operator_speedup") == [(speedup,)]
 
@@ -112,38 +109,6 @@ def test_a_comparison_with_inaccurate_outputs_has_no_answer(maker: BundleMaker, 
     )
     assert (answer, ratio) == ("inaccurate", pytest.approx(0.8))
     assert {"a": accuracy_a, "b": accuracy_b}[broken] == "inaccurate"
-
-
-@pytest.mark.parametrize(("precision", "reference"), [("fp16", "eager"), ("int8_static", "fp32")])
-def test_an_older_warehouse_gets_the_reference_that_its_farm_compared_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str, reference: str
-) -> None:
-    # given the warehouse of a farm that compared int8 with fp32 and did not record it
-    older = tmp_path / "older.duckdb"
-    migrations = schema.migrations()
-    number = next(each.name for each in migrations if each.name.endswith("_accuracy"))
-    with monkeypatch.context() as patched:
-        older_ones = tuple(each for each in migrations if each.name < number)
-        patched.setattr(schema, "migrations", lambda: older_ones)
-        patched.setattr(schema, "views", lambda: ())
-        patched.setattr(schema, "_aggregate_files", lambda: ())  # they are of this farm's tables
-        with writing(older) as connection:
-            _old_session(connection, precision)
-    # when it is opened, then the reference is that of an older bundle (test_rows.py)
-    with writing(older) as connection:
-        assert connection.execute("SELECT reference, max_abs_error FROM accuracy").fetchall() == [(reference, 0.5)]
-
-
-def _old_session(connection: Any, precision: str) -> None:
-    connection.execute(
-        "INSERT INTO model (model_id, content_sha256, name, precision) VALUES (1, 'm', 'toy', ?)", [precision]
-    )
-    connection.execute("""
-        INSERT INTO session BY NAME
-        SELECT 1 AS session_key, 's' AS session_id, 1 AS attempt, 'n' AS sweep_id, 1 AS device_id, 1 AS model_id,
-            'sme2_off' AS variant, 'timing' AS mode, 2 AS executions, 1 AS warmup_executions, 'succeeded' AS status
-    """)
-    connection.execute("INSERT INTO accuracy VALUES (1, 0, 0.5, NULL, 0)")
 
 
 @pytest.mark.parametrize(("precision", "value"), [("fp16", 0.25), ("int8_static", 0.75)])

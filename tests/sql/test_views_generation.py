@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tasks.bundle.interval import median_interval
+from tasks.bundle.robust_statistics import median_interval
 from tests.fixtures.warehouse import BundleMaker
 
 MS = 1_000_000

@@ -70,7 +70,7 @@ def test_the_newest_night_is_that_of_a_series_on_its_device_in_every_view(maker:
 
 
 def test_a_night_is_beside_the_measured_night_before_it_on_the_same_device(maker: BundleMaker) -> None:
-    asked = "device, day(night), median_ms, day(night_before), median_before_ms, ratio, cell_before"
+    asked = "device, day(night), time_ms, day(night_before), time_before_ms, ratio, cell_before"
     assert maker.ask(f"SELECT {asked} FROM night_over_night WHERE series_id = 'one' ORDER BY ALL") == [
         ("a", 1, 10.0, None, None, None, None),
         ("a", 2, 12.0, 1, 10.0, 1.2, "a1"),
@@ -94,7 +94,7 @@ def test_a_noise_floor_is_compared_with_the_median_of_earlier_nights_of_the_devi
 
 
 def test_a_series_has_its_newest_figures_and_the_verdict_of_its_newest_night(maker: BundleMaker) -> None:
-    asked = "series_id, device, nights, day(first_night), day(last_night), median_ms, noise_floor, verdict, day(since)"
+    asked = "series_id, device, nights, day(first_night), day(last_night), time_ms, noise_floor, verdict, day(since)"
     assert maker.ask(f"SELECT {asked} FROM series_overview ORDER BY ALL") == [
         ("one", "a", 7, 1, 7, 27.0, 0.06, "invalid environment", None),
         ("one", "b", 2, 2, 5, 60.0, 0.5, "suspected", 5),

@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from sql.seeds.rows import sme_rules
+from sql.schema import seed_rows
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, TRANSPOSE, BundleMaker, profile_of
 
 MS = 1_000_000
@@ -145,7 +145,7 @@ def test_names_show_sme_except_for_dynamic_int8(maker: BundleMaker) -> None:
 def test_each_rule_matches_the_same_names_in_python_and_in_duckdb() -> None:
     names = [*chain(*RULED.values()), *UNRULED]
     matched = set()
-    for sme2, pattern in sme_rules():
+    for sme2, pattern in seed_rows("sme_rule"):
         matching = "SELECT unnest FROM unnest(?::VARCHAR[]) WHERE regexp_matches(unnest, ?)"
         in_duckdb = {name for (name,) in duckdb.execute(matching, [names, pattern]).fetchall()}
         assert in_duckdb == {name for name in names if re.search(pattern, name)}

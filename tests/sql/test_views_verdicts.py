@@ -88,9 +88,9 @@ def test_sessions_outside_the_limits_make_the_night_invalid(maker: BundleMaker) 
     for number in range(8):
         maker.session(status="invalid", reason_code="thermal", reason="48 C", index=number, **fields_of(6))
     maker.load()
-    assert maker.ask(
-        "SELECT verdict, sessions, invalid_sessions, median_ms FROM verdict WHERE night = '2026-11-06'"
-    ) == [("invalid environment", 0, 8, None)]
+    assert maker.ask("SELECT verdict, sessions, invalid_sessions, time_ms FROM verdict WHERE night = '2026-11-06'") == [
+        ("invalid environment", 0, 8, None)
+    ]
 
 
 def decided(kind: Kind, night: date | None, revokes: str | None = None, number: str = "0000000a") -> Decisions:

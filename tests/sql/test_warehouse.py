@@ -12,8 +12,9 @@ import duckdb
 import pytest
 
 from sql import schema
-from sql.seeds.rows import operator_categories
-from sql.warehouse import RowsRefused, WarehouseError, open_read_only, query, writing
+from sql.errors import RowsRefused, WarehouseError
+from sql.schema import seed_rows
+from sql.warehouse import open_read_only, query, writing
 from tests.fixtures.warehouse import BundleMaker, add_sweep, sweeps
 
 _HOLD = "import duckdb, sys; connection = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
@@ -153,10 +154,15 @@ def test_a_damaged_block_is_an_answer_or_a_sentence(tmp_path: Path) -> None:
         assert "\n" not in sentence
 
 
-def test_a_changed_migration_is_refused(warehouse: Path) -> None:
+@pytest.mark.parametrize("later", [0, 29])
+def test_a_warehouse_with_other_tables_is_answered_with_the_command_that_rebuilds_it(
+    warehouse: Path, later: int
+) -> None:
     with writing(warehouse) as connection:
         connection.execute("UPDATE schema_migration SET sha256 = 'another' WHERE number = 1")
-    assert_refused(warehouse, r"0001_tables\.sql is not the migration that built this warehouse")
+        connection.execute(f"INSERT INTO schema_migration SELECT n + 2, n, n, now() FROM range({later}) AS r (n)")
+    cause = "its tables are those of another version of etfarm"
+    assert_refused(warehouse, f"{cause}; `etfarm warehouse rebuild` builds it again from the bundles")
 
 
 def test_a_warehouse_of_a_newer_farm_is_refused(warehouse: Path) -> None:
@@ -201,7 +207,7 @@ def test_views_and_categories_are_renewed_when_the_farm_has_others(warehouse: Pa
     with writing(warehouse):
         pass
     assert query(warehouse, "SELECT execute_ns FROM run_latency") == (["execute_ns"], [])
-    expected = len(operator_categories())
+    expected = len(seed_rows("operator_category"))
     assert query(warehouse, "SELECT count(*) FROM operator_category")[1] == [(expected,)]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.store.find import bundles_of
+from tasks.store.folder import bundles_of
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 from tests.fixtures.warehouse import BundleMaker
 from tests.survival.chaos.checks import false_successes, left_behind, overlaps_in

@@ -35,7 +35,7 @@ FROM cell_output
 JOIN cell USING (cell_id);
 
 COMMENT ON VIEW cell_accuracy IS 'Whether the outputs of each cell are near enough to eager PyTorch for its times to count: an inaccurate cell is never called faster. The worst figure of all outputs and sessions that succeeded.';
-COMMENT ON COLUMN cell_accuracy.accuracy IS 'inaccurate: an output of a session is beyond the limit of its recipe; accurate; not judged: compared without a limit, as by an older farm; not compared: there is no reference.';
+COMMENT ON COLUMN cell_accuracy.accuracy IS 'inaccurate: an output of a session is beyond the limit of its recipe; accurate; not judged: compared without a limit; not compared: there is no reference.';
 COMMENT ON COLUMN cell_accuracy.sessions IS 'Sessions that succeeded.';
 COMMENT ON COLUMN cell_accuracy.compared_sessions IS 'Part of them with a reference.';
 COMMENT ON COLUMN cell_accuracy.inaccurate_sessions IS 'Part of them with an output beyond its limit.';

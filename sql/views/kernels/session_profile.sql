@@ -30,7 +30,7 @@ WHERE status = 'succeeded';
 COMMENT ON VIEW session_profile IS 'How complete the samples of a profile session are: how far the weights of its kernels can be trusted.';
 COMMENT ON COLUMN session_profile.threads_sampled IS 'Threads that were sampled.';
 COMMENT ON COLUMN session_profile.rate_hz IS 'Requested samples per second of processor time.';
-COMMENT ON COLUMN session_profile.reached_rate_hz IS 'Samples per second of processor time that the operating system gave: its tick, such as 250 Hz, may be slower than the requested rate. NULL for a runner before version 1.1.';
+COMMENT ON COLUMN session_profile.reached_rate_hz IS 'Samples per second of processor time that the operating system gave: its tick, such as 250 Hz, may be slower than the requested rate.';
 COMMENT ON COLUMN session_profile.samples IS 'Samples taken.';
 COMMENT ON COLUMN session_profile.dropped IS 'Samples lost because the buffer was full.';
 COMMENT ON COLUMN session_profile.unresolved IS 'Samples whose function has no name in its library.';

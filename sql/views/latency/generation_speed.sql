@@ -172,7 +172,7 @@ COMMENT ON COLUMN generation_speed.decode_test IS 'The decoding as llama-bench n
 COMMENT ON COLUMN generation_speed.decode_low_per_s IS 'Low end of the 95 % interval of decode_tokens_per_s, from its sessions; NULL for fewer than 6 and on emulated devices.';
 COMMENT ON COLUMN generation_speed.decode_high_per_s IS 'High end of it.';
 COMMENT ON COLUMN generation_speed.decode_steps IS 'Decoding runs of a session, each at the next position; NULL if every run is at kv_depth.';
-COMMENT ON COLUMN generation_speed.decode_gb_per_s IS 'Gigabytes per second that decoding reads: decode_bytes_per_token times decode_tokens_per_s; NULL on emulated devices and if loaded from bundles of an older farm.';
+COMMENT ON COLUMN generation_speed.decode_gb_per_s IS 'Gigabytes per second that decoding reads: decode_bytes_per_token times decode_tokens_per_s; NULL on emulated devices.';
 COMMENT ON COLUMN generation_speed.peak_resident_bytes IS 'Largest resident memory of the runner in sessions of both phases, KV cache included.';
 COMMENT ON COLUMN generation_speed.source IS 'ETDump: measured by the farm; PyTorchObserver: what the log of ExecuTorch''s own runner of language models states, in full milliseconds, with tokenizing in the prefill and sampling in the decoding.';
 COMMENT ON COLUMN generation_speed.perplexity IS 'Of the model in eager PyTorch, with the weights of the recipe, on the text that the entry in the sweep file names: less is better; NULL without a text.';

@@ -76,12 +76,12 @@ LEFT JOIN session_time USING (session_key)
 LEFT JOIN session_statistic USING (session_key)
 LEFT JOIN (SELECT cell, sweep_id, accuracy FROM cell_accuracy) AS cell_accuracy USING (cell, sweep_id);
 
-COMMENT ON VIEW session_latency IS 'Every timing session that succeeded: the unit of statistics. Warm-up runs are excluded from every number. The columns from settled_after_runs on need 10 measured runs; they are NULL below, and for sessions of an older farm until the next load.';
+COMMENT ON VIEW session_latency IS 'Every timing session that succeeded: the unit of statistics. Warm-up runs are excluded from every number. The columns from settled_after_runs on need 10 measured runs; they are NULL below.';
 COMMENT ON COLUMN session_latency.runs IS 'Measured runs; every statistic is NULL if there are none.';
 COMMENT ON COLUMN session_latency.warmup_runs IS 'Warm-up runs, which are excluded.';
 COMMENT ON COLUMN session_latency.median_ms IS 'Median of its measured runs, in milliseconds.';
 COMMENT ON COLUMN session_latency.time_ms IS 'The time of the session in milliseconds: the mean of the middle half of its measured runs by duration, so that its parts (operators, categories, modules) add up to it and a slow run is left out.';
-COMMENT ON COLUMN session_latency.typical_runs IS 'Runs of that middle half. All measured runs where events were removed before version 0.2: such nights are not compared with others.';
+COMMENT ON COLUMN session_latency.typical_runs IS 'Runs of that middle half.';
 COMMENT ON COLUMN session_latency.is_typical IS 'Whether the session is one of the middle half of its cell by time: the time of a cell is the mean of these.';
 COMMENT ON COLUMN session_latency.mad_ms IS 'Median absolute deviation, median(|x - median|), in milliseconds; not scaled by 1.4826.';
 COMMENT ON COLUMN session_latency.iqr_ms IS 'Interquartile range in milliseconds, interpolated.';

@@ -36,8 +36,7 @@ SELECT
     pte_sha256,
     runner_sha256,
     serial,
-    build,
-    time_ms AS median_ms
+    build
 FROM scaled;
 
 COMMENT ON VIEW thread_scaling IS 'How the latency of a model changes with the number of threads, by variant: cells that are equal in everything else. Cores share the units of SME, so more threads may be slower.';

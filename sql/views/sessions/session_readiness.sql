@@ -28,7 +28,7 @@ SELECT
 FROM session_gate
 JOIN _session USING (session_key);
 
-COMMENT ON VIEW session_readiness IS 'Every limit that was set for the start of a session, and how long the session waited for it. A session without rows had no limits, lost its device before the first reading, or belongs to an older farm.';
+COMMENT ON VIEW session_readiness IS 'Every limit that was set for the start of a session, and how long the session waited for it. A session without rows had no limits or lost its device before the first reading.';
 COMMENT ON COLUMN session_readiness.bound IS 'The limit.';
 COMMENT ON COLUMN session_readiness.value IS 'The condition at the last reading before the start, in the unit of the limit; NULL if it could not be read: the limit was not applied.';
 COMMENT ON COLUMN session_readiness.is_outside IS 'Whether the wait was in vain, so that the session is invalid; NULL if the condition could not be read.';

@@ -37,10 +37,7 @@ SELECT
     runner_sha256,
     serial,
     build,
-    reason,
-    time_on_ms AS median_on_ms,
-    time_sme1_ms AS median_sme1_ms,
-    time_off_ms AS median_off_ms
+    reason
 FROM side
 JOIN _pair USING (pair, sweep_id)
 JOIN _pair_accuracy USING (pair, sweep_id);
@@ -55,6 +52,3 @@ COMMENT ON COLUMN sme2_speedup.time_off_ms IS 'Milliseconds without either; NULL
 COMMENT ON COLUMN sme2_speedup.speedup IS 'time_off_ms / time_on_ms: above 1 means that SME2 is faster. NULL if a side is missing or inaccurate, and on emulated devices.';
 COMMENT ON COLUMN sme2_speedup.speedup_sme1 IS 'time_off_ms / time_sme1_ms, in the same way.';
 COMMENT ON COLUMN sme2_speedup.reason IS 'Why there is no speed-up: the device is emulated, or outputs are inaccurate with SME2, without it, or both (see cell_accuracy). NULL otherwise, also where a side is missing.';
-COMMENT ON COLUMN sme2_speedup.median_on_ms IS 'Old name of time_on_ms: the same figure, until version 0.3.';
-COMMENT ON COLUMN sme2_speedup.median_sme1_ms IS 'Old name of time_sme1_ms: the same figure, until version 0.3.';
-COMMENT ON COLUMN sme2_speedup.median_off_ms IS 'Old name of time_off_ms: the same figure, until version 0.3.';

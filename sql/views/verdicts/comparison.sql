@@ -43,8 +43,6 @@ SELECT
     cell_b,
     accuracy_a.accuracy AS accuracy_a,
     accuracy_b.accuracy AS accuracy_b,
-    time_a / 1e6 AS median_a_ms,
-    time_b / 1e6 AS median_b_ms,
     note
 FROM comparison_result
 JOIN cell AS a ON a.cell = cell_a
@@ -64,8 +62,6 @@ COMMENT ON COLUMN comparison.sessions_a IS 'Sessions of side A that count.';
 COMMENT ON COLUMN comparison.sessions_b IS 'Sessions of side B that count.';
 COMMENT ON COLUMN comparison.time_a_ms IS 'Time of side A in milliseconds: the mean of the middle half of its sessions.';
 COMMENT ON COLUMN comparison.time_b_ms IS 'Time of side B in milliseconds, likewise.';
-COMMENT ON COLUMN comparison.median_a_ms IS 'Old name of time_a_ms: the same figure, until version 0.3.';
-COMMENT ON COLUMN comparison.median_b_ms IS 'Old name of time_b_ms: the same figure, until version 0.3.';
 COMMENT ON COLUMN comparison.ratio IS 'time_b_ms / time_a_ms, or within the states that note names: above 1, B is slower.';
 COMMENT ON COLUMN comparison.low IS 'Lower end of the 95 % interval of the ratio; NULL below 5 sessions.';
 COMMENT ON COLUMN comparison.high IS 'Upper end of the 95 % interval of the ratio; NULL below 5 sessions.';

@@ -14,9 +14,7 @@ SELECT
     sessions,
     series_id,
     cell,
-    lag(cell) OVER series_nights AS cell_before,
-    time_ms AS median_ms,
-    lag(time_ms) OVER series_nights AS median_before_ms
+    lag(cell) OVER series_nights AS cell_before
 FROM verdict
 WHERE time_ms IS NOT NULL
 WINDOW series_nights AS (PARTITION BY series_id, device ORDER BY night);
@@ -24,7 +22,6 @@ WINDOW series_nights AS (PARTITION BY series_id, device ORDER BY night);
 COMMENT ON VIEW night_over_night IS 'Each night of a series on a device beside the measured night before it. One night more or less says little: `verdict` judges with all nights before.';
 COMMENT ON COLUMN night_over_night.night_before IS 'The last earlier night with a session that counts; NULL for the first.';
 COMMENT ON COLUMN night_over_night.time_before_ms IS 'Its time in milliseconds.';
-COMMENT ON COLUMN night_over_night.median_before_ms IS 'Old name of time_before_ms: the same figure, until version 0.3.';
 COMMENT ON COLUMN night_over_night.ratio IS 'time_ms / time_before_ms: above 1 is slower.';
 COMMENT ON COLUMN night_over_night.verdict IS 'The verdict on the night, see `verdict`.';
 COMMENT ON COLUMN night_over_night.sessions IS 'Sessions behind time_ms.';

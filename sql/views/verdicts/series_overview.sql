@@ -12,8 +12,7 @@ SELECT
     arg_max(noise_floor, night) FILTER (noise_floor IS NOT NULL) AS noise_floor,
     arg_max(verdict, night) AS verdict,
     arg_max_null(since, night) AS since,
-    series_id,
-    arg_max(time_ms, night) FILTER (time_ms IS NOT NULL) AS median_ms
+    series_id
 FROM verdict
 GROUP BY device, model, precision, variant, threads, series_id;
 

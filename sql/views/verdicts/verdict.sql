@@ -27,8 +27,7 @@ SELECT
     baseline_cell,
     is_newest,
     cause,
-    device_noise,
-    value / 1e6 AS median_ms
+    device_noise
 FROM metric_verdict
 LEFT JOIN series_cause USING (series_id, device, night)
 LEFT JOIN (

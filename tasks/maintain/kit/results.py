@@ -16,7 +16,7 @@ from devices.errors import FarmError, InputError
 from devices.untrusted import excerpt
 from tasks.bundle.cell import Mode, Variant
 from tasks.bundle.values import MOST_INT, first_mistake
-from tasks.etdump.event_kind import EventKind
+from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import Etdump, EtdumpError, read_etdump
 from tasks.export.recipes import RECIPES
 from tasks.maintain.kit.config import Experiment, KitConfig, kit_files, name_in

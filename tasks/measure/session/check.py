@@ -9,15 +9,14 @@ from typing import Literal
 from devices.errors import FarmError
 from devices.limits import Limits, checks
 from devices.ondevice.job import JobResult
-from sql.seeds.rows import sme_rules
+from sql.schema import seed_rows
 from tasks.bundle.cell import Variant
 from tasks.bundle.names import SELECTED
 from tasks.bundle.runner_stats import Stats
-from tasks.etdump.consistent import contradiction
-from tasks.etdump.delegate_calls import Backends
-from tasks.etdump.event_kind import EventKind
+from tasks.etdump.delegates import Backends
+from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import EtdumpError, read_etdump
-from tasks.etdump.tree import Runs, runs_of
+from tasks.etdump.tree import Runs, contradiction, runs_of
 from tasks.etdump.xnntrace import parse_kernel
 from tasks.export.program import Call, ProgramMethod
 from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
@@ -35,7 +34,7 @@ _KIND_IN_WORDS = {
 # XNNPACK names an operator after its packing, which is the same for SME and SME2; sql/seeds/sme_rule.csv maps such
 # names. Only the name of a kernel tells which of the two it was.
 _WITH_SME, _WITHOUT_SME = (
-    re.compile("|".join(f"(?:{pattern})" for answer, pattern in sme_rules() if answer == shown))
+    re.compile("|".join(f"(?:{pattern})" for answer, pattern in seed_rows("sme_rule") if answer == shown))
     for shown in ("yes", "no")
 )
 _WORDS = {"sme2_on": "SME2", "sme1": "SME"}

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import re
 import traceback
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +20,6 @@ from devices.untrusted import excerpt
 from tasks.bundle.names import RECORD
 from tasks.bundle.record import (
     Accuracy,
-    ArmRecord,
     DeviceRecord,
     FileRecord,
     GateRecord,
@@ -129,7 +128,7 @@ def session_record(result: SessionResult, log_tail: str | None = None) -> Sessio
         wall_s=job.wall_s if job else None,
         stats=result.stats,
         accuracy=result.accuracy,
-        arm=ArmRecord(**asdict(cell.arm)) if cell.arm else None,
+        arm=cell.arm,
         farm_version=version("etfarm"),
     )
 

@@ -18,7 +18,7 @@ from devices.errors import InputError
 from devices.untrusted import UntrustedFileError, open_untrusted
 from tasks.bundle.names import MOST_FILE_BYTES
 from tasks.bundle.record import BundleError
-from tasks.store.access import checked_location, file_system, read_files
+from tasks.store.blob_store import checked_location, file_system, read_files
 
 FOREIGN = ""
 """The hash of what is not a regular file, or larger than any page."""

@@ -20,7 +20,7 @@ from tasks.pages.site.origins import origins_of
 from tasks.pages.site.publication import Publication
 from tasks.pages.site.site import Site
 from tasks.results.reader import view_errors
-from tasks.store.access import reported
+from tasks.store.blob_store import reported
 
 _READ_TOGETHER = 250
 _SESSIONS_READ_TOGETHER = 1000

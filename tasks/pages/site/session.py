@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tasks.bundle.next_step import next_step
+from tasks.bundle.remedy import remedy
 from tasks.pages.report.page import Block, Chart, Log, Page, Paragraph, Points, Section
 from tasks.pages.site.session_rows import RunRow, SessionConditionRow, SessionFactsRow, read_sessions
 from tasks.results.addresses import (
@@ -93,7 +93,7 @@ def _answer(row: SessionFactsRow, runs: Sequence[RunRow]) -> Text:
         measured = sum(not run.is_warmup for run in runs)
         took = f" in {duration(row.wall_s)}" if row.wall_s is not None and not row.without_times else ""
         return f"Succeeded: {counted(measured, 'measured run')}{took}." if runs else f"Succeeded{took}."
-    step = next_step(row.reason_code) if row.reason_code else None
+    step = remedy(row.reason_code) if row.reason_code else None
     reason = sentence(row.reason or "no reason recorded")
     if reason.lower().startswith(row.device.lower()):
         reason = row.device + reason[len(row.device) :]  # names stay as they are written

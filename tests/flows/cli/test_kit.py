@@ -11,7 +11,7 @@ import pytest
 
 from devices.untrusted import sanitize_line
 from tasks.bundle.record import SessionRecord
-from tasks.store.find import bundles_of
+from tasks.store.folder import bundles_of
 from tests.fixtures.command import Etfarm
 from tests.fixtures.kit import KitFolder
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, MEAN

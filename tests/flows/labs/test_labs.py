@@ -26,7 +26,7 @@ from tasks.export.export import fetch_export
 from tasks.export.exported import Export
 from tasks.measure.alternate import Side, plan_round
 from tasks.measure.health import Registry
-from tasks.store.shelf import Shelf
+from tasks.store.blob_store import BlobStore
 from tasks.store.store import open_store
 from tasks.store.var import Var
 from tests.fixtures.lab_farm import SITE, LabFarm, a_flow
@@ -47,13 +47,13 @@ def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
 ) -> None:
     # given a device here, one in a lab, and a model that cannot be exported
     devices = [farm.device("here", None), farm.device("far")]
-    write, written = Shelf.write, list[str]()
+    write, written = BlobStore.write, list[str]()
 
-    def noted(shelf: Shelf, name: str, content: bytes) -> None:
+    def noted(shelf: BlobStore, name: str, content: bytes) -> None:
         written.append(name)
         write(shelf, name, content)
 
-    monkeypatch.setattr(Shelf, "write", noted)
+    monkeypatch.setattr(BlobStore, "write", noted)
     terminal, of_farm = StringIO(), Board()  # the lab of this test is in the same process, and shows its own
     monkeypatch.setattr(sharing, "board", of_farm)
     # when a sweep measures both
@@ -219,7 +219,7 @@ def test_an_export_that_a_lab_cannot_keep_fails_its_sessions_and_nothing_waits_f
     farm: LabFarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a lab whose disk is full when it fetches the second model
-    def fetched(shelf: Shelf, key: str, exports_dir: Path) -> tuple[Export, ...]:
+    def fetched(shelf: BlobStore, key: str, exports_dir: Path) -> tuple[Export, ...]:
         if key == f"key-of-{LATE}":
             raise OSError(errno.ENOSPC, "No space left on device")
         return fetch_export(shelf, key, exports_dir)

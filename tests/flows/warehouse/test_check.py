@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sql import schema
 from sql.warehouse import writing
-from tasks.store.forgotten import Forgotten
+from tasks.store.bundle_store import Forgotten
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN
 
@@ -111,21 +110,3 @@ def test_each_damage_is_found(farm: Kept, etfarm: Etfarm, damage: str) -> None:
     assert code == 1
     assert all(any(sentence in line for line in findings) for sentence in sentences), printed
     assert len(findings) == len(sentences), printed
-
-
-def test_a_warehouse_of_an_older_farm_is_checked_and_stays_as_it_is(
-    kept: Kept, etfarm: Etfarm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    # given a warehouse that was written before the newest tables
-    warehouse, known = tmp_path / "older.duckdb", schema.migrations()
-    with monkeypatch.context() as older:
-        older.setattr(schema, "migrations", lambda: known[:4])
-        older.setattr(schema, "views", lambda: ())
-        older.setattr(schema, "_aggregate_files", lambda: ())
-        with writing(warehouse):
-            pass
-    before = warehouse.read_bytes()
-    # when it is checked, then nothing is wrong with it, and it was not changed
-    code, printed = etfarm("warehouse", "check", "--warehouse", warehouse)
-    assert (code, "no finding: 0 bundles" in printed) == (0, True), printed
-    assert warehouse.read_bytes() == before

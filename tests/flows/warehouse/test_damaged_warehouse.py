@@ -10,7 +10,8 @@ import duckdb
 import pytest
 
 from flows.warehouse.publish import load_and_publish, load_store, unloadable_sessions
-from sql.warehouse import WarehouseDamaged, WarehouseError, keep_aside, query, writing
+from sql.errors import WarehouseDamaged, WarehouseError
+from sql.warehouse import keep_aside, query, writing
 from tasks.load.snapshot import publish_snapshot
 from tasks.maintain.prune import only_one, pack_sweep
 from tests.fixtures.command import Etfarm, Kept

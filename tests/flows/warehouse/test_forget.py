@@ -7,8 +7,8 @@ import pytest
 
 from sql.warehouse import query, writing
 from tasks.maintain.forget import forget_sessions
+from tasks.store.bundle_store import Forgotten
 from tasks.store.folder import read_record
-from tasks.store.forgotten import Forgotten
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.gated import go_on, stopped_at
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, profile_of

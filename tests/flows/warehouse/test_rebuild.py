@@ -88,6 +88,21 @@ def test_a_session_whose_bundle_is_gone_is_not_given_up(kept: Kept, etfarm: Etfa
     assert "8 sessions, all views are identical" in etfarm("warehouse", "rebuild")[1]
 
 
+def test_a_warehouse_with_other_tables_is_kept_aside_and_built_again(kept: Kept, etfarm: Etfarm) -> None:
+    # given the warehouse of a version with other tables, which every command answers with the command that helps
+    kept.session([100])
+    etfarm("warehouse", "load")
+    with writing(kept.warehouse) as connection:
+        connection.execute("UPDATE schema_migration SET sha256 = 'another'")
+    code, printed = etfarm("warehouse", "load")
+    assert (code, printed.count("\n")) == (2, 1), printed
+    assert "`etfarm warehouse rebuild` builds it again from the bundles" in printed
+    # when it is rebuilt, then its sessions are there, and the file was kept
+    code, printed = etfarm("warehouse", "rebuild")
+    assert (code, "kept as warehouse-damaged-" in printed) == (0, True), printed
+    assert kept.ask("SELECT count(*) FROM session") == [(1,)]
+
+
 @pytest.mark.thorough
 def test_there_is_nothing_to_rebuild_from_without_bundles(kept: Kept, etfarm: Etfarm) -> None:
     code, printed = etfarm("warehouse", "rebuild")

@@ -9,11 +9,12 @@ import pytest
 
 from flows.warehouse.publish import load_and_publish, unloadable_sessions
 from flows.warehouse.unloadable import unloaded_reasons
-from sql.warehouse import WarehouseError, query
+from sql.errors import WarehouseError
+from sql.warehouse import query
 from tasks.load.snapshot import newest_snapshot
 from tasks.maintain.prune import only_one, pack_sweep
 from tasks.store.archives import archive_of, pack_bundles, unpack
-from tasks.store.forgotten import Forgotten
+from tasks.store.bundle_store import Forgotten
 from tests.fixtures.command import Kept
 from tests.fixtures.warehouse import profile_of
 

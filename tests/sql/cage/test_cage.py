@@ -18,8 +18,9 @@ from sql.cage.cage import Cage
 from sql.cage.connection import open_readable
 from sql.cage.limits import Limits, QueryError
 from sql.cage.warm import WarmCage
+from sql.errors import WarehouseError
 from sql.readable import ReadableFile
-from sql.warehouse import WarehouseError, writing
+from sql.warehouse import writing
 from tests.fixtures.paths import ROOT
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.bundle.record import SessionRecord
-from tasks.store.find import bundles_of
+from tasks.store.folder import bundles_of
 from tasks.store.var import Var
 from tests.fixtures.farm import ETFARM
 from tests.fixtures.paths import KEPT, ROOT

@@ -5,11 +5,10 @@ import random
 import numpy as np
 import pytest
 
-from sql.seeds.rows import operator_categories
-from tasks.etdump.consistent import contradiction, negative_time
+from sql.schema import seed_rows
 from tasks.etdump.delegates import DELEGATES, UNRECOGNIZED
 from tasks.etdump.reader import Etdump, EtdumpError, read_etdump
-from tasks.etdump.tree import runs_of
+from tasks.etdump.tree import contradiction, negative_time, runs_of
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 from tests.fixtures.etdump_fuzz import mutated
 
@@ -164,7 +163,7 @@ def test_events_of_a_runtime_that_contradict_each_other_are_refused() -> None:
 
 
 def test_each_part_of_a_known_delegate_has_a_category() -> None:
-    known = {(row[0], row[1]) for row in operator_categories()}
+    known = {(row[0], row[1]) for row in seed_rows("operator_category")}
     for delegate in (*DELEGATES.values(), UNRECOGNIZED):
         assert (f"{delegate.name} delegate", "delegated") in known
 

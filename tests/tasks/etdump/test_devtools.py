@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasks.etdump.event_kind import EventKind
+from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import read_etdump
 from tests.fixtures.etdump_builder import METHOD, Allocation, Debug, Event, Profile, Run, build_etdump
 
@@ -40,9 +40,6 @@ def assert_same(data: bytes, devtools: Callable[[bytes], Any]) -> None:
         strict=True,
     )
     assert list(rows) == [row_of(number, event) for number, event in expected]
-    assert ours.version == theirs.version
-    assert ours.debug_events == sum(event.debug_event is not None for _, event in events)
-    assert ours.allocation_events == sum(event.allocation_event is not None for _, event in events)
     executes = [event for _, event in expected if event.name == "Method::execute"]
     assert ours.execute_ns.tolist() == [event.end_time - event.start_time for event in executes]
     assert ours.executions == len(executes)

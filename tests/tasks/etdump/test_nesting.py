@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tasks.etdump.event_kind import EventKind
+from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import Etdump, read_etdump
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 

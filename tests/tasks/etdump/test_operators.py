@@ -2,8 +2,7 @@
 
 import pytest
 
-from tasks.etdump.event_kind import EventKind
-from tasks.etdump.operators import OperatorName, parse_operator
+from tasks.etdump.event_names import EventKind, OperatorName, parse_operator
 
 DELEGATED = {
     "Convolution (NHWC, PQS8, QS8, QC8W) IGEMM #1": ("Convolution", "NHWC", "PQS8, QS8, QC8W", "IGEMM"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasks.etdump.event_kind import EventKind
+from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import read_etdump
 from tasks.etdump.trace import as_chrome_json, slices_of
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump

@@ -4,9 +4,8 @@ from collections import Counter
 
 import pytest
 
-from tasks.etdump.consistent import clock_without_time, contradiction
 from tasks.etdump.reader import read_etdump
-from tasks.etdump.tree import Runs, runs_of
+from tasks.etdump.tree import Runs, clock_without_time, contradiction, runs_of
 from tests.fixtures.etdump_builder import LOADING, METHOD, Profile, Run, build_etdump
 
 CONVOLUTION, LINEAR = "Convolution (NHWC, PF32) IGEMM #1", "Fully Connected (NC, F32) GEMM #1"

@@ -12,7 +12,7 @@ from tasks.export.exported import Export, ExportError
 from tasks.export.key import export_key
 from tasks.export.process.child import Answer
 from tasks.export.process.run import Tell
-from tasks.store.shelf import Shelf
+from tasks.store.blob_store import BlobStore
 from tasks.store.store import ObjectStore
 from tests.fixtures.s3 import s3_client
 from tests.fixtures.stand_in import write_export
@@ -110,8 +110,8 @@ def test_without_an_answer_of_the_storage_the_export_is_made_here(
     def refuse(*_: object) -> None:
         raise ExportError("s3://farm: no answer")
 
-    monkeypatch.setattr(Shelf, "has", refuse)
-    monkeypatch.setattr(Shelf, "put", refuse)
+    monkeypatch.setattr(BlobStore, "has", refuse)
+    monkeypatch.setattr(BlobStore, "put", refuse)
     assert first.export().folder.is_dir()
     assert "s3://farm: no answer; it will be made here" in caplog.text
     assert "could not be uploaded: s3://farm: no answer" in caplog.text

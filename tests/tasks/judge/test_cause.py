@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tasks.bundle.middle_half import middle_mean
+from tasks.bundle.robust_statistics import interquartile_mean
 from tasks.judge.cause import Cause, Part, clearer, explain, in_words
 from tasks.judge.operators import Group, Operator
 
@@ -61,7 +61,7 @@ def test_parts_and_what_is_unexplained_add_up_to_the_change_of_the_time(a: np.nd
     # given any times of any operators
     found = explained(Group("a", a), Group("b", b))
     # then the change is that of the times of both sides, and the parts add up to it
-    time_ms = [middle_mean(times.sum(axis=1)) / 1e6 for times in (a, b)]
+    time_ms = [interquartile_mean(times.sum(axis=1)) / 1e6 for times in (a, b)]
     assert found.change_ms == pytest.approx(time_ms[1] - time_ms[0])
     assert sum(named(found).values()) + found.unexplained_ms == pytest.approx(found.change_ms)
     # and so do the numbers in the sentence

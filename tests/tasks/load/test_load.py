@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from sql.warehouse import WarehouseError
+from sql.errors import WarehouseError
 from tasks.load.load import load_paths
+from tests.fixtures.paths import ROOT
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker, edit, etdump_of
 
 COUNTS = "SELECT (SELECT count(*) FROM session), (SELECT count(*) FROM run), (SELECT count(*) FROM event)"
@@ -270,3 +271,24 @@ def test_the_nights_of_a_series_are_updated_with_each_cell_apart(maker: BundleMa
     ]
     of_the_step = "threads = 1 AND os_build = 'b1'"
     assert maker.ask(f"SELECT count(DISTINCT series_id) FROM series_latency WHERE {of_the_step}") == [(1,)]
+
+
+def test_bundles_as_the_first_version_writes_them_load(maker: BundleMaker) -> None:
+    # given bundles that are kept as they were written: a measured one, both sides of a comparison, a failed one
+    kept = ROOT / "tests/fixtures/bundles"
+    # when they are loaded, then what they state is in the views
+    assert (maker.load(kept).loaded, maker.load(kept).already) == (4, 4)
+    columns = "load_ms, peak_resident_bytes, threads_used, runs, time_ms, accuracy"
+    assert maker.ask(f"SELECT {columns} FROM session_latency WHERE runs = 3") == [
+        (0.005, 16_384, 1, 3, pytest.approx(10.0), "inaccurate")
+    ]
+    assert maker.ask("SELECT output, reference, least_top1, first_difference, margin FROM session_accuracy") == [
+        (0, "eager", None, None, None),
+        (0, "fp32", 0.99, None, None),
+        (1, "host", None, 3, 0.5),
+    ]
+    assert maker.ask("SELECT reason_code FROM failed_session") == [("runner_crashed",)]
+    assert maker.ask("SELECT purpose, arm FROM session_overview WHERE arm IS NOT NULL ORDER BY arm") == [
+        ("same_night", "a"),
+        ("same_night", "b"),
+    ]

@@ -1,6 +1,7 @@
 """Bundles whose content nobody expects: each is refused in one sentence, and the others are loaded."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -174,9 +175,9 @@ def test_an_unforeseen_error_refuses_one_bundle_only(maker: BundleMaker, monkeyp
     def fail_on_bad(log: Path) -> object:
         if log.read_bytes() == b"bad":
             raise ZeroDivisionError("division\nby zero")
-        return type("Trace", (), {"selected": []})
+        return Counter[str]()
 
-    monkeypatch.setattr("tasks.rows.kernels.read_xnntrace", fail_on_bad)
+    monkeypatch.setattr("tasks.rows.kernels.selected_kernels", fail_on_bad)
     # when both are loaded, then one is refused and the other is loaded
     assert refusal(maker, bad, good) == (
         f"{bad}: cannot be loaded (ZeroDivisionError: division by zero); report this error and measure again"

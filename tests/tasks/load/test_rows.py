@@ -15,7 +15,7 @@ from tasks.rows.kernels import kernel_names
 from tasks.rows.record_rows import with_hash
 from tasks.rows.rows import Rows, rows_of_bundle, rows_of_loose, session_id_of
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
-from tests.fixtures.warehouse import BundleMaker, edit, profile_of
+from tests.fixtures.warehouse import BundleMaker, profile_of
 
 GEMM = "xnn_f32_gemm_minmax_ukernel_6x8__neonfma"
 
@@ -110,20 +110,6 @@ def test_equal_rows_have_one_hash_and_what_is_hashed_beside_them_counts() -> Non
     found = [row["content_sha256"] for row in hashes]
     assert found[0] == found[1]
     assert len(set(found)) == 3
-
-
-@pytest.mark.parametrize(
-    ("precision", "output", "reference"),
-    [("int8_static", {}, "fp32"), ("fp16", {}, "eager"), ("int8_dynamic", {"reference": "eager"}, "eager")],
-)
-def test_an_output_without_a_reference_was_compared_as_older_farms_did(
-    maker: BundleMaker, precision: str, output: dict[str, Any], reference: str
-) -> None:
-    figures = {"output": 0, "max_abs_error": 0.5, "max_rel_error": None, "nonfinite_mismatches": 0}
-    folder = maker.session([5], model__precision=precision)
-    edit(folder, accuracy=[figures | output])
-    (row,) = rows_of_bundle(folder).details["accuracy"]
-    assert (row["reference"], row["max_abs_error"]) == (reference, 0.5)
 
 
 def kernels(rows: Rows) -> list[tuple[Any, ...]]:

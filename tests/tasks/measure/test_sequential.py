@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tasks.bundle.enough import ALERT_SESSIONS
 from tasks.bundle.record import SessionRecord
+from tasks.bundle.robust_statistics import ALERT_SESSIONS
 from tasks.bundle.runner_stats import Stats
 from tasks.judge.comparison import compare
 from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession, still_to_run

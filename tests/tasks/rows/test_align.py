@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.rows.align import align
+from tasks.rows.sources import align
 
 CONV, LINEAR, DEPTHWISE, PAD, ADD = (
     "XNNConv2d", "XNNFullyConnected", "XNNDepthwiseConv2d", "XNNStaticConstantPad", "XNNAdd",

@@ -11,7 +11,7 @@ import pytest
 from devices.ondevice.facts import Facts
 from tasks.bundle.claims import Claims
 from tasks.bundle.runner_stats import Stats
-from tasks.etdump.operators import OperatorName
+from tasks.etdump.event_names import OperatorName
 from tasks.etdump.tree import Runs, TreeNode
 from tasks.rows.consistency import contradiction_between, etdump_of_another, other_content
 from tests.fixtures.stand_in import farm_bench, measured

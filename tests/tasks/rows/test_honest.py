@@ -8,10 +8,9 @@ import numpy as np
 from devices.ondevice.facts import Facts
 from tasks.bundle.claims import Claims
 from tasks.bundle.runner_stats import Stats
-from tasks.etdump.operators import OperatorName
+from tasks.etdump.event_names import OperatorName
 from tasks.etdump.tree import Runs, TreeNode
-from tasks.rows.consistency import contradiction_between, etdump_of_another
-from tasks.rows.copies import copied_execution
+from tasks.rows.consistency import contradiction_between, copied_execution, etdump_of_another
 
 SESSIONS = 10_000
 STEPS_NS = (1, 42, 100, 1_000)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.etdump.event_kind import EventKind
+from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import read_etdump
 from tasks.rows.shares import SessionTimes, Share, cell_sessions, session_times, share
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, Execution, etdump_of

@@ -10,8 +10,8 @@ import pytest
 from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES
 from tasks.bundle.record import BundleError, FileRecord
 from tasks.bundle.session_json import record_text
-from tasks.store import shelf
-from tasks.store.base import BundleStore, Found
+from tasks.store import blob_store
+from tasks.store.bundle_store import BundleStore, FetchedBundles
 from tasks.store.store import open_store
 from tasks.store.var import Var
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
@@ -46,13 +46,13 @@ def put_bundle(bucket: str, files: dict[str, tuple[bytes, int]], at: str = PREFI
     return folder
 
 
-def refusal(found: Found) -> str:
+def refusal(found: FetchedBundles) -> str:
     [(_, sentence)] = found.refused
     assert len(found.folders) == 1, "the sound bundle is fetched"
     return sentence
 
 
-def all_of(store: BundleStore) -> Found:
+def all_of(store: BundleStore) -> FetchedBundles:
     return store.local_folders(None, lambda _hashes: set())
 
 
@@ -126,14 +126,14 @@ def test_records_in_other_depths_are_no_bundles(bucket: str, store: BundleStore)
 def test_a_shared_file_beyond_the_limit_is_not_read(
     bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    # given a shelf with a file of exactly the limit, one of a byte more, and an empty one
-    monkeypatch.setattr(shelf, "_MOST_BYTES", 10)
-    shared = shelf.Shelf(f"s3://{bucket}/x" if where == "bucket" else str(tmp_path / "x"))
+    # given a store with a file of exactly the limit, one of a byte more, and an empty one
+    monkeypatch.setattr(blob_store, "_MAX_BYTES", 10)
+    shared = blob_store.BlobStore(f"s3://{bucket}/x" if where == "bucket" else str(tmp_path / "x"))
     for name, size_bytes in {"most": 10, "more": 11, "none": 0}.items():
         shared.write(f"labs/{name}.json", b"x" * size_bytes)
     # then the second one is named and the others are read
     assert shared.read("labs/most.json") == b"x" * 10
-    with pytest.raises(shelf.TooLargeError, match=r"labs/more\.json: has more than 10 bytes"):
+    with pytest.raises(blob_store.TooLargeError, match=r"labs/more\.json: has more than 10 bytes"):
         shared.read("labs/more.json")
     more, most, none = shared.contents("labs").values()
     assert (most, none) == (b"x" * 10, b"")

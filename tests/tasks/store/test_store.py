@@ -8,9 +8,9 @@ import pytest
 
 from tasks.bundle.record import BundleError, FileRecord, SessionRecord
 from tasks.bundle.session_json import record_text
+from tasks.store.bundle_store import Forgotten
 from tasks.store.files import sha256_of
 from tasks.store.folder import read_bundle
-from tasks.store.forgotten import Forgotten
 from tasks.store.store import BundleStore, ObjectStore, open_store, stated_store
 from tasks.store.var import Var
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from sql.seeds.rows import operator_categories
+from sql.schema import seed_rows
 from tasks.pages.report.folds import in_sight
 from tasks.pages.report.page import Block, Paragraph, Section, Segment, StackChart
 from tasks.results.cells import CellNames, CellRow, by_cell
@@ -16,7 +16,7 @@ from tasks.results.text import Code, Text, codes, counted, joined, ms_digits, ro
 _OTHER = "Other"
 _REST = "Unattributed"
 _COMPUTE = ("Convolution", "GEMM")
-_KNOWN = {category for _, _, category in operator_categories()} - {_OTHER}
+_KNOWN = {category for _, _, category in seed_rows("operator_category")} - {_OTHER}
 CATEGORIES = (*sorted(_KNOWN, key=lambda name: (name not in _COMPUTE, name)), _OTHER, _REST)
 """All categories in the order of columns, bars and colours: those that compute most first, the rest last."""
 NO_TIMES = "No session on a real device succeeded, so there are no times to break down."

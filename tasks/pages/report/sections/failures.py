@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from tasks.bundle.next_step import next_step
+from tasks.bundle.remedy import remedy
 from tasks.pages.report.page import Block, Fold, Log, Paragraph, Points, Section
 from tasks.pages.report.sections.verdicts import VerdictRow
 from tasks.results.cells import AttemptRow
@@ -129,7 +129,7 @@ def _fold(group: list[FailureRow], *, is_open: bool) -> Fold:
         f" on {first.device}: {counted(len(group), 'session')} {first.status}",
     )
     blocks: list[Block] = [
-        Paragraph(joined("Next: ", with_code(next_step(first.reason_code)))),
+        Paragraph(joined("Next: ", with_code(remedy(first.reason_code)))),
         Points(_reasons(group)),
         table_of(group[:_MOST_SESSIONS]),
     ]

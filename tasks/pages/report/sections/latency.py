@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Annotated
 
-from tasks.bundle.enough import LEAST_SESSIONS
+from tasks.bundle.robust_statistics import LEAST_SESSIONS
 from tasks.pages.report.folds import in_sight
 from tasks.pages.report.page import Bar, BarChart, Block, Heading, Paragraph, Section
 from tasks.results.cells import CellNames, CellRow, conditions_of, emulated_devices, precision_order, variant_word

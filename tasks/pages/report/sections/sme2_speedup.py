@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from tasks.bundle.enough import LEAST_SESSIONS
+from tasks.bundle.robust_statistics import LEAST_SESSIONS
 from tasks.judge.comparison import Comparison, compare
 from tasks.pages.report.page import Block, Heading, Paragraph
 from tasks.results.cells import PairRow

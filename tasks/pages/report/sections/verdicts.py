@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any
 
-from tasks.bundle.enough import LEAST_SESSIONS
+from tasks.bundle.robust_statistics import LEAST_SESSIONS
 from tasks.judge.drift import Drift, slow_drift
 from tasks.judge.metrics import LATENCY, METRICS, percent_change
 from tasks.judge.step import ALTERNATELY

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.bundle.cell import VARIANTS, Variant
-from tasks.etdump.operators import OperatorName
+from tasks.etdump.event_names import OperatorName
 from tasks.etdump.tree import Runs, TreeNode
 from tasks.export.program import Call, ProgramMethod
 from tasks.measure.session.check import other_program, variant_contradiction

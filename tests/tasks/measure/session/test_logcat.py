@@ -10,7 +10,7 @@ import pytest
 
 from devices.ondevice.facts import Facts
 from tasks.bundle.record import SessionRecord
-from tasks.etdump.xnntrace import read_xnntrace
+from tasks.etdump.xnntrace import selected_kernels
 from tests.fixtures.stand_in import GOOD, a_bench, a_session, measured, put_on_path
 
 # Refuses to clear, and to answer without a time stamp; lists one line per process that it is asked for.
@@ -41,9 +41,7 @@ def test_a_trace_session_on_a_phone_keeps_what_its_runner_logged(
     bundle = tmp_path / "bundles" / record.sweep.sweep_id / record.session_id
     log, pid = bundle / "logcat.txt", (bundle / "stdout.txt").read_text(encoding="utf-8").strip()
     assert f" {pid} " in log.read_text(encoding="utf-8")
-    assert [selection.kernel.name for selection in read_xnntrace(log).selected] == [
-        "xnn_f32_gemm_minmax_ukernel_6x8__neonfma"
-    ]
+    assert list(selected_kernels(log)) == ["xnn_f32_gemm_minmax_ukernel_6x8__neonfma"]
 
 
 @pytest.mark.fault(stage="pull", done="the log of a phone cannot be read", holds="the session fails with that reason")

@@ -21,7 +21,7 @@ from tasks.bundle.record import BundleError, SessionRecord
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.context import SessionContext
 from tasks.measure.session.measure import clear_stale_jobs, measure
-from tasks.store.find import bundles_of
+from tasks.store.folder import bundles_of
 from tasks.store.store import LocalStore
 from tests.fixtures.paths import ROOT
 from tests.fixtures.plans import NIGHT

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.bundle.next_step import next_step
+from tasks.bundle.remedy import remedy
 from tasks.pages.report.markdown import inline
 from tasks.results.text import Code, Text
 from tests.fixtures.report import CODE_SPAN, MS, Report, fill_every_section, markdown_tables, report_of
@@ -96,7 +96,7 @@ def test_a_warehouse_with_only_failures_has_a_report(maker: BundleMaker) -> None
     assert report.contains("runner_crashed on host: one session failed", "failures")
     assert report.contains("The runner was ended by signal 11 (SIGSEGV).", "failures")
     assert report.contains("last words", "failures")
-    assert report.contains(f"Next: {next_step('runner_crashed')}", "failures")
+    assert report.contains(f"Next: {remedy('runner_crashed')}", "failures")
     assert "<pre>loading\nlast words</pre>" in report.html
     assert "```text\nloading\nlast words\n```" in report.markdown
 
@@ -128,7 +128,7 @@ def test_similar_failures_are_one_entry_with_each_log_once(maker: BundleMaker) -
 
 @pytest.mark.parametrize("reason_code", ["thermal", "export_failed", "device_lost", "never heard of", None])
 def test_every_reason_has_a_next_step(reason_code: str | None) -> None:
-    step = next_step(reason_code)
+    step = remedy(reason_code)
     assert step[0].isupper()
     assert step.endswith(".")
     assert len(step) > 20

@@ -9,8 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from sql.insert import insert_rows
-from sql.warehouse import open_read_only, writing
+from sql.warehouse import insert_rows, open_read_only, writing
 from tasks.pages.site.origins import origins_of
 from tasks.pages.site.site import Site
 from tests.fixtures.nights import night_of

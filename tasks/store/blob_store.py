@@ -1,0 +1,195 @@
+"""Files by name below a folder or a URL, on fsspec: what farms and labs share beside the bundles, and users' records.
+
+A name is a path such as `exports/1f3a.tar.zst`. Every file appears completely or not at all; the newest content stays.
+"""
+
+import contextlib
+import os
+import sys
+import urllib.parse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fsspec.core import url_to_fs
+from fsspec.implementations.local import LocalFileSystem
+
+from devices.errors import InputError
+from devices.untrusted import UntrustedFileError, open_untrusted
+from tasks.bundle.record import BundleError
+from tasks.store.files import write_complete
+
+SHARED = frozenset({"exports", "runners", "labs"})
+"""The first folders of all names that farms and labs share."""
+_MAX_BYTES = 64 << 20
+"""Of what is read whole; an order of 300 exports has some 10 MB."""
+
+
+class TooLargeError(BundleError):
+    """A file is larger than any that farms and labs write, and was not read."""
+
+
+class CompleteFiles(LocalFileSystem):  # type: ignore[misc]
+    """fsspec's local files, of which each appears completely or not at all, also after a power failure.
+
+    Only regular files are read.
+    """
+
+    def put_file(self, path1: str, path2: str, **_: object) -> None:
+        with Path(path1).open("rb") as stream:
+            write_complete(Path(path2), stream)
+
+    get_file = put_file
+
+    def pipe_file(self, path: str, value: bytes, **_: object) -> None:
+        write_complete(Path(path), value)
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: object) -> bytes:
+        try:
+            with open_untrusted(Path(path), sys.maxsize) as stream:
+                stream.seek(start or 0)
+                return stream.read(-1 if end is None else end - (start or 0))
+        except UntrustedFileError as error:
+            if error.is_missing:
+                raise FileNotFoundError(path) from None
+            raise BundleError(str(error)) from None
+
+    def isfile(self, path: str) -> bool:
+        """Return whether there is a file; its time becomes that of its last use, for `etfarm warehouse prune`."""
+        if not Path(path).is_file():
+            return False
+        with contextlib.suppress(FileNotFoundError):
+            os.utime(path)
+        return Path(path).is_file()
+
+
+@dataclass(frozen=True)
+class BlobStore:
+    """Files by name, below a folder or a URL; every method raises BundleError if the storage does not answer."""
+
+    location: str
+
+    def put(self, name: str, source: Path) -> None:
+        """Keep a file under this name."""
+        with reported(self.location, f"{name} cannot be written"):
+            self._fs.put_file(str(source), self._path(name))
+
+    def get(self, name: str, target: Path) -> bool:
+        """Write the file of this name to `target`; return False if there is none."""
+        with reported(self.location, f"{name} cannot be fetched"):
+            try:
+                self._fs.get_file(self._path(name), str(target))
+            except FileNotFoundError:
+                return False
+        return True
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a file of this name, which is then about to be used."""
+        with reported(self.location, f"{name} cannot be found"):
+            return bool(self._fs.isfile(self._path(name)))
+
+    def write(self, name: str, content: bytes) -> None:
+        """Keep a small content under this name."""
+        with reported(self.location, f"{name} cannot be written"):
+            self._fs.pipe_file(self._path(name), content)
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of this name; None if there is none. Raises TooLargeError."""
+        with reported(self.location, f"{name} cannot be read"):
+            try:
+                content = bytes(self._fs.cat_file(self._path(name), start=0, end=_MAX_BYTES + 1))
+            except FileNotFoundError:
+                return None
+        if len(content) > _MAX_BYTES:
+            raise TooLargeError(f"{self.location}/{name}: has more than {_MAX_BYTES} bytes, which is the limit")
+        return content
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of all JSON files below `folder`, relative to it."""
+        with reported(self.location, f"{folder} cannot be listed"):
+            paths = self._fs.find(self._path(folder))
+            return sorted(path.rpartition(f"{folder}/")[2] for path in paths if path.endswith(".json"))
+
+    def contents(self, folder: str) -> dict[str, bytes | Exception]:
+        """Return the content of each JSON file in `folder` by its path, or the error of reading it."""
+        with reported(self.location, f"{folder} cannot be read"):
+            entries = self._fs.find(self._path(folder), maxdepth=1, withdirs=True, detail=True)
+            sizes = {path: int(entries[path]["size"]) for path in sorted(entries) if path.endswith(".json")}
+            return read_files(self._fs, sizes, _MAX_BYTES)
+
+    def remove(self, folder: str) -> None:
+        """Remove all files whose name begins with `folder`/."""
+        with reported(self.location, f"{folder} cannot be removed"), contextlib.suppress(FileNotFoundError):
+            self._fs.rm(self._path(folder), recursive=True)
+
+    @property
+    def _fs(self) -> Any:
+        return file_system(self.location)[0]
+
+    def _path(self, name: str) -> str:
+        return f"{file_system(self.location)[1]}/{name}"
+
+
+@cache
+def file_system(location: str) -> tuple[Any, str]:
+    """Return fsspec's file system of a folder or a URL, which keeps no listings, and the path in it."""
+    if "://" not in location:
+        return CompleteFiles(), location
+    scheme = location.partition("://")[0]
+    try:
+        fs, path = url_to_fs(location, use_listings_cache=False)
+    except ImportError:
+        raise InputError(
+            f"{location}: the package for {scheme} is missing; install etfarm[s3] for S3, or fsspec's package for it"
+        ) from None
+    except ValueError as error:
+        raise InputError(f"{location}: {scheme} is not supported ({error}); use s3://bucket/prefix") from None
+    return fs, str(path).rstrip("/")
+
+
+def checked_location(location: str, option: str = "--bundles") -> str:
+    """Return the URL of an option; raises InputError if it is not supported or contains credentials."""
+    if "@" in urllib.parse.urlsplit(location).netloc:
+        scheme = location.partition("://")[0]
+        raise InputError(
+            f"{option} {scheme}://...: the location contains credentials; remove them and set them in the environment "
+            "(for S3, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
+        )
+    file_system(location)
+    return location
+
+
+def read_files(fs: Any, sizes: Mapping[str, int], max_bytes: int) -> dict[str, bytes | Exception]:
+    """Return the content of each file by its path, no longer than its listed size, or why it cannot be read.
+
+    A file of more than `max_bytes` is not read; the errors of the storage are returned as well.
+    """
+    some = {path: size for path, size in sizes.items() if 0 < size <= max_bytes}  # nothing can be requested of 0 bytes
+    got = fs.cat_ranges(list(some), [0] * len(some), list(some.values())) if some else []
+    contents: dict[str, bytes | Exception] = dict.fromkeys(sizes, b"") | dict(zip(some, got, strict=True))
+    for path, size in sizes.items():
+        if size > max_bytes:
+            contents[path] = BundleError(f"{path}: has {size} bytes; the limit is {max_bytes}")
+    return contents
+
+
+@contextlib.contextmanager
+def reported(location: str, what: str) -> Iterator[None]:
+    """Turn an error of the storage into a BundleError."""
+    try:
+        yield
+    except _storage_errors() as error:
+        cause = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
+        is_remote = "://" in location
+        remedy = "check the location, the network and the credentials" if is_remote else "check the folder and its disk"
+        raise BundleError(f"{location}: {what} ({cause}); {remedy}") from error
+
+
+def _storage_errors() -> tuple[type[Exception], ...]:
+    try:
+        from botocore.exceptions import BotoCoreError, ClientError
+    except ImportError:
+        return (OSError, NotImplementedError)
+    return (OSError, NotImplementedError, BotoCoreError, ClientError)

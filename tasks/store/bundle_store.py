@@ -1,0 +1,142 @@
+"""What every store of bundles promises, and the records of users that lie beside the bundles in every store.
+
+A store keeps one small file for each `etfarm decisions forget` in its folder `forgotten`: the sessions that are left
+out of all figures, also of a rebuilt warehouse. The bundles themselves never change. The slot of a forgotten session
+counts as not done: a sweep that is started again measures it under the next attempt, which has another session id.
+"""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ValidationError
+
+from devices.untrusted import read_json
+from tasks.bundle.names import RECORD
+from tasks.bundle.record import BundleError, SessionRecord
+from tasks.bundle.session_json import parse_record
+from tasks.store.blob_store import BlobStore
+from tasks.store.folder import Verified
+
+DECISIONS = "decisions"
+"""Where a store keeps the records of tasks/judge/decisions.py."""
+_FORGOTTEN = "forgotten"
+NOT_SWEEPS = frozenset({_FORGOTTEN, DECISIONS})
+"""Folders beside those of sweeps; the id of a sweep ends with its night, so no sweep has such a name."""
+LoadedSessions = Callable[[Collection[str]], Collection[str]]
+"""Returns which of some bundles, by the hash of their session.json, a warehouse contains."""
+
+
+class Forgotten(BaseModel, extra="forbid", frozen=True):
+    """The sessions that one command forgot, and why."""
+
+    version: Literal[1] = 1
+    reason: str
+    forgotten_at: str
+    """ISO 8601, UTC."""
+    sessions: dict[str, str]
+    """The sweep of each session, by session id."""
+
+    def text(self) -> bytes:
+        return (self.model_dump_json(indent=1) + "\n").encode()
+
+
+@dataclass(frozen=True)
+class FetchedBundles:
+    """Bundles to load: folders that contain them, the number of those left out, and which could not be fetched."""
+
+    folders: list[Path]
+    already: int = 0
+    """Not fetched, because the warehouse contains them."""
+    refused: tuple[tuple[Path, str], ...] = ()
+    """Name and reason of each."""
+
+
+class BundleStore(ABC):
+    """Bundles by sweep and session; every method raises BundleError if the store does not answer.
+
+    A bundle is published completely or not at all, and never replaced.
+    """
+
+    def __init__(self, location: str, shelf: BlobStore) -> None:
+        self.location = location
+        """The folder or URL."""
+        self.shelf = shelf
+        """The files that farms and labs with this store share."""
+        self._files = BlobStore(location)
+
+    @property
+    def folders(self) -> list[Path]:
+        """The folders in which this machine may have left unfinished files."""
+        return []
+
+    @abstractmethod
+    def sweep_ids(self) -> list[str]:
+        """Return the ids of all sweeps with bundles."""
+
+    @abstractmethod
+    def session_ids(self, sweep_id: str) -> list[str]:
+        """Return the ids of the sessions of a sweep that have a bundle, damaged ones included."""
+
+    @abstractmethod
+    def records(
+        self, sweep_id: str, *, device: str | None = None, skip_damaged: bool = False
+    ) -> Iterator[SessionRecord]:
+        """Yield the record of every bundle of a sweep, or of one of its devices, in the order of their ids.
+
+        Raises BundleError where one is damaged, unless such bundles are skipped.
+        """
+
+    def record(self, sweep_id: str, session_id: str) -> SessionRecord:
+        """Return the record of a bundle that is not packed; raises BundleError if it is missing or damaged."""
+        name = f"{sweep_id}/{session_id}/{RECORD}"
+        return parse_record(self._files.read(name) or b"", f"{self.location}/{name}")
+
+    @abstractmethod
+    def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
+        """Keep the bundle of `record` with the files of `collected`; return the record as it is in the store."""
+
+    @abstractmethod
+    def find(self, session_id: str) -> Path | None:
+        """Return a local folder with the bundle of a session, or None if the store does not contain it."""
+
+    @abstractmethod
+    def local_folders(self, sweep_id: str | None, loaded: LoadedSessions) -> FetchedBundles:
+        """Return the bundles of a sweep, or of all, as local folders for loading."""
+
+    @abstractmethod
+    def verify(self, sweep_id: str) -> Iterator[Verified]:
+        """Read every file of a sweep's bundles and compare it with its hash."""
+
+    def forget(self, record: Forgotten) -> None:
+        """Record sessions that are left out of all figures from now on; a record that is written twice is kept once."""
+        content = record.text()
+        self._files.write(f"{_FORGOTTEN}/{hashlib.sha256(content).hexdigest()[:16]}.json", content)
+
+    def forgotten(self) -> dict[str, str]:
+        """Return the reason of each forgotten session, by its id; raises BundleError if a record is damaged."""
+        reasons: dict[str, str] = {}
+        for path, content in self._files.contents(_FORGOTTEN).items():
+            if isinstance(content, BundleError):
+                raise content
+            if isinstance(content, Exception):
+                cause = getattr(content, "strerror", None) or type(content).__name__
+                raise BundleError(f"{path}: cannot be read ({cause}); restore the file from a backup") from content
+            try:
+                record = read_json(Forgotten, content)
+            except ValidationError as error:
+                cause = f"not a record of forgotten sessions ({error.errors()[0]['msg']})"
+                raise BundleError(f"{path}: {cause}; restore the file from a backup") from None
+            reasons |= dict.fromkeys(record.sessions, record.reason)
+        return reasons
+
+    def record_decision(self, name: str, content: bytes) -> None:
+        """Write the file of a decision about nights (tasks/judge/decisions.py)."""
+        self._files.write(f"{DECISIONS}/{name}", content)
+
+    def decisions(self) -> dict[str, bytes | Exception]:
+        """Return the content of each decision's file by its path, or the error of reading it."""
+        return self._files.contents(DECISIONS)

@@ -1,0 +1,205 @@
+"""Bundles in object storage: S3, and everything else that fsspec reaches.
+
+A bundle is `<location>/<sweep_id>/<session_id>/session.json`, and beside it its files as `<start of the hash>-<name>`.
+session.json is written last and only if it does not exist yet: it makes the bundle complete. Writers of one session
+with different content therefore never mix, and the first one wins. Credentials come from the environment or the
+provider's configuration, never from the location.
+"""
+
+import contextlib
+import hashlib
+import logging
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from fsspec.callbacks import Callback
+
+from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD
+from tasks.bundle.record import BundleError, FileRecord, SessionRecord
+from tasks.bundle.session_json import Text, parse_record, parse_records, record_text
+from tasks.store.blob_store import SHARED, BlobStore, checked_location, file_system, read_files, reported
+from tasks.store.bundle_store import NOT_SWEEPS, BundleStore, FetchedBundles, LoadedSessions
+from tasks.store.files import publish_folder, sha256_of, wait_if_ending
+from tasks.store.folder import Verified, read_bundle
+
+_log = logging.getLogger(__name__)
+_HASH_DIGITS = 16
+_RECORD_PATH = re.compile(rf"/[^/]+/{re.escape(RECORD)}")
+
+
+class SizeLimit(Callback):  # type: ignore[misc]
+    """Ends the transfer of a file that is longer than its record states, before it fills the disk.
+
+    Raises BundleError.
+    """
+
+    def __init__(self, sizes: Mapping[str, int], key: str | None = None) -> None:
+        super().__init__()
+        self._sizes, self._key = sizes, key
+
+    def branched(self, path_1: str, path_2: str, **_more: Any) -> "SizeLimit":
+        return SizeLimit(self._sizes, path_1)
+
+    def set_size(self, size: int | None) -> None:
+        self._check(size or 0)
+
+    def relative_update(self, inc: int = 1) -> None:
+        self.value += inc
+        self._check(self.value)
+
+    def _check(self, size_bytes: int) -> None:
+        if self._key is not None and size_bytes > self._sizes[self._key]:
+            cause = f"has {size_bytes} bytes or more; its session.json states {self._sizes[self._key]}"
+            raise BundleError(f"{self._key}: {cause}; restore it from a backup")
+
+
+class ObjectStore(BundleStore):
+    """Bundles below a URL; `cache` is a local folder for those that were fetched."""
+
+    def __init__(self, location: str, cache: Path) -> None:
+        super().__init__(checked_location(location), BlobStore(location))
+        self._fs, self._root = file_system(location)
+        self._cache = cache
+
+    def sweep_ids(self) -> list[str]:
+        with reported(self.location, "bundles cannot be listed"):
+            try:
+                entries = self._fs.ls(self._root, detail=False)
+            except FileNotFoundError:
+                bucket = self._root.lstrip("/").partition("/")[0]
+                if not self._fs.exists(bucket):
+                    raise BundleError(f"{self.location}: there is no bucket `{bucket}`; create it") from None
+                return []
+        return sorted({posixpath.basename(entry.rstrip("/")) for entry in entries} - NOT_SWEEPS - SHARED)
+
+    def session_ids(self, sweep_id: str) -> list[str]:
+        with reported(self.location, f"the bundles of {sweep_id} cannot be listed"):
+            return sorted(posixpath.basename(posixpath.dirname(path)) for path in self._record_paths(sweep_id))
+
+    def records(
+        self, sweep_id: str, *, device: str | None = None, skip_damaged: bool = False
+    ) -> Iterator[SessionRecord]:
+        yield from parse_records(self._record_texts(sweep_id).items(), device=device, skip_damaged=skip_damaged)
+
+    def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
+        """Upload the files, then session.json unless there is one; return the record that is in the store."""
+        wait_if_ending()
+        folder = f"{self._root}/{record.sweep.sweep_id}/{record.session_id}"
+        sources = sorted(path for path in collected.iterdir() if path.is_file())
+        files = {path.name: FileRecord(sha256=sha256_of(path), bytes=path.stat().st_size) for path in sources}
+        complete = record.model_copy(update={"files": files})
+        with reported(self.location, f"bundle {record.session_id} cannot be written"):
+            if sources:
+                self._fs.put([str(path) for path in sources], list(_sizes(folder, complete)))
+            # Another writer of the session may be first; the session then has its result.
+            with contextlib.suppress(FileExistsError):
+                self._fs.pipe_file(f"{folder}/{RECORD}", record_text(complete), mode="create")
+            content = self._fs.cat_file(f"{folder}/{RECORD}", start=0, end=MOST_RECORD_BYTES)
+            stored = parse_record(content, f"{folder}/{RECORD}")
+            self._remove_leftovers(folder, stored)
+        return stored
+
+    def find(self, session_id: str) -> Path | None:
+        candidates = [f"{self._root}/{sweep_id}/{session_id}/{RECORD}" for sweep_id in self.sweep_ids()]
+        if not session_id or not candidates:
+            return None
+        with reported(self.location, f"session {session_id} cannot be read"):
+            texts = self._texts(dict.fromkeys(candidates, MOST_RECORD_BYTES), MOST_RECORD_BYTES)
+        return next((self._fetch(path, text) for path, text in texts.items()), None)
+
+    def local_folders(self, sweep_id: str | None, loaded: LoadedSessions) -> FetchedBundles:
+        texts: dict[str, Text] = {}
+        for each in [sweep_id] if sweep_id else self.sweep_ids():
+            texts |= self._record_texts(each)
+        hashes = {path: hashlib.sha256(text).hexdigest() for path, text in texts.items() if isinstance(text, bytes)}
+        loaded_hashes = set(loaded(list(hashes.values())))
+        folders, refused = [], []
+        for path, content in texts.items():
+            if hashes.get(path) in loaded_hashes:
+                continue
+            try:
+                folders.append(self._fetch(path, content))
+            except BundleError as error:
+                refused.append((Path(path), str(error)))
+        _log.info("%s: %d bundles fetched, %d already loaded", self.location, len(folders), len(loaded_hashes))
+        return FetchedBundles(folders, len(texts) - len(folders) - len(refused), tuple(refused))
+
+    def verify(self, sweep_id: str) -> Iterator[Verified]:
+        for path, content in self._record_texts(sweep_id).items():
+            folder = posixpath.dirname(path)
+            sha256 = hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else None
+            session_id, damage = posixpath.basename(folder), None
+            try:
+                record = parse_record(content, path)
+                # Of a file that is longer than stated, a byte more is read, which changes its hash.
+                sizes = {key: size and size + 1 for key, size in _sizes(folder, record).items()}
+                with reported(self.location, f"bundle {session_id} cannot be read"):
+                    texts = self._texts(sizes, MOST_FILE_BYTES + 1).values()
+                present = {hashlib.sha256(text).hexdigest() for text in texts if isinstance(text, bytes)}
+                if wrong := sorted(name for name, file in record.files.items() if file.sha256 not in present):
+                    cause = "missing, or not matching its hash in session.json; restore it from a backup"
+                    damage = f"{folder}: {', '.join(wrong)}: {cause}"
+            except BundleError as error:
+                damage = str(error)
+            yield Verified(session_id, sweep_id, sha256, damage, 0 if damage else len(record.files))
+
+    def _record_paths(self, sweep_id: str) -> dict[str, int]:
+        """Return the path of each session.json of a sweep, in the order of the session ids, with its size in bytes."""
+        folder = f"{self._root}/{sweep_id}"
+        sizes = {path: int(entry["size"]) for path, entry in sorted(self._fs.find(folder, detail=True).items())}
+        return {path: size for path, size in sizes.items() if _RECORD_PATH.fullmatch(path.removeprefix(folder))}
+
+    def _record_texts(self, sweep_id: str) -> dict[str, Text]:
+        """Return the content of each session.json of a sweep, by path, in the order of the session ids."""
+        with reported(self.location, f"the bundles of {sweep_id} cannot be read"):
+            return self._texts(self._record_paths(sweep_id), MOST_RECORD_BYTES)
+
+    def _texts(self, sizes: dict[str, int], most_bytes: int) -> dict[str, Text]:
+        """Return the content of each file that exists, or why it is not read; raises the errors of the storage."""
+        texts: dict[str, Text] = {}
+        for path, content in read_files(self._fs, sizes, most_bytes).items():
+            if isinstance(content, bytes | BundleError):
+                texts[path] = content
+            elif not isinstance(content, FileNotFoundError):
+                raise content
+        return texts
+
+    def _fetch(self, path: str, content: Text) -> Path:
+        """Return the local folder of the bundle whose session.json is `content`; fetched once, by content."""
+        record = parse_record(content, path)
+        content = cast(bytes, content)  # it was parsed
+        name = f"{record.session_id}-{hashlib.sha256(content).hexdigest()[:_HASH_DIGITS]}"
+        final = self._cache / record.sweep.sweep_id / name
+        if not final.is_dir():
+            with (
+                reported(self.location, f"bundle {record.session_id} cannot be fetched"),
+                publish_folder(final) as aside,
+            ):
+                sizes = _sizes(posixpath.dirname(path), record)
+                if sizes:
+                    targets = [str(aside / name) for name in sorted(record.files)]
+                    self._fs.get(list(sizes), targets, callback=SizeLimit(sizes))
+                (aside / RECORD).write_bytes(content)
+                try:
+                    read_bundle(aside)
+                except BundleError as error:
+                    cause = str(error).removeprefix(f"{aside}/")
+                    shown = posixpath.dirname(path)
+                    raise BundleError(f"{shown}: the fetched bundle is damaged: {cause}") from None
+        return final
+
+    def _remove_leftovers(self, folder: str, stored: SessionRecord) -> None:
+        """Remove what other writers of this session uploaded; theirs can no longer become complete."""
+        wanted = {*_sizes(folder, stored), f"{folder}/{RECORD}"}
+        leftovers = [path for path in self._fs.find(folder) if path not in wanted]
+        if leftovers:
+            self._fs.rm(leftovers)
+
+
+def _sizes(folder: str, record: SessionRecord) -> dict[str, int]:
+    """Return where the files of a bundle are, in the order of their names, with their stated sizes in bytes."""
+    files = sorted(record.files.items())
+    return {f"{folder}/{file.sha256[:_HASH_DIGITS]}-{name}": file.bytes for name, file in files}

@@ -1,0 +1,28 @@
+"""The mean of the middle half: what one value that is far too large changes."""
+
+import random
+
+import pytest
+
+from tasks.bundle.robust_statistics import interquartile_indices, interquartile_mean, median_interval
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 8, 10, 21])
+def test_one_value_that_is_far_too_large_is_left_out_and_the_mean_stays_between_the_others(count: int) -> None:
+    values = random.Random(count)
+    for _ in range(200):
+        others = [values.uniform(9, 11) for _ in range(count - 1)]
+        assert len(others) not in interquartile_indices([*others, 1000.0])
+        assert min(others) <= interquartile_mean([*others, 1000.0]) <= max(others)
+
+
+def test_one_hot_session_of_five_moves_the_time_by_which_of_the_others_are_in_the_middle() -> None:
+    assert interquartile_mean([10, 11, 12, 13, 14]) == 12
+    # given the fastest of them became hot, then the middle three are others
+    assert interquartile_mean([1000, 11, 12, 13, 14]) == 13
+
+
+def test_an_interval_needs_six_figures_above_0() -> None:
+    assert median_interval([1.0] * 5) is None
+    assert median_interval([0.0, 1.0, 1.0, 1.0, 1.0, 1.0]) is None
+    assert median_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]) == pytest.approx((1, 6))
