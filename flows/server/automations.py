@@ -1,19 +1,18 @@
 """The automations of a Prefect server: runs whose process died become Crashed, and a worker that is offline is told."""
 
-import logging
 from pathlib import Path
 from typing import Any
 
 import yaml
-from prefect.blocks.notifications import SlackWebhook
+from prefect.blocks.notifications import AppriseNotificationBlock
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.events.schemas.automations import AutomationCore
 from pydantic import SecretStr, ValidationError
 
 from devices.errors import InputError
-from flows.server.worker import require_server
+from flows.server.connection import require_server
 from tasks.bundle.values import first_mistake
-from tasks.pages.notify import urls_of
+from tasks.pages.notify import keep_silent, urls_of
 
 _SEND = "send-notification"
 
@@ -72,12 +71,11 @@ def _save_services(notify: str) -> list[str]:
     """Store each service at the server; return the ids of the blocks. Nothing prints or logs the URLs."""
     from apprise import Apprise
 
-    logging.getLogger("apprise").disabled = True
+    keep_silent()
     blocks = []
     for place, url in enumerate(urls_of(notify), start=1):
         if Apprise.instantiate(url) is None:
             raise InputError(f"entry {place} of ETFARM_NOTIFY: apprise does not accept its URL; correct it")
-        # Of Prefect's types this one passes every URL on to apprise, not only one of Slack.
-        block = SlackWebhook(url=SecretStr(url), notify_type="warning")
+        block = AppriseNotificationBlock(url=SecretStr(url), notify_type="warning")
         blocks.append(str(block.save(f"etfarm-notify-{place}", overwrite=True)))
     return blocks
