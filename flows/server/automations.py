@@ -1,4 +1,4 @@
-"""The automations of a Prefect server: runs whose process died become Crashed, and a worker that is offline is told."""
+"""The automations of a Prefect server: runs whose process died become Crashed; an offline worker is reported."""
 
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,6 @@ from flows.server.connection import require_server
 from tasks.bundle.values import first_mistake
 from tasks.pages.notify import keep_silent, urls_of
 
-_SEND = "send-notification"
-
 
 def deploy_automations(file: Path, notify: str) -> list[str]:
     """Create the automations of a file at the server, or update those of the same name; return a line for each.
@@ -23,13 +21,25 @@ def deploy_automations(file: Path, notify: str) -> list[str]:
     The server sends notifications to the services in `notify`, URLs of apprise, which it stores encrypted. Without any,
     automations that only notify are left out. Raises InputError, and ServerGoneError if the server cannot be used.
     """
-    described = _described(file)
+    try:
+        entries = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise InputError(f"{file}: not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(entries, list) or not all(
+        isinstance(each, dict) and {"name", "actions"} <= each.keys() for each in entries
+    ):
+        raise InputError(f"{file}: must be a list of automations, each with `name`, `trigger` and `actions`")
     require_server()
     blocks = _save_services(notify)
     lines = []
     with get_client(sync_client=True) as client:
-        for entry in described:
-            actions = [each for action in entry["actions"] for each in _with_services(action, blocks)]
+        for entry in entries:
+            actions: list[dict[str, Any]] = []
+            for action in entry["actions"]:
+                if action["type"] == "send-notification":
+                    actions += [{**action, "block_document_id": block} for block in blocks]
+                else:
+                    actions.append(action)
             if not actions:
                 lines.append(f"{entry['name']}: left out; set ETFARM_NOTIFY to be told")
                 continue
@@ -41,18 +51,6 @@ def deploy_automations(file: Path, notify: str) -> list[str]:
     return lines
 
 
-def _described(file: Path) -> list[dict[str, Any]]:
-    try:
-        entries = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise InputError(f"{file}: not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(entries, list) or not all(
-        isinstance(each, dict) and {"name", "actions"} <= each.keys() for each in entries
-    ):
-        raise InputError(f"{file}: must be a list of automations, each with `name`, `trigger` and `actions`")
-    return entries
-
-
 def _put(client: SyncPrefectClient, automation: AutomationCore) -> str:
     existing = client.read_automations_by_name(automation.name)
     if not existing:
@@ -60,11 +58,6 @@ def _put(client: SyncPrefectClient, automation: AutomationCore) -> str:
         return "created"
     client.update_automation(existing[0].id, automation)
     return "updated"
-
-
-def _with_services(action: dict[str, Any], blocks: list[str]) -> list[dict[str, Any]]:
-    """Return an action as it is, or one for each service if it notifies."""
-    return [{**action, "block_document_id": block} for block in blocks] if action["type"] == _SEND else [action]
 
 
 def _save_services(notify: str) -> list[str]:

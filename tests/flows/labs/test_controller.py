@@ -232,7 +232,12 @@ def test_facts_that_contradict_each_other_make_a_device_unusable(
     # given a lab that reports such facts of a device
     runs = Runs(LocalStore(tmp_path), (Running(), [DeviceTally("good", succeeded=1)]))
     lie = Result.model_construct(facts=Facts(**facts), health=Health())  # type: ignore[arg-type]
-    runs.lie = lambda name: "-probe-" in name and write_shared(runs.store.shelf, f"{name}/results/bad", lie)
+
+    def write(name: str) -> None:
+        if "-probe-" in name:
+            write_shared(runs.store.shelf, f"{name}/results/bad", lie)
+
+    runs.lie = write
     # when it measures
     tallies, _ = runs.measure(monkeypatch, "bad", "good")
     # then that one is not used, and the other one counts
