@@ -57,12 +57,14 @@ def run_with_server(work: "Flow[..., Any]", parameters: dict[str, Any], var: Pat
             outcome(state)
             return state
         except Exception as error:
+            reason = error_message(error)
             if cause := cause_of_no_answer():
                 board.close()
                 lost = f"Prefect's server does not answer ({cause}), so the {kind} cannot be shown as ended"
-                show(f"etfarm: {lost}; every result is kept: run the same command to see or resume it", err=True)
+                words = [lost, "every result is kept: run the same command to see or resume it", reason]
+                show(f"etfarm: {'; '.join(filter(None, words))}", err=True)
                 sys.stdout.flush()
                 remove_unfinished()
                 os._exit(2)  # Prefect's threads would try for minutes to send to it
-            cause = error_message(error) or f"{type(error).__name__}: {error}"
+            cause = reason or f"{type(error).__name__}: {error}"
             raise FarmError(f"the {kind} stopped: {cause}; run the same command to resume") from error
