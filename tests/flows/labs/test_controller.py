@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -19,9 +20,10 @@ from flows.labs.protocol import Order, Result, read_shared, write_shared
 from flows.live_exports import LiveExports
 from flows.part import Admission, Part
 from flows.progress import board
-from tasks.bundle.record import DeviceRecord
+from tasks.bundle.record import BundleError, DeviceRecord
 from tasks.measure.health import Health, Registry
 from tasks.store.files import scratch_folder
+from tasks.store.shelf import Shelf
 from tasks.store.store import LocalStore
 from tasks.store.var import Var
 from tests.fixtures.lab_workers import put_in_place
@@ -119,6 +121,44 @@ def test_a_lab_whose_worker_is_killed_before_it_starts_the_run_gets_another_one(
     # then the first run is cancelled, and the second one has measured
     assert runs.cancelled == list(runs.states)[1:2]
     assert tallies == {"first": DeviceTally("first")}
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="the store does not answer the sweep for a moment, while a lab measures",
+    holds="the sweep takes the lab's results when the store is back",
+)
+def test_results_are_taken_when_the_store_answers_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a store that cannot be listed three times, nor read twice and written once
+    failures = {"names": 3, "read": 2, "write": 1}
+
+    def failing(method: str) -> Callable[..., Any]:
+        does = getattr(Shelf, method)
+
+        def call(shelf: Shelf, *words: Any) -> Any:
+            if failures[method]:
+                failures[method] -= 1
+                raise BundleError("the store does not answer")
+            return does(shelf, *words)
+
+        return call
+
+    runs = Runs(LocalStore(tmp_path), (Running(), [DeviceTally("first", succeeded=4)]))
+    start = runs.start
+
+    def start_with_a_store(*words: str) -> UUID:
+        with pytest.MonkeyPatch.context() as well:
+            for method in failures:
+                well.setattr(Shelf, method, methods[method])
+            return start(*words)
+
+    methods = {method: getattr(Shelf, method) for method in failures}
+    monkeypatch.setattr(runs, "start", start_with_a_store)
+    for method in failures:
+        monkeypatch.setattr(Shelf, method, failing(method))
+    # when it measures, then nothing is missing
+    tallies, _ = runs.measure(monkeypatch, "first")
+    assert (tallies, set(failures.values())) == ({"first": DeviceTally("first", succeeded=4)}, {0})
 
 
 def test_a_claim_of_a_lab_is_taken_over_as_far_as_the_store_and_the_plan_agree(
