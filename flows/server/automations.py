@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from prefect.blocks.notifications import AppriseNotificationBlock
+from prefect.blocks.notifications import SlackWebhook
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.events.schemas.automations import AutomationCore
 from pydantic import SecretStr, ValidationError
@@ -69,6 +69,7 @@ def _save_services(notify: str) -> list[str]:
     for place, url in enumerate(urls_of(notify), start=1):
         if Apprise.instantiate(url) is None:
             raise InputError(f"entry {place} of ETFARM_NOTIFY: apprise does not accept its URL; correct it")
-        block = AppriseNotificationBlock(url=SecretStr(url), notify_type="warning")
+        # Prefect has no block of apprise itself; this one passes any URL on to apprise, not only one of Slack.
+        block = SlackWebhook(url=SecretStr(url), notify_type="warning")
         blocks.append(str(block.save(f"etfarm-notify-{place}", overwrite=True)))
     return blocks
