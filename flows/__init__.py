@@ -1,6 +1,6 @@
 import os
 
-from flows.server.logs import set_up_shown_log
+from flows.server.settings import set_up_shown_log
 
 set_up_shown_log()  # a worker starts a process for each flow run
 if os.environ.get("ETFARM_LOG"):

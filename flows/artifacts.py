@@ -1,11 +1,10 @@
-"""What a sweep shows in Prefect's UI beside its runs; without an answer of the server it shows nothing."""
+"""Artifacts of a sweep in Prefect's UI; without an answer of the server nothing is shown, and the sweep goes on."""
 
 import contextlib
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextvars import copy_context
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
@@ -20,7 +19,6 @@ from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RET
 from devices.untrusted import sanitize_line
 from flows.device.states import DeviceState
 from flows.progress import board
-from flows.server.watch import watch
 from flows.verdicts import title_of
 from flows.words import page_link, report_link
 from tasks.judge.metrics import LATENCY
@@ -31,7 +29,7 @@ from tasks.pages.site.matrix import KEY, matrix
 _PAUSE_S = 10.0
 # Prefect keeps each state of the table as an event, so that of a thousand devices is sent less often.
 _PAUSE_OF_STEP_S = 0.1
-_LONGEST_S = 7.0
+_MAX_SENDING_S = 7.0
 
 
 @contextlib.contextmanager
@@ -53,26 +51,20 @@ def _show_steps(ended: threading.Event) -> None:
     has_ended = False
     while not has_ended:
         has_ended = ended.wait(_PAUSE_S + _PAUSE_OF_STEP_S * len(shown))
-        steps = board.steps()
-        if steps == shown:
+        if (steps := board.steps()) == shown:
             continue
-        if sent := _sent(partial(_send_steps, table, _plain_rows(steps))):
-            table, shown = sent, steps
-
-
-def _send_steps(table: UUID | None, steps: list[dict[str, Any]]) -> UUID:
-    """Send the table again, or make it; return its id."""
-    if table is None:
-        described = "Items done and failed of each step; a device's are its sessions"
-        return cast(UUID, create_table_artifact(steps, key="progress", description=described))
-    with get_client(sync_client=True) as client:
-        client.update_artifact(table, ArtifactUpdate(data=json.dumps(steps)))
-    return table
+        with _sending(), get_client(sync_client=True) as client:
+            if table is None:
+                described = "Items done and failed of each step; a device's are its sessions"
+                table = cast(UUID, create_table_artifact(_plain_rows(steps), key="progress", description=described))
+            else:
+                client.update_artifact(table, ArtifactUpdate(data=json.dumps(_plain_rows(steps))))
+            shown = steps
 
 
 def show_markdown(markdown: str, key: str, description: str) -> None:
-    """Show Markdown."""
-    _sent(partial(create_markdown_artifact, markdown, key=key, description=description))
+    with _sending():
+        create_markdown_artifact(markdown, key=key, description=description)
 
 
 def show_verdicts(rows: list[VerdictRow], sweep_id: str) -> None:
@@ -118,8 +110,8 @@ def show_report(html: Path) -> None:
 
 
 def show_table(rows: list[dict[str, Any]], key: str, description: str) -> None:
-    """Show a table."""
-    _sent(partial(create_table_artifact, _plain_rows(rows), key=key, description=description))
+    with _sending():
+        create_table_artifact(_plain_rows(rows), key=key, description=description)
 
 
 def _plain_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -129,16 +121,12 @@ def _plain_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _sent(send: Callable[[], Any]) -> Any:
-    """Return what `send` returns; None if the server is lost, or does not answer within seconds."""
-    if watch.is_lost:
-        return None
-    try:
-        with temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 1, PREFECT_API_REQUEST_TIMEOUT: _LONGEST_S}):
-            return send()
-    except httpx.HTTPError:
-        watch.ask()
-        return None
+@contextlib.contextmanager
+def _sending() -> Iterator[None]:
+    """Leave out what the server does not accept within seconds."""
+    seconds = {PREFECT_CLIENT_MAX_RETRIES: 1, PREFECT_API_REQUEST_TIMEOUT: _MAX_SENDING_S}
+    with contextlib.suppress(httpx.HTTPError, RuntimeError), temporary_settings(seconds):
+        yield
 
 
 def show_devices(states: list[DeviceState]) -> None:

@@ -44,15 +44,9 @@ def with_labs(devices: list[DeviceSpec], inventory_file: str) -> Chosen:
     """Return devices with the labs of their inventory; raises InputError if one is needed without a shared server."""
     labs = load_inventory(Path(inventory_file)).labs
     needed = sorted({str(device.site) for device in devices if device.site in labs})
-    if needed and not _has_shared_server():
+    if needed and "PREFECT_API_URL" not in os.environ:
         raise InputError(
             f"{inventory_file}: the devices of lab {needed[0]} are measured by its worker, "
             "which needs a shared Prefect server; set PREFECT_API_URL"
         )
     return Chosen(devices, labs)
-
-
-def _has_shared_server() -> bool:
-    from prefect.settings import PREFECT_API_URL  # takes seconds
-
-    return bool(PREFECT_API_URL.value())

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from pythonjsonlogger.core import LogData
 from pythonjsonlogger.json import JsonFormatter
 
-from flows.server.logs import ROOMS
+from flows.server.settings import ROOMS
 from flows.terminal import show
 
 _HANDLER = "etfarm json"

@@ -11,12 +11,10 @@ from types import FrameType
 from uuid import UUID
 
 from prefect.client.orchestration import get_client
-from prefect.states import Cancelled
 
 from flows.device.lease import release_all
 from flows.progress import board
-from flows.server.embedded import stop_server
-from flows.server.run_notes import end_runs, noted
+from flows.server.states import cancel_run
 from flows.terminal import show
 from tasks.measure import metrics
 from tasks.store.files import end_publishing, remove_unfinished
@@ -33,16 +31,9 @@ def shutdown_handler(flow_run_id: str | None = None) -> Iterator[None]:
     the devices are released, unfinished and scratch files are removed, and the process exits as if killed. A signal
     that was ignored when the process started (nohup) stays ignored.
     """
-    with contextlib.ExitStack() as until_end:
-        if flow_run_id is not None:
-            until_end.enter_context(noted(UUID(flow_run_id)))
-        if threading.current_thread() is threading.main_thread():
-            until_end.enter_context(_handled_signals(flow_run_id))
+    if threading.current_thread() is not threading.main_thread():
         yield
-
-
-@contextlib.contextmanager
-def _handled_signals(flow_run_id: str | None) -> Iterator[None]:
+        return
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     handled = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
     try:
@@ -69,7 +60,6 @@ def _on_signal(flow_run_id: str | None, number: int, _frame: FrameType | None) -
     counting.join(_CANCEL_S)
     remove_unfinished()
     cancelling.join(_CANCEL_S)
-    stop_server()
     remove_unfinished()  # other threads may have begun something
     os._exit(128 + number)
 
@@ -79,4 +69,4 @@ def _cancel_run(flow_run_id: str | None, cause: str) -> None:
     if flow_run_id is None or "PREFECT_API_URL" not in os.environ:
         return
     with contextlib.suppress(Exception), get_client(sync_client=True) as client:
-        end_runs(client, UUID(flow_run_id), Cancelled(message=f"ended by {cause}"))
+        cancel_run(client, UUID(flow_run_id), f"ended by {cause}")

@@ -9,7 +9,7 @@ from functools import partial
 from devices.inventory import DeviceSpec
 from flows.device.job import DeviceJob, DeviceTally
 from flows.device.steps import device_step, tallies_of
-from flows.labs.farm_side import in_labs
+from flows.labs.controller import in_labs
 from flows.live_exports import LiveExports, Snapshot
 from flows.part import Admission, Part
 from flows.prepare import Building, Exporting, Probe
@@ -84,7 +84,7 @@ def measure_as_ready(
             building.all_started()
             live.fail_pending("the sweep stopped before the export ended; run the same command to resume")
     tallies = tallies_of({device.name: steps[device.name] for device in here})
-    tallies += [tally for lab in far for tally in lab.ended]
+    tallies += [tally for lab in far for tally in lab.tallies]
     order = [device.name for device in chosen]
     tallies.sort(key=lambda tally: order.index(tally.device) if tally.device in order else len(order))
     return [part.jobs[name] for name in order if name in part.jobs], tallies, live.now()
@@ -102,4 +102,4 @@ def measure_all(jobs: list[DeviceJob], labs: Collection[str] = ()) -> list[Devic
     with in_labs(Part(*terms, LiveExports(), admit), [job.device for job in jobs], labs) as far:
         here = [job for job in jobs if job.device.site not in labs]
         steps = {job.device.name: device_step.submit(f"measure on {job.title}", partial(replace, job)) for job in here}
-    return tallies_of(steps) + [tally for lab in far for tally in lab.ended]
+    return tallies_of(steps) + [tally for lab in far for tally in lab.tallies]

@@ -19,7 +19,7 @@ from flows.device.job import DeviceJob, dropped_in_words
 from flows.ending import Ending, Step, notify_end, notify_of_error
 from flows.json_log import log_context
 from flows.progress import board
-from flows.server.clock import ahead_of_server_s, clock_warning
+from flows.server.connection import ahead_of_server_s, clock_warning
 from flows.server.states import data_of, end_state, given_name, outcome
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler

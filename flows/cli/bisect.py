@@ -62,15 +62,10 @@ def bisect(
     first, contents = bounds(nights, parse_night(good) if good else None, parse_night(bad) if bad else None)
     announce(f"bisect {found_series} from {first.night} to {contents[-1].night}", "bisection", var)
     from flows.comparison.bisect import bisect as bisect_flow
-    from flows.server.embedded import exit_at_once
+    from flows.server.states import data_of
 
     parameters = {"series": found_series, "good": first, "contents": contents, "device": spec, "results": results}
-    found, note, is_server_lost = run_with_server(bisect_flow, parameters, var, "bisection")
+    found = data_of(run_with_server(bisect_flow, parameters, var, "bisection"))
     for line in [*found.steps, *found.conclusion()]:
         show(line)
-    if note:
-        show(note)
-    code = 0 if found.first_bad else 1
-    if is_server_lost:
-        exit_at_once(code)
-    raise typer.Exit(code)
+    raise typer.Exit(0 if found.first_bad else 1)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from devices.errors import InputError
 from flows.cli.compare import explained, told
 from flows.cli.outputs import check_outputs
-from flows.terminal import show
 from flows.warehouse.readable import readable_warehouse
 from sql.cage.connection import open_readable
 from tasks.bundle.model_names import shown_names
@@ -97,18 +96,13 @@ def run_compare_files(
     results = Results(sweep, store, places, warehouse, tuple(earlier))
     announce(f"compare {files[0]} and {files[1]} on {spec.name}", "comparison", var)
     from flows.comparison.two_files import compare_files
-    from flows.server.embedded import exit_at_once
+    from flows.server.states import data_of
 
     parameters = {"a": files[0], "b": files[1], "device": spec, "results": results}
     parameters |= {"sessions": sessions, "margin": margin, "priority": priority}
-    answer, note, is_server_lost = run_with_server(compare_files, parameters, var, "comparison")
-    outcome = _outcome(answer, files, labels, spec.name, margin, results)
-    if note:
-        show(note, err=True)
-    code = told(explained(outcome, form, outputs, var, warehouse), fail_on, form, outputs)
-    if is_server_lost:
-        exit_at_once(code)
-    return code
+    state = run_with_server(compare_files, parameters, var, "comparison")
+    outcome = _outcome(data_of(state), files, labels, spec.name, margin, results)
+    return told(explained(outcome, form, outputs, var, warehouse), fail_on, form, outputs)
 
 
 def _check(files: Iterable[Path], only: Mapping[str, str | None]) -> None:

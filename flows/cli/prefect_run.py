@@ -1,9 +1,11 @@
-"""Run a flow in this process with progress bars, with a Prefect server of its own unless PREFECT_API_URL names one."""
+"""Run a flow in this process with progress bars, with an embedded Prefect server unless PREFECT_API_URL names one."""
 
+import contextlib
 import logging
 import os
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -12,12 +14,12 @@ from flows.cli.options import error_message
 from flows.progress import board
 from flows.server.settings import prepare_prefect
 from flows.terminal import show
+from tasks.store.files import remove_unfinished
 from tasks.store.var import Var
 
 if TYPE_CHECKING:
     from prefect import Flow
-
-_T = TypeVar("_T")
+    from prefect.client.schemas.objects import State
 
 
 def announce(what: str, kind: str, var: Path) -> None:
@@ -31,23 +33,38 @@ def announce(what: str, kind: str, var: Path) -> None:
         show(f"starting a Prefect server for this {kind} (set PREFECT_API_URL to use a running one)", err=True)
 
 
-def run_with_server(
-    work: "Flow[..., _T]", parameters: dict[str, Any], var: Path, kind: str
-) -> tuple[_T, str | None, bool]:
-    """Run a flow with a Prefect server; return what it returns, what Prefect's UI lacks, and whether it is lost."""
-    from flows.server.embedded import start_server
-    from flows.server.watch import check_server, run_flow, watch
+def run_with_server(work: "Flow[..., Any]", parameters: dict[str, Any], var: Path, kind: str) -> "State[Any]":
+    """Run a flow with a Prefect server and return its end state; raises FarmError if an error stopped it.
+
+    While the server is away, the flow goes on; if it is away when the flow ends, this process ends with a sentence.
+    """
+    from flows.server.connection import cause_of_no_answer, check_server
+    from flows.server.embedded import embedded_server
+    from flows.server.states import outcome
     from flows.shutdown import shutdown_handler
 
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    if "PREFECT_API_URL" in os.environ:
-        check_server()
-    with shutdown_handler(), board.shown(Console(stderr=True)):
-        if "PREFECT_API_URL" not in os.environ:
-            start_server(Var(var.absolute()).prefect_home)
-        with watch.watching():
-            try:
-                return run_flow(work, **parameters), watch.note, watch.is_lost
-            except Exception as error:
-                cause = error_message(error) or f"{type(error).__name__}: {error}"
-                raise FarmError(f"the {kind} stopped: {cause}; run the same command to resume") from error
+    logging.raiseExceptions = False  # Python would report each line that Prefect cannot send to a server that is gone
+    with contextlib.ExitStack() as until_end:
+        until_end.enter_context(shutdown_handler())
+        until_end.enter_context(board.shown(Console(stderr=True)))
+        if "PREFECT_API_URL" in os.environ:
+            check_server()
+        else:
+            until_end.enter_context(embedded_server(Var(var.absolute()).prefect_home))
+        try:
+            state: State[Any] = work(**parameters, return_state=True)  # type: ignore[assignment]
+            outcome(state)
+            return state
+        except Exception as error:
+            reason = error_message(error)
+            if cause := cause_of_no_answer():
+                board.close()
+                lost = f"Prefect's server does not answer ({cause}), so the {kind} cannot be shown as ended"
+                words = [lost, "every result is kept: run the same command to see or resume it", reason]
+                show(f"etfarm: {'; '.join(filter(None, words))}", err=True)
+                sys.stdout.flush()
+                remove_unfinished()
+                os._exit(2)  # Prefect's threads would try for minutes to send to it
+            cause = reason or f"{type(error).__name__}: {error}"
+            raise FarmError(f"the {kind} stopped: {cause}; run the same command to resume") from error

@@ -29,7 +29,7 @@ def server(context: typer.Context, var: VarOption = DEFAULT_VAR) -> None:
     from tasks.store.var import Var
 
     prepare_prefect(Var(var.absolute()).prefect_home)
-    from flows.server.shared import run_shared_server
+    from flows.server.shared_server import run_shared_server
 
     run_shared_server()
 
@@ -40,7 +40,7 @@ def worker() -> None:
 
     Needs PREFECT_API_URL and starts in the checkout's root. Ctrl-C and SIGTERM end the running sweep cleanly first.
     """
-    from flows.server.worker import POOL, run_worker
+    from flows.server.shared_server import POOL, run_worker
 
     raise typer.Exit(run_worker(POOL))
 
@@ -83,7 +83,7 @@ def lab(
         raise InputError(str(error)) from None
     places = Var(var.absolute())
     prepare_prefect(places.prefect_home)
-    from flows.server.worker import LABS_POOL, run_worker
+    from flows.server.shared_server import LABS_POOL, run_worker
 
     os.environ["ETFARM_VAR"] = str(places.root)
     if bundles:

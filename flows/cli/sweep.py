@@ -90,7 +90,6 @@ def sweep(
 
     announce(f"sweep {spec.name}", "sweep", var)
     from flows.choose import choose_devices
-    from flows.server.embedded import exit_at_once
     from flows.server.states import data_of
     from flows.sweep import sweep as sweep_flow
 
@@ -107,11 +106,9 @@ def sweep(
         "priority": priority,
         "only": only,
     }
-    state, note, is_server_lost = run_with_server(sweep_flow, parameters, var, "sweep")
+    state = run_with_server(sweep_flow, parameters, var, "sweep")
     end, code = cast("SweepEnd", data_of(state)), 1 if state.is_failed() else 0
-    _print_end(end, code, note, format, var, warehouse)
-    if is_server_lost:
-        exit_at_once(code)
+    _print_end(end, code, format, var, warehouse)
     raise typer.Exit(code)
 
 
@@ -138,14 +135,14 @@ def _end_if_complete(
     if ending := ending_if_complete(spec, sweep, chosen, store, Var(var.absolute()), warehouse, fail_on):
         show(f"etfarm: sweep {spec.name}: nothing is left to measure; results are in {var}", err=True)
         code = 1 if ending.is_bad else 0
-        _print_end(ending.end, code, None, form, var, warehouse)
+        _print_end(ending.end, code, form, var, warehouse)
         raise typer.Exit(code)
 
 
-def _print_end(end: "SweepEnd", code: int, note: str | None, form: str, var: Path, warehouse: Path | None) -> None:
+def _print_end(end: "SweepEnd", code: int, form: str, var: Path, warehouse: Path | None) -> None:
     from flows.cli.sweep_end import as_json, pieces_of
 
-    show_pieces([as_json(end, code, var, warehouse)] if form == "json" else pieces_of(end, note, var, warehouse))
+    show_pieces([as_json(end, code, var, warehouse)] if form == "json" else pieces_of(end, var, warehouse))
 
 
 def _print_plan(

@@ -26,7 +26,7 @@ _OF_VERDICT = (
 )  # fmt: skip
 
 
-def pieces_of(end: SweepEnd, note: str | None, var: Path, warehouse: Path | None) -> Iterator[str]:
+def pieces_of(end: SweepEnd, var: Path, warehouse: Path | None) -> Iterator[str]:
     """Yield the table of times, a line per verdict that matters, and the sentence about all: ten lines at most."""
     lines = _shortened(
         [*_verdict_lines(end, var, warehouse), *noise_lines(end.sweep_id, var, warehouse)],
@@ -45,7 +45,7 @@ def pieces_of(end: SweepEnd, note: str | None, var: Path, warehouse: Path | None
     room = _MOST_LINES - len(head) - len(lines) - 1
     for line in [*head, *_shortened(cells, room, "cells: etfarm site report"), *lines]:
         yield f"{line}\n"
-    yield "; ".join(filter(None, [end.message, note])) + "\n"
+    yield f"{end.message}\n"
 
 
 def _verdict_lines(end: SweepEnd, var: Path, warehouse: Path | None) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""The deployment `upkeep`: free space by rules, then check the warehouse, its snapshot and the bundles."""
+"""The deployments `health`, `upkeep` and `report`: probe all devices, free space and check, write a report again."""
 
 import logging
 from datetime import date
@@ -9,15 +9,38 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from pydantic import Field
 
+from flows.artifacts import show_devices, show_report
+from flows.choose import stated_inventory
+from flows.device.states import device_states
 from flows.server.states import dated_name, end_state, with_sentence
 from flows.warehouse.check import check_warehouse
 from flows.warehouse.prune import Rules, plan_prune, prune
-from flows.words import listed
+from flows.warehouse.publish import write_report
+from flows.words import listed, report_link
 from tasks.store.store import stated_store
 from tasks.store.var import Var, stated_var
 
 _log = logging.getLogger("flows.deployed.upkeep")  # a worker loads this file under another name
 Days = Annotated[int, Field(ge=0)]
+
+
+@flow(name="health", flow_run_name=dated_name("health"))
+@with_sentence
+def health(inventory_file: str | None = None, var: str | None = None) -> State[Any]:
+    """Probe every device and record the result in its health; Failed, with their names, if any cannot be reached.
+
+    Nothing heavy runs on a device, also if it is leased. Retired devices are shown, but need not be reached.
+
+    Parameters:
+        inventory_file: the list of devices; default: ETFARM_INVENTORY, or deployments/inventories/local.yaml.
+        var: the folder for all results; default: ETFARM_VAR, or ./var.
+    """
+    states = device_states(Path(stated_inventory(inventory_file)), stated_var(var).root, record=True)
+    show_devices(states)
+    missed = [each for each in states if each.unreachable]
+    named = [f"{each.spec.name}: {each.unreachable}" for each in missed if each.health.state != "retired"]
+    counts = f"{len(states) - len(missed)} reachable, {len(missed)} unreachable"
+    return end_state(None, counts + listed(named), is_bad=bool(named))
 
 
 @flow(name="upkeep", flow_run_name=dated_name("upkeep"))
@@ -58,3 +81,22 @@ def upkeep(
     found = [*not_packed, *checked.findings]
     ended = f"{len(checked.findings)} findings" if checked.findings else checked.counts
     return end_state(None, f"{freed}; {ended}{listed(found)}", is_bad=bool(found))
+
+
+@flow(name="report", flow_run_name=dated_name("report"))
+@with_sentence
+def report(
+    sweep_id: str | None = None, var: str | None = None, bundles: str | None = None, warehouse: str | None = None
+) -> State[Any]:
+    """Write the report of a sweep again, and show it as an artifact.
+
+    Parameters:
+        sweep_id: the sweep, such as nightly-2026-11-01; default: the newest.
+        var: the folder for all results; default: ETFARM_VAR, or ./var.
+        bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the var folder.
+        warehouse: a DuckDB file to use instead of the var folder's.
+    """
+    root = stated_var(var).root
+    html = write_report(sweep_id, root, Path(warehouse) if warehouse else None, stated_store(bundles, Var(root)))
+    show_report(html)
+    return end_state(html, report_link(html), is_bad=False)

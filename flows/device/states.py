@@ -64,7 +64,7 @@ def _labs(sites: list[str]) -> dict[str | None, tuple[str, str | None]]:
     """Return the state of the devices of each lab, and why they cannot be reached."""
     if not sites:
         return {}
-    from flows.server.worker import online_labs  # Prefect is slow to import, and many farms have no labs
+    from flows.server.shared_server import online_labs  # Prefect is slow to import, and many farms have no labs
 
     online = online_labs()
     if online is None:

@@ -1,6 +1,5 @@
-"""The automations of a Prefect server: runs whose process died become Crashed, and a worker that is offline is told."""
+"""The automations of a Prefect server: runs whose process died become Crashed; an offline worker is reported."""
 
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,9 @@ from prefect.events.schemas.automations import AutomationCore
 from pydantic import SecretStr, ValidationError
 
 from devices.errors import InputError
-from flows.server.worker import require_server
+from flows.server.connection import require_server
 from tasks.bundle.values import first_mistake
-from tasks.pages.notify import urls_of
-
-_SEND = "send-notification"
+from tasks.pages.notify import keep_silent, urls_of
 
 
 def deploy_automations(file: Path, notify: str) -> list[str]:
@@ -24,13 +21,25 @@ def deploy_automations(file: Path, notify: str) -> list[str]:
     The server sends notifications to the services in `notify`, URLs of apprise, which it stores encrypted. Without any,
     automations that only notify are left out. Raises InputError, and ServerGoneError if the server cannot be used.
     """
-    described = _described(file)
+    try:
+        entries = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise InputError(f"{file}: not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(entries, list) or not all(
+        isinstance(each, dict) and {"name", "actions"} <= each.keys() for each in entries
+    ):
+        raise InputError(f"{file}: must be a list of automations, each with `name`, `trigger` and `actions`")
     require_server()
     blocks = _save_services(notify)
     lines = []
     with get_client(sync_client=True) as client:
-        for entry in described:
-            actions = [each for action in entry["actions"] for each in _with_services(action, blocks)]
+        for entry in entries:
+            actions: list[dict[str, Any]] = []
+            for action in entry["actions"]:
+                if action["type"] == "send-notification":
+                    actions += [{**action, "block_document_id": block} for block in blocks]
+                else:
+                    actions.append(action)
             if not actions:
                 lines.append(f"{entry['name']}: left out; set ETFARM_NOTIFY to be told")
                 continue
@@ -42,18 +51,6 @@ def deploy_automations(file: Path, notify: str) -> list[str]:
     return lines
 
 
-def _described(file: Path) -> list[dict[str, Any]]:
-    try:
-        entries = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise InputError(f"{file}: not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(entries, list) or not all(
-        isinstance(each, dict) and {"name", "actions"} <= each.keys() for each in entries
-    ):
-        raise InputError(f"{file}: must be a list of automations, each with `name`, `trigger` and `actions`")
-    return entries
-
-
 def _put(client: SyncPrefectClient, automation: AutomationCore) -> str:
     existing = client.read_automations_by_name(automation.name)
     if not existing:
@@ -63,21 +60,16 @@ def _put(client: SyncPrefectClient, automation: AutomationCore) -> str:
     return "updated"
 
 
-def _with_services(action: dict[str, Any], blocks: list[str]) -> list[dict[str, Any]]:
-    """Return an action as it is, or one for each service if it notifies."""
-    return [{**action, "block_document_id": block} for block in blocks] if action["type"] == _SEND else [action]
-
-
 def _save_services(notify: str) -> list[str]:
     """Store each service at the server; return the ids of the blocks. Nothing prints or logs the URLs."""
     from apprise import Apprise
 
-    logging.getLogger("apprise").disabled = True
+    keep_silent()
     blocks = []
     for place, url in enumerate(urls_of(notify), start=1):
         if Apprise.instantiate(url) is None:
             raise InputError(f"entry {place} of ETFARM_NOTIFY: apprise does not accept its URL; correct it")
-        # Of Prefect's types this one passes every URL on to apprise, not only one of Slack.
+        # Prefect has no block of apprise itself; this one passes any URL on to apprise, not only one of Slack.
         block = SlackWebhook(url=SecretStr(url), notify_type="warning")
         blocks.append(str(block.save(f"etfarm-notify-{place}", overwrite=True)))
     return blocks

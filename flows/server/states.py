@@ -5,17 +5,27 @@ import logging
 from collections.abc import Callable
 from datetime import date
 from typing import Any, ParamSpec
+from uuid import UUID
 
-from coolname.data import config as _generated_words
-from prefect import runtime
-from prefect.client.schemas.objects import State
+from prefect.client.orchestration import SyncPrefectClient
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterId,
+    FlowRunFilterParentFlowRunId,
+    TaskRunFilter,
+    TaskRunFilterState,
+    TaskRunFilterStateType,
+)
+from prefect.client.schemas.objects import State, StateType
+from prefect.context import FlowRunContext
 from prefect.results import ResultRecord  # type: ignore[attr-defined]
-from prefect.states import Completed, Failed
+from prefect.states import Cancelled, Cancelling, Completed, Failed
 
 from devices.errors import FarmError
 from sql.errors import WarehouseError
 
 _P = ParamSpec("_P")
+_BEGUN = [StateType.PENDING, StateType.RUNNING, StateType.CANCELLING]
 _log = logging.getLogger(__name__)
 
 
@@ -40,32 +50,53 @@ def outcome(state: State[Any]) -> Any:
 
 
 def given_name() -> str | None:
-    """Return the name that the user gave to the present flow run; None if Prefect made one up, such as `amber-fox`."""
-    name: str | None = runtime.flow_run.name
-    is_made_up = name is None or (name.count("-") == 1 and _words().issuperset(name.split("-")))
-    return None if is_made_up else name
+    """Return the name of the present flow run if a user created it from a deployment, who could name it.
+
+    None for a run that a schedule or a command created.
+    """
+    context = FlowRunContext.get()
+    run = context.flow_run if context else None
+    return run.name if run and run.deployment_id and not run.auto_scheduled else None
 
 
 def dated_name(flow: str) -> Callable[[], str]:
-    """Return what names the runs of a flow that were not given a name: `health 2026-11-01`."""
+    """Return what names the runs of a flow that no user created: `health 2026-11-01`."""
     return lambda: given_name() or f"{flow} {date.today()}"
-
-
-@functools.cache
-def _words() -> frozenset[str]:
-    """The words of which Prefect makes names."""
-    lists: Any = _generated_words
-    return frozenset(word for each in lists.values() for word in each.get("words", ()))
 
 
 def with_sentence(work: Callable[_P, State[Any]]) -> Callable[_P, State[Any]]:
     """Let a flow's function end as Failed with one sentence if it raises an error that the user can act on."""
 
     @functools.wraps(work)
-    def told(*positional: _P.args, **named: _P.kwargs) -> State[Any]:
+    def ended(*positional: _P.args, **named: _P.kwargs) -> State[Any]:
         try:
             return work(*positional, **named)
         except (FarmError, WarehouseError) as error:
             return end_state(None, str(error), is_bad=True)
 
-    return told
+    return ended
+
+
+def cancel_run(client: SyncPrefectClient, flow_run_id: UUID, why: str) -> None:
+    """Set a flow run of this process to Cancelled, with its task runs, and let the labs below it end theirs."""
+    state: State[Any] = Cancelled(message=why)
+    below = FlowRunFilter(parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[flow_run_id]))
+    for run in client.read_flow_runs(flow_run_filter=below):
+        cancel_lab_run(client, run.id, why)
+    client.set_flow_run_state(flow_run_id, state, force=True)
+    tasks = client.read_task_runs(
+        flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[flow_run_id])),
+        task_run_filter=TaskRunFilter(
+            state=TaskRunFilterState(type=TaskRunFilterStateType(any_=_BEGUN), name=None),
+        ),
+    )
+    for task in tasks:
+        client.set_task_run_state(task.id, state, force=True)
+
+
+def cancel_lab_run(client: SyncPrefectClient, run: UUID, why: str) -> None:
+    """End a run of a worker: one that waits at once, one that runs through its worker; one that has ended stays."""
+    state = client.read_flow_run(run).state
+    if state is not None and not state.is_final():
+        is_waiting = state.is_scheduled()
+        client.set_flow_run_state(run, Cancelled(message=why) if is_waiting else Cancelling(message=why), force=True)

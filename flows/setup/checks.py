@@ -23,9 +23,14 @@ import prefect
 from devices.errors import FarmError
 from devices.inventory import load_inventory
 from devices.platform import PLATFORMS, Platform
-from flows.server.clock import ahead_of_server_s, clock_warning
-from flows.server.watch import ServerGoneError, check_server, client_without_retries
-from flows.server.worker import POOL, online_labs
+from flows.server.connection import (
+    ServerGoneError,
+    ahead_of_server_s,
+    check_server,
+    client_without_retries,
+    clock_warning,
+)
+from flows.server.shared_server import POOL, online_labs
 from flows.setup.connections import Devices, adb, ssh
 from flows.setup.doctor import Finding, fix, ok
 from sql.cage.confine import missing_parts

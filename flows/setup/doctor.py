@@ -3,7 +3,6 @@
 A check is a function that returns findings; a new one is added to CHECKS.
 """
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,8 +13,7 @@ from devices.inventory import DeviceSpec, load_inventory, open_device
 from devices.ondevice.diagnostics import read_leftovers
 from devices.ondevice.lease import current_holder, has_ended
 from devices.retry import probe
-from flows.server.embedded import kept_databases, notes_of, orphans
-from flows.server.run_notes import dead_notes
+from flows.server.embedded import kept_databases
 from sql.errors import WarehouseError
 from tasks.load.snapshot import newest_snapshot
 from tasks.measure.health import HealthError, Registry
@@ -65,27 +63,6 @@ def unfinished_files(places: Var, _inventory: Path) -> list[Finding]:
     return [Finding(line, needs_user=False) for line in lines]
 
 
-def servers_of_killed_sweeps(places: Var, _inventory: Path) -> list[Finding]:
-    """Prefect servers whose sweep has ended."""
-    return [
-        Finding(f"process {server}: the Prefect server of a killed sweep; the next sweep ends it", needs_user=False)
-        for _, server in orphans(notes_of(places.prefect_home))
-        if server is not None
-    ]
-
-
-def runs_of_killed_sweeps(places: Var, _inventory: Path) -> list[Finding]:
-    """Runs that Prefect may show as running although their process has ended."""
-    found = []
-    for _, note in dead_notes(places.prefect_home):
-        here = note.server == os.environ.get("PREFECT_API_URL")
-        setting = f"with PREFECT_API_URL={note.server}" if note.server else "without PREFECT_API_URL"
-        end = "the next sweep sets it to Crashed" if here else f"start a sweep {setting} to set it to Crashed"
-        text = f"flow run {note.id}: its process {note.pid} ended in the sweep of {note.since}; {end}"
-        found.append(Finding(text, needs_user=not here))
-    return found
-
-
 def damaged_databases(places: Var, _inventory: Path) -> list[Finding]:
     """Databases of Prefect that were damaged and replaced."""
     return [
@@ -116,8 +93,6 @@ def devices(places: Var, inventory: Path) -> list[Finding]:
 
 CHECKS: tuple[Callable[[Var, Path], list[Finding]], ...] = (
     unfinished_files,
-    servers_of_killed_sweeps,
-    runs_of_killed_sweeps,
     damaged_databases,
     snapshot,
     devices,

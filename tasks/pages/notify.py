@@ -1,34 +1,24 @@
 """Send a message to where a team reads (chat, mail, a webhook), through apprise.
 
-The services are notified by a process of their own, so neither apprise nor what it uses can print or log a URL, which
-contains the service's secret. It gets the URLs on standard input, because `ps` shows arguments.
+A URL of apprise contains the service's secret: nothing prints or logs it, neither here nor in the libraries that send.
 """
 
-import contextlib
-import io
-import json
 import logging
-import os
 import re
-import subprocess
-import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+import time
+from dataclasses import dataclass
+from io import StringIO
 
 from devices.untrusted import sanitize, sanitize_line
 
-if TYPE_CHECKING:
-    from apprise import NotifyBase
-
 DEADLINE_S = 10
-_LONGEST_START_S = 120  # of the process on a busy machine, before it sends
 # Between two URLs; a comma inside of one, such as in a list of recipients, separates nothing.
 _SEPARATOR = re.compile(r"[\s,]+(?=[A-Za-z0-9]+://)")
 _SCHEME = re.compile(r"([A-Za-z0-9]+)://")
 _SILENT = f"no answer within {DEADLINE_S} s; check that this machine reaches the service"
-_NOT_STARTED = "its process could not be started; free memory on this machine"
+# Libraries of apprise that log addresses; apprise itself is kept from all handlers but ours.
+_HTTP_LOGGERS = ("urllib3", "requests", "charset_normalizer")
 
 
 @dataclass(frozen=True)
@@ -43,13 +33,32 @@ class Message:
 def send(urls: str, message: Message) -> list[str]:
     """Send a message to each of apprise's URLs in `urls`, which are separated by whitespace or commas.
 
-    Returns a sentence for each service that did not accept it, which names the service by the scheme of its URL only.
+    Returns within 10 s, and the time of importing apprise, a sentence for each service that did not accept it, which
+    names the service by the scheme of its URL only.
     """
+    import apprise  # noqa: F401  in this thread: what takes long is no part of the deadline
+
+    keep_silent()
+    shown = Message(sanitize_line(message.title), sanitize(message.body), message.is_bad)
     entries = urls_of(urls)
-    causes = _causes_of_failure(entries, Message(sanitize_line(message.title), sanitize(message.body), message.is_bad))
+    causes: list[str | None] = [_SILENT] * len(entries)
+
+    def deliver(place: int) -> None:
+        try:
+            causes[place] = _cause_of_failure(entries[place], shown)
+        except Exception as error:  # its text may contain the URL
+            causes[place] = f"{type(error).__name__} while it was sent; check its URL in ETFARM_NOTIFY"
+
+    # Daemons, because the interpreter does not wait for a service that hangs.
+    threads = [threading.Thread(target=deliver, args=(place,), daemon=True) for place in range(len(entries))]
+    end = time.monotonic() + DEADLINE_S
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(end - time.monotonic(), 0.0))
     return [
         f"notification to {_name_of(url, place)} not sent: {cause}"
-        for place, (url, cause) in enumerate(zip(entries, causes, strict=True), start=1)
+        for place, (url, cause) in enumerate(zip(entries, list(causes), strict=True), start=1)
         if cause is not None
     ]
 
@@ -59,43 +68,23 @@ def urls_of(urls: str) -> list[str]:
     return _SEPARATOR.split(urls.strip()) if urls.strip() else []
 
 
+def keep_silent() -> None:
+    """Let no handler get what apprise and the libraries below it log."""
+    logging.getLogger("apprise").propagate = False
+    for name in _HTTP_LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
 def _name_of(url: str, place: int) -> str:
     scheme = _SCHEME.match(url)
     return f"`{scheme[1].lower()}`" if scheme else f"entry {place} of ETFARM_NOTIFY"
 
 
-def _causes_of_failure(urls: list[str], message: Message) -> list[str | None]:
-    """Return for each service why it did not accept the message and what to do; None if it did."""
-    try:
-        ended = subprocess.run(
-            [sys.executable, "-P", __file__],
-            input=json.dumps({"urls": urls, "message": asdict(message)}),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            timeout=_LONGEST_START_S + DEADLINE_S,
-            check=True,
-        )
-        causes: list[str | None] = json.loads(ended.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError):
-        return [_NOT_STARTED] * len(urls)
-    return causes
-
-
-def _notify_all(urls: list[str], message: Message) -> list[str | None]:
-    """Notify the services side by side; return for each why it did not accept the message, None if it did."""
-    from apprise import Apprise
-
-    services = [Apprise.instantiate(url) for url in urls]
-    pool = ThreadPoolExecutor(len(urls))
-    answers = [pool.submit(_cause_of_failure, service, message) for service in services]
-    wait(answers, timeout=DEADLINE_S)
-    return [answer.result() if answer.done() else _SILENT for answer in answers]
-
-
-def _cause_of_failure(service: "NotifyBase | None", message: Message) -> str | None:
+def _cause_of_failure(url: str, message: Message) -> str | None:
+    """Return why a service did not accept the message and what to do; None if it did."""
     from apprise import Apprise, NotifyFormat, NotifyType, OverflowMode
 
+    service = Apprise.instantiate(url)
     if service is None:
         return "apprise does not accept its URL; correct it in ETFARM_NOTIFY"
     if service.overflow_mode == OverflowMode.UPSTREAM:
@@ -103,27 +92,16 @@ def _cause_of_failure(service: "NotifyBase | None", message: Message) -> str | N
     service.socket_connect_timeout = service.socket_read_timeout = 2 * DEADLINE_S  # the deadline comes before
     services = Apprise()
     services.add(service)
-    log, thread = io.StringIO(), threading.get_ident()
+    log, thread = StringIO(), threading.get_ident()
     handler = logging.StreamHandler(log)
     handler.addFilter(lambda record: record.thread == thread)
     logging.getLogger("apprise").addHandler(handler)
-    kind = NotifyType.FAILURE if message.is_bad else NotifyType.SUCCESS
-    if services.notify(message.body, message.title, kind, body_format=NotifyFormat.TEXT):
-        return None
+    try:
+        kind = NotifyType.FAILURE if message.is_bad else NotifyType.SUCCESS
+        if services.notify(message.body, message.title, kind, body_format=NotifyFormat.TEXT):
+            return None
+    finally:
+        logging.getLogger("apprise").removeHandler(handler)
     if status := re.search(r"error=(\d{3})\b", log.getvalue()):
         return f"it answered with HTTP status {status[1]}; check its URL in ETFARM_NOTIFY"
     return "the service was not reached or refused it; check its URL in ETFARM_NOTIFY, and the network"
-
-
-def _main() -> None:
-    """Send what standard input contains; print the causes of failures, and nothing else."""
-    request = json.load(sys.stdin)
-    with contextlib.redirect_stdout(sys.stderr):
-        causes = _notify_all(request["urls"], Message(**request["message"]))
-    json.dump(causes, sys.stdout)
-    sys.stdout.flush()
-    os._exit(0)  # without waiting for a service that hangs
-
-
-if __name__ == "__main__":
-    _main()

@@ -19,6 +19,7 @@ from itertools import groupby
 from pathlib import Path
 
 from tests.fixtures.simulated import SimulatedFarm
+from tests.lab.processes import children, command_of
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
@@ -60,9 +61,9 @@ def swept(farm: SimulatedFarm, shared: Path) -> Cost:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         own_s, server_s, peak_bytes = 0.0, 0.0, 0
         while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-            server = farm.var.prefect_home / "own-servers" / str(process.pid)
+            servers = [child for child in children(process.pid) if "flows.server.embedded" in command_of(child)]
             own_s = cpu_s(str(process.pid)) or own_s
-            server_s = (cpu_s(server.read_text()) if server.is_file() else 0) or server_s
+            server_s = (cpu_s(str(servers[0])) if servers else 0) or server_s
             peak_bytes = peak_of(process.pid) or peak_bytes
             time.sleep(0.2)
     _, status, usage = os.wait4(process.pid, 0)

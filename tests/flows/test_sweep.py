@@ -9,8 +9,9 @@ import pytest
 
 from tasks.runner.toolchain import host_platform
 from tests.fixtures.farm import Farm, sweep_of
-from tests.fixtures.prefect_server import asked
-from tests.fixtures.waiting import ENOUGH_S, SCALE
+from tests.fixtures.prefect_server import asked, embedded_server_of
+from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
+from tests.lab import processes
 
 pytestmark = pytest.mark.torch
 pytest.importorskip("executorch", reason="exports and the runner need the export extra")
@@ -58,7 +59,8 @@ def test_a_sweep_that_is_stopped_leaves_nothing_running_and_goes_on_at_once(farm
     process = farm.start_until_held(1, SMALL)
     device = farm.folder / "device"
     assert any((device / "jobs").glob("*"))
-    (server,) = [int(note.read_text()) for note in farm.var.glob("prefect/own-servers/*")]
+    server = embedded_server_of(process.pid)
+    started = processes.start_of(server)
     # when it is asked to end
     process.terminate()
     _, said = process.communicate(timeout=ENOUGH_S)
@@ -68,8 +70,7 @@ def test_a_sweep_that_is_stopped_leaves_nothing_running_and_goes_on_at_once(farm
     assert "Traceback" not in said
     assert not any((device / "jobs").glob("*"))
     assert not list(Path(farm.environment["ETFARM_MACHINE_FOLDER"]).glob("lease-*"))
-    with pytest.raises(ProcessLookupError):
-        os.kill(server, 0)
+    wait_for(lambda: not processes.is_alive(server, started), "the server to end", longest_s=10)
     assert not list(farm.var.glob("bundles/*/*/session.json"))
     # and its server used the sound database that was there
     assert not list(farm.var.glob("prefect/*damaged*"))

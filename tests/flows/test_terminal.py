@@ -15,7 +15,7 @@ from pyarrow import parquet
 from rich.console import Console
 
 from flows.progress import Board
-from flows.server.logs import set_up_shown_log
+from flows.server.settings import set_up_shown_log
 from tests.fixtures.command import Command, Etfarm, Kept, run_python
 from tests.fixtures.paths import ROOT
 from tests.fixtures.report import report_of

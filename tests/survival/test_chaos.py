@@ -71,9 +71,9 @@ def test_what_a_farm_leaves_is_found(tmp_path: Path) -> None:
     (folder / "bundles/chaos-2026-11-20/0000000000000001").mkdir(parents=True)
     (folder / "devices/host/jobs").mkdir(parents=True)
     assert left_behind(folder) == []
-    # when it left a job, a lease, an unfinished bundle, a scratch folder, a note of a run and a process
+    # when it left a job, a lease, an unfinished bundle, a scratch folder and a process
     left = ["devices/host/jobs/1-2", "machine-north/lease-1/a.b.1", "bundles/chaos-2026-11-20/.part-1-a"]
-    left += ["tmp-home/etfarm-scratch-root/.part-2-b", "var-home/prefect/own-runs/1.json"]
+    left += ["tmp-home/etfarm-scratch-root/.part-2-b"]
     for name in left:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(json.dumps({}), encoding="utf-8")

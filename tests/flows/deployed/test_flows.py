@@ -11,11 +11,8 @@ from prefect.client.schemas.objects import State
 
 from devices.inventory import load_inventory, open_device
 from devices.ondevice.lease import acquire
-from flows.deployed.health import health
-from flows.deployed.on_demand import on_demand
-from flows.deployed.overrides import Overrides
-from flows.deployed.report import report
-from flows.deployed.upkeep import upkeep
+from flows.deployed.on_demand import Overrides, on_demand
+from flows.deployed.upkeep import health, report, upkeep
 from flows.server.states import data_of
 from tasks.measure.health import Registry
 from tasks.store.var import Var

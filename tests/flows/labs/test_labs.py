@@ -16,9 +16,10 @@ from prefect.states import Crashed, Running, Scheduled
 from rich.console import Console
 
 from devices.inventory import DeviceSpec
-from flows.labs import farm_side, sharing, work
-from flows.labs.lab import lab
-from flows.labs.messages import Mailbox, Order
+from devices.ondevice.facts import Facts
+from flows.labs import artifacts, controller, lab_run
+from flows.labs.lab_run import lab
+from flows.labs.protocol import Order, Start, write_shared
 from flows.progress import Board
 from flows.side_by_side import measure_all
 from tasks.bundle.cell import Cell
@@ -35,6 +36,8 @@ from tests.fixtures.late_exports import LATE, QUICK, SPEC, WHY_BROKEN, LateExpor
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 from tests.lab.loopback import free_port
+
+FILES = ("order", "results/far")
 
 
 @pytest.fixture
@@ -55,7 +58,7 @@ def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
 
     monkeypatch.setattr(BlobStore, "write", noted)
     terminal, of_farm = StringIO(), Board()  # the lab of this test is in the same process, and shows its own
-    monkeypatch.setattr(sharing, "board", of_farm)
+    monkeypatch.setattr(artifacts, "board", of_farm)
     # when a sweep measures both
     with of_farm.shown(Console(file=terminal, width=200)):
         jobs, tallies = farm.sweep(*devices)
@@ -77,8 +80,9 @@ def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
     assert f"far: {QUICK} fp32 sme2_off t1 #1 on far: succeeded" in lines
     # and its table shows the lab, and how many of them failed
     assert table["far"] == {"step": "far", "lab": SITE, "done": 7, "of": 7, "failed": 2, "doing": ""}
-    # and every message was written once, and nothing of them is left
-    assert len(written) == len(set(written)) == 7  # order, three exports, probe, answer, end
+    # and each order and result was written once, and nothing of them is left
+    once = [name.split("/", 3)[-1] for name in written if not name.endswith("exports.json")]
+    assert sorted(once) == [f"berlin-{run}-1/{file}.json" for run in ("measure", "probe") for file in FILES]
     assert not list((farm.folder / "bundles" / ".shared" / "labs").rglob("*.json"))
 
 
@@ -117,7 +121,7 @@ def test_a_lab_whose_worker_is_off_delays_nobody_and_is_named(
     farm: LabFarm, workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a lab without a worker
-    monkeypatch.setattr(farm_side, "TAKEN_S", 0.1)
+    monkeypatch.setattr(controller, "TAKEN_S", 0.1)
     workers.others["paris"] = Scheduled()
     devices = [farm.device("far"), farm.device("dead", "paris")]
     # when a sweep measures there and in another lab
@@ -146,8 +150,8 @@ def test_a_lab_that_is_lost_is_named_and_measured_at_the_next_start(
 ) -> None:
     # given a lab whose run ends, or whose worker lost its machine, which nobody told the server
     with monkeypatch.context() as lost:
-        lost.setattr(farm_side, "OFFLINE_S" if state.name == "offline" else "LONGEST_S", 0.1)
-        lost.setattr(farm_side, "online_labs", lambda: {"paris"})
+        lost.setattr(controller, "OFFLINE_S" if state.name == "offline" else "MAX_SILENCE_S", 0.1)
+        lost.setattr(controller, "online_labs", lambda: {"paris"})
         workers.others[SITE] = state
         # when a sweep measures there
         _, tallies = farm.sweep(farm.device("far"))
@@ -168,11 +172,13 @@ def test_a_lab_whose_farm_was_killed_waits_for_no_export_any_more(
     # given an order whose exports will never come, of a sweep that the server shows as ended, or as running for ever
     run = uuid4()
     workers.states[run] = Crashed() if is_told else Running()
-    monkeypatch.setattr(work, "LONGEST_S", 3600.0 if is_told else 0.1)
-    order = Order(run=run, spec=SPEC, sweep=NIGHT, devices=[farm.device("far")], pairs=[(LATE, "fp32")])
-    Mailbox(open_store(farm.bundles, Var(farm.folder)).shelf, "labs/night/0/berlin-1").write("order", order)
+    monkeypatch.setattr(lab_run, "MAX_SILENCE_S", 3600.0 if is_told else 0.1)
+    starts = {"far": Start(facts=Facts())}
+    pairs = [(model.name, precision) for model, precision in SPEC.pairs]
+    order = Order(run=run, spec=SPEC, sweep=NIGHT, devices=[farm.device("far")], starts=starts, pairs=pairs)
+    write_shared(open_store(farm.bundles, Var(farm.folder)).shelf, "night/0/berlin-measure-1/order", order)
     # when the lab works on it
-    state = lab("night/0/berlin-1", farm.bundles, return_state=True)
+    state = lab("night/0/berlin-measure-1", farm.bundles, return_state=True)
     # then it ends, and says why
     why = "the farm that started this sweep stopped answering; run the same command to resume"
     assert (state.is_failed(), state.message) == (True, f"far: 6 failed; {why}")
@@ -224,7 +230,7 @@ def test_an_export_that_a_lab_cannot_keep_fails_its_sessions_and_nothing_waits_f
             raise OSError(errno.ENOSPC, "No space left on device")
         return fetch_export(shelf, key, exports_dir)
 
-    monkeypatch.setattr(work, "fetch_export", fetched)
+    monkeypatch.setattr(lab_run, "fetch_export", fetched)
     # when a sweep measures there
     _, tallies = farm.sweep(farm.device("far"))
     # then the other model is measured

@@ -1,15 +1,16 @@
 """What a lab refuses or corrects: orders that it cannot follow, clocks that differ, devices that have two names."""
 
+import itertools
 from datetime import datetime, timedelta
 from importlib.metadata import version
 
 import pytest
 
 from devices.ondevice.facts import read_facts
-from flows.labs import farm_side
-from flows.labs.lab import lab
-from flows.labs.messages import Order
-from flows.server import clock
+from flows.labs import controller
+from flows.labs.lab_run import lab
+from flows.labs.protocol import Order
+from flows.server import connection
 from tests.fixtures.lab_farm import LabFarm
 from tests.fixtures.waiting import ENOUGH_S
 
@@ -35,8 +36,8 @@ def test_a_lab_that_cannot_follow_an_order_measures_nothing_and_the_farm_is_told
     farm: LabFarm, monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], reason: str
 ) -> None:
     # given a farm of another version, or one whose clock differs by hours
-    monkeypatch.setattr(clock, "ahead_of_server_s", lambda: 0.0)
-    monkeypatch.setattr(farm_side, "Order", lambda **fields: Order.model_construct(**fields | changes))
+    monkeypatch.setattr(connection, "ahead_of_server_s", lambda: 0.0)
+    monkeypatch.setattr(controller, "Order", lambda **fields: Order.model_construct(**fields | changes))
     # when it measures
     jobs, tallies = farm.sweep(farm.device("far"))
     # then the device was not touched, and its sessions failed with the lab's reason
@@ -50,8 +51,8 @@ def test_the_times_of_a_lab_whose_clock_differs_are_corrected_and_marked(
     farm: LabFarm, monkeypatch: pytest.MonkeyPatch, ahead_s: float, recorded_s: float
 ) -> None:
     # given a farm whose clock is 7 s ahead of the server's, and a lab that is that far ahead of the farm
-    told = iter([7.0, 7.0 + ahead_s])
-    monkeypatch.setattr(clock, "ahead_of_server_s", lambda: next(told))
+    told = itertools.chain([7.0], itertools.repeat(7.0 + ahead_s))  # then both runs of the lab
+    monkeypatch.setattr(connection, "ahead_of_server_s", lambda: next(told))
     # when a session is measured there
     begun = datetime.now().astimezone()
     farm.sweep(farm.device("far"))

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures.command import run_etfarm
 from tests.fixtures.farm import ETFARM, Farm, sweep_of
-from tests.fixtures.paths import ROOT
+from tests.fixtures.paths import DEPLOYMENTS, ROOT
 from tests.fixtures.prefect_server import asked
 from tests.fixtures.program import Program
 from tests.fixtures.waiting import ENOUGH_S, wait_for
@@ -51,6 +52,7 @@ def test_a_worker_measures_for_a_sweep_also_if_its_run_is_killed(
     farm: Farm, bundles: Path, worker: Program, prefect_api: str, killed: str
 ) -> None:
     others = unfinished(prefect_api)  # of other tests
+    automate(prefect_api, farm.folder)  # Prefect's own worker reports the end of a killed run, if it is alive itself
     # given a sweep whose second session is running in the lab
     (farm.folder / "hold").write_text("3", encoding="utf-8")
     log = farm.folder / "worker.log"
@@ -101,6 +103,12 @@ def test_sigterm_ends_an_idle_lab_within_seconds_however_it_was_started(farm: Fa
         assert not processes.is_alive(worker, started)
     finally:
         script.kill_with_children()
+
+
+def automate(api: str, folder: Path) -> None:
+    """Let the server end the runs of killed processes, as a team does once."""
+    environment = os.environ | {"PREFECT_API_URL": api, "PREFECT_HOME": str(folder / "home"), "ETFARM_NOTIFY": ""}
+    assert run_etfarm("server", "automate", DEPLOYMENTS / "automations.yaml", env=environment).returncode == 0
 
 
 def unfinished(api: str) -> set[str]:

@@ -7,7 +7,7 @@ import pytest
 
 from flows import sweep as sweeps
 from flows.progress import board
-from flows.server import clock
+from flows.server import connection
 from tests.fixtures.stand_in_farm import StandInFarm
 from tests.fixtures.waiting import ENOUGH_S
 
@@ -18,14 +18,14 @@ def test_the_server_s_answer_tells_how_far_this_clock_is_ahead(
 ) -> None:
     # given a real server, and a machine whose clock is set an hour ahead or behind
     monkeypatch.setenv("PREFECT_API_URL", server)
-    monkeypatch.setattr(clock, "time", SimpleNamespace(time=lambda: time.time() + moved_s))
+    monkeypatch.setattr(connection, "time", SimpleNamespace(time=lambda: time.time() + moved_s))
     # then the difference is known to a few seconds
-    assert clock.ahead_of_server_s() == pytest.approx(moved_s, abs=ENOUGH_S)
+    assert connection.ahead_of_server_s() == pytest.approx(moved_s, abs=ENOUGH_S)
 
 
 def test_without_a_server_of_several_sweeps_no_clock_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
-    assert clock.ahead_of_server_s() is None
+    assert connection.ahead_of_server_s() is None
 
 
 @pytest.mark.fault(

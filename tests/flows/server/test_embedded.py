@@ -12,14 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from flows.server.embedded import end_orphans
 from tests.fixtures.command import run_python
-from tests.fixtures.prefect_server import copy_database
-from tests.fixtures.waiting import ENOUGH_S
+from tests.fixtures.paths import ROOT
+from tests.fixtures.prefect_server import copy_database, embedded_server_of
+from tests.fixtures.waiting import ENOUGH_S, wait_for
+from tests.lab import processes
 
 # Starts the server of a sweep as `etfarm sweep` does, asks it for the runs it knows, and ends it.
 PROGRAM = """
-import sys
+import signal, sys
 from pathlib import Path
 from rich.console import Console
 from flows.server.settings import prepare_prefect
@@ -27,16 +28,16 @@ home = Path(sys.argv[1])
 prepare_prefect(home)
 from prefect.client.orchestration import get_client
 from devices.errors import FarmError
-from flows.server.embedded import start_server, stop_server
+from flows.server.embedded import embedded_server
 from flows.progress import board
 with board.shown(Console(stderr=True)):
     try:
-        start_server(home)
+        with embedded_server(home), get_client(sync_client=True) as client:
+            print(len(client.read_flow_runs()), "runs", flush=True)
+            if len(sys.argv) > 2:
+                signal.pause()
     except FarmError as error:
         sys.exit(f"etfarm: {error}")
-    with get_client(sync_client=True) as client:
-        print(len(client.read_flow_runs()), "runs")
-    stop_server()
 """
 
 
@@ -45,13 +46,16 @@ SILENT = """
 import flows.server.embedded, os, sys
 code = "import socket, sys, time; s = socket.create_server(('127.0.0.1', int(sys.argv[1]))); time.sleep(600)"
 os.getloadavg = lambda: (3.0 * os.cpu_count(), 0, 0)
-flows.server.embedded.command = lambda host, port, level: [sys.executable, "-c", code, str(port)]
+flows.server.embedded._command = lambda port: [sys.executable, "-c", code, str(port)]
 """
 
 
+def environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+
+
 def start(home: Path) -> "subprocess.CompletedProcess[str]":
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    return run_python("-c", PROGRAM, home, env=environment)
+    return run_python("-c", PROGRAM, home, env=environment())
 
 
 def of_an_unknown_version(database: Path) -> None:
@@ -115,56 +119,33 @@ def test_a_server_that_cannot_start_is_one_sentence_with_its_cause(tmp_path: Pat
 @pytest.mark.thorough
 def test_a_server_that_never_answers_is_given_up_after_the_time_that_the_sentence_states(tmp_path: Path) -> None:
     # given a second for the start, a machine with three processes a core, and a server that never answers
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    environment["PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS"] = "1"
+    variables = environment() | {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "1"}
     program = PROGRAM.replace("with board.shown", f"{SILENT}\nwith board.shown")
-    ended = run_python("-c", program, tmp_path, env=environment)
+    ended = run_python("-c", program, tmp_path, env=variables)
     # then it waits 3 seconds, not once more for each request, and states so
     assert ended.returncode == 1
     waited = r"did not start: http://\S+/api/health gave no answer for [34] s \(load \d+\.0 on \d+ cores\); its log is"
     assert re.search(waited, ended.stderr), ended.stderr
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.fault(
-    stage="start",
-    done="sweep killed (SIGKILL); its server still runs",
-    holds="the next start ends that server and no other process",
+    stage="run",
+    done="a command with an embedded server killed (SIGKILL) or stopped (SIGTERM)",
+    holds="its server ends within seconds, and the next one starts at once with the same database",
 )
-def test_the_server_of_a_killed_sweep_is_ended_by_the_next_start_and_no_other_process_is(tmp_path: Path) -> None:
-    # given what a killed sweep's server looks like, a live sweep's, and a foreign process with a noted id
-    words = [sys.executable, "-c", "import signal; signal.pause()", "prefect.server.api.server:create_app"]
-    orphan, ours, foreign = [subprocess.Popen(words[:count]) for count in (4, 4, 3)]
-    notes = tmp_path / "own-servers"
-    notes.mkdir()
-    for farm, server in (("999999999", orphan), (str(os.getpid()), ours), ("999999998", foreign)):
-        (notes / farm).write_text(str(server.pid))
-    try:
-        # when the next sweep starts
-        end_orphans(notes)
-        # then only the orphan is ended
-        assert orphan.wait(ENOUGH_S) == -signal.SIGTERM
-        assert (ours.poll(), foreign.poll()) == (None, None)
-        assert [note.name for note in notes.iterdir()] == [str(os.getpid())]
-    finally:
-        for process in (orphan, ours, foreign):
-            process.kill()
-            process.wait()
-
-
-def test_a_server_of_a_killed_sweep_that_does_not_stop_is_gone_before_the_next_one_starts(tmp_path: Path) -> None:
-    # given the server of a killed sweep, which holds its database and does not end on SIGTERM
-    ignoring = "import signal; signal.signal(15, signal.SIG_IGN); print(flush=True); signal.pause()"
-    words = [sys.executable, "-c", ignoring, "prefect.server.api.server:create_app"]
-    server = subprocess.Popen(words, stdout=subprocess.PIPE)
-    try:
-        assert server.stdout is not None
-        server.stdout.readline()
-        (tmp_path / "999999999").write_text(str(server.pid), encoding="utf-8")
-        # when the next sweep ends such servers
-        end_orphans(tmp_path)
-        # then it has ended
-        assert server.poll() == -signal.SIGKILL
-    finally:
-        server.kill()
-        server.communicate()
-    assert list(tmp_path.iterdir()) == []
+def test_an_embedded_server_ends_with_its_command_however_that_ends(tmp_path: Path, end: signal.Signals) -> None:
+    # given a command whose server runs
+    words = [sys.executable, "-c", PROGRAM, str(tmp_path), "stay"]
+    with subprocess.Popen(words, env=environment(), stdout=subprocess.PIPE, cwd=ROOT) as command:
+        assert command.stdout is not None
+        assert command.stdout.readline() == b"0 runs\n"
+        server = embedded_server_of(command.pid)
+        started = processes.start_of(server)
+        # when the command ends
+        command.send_signal(end)
+    # then its server does, too, and the next one uses the same database
+    assert start(tmp_path).stdout == "0 runs\n"
+    wait_for(lambda: not processes.is_alive(server, started), "the server to end", longest_s=ENOUGH_S)
+    assert not list(tmp_path.glob("prefect.db.damaged-*"))

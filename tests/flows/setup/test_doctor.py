@@ -1,10 +1,6 @@
 """`etfarm doctor`: a line for everything that is left or blocks a sweep, with what to do; it changes nothing."""
 
-import json
 import os
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +17,6 @@ from tests.fixtures.warehouse import BundleMaker
 from tests.lab.loopback import free_port
 
 INVENTORY = "devices:\n  - {name: here, transport: local, root: %s}\n"
-A_RUN, B_RUN = (f"{letter * 8}-0000-4000-8000-000000000000" for letter in "ab")
 DEAD = 999_999_999  # above the largest process id
 
 
@@ -46,24 +41,13 @@ def doctor(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pl
     os.environ.update(environment)
 
 
-@pytest.fixture
-def orphan() -> Iterator["subprocess.Popen[bytes]"]:
-    """A process that looks like the server of a sweep."""
-    words = [sys.executable, "-c", "import signal; signal.pause()", "prefect.server.api.server:create_app"]
-    with subprocess.Popen(words) as process:
-        yield process
-        process.kill()
-
-
 @pytest.mark.fault(
     stage="run",
     done="sweep killed (SIGKILL); `etfarm doctor` is run",
-    holds="its scratch folder, part folder, server, run and job are listed; nothing is changed",
+    holds="its scratch folder, part folder and job are listed; nothing is changed",
 )
-def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(
-    doctor: Command, places: Var, tmp_path: Path, orphan: "subprocess.Popen[bytes]"
-) -> None:
-    # given what a killed sweep leaves: a part folder, an archive, a server, a run at its server, and a job
+def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(doctor: Command, places: Var, tmp_path: Path) -> None:
+    # given what a killed sweep leaves: a part folder, an archive, and a job
     part, tree = places.bundles / f".part-{DEAD}-x", tmp_path / "tmp" / f"etfarm-tree-{DEAD}-x"
     part.mkdir(parents=True)
     (part / "large").write_bytes(b"x" * 2_000_000)
@@ -71,9 +55,6 @@ def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(
     far = places.bundles / "smoke" / ".part-1-x@far"
     far.mkdir(parents=True)
     tree.mkdir(parents=True)
-    (places.prefect_home / "own-servers").mkdir(parents=True)
-    (places.prefect_home / "own-servers" / str(DEAD)).write_text(str(orphan.pid), encoding="utf-8")
-    write_note(places, A_RUN, server=None)
     (tmp_path / "device/jobs").mkdir(parents=True)
     (tmp_path / "device/jobs/1-1").touch()
     # when the doctor looks
@@ -83,30 +64,26 @@ def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(
         f"{part}: left by a killed process (2.0 MB); the next sweep removes it",
         f"{tree}: left by a killed process (0.0 MB); the next sweep removes it",
         f"{far}: far is writing it, or left it (0.0 MB); the next sweep on far removes it, and any sweep after a day",
-        f"process {orphan.pid}: the Prefect server of a killed sweep; the next sweep ends it",
-        f"flow run {A_RUN}: its process {DEAD} ended in the sweep of 2026-11-21; the next sweep sets it to Crashed",
         "here: 1 job of a killed sweep; the next sweep that uses it ends them",
     ]
     assert ended.code == 0
     assert part.exists()
-    assert orphan.poll() is None
 
 
 def test_what_needs_the_user_is_listed_with_what_to_do_and_the_exit_code_is_1(
     doctor: Command, places: Var, tmp_path: Path
 ) -> None:
-    # given a quarantined device with a session folder, a run at another server, and a kept database
+    # given a quarantined device with a session folder, and a kept database
     Registry(places.registry).quarantine("here", "swollen battery")
     (tmp_path / "device/sessions/one").mkdir(parents=True)
-    write_note(places, B_RUN, server="http://other:4200/api")
+    places.prefect_home.mkdir(parents=True)
     kept = places.prefect_home / "prefect.db.damaged-20261121T000000Z"
     kept.touch()
     # when the doctor looks
     ended = doctor()
     # then each is a line with what to do
     assert ended.code == 1
-    run, database, health, sessions = ended.lines
-    assert run.endswith("; start a sweep with PREFECT_API_URL=http://other:4200/api to set it to Crashed")
+    database, health, sessions = ended.lines
     assert database == f"{kept}: a damaged Prefect database that was replaced (0.0 MB); remove it"
     assert health.startswith("here: quarantined until ")
     assert health.endswith(": swollen battery; fix the cause, then `etfarm devices release here`")
@@ -156,10 +133,3 @@ def test_a_device_in_use_is_not_a_finding(doctor: Command, tmp_path: Path) -> No
         assert doctor().code == 1
         with acquire(device, "another farm"):
             assert doctor().lines == ["nothing found"]
-
-
-def write_note(places: Var, flow_run: str, server: str | None) -> None:
-    folder = places.prefect_home / "own-runs"
-    folder.mkdir(parents=True, exist_ok=True)
-    note = {"id": flow_run, "server": server, "host": socket.gethostname(), "pid": DEAD, "since": "2026-11-21"}
-    (folder / f"{flow_run}.json").write_text(json.dumps(note), encoding="utf-8")

@@ -72,7 +72,6 @@ def left_behind(folder: Path) -> list[str]:
     patterns = ["machine-*/lease-*/*", "devices/*/machine/lease-*/*", "devices/*/jobs/*", "devices/*/sessions/*"]
     patterns += [f"bundles/*/{UNFINISHED}*", "tmp-*/etfarm-scratch-*/*", "tmp-*/etfarm-tree-*"]
     patterns += [f"var-*/{depth}{UNFINISHED}*" for depth in ("", "*/", "*/*/")]
-    patterns += ["var-*/prefect/own-*/*.json"]
     found = [f"left: {path.relative_to(folder)}" for pattern in patterns for path in sorted(folder.glob(pattern))]
     mounts = Path("/proc/mounts").read_text(encoding="utf-8").splitlines()
     found += [f"left mounted: {line}" for line in mounts if str(folder) in line]

@@ -1,4 +1,4 @@
-"""What a farm and a lab tell each other arrives as it was said."""
+"""What a farm and a lab exchange arrives as it was written."""
 
 from datetime import datetime, timedelta, timezone
 from importlib.metadata import version
@@ -10,7 +10,7 @@ import pytest
 from devices.errors import InputError
 from devices.inventory import load_inventory
 from flows.device.job import DeviceTally
-from flows.labs.messages import Ended, Order, parsed, run_name
+from flows.labs.protocol import Order, Result, parsed
 from tasks.export.entry import ModelEntry
 from tasks.measure.finish_by import would_not_end
 from tasks.measure.health import Health
@@ -49,19 +49,19 @@ def test_an_order_arrives_with_devices_of_every_transport_and_models_of_another_
 
 def test_the_end_of_a_device_arrives_as_it_was_written() -> None:
     tally = DeviceTally("far", succeeded=3, replaced={"0123456789abcdef"})
-    ended = Ended(tally=tally, health=Health("suspect", strikes=1))
-    assert parsed(Ended, ended.model_dump_json().encode()) == ended
+    ended = Result(tally=tally, health=Health("suspect", strikes=1))
+    assert parsed(Result, ended.model_dump_json().encode()) == ended
 
 
 def test_a_message_with_a_key_twice_is_refused_with_both_values() -> None:
-    text = Ended(tally=DeviceTally("far", succeeded=3), health=Health()).model_dump_json().encode()
+    text = Result(tally=DeviceTally("far", succeeded=3), health=Health()).model_dump_json().encode()
     with pytest.raises(InputError, match="duplicate key `succeeded`, with 3 and 4"):
-        parsed(Ended, text.replace(b'"succeeded":3', b'"succeeded":3,"succeeded":4'))
+        parsed(Result, text.replace(b'"succeeded":3', b'"succeeded":3,"succeeded":4'))
 
 
 @pytest.mark.parametrize(
     ("written", "theirs"),
-    [(b'{"version": 1, "beat": 0}', "of an older version"), (b'{"version": 3, "etfarm": "99.1"}', "99.1")],
+    [(b'{"version": 1, "beat": 0}', "of an older version"), (b'{"version": 4, "etfarm": "99.1"}', "99.1")],
     ids=["older", "newer"],
 )
 def test_a_message_of_another_version_is_one_sentence_that_names_both(written: bytes, theirs: str) -> None:
@@ -70,8 +70,3 @@ def test_a_message_of_another_version_is_one_sentence_that_names_both(written: b
     both = f"written by etfarm {theirs} and read by etfarm {version('etfarm')} (`version`"
     assert str(refused.value).startswith(f"the order was {both}")
     assert str(refused.value).endswith("; install the same version of etfarm at the sweep and in its labs")
-
-
-def test_a_lab_s_run_is_named_after_the_night_and_the_lab() -> None:
-    assert run_name("nightly-2026-11-21/0a1b2c3d/new-york-1") == "nightly-2026-11-21 in new-york"
-    assert run_name("nightly-2026-11-21/0a1b2c3d/new-york-2") == "nightly-2026-11-21 in new-york, start 2"

@@ -1,31 +1,30 @@
-"""Which facts of a lab's device are believed."""
+"""Which facts of a lab's device are accepted."""
 
 import pytest
 
 from devices.errors import InputError
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
-from flows.labs.belief import require_facts
-from flows.labs.messages import Probed
+from flows.labs.validation import validate_facts
 
 
 def test_a_simulated_device_of_a_lab_is_believed_to_be_simulated_and_nothing_else() -> None:
     # given the entry of a simulated device, which states no platform
     spec = DeviceSpec(name="simulated-1", transport="simulated")
     # then its facts are taken over as a lab sends them, whatever the lab runs on
-    require_facts(spec, Probed(facts=Facts(os="linux", platform="simulated")))
+    validate_facts(spec, Facts(os="linux", platform="simulated"))
     # and a real platform is refused
     with pytest.raises(InputError, match="`platform` is linux-x86_64, but simulated in the inventory"):
-        require_facts(spec, Probed(facts=Facts(os="linux", platform="linux-x86_64")))
+        validate_facts(spec, Facts(os="linux", platform="linux-x86_64"))
 
 
 def test_facts_that_contradict_each_other_are_refused_with_both() -> None:
     spec = DeviceSpec(name="host", transport="ssh", address="a")
     with pytest.raises(InputError, match="`platform` is linux-x86_64, but `sme2` is true"):
-        require_facts(spec, Probed(facts=Facts(os="linux", platform="linux-x86_64", sme2=True)))
+        validate_facts(spec, Facts(os="linux", platform="linux-x86_64", sme2=True))
 
 
 def test_no_other_device_is_believed_to_be_simulated() -> None:
     spec = DeviceSpec(name="phone", transport="adb", serial="s1")
     with pytest.raises(InputError, match="`platform` is simulated, but `os` is linux"):
-        require_facts(spec, Probed(facts=Facts(os="linux", platform="simulated")))
+        validate_facts(spec, Facts(os="linux", platform="simulated"))

@@ -1,7 +1,7 @@
-"""A Prefect worker that ends its sweeps cleanly when it is stopped."""
+"""A Prefect server that several sweeps share (`etfarm server`), its work pools, and workers that stop cleanly."""
 
 import contextlib
-import math
+import errno
 import os
 import signal
 import socket
@@ -9,42 +9,59 @@ import subprocess
 import sys
 import time
 from types import FrameType
+from typing import NoReturn
 
 import httpx
+from prefect.settings import PREFECT_SERVER_API_HOST, PREFECT_SERVER_API_PORT
 
 from devices.errors import InputError
-from devices.retry import Attempts, Policy
-from flows.server.embedded import stretched_s
-from flows.server.run_notes import end_dead_runs
+from flows.server.connection import client_without_retries, wait_for_server
+from flows.server.embedded import APP
 from flows.server.settings import HEARTBEAT, RESTARTS
-from flows.server.watch import ServerGoneError, check_server, client_without_retries
+from flows.terminal import show
 
 POOL = "etfarm"
 """The work pool of sweeps and all other deployments."""
 LABS_POOL = "etfarm-labs"
 """The work pool of labs, with a work queue for each."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_LONGEST_S = 60.0
+_MAX_STOP_S = 60.0
 _POLL_S = 0.1
-_SERVER_STARTS_S = 60.0
 
 
-def require_server() -> None:
-    """Raise InputError without PREFECT_API_URL, ServerGoneError if the server cannot be used."""
-    if "PREFECT_API_URL" not in os.environ:
-        raise InputError("PREFECT_API_URL is not set; set it to the server's address, as http://127.0.0.1:4200/api")
-    check_server()
+def run_shared_server() -> NoReturn:
+    """Become the server, with its user interface; raises InputError if its address cannot be used."""
+    host, port = PREFECT_SERVER_API_HOST.value(), PREFECT_SERVER_API_PORT.value()
+    try:
+        with socket.create_server((host, port)):
+            pass
+    except OSError as error:
+        cause = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror or error})"
+        remedy = "set PREFECT_SERVER_API_HOST or PREFECT_SERVER_API_PORT to another one, or end what listens there"
+        raise InputError(f"the address {host}:{port} {cause}; {remedy}") from None
+    url = f"http://{host}:{port}"
+    show(f"etfarm: Prefect server at {url}; set PREFECT_API_URL={url}/api for sweeps and workers", err=True)
+    _create_pools_beside(f"{url}/api")
+    os.environ["PREFECT_SERVER_LOGGING_LEVEL"] = "WARNING"
+    words = [sys.executable, "-m", "uvicorn", "--factory", APP, "--host", host, "--port", str(port)]
+    os.execv(sys.executable, [*words, "--log-level", "warning", "--lifespan", "on"])
 
 
-def wait_for_server() -> None:
-    """Do as `require_server`, but give a server that starts at the same time a minute, or more on a busy machine."""
-    within_s = stretched_s(_SERVER_STARTS_S)
-    attempts = Attempts(Policy(attempts=math.inf, within_s=within_s, pause_s=1, errors=(ServerGoneError,)))
-    while True:
-        try:
-            return require_server()
-        except ServerGoneError as error:
-            attempts.failed(error)
+def _create_pools_beside(api: str) -> None:
+    """Create the work pools as soon as the server answers, so that `prefect deploy` needs no worker before it.
+
+    In a process that is no child of the server, which would not wait for its end.
+    """
+    if (child := os.fork()) != 0:
+        os.waitpid(child, 0)
+        return
+    if os.fork() == 0:
+        os.environ["PREFECT_API_URL"] = api
+        with contextlib.suppress(Exception):  # a worker creates its pool, too
+            wait_for_server()
+            for pool in (POOL, LABS_POOL):
+                create_pool(pool)
+    os._exit(0)
 
 
 def create_pool(name: str) -> None:
@@ -69,7 +86,6 @@ def run_worker(pool: str, queue: str = "default") -> int:
     """
     wait_for_server()
     create_pool(pool)  # before the worker is up: `prefect deploy` may be next
-    end_dead_runs()  # of a worker that was killed with what it ran: sweeps wait for the runs of labs
     for setting in (HEARTBEAT, RESTARTS):
         os.environ.setdefault(*setting)
     words = ["worker", "start", "--pool", pool, "--type", "process", "--work-queue", queue]
@@ -111,7 +127,7 @@ def _end_sweeps(worker: "subprocess.Popen[bytes]") -> None:
     A worker that is not idle may start another flow run meanwhile.
     """
     told: set[int] = set()
-    end = time.monotonic() + _LONGEST_S
+    end = time.monotonic() + _MAX_STOP_S
     while (children := _children(worker.pid)) and time.monotonic() < end:
         for child in children - told:
             os.kill(child, signal.SIGTERM)  # its worker has not waited for it: the id cannot belong to another process

@@ -1,0 +1,114 @@
+"""What one start of a sweep shares with its labs in the store, and what their bundles there show of them."""
+
+import logging
+import threading
+import time
+import uuid
+from collections import Counter, defaultdict
+
+from devices.errors import FarmError
+from flows.device.job import DeviceJob, Reported, end_of
+from flows.labs.protocol import POLL_S, Exported, Exports, Start, write_shared
+from flows.live_exports import Pair, Snapshot
+from flows.part import Part
+from flows.progress import board
+from tasks.bundle.record import BundleError
+from tasks.export.export import share_export
+from tasks.measure.plan import planned_of
+from tasks.runner.manifest import share_runner
+
+_ENDS = ("succeeded", "failed", "invalid", "discarded")  # of a session that has a bundle
+_log = logging.getLogger(__name__)
+
+
+class LabArtifacts:
+    """Shares exports and runners with all labs; what a file names is shared before the file is written."""
+
+    def __init__(self, part: Part) -> None:
+        self.start = f"{part.sweep.sweep_id}/{uuid.uuid4().hex[:8]}"
+        """A sweep that is started again never meets files of an earlier start."""
+        self.bundles = part.bundles
+        self.heard = time.monotonic()
+        """When the last bundle of a lab came."""
+        self.unread = 0
+        """New bundles that could not be read."""
+        self._part = part
+        self._jobs: dict[str, DeviceJob] = {}
+        self._ends: dict[str, Counter[str]] = defaultdict(Counter)
+        self._seen = set(part.bundles.session_ids(part.sweep.sweep_id))
+        self._reported = Reported(part.exports)
+        self._exported: dict[Pair, Exported] = {}
+        self._lock = threading.Lock()
+        self._next_at = 0.0
+
+    def start_of(self, job: DeviceJob) -> Start:
+        """Return what the lab needs to measure a job, shared now, and open its bar; raises BundleError or OSError."""
+        shelf, again = self.bundles.shelf, job.round
+        self._jobs[job.device.name] = job
+        board.expect(job.title, len(job.planned(job.facts, job.exports.now())), lab=job.device.site or "")
+        return Start(
+            facts=job.facts,
+            uses=[(variant, mode, share_runner(shelf, runner)) for (variant, mode), runner in job.runners.items()],
+            runner_error=job.runner_error,
+            sessions=again.sessions if again else [],
+            exports=sorted({share_export(shelf, each.folder) for each in again.exports.values()} if again else ()),
+            runners=sorted({share_runner(shelf, each) for each in again.runners.values()} if again else ()),
+        )
+
+    def update(self) -> None:
+        """Share the exports that have ended since, and show the sessions of labs, if that is due.
+
+        Several labs call it. What the storage does not answer is done the next time.
+        """
+        with self._lock:
+            if (begun := time.monotonic()) < self._next_at:
+                return
+            try:
+                self._share_exports()
+                self._show_new_bundles()
+            except FarmError as error:
+                _log.warning("%s", error)
+            # Listing ten thousand bundles takes a second.
+            self._next_at = time.monotonic() + max(POLL_S / 2, 5 * (time.monotonic() - begun))
+
+    def counted(self, name: str) -> dict[str, int]:
+        """Return how many sessions of a device ended how since the start; raises BundleError."""
+        with self._lock:
+            self._show_new_bundles()
+        return {end: self._ends[name][end] for end in _ENDS}
+
+    def _share_exports(self) -> None:
+        now = self._part.exports.now()
+        if new := {*now.ready, *now.errors} - self._exported.keys():
+            exported = self._exported | {pair: self._share_export(pair, now) for pair in new}
+            write_shared(self.bundles.shelf, f"{self.start}/exports", Exports(ended=list(exported.values())))
+            self._exported = exported
+
+    def _share_export(self, pair: Pair, now: Snapshot) -> Exported:
+        cases = now.ready.get(pair)
+        if not cases:
+            return Exported(pair=pair, skipped=now.skipped.get(pair), error=now.errors.get(pair))
+        try:
+            folders = [each.folder for each in (cases[0], cases[0].tapped) if each]
+            keys = [share_export(self.bundles.shelf, folder) for folder in folders]
+        except OSError as error:  # such as a full disk here: nothing may wait for it
+            return Exported(pair=pair, error=f"it cannot be shared with the labs: {error}")
+        return Exported(pair=pair, keys=keys, tapped_error=cases[0].tapped_error)
+
+    def _show_new_bundles(self) -> None:
+        """Show the sessions of labs that have ended since, by their bundles; each record is read once."""
+        sweep_id = self._part.sweep.sweep_id
+        for session_id in set(self.bundles.session_ids(sweep_id)) - self._seen:
+            self._seen.add(session_id)
+            try:
+                record = self.bundles.record(sweep_id, session_id)
+            except BundleError as error:
+                self.unread += 1
+                _log.warning("%s", error)
+                continue
+            self._ends[record.device.name][end_of(record)] += 1
+            if job := self._jobs.get(record.device.name):
+                self.heard = time.monotonic()
+                why = f": {record.reason}" if record.reason else ""
+                line = "" if self._reported.has(record) else f"{planned_of(record).title}: {record.status}{why}"
+                board.done(job.title, line, failed=record.status == "failed")

@@ -1,0 +1,215 @@
+"""The lab's part of a sweep: a flow run of its worker, which does what an order lists on the devices beside it."""
+
+import contextlib
+import logging
+import os
+import threading
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+from uuid import UUID
+
+import httpx
+from prefect import flow, runtime
+from prefect.client.schemas.objects import State
+from prefect.exceptions import ObjectNotFound
+from prefect.futures import PrefectFuture, as_completed
+from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
+
+from devices.errors import FarmError, InputError
+from devices.inventory import DeviceSpec
+from flows.artifacts import shown_progress
+from flows.device.job import DeviceJob
+from flows.device.steps import device_step, tally_of
+from flows.labs.protocol import (
+    MAX_SILENCE_S,
+    POLL_S,
+    Exported,
+    Exports,
+    Order,
+    Result,
+    Start,
+    read_shared,
+    write_shared,
+)
+from flows.live_exports import LiveExports
+from flows.prepare import probe_all
+from flows.server import connection
+from flows.server.states import end_state, with_sentence
+from flows.setup.leftovers import clear_leftovers
+from flows.shutdown import shutdown_handler
+from tasks.bundle.values import MOST_APART_S
+from tasks.export.export import fetch_export
+from tasks.export.exported import Export
+from tasks.measure.alternate import Round
+from tasks.measure.clock import clock_ahead_s
+from tasks.measure.health import Registry
+from tasks.runner.manifest import Runner, fetch_runner
+from tasks.store.store import BundleStore, open_store
+from tasks.store.var import Var
+
+_MAX_DEVICES = 1024
+_side_by_side = cast(TaskRunner[PrefectFuture[Any]], ThreadPoolTaskRunner[Any](max_workers=_MAX_DEVICES))
+# The server reports its clock in full seconds, and answers within some.
+_MIN_CORRECTED_S = 5.0
+_GONE = "the farm that started this sweep stopped answering; run the same command to resume"
+_log = logging.getLogger(__name__)
+
+
+@flow(name="lab", task_runner=_side_by_side)
+@with_sentence
+def lab(order: str, bundles: str) -> State[Any]:
+    """Do what an order of a sweep lists, on the devices of this lab. Sweeps start this flow; you need not.
+
+    Parameters:
+        order: the name of the order.
+        bundles: where the sweep keeps its bundles; ETFARM_BUNDLES of the worker comes first.
+    """
+    with shutdown_handler(runtime.flow_run.id), shown_progress():
+        places = Var(Path(os.environ.get("ETFARM_VAR", "var")).absolute())
+        store = open_store(os.environ.get("ETFARM_BUNDLES") or bundles, places)
+        clear_leftovers(places, store)
+        run = _LabRun(order, store, places)
+        return run.probe() if run.order.starts is None else run.measure(run.order.starts)
+
+
+class _LabRun:
+    """One order of a sweep; raises InputError if it is missing or cannot be followed here."""
+
+    def __init__(self, name: str, store: BundleStore, places: Var) -> None:
+        order = read_shared(store.shelf, f"{name}/order", Order)
+        if order is None:
+            raise InputError(
+                f"the order {name} is not in the store that this lab uses; "
+                "give both sides the same --bundles (ETFARM_BUNDLES)"
+            )
+        self.order = order
+        self._name, self._store, self._places = name, store, places
+        self._exports = LiveExports(order.pairs)
+        clock_ahead_s.set(_correction_s(order.clock_ahead_s))
+        self._registry = Registry(places.registry)
+        for device, health in order.health.items():
+            self._registry.release(device)
+            self._registry.replace(device, None, health)
+
+    def probe(self) -> State[Any]:
+        """Probe the devices side by side."""
+        unusable = []
+        for probe in probe_all(self.order.devices, self._places):
+            unusable += [probe.unusable] if probe.unusable else []
+            self._write(probe.device.name, facts=probe.facts, unusable=probe.unusable)
+        message = "; ".join([f"{len(self.order.devices) - len(unusable)} usable", *unusable])
+        return end_state(None, message, is_bad=bool(unusable))
+
+    def measure(self, starts: dict[str, Start]) -> State[Any]:
+        """Measure on the devices side by side, each from the first export on that is there."""
+        has_ended = threading.Event()
+        fetching = threading.Thread(target=self._fetch_exports, args=(has_ended,), daemon=True)
+        fetching.start()
+        tallies = []
+        try:
+            steps = {
+                device_step.submit(f"measure on {each.name}", partial(self._job, each, starts[each.name])): each.name
+                for each in self.order.devices
+            }
+            for step in as_completed(list(steps)):
+                tallies.append(tally_of(steps[step], step))
+                self._write(steps[step], tally=tallies[-1])
+        finally:
+            has_ended.set()
+            fetching.join()
+        message = "; ".join(f"{tally.device}: {tally.in_words()}" for tally in tallies)
+        return end_state(None, message, is_bad=any(tally.is_bad for tally in tallies))
+
+    def _write(self, device: str, **result: Any) -> None:
+        try:
+            health = self._registry.health(device)
+            write_shared(self._store.shelf, f"{self._name}/results/{device}", Result(health=health, **result))
+        except FarmError as error:  # the bundles are what counts
+            _log.error("%s", error)
+
+    def _job(self, device: DeviceSpec, start: Start) -> DeviceJob:
+        """Return the job of a device when its runners are fetched and the first export is there."""
+        order, again, by_use = self.order, None, {}
+        runner_error = start.runner_error
+        try:
+            by_use = {(variant, mode): self._runner(name) for variant, mode, name in start.uses}
+            if start.sessions:
+                cases = [case for key in start.exports for case in self._export(key)]
+                runners = {runner.runner_sha256: runner for runner in map(self._runner, start.runners)}
+                again = Round(start.sessions, {case.content: case for case in cases}, runners)
+        except (FarmError, OSError) as error:  # such as a full disk: nothing may wait for it
+            runner_error = str(error)
+        self._exports.wait_for_first()
+        return DeviceJob(
+            spec=order.spec,
+            sweep=order.sweep,
+            device=device,
+            facts=start.facts,
+            unusable=None,
+            exports=self._exports,
+            runners=by_use,
+            runner_error=runner_error,
+            bundles=self._store,
+            places=self._places,
+            unloadable=order.unloadable,
+            round=again,
+            finish_by=order.finish_by,
+        )
+
+    def _fetch_exports(self, has_ended: threading.Event) -> None:
+        """Take the exports that the sweep shares, until none is pending; when it is gone, nothing waits any more."""
+        file, heard = f"{self._name.rpartition('/')[0]}/exports", time.monotonic()
+        while (pending := self._exports.now().pending) and not has_ended.wait(POLL_S):
+            state = state_of(self.order.run)  # asked first: what it shared before its end is taken
+            try:
+                shared = read_shared(self._store.shelf, file, Exports)
+                for exported in shared.ended if shared else []:
+                    if exported.pair in pending:
+                        heard = time.monotonic()
+                        self._take(exported)
+            except FarmError as error:
+                _log.warning("%s", error)
+            if (state is not None and state.is_final()) or time.monotonic() - heard > MAX_SILENCE_S:
+                self._exports.fail_pending(_GONE)
+
+    def _take(self, exported: Exported) -> None:
+        try:
+            if exported.keys:
+                cases, *tapped = map(self._export, exported.keys)
+                pairs = zip(cases, tapped[0] if tapped else [None] * len(cases), strict=True)
+                ready = [replace(case, tapped=each, tapped_error=exported.tapped_error) for case, each in pairs]
+                self._exports.ready(exported.pair, tuple(ready))
+            elif exported.skipped is not None:
+                self._exports.skip(exported.pair, exported.skipped)
+            else:
+                self._exports.fail(exported.pair, exported.error or "it was not exported")
+        except (FarmError, OSError) as error:  # such as a full disk: nothing may wait for it
+            self._exports.fail(exported.pair, str(error))
+
+    def _export(self, key: str) -> tuple[Export, ...]:
+        return fetch_export(self._store.shelf, key, self._places.exports)
+
+    def _runner(self, name: str) -> Runner:
+        return fetch_runner(self._store.shelf, name, self._places.root / "cache" / "runners")
+
+
+def state_of(run: UUID) -> State | None:
+    """Return the state of a flow run; None if the server does not answer."""
+    with contextlib.suppress(httpx.HTTPError, ObjectNotFound), connection.client_without_retries() as client:
+        return client.read_flow_run(run).state
+    return None
+
+
+def _correction_s(of_farm: float | None) -> float:
+    """Return how far this clock is ahead of the farm's, 0 for little; raises InputError if that is beyond an hour."""
+    here = connection.ahead_of_server_s()
+    if warning := connection.clock_warning(here):
+        _log.warning("%s", warning)
+    ahead_s = 0.0 if here is None or of_farm is None else here - of_farm
+    if abs(ahead_s) > MOST_APART_S:
+        apart = f"{abs(ahead_s):.0f} s {'ahead of' if ahead_s > 0 else 'behind'}"
+        raise InputError(f"this lab's clock is {apart} the sweep's; set both clocks and run the same command again")
+    return ahead_s if abs(ahead_s) >= _MIN_CORRECTED_S else 0.0

@@ -1,0 +1,165 @@
+"""What a sweep and the runs of a lab exchange: small files in the store of the bundles.
+
+`<start>/<run>/order` is written by the sweep before the run starts, `<start>/<run>/results/<device>` by the run, and
+`<start>/exports` by the sweep again whenever exports have ended.
+"""
+
+import time
+from importlib.metadata import version
+from typing import Any, Literal, Self, TypeVar
+from uuid import UUID
+
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    FiniteFloat,
+    ValidationError,
+    field_serializer,
+    model_validator,
+)
+from pydantic_core import from_json
+
+from devices.errors import InputError
+from devices.inventory import DeviceSpec
+from devices.ondevice.facts import Facts
+from devices.untrusted import read_json
+from flows.device.job import DeviceTally
+from tasks.bundle.cell import Mode, Variant
+from tasks.bundle.record import BundleError, SweepNight
+from tasks.bundle.values import first_mistake, require_counts
+from tasks.export.entry import ELSEWHERE
+from tasks.measure.health import Health
+from tasks.measure.plan import PlannedSession
+from tasks.measure.spec import SweepSpec
+from tasks.store.blob_store import TooLargeError
+
+POLL_S = 5.0
+"""How often each side looks for new files, and asks the server whether the other one lives."""
+MAX_SILENCE_S = 4 * 3600.0
+"""No export, build or wait takes longer: bounds the wait for a side that was killed if no server ever tells."""
+_MAX_REPEAT_S = 60.0
+_ETFARM = version("etfarm")
+_Kind = TypeVar("_Kind", bound="Message")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Message(_Part):
+    """The version of this contract, and the etfarm that wrote the file."""
+
+    version: Literal[3] = 3
+    etfarm: str = _ETFARM
+
+
+class Start(_Part):
+    """What a probed device starts with; runners and exports are named as they are shared in the store."""
+
+    facts: Facts
+    uses: list[tuple[Variant, Mode, str]] = []
+    runner_error: str | None = None
+    sessions: list[PlannedSession] = []
+    """To run instead of the matrix of the sweep, with these exports and runners."""
+    exports: list[str] = []
+    runners: list[str] = []
+
+
+class Order(Message):
+    """What a run of a lab has to do: probe the devices, or measure on them."""
+
+    run: UUID
+    """The flow run of the sweep: if it has ended, nothing more will be exported."""
+    spec: SweepSpec
+    sweep: SweepNight
+    devices: list[DeviceSpec]
+    starts: dict[str, Start] | None = None
+    """By device, all that a measurement needs except exports; None if the run only probes."""
+    pairs: list[tuple[str, str]] = []
+    """The models and recipes whose exports follow; none if each device gets its sessions."""
+    unloadable: dict[str, str] = {}
+    health: dict[str, Health] = {}
+    """Of each device, which the farm keeps: a lab keeps none from one order to the next."""
+    finish_by: AwareDatetime | None = None
+    """When the lab must have ended: a moment, because a lab may be in another time zone than the farm."""
+    clock_ahead_s: FiniteFloat | None = None
+    """How far the farm's clock is ahead of the server's."""
+
+    @field_serializer("devices")
+    def _as_written(self, devices: list[DeviceSpec]) -> list[dict[str, Any]]:
+        """Leave out what is not set: an entry may not even name a field of another transport."""
+        return [device.model_dump(mode="json", exclude_unset=True, exclude_none=True) for device in devices]
+
+
+class Exported(_Part):
+    """An export that has ended: its key and that of its tapped program, or why there is none."""
+
+    pair: tuple[str, str]
+    keys: list[str] = []
+    tapped_error: str | None = None
+    skipped: str | None = None
+    error: str | None = None
+
+
+class Exports(Message):
+    """All exports of a sweep that have ended so far."""
+
+    ended: list[Exported]
+
+
+class Result(Message):
+    """How a device ended: its facts after a probe, its tally after a measurement; and its health then."""
+
+    facts: Facts = Facts()
+    unusable: str | None = None
+    tally: DeviceTally | None = None
+    health: Health
+
+    @model_validator(mode="after")
+    def _has_possible_counts(self) -> Self:
+        require_counts("facts", self.facts.model_dump())
+        require_counts("tally.count", list(self.tally.counts.values()) if self.tally else [])
+        return self
+
+
+def write_shared(shelf: BlobStore, name: str, message: Message) -> None:
+    """Write a file; raises BundleError if the storage does not answer for a minute."""
+    end = time.monotonic() + _MAX_REPEAT_S
+    while True:
+        try:
+            return shelf.write(f"labs/{name}.json", message.model_dump_json().encode())
+        except BundleError:
+            if time.monotonic() > end:
+                raise
+        time.sleep(1)
+
+
+def read_shared(shelf: BlobStore, name: str, kind: type[_Kind]) -> _Kind | None:
+    """Return the content of a file; None if it does not exist. Raises BundleError if the storage does not answer.
+
+    Raises InputError if it is too large, of another version of etfarm, or has an impossible value.
+    """
+    try:
+        text = shelf.read(f"labs/{name}.json")
+    except TooLargeError as error:
+        raise InputError(str(error)) from None
+    return parsed(kind, text) if text else None
+
+
+def parsed(kind: type[_Kind], text: bytes) -> _Kind:
+    """Return a message; files that it names are elsewhere. Raises InputError if it is of another version or wrong."""
+    try:
+        return read_json(kind, text, context={ELSEWHERE: True})
+    except ValidationError as error:
+        name, mistake = kind.__name__.lower(), first_mistake(error)
+        try:
+            writer = str(from_json(text)["etfarm"])[:40]
+        except (ValueError, TypeError, LookupError):
+            writer = "of an older version"
+        if writer == _ETFARM:
+            raise InputError(f"the message `{name}` has an impossible value ({mistake})") from None
+        raise InputError(
+            f"the {name} was written by etfarm {writer} and read by etfarm {_ETFARM} "
+            f"({mistake}); install the same version of etfarm at the sweep and in its labs"
+        ) from None

@@ -1,0 +1,307 @@
+"""What a sweep accepts from the runs of a lab, and what it refuses."""
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from prefect.client.schemas.objects import State
+from prefect.states import Crashed, Pending, Running
+
+from devices.inventory import DeviceSpec
+from devices.ondevice.facts import Facts
+from flows.device.job import DeviceTally
+from flows.labs import controller
+from flows.labs.artifacts import LabArtifacts
+from flows.labs.protocol import Order, Result, read_shared, write_shared
+from flows.live_exports import LiveExports
+from flows.part import Admission, Part
+from flows.progress import board
+from tasks.bundle.record import BundleError, DeviceRecord
+from tasks.measure.health import Health, Registry
+from tasks.store.blob_store import BlobStore
+from tasks.store.files import scratch_folder
+from tasks.store.store import LocalStore
+from tasks.store.var import Var
+from tests.fixtures.lab_workers import put_in_place
+from tests.fixtures.plans import NIGHT, a_spec, ended, planned
+
+SESSION_IDS = (f"{number:016x}" for number in itertools.count())
+
+
+class Runs:
+    """Stand-in for the runs of a lab: all devices are probed; then the state that each run has, and its tallies.
+
+    The bundles of what succeeded are in the store. `lie` writes results of a run before these, below its name.
+    """
+
+    def __init__(
+        self,
+        store: LocalStore,
+        *planned: tuple[State, list[DeviceTally]],
+        lie: Callable[[str], object] = lambda _: None,
+    ) -> None:
+        self.store, self.planned, self.lie = store, list(planned), lie
+        self.states: dict[UUID, State] = {}
+        self.cancelled: list[UUID] = []
+        self.ordered: list[list[str]] = []
+
+    def start(self, site: str, name: str, title: str, bundles: str) -> UUID:
+        run, shelf = uuid4(), self.store.shelf
+        order = read_shared(shelf, f"{name}/order", Order)
+        assert order is not None
+        self.lie(name)
+        if order.starts is None:
+            self.states[run] = Running()
+            for device in order.devices:
+                if f"{device.name}.json" not in shelf.names(f"labs/{name}/results"):
+                    write_shared(shelf, f"{name}/results/{device.name}", Result(health=Health()))
+            return run
+        self.states[run], tallies = self.planned.pop(0)
+        self.ordered.append([device.name for device in order.devices])
+        for tally in tallies:
+            for _ in range(tally.succeeded):
+                self.publish(tally.device)
+            write_shared(shelf, f"{name}/results/{tally.device}", Result(tally=tally, health=Health()))
+        return run
+
+    def publish(self, name: str) -> None:
+        """Put a session of a device that succeeded into the store."""
+        device = DeviceRecord(name=name, transport="local", emulated=False)
+        record = ended(planned(a_spec())[1], "succeeded")
+        with scratch_folder() as nothing:
+            self.store.publish(record.model_copy(update={"session_id": next(SESSION_IDS), "device": device}), nothing)
+
+    def cancel(self, run: UUID, _why: str) -> None:
+        self.cancelled.append(run)
+
+    def measure(self, monkeypatch: pytest.MonkeyPatch, *names: str) -> tuple[dict[str, DeviceTally], Registry]:
+        """Let a lab of these devices measure with the runs; return how they ended, and their health."""
+        put_in_place(self, monkeypatch)
+        monkeypatch.setattr(controller, "runtime", SimpleNamespace(flow_run=SimpleNamespace(id=str(uuid4()))))
+        devices = [DeviceSpec(name=name, transport="local", site="berlin") for name in names]
+        places = Var(self.store.root)
+        part = Part(a_spec(), NIGHT, self.store, places, {}, None, LiveExports(), lambda _: Admission())
+        lab = controller.LabController("berlin", devices, part, LabArtifacts(part))
+        return {tally.device: tally for tally in lab.measure()}, Registry(places.registry)
+
+
+def test_a_killed_run_is_started_again_for_the_devices_that_have_not_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a lab whose first run is killed when one device has ended
+    runs = Runs(
+        LocalStore(tmp_path),
+        (Crashed(message="killed"), [DeviceTally("first", succeeded=4)]),
+        (Running(), [DeviceTally("second", succeeded=4)]),
+    )
+    # when it measures
+    tallies, _ = runs.measure(monkeypatch, "first", "second")
+    # then the second run measures the other one, and nothing that was reported is lost
+    assert runs.ordered == [["first", "second"], ["second"]]
+    assert (tallies["first"].succeeded, tallies["second"].succeeded) == (4, 4)
+
+
+@pytest.mark.fault(
+    stage="plan",
+    done="kill -9 of a lab's worker between taking a sweep's run and starting it",
+    holds="the sweep gives the lab another run, which its new worker takes",
+)
+def test_a_lab_whose_worker_is_killed_before_it_starts_the_run_gets_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a lab whose first run stays pending, and a second one that measures
+    monkeypatch.setattr(controller, "TAKEN_S", 0.05)
+    runs = Runs(LocalStore(tmp_path), (Pending(), []), (Running(), [DeviceTally("first")]))
+    # when it measures
+    tallies, _ = runs.measure(monkeypatch, "first")
+    # then the first run is cancelled, and the second one has measured
+    assert runs.cancelled == list(runs.states)[1:2]
+    assert tallies == {"first": DeviceTally("first")}
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="the store does not answer the sweep for a moment, while a lab measures",
+    holds="the sweep takes the lab's results when the store is back",
+)
+def test_results_are_taken_when_the_store_answers_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a store that cannot be listed three times, nor read twice and written once
+    failures = {"names": 3, "read": 2, "write": 1}
+
+    def failing(method: str) -> Callable[..., Any]:
+        does = getattr(BlobStore, method)
+
+        def call(shelf: BlobStore, *words: Any) -> Any:
+            if failures[method]:
+                failures[method] -= 1
+                raise BundleError("the store does not answer")
+            return does(shelf, *words)
+
+        return call
+
+    runs = Runs(LocalStore(tmp_path), (Running(), [DeviceTally("first", succeeded=4)]))
+    start = runs.start
+
+    def start_with_a_store(*words: str) -> UUID:
+        with pytest.MonkeyPatch.context() as well:
+            for method in failures:
+                well.setattr(BlobStore, method, methods[method])
+            return start(*words)
+
+    methods = {method: getattr(BlobStore, method) for method in failures}
+    monkeypatch.setattr(runs, "start", start_with_a_store)
+    for method in failures:
+        monkeypatch.setattr(BlobStore, method, failing(method))
+    # when it measures, then nothing is missing
+    tallies, _ = runs.measure(monkeypatch, "first")
+    assert (tallies, set(failures.values())) == ({"first": DeviceTally("first", succeeded=4)}, {0})
+
+
+def test_a_claim_of_a_lab_is_taken_over_as_far_as_the_store_and_the_plan_agree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a lab that reports what it measured, left out, and had measured before
+    tally = DeviceTally("first", succeeded=2, not_needed=3, already_done=4, replaced={"0" * 16}, first_reason="a\nb")
+    tallies, health = Runs(LocalStore(tmp_path), (Running(), [tally])).measure(monkeypatch, "first")
+    # then all of it counts, in one line and without bundles that nobody knows
+    assert tallies["first"] == DeviceTally("first", succeeded=2, not_needed=3, already_done=4, first_reason="a b")
+    assert health.health("first") == Health()
+
+
+def until_soon() -> Health:
+    """Return a health as only another program would write it."""
+    health = Health("quarantined")
+    object.__setattr__(health, "until", "soon")
+    return health
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="a lab reports {case}",
+    holds="it is refused in one sentence, counts come from the store, and the other devices are measured",
+)
+@pytest.mark.parametrize(
+    ("case", "message", "sentence"),
+    [
+        (
+            "more than it can have measured",
+            Result(tally=DeviceTally("bad", succeeded=1_000_000), health=Health()),
+            "it reported 1000000 sessions of bad as succeeded, but the store has 1; ",
+        ),
+        (
+            "more than was planned",
+            Result(tally=DeviceTally("bad", not_needed=1_000_000), health=Health()),
+            "it reported 1000000 sessions of bad, but at most ",
+        ),
+        (
+            "a retired device",
+            Result(tally=DeviceTally("bad"), health=Health("retired")),
+            "it retired bad, which only `etfarm devices retire` does; ",
+        ),
+        (
+            "a negative count",
+            Result.model_construct(tally=DeviceTally("bad", failed=-5), health=Health()),
+            "the message `result` has an impossible value (`tally.count` is -5, which is negative); ",
+        ),
+        (
+            "a health without a time",
+            Result.model_construct(tally=DeviceTally("bad"), health=until_soon()),
+            "the message `result` has an impossible value (`health.until`: 'soon' is not a time with its UTC offset",
+        ),
+    ],
+)
+def test_an_end_that_cannot_be_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, message: Result, sentence: str
+) -> None:
+    # given a lab with two devices, which measured one session on each and lies about one
+    store, told = LocalStore(tmp_path), list[str]()
+    runs = Runs(store, (Running(), [DeviceTally("good", succeeded=1)]))
+
+    def lie(name: str) -> None:
+        if "-measure-" in name:
+            runs.publish("bad")
+            write_shared(store.shelf, f"{name}/results/bad", message)
+
+    runs.lie = lie
+    monkeypatch.setattr(board, "tell", told.append)
+    # when it measures
+    tallies, health = runs.measure(monkeypatch, "bad", "good")
+    # then the honest device counts, the other one has what is in the store, and the sentence was told once
+    [line] = told
+    assert line.startswith(f"lab berlin: {sentence}")
+    assert tallies["bad"] == DeviceTally("bad", succeeded=1, stopped_by=f"bad: {line}")
+    assert (tallies["good"].succeeded, health.health("bad")) == (1, Health())
+
+
+@pytest.mark.fault(
+    stage="run",
+    done="a lab writes results of devices that are not in its order",
+    holds="each is refused in one sentence, and the sweep goes on with its devices",
+)
+@pytest.mark.parametrize("device", ["foreign", "a/b", "x y"])
+def test_results_of_foreign_devices_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str) -> None:
+    # given a lab that reports a device of another lab
+    foreign = Result(tally=DeviceTally("foreign"), health=Health())
+    runs = Runs(LocalStore(tmp_path), (Running(), [DeviceTally("good", succeeded=1)]))
+    runs.lie = lambda name: write_shared(runs.store.shelf, f"{name}/results/{device}", foreign)
+    told: list[str] = []
+    monkeypatch.setattr(board, "tell", told.append)
+    # when it measures
+    tallies, _ = runs.measure(monkeypatch, "good")
+    # then that was told once, and its own device counts
+    why = f"it sent a result of {device}, which is not a device of its order"
+    assert told == [f"lab berlin: {why}; check the machine of the lab"]
+    assert tallies == {"good": DeviceTally("good", succeeded=1)}
+
+
+@pytest.mark.parametrize(
+    ("facts", "sentence"),
+    [
+        ({"os": "linux", "platform": "macos-arm64"}, "`platform` is macos-arm64, but `os` is linux"),
+        ({"os": "linux", "platform": "linux-../../x"}, "`platform` is 'linux-../../x', which is not a platform"),
+        ({"cores": -8}, "the message `result` has an impossible value (`facts.cores` is -8, which is negative)"),
+    ],
+)
+def test_facts_that_contradict_each_other_make_a_device_unusable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: dict[str, object], sentence: str
+) -> None:
+    # given a lab that reports such facts of a device
+    runs = Runs(LocalStore(tmp_path), (Running(), [DeviceTally("good", succeeded=1)]))
+    lie = Result.model_construct(facts=Facts(**facts), health=Health())  # type: ignore[arg-type]
+
+    def write(name: str) -> None:
+        if "-probe-" in name:
+            write_shared(runs.store.shelf, f"{name}/results/bad", lie)
+
+    runs.lie = write
+    # when it measures
+    tallies, _ = runs.measure(monkeypatch, "bad", "good")
+    # then that one is not used, and the other one counts
+    assert tallies["bad"].unusable == f"bad: lab berlin: {sentence}; check the machine of the lab"
+    assert (runs.ordered, tallies["good"].succeeded) == ([["good"]], 1)
+
+
+def test_a_result_of_a_gigabyte_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a lab that writes a huge result, which needs no space on the disk of this test
+    store = LocalStore(tmp_path)
+    runs = Runs(store, (Running(), [DeviceTally("good", succeeded=1)]))
+
+    def lie(name: str) -> None:
+        path = Path(store.shelf.location) / f"labs/{name}/results/bad.json"
+        if "-measure-" not in name:
+            return
+        path.parent.mkdir(parents=True)
+        with path.open("wb") as stream:
+            stream.truncate(1 << 30)
+
+    runs.lie = lie
+    # when it measures, then its device has no end but this one
+    tallies, _ = runs.measure(monkeypatch, "bad", "good")
+    stopped_by = str(tallies["bad"].stopped_by)
+    assert stopped_by.startswith("bad: lab berlin: ")
+    assert "results/bad.json: has more than 67108864 bytes, which is the limit; check the machine" in stopped_by
+    assert tallies["good"].succeeded == 1
