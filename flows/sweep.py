@@ -13,27 +13,25 @@ from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.artifacts import show_report, show_verdicts, shown_progress
-from flows.choose import Chosen, choose_devices, stated_inventory
 from flows.comparison.same_night import same_night_jobs
 from flows.device.job import DeviceJob, dropped_in_words
-from flows.ending import Ending, Step, notify_end, notify_of_error
+from flows.device_selection import SweepRequest, choose_devices, stated_inventory
+from flows.formatting import listed, report_link
 from flows.json_log import log_context
 from flows.progress import board
 from flows.server.clock import ahead_of_server_s, clock_warning
 from flows.server.states import data_of, end_state, given_name, outcome
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
-from flows.side_by_side import measure_all, measure_as_ready
+from flows.sweep_dispatch import RoundDispatcher, SweepDispatcher
+from flows.sweep_result import SweepResult, notify_end, notify_of_error
 from flows.verdicts import FailingVerdict, log_verdicts, noise_lines, verdicts_of
 from flows.warehouse.publish import load_store, unloadable_sessions, write_report
 from flows.warehouse.unloadable import session_of
-from flows.words import listed, report_link
-from tasks.bundle.record import SweepNight
 from tasks.measure.finish_by import finish_moment
-from tasks.measure.night import night_or_today, sweep_night
-from tasks.measure.only import Only
-from tasks.measure.source import source_of
-from tasks.measure.spec import SweepSpec, read_sweep
+from tasks.measure.night import night_or_today, source_of, sweep_night
+from tasks.measure.spec import read_sweep
+from tasks.measure.sweep_filter import SweepFilter
 from tasks.pages.report.render import keep_dropped
 from tasks.pages.report.sections.verdicts import VerdictRow
 from tasks.store.store import BundleStore, stated_store
@@ -66,7 +64,7 @@ def sweep(
     warehouse: str | None = None,
     fail_on: FailingVerdict = "regression",
     priority: int | None = None,
-    only: Only = Only(),  # noqa: B008  frozen
+    only: SweepFilter = SweepFilter(),  # noqa: B008  frozen
 ) -> State[Any]:
     """Measure a sweep on every device that its selector matches, load the warehouse and write the report.
 
@@ -86,58 +84,59 @@ def sweep(
     if any session failed, was invalid or could not be loaded. The services of ETFARM_NOTIFY get a message at the end.
     """
     with shutdown_handler(runtime.flow_run.id), notify_of_error(name_of(sweep_file, night)):
-        spec = only.of(read_sweep(Path(sweep_file)))
+        spec = only.apply(read_sweep(Path(sweep_file)))
         if priority is not None:
             spec = spec.model_copy(update={"priority": priority})
-        chosen = choose_devices(spec, stated_inventory(inventory_file), only.devices)
+        selection = choose_devices(spec, stated_inventory(inventory_file), only.devices)
         places = stated_var(var)
         store = stated_store(bundles, places)
         clear_leftovers(places, store)
         this_night = sweep_night(spec.name, night_or_today(night, date.today()), store.sweep_ids(), again=again)
         this_night = this_night.model_copy(update={"source": source_of(Path(sweep_file))})
         warehouse_file = Path(warehouse) if warehouse else None
-        return measure_and_report(spec, this_night, chosen, store, places, warehouse_file, fail_on)
+        return measure_and_report(SweepRequest(spec, this_night, selection, store, places, warehouse_file, fail_on))
 
 
-def measure_and_report(
-    spec: SweepSpec,
-    night: SweepNight,
-    chosen: Chosen,
-    store: BundleStore,
-    places: Var,
-    warehouse: Path | None,
-    fail_on: FailingVerdict,
-) -> State[Any]:
+def measure_and_report(request: SweepRequest) -> State[Any]:
     """Run all steps of a sweep inside the present flow run; return its end state."""
-    sweep_id = night.sweep_id
+    sweep_id, store, places, warehouse = request.sweep.sweep_id, request.store, request.places, request.warehouse
+    labs, fail_on, errors = request.selection.labs, request.fail_on, list[str]()
     with log_context(sweep=sweep_id), shown_progress():
-        _log.info("sweep %s on %s", sweep_id, ", ".join(device.name for device in chosen.devices))
+        _log.info("sweep %s on %s", sweep_id, ", ".join(device.name for device in request.selection.devices))
         if warning := clock_warning(ahead_of_server_s()):
             _log.warning("%s", warning)
             board.tell(warning)
-        finish_by = finish_moment(spec.finish_by)
+        finish_by = finish_moment(request.spec.finish_by)
         unloadable = outcome(check_step(sweep_id, store, places, warehouse, return_state=True))
-        jobs, tallies, exports = measure_as_ready(
-            spec, night, chosen.devices, store, places, unloadable, chosen.labs, finish_by
-        )
+        dispatcher = SweepDispatcher(request, unloadable, finish_by)
+        tallies = dispatcher.measure()
         refused = outcome(load_step(sweep_id, store, places, warehouse, return_state=True))
-        second = same_night_step(sweep_id, jobs, places, warehouse, return_state=True)
-        if second.is_completed() and data_of(second):
-            tallies += measure_all(data_of(second), chosen.labs)
+        again = same_night_step(sweep_id, list(dispatcher.jobs.values()), places, warehouse, return_state=True)
+        if not again.is_completed():
+            errors.append(f"suspected series could not be compared the same night: {again.message}")
+        elif jobs := data_of(again):
+            tallies += RoundDispatcher(jobs, labs).measure()
             refused = outcome(load_step(sweep_id, store, places, warehouse, return_state=True))
         verdicts = verdict_step(sweep_id, places, warehouse, fail_on, return_state=True)
+        if not verdicts.is_completed():
+            errors.append(f"the verdicts could not be read: {verdicts.message}")
         dropped = dropped_in_words(tallies)
         report = report_step(sweep_id, places, warehouse, store, refused, dropped, return_state=True)
-        ended = (_step(second), _step(report), _step(verdicts))
-        ending = Ending(sweep_id, tallies, refused, *ended, fail_on, exports)
-        if not ending.is_bad:
-            _log.info("%s", ending.message)
-        notify_end(ending, places)
-        return end_state(ending.end, ending.message, is_bad=ending.is_bad)
-
-
-def _step(state: State[Any]) -> Step:
-    return Step(data_of(state)) if state.is_completed() else Step(error=str(state.message))
+        result = SweepResult(
+            sweep_id,
+            tallies,
+            dispatcher.terms.exports.now().skipped,
+            fail_on,
+            refused,
+            verdicts=data_of(verdicts) if verdicts.is_completed() else None,
+            report=data_of(report) if report.is_completed() else None,
+            report_error=report.message,
+            step_errors=errors,
+        )
+        if not result.is_bad:
+            _log.info("%s", result.message)
+        notify_end(result, places)
+        return end_state(result.end, result.message, is_bad=result.is_bad)
 
 
 @task(task_run_name="check {sweep_id}", cache_policy=NO_CACHE)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.cli.table import short_text, table_lines
-from flows.ending import SweepEnd
+from flows.sweep_result import SweepEnd
 from flows.verdicts import failed_lines, line_of, noise_lines, verdicts_of
 from flows.warehouse.publish import ask_warehouse
 from tasks.bundle.interval import median_interval

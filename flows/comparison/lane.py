@@ -8,13 +8,14 @@ from devices.inventory import DeviceSpec
 from flows.comparison.results import Results
 from flows.device.job import DeviceJob
 from flows.device.measure import measure_device
-from flows.live_exports import LiveExports
-from flows.prepare import Probe, Runners, probe_step, runner_step
+from flows.export_queue import ExportQueue
+from flows.prepare import probe_step, runner_step
 from flows.server.states import outcome
 from tasks.bundle.cell import VARIANTS, Purpose, Variant
 from tasks.judge.comparison import MARGIN, Comparison, compare_sessions
 from tasks.judge.session_parts import cause_of_rows
-from tasks.measure.alternate import Side, comparison_id, plan_round
+from tasks.measure.interleaved import Side, comparison_id, plan_round
+from tasks.measure.prepare import Probe, Runners, Use
 from tasks.measure.spec import Terms
 from tasks.runner.manifest import Runner
 
@@ -109,7 +110,7 @@ class Lane:
             device=self.probe.device,
             facts=self.probe.facts,
             unusable=self.probe.unusable,
-            exports=LiveExports(),
+            exports=ExportQueue(),
             runners=self.runners.by_use,
             runner_error=self.runners.error,
             bundles=self.results.bundles,
@@ -134,7 +135,8 @@ def open_lane(device: DeviceSpec, results: Results, priority: int = 0) -> Lane:
     probe: Probe = outcome(probe_step(device, results.places.registry, return_state=True))
     if probe.unusable or not probe.platform:
         raise FarmError(probe.unusable or f"{device.name}: unknown platform; state it in the inventory")
-    state = runner_step(probe.platform, list(VARIANTS), ["timing"], results.places.runners, return_state=True)
+    uses: list[Use] = [(variant, "timing") for variant in VARIANTS]
+    state = runner_step(probe.platform, uses, results.places.runners, return_state=True)
     runners: Runners = outcome(state)
     if not runners.by_use:
         raise FarmError(

@@ -7,10 +7,10 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 
 from flows.artifacts import show_devices
-from flows.choose import stated_inventory
 from flows.device.states import device_states
+from flows.device_selection import stated_inventory
+from flows.formatting import listed
 from flows.server.states import dated_name, end_state, with_sentence
-from flows.words import listed
 from tasks.store.var import stated_var
 
 

@@ -7,9 +7,9 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 
 from flows.artifacts import show_report
+from flows.formatting import report_link
 from flows.server.states import dated_name, end_state, with_sentence
 from flows.warehouse.publish import write_report
-from flows.words import report_link
 from tasks.store.store import stated_store
 from tasks.store.var import Var, stated_var
 

@@ -9,10 +9,10 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from pydantic import Field
 
+from flows.formatting import listed
 from flows.server.states import dated_name, end_state, with_sentence
 from flows.warehouse.check import check_warehouse
 from flows.warehouse.prune import Rules, plan_prune, prune
-from flows.words import listed
 from tasks.store.store import stated_store
 from tasks.store.var import Var, stated_var
 

@@ -1,21 +1,22 @@
 """What one device needs for its part of a sweep, and how its sessions ended."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
-from flows.live_exports import LiveExports, Snapshot
-from flows.words import in_words
-from tasks.bundle.cell import Mode, Variant
+from flows.export_queue import ExportQueue
+from flows.formatting import in_words
 from tasks.bundle.record import SessionRecord, SweepNight
 from tasks.export.exported import Export
-from tasks.measure import metrics
-from tasks.measure.alternate import Round, plan_noise
+from tasks.measure import prometheus
 from tasks.measure.finish_by import would_not_end
-from tasks.measure.plan import FIRST_SESSION, PlannedSession, export_for, plan_device, still_to_run
+from tasks.measure.interleaved import Round
+from tasks.measure.plan import FIRST_SESSION, PlannedSession, export_for
+from tasks.measure.prepare import ExportSnapshot, Use
 from tasks.measure.spec import SweepSpec, Terms
+from tasks.measure.sweep_plan import DevicePlan, DeviceResults, plan_rest, plan_sessions, read_results
 from tasks.runner.manifest import Runner
 from tasks.store.store import BundleStore
 from tasks.store.var import Var
@@ -27,7 +28,7 @@ _COULD_NOT_START = ("export_failed", "no_runner", "no_backend")
 class Reported:
     """The causes that the user has read: of a model or a runner, which all its sessions share."""
 
-    def __init__(self, exports: LiveExports) -> None:
+    def __init__(self, exports: ExportQueue) -> None:
         self._exports = exports
         self._causes: set[str | None] = set()
 
@@ -52,8 +53,8 @@ class DeviceJob:
     device: DeviceSpec
     facts: Facts
     unusable: str | None
-    exports: LiveExports
-    runners: dict[tuple[Variant, Mode], Runner]
+    exports: ExportQueue
+    runners: dict[Use, Runner]
     runner_error: str | None
     bundles: BundleStore
     places: Var
@@ -69,27 +70,26 @@ class DeviceJob:
         """The name of its flow run and of its progress bar, without `device`."""
         return self.device.name if self.round is None else f"{self.device.name} again"
 
-    def planned(self, facts: Facts, exports: Snapshot) -> list[PlannedSession]:
+    def planned(self, facts: Facts, exports: ExportSnapshot) -> list[PlannedSession]:
         """Return all sessions of this job in their order; `facts` tell which variants the device can run."""
         if self.round is not None:
             return self.round.sessions
         assert isinstance(self.spec, SweepSpec)
-        name, ready = self.device.name, exports.ready
-        matrix = plan_device(self.spec, self.sweep, name, facts=facts, exports=ready, runners=self.runners)
-        return matrix + plan_noise(self.spec, self.sweep, name, ready, self.runners)
+        return plan_sessions(self.spec, self.sweep, self.device.name, facts, exports, self.runners)
 
-    def is_done(self) -> bool:
-        """Return whether every session that is planned now has a result that can be loaded."""
-        planned = self.planned(self.facts, self.exports.now())
-        return not still_to_run(planned, self.records(), self.left_out())
+    def plan(
+        self, facts: Facts, exports: ExportSnapshot, results: DeviceResults, first: str | None = None
+    ) -> DevicePlan:
+        """Return what is left to run; `first` is the session that an earlier plan of this start discards."""
+        return plan_rest(self.planned(facts, exports), exports, results, self.spec.interval_percent, first)
 
-    def records(self) -> Iterable[SessionRecord]:
-        """Return the records of this device in the sweep that can be read."""
-        return self.bundles.records(self.sweep.sweep_id, device=self.device.name, skip_damaged=True)
+    def plan_now(self) -> DevicePlan:
+        """Return what is left to run by the facts, exports and bundles that are known now."""
+        return self.plan(self.facts, self.exports.now(), self.results())
 
-    def left_out(self) -> set[str]:
-        """Return the ids of sessions whose results do not count: forgotten, or not loadable."""
-        return {*self.bundles.forgotten(), *self.unloadable}
+    def results(self) -> DeviceResults:
+        """Read what earlier starts of the sweep have measured on this device."""
+        return read_results(self.bundles, self.sweep.sweep_id, self.device.name, self.unloadable)
 
     def export_of(self, session: PlannedSession) -> Export | None:
         """Return the model that a session runs; None if its export failed."""
@@ -134,9 +134,9 @@ class DeviceTally:
     def count(self, record: SessionRecord) -> None:
         """Count a session that has ended."""
         end = end_of(record)
-        metrics.record("etfarm_sessions", device=self.device, end=end, reason=record.reason_code or "")
+        prometheus.record("etfarm_sessions", device=self.device, end=end, reason=record.reason_code or "")
         ended_at = datetime.fromisoformat(record.ended_at).timestamp()
-        metrics.record("etfarm_newest_bundle_timestamp_seconds", ended_at)
+        prometheus.record("etfarm_newest_bundle_timestamp_seconds", ended_at)
         setattr(self, end, getattr(self, end) + 1)
         if end in ("failed", "invalid"):
             self.first_reason = self.first_reason or record.reason

@@ -19,19 +19,19 @@ from devices.foreign_text import one_line
 from devices.inventory import DeviceSpec
 from flows.device.job import DeviceTally
 from flows.device.measure import measure_device
+from flows.dispatch import DeviceDispatcher
 from flows.labs import deployment
 from flows.labs.belief import require_facts
 from flows.labs.lab import lab as lab_flow
 from flows.labs.messages import ASK_S, LONGEST_S, POLL_S, Ended, Mailbox, Order, Probed
 from flows.labs.sharing import Sharing
-from flows.part import Part
-from flows.prepare import Probe
 from flows.progress import board
 from flows.server import clock
 from flows.server.states import end_state
 from flows.server.worker import online_labs
 from tasks.bundle.record import BundleError
 from tasks.measure.health import Health, HealthError, Registry
+from tasks.measure.prepare import Probe
 
 # Workers look for runs every ten to fifteen seconds.
 TAKEN_S = 120.0
@@ -209,7 +209,7 @@ class _Run:
 
 
 @contextlib.contextmanager
-def in_labs(part: Part, devices: list[DeviceSpec], sites: Collection[str]) -> Iterator[list[Lab]]:
+def in_labs(dispatcher: DeviceDispatcher, devices: list[DeviceSpec], sites: Collection[str]) -> Iterator[list[Lab]]:
     """Let the workers of some sites measure the devices that are there; wait for them at the end of the block."""
     used = list(dict.fromkeys(device.site for device in devices if device.site in sites))
     labs = [Lab(str(site), [device for device in devices if device.site == site]) for site in used]
@@ -217,9 +217,9 @@ def in_labs(part: Part, devices: list[DeviceSpec], sites: Collection[str]) -> It
         yield labs
         return
     deployment.deploy(lab_flow)
-    sharing = Sharing(part)
+    sharing = Sharing(dispatcher)
     with sharing.running():
-        steps = [lab_step.submit(lab.site, partial(_measured, lab, part, sharing)) for lab in labs]
+        steps = [lab_step.submit(lab.site, partial(_measured, lab, dispatcher, sharing)) for lab in labs]
         try:
             yield labs
         finally:
@@ -237,38 +237,39 @@ def lab_step(site: str, measured: Callable[[], list[DeviceTally]]) -> State[Any]
     return end_state(tallies, message, is_bad=any(tally.is_bad for tally in tallies))
 
 
-def _measured(lab: Lab, part: Part, sharing: Sharing) -> list[DeviceTally]:
+def _measured(lab: Lab, dispatcher: DeviceDispatcher, sharing: Sharing) -> list[DeviceTally]:
     """Return how the devices of a lab ended; what one did not measure is recorded as failed, with the lab's reason.
 
     Their health is what the lab found out, unless somebody changed it meanwhile.
     """
-    registry, before = Registry(part.places.registry), _health_of(lab, part)
-    exports = part.exports.now()
+    terms = dispatcher.terms
+    registry = Registry(terms.places.registry)
+    before, exports = _health_of(lab, registry), terms.exports.now()
     order = Order(
         run=UUID(runtime.flow_run.id),
-        spec=part.spec,
-        sweep=part.sweep,
+        spec=terms.spec,
+        sweep=terms.sweep,
         devices=lab.devices,
         pairs=[*exports.pending, *exports.ready, *exports.errors],
-        unloadable=dict(part.unloadable),
+        unloadable=dict(terms.unloadable),
         health=before,
-        finish_by=part.finish_by,
+        finish_by=terms.finish_by,
         clock_ahead_s=clock.ahead_of_server_s(),
     )
     lab.measure(order, sharing)
     for name, after in lab.health.items():
         with contextlib.suppress(HealthError):
             registry.replace(name, before[name], after)
-    jobs = [part.job(lab.probes.get(device.name) or Probe(device)) for device in lab.devices]
+    jobs = [dispatcher.wait_for_job(lab.probes.get(device.name) or Probe(device)) for device in lab.devices]
     return [
         lab.tallies.get(job.device.name) or measure_device(replace(job, unusable=f"{job.device.name}: {lab.lost}"))
         for job in jobs
     ]
 
 
-def _health_of(lab: Lab, part: Part) -> dict[str, Health]:
+def _health_of(lab: Lab, registry: Registry) -> dict[str, Health]:
     """Return the health of the devices of a lab; one whose file is damaged is not used."""
-    registry, found = Registry(part.places.registry), {}
+    found = {}
     for device in lab.devices:
         try:
             found[device.name] = registry.health(device.name)

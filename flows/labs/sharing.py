@@ -11,17 +11,16 @@ from pathlib import Path
 
 from devices.errors import FarmError
 from flows.device.job import DeviceJob, DeviceTally, Reported, end_of
+from flows.dispatch import DeviceDispatcher
 from flows.labs.belief import ENDS, Stored, believed
 from flows.labs.messages import POLL_S, Admitted, Ended, Exported, Mailbox
-from flows.live_exports import Pair, Snapshot
-from flows.part import Part
-from flows.prepare import Probe
 from flows.progress import board
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.export.shared import share_export
-from tasks.measure.alternate import Round
 from tasks.measure.health import Health
+from tasks.measure.interleaved import Round
 from tasks.measure.plan import planned_of
+from tasks.measure.prepare import ExportSnapshot, Pair, Probe
 from tasks.runner.manifest import Runner
 from tasks.runner.shared import share_runner
 
@@ -31,19 +30,20 @@ _log = logging.getLogger(__name__)
 class Sharing:
     """Shares exports and runners, each once; what a message names is shared first."""
 
-    def __init__(self, part: Part) -> None:
-        self.name = f"{part.sweep.sweep_id}/{uuid.uuid4().hex[:8]}"
+    def __init__(self, dispatcher: DeviceDispatcher) -> None:
+        terms = dispatcher.terms
+        self.name = f"{terms.sweep.sweep_id}/{uuid.uuid4().hex[:8]}"
         """Of this start; a sweep that is started again never meets messages of an earlier start."""
-        self.bundles = part.bundles
-        self._part = part
+        self.bundles = terms.bundles
+        self._dispatcher, self._terms = dispatcher, terms
         self.heard = time.monotonic()
         """When the last bundle of a lab came."""
         self._jobs: dict[str, DeviceJob] = {}
         self._ends: dict[str, Counter[str]] = defaultdict(Counter)
         self._unread = 0
         self._showing = threading.Lock()
-        self._shown = set(part.bundles.session_ids(part.sweep.sweep_id))
-        self._reported = Reported(part.exports)
+        self._shown = set(terms.bundles.session_ids(terms.sweep.sweep_id))
+        self._reported = Reported(terms.exports)
         self._mailbox = Mailbox(self.bundles.shelf, f"labs/{self.name}")
         self._written: set[Pair] = set()
         self._runners: dict[Path, str] = {}
@@ -82,15 +82,15 @@ class Sharing:
 
         Raises BundleError if the storage does not answer.
         """
-        if (admission := self._part.admit(probe)) is None:
+        if (job := self._dispatcher.job(probe)) is None:
             return None
-        job, runners, ordered = self._part.admitted(probe, admission), admission.runners, admission.round or Round()
+        ordered = job.round or Round()
         self._jobs[probe.device.name] = job
         board.expect(job.title, len(job.planned(job.facts, job.exports.now())), lab=probe.device.site or "")
         return Admitted(
-            uses=[(variant, mode, self._shared(runner)) for (variant, mode), runner in runners.by_use.items()],
-            error=runners.error,
-            refused=probe.unusable or admission.refused,
+            uses=[(variant, mode, self._shared(runner)) for (variant, mode), runner in job.runners.items()],
+            error=job.runner_error,
+            refused=job.unusable,
             sessions=ordered.sessions,
             exports=sorted({share_export(self.bundles.shelf, export.folder) for export in ordered.exports.values()}),
             runners=sorted({self._shared(runner) for runner in ordered.runners.values()}),
@@ -113,7 +113,7 @@ class Sharing:
 
     def _show(self) -> None:
         """Show the sessions of labs that have ended since, by their bundles; each record is read once."""
-        sweep_id = self._part.sweep.sweep_id
+        sweep_id = self._terms.sweep.sweep_id
         with self._showing:
             for session_id in set(self.bundles.session_ids(sweep_id)) - self._shown:
                 self._shown.add(session_id)
@@ -134,7 +134,7 @@ class Sharing:
             board.done(job.title, line, failed=record.status == "failed")
 
     def _share_exports(self) -> None:
-        now = self._part.exports.now()
+        now = self._terms.exports.now()
         ended = {*now.ready, *now.errors}
         for pair in ended - self._written:
             try:
@@ -143,7 +143,7 @@ class Sharing:
             except FarmError as error:
                 _log.warning("%s", error)
 
-    def _exported(self, pair: Pair, now: Snapshot) -> Exported:
+    def _exported(self, pair: Pair, now: ExportSnapshot) -> Exported:
         cases = now.ready.get(pair)
         if not cases:
             return Exported(pair=pair, skipped=now.skipped.get(pair), error=now.errors.get(pair))

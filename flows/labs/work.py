@@ -3,13 +3,14 @@
 import logging
 import threading
 import time
-from dataclasses import replace
+from dataclasses import dataclass
 
 from prefect.futures import as_completed
 
 from devices.errors import FarmError, InputError
-from flows.device.job import DeviceTally
-from flows.device.steps import tally_of
+from flows.device.job import DeviceJob, DeviceTally
+from flows.dispatch import DeviceDispatcher, SweepTerms, tally_of
+from flows.export_queue import ExportQueue
 from flows.labs import deployment
 from flows.labs.messages import (
     ASK_S,
@@ -23,17 +24,16 @@ from flows.labs.messages import (
     Order,
     Probed,
 )
-from flows.live_exports import LiveExports
-from flows.part import Admission, Part
-from flows.prepare import Probe, Runners
+from flows.prepare import probe_all
 from flows.server import clock
 from tasks.bundle.record import BundleError
 from tasks.bundle.values import MOST_APART_S
 from tasks.export.exported import Export
 from tasks.export.shared import fetch_export
-from tasks.measure.alternate import Round
 from tasks.measure.clock import clock_ahead_s
 from tasks.measure.health import Registry
+from tasks.measure.interleaved import Round
+from tasks.measure.prepare import Probe, Runners, with_tapped
 from tasks.runner.manifest import Runner
 from tasks.runner.shared import fetch_runner
 from tasks.store.store import BundleStore
@@ -46,7 +46,16 @@ _GONE = "the farm that started this sweep stopped answering; run the same comman
 _log = logging.getLogger(__name__)
 
 
-class Work:
+@dataclass(frozen=True)
+class _Answer:
+    """What the farm let a probed device start with."""
+
+    runners: Runners
+    refused: str | None = None
+    again: Round | None = None
+
+
+class Work(DeviceDispatcher):
     """One order of a sweep."""
 
     def __init__(self, name: str, store: BundleStore, places: Var) -> None:
@@ -62,11 +71,12 @@ class Work:
         start, _, self._own = name.rpartition("/")
         self._mailbox = Mailbox(store.shelf, f"labs/{start}")
         self._store, self._places = store, places
-        self._exports = LiveExports(order.pairs)
-        terms = (order.spec, order.sweep, store, places, order.unloadable, order.finish_by)
-        self._part = Part(*terms, self._exports, self._admit)
+        self._exports = ExportQueue(order.pairs)
+        super().__init__(
+            SweepTerms(order.spec, order.sweep, store, places, self._exports, order.unloadable, order.finish_by)
+        )
         self._told: set[str] = set()
-        self._admissions: dict[str, Admission] = {}
+        self._answers: dict[str, _Answer] = {}
         self._is_farm_gone = False
         self._has_ended = threading.Event()
         self._registry = Registry(places.registry)
@@ -79,8 +89,7 @@ class Work:
         listening = threading.Thread(target=self._listen, daemon=True)
         listening.start()
         try:
-            steps = self._part.measure(self._order.devices, lambda _: None)
-            names = {step: name for name, step in steps.items()}
+            names = {self.start(probe): probe.device.name for probe in probe_all(self._order.devices, self._places)}
             return [self._end(names[step], tally_of(names[step], step)) for step in as_completed(list(names))]
         finally:
             self._has_ended.set()
@@ -93,13 +102,14 @@ class Work:
             _log.error("%s", error)
         return tally
 
-    def _admit(self, probe: Probe) -> Admission | None:
-        """Tell the farm of a probe; return its answer when that is there."""
+    def job(self, probe: Probe) -> DeviceJob | None:
+        """Tell the farm of a probe; return the job when the farm's answer is there."""
         name = probe.device.name
         if name not in self._told:
             self._told.add(name)
             self._write(f"probes/{name}", Probed(facts=probe.facts, unusable=probe.unusable))
-        return self._admissions.get(name) or (Admission(Runners(error=_GONE)) if self._is_farm_gone else None)
+        answer = self._answers.get(name) or (_Answer(Runners(error=_GONE)) if self._is_farm_gone else None)
+        return self.terms.job(probe, answer.runners, answer.refused, answer.again) if answer else None
 
     def _listen(self) -> None:
         """Take what the farm writes, until nothing is awaited; when it is gone, let nothing wait for it any more."""
@@ -118,7 +128,7 @@ class Work:
             self._exports.fail_pending(_GONE)
 
     def _awaits_anything(self) -> bool:
-        is_complete = not self._exports.now().pending and len(self._admissions) == len(self._order.devices)
+        is_complete = not self._exports.now().pending and len(self._answers) == len(self._order.devices)
         return not is_complete and not self._is_farm_gone
 
     def _take(self, name: str) -> None:
@@ -127,17 +137,17 @@ class Work:
             if exported := self._mailbox.read(name, Exported):
                 self._take_export(exported)
         elif admitted := self._mailbox.read(name, Admitted):
-            self._admissions[file] = self._admission(admitted)
+            self._answers[file] = self._answer(admitted)
 
-    def _admission(self, admitted: Admitted) -> Admission:
+    def _answer(self, admitted: Admitted) -> _Answer:
         try:
             by_use = {(variant, mode): self._runner(name) for variant, mode, name in admitted.uses}
             runners = {runner.runner_sha256: runner for runner in map(self._runner, admitted.runners)}
             cases = [case for key in admitted.exports for case in self._export(key)]
         except (FarmError, OSError) as error:  # such as a full disk: nothing may wait for it
-            return Admission(Runners(error=str(error)), admitted.refused)
+            return _Answer(Runners(error=str(error)), admitted.refused)
         again = Round(admitted.sessions, {case.content: case for case in cases}, runners)
-        return Admission(Runners(by_use, admitted.error), admitted.refused, again if again.sessions else None)
+        return _Answer(Runners(by_use, admitted.error), admitted.refused, again if again.sessions else None)
 
     def _take_export(self, ordered: Exported) -> None:
         try:
@@ -153,8 +163,8 @@ class Work:
     def _cases(self, ordered: Exported) -> tuple[Export, ...]:
         cases, *tapped = map(self._export, ordered.keys)
         if not tapped:
-            return tuple(replace(case, tapped_error=ordered.tapped_error) for case in cases)
-        return tuple(replace(case, tapped=each) for case, each in zip(cases, tapped[0], strict=True))
+            return with_tapped(cases, None, ordered.tapped_error)
+        return with_tapped(cases, tapped[0])
 
     def _export(self, key: str) -> tuple[Export, ...]:
         return fetch_export(self._store.shelf, key, self._places.exports)

@@ -1,13 +1,24 @@
-"""The night of a sweep, and the sweep's id: its name, its night and, with --again, a number."""
+"""Which sweep it is: its night, its id (name, night and, with --again, a number), and the commit of its file."""
 
 import contextlib
+import logging
+import os
 import re
+import subprocess
 from collections.abc import Iterable
 from datetime import date
+from pathlib import Path
 
 from devices.errors import InputError
-from tasks.bundle.record import SweepNight
+from devices.foreign_text import one_line
+from tasks.bundle.record import Source, SweepNight
 from tasks.bundle.values import night_fault
+
+_ANSWER_S = 10.0
+_MOST_NAME = 200
+# Never take the user's lock on the index, and never run a program that the repository names.
+_GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false")
+_log = logging.getLogger(__name__)
 
 
 def parse_night(text: str) -> date:
@@ -59,3 +70,39 @@ def _numbered(name: str, night: date, number: int) -> SweepNight:
     first = f"{name}-{_possible(night).isoformat()}"
     sweep_id = first if number == 1 else f"{first}.{number}"
     return SweepNight(sweep_id=sweep_id, name=name, night=night.isoformat())
+
+
+def source_of(sweep_file: Path) -> Source | None:
+    """Return the commit that is checked out where a sweep file lies; None without git, a repository or a commit.
+
+    It explains what changed between two nights.
+    """
+    folder = sweep_file.absolute().parent
+    newest = _printed(folder, "log", "-1", "--no-show-signature", "--format=%H %an")
+    if not newest:
+        return None
+    commit, _, author = newest.strip().partition(" ")
+    changes = _printed(folder, "status", "--porcelain", "--untracked-files=no")
+    branch = _printed(folder, "symbolic-ref", "--quiet", "--short", "HEAD") or ""
+    return Source(
+        commit=commit,
+        is_dirty=None if changes is None else bool(changes),
+        author=one_line(author, _MOST_NAME) or None,
+        branch=one_line(branch, _MOST_NAME) or None,
+    )
+
+
+def _printed(folder: Path, *arguments: str) -> str | None:
+    """Return what git prints; None if it is not installed, fails or takes too long."""
+    # Variables such as GIT_DIR, which git sets for its hooks, name another repository.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    command = [*_GIT, "-C", os.fspath(folder), *arguments]
+    try:
+        done = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=_ANSWER_S, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        _log.info("%s: the commit of the sweep file is not recorded: %s", folder, error)
+        return None
+    return done.stdout if done.returncode == 0 else None

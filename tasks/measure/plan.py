@@ -5,7 +5,6 @@ import json
 import random
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from devices.ondevice.facts import Facts
 from devices.platform import PLATFORM_FACTS
@@ -215,12 +214,3 @@ def planned_of(record: SessionRecord) -> PlannedSession:
     return PlannedSession(
         record.sweep, cell, record.index, runner_sha256=runner_sha256, attempt=record.attempt, **of_model
     )
-
-
-def matches(selector: Mapping[str, str], labels: Mapping[str, Any]) -> list[str]:
-    """Return the reasons why a device with `labels` does not match `selector`; empty if it matches."""
-    return [
-        f"label {key} is {labels.get(key, 'not set')!s}, the sweep selects {wanted}"
-        for key, wanted in selector.items()
-        if str(labels.get(key)) != wanted
-    ]

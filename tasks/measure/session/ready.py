@@ -7,7 +7,7 @@ from devices.device import Device
 from devices.limits import Check, Limits, start_checks
 from devices.ondevice.conditions import Conditions, read_conditions
 from tasks.bundle.record import GateRecord
-from tasks.measure import metrics
+from tasks.measure import prometheus
 from tasks.measure.session.calibration import Calibration
 from tasks.measure.session.check import Unsuccessful
 
@@ -90,7 +90,7 @@ def _worst(check: Check, before: float | None) -> float | None:
 
 
 def _add_wait(device: Device, gates: list[GateRecord], check: Check, waited_s: float) -> None:
-    metrics.record("etfarm_wait_seconds", waited_s, device=device.name, cause=check.kind)
+    prometheus.record("etfarm_wait_seconds", waited_s, device=device.name, cause=check.kind)
     for at, gate in enumerate(gates):
         if gate.limit == check.limit:
             gates[at] = gate.model_copy(update={"waited_s": round(gate.waited_s + waited_s, 3)})

@@ -11,15 +11,16 @@ from prefect.states import Crashed, Pending, Running
 
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
-from flows.device.job import DeviceTally
+from flows.device.job import DeviceJob, DeviceTally
+from flows.dispatch import DeviceDispatcher, SweepTerms
+from flows.export_queue import ExportQueue
 from flows.labs import farm_side
 from flows.labs.messages import Admitted, Ended, Mailbox, Order, Probed
 from flows.labs.sharing import Sharing
-from flows.live_exports import LiveExports
-from flows.part import Admission, Part
 from flows.progress import board
 from tasks.bundle.record import DeviceRecord
 from tasks.measure.health import Health
+from tasks.measure.prepare import Probe, Runners
 from tasks.store.files import scratch_folder
 from tasks.store.store import LocalStore
 from tasks.store.var import Var
@@ -27,6 +28,13 @@ from tests.fixtures.lab_workers import put_in_place
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 
 SESSION_IDS = (f"{number:016x}" for number in itertools.count())
+
+
+class AtOnce(DeviceDispatcher):
+    """Lets each device start at once, without a runner."""
+
+    def job(self, probe: Probe) -> DeviceJob:
+        return self.terms.job(probe, Runners())
 
 
 class Runs:
@@ -82,9 +90,9 @@ class Runs:
         """Let a lab of these devices measure with the runs."""
         put_in_place(self, monkeypatch)
         lab = farm_side.Lab("berlin", [DeviceSpec(name=name, transport="local", site="berlin") for name in names])
-        part = Part(a_spec(), NIGHT, self.store, Var(self.store.root), {}, None, LiveExports(), lambda _: Admission())
+        terms = SweepTerms(a_spec(), NIGHT, self.store, Var(self.store.root), ExportQueue())
         order = Order(run=uuid4(), spec=a_spec(), sweep=NIGHT, devices=lab.devices)
-        lab.measure(order, Sharing(part))
+        lab.measure(order, Sharing(AtOnce(terms)))
         return lab
 
 

@@ -15,9 +15,10 @@ from tasks.bundle.record import SessionRecord
 from tasks.measure.plan import PlannedSession, planned_of
 
 _Group = tuple[str, str, int]
+"""Model, precision and threads: cells that end together."""
 
 
-class Enough:
+class EarlyStopping:
     """Which planned sessions of one device are needed, given what was measured so far.
 
     A group of cells has enough once, after a complete round, the 95 % interval of the median of each of its cells is

@@ -1,0 +1,132 @@
+"""The devices that one process measures side by side: those of a sweep, or those of an order in the worker of a lab.
+
+A device has a task run, and each of its sessions that failed. A session that succeeded has none: with one for each,
+Prefect's server and its database had most of the work of short sessions. What each device does is in the table
+`progress` of the flow run.
+"""
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
+from prefect.futures import PrefectFuture, wait
+from prefect.states import Failed
+
+from flows.device.job import DeviceJob, DeviceTally
+from flows.device.measure import log_failed, measure_device
+from flows.export_queue import ExportQueue
+from flows.server.states import end_state
+from tasks.bundle.record import SessionRecord, SweepNight
+from tasks.measure import prometheus
+from tasks.measure.interleaved import Round
+from tasks.measure.prepare import Probe, Runners
+from tasks.measure.spec import SweepSpec
+from tasks.store.store import BundleStore
+from tasks.store.var import Var
+
+_POLL_S = 0.2
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class SweepTerms:
+    """What the devices of a sweep have in common."""
+
+    spec: SweepSpec
+    sweep: SweepNight
+    bundles: BundleStore
+    places: Var
+    exports: ExportQueue
+    """Some may still be made."""
+    unloadable: Mapping[str, str] = field(default_factory=dict)
+    """Why bundles of the sweep cannot be loaded, by session id."""
+    finish_by: datetime | None = None
+
+    def job(self, probe: Probe, runners: Runners, refused: str | None = None, again: Round | None = None) -> DeviceJob:
+        """Return the job of a device; `refused` is why it must not be used, `again` runs instead of the matrix."""
+        return DeviceJob(
+            spec=self.spec,
+            sweep=self.sweep,
+            device=probe.device,
+            facts=probe.facts,
+            unusable=probe.unusable or refused,
+            exports=self.exports,
+            runners=runners.by_use,
+            runner_error=runners.error,
+            bundles=self.bundles,
+            places=self.places,
+            unloadable=self.unloadable,
+            round=again,
+            finish_by=self.finish_by,
+        )
+
+
+class DeviceDispatcher:
+    """Starts each device as soon as it can be measured. A sweep and a lab know differently what a device needs."""
+
+    def __init__(self, terms: SweepTerms) -> None:
+        self.terms = terms
+        self.jobs: dict[str, DeviceJob] = {}
+        """Of the devices that have started, by name."""
+
+    def job(self, probe: Probe) -> DeviceJob | None:
+        """Return what a probed device starts with; None while it has to wait. Several threads call it."""
+        raise NotImplementedError
+
+    def start(self, probe: Probe, title: str | None = None) -> PrefectFuture[Any]:
+        """Measure a device in a separate thread, which first waits for what the device needs."""
+        return device_step.submit(f"measure on {title or probe.device.name}", self, probe)
+
+    def wait_for_job(self, probe: Probe) -> DeviceJob:
+        """Return the job of a device when it can start: its runner is built, and its first model exported."""
+        with prometheus.seconds("etfarm_wait_seconds", device=probe.device.name, cause="export"):
+            while (job := self.job(probe)) is None:
+                time.sleep(_POLL_S)
+            if not probe.unusable:
+                self.terms.exports.wait_for_first()
+        self.jobs[probe.device.name] = job
+        return job
+
+
+@task(task_run_name="{title}", cache_policy=NO_CACHE)
+def device_step(title: str, dispatcher: DeviceDispatcher, probe: Probe) -> State[Any]:
+    """Measure one device's part of a sweep."""
+    job = dispatcher.wait_for_job(probe)
+
+    def show(title: str, record: SessionRecord) -> None:
+        failed_session_step(title, record, job.bundles.location, return_state=True)
+
+    tally = measure_device(job, show)
+    return end_state(tally, tally.in_words(), is_bad=tally.is_bad)
+
+
+@task(task_run_name="{title}", cache_policy=NO_CACHE)
+def failed_session_step(title: str, record: SessionRecord, location: str) -> State[Any]:
+    """Show a session that has failed or was invalid: the task's state is its status, the message its reason.
+
+    The task's log has the reason, what to do, the end of the runner's log, and the place of the bundle in the store.
+    """
+    log_failed(title, record, record.log_tail, f"bundle: {location}/{record.sweep.sweep_id}/{record.session_id}")
+    return Failed(name=record.status.capitalize(), message=record.reason)
+
+
+def tallies_of(steps: Mapping[str, PrefectFuture[Any]]) -> list[DeviceTally]:
+    """Return how the devices ended, by name; the failure of one device is reported in the end state."""
+    wait(list(steps.values()))
+    return [tally_of(name, step) for name, step in steps.items()]
+
+
+def tally_of(name: str, step: PrefectFuture[Any]) -> DeviceTally:
+    """Return how a device ended whose step has ended."""
+    result = step.result(raise_on_failure=False)
+    if isinstance(result, DeviceTally):
+        return result
+    why = str(result) or type(result).__name__  # some errors of httpx have no text
+    _log.error("%s: this device's part of the sweep stopped: %s", name, why)
+    return DeviceTally(device=name, stopped_by=f"{name}: {why}")
