@@ -1,31 +1,40 @@
-"""The devices that one process measures side by side: those of a sweep, or those of an order in the worker of a lab.
+"""The devices that one process measures side by side, of a sweep or of an order in the worker of a lab; its task runs.
 
-A device has a task run, and each of its sessions that failed. A session that succeeded has none: with one for each,
-Prefect's server and its database had most of the work of short sessions. What each device does is in the table
-`progress` of the flow run.
+A task is a few lines around plain code. A device has a task run, and each of its sessions that failed. A session that
+succeeded has none: with one for each, Prefect's server and its database had most of the work of short sessions. What
+each device does is in the table `progress` of the flow run.
 """
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
-from prefect.futures import PrefectFuture, wait
-from prefect.states import Failed
+from prefect.futures import PrefectFuture, as_completed, wait
+from prefect.states import Completed, Failed
 
+from devices.errors import FarmError
+from devices.foreign_text import one_line
+from devices.inventory import DeviceSpec
 from flows.device.job import DeviceJob, DeviceTally
-from flows.device.measure import log_failed, measure_device
+from flows.device.measure import RECOVERY_S, log_failed, measure_device
 from flows.export_queue import ExportQueue
+from flows.progress import board, show_step
 from flows.server.states import end_state
 from tasks.bundle.record import SessionRecord, SweepNight
+from tasks.export.entry import ModelEntry
+from tasks.export.export import NotApplicableError
 from tasks.measure import prometheus
+from tasks.measure.health import Registry
 from tasks.measure.interleaved import Round
-from tasks.measure.prepare import Probe, Runners
+from tasks.measure.prepare import ExportPlace, Probe, Runners, Use, build_runners, make_export, probe_device
 from tasks.measure.spec import SweepSpec
 from tasks.store.store import BundleStore
 from tasks.store.var import Var
@@ -94,6 +103,61 @@ class DeviceDispatcher:
         return job
 
 
+@task(task_run_name="export {model.name} {precision}", cache_policy=NO_CACHE)
+def export_step(model: ModelEntry, precision: str, place: ExportPlace, exports: ExportQueue) -> State[Any]:
+    """Export one model by one recipe for `exports`; one that cannot be exported fails only this task."""
+    pair, title = (model.name, precision), f"{model.name} {precision}"
+    try:
+        cases = make_export(model, precision, place, partial(show_step, title))
+    except NotApplicableError as reason:
+        _log.info("%s: skipped: %s", title, reason)
+        exports.skip(pair, str(reason))
+        board.done("export", f"{title}: skipped: {reason}", item=title)
+        return Completed(name="Skipped", message=str(reason))
+    except FarmError as error:
+        _log.error("%s: %s", title, error)
+        exports.fail(pair, str(error))
+        board.done("export", f"{title}: {error}", item=title, failed=True)
+        return Failed(message=str(error))
+    if cases[0].tapped_error:
+        _log.warning("%s, mode numerics: %s", title, cases[0].tapped_error)
+    exports.ready(pair, cases)
+    ready = "; ".join(["ready", *cases[0].left_out_notes])
+    board.done("export", f"{title}: {ready}", item=title)
+    return Completed(message=ready)
+
+
+@task(task_run_name="probe {device.name}", cache_policy=NO_CACHE)
+def probe_step(device: DeviceSpec, registry_dir: Path) -> State[Any]:
+    """Check the health of a device, check that it answers, and read its facts; one that does not gets a strike."""
+    registry = Registry(registry_dir)
+    probe = probe_device(device, registry, RECOVERY_S)
+    if probe.strike:
+        registry.strike(device.name, probe.strike)
+    return end_state(probe, probe.unusable or f"usable, {probe.platform}", is_bad=probe.unusable is not None)
+
+
+def probe_all(devices: list[DeviceSpec], places: Var) -> Iterator[Probe]:
+    """Probe all devices in parallel and yield each when it is done; one whose probe fails is unusable."""
+    steps = {probe_step.submit(device, places.registry): device for device in devices}
+    for step in as_completed(list(steps)):
+        result, device = step.result(raise_on_failure=False), steps[step]
+        if isinstance(result, Probe):
+            yield result
+        else:
+            why = f"the probe itself failed ({error_line(result)}); report this error"
+            yield Probe(device, unusable=f"{device.name}: {why}")
+
+
+@task(task_run_name="runner {platform}", cache_policy=NO_CACHE)
+def runner_step(platform: str, uses: list[Use], runners_dir: Path) -> State[Any]:
+    """Build the runner of one platform, once per content; its data are the runners of each variant and mode."""
+    board.doing("runner", platform)
+    runners = build_runners(platform, uses, runners_dir)
+    board.done("runner", f"{platform}: {runners.error or 'ready'}", failed=runners.error is not None)
+    return end_state(runners, runners.error or "ready", is_bad=runners.error is not None)
+
+
 @task(task_run_name="{title}", cache_policy=NO_CACHE)
 def device_step(title: str, dispatcher: DeviceDispatcher, probe: Probe) -> State[Any]:
     """Measure one device's part of a sweep."""
@@ -130,3 +194,7 @@ def tally_of(name: str, step: PrefectFuture[Any]) -> DeviceTally:
     why = str(result) or type(result).__name__  # some errors of httpx have no text
     _log.error("%s: this device's part of the sweep stopped: %s", name, why)
     return DeviceTally(device=name, stopped_by=f"{name}: {why}")
+
+
+def error_line(error: object) -> str:
+    return one_line(f"{type(error).__name__}: {error}")

@@ -8,8 +8,8 @@ from devices.inventory import DeviceSpec
 from flows.comparison.results import Results
 from flows.device.job import DeviceJob
 from flows.device.measure import measure_device
+from flows.dispatch import probe_step, runner_step
 from flows.export_queue import ExportQueue
-from flows.prepare import probe_step, runner_step
 from flows.server.states import outcome
 from tasks.bundle.cell import VARIANTS, Purpose, Variant
 from tasks.judge.comparison import MARGIN, Comparison, compare_sessions

@@ -32,7 +32,8 @@ class SessionQueue:
         """By this start."""
         self._gone: set[str] = set()
         """The keys of sessions that this start has run, or that it found superfluous."""
-        self._first: str | None = None
+        self.first: str | None = None
+        """The key of the session that is discarded."""
         self._finish = FinishBy(job.finish_by)
         self._plan(job.exports.now())
         board.expect(job.title, self.expected)
@@ -96,8 +97,8 @@ class SessionQueue:
         return self._stopping.certain(self.left)
 
     def _plan(self, exports: ExportSnapshot) -> None:
-        plan = self._job.plan(self._facts, exports, self._results, self._first)
-        self._exports, self._pending, self._first = exports, len(plan.pending), plan.first
+        plan = self._job.plan(self._facts, exports, self._results, self.first)
+        self._exports, self._pending, self.first = exports, len(plan.pending), plan.first
         self._tally.already_done, self._tally.replaced = plan.already_done, plan.replaced
         self.left = [each for each in plan.todo if each.key not in self._gone]
         self._stopping = plan.stopping

@@ -9,7 +9,7 @@ from prefect.futures import as_completed
 
 from devices.errors import FarmError, InputError
 from flows.device.job import DeviceJob, DeviceTally
-from flows.dispatch import DeviceDispatcher, SweepTerms, tally_of
+from flows.dispatch import DeviceDispatcher, SweepTerms, probe_all, tally_of
 from flows.export_queue import ExportQueue
 from flows.labs import deployment
 from flows.labs.messages import (
@@ -24,7 +24,6 @@ from flows.labs.messages import (
     Order,
     Probed,
 )
-from flows.prepare import probe_all
 from flows.server import clock
 from tasks.bundle.record import BundleError
 from tasks.bundle.values import MOST_APART_S

@@ -36,14 +36,14 @@ def night_or_today(night: date | None, today: date) -> date:
     """
     if night and night > today:
         raise InputError(f"the night {night} is in the future (today is {today}); name today or an earlier night")
-    return _possible(night or today)
+    _require_possible(night or today)
+    return night or today
 
 
-def _possible(night: date) -> date:
-    """Return a night; raises InputError if no session can be of it, also because this machine's clock is wrong."""
+def _require_possible(night: date) -> None:
+    """Raise InputError if no session can be of a night, also because this machine's clock is wrong."""
     if fault := night_fault(night):
         raise InputError(f"the night {night} {fault}; name a later night, or set the clock of this machine")
-    return night
 
 
 def sweep_night(name: str, night: date, sweep_ids: Iterable[str], *, again: bool) -> SweepNight:
@@ -67,7 +67,8 @@ def _numbers(name: str, night: date, sweep_ids: Iterable[str]) -> list[int]:
 
 
 def _numbered(name: str, night: date, number: int) -> SweepNight:
-    first = f"{name}-{_possible(night).isoformat()}"
+    _require_possible(night)
+    first = f"{name}-{night.isoformat()}"
     sweep_id = first if number == 1 else f"{first}.{number}"
     return SweepNight(sweep_id=sweep_id, name=name, night=night.isoformat())
 

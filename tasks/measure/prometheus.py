@@ -105,7 +105,10 @@ def flush() -> None:
             return
         try:
             with _alone(path):
-                write_complete(path, _text(_with_pending(_read(path))))
+                values = _read(path)
+                for key, value in _pending.items():
+                    values[key] = _merged(_KINDS[key[0]], values.get(key), value)
+                write_complete(path, _text(values))
         except (OSError, ValueError) as error:
             cause = f"{error.strerror or error}" if isinstance(error, OSError) else str(error)
             sentence = f"ETFARM_METRICS {path}: {cause}; name a writable file of its own that ends with .prom"
@@ -121,12 +124,6 @@ def _merged(kind: _Kind, before: float | None, value: float) -> float:
     if before is None or kind.type == "gauge":
         return value
     return before + value if kind.type == "counter" else max(before, value)
-
-
-def _with_pending(values: dict[_Key, float]) -> dict[_Key, float]:
-    for key, value in _pending.items():
-        values[key] = _merged(_KINDS[key[0]], values.get(key), value)
-    return values
 
 
 @contextlib.contextmanager

@@ -11,7 +11,8 @@ from devices.device import Device
 from devices.inventory import DeviceSpec
 from devices.ondevice import facts
 from devices.ondevice.facts import Facts, parse_facts
-from flows.prepare import RunnerSteps, probe_all
+from flows.dispatch import probe_all
+from flows.sweep_dispatch import RunnerSteps
 from tasks.measure.prepare import Probe, Runners
 from tasks.measure.spec import SweepSpec
 from tasks.runner.toolchain import host_platform
