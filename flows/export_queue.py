@@ -18,7 +18,6 @@ class ExportQueue:
         self._now = ExportSnapshot(ready=dict(ready or {}), pending=frozenset(pending))
 
     def ready(self, pair: Pair, cases: Cases) -> None:
-        """Take over the export of a pair."""
         with self._changed:
             if pair in self._now.pending:
                 self._end(pair, replace(self._now, ready={**self._now.ready, pair: cases}))
@@ -31,7 +30,6 @@ class ExportQueue:
                 self._end(pair, replace(now, ready={**now.ready, pair: ()}, skipped={**now.skipped, pair: reason}))
 
     def fail(self, pair: Pair, error: str) -> None:
-        """Take over why the export of a pair failed."""
         with self._changed:
             if pair in self._now.pending:
                 self._end(pair, replace(self._now, errors={**self._now.errors, pair: error}))
@@ -42,7 +40,6 @@ class ExportQueue:
             self.fail(pair, error)
 
     def now(self) -> ExportSnapshot:
-        """Return the exports as they are now."""
         with self._changed:
             return self._now
 
@@ -57,7 +54,6 @@ class ExportQueue:
             self._changed.wait_for(lambda: any(self._now.ready.values()) or not self._now.pending)
 
     def wait_for_all(self) -> None:
-        """Wait until every export has ended."""
         with self._changed:
             self._changed.wait_for(lambda: not self._now.pending)
 

@@ -54,7 +54,6 @@ class RunnerSteps:
                 board.resize("runner", len(self._steps))
 
     def all_started(self) -> None:
-        """Declare that no further platform will be started."""
         self._all_started.set()
 
     def runners(self, platform: str | None) -> Runners | None:
@@ -70,7 +69,6 @@ class RunnerSteps:
         return Runners(error=f"{platform}: {why}")
 
     def have_ended(self) -> bool:
-        """Return whether the runners of all platforms are built."""
         return self._all_started.is_set() and self._ended.issuperset(dict(self._steps))
 
 

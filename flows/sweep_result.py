@@ -62,7 +62,6 @@ class SweepResult:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """How many sessions ended how."""
         return {name: sum(tally.counts[name] for tally in self.tallies) for name in COUNTED}
 
     @property
@@ -74,7 +73,6 @@ class SweepResult:
 
     @property
     def rows(self) -> list[VerdictRow]:
-        """The verdicts on the night; none if they could not be read."""
         return self.verdicts or []
 
     @property
@@ -106,7 +104,6 @@ class SweepResult:
 
     @property
     def is_bad(self) -> bool:
-        """Whether the sweep failed."""
         failed = self.counts["failed"] or self.counts["invalid"] or not self.report
         return bool(failed or self.errors or fails(self.rows, self.fail_on))
 
@@ -120,7 +117,6 @@ class SweepResult:
 
     @property
     def end(self) -> SweepEnd:
-        """What a sweep returns."""
         report = str(self.report) if self.report else None
         return SweepEnd(sweep_id=self.sweep_id, message=self.message, sessions=self.counts, report=report)
 

@@ -86,7 +86,6 @@ class DeviceOutlook:
 
     @property
     def is_used(self) -> bool:
-        """Whether it would be measured now."""
         return self.state in ("reachable", "in a lab")
 
 
@@ -100,7 +99,6 @@ class DryRun:
 
     @property
     def is_possible(self) -> bool:
-        """Whether a device would be measured."""
         return any(each.is_used for each in self.devices)
 
 

@@ -88,7 +88,6 @@ class DeviceJob:
         return self.plan(self.facts, self.exports.now(), self.results())
 
     def results(self) -> DeviceResults:
-        """Read what earlier starts of the sweep have measured on this device."""
         return read_results(self.bundles, self.sweep.sweep_id, self.device.name, self.unloadable)
 
     def export_of(self, session: PlannedSession) -> Export | None:
@@ -103,7 +102,6 @@ class DeviceJob:
         return next((each for each in exports if (each.model, each.precision) == (model, precision)), None)
 
     def runner_of(self, session: PlannedSession) -> Runner | None:
-        """Return the runner of a session; None if there is none."""
         if self.round is not None:
             return self.round.runners.get(session.runner_sha256 or "")
         return self.runners.get((session.cell.variant, session.cell.mode))
@@ -132,7 +130,6 @@ class DeviceTally:
     """Ids of unloadable bundles of which this start or an earlier one made another attempt."""
 
     def count(self, record: SessionRecord) -> None:
-        """Count a session that has ended."""
         end = end_of(record)
         prometheus.record("etfarm_sessions", device=self.device, end=end, reason=record.reason_code or "")
         ended_at = datetime.fromisoformat(record.ended_at).timestamp()
@@ -149,7 +146,6 @@ class DeviceTally:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many sessions ended how."""
         return {name: getattr(self, name) for name in COUNTED}
 
     @property

@@ -79,7 +79,6 @@ class SessionQueue:
         self._drop_superfluous()
 
     def refresh(self) -> None:
-        """Plan again if an export has ended since."""
         now = self._job.exports.now()
         if now is not self._exports:
             self._plan(now)

@@ -39,7 +39,6 @@ class Health:
 
     @property
     def usable(self) -> bool:
-        """Whether sweeps may use the device."""
         return self.state in ("good", "suspect")
 
     def __str__(self) -> str:
@@ -113,7 +112,6 @@ class Registry:
             return self._write(name, Health())
 
     def retire(self, name: str, reason: str) -> Health:
-        """Keep the device out of sweeps permanently."""
         with self._locked():
             self.health(name)  # a damaged file is not replaced silently
             return self._write(name, Health("retired", reason, _iso(self._now())))

@@ -56,7 +56,6 @@ def sweep_night(name: str, night: date, sweep_ids: Iterable[str], *, again: bool
 
 
 def sweeps_of_night(name: str, night: date, sweep_ids: Iterable[str]) -> list[SweepNight]:
-    """Return the sweeps of that name and night among `sweep_ids`, in their order."""
     return [_numbered(name, night, number) for number in sorted(_numbers(name, night, sweep_ids))]
 
 

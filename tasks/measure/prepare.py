@@ -89,7 +89,6 @@ class ExportPlace:
 
 
 def export_place(spec: SweepSpec, places: Var, store: BundleStore) -> ExportPlace:
-    """Return where a sweep keeps its exports."""
     shelf = store.shelf if isinstance(store, ObjectStore) else None
     return ExportPlace(places.exports.absolute(), spec.seed, shelf, "numerics" in spec.modes)
 
@@ -205,7 +204,6 @@ class Runners:
 
 
 def uses_of(spec: SweepSpec) -> list[Use]:
-    """Return each variant with each mode of a sweep."""
     return [(variant, mode) for variant in spec.variants for mode in spec.modes]
 
 

@@ -66,7 +66,6 @@ _warned: set[str] = set()
 
 
 def is_on() -> bool:
-    """Whether figures are wanted."""
     return bool(os.environ.get("ETFARM_METRICS"))
 
 
@@ -154,7 +153,6 @@ def _read(path: Path) -> dict[_Key, float]:
 
 
 def _text(values: dict[_Key, float]) -> bytes:
-    """Return the file in Prometheus' text format."""
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
     from prometheus_client.registry import Collector

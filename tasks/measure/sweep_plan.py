@@ -71,7 +71,6 @@ class DevicePlan:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is left to measure."""
         return not self.pending and not self.left
 
     @property
@@ -90,7 +89,6 @@ class SweepPlan:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is left to measure."""
         return all(each.is_complete for each in self.devices.values())
 
 
