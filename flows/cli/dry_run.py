@@ -133,6 +133,7 @@ def dry_run(request: SweepRequest) -> DryRun:
         results = read_results(request.store, plan.sweep.sweep_id, name)
         plan.devices[name] = part = plan_rest(planned, plan.exports, results, spec.interval_percent)
         sessions = [each for each in (*part.ready, *part.pending) if each.index != DISCARDED_INDEX]
+        rest = [*part.left, *part.pending]
         open_keys = {each.key for each in (*part.todo, *part.pending)}
         unread = {each.pair for each in exports if each.state == "unknown"}
         outlooks[name] = DeviceOutlook(
@@ -144,8 +145,8 @@ def dry_run(request: SweepRequest) -> DryRun:
             measured=sum(each.key not in open_keys for each in sessions),
             not_needed=len(part.todo) - len(part.left),
             unknown=sum((each.cell.model, each.cell.precision) in unread for each in sessions),
-            seconds=pace.seconds(name, [*part.left, *part.pending]),
-            push_bytes=_bytes_to_push(part.left, plan.exports, runners, answer.stored) if answer.facts else None,
+            seconds=pace.seconds(name, rest),
+            push_bytes=_bytes_to_push(rest, plan.exports, runners, answer.stored) if answer.facts else None,
             platform=platform,
             runners_to_build=platform is not None
             and any((each.cell.variant, each.cell.mode) not in runners.by_use for each in sessions),

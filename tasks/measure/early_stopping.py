@@ -5,7 +5,7 @@ each other, in the order ABBA.
 """
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from tasks.bundle.cell import Cell
 from tasks.bundle.enough import ALERT_SESSIONS
@@ -40,7 +40,10 @@ class EarlyStopping:
         self._figures: dict[_Group, dict[Cell, dict[int, float]]] = {}
         self._keys: set[str] = set()
         if interval_percent is not None:
-            for session in filter(_is_in_a_round, planned):
+            for session in planned:
+                # Neither the discarded session nor one for kernels or a comparison is in a round.
+                if session.cell.mode != "timing" or session.cell.arm is not None or session.index < 0:
+                    continue
                 self._figures.setdefault(_group(session), {}).setdefault(session.cell, {})
                 self._keys.add(session.key)
             for record in records:
@@ -57,7 +60,9 @@ class EarlyStopping:
         """Return whether a session must be measured; one that failed before is always repeated."""
         if self._interval_percent is None or session.attempt > 1 or session.key not in self._keys:
             return True
-        before = [_before(figures, session.index) for figures in self._figures[_group(session)].values()]
+        # Only rounds before the session's count, so that all sessions of a round get the same answer.
+        cells = self._figures[_group(session)].values()
+        before = [[figure for number, figure in figures.items() if number < session.index] for figures in cells]
         if min(map(len, before)) < ALERT_SESSIONS:
             return True
         return max(map(median_interval_percent, before)) >= self._interval_percent
@@ -97,18 +102,8 @@ def median_interval_percent(figures: Sequence[float]) -> float:
     return 100 * (bounds[1] / bounds[0] - 1) if bounds else math.inf
 
 
-def _is_in_a_round(session: PlannedSession) -> bool:
-    """Whether a session is neither the discarded one nor one for kernels or a comparison."""
-    return session.cell.mode == "timing" and session.cell.arm is None and session.index >= 0
-
-
 def _group(session: PlannedSession) -> _Group:
     return session.cell.model, session.cell.precision, session.cell.threads
-
-
-def _before(figures: Mapping[int, float], index: int) -> list[float]:
-    """The figures of the rounds before a session's, so that all sessions of a round get the same answer."""
-    return [figure for number, figure in figures.items() if number < index]
 
 
 def _figure(record: SessionRecord) -> float | None:
