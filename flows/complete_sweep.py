@@ -85,7 +85,10 @@ def _job(request: SweepRequest, probe: Probe, exports: ExportSnapshot) -> Device
         bundles=request.store,
         places=request.places,
     )
-    # What tonight's runner found of SME and SME2: it is not started again to ask.
-    now, known = job.facts, (record.device.facts for record in job.results().records)
-    same = next((each for each in known if (each.serial, each.build) == (now.serial, now.build)), None)
-    return replace(job, facts=now.model_copy(update={"sme": same.sme, "sme2": same.sme2})) if same else job
+    # The runner reported SME and SME2 in an earlier session of this night: it is not started again to ask.
+    for record in job.results().records:
+        earlier = record.device.facts
+        if (earlier.serial, earlier.build) == (probe.facts.serial, probe.facts.build):
+            update = {"sme": earlier.sme, "sme2": earlier.sme2}
+            return replace(job, facts=probe.facts.model_copy(update=update))
+    return job

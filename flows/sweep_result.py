@@ -26,7 +26,7 @@ from tasks.pages.notify import Message, send
 from tasks.pages.report.sections.verdicts import VerdictRow, headline
 from tasks.store.var import Var
 
-_MOST_LINES = 10
+_MAX_LINES = 10
 _SESSIONS_OF_THIS_START = ("succeeded", "failed", "invalid", "discarded")
 
 
@@ -87,12 +87,12 @@ class SweepResult:
     @property
     def causes(self) -> list[str]:
         """Why other sessions failed or were invalid: the first reason of each device."""
-        told = "; ".join(failed_lines(self.rows))
-        found = [(tally.device, tally.unusable or tally.first_reason) for tally in self.tallies]
+        reported = "; ".join(failed_lines(self.rows))
+        reasons = [(tally.device, tally.unusable or tally.first_reason) for tally in self.tallies]
         return [
             why if why.startswith((f"{device}: ", f"{device} ")) else f"{device}: {why}"
-            for device, why in found
-            if why and why.rstrip(".") not in told
+            for device, why in reasons
+            if why and why.rstrip(".") not in reported
         ]
 
     @property
@@ -163,23 +163,23 @@ def _errors_as_warnings() -> Iterator[None]:
 
 def message_of(result: SweepResult, places: Var) -> Message:
     """Return the message about a sweep that has ended, with at most 10 regressions and 10 reasons of failures."""
-    found = "The verdicts could not be read." if result.verdicts is None else headline(result.rows)
+    summary = "The verdicts could not be read." if result.verdicts is None else headline(result.rows)
     lines = [result.sessions, *result.errors]
-    for told in ([line_of(row) for row in fails(result.rows, "regression")], failed_lines(result.rows)):
-        lines += told[:_MOST_LINES]
-        if len(told) > _MOST_LINES:
-            lines.append(f"{len(told) - _MOST_LINES} more in the report")
+    for sentences in ([line_of(row) for row in fails(result.rows, "regression")], failed_lines(result.rows)):
+        lines += sentences[:_MAX_LINES]
+        if len(sentences) > _MAX_LINES:
+            lines.append(f"{len(sentences) - _MAX_LINES} more in the report")
     lines += [*_device_lines(result, places), result.report_line]
     if result.rows and (page := page_link(result.rows[0].night)):
         lines.append(f"page: {page}")
-    return Message(f"{result.sweep_id}{' failed' if result.is_bad else ''}: {found}", "\n".join(lines), result.is_bad)
+    return Message(f"{result.sweep_id}{' failed' if result.is_bad else ''}: {summary}", "\n".join(lines), result.is_bad)
 
 
 def _device_lines(result: SweepResult, places: Var) -> list[str]:
     """Why sessions of devices failed, and which devices sweeps will not use."""
-    lines = result.causes[:_MOST_LINES]
-    if len(result.causes) > _MOST_LINES:
-        lines.append(f"{len(result.causes) - _MOST_LINES} more devices in the report")
+    lines = result.causes[:_MAX_LINES]
+    if len(result.causes) > _MAX_LINES:
+        lines.append(f"{len(result.causes) - _MAX_LINES} more devices in the report")
     for tally in result.tallies:
         if tally.unusable:
             with contextlib.suppress(HealthError):

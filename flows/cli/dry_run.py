@@ -72,9 +72,9 @@ class DeviceOutlook:
     sessions: int = 0
     """At least: a model with several methods has more, which only its export shows."""
     measured: int = 0
-    """Sessions of tonight with a result."""
+    """Sessions of this night with a result."""
     not_needed: int = 0
-    """Further sessions that earlier ones of tonight made superfluous (`interval_percent`)."""
+    """Further sessions that earlier ones of this night made superfluous (`interval_percent`)."""
     unknown: int = 0
     """Sessions of which only an export tells whether they are measured."""
     seconds: tuple[float, float] | None = None

@@ -14,7 +14,7 @@ from tasks.bundle.model_names import shown_names
 from tasks.pages.report.sections.verdicts import VerdictRow
 from tasks.pages.report.text import spread
 
-_MOST_LINES, _MOST_VERDICTS = 10, 3
+_MAX_LINES, _MAX_VERDICTS = 10, 3
 # Verdicts that the terminal does not name; the report does.
 _QUIET = {"no change", "insufficient data"}
 _CELL = ("device", "model", "precision", "variant", "threads", "sessions", "runs")
@@ -30,7 +30,7 @@ def pieces_of(end: SweepEnd, note: str | None, var: Path, warehouse: Path | None
     """Yield the table of times, a line per verdict that matters, and the sentence about all: ten lines at most."""
     lines = _shortened(
         [*_verdict_lines(end, var, warehouse), *noise_lines(end.sweep_id, var, warehouse)],
-        _MOST_VERDICTS,
+        _MAX_VERDICTS,
         "lines: etfarm verdicts",
     )
     names = shown_names(name for (name,) in ask_warehouse("measured_models", var, warehouse))
@@ -42,7 +42,7 @@ def pieces_of(end: SweepEnd, note: str | None, var: Path, warehouse: Path | None
     columns = len(_TITLES) if is_ambiguous else len(_TITLES) - 1  # every name has one content
     table = "".join(table_lines(_TITLES[:columns], [[row[:columns] for row in rows]])).splitlines()
     head, cells = table[:2], table[2:-1]
-    room = _MOST_LINES - len(head) - len(lines) - 1
+    room = _MAX_LINES - len(head) - len(lines) - 1
     for line in [*head, *_shortened(cells, room, "cells: etfarm site report"), *lines]:
         yield f"{line}\n"
     yield "; ".join(filter(None, [end.message, note])) + "\n"

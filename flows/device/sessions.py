@@ -92,7 +92,7 @@ class SessionQueue:
             self.left = []
 
     def certain(self) -> list[PlannedSession]:
-        """Return the sessions left that are needed whatever the others will measure."""
+        """Return the sessions left that are needed, no matter what the others will measure."""
         return self._stopping.certain(self.left)
 
     def _plan(self, exports: ExportSnapshot) -> None:

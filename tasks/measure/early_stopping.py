@@ -81,7 +81,7 @@ class EarlyStopping:
         return needed
 
     def certain(self, left: Sequence[PlannedSession]) -> list[PlannedSession]:
-        """Return those of the sessions left, in their order, that are needed whatever the others will measure."""
+        """Return those of the sessions left, in their order, that are needed, no matter what the others measure."""
         next_index: dict[_Group, int] = {}
         for session in left:
             if session.key in self._keys:

@@ -1,4 +1,4 @@
-"""Two contents measured alternately on one device: whatever the device does meanwhile, it does to both."""
+"""Two contents measured interleaved on one device: what the device does meanwhile affects both equally."""
 
 import hashlib
 import json

@@ -15,7 +15,7 @@ from tasks.bundle.record import Source, SweepNight
 from tasks.bundle.values import night_fault
 
 _ANSWER_S = 10.0
-_MOST_NAME = 200
+_MAX_NAME_CHARS = 200
 # Never take the user's lock on the index, and never run a program that the repository names.
 _GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false")
 _log = logging.getLogger(__name__)
@@ -87,8 +87,8 @@ def source_of(sweep_file: Path) -> Source | None:
     return Source(
         commit=commit,
         is_dirty=None if changes is None else bool(changes),
-        author=one_line(author, _MOST_NAME) or None,
-        branch=one_line(branch, _MOST_NAME) or None,
+        author=one_line(author, _MAX_NAME_CHARS) or None,
+        branch=one_line(branch, _MAX_NAME_CHARS) or None,
     )
 
 

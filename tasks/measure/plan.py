@@ -16,7 +16,7 @@ from tasks.runner.manifest import Runner
 
 DISCARDED_INDEX = -1
 FIRST_SESSION = "first_session"
-_MOST_ATTEMPTS = 100  # within one night
+_MAX_ATTEMPTS = 100  # within one night
 _Group = tuple[str, str, Export | None, int]
 """Model, precision, export and threads: sessions that differ only in variant, mode and number."""
 
@@ -174,7 +174,7 @@ def attempts_among(planned: Iterable[PlannedSession], session_ids: Collection[st
     found: set[str] = set()
     if session_ids:
         for key in (session.key for session in planned):
-            attempts = (_id_of_attempt(key, attempt) for attempt in range(1, _MOST_ATTEMPTS + 1))
+            attempts = (_id_of_attempt(key, attempt) for attempt in range(1, _MAX_ATTEMPTS + 1))
             found.update(session_id for session_id in attempts if session_id in session_ids)
     return found
 

@@ -29,12 +29,12 @@ class SweepFilter(BaseModel, extra="forbid", frozen=True):
         if self == SweepFilter():
             return spec
         recipes = [recipe_name(each) if each != AS_IS else each for each in self.precisions]
-        known = list(dict.fromkeys(recipe for _, recipe in spec.pairs))
+        all_recipes = list(dict.fromkeys(recipe for _, recipe in spec.pairs))
         names = {model.name: model for model in spec.models}
         shown = shown_names(names)
         chosen = {
             "models": choose([model_named(each, shown) or each for each in self.models], names, "model", spec.name),
-            "precisions": choose(recipes, known, "precision", spec.name),
+            "precisions": choose(recipes, all_recipes, "precision", spec.name),
             "variants": choose(self.variants, spec.variants, "variant", spec.name),
         }
         pairs = {(model.name, recipe) for model, recipe in spec.pairs if recipe in chosen["precisions"]}
