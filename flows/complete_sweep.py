@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from devices.errors import FarmError
 from flows.comparison.same_night import same_night_jobs
-from flows.device.job import DeviceJob, DeviceTally
+from flows.device.job import DeviceJob, DeviceTally, SweepTerms
 from flows.device_selection import SweepRequest
 from flows.export_queue import ExportQueue
 from flows.sweep_result import SweepResult, notify_end, notify_of_error
@@ -73,18 +73,8 @@ def result_if_complete(request: SweepRequest) -> SweepResult | None:
 def _job(request: SweepRequest, probe: Probe, exports: ExportSnapshot) -> DeviceJob:
     """Return what a device would run."""
     runners = build_runners(str(probe.platform), uses_of(request.spec), request.places.runners)
-    job = DeviceJob(
-        spec=request.spec,
-        sweep=request.sweep,
-        device=probe.device,
-        facts=probe.facts,
-        unusable=None,
-        exports=ExportQueue(ready=exports.ready),
-        runners=runners.by_use,
-        runner_error=runners.error,
-        bundles=request.store,
-        places=request.places,
-    )
+    queue = ExportQueue(ready=exports.ready)
+    job = SweepTerms(request.spec, request.sweep, request.store, request.places, queue).job(probe, runners)
     # The runner reported SME and SME2 in an earlier session of this night: it is not started again to ask.
     for record in job.results().records:
         earlier = record.device.facts

@@ -8,8 +8,6 @@ each device does is in the table `progress` of the flow run.
 import logging
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,64 +21,30 @@ from prefect.states import Completed, Failed
 from devices.errors import FarmError
 from devices.foreign_text import one_line
 from devices.inventory import DeviceSpec
-from flows.device.job import DeviceJob, DeviceTally
+from flows.device.job import DeviceJob, DeviceTally, SweepTerms
 from flows.device.measure import RECOVERY_S, log_failed, measure_device
 from flows.export_queue import ExportQueue
 from flows.progress import board, show_step
 from flows.server.states import end_state
-from tasks.bundle.record import SessionRecord, SweepNight
+from tasks.bundle.record import SessionRecord
 from tasks.export.entry import ModelEntry
 from tasks.export.export import NotApplicableError
 from tasks.measure import prometheus
 from tasks.measure.health import Registry
-from tasks.measure.interleaved import Round
-from tasks.measure.prepare import ExportPlace, Probe, Runners, Use, build_runners, make_export, probe_device
+from tasks.measure.prepare import ExportPlace, Probe, Use, build_runners, make_export, probe_device
 from tasks.measure.spec import SweepSpec
-from tasks.store.store import BundleStore
 from tasks.store.var import Var
 
 _POLL_S = 0.2
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class SweepTerms:
-    """What the devices of a sweep have in common."""
-
-    spec: SweepSpec
-    sweep: SweepNight
-    bundles: BundleStore
-    places: Var
-    exports: ExportQueue
-    """Some may still be made."""
-    unloadable: Mapping[str, str] = field(default_factory=dict)
-    """Why bundles of the sweep cannot be loaded, by session id."""
-    finish_by: datetime | None = None
-
-    def job(self, probe: Probe, runners: Runners, refused: str | None = None, again: Round | None = None) -> DeviceJob:
-        """Return the job of a device; `refused` is why it must not be used, `again` runs instead of the matrix."""
-        return DeviceJob(
-            spec=self.spec,
-            sweep=self.sweep,
-            device=probe.device,
-            facts=probe.facts,
-            unusable=probe.unusable or refused,
-            exports=self.exports,
-            runners=runners.by_use,
-            runner_error=runners.error,
-            bundles=self.bundles,
-            places=self.places,
-            unloadable=self.unloadable,
-            round=again,
-            finish_by=self.finish_by,
-        )
-
-
 class DeviceDispatcher:
     """Starts each device as soon as it can be measured. A sweep and a lab know differently what a device needs."""
 
     def __init__(self, terms: SweepTerms) -> None:
-        self.terms = terms
+        assert isinstance(terms.spec, SweepSpec)
+        self.spec, self.terms = terms.spec, terms
         self.jobs: dict[str, DeviceJob] = {}
         """Of the devices that have started, by name."""
 

@@ -9,11 +9,10 @@ from typing import Any
 from prefect.futures import PrefectFuture
 
 from devices.inventory import DeviceSpec
-from flows.device.job import DeviceJob, DeviceTally
+from flows.device.job import DeviceJob, DeviceTally, SweepTerms
 from flows.device_selection import SweepRequest
 from flows.dispatch import (
     DeviceDispatcher,
-    SweepTerms,
     error_line,
     export_step,
     probe_all,
@@ -103,7 +102,7 @@ class SweepDispatcher(DeviceDispatcher):
         No session starts that would not end by `finish_by`.
         """
         here = [device for device in self._devices if device.site not in self._labs]
-        spec, places, exports = self.terms.spec, self.terms.places, self.terms.exports
+        spec, places, exports = self.spec, self.terms.places, self.terms.exports
         place = export_place(spec, places, self.terms.bundles)
         exporting = {
             (model.name, recipe): export_step.submit(model, recipe, place, exports) for model, recipe in spec.pairs
@@ -159,7 +158,6 @@ class RoundDispatcher(DeviceDispatcher):
 
     def __init__(self, jobs: Sequence[DeviceJob], labs: Collection[str]) -> None:
         first = jobs[0]
-        assert isinstance(first.spec, SweepSpec)
         super().__init__(
             SweepTerms(
                 first.spec, first.sweep, first.bundles, first.places, ExportQueue(), first.unloadable, first.finish_by

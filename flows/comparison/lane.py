@@ -6,7 +6,7 @@ from datetime import datetime
 from devices.errors import FarmError
 from devices.inventory import DeviceSpec
 from flows.comparison.results import Results
-from flows.device.job import DeviceJob
+from flows.device.job import DeviceJob, SweepTerms
 from flows.device.measure import measure_device
 from flows.dispatch import probe_step, runner_step
 from flows.export_queue import ExportQueue
@@ -104,19 +104,10 @@ class Lane:
         )
 
     def _job(self, a: Side, b: Side, purpose: Purpose, sessions: int) -> DeviceJob:
-        return DeviceJob(
-            spec=self.terms,
-            sweep=self.results.sweep,
-            device=self.probe.device,
-            facts=self.probe.facts,
-            unusable=self.probe.unusable,
-            exports=ExportQueue(),
-            runners=self.runners.by_use,
-            runner_error=self.runners.error,
-            bundles=self.results.bundles,
-            places=self.results.places,
-            round=plan_round(self.results.sweep, [(a, b)], purpose, sessions),
-        )
+        results = self.results
+        terms = SweepTerms(self.terms, results.sweep, results.bundles, results.places, ExportQueue())
+        again = plan_round(results.sweep, [(a, b)], purpose, sessions)
+        return terms.job(self.probe, self.runners, again=again)
 
     def _cause(self, cells_a: list[str], cells_b: list[str]) -> str | None:
         return cause_of_rows(self.results.ask("comparison_operators", cells_a=cells_a, cells_b=cells_b))

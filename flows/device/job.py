@@ -14,7 +14,7 @@ from tasks.measure import prometheus
 from tasks.measure.finish_by import would_not_end
 from tasks.measure.interleaved import Round
 from tasks.measure.plan import FIRST_SESSION, PlannedSession, export_for
-from tasks.measure.prepare import ExportSnapshot, Use
+from tasks.measure.prepare import ExportSnapshot, Probe, Runners, Use
 from tasks.measure.spec import SweepSpec, Terms
 from tasks.measure.sweep_plan import DevicePlan, DeviceResults, plan_rest, plan_sessions, read_results
 from tasks.runner.manifest import Runner
@@ -105,6 +105,39 @@ class DeviceJob:
         if self.round is not None:
             return self.round.runners.get(session.runner_sha256 or "")
         return self.runners.get((session.cell.variant, session.cell.mode))
+
+
+@dataclass(frozen=True)
+class SweepTerms:
+    """What the devices of a sweep, or of a comparison, have in common."""
+
+    spec: Terms
+    sweep: SweepNight
+    bundles: BundleStore
+    places: Var
+    exports: ExportQueue
+    """Some may still be made."""
+    unloadable: Mapping[str, str] = field(default_factory=dict)
+    """Why bundles of the sweep cannot be loaded, by session id."""
+    finish_by: datetime | None = None
+
+    def job(self, probe: Probe, runners: Runners, refused: str | None = None, again: Round | None = None) -> DeviceJob:
+        """Return the job of a device; `refused` is why it must not be used, `again` runs instead of the matrix."""
+        return DeviceJob(
+            spec=self.spec,
+            sweep=self.sweep,
+            device=probe.device,
+            facts=probe.facts,
+            unusable=probe.unusable or refused,
+            exports=self.exports,
+            runners=runners.by_use,
+            runner_error=runners.error,
+            bundles=self.bundles,
+            places=self.places,
+            unloadable=self.unloadable,
+            round=again,
+            finish_by=self.finish_by,
+        )
 
 
 @dataclass

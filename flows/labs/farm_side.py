@@ -247,7 +247,7 @@ def _measured(lab: Lab, dispatcher: DeviceDispatcher, sharing: Sharing) -> list[
     before, exports = _health_of(lab, registry), terms.exports.now()
     order = Order(
         run=UUID(runtime.flow_run.id),
-        spec=terms.spec,
+        spec=dispatcher.spec,
         sweep=terms.sweep,
         devices=lab.devices,
         pairs=[*exports.pending, *exports.ready, *exports.errors],

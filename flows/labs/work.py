@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from prefect.futures import as_completed
 
 from devices.errors import FarmError, InputError
-from flows.device.job import DeviceJob, DeviceTally
-from flows.dispatch import DeviceDispatcher, SweepTerms, probe_all, tally_of
+from flows.device.job import DeviceJob, DeviceTally, SweepTerms
+from flows.dispatch import DeviceDispatcher, probe_all, tally_of
 from flows.export_queue import ExportQueue
 from flows.labs import deployment
 from flows.labs.messages import (

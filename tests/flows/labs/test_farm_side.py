@@ -11,8 +11,8 @@ from prefect.states import Crashed, Pending, Running
 
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
-from flows.device.job import DeviceJob, DeviceTally
-from flows.dispatch import DeviceDispatcher, SweepTerms
+from flows.device.job import DeviceJob, DeviceTally, SweepTerms
+from flows.dispatch import DeviceDispatcher
 from flows.export_queue import ExportQueue
 from flows.labs import farm_side
 from flows.labs.messages import Admitted, Ended, Mailbox, Order, Probed
