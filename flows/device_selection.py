@@ -72,16 +72,12 @@ def choose_devices(spec: SweepSpec, inventory_file: str, only: Sequence[str] = (
 def with_labs(devices: list[DeviceSpec], inventory_file: str) -> DeviceSelection:
     """Return devices with the labs of their inventory; raises InputError if one is needed without a shared server."""
     labs = load_inventory(Path(inventory_file)).labs
-    needed = sorted({str(device.site) for device in devices if device.site in labs})
-    if needed and not _has_shared_server():
-        raise InputError(
-            f"{inventory_file}: the devices of lab {needed[0]} are measured by its worker, "
-            "which needs a shared Prefect server; set PREFECT_API_URL"
-        )
+    if needed := sorted({str(device.site) for device in devices if device.site in labs}):
+        from prefect.settings import PREFECT_API_URL  # takes seconds
+
+        if not PREFECT_API_URL.value():
+            raise InputError(
+                f"{inventory_file}: the devices of lab {needed[0]} are measured by its worker, "
+                "which needs a shared Prefect server; set PREFECT_API_URL"
+            )
     return DeviceSelection(devices, labs)
-
-
-def _has_shared_server() -> bool:
-    from prefect.settings import PREFECT_API_URL  # takes seconds
-
-    return bool(PREFECT_API_URL.value())
