@@ -18,9 +18,9 @@ from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RET
 
 from devices.untrusted import sanitize_line
 from flows.device.states import DeviceState
+from flows.formatting import page_link, report_link
 from flows.progress import board
 from flows.verdicts import title_of
-from flows.words import page_link, report_link
 from tasks.judge.metrics import LATENCY
 from tasks.pages.report.markdown import escaped, table_markdown
 from tasks.pages.report.sections.verdicts import VerdictRow, change_of, headline

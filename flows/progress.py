@@ -47,12 +47,10 @@ class Board:
                 self._progress = Progress(disable=True)
 
     def close(self) -> None:
-        """Restore the terminal before the process exits."""
         if not self._progress.disable:
             self._progress.stop()
 
     def tell(self, line: str) -> None:
-        """Print a line."""
         self._print(line, always=True)
 
     def steps(self) -> list[dict[str, Any]]:
@@ -71,7 +69,8 @@ class Board:
 
     def expect(self, step: str, total: int, lab: str = "") -> None:
         """Open the bar of `step` with `total` items, which are done in a lab if one is named."""
-        self._open(step)
+        if self._task(step) is None:
+            self._progress.add_task(step, total=0, failed=0, doing={}, lab="")
         self._update(step, f"{total} to do" if total else "", completed=0, total=total, failed=0, doing={}, lab=lab)
 
     def fewer(self, step: str, count: int, why: str) -> None:
@@ -80,7 +79,6 @@ class Board:
             self._update(step, why, total=(task.total or 0) - count)
 
     def resize(self, step: str, total: int) -> None:
-        """Let the bar of `step` have `total` items, those that are done included."""
         self._update(step, total=total)
 
     def doing(self, step: str, what: str, *, item: str = "", in_log: bool = True) -> None:
@@ -102,10 +100,6 @@ class Board:
 
     def _task(self, step: str) -> Task | None:
         return next((task for task in self._progress.tasks if task.description == step), None)
-
-    def _open(self, step: str) -> None:
-        if self._task(step) is None:
-            self._progress.add_task(step, total=0, failed=0, doing={}, lab="")
 
     def _update(self, step: str, line: str = "", *, always: bool = False, **changes: Any) -> None:
         """Change a step that is open; ignored for any other."""

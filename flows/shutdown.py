@@ -16,7 +16,7 @@ from flows.device.lease import release_all
 from flows.progress import board
 from flows.server.states import cancel_run
 from flows.terminal import show
-from tasks.measure import metrics
+from tasks.measure import prometheus
 from tasks.store.files import end_publishing, remove_unfinished
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -53,7 +53,7 @@ def _on_signal(flow_run_id: str | None, number: int, _frame: FrameType | None) -
     board.close()
     show("etfarm: stopping; the running session is abandoned. Run the same command to resume", err=True)
     cancelling = threading.Thread(target=_cancel_run, args=(flow_run_id, signal.Signals(number).name), daemon=True)
-    counting = threading.Thread(target=metrics.flush, daemon=True)  # this thread may be in it already
+    counting = threading.Thread(target=prometheus.flush, daemon=True)  # this thread may be in it already
     for thread in (cancelling, counting):
         thread.start()
     release_all()

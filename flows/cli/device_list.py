@@ -14,7 +14,7 @@ from flows.cli.formats import as_text
 from flows.cli.table import table_lines
 from flows.device.states import DeviceState, device_states
 from tasks.measure.health import Health, Registry
-from tasks.measure.plan import matches
+from tasks.measure.sweep_filter import matches
 from tasks.store.var import Var
 
 

@@ -1,43 +1,57 @@
-"""`etfarm sweep FILE --dry-run`: what a sweep would measure, on which devices, and how long; nothing is started."""
+"""`etfarm sweep FILE --dry-run`: the plan of a sweep, the state of its devices, and how long it takes."""
 
+import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from devices.errors import DeviceError, FarmError
-from devices.inventory import DeviceSpec, load_inventory, open_device
+from devices.inventory import DeviceSpec, open_device
 from devices.ondevice.facts import Facts, read_facts
 from devices.ondevice.store import stored_hashes
 from devices.retry import probe
-from tasks.bundle.cell import Mode, Variant
-from tasks.export.exported import Export
-from tasks.measure.alternate import plan_noise
+from flows.device_selection import SweepRequest
+from flows.terminal import show
+from sql.errors import NoWarehouse, WarehouseError
 from tasks.measure.health import Registry
-from tasks.measure.known_exports import KnownExport, known_export
-from tasks.measure.night import sweep_night
-from tasks.measure.only import chosen_of
-from tasks.measure.plan import DISCARDED_INDEX, PlannedSession, export_for, matches, plan_device, still_to_run
-from tasks.measure.sequential import Enough
-from tasks.measure.spec import SweepSpec
-from tasks.runner.build import runner_without_build
-from tasks.runner.manifest import Runner
-from tasks.store.store import BundleStore, ObjectStore
-from tasks.store.var import Var
-
-if TYPE_CHECKING:
-    from flows.cli.pace import Pace
+from tasks.measure.plan import DISCARDED_INDEX, PlannedSession, export_for
+from tasks.measure.prepare import (
+    ExportSnapshot,
+    ExportState,
+    ExportStatus,
+    Runners,
+    export_place,
+    known_export,
+    runners_without_build,
+    snapshot_of,
+    uses_of,
+)
+from tasks.measure.sweep_plan import SweepPlan, plan_rest, plan_sessions, read_results
+from tasks.results.text import duration
 
 _ANSWER_S = 1.5
 _NO_ANSWER = f"no answer within {_ANSWER_S} s; the sweep waits longer"
-Runners = Mapping[tuple[Variant, Mode], Runner]
+_MAX_NAMED = 6
+_MIN_KNOWN = 0.75
+_WIDER = 4 / 3
+"""A night may be faster or slower than all of the few before it, by a third on a machine with other work."""
+_Kind = tuple[str, str, int, str, str, int]
+_STATES: dict[ExportState, str] = {
+    "ready": "ready",
+    "shared": "to fetch from the store",
+    "to export": "to export",
+    "unknown": "not known before the export",
+    "skipped": "skipped",
+    "wrong": "cannot be exported",
+}
 
 
 @dataclass
-class _Asked:
+class _Answer:
     """What a device answered: its facts and what it stores, or why it cannot be used."""
 
     facts: Facts | None = None
@@ -47,7 +61,7 @@ class _Asked:
 
 
 @dataclass(frozen=True)
-class Planned:
+class DeviceOutlook:
     """What a sweep would do on one device."""
 
     device: str
@@ -58,9 +72,9 @@ class Planned:
     sessions: int = 0
     """At least: a model with several methods has more, which only its export shows."""
     measured: int = 0
-    """Sessions of tonight with a result."""
+    """Sessions of this night with a result."""
     not_needed: int = 0
-    """Further sessions that earlier ones of tonight made superfluous (`interval_percent`)."""
+    """Further sessions that earlier ones of this night made superfluous (`interval_percent`)."""
     unknown: int = 0
     """Sessions of which only an export tells whether they are measured."""
     seconds: tuple[float, float] | None = None
@@ -72,137 +86,102 @@ class Planned:
 
     @property
     def is_used(self) -> bool:
-        """Whether it would be measured now."""
         return self.state in ("reachable", "in a lab")
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a sweep would do: its exports, and each device of the inventory."""
+class DryRun:
+    """What a sweep would do: its plan, its exports, and each device of the inventory."""
 
-    sweep_id: str
-    exports: list[KnownExport]
-    devices: list[Planned]
+    plan: SweepPlan
+    exports: list[ExportStatus]
+    devices: list[DeviceOutlook]
 
     @property
     def is_possible(self) -> bool:
-        """Whether a device would be measured."""
         return any(each.is_used for each in self.devices)
 
 
-def dry_run(
-    spec: SweepSpec,
-    inventory: Path,
-    only: Sequence[str],
-    night: date,
-    again: bool,
-    store: BundleStore,
-    var: Path,
-    warehouse: Path | None,
-) -> Plan:
+def dry_run(request: SweepRequest) -> DryRun:
     """Return what each device of the inventory would measure; asks the devices side by side, for 1.5 s at most.
 
-    Raises InputError if the inventory cannot be read, or for a name in `only` that is not a device of the sweep;
-    BundleError if the store does not answer.
+    Raises BundleError if the store does not answer.
     """
-    listed, places = load_inventory(inventory), Var(var.absolute())
-    why_not = {device.name: matches(spec.devices, device.selectable_labels()) for device in listed.devices}
-    selected = [device for device in listed.devices if not why_not[device.name]]
-    names = chosen_of(only, [device.name for device in selected], "device", spec.name)
+    spec, places, selection = request.spec, request.places, request.selection
+    registry, answers = Registry(places.registry), {device.name: _Answer() for device in selection.devices}
     # They answer while this process finds out the rest, slow imports included.
-    wait = _ask([device for device in selected if device.name in names], listed.labs, Registry(places.registry))
-    from flows.cli.pace import Pace
-
-    shelf, taps = store.shelf if isinstance(store, ObjectStore) else None, "numerics" in spec.modes
-    pairs = {
-        (entry.name, recipe): known_export(entry, recipe, places.exports, spec.seed, shelf, taps=taps)
-        for entry, recipe in spec.pairs
-    }
-    sweep = sweep_night(spec.name, night, store.sweep_ids(), again=again)
-    pace = Pace([model for model, _ in pairs], var, warehouse)
-    answers = wait()
-    one = _OneDevice(spec, pairs, places, store, sweep.sweep_id, pace)
-    planned = []
-    for device in listed.devices:
-        if device.name in answers:
-            asked = answers[device.name]
-            platform = device.platform or (asked.facts.platform if asked.facts else None)
-            runners = one.runners(platform)
-            facts, exports = asked.facts or Facts(), one.exports
-            sessions = plan_device(spec, sweep, device.name, facts=facts, exports=exports, runners=runners)
-            sessions += plan_noise(spec, sweep, device.name, exports, runners)
-            planned.append(one.planned(device.name, asked, sessions, runners, platform))
-        else:
-            why = "; ".join(why_not[device.name]) or "--device names others"
-            planned.append(Planned(device.name, "not selected", why))
-    return Plan(sweep.sweep_id, list(pairs.values()), planned)
-
-
-@dataclass(frozen=True)
-class _OneDevice:
-    """What the plans of all devices have in common."""
-
-    spec: SweepSpec
-    pairs: Mapping[tuple[str, str], KnownExport]
-    places: Var
-    store: BundleStore
-    sweep_id: str
-    pace: "Pace"
-
-    @property
-    def exports(self) -> dict[tuple[str, str], tuple[Export, ...]]:
-        """The cases of what is exported; none of a pair that is skipped."""
-        return {pair: known.cases for pair, known in self.pairs.items() if known.cases is not None}
-
-    def runners(self, platform: str | None) -> Runners:
-        """The runners of a platform that need no build."""
-        uses = [(variant, mode) for variant in self.spec.variants for mode in self.spec.modes]
-        folder = self.places.runners
-        found = {use: runner_without_build(platform, *use, folder) for use in uses} if platform else {}
-        return {use: runner for use, runner in found.items() if runner}
-
-    def planned(
-        self, name: str, asked: _Asked, sessions: list[PlannedSession], runners: Runners, platform: str | None
-    ) -> Planned:
-        """What would be done on a device that the sweep selects."""
-        records = list(self.store.records(self.sweep_id, device=name, skip_damaged=True))
-        forgotten = self.store.forgotten()
-        todo = still_to_run(sessions, records, forgotten)
-        enough = Enough(sessions, records, self.spec.interval_percent, forgotten)
-        left = enough.pending(todo)
-        counted = [each for each in sessions if each.index != DISCARDED_INDEX]
-        open_keys = {each.key for each in todo}
-        unread = {pair for pair, known in self.pairs.items() if known.state == "unknown"}
-        kinds = {(each.cell.variant, each.cell.mode) for each in counted}
-        reachable = "reachable" if asked.facts else "off"
-        return Planned(
+    threads = [
+        threading.Thread(target=_ask, args=(device, selection.labs, registry, answers), daemon=True)
+        for device in selection.devices
+    ]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + _ANSWER_S
+    place = export_place(spec, places, request.store)
+    exports = [known_export(entry, recipe, place) for entry, recipe in spec.pairs]
+    pace = Pace([entry.name for entry, _ in spec.pairs], places.root, request.warehouse)
+    for thread in threads:
+        thread.join(max(end - time.monotonic(), 0))
+    answers = dict(answers)  # what comes later is too late
+    plan, uses = SweepPlan(request.sweep, snapshot_of(exports), {}), uses_of(spec)
+    outlooks = {name: DeviceOutlook(name, "not selected", "; ".join(why)) for name, why in selection.reasons.items()}
+    for device in selection.devices:
+        name, answer = device.name, answers[device.name]
+        platform = device.platform or (answer.facts.platform if answer.facts else None)
+        runners = runners_without_build(platform, uses, places.runners)
+        planned = plan_sessions(spec, plan.sweep, name, answer.facts or Facts(), plan.exports, runners.by_use)
+        results = read_results(request.store, plan.sweep.sweep_id, name)
+        plan.devices[name] = part = plan_rest(planned, plan.exports, results, spec.interval_percent)
+        sessions = [each for each in (*part.ready, *part.pending) if each.index != DISCARDED_INDEX]
+        rest = [*part.left, *part.pending]
+        open_keys = {each.key for each in (*part.todo, *part.pending)}
+        unread = {each.pair for each in exports if each.state == "unknown"}
+        outlooks[name] = DeviceOutlook(
             device=name,
-            state="in a lab" if asked.in_lab else reachable,
-            why="" if asked.facts else asked.cause,
-            cells=len({each.cell for each in counted}),
-            sessions=len(counted),
-            measured=sum(each.key not in open_keys for each in counted),
-            not_needed=len(todo) - len(left),
-            unknown=sum((each.cell.model, each.cell.precision) in unread for each in counted),
-            seconds=self.pace.seconds(name, left),
-            push_bytes=_bytes_to_push(left, self.exports, runners, asked.stored) if asked.facts else None,
+            state="in a lab" if answer.in_lab else "reachable" if answer.facts else "off",
+            why="" if answer.facts else answer.cause,
+            cells=len({each.cell for each in sessions}),
+            sessions=len(sessions),
+            measured=sum(each.key not in open_keys for each in sessions),
+            not_needed=len(part.todo) - len(part.left),
+            unknown=sum((each.cell.model, each.cell.precision) in unread for each in sessions),
+            seconds=pace.seconds(name, rest),
+            push_bytes=_bytes_to_push(rest, plan.exports, runners, answer.stored) if answer.facts else None,
             platform=platform,
-            runners_to_build=bool(kinds - set(runners)) if platform else False,
+            runners_to_build=platform is not None
+            and any((each.cell.variant, each.cell.mode) not in runners.by_use for each in sessions),
         )
+    return DryRun(plan, exports, list(outlooks.values()))
+
+
+def _ask(device: DeviceSpec, labs: Sequence[str], registry: Registry, answers: dict[str, _Answer]) -> None:
+    """Ask a device, and write down its answer; a lab's worker asks its own."""
+    if device.site in labs:
+        answers[device.name] = _Answer(cause=f"{device.site}; only its worker reaches the device", in_lab=True)
+        return
+    try:
+        health = registry.health(device.name)
+        if not health.usable:
+            answers[device.name] = _Answer(cause=f"it is {health}")
+            return
+        with open_device(device) as opened:
+            probe(opened)
+            facts = read_facts(opened)
+            answers[device.name] = _Answer(facts, stored_hashes(opened, deadline_s=_ANSWER_S))
+    except DeviceError as error:
+        answers[device.name] = _Answer(cause=f"unreachable: {error.cause}")
+    except FarmError as error:
+        answers[device.name] = _Answer(cause=str(error))
 
 
 def _bytes_to_push(
-    sessions: Iterable[PlannedSession],
-    exports: Mapping[tuple[str, str], Sequence[Export]],
-    runners: Runners,
-    stored: set[str],
+    sessions: Iterable[PlannedSession], exports: ExportSnapshot, runners: Runners, stored: set[str]
 ) -> int:
     """Return the size of the runners, models and inputs that a device needs for sessions and does not store yet."""
-    cases = {(case.model, case.precision): case for each in exports.values() for case in each}
+    cases = {(case.model, case.precision): case for each in exports.ready.values() for case in each}
     sizes: dict[str, int] = {}
     for session in sessions:
-        runner = runners.get((session.cell.variant, session.cell.mode))
-        if runner:
+        if runner := runners.by_use.get((session.cell.variant, session.cell.mode)):
             sizes[runner.runner_sha256] = sum(int(file["bytes"]) for file in runner.files.values())
         if export := export_for(cases.get((session.cell.model, session.cell.precision)), session.cell.mode):
             sizes[export.pte_sha256] = export.pte_bytes
@@ -211,37 +190,97 @@ def _bytes_to_push(
     return sum(size for sha256, size in sizes.items() if sha256 not in stored)
 
 
-def _ask(devices: Sequence[DeviceSpec], labs: Sequence[str], registry: Registry) -> Callable[[], Mapping[str, _Asked]]:
-    """Ask all devices; what is returned waits for their answers, within the limit. A lab's worker asks its own."""
-    answers = {device.name: _Asked() for device in devices}
+class Pace:
+    """Seconds of each kind of session in the newest sweeps of each device; nothing without a readable warehouse."""
 
-    def ask(device: DeviceSpec) -> None:
+    def __init__(self, models: Sequence[str], var: Path, warehouse: Path | None) -> None:
+        from flows.warehouse.publish import ask_warehouse  # slow to import; meanwhile the devices answer
+
+        self._sweeps: dict[str, dict[str, dict[_Kind, float]]] = defaultdict(lambda: defaultdict(dict))
         try:
-            health = registry.health(device.name)
-            if not health.usable:
-                answers[device.name] = _Asked(cause=f"it is {health}")
-                return
-            with open_device(device) as opened:
-                probe(opened)
-                facts = read_facts(opened)
-                answers[device.name] = _Asked(facts, stored_hashes(opened, deadline_s=_ANSWER_S))
-        except DeviceError as error:
-            answers[device.name] = _Asked(cause=f"unreachable: {error.cause}")
-        except FarmError as error:
-            answers[device.name] = _Asked(cause=str(error))
+            for device, sweep_id, *kind, seconds in ask_warehouse("pace", var, warehouse, models=list(models)):
+                self._sweeps[device][sweep_id][tuple(kind)] = seconds
+        except NoWarehouse:
+            pass  # nothing was measured yet, so nothing is known
+        except WarehouseError as error:  # a plan is complete without times
+            show(f"etfarm: without expected times: {error}", err=True)
 
-    threads = []
-    for device in devices:
-        if device.site in labs:
-            answers[device.name] = _Asked(cause=f"{device.site}; only its worker reaches the device", in_lab=True)
-            continue
-        threads.append(threading.Thread(target=ask, args=(device,), daemon=True))
-        threads[-1].start()
-    end = time.monotonic() + _ANSWER_S
+    def seconds(self, device: str, sessions: Iterable[PlannedSession]) -> tuple[float, float] | None:
+        """Return the least and most time for sessions on a device, by earlier sweeps and a third more; None: unknown.
 
-    def wait() -> Mapping[str, _Asked]:
-        for thread in threads:
-            thread.join(max(end - time.monotonic(), 0))
-        return dict(answers)
+        A sweep counts if it measured three quarters of them; the others are taken to last as long.
+        """
+        cells = [each.cell for each in sessions]
+        kinds: list[_Kind] = [(c.model, c.precision, c.threads, c.variant, c.mode, c.executions) for c in cells]
+        if not kinds:
+            return 0.0, 0.0
+        totals = []
+        for known in self._sweeps[device].values():
+            found = [known[kind] for kind in kinds if kind in known]
+            if len(found) >= _MIN_KNOWN * len(kinds):
+                totals.append(sum(found) * len(kinds) / len(found))
+        return (min(totals) / _WIDER, max(totals) * _WIDER) if totals else None
 
-    return wait
+
+def as_json(run: DryRun) -> str:
+    """Return a dry run as one JSON object; docs/json.md describes it."""
+    exports = [{"export": " ".join(each.pair), "state": each.state, "note": each.note} for each in run.exports]
+    devices = []
+    for each in run.devices:
+        about = asdict(each)
+        least, most = about.pop("seconds") or (None, None)
+        devices.append(about | {"least_s": least, "most_s": most})
+    return json.dumps({"sweep": run.plan.sweep.sweep_id, "exports": exports, "devices": devices}, indent=1) + "\n"
+
+
+def lines_of(run: DryRun, now: datetime) -> Iterator[str]:
+    """Yield what a user reads: a sentence about all, then about exports, then a line per device."""
+    used = [each for each in run.devices if each.is_used]
+    totals = (sum(getattr(each, name) for each in used) for name in ("cells", "sessions", "measured"))
+    cells, sessions, measured = totals
+    counts = f"{cells} cells, {sessions} sessions, {measured} of them measured"
+    yield f"{run.plan.sweep.sweep_id}: {len(used)} of {len(run.devices)} devices, {counts}; {_time(run, used, now)}"
+    states = Counter(each.state for each in run.exports)
+    yield f"exports: {', '.join(f'{states[each]} {words}' for each, words in _STATES.items() if states[each])}"
+    if titles := [" ".join(each.pair) for each in run.exports if each.state == "to export"]:
+        more = f" and {len(titles) - _MAX_NAMED} more" if len(titles) > _MAX_NAMED else ""
+        yield f"to export: {', '.join(titles[:_MAX_NAMED])}{more}; their methods and sizes are not known before"
+    yield from (f"{' '.join(each.pair)}: {_STATES[each.state]}: {each.note}" for each in run.exports if each.note)
+    waiting = sum(each.is_pending for each in run.exports)
+    yield from (_device(each, waiting) for each in run.devices)
+
+
+def _device(outlook: DeviceOutlook, waiting: int) -> str:
+    state = f"{outlook.state}: {outlook.why}" if outlook.why else outlook.state
+    if outlook.state == "not selected":
+        return f"{outlook.device}: {state}"
+    parts = [f"{outlook.cells} cells", f"{outlook.sessions} sessions", f"{outlook.measured} measured"]
+    parts += [f"{outlook.not_needed} not needed"] if outlook.not_needed else []
+    parts += [f"{outlook.unknown} not known before the export"] if outlook.unknown else []
+    about = [", ".join(parts)]
+    if outlook.platform:
+        about.append(f"runner {outlook.platform} {'to build' if outlook.runners_to_build else 'ready'}")
+    if outlook.push_bytes is not None:
+        known = [f"{outlook.push_bytes / 1e6:.1f} MB"] if outlook.push_bytes else []
+        about.append(f"to push: {' and '.join(known + [f'{waiting} exports'] * bool(waiting)) or 'nothing'}")
+    return f"{outlook.device}: {state}; {'; '.join([*about, _span(outlook.seconds)])}"
+
+
+def _time(run: DryRun, used: Sequence[DeviceOutlook], now: datetime) -> str:
+    """Devices measure side by side: the slowest one decides."""
+    known = [each.seconds for each in used if each.seconds is not None]
+    if not used or len(known) < len(used):
+        return "time unknown"
+    span = max(each[0] for each in known), max(each[1] for each in known)
+    if not span[1]:
+        return "nothing to measure"
+    ends = dict.fromkeys((now + timedelta(seconds=each)).strftime("%H:%M") for each in span)
+    beside = "exports, start and report" if any(each.is_pending for each in run.exports) else "start and report"
+    return f"{_span(span)}, until {' to '.join(ends)}, without {beside}"
+
+
+def _span(seconds: tuple[float, float] | None) -> str:
+    if seconds is None:
+        return "time unknown: no earlier sweep measured three quarters of it"
+    low, high = map(duration, seconds)
+    return low if low == high else f"{low} to {high}"

@@ -3,7 +3,7 @@
 import os
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn, cast
 
 import typer
 
@@ -17,12 +17,11 @@ from flows.cli.options import (
     opened_store,
 )
 from flows.terminal import show, show_pieces
+from tasks.store.var import Var
 
 if TYPE_CHECKING:
-    from flows.ending import SweepEnd
-    from flows.verdicts import FailingVerdict
-    from tasks.measure.only import Only
-    from tasks.measure.spec import SweepSpec
+    from flows.device_selection import SweepRequest
+    from flows.sweep_result import SweepEnd
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -73,23 +72,26 @@ def sweep(
 
     With --model, --precision, --variant or --device it measures a part; a later start of the whole sweep, the rest.
     """
-    from tasks.measure.night import night_or_today, parse_night
-    from tasks.measure.only import Only
+    from flows.device_selection import SweepRequest, choose_devices, match_devices
+    from tasks.measure.night import night_or_today, parse_night, sweep_night
     from tasks.measure.spec import read_sweep
+    from tasks.measure.sweep_filter import SweepFilter
 
-    only = Only(models=model or [], precisions=precision or [], variants=variant or [], devices=device or [])
-    spec = only.of(read_sweep(file))
+    only = SweepFilter(models=model or [], precisions=precision or [], variants=variant or [], devices=device or [])
+    spec = only.apply(read_sweep(file))
     night_date = night_or_today(parse_night(night), date.today()) if night is not None else None
-    if dry_run:
-        _print_plan(spec, only, inventory, night_date or date.today(), again, format, bundles, var, warehouse)
-        return
-    if "PREFECT_API_URL" not in os.environ:
-        where = (inventory, var, bundles, warehouse)
-        _end_if_complete(spec, only, night_date or date.today(), again, fail_on, format, *where)
+    select = match_devices if dry_run else choose_devices
+    if dry_run or "PREFECT_API_URL" not in os.environ:
+        store, selection = opened_store(bundles, var), select(spec, str(inventory), only.devices)
+        named = sweep_night(spec.name, night_date or date.today(), store.sweep_ids(), again=again)
+        request = SweepRequest(spec, named, selection, store, Var(var.absolute()), warehouse, fail_on)
+        if dry_run:
+            _print_plan(request, format)
+        _end_if_complete(request, var, format)
     from flows.cli.prefect_run import announce, run_with_server
 
     announce(f"sweep {spec.name}", "sweep", var)
-    from flows.choose import choose_devices
+    from flows.device_selection import choose_devices
     from flows.server.states import data_of
     from flows.sweep import sweep as sweep_flow
 
@@ -112,30 +114,14 @@ def sweep(
     raise typer.Exit(code)
 
 
-def _end_if_complete(
-    spec: "SweepSpec",
-    only: "Only",
-    night: date,
-    again: bool,
-    fail_on: "FailingVerdict",
-    form: str,
-    inventory: Path,
-    var: Path,
-    bundles: str | None,
-    warehouse: Path | None,
-) -> None:
+def _end_if_complete(request: "SweepRequest", var: Path, form: str) -> None:
     """End without a Prefect server, which takes longer than all the rest, if nothing is left to measure."""
-    from flows.choose import choose_devices
-    from flows.nothing_left import ending_if_complete
-    from tasks.measure.night import sweep_night
-    from tasks.store.var import Var
+    from flows.complete_sweep import result_if_complete
 
-    store, chosen = opened_store(bundles, var), choose_devices(spec, str(inventory), only.devices)
-    sweep = sweep_night(spec.name, night, store.sweep_ids(), again=again)
-    if ending := ending_if_complete(spec, sweep, chosen, store, Var(var.absolute()), warehouse, fail_on):
-        show(f"etfarm: sweep {spec.name}: nothing is left to measure; results are in {var}", err=True)
-        code = 1 if ending.is_bad else 0
-        _print_end(ending.end, code, form, var, warehouse)
+    if result := result_if_complete(request):
+        show(f"etfarm: sweep {request.spec.name}: nothing is left to measure; results are in {var}", err=True)
+        code = 1 if result.is_bad else 0
+        _print_end(result.end, code, form, var, request.warehouse)
         raise typer.Exit(code)
 
 
@@ -145,25 +131,13 @@ def _print_end(end: "SweepEnd", code: int, form: str, var: Path, warehouse: Path
     show_pieces([as_json(end, code, var, warehouse)] if form == "json" else pieces_of(end, var, warehouse))
 
 
-def _print_plan(
-    spec: "SweepSpec",
-    only: "Only",
-    inventory: Path,
-    night: date,
-    again: bool,
-    form: str,
-    bundles: str | None,
-    var: Path,
-    warehouse: Path | None,
-) -> None:
+def _print_plan(request: "SweepRequest", form: str) -> NoReturn:
     """Print what the sweep would do; exit with 1 if it would measure on no device."""
-    from flows.cli.dry_run import dry_run
-    from flows.cli.dry_run_page import as_json, lines_of
+    from flows.cli.dry_run import as_json, dry_run, lines_of
 
-    store = opened_store(bundles, var)
-    plan = dry_run(spec, inventory, only.devices, night, again, store, var, warehouse)
+    run = dry_run(request)
     if form == "json":
-        show_pieces([as_json(plan)])
+        show_pieces([as_json(run)])
     else:
-        show(*lines_of(plan, datetime.now()))
-    raise typer.Exit(0 if plan.is_possible else 1)
+        show(*lines_of(run, datetime.now()))
+    raise typer.Exit(0 if run.is_possible else 1)

@@ -1,7 +1,6 @@
 """`etfarm validate`: all mistakes of sweep files and inventories at once, and their JSON schemas for editors."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -27,9 +26,13 @@ def validate(
     comment `# yaml-language-server: $schema=sweep.schema.json`
     """
     from devices.errors import InputError, Mistakes
+    from devices.inventory import Inventory
+    from tasks.measure.spec import SweepSpec
 
     if schema is not None:
-        show_pieces([_schema(schema)])
+        kind = SweepSpec if schema == "sweep" else Inventory
+        dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+        show_pieces([json.dumps(dialect | kind.model_json_schema(), indent=1) + "\n"])
         return
     if not files:
         raise InputError("name the files to check, or a schema to print with --schema")
@@ -55,15 +58,3 @@ def _checked(file: Path) -> str:
         return f"inventory, {counted(len(load_inventory(file).devices), 'device')}"
     spec = read_sweep(file)
     return f"sweep {spec.name}, {counted(len(spec.pairs), 'pair')} of model and recipe"
-
-
-def _schema(kind: Literal["sweep", "inventory"]) -> str:
-    from devices.inventory import Inventory
-    from tasks.measure.spec import SweepSpec
-
-    of: dict[str, Callable[[], dict[str, object]]] = {
-        "sweep": SweepSpec.model_json_schema,
-        "inventory": Inventory.model_json_schema,
-    }
-    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return json.dumps(dialect | of[kind](), indent=1) + "\n"

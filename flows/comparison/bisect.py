@@ -19,7 +19,7 @@ from flows.shutdown import shutdown_handler
 from tasks.bundle.cell import Cell, Variant
 from tasks.export.exported import kept_export
 from tasks.judge.bisect import MeasuredNight, SeriesOnDevice, first_bad
-from tasks.measure.alternate import SESSIONS_PER_SIDE, Side, comparison_id
+from tasks.measure.interleaved import SESSIONS_PER_SIDE, Side, comparison_id
 from tasks.runner.manifest import kept_runner
 
 _LEAST_PART = 0.3  # of the change, by which an input is one that it came with

@@ -6,15 +6,16 @@ from datetime import datetime
 from devices.errors import FarmError
 from devices.inventory import DeviceSpec
 from flows.comparison.results import Results
-from flows.device.job import DeviceJob
+from flows.device.job import DeviceJob, SweepTerms
 from flows.device.measure import measure_device
-from flows.live_exports import LiveExports
-from flows.prepare import Probe, Runners, probe_step, runner_step
+from flows.dispatch import probe_step, runner_step
+from flows.export_queue import ExportQueue
 from flows.server.states import outcome
 from tasks.bundle.cell import VARIANTS, Purpose, Variant
 from tasks.judge.cause import cause_of_rows
 from tasks.judge.comparison import MARGIN, Comparison, compare_sessions
-from tasks.measure.alternate import Side, comparison_id, plan_round
+from tasks.measure.interleaved import Side, comparison_id, plan_round
+from tasks.measure.prepare import Probe, Runners, Use
 from tasks.measure.spec import Terms
 from tasks.runner.manifest import Runner
 
@@ -103,19 +104,10 @@ class Lane:
         )
 
     def _job(self, a: Side, b: Side, purpose: Purpose, sessions: int) -> DeviceJob:
-        return DeviceJob(
-            spec=self.terms,
-            sweep=self.results.sweep,
-            device=self.probe.device,
-            facts=self.probe.facts,
-            unusable=self.probe.unusable,
-            exports=LiveExports(),
-            runners=self.runners.by_use,
-            runner_error=self.runners.error,
-            bundles=self.results.bundles,
-            places=self.results.places,
-            round=plan_round(self.results.sweep, [(a, b)], purpose, sessions),
-        )
+        results = self.results
+        terms = SweepTerms(self.terms, results.sweep, results.bundles, results.places, ExportQueue())
+        again = plan_round(results.sweep, [(a, b)], purpose, sessions)
+        return terms.job(self.probe, self.runners, again=again)
 
     def _cause(self, cells_a: list[str], cells_b: list[str]) -> str | None:
         return cause_of_rows(self.results.ask("comparison_operators", cells_a=cells_a, cells_b=cells_b))
@@ -134,7 +126,8 @@ def open_lane(device: DeviceSpec, results: Results, priority: int = 0) -> Lane:
     probe: Probe = outcome(probe_step(device, results.places.registry, return_state=True))
     if probe.unusable or not probe.platform:
         raise FarmError(probe.unusable or f"{device.name}: unknown platform; state it in the inventory")
-    state = runner_step(probe.platform, list(VARIANTS), ["timing"], results.places.runners, return_state=True)
+    uses: list[Use] = [(variant, "timing") for variant in VARIANTS]
+    state = runner_step(probe.platform, uses, results.places.runners, return_state=True)
     runners: Runners = outcome(state)
     if not runners.by_use:
         raise FarmError(

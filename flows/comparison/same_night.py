@@ -18,7 +18,7 @@ from flows.warehouse.publish import ask_warehouse
 from tasks.bundle.cell import Cell, Variant
 from tasks.bundle.robust_statistics import ALERT_SESSIONS
 from tasks.export.exported import kept_export
-from tasks.measure.alternate import SESSIONS_PER_SIDE, Side, plan_round
+from tasks.measure.interleaved import SESSIONS_PER_SIDE, Side, plan_round
 from tasks.measure.spec import SweepSpec
 from tasks.runner.manifest import Runner, kept_runner
 
@@ -74,7 +74,7 @@ def same_night_jobs(jobs: Iterable[DeviceJob], sweep_id: str, var: Path, warehou
     for device, rows in groupby(suspected, lambda row: row.device):
         if job := of_device.get(device):
             found = same_night_job(job, list(rows))
-            if not found.is_done():
+            if found.plan_now().todo:
                 again.append(found)
     return again
 

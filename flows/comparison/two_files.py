@@ -12,7 +12,7 @@ from flows.progress import board
 from flows.shutdown import shutdown_handler
 from tasks.bundle.cell import Cell
 from tasks.export.prebuilt import exported_or_prebuilt
-from tasks.measure.alternate import Side
+from tasks.measure.interleaved import Side
 from tasks.measure.spec import SweepSpec
 
 

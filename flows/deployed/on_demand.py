@@ -11,18 +11,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from devices.errors import InputError
 from devices.inventory import DeviceSpec, device_named
-from flows.choose import choose_devices, stated_inventory, with_labs
-from flows.ending import notify_of_error
+from flows.device_selection import SweepRequest, choose_devices, stated_inventory, with_labs
 from flows.server.states import given_name, with_sentence
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
 from flows.sweep import measure_and_report, name_of, side_by_side
+from flows.sweep_result import notify_of_error
 from tasks.bundle.cell import Variant
 from tasks.bundle.values import first_mistake
 from tasks.export.recipes import RECIPES
 from tasks.export.zoo import MODELS
-from tasks.measure.night import sweep_night
-from tasks.measure.source import source_of
+from tasks.measure.night import source_of, sweep_night
 from tasks.measure.spec import SweepSpec, read_sweep
 from tasks.store.store import stated_store
 from tasks.store.var import stated_var
@@ -122,9 +121,9 @@ def on_demand(
         written = read_sweep(file)
         spec = changed_spec(written, overrides, file.parent)
         named = named_devices(overrides.devices, Path(inventory))
-        chosen = with_labs(named, inventory) if named else choose_devices(spec, inventory)
+        selection = with_labs(named, inventory) if named else choose_devices(spec, inventory)
         store = stated_store(None, places)
         clear_leftovers(places, store)
         night = sweep_night(spec.name, today, store.sweep_ids(), again=again)
         night = night.model_copy(update={"source": source_of(file), "on_demand": spec is not written})
-        return measure_and_report(spec, night, chosen, store, places, None, "regression")
+        return measure_and_report(SweepRequest(spec, night, selection, store, places))

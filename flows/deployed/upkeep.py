@@ -10,13 +10,13 @@ from prefect.client.schemas.objects import State
 from pydantic import Field
 
 from flows.artifacts import show_devices, show_report
-from flows.choose import stated_inventory
 from flows.device.states import device_states
+from flows.device_selection import stated_inventory
+from flows.formatting import listed, report_link
 from flows.server.states import dated_name, end_state, with_sentence
 from flows.warehouse.check import check_warehouse
 from flows.warehouse.prune import Rules, plan_prune, prune
 from flows.warehouse.publish import write_report
-from flows.words import listed, report_link
 from tasks.store.store import stated_store
 from tasks.store.var import Var, stated_var
 

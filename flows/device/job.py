@@ -1,21 +1,22 @@
 """What one device needs for its part of a sweep, and how its sessions ended."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
-from flows.live_exports import LiveExports, Snapshot
-from flows.words import in_words
-from tasks.bundle.cell import Mode, Variant
+from flows.export_queue import ExportQueue
+from flows.formatting import in_words
 from tasks.bundle.record import SessionRecord, SweepNight
 from tasks.export.exported import Export
-from tasks.measure import metrics
-from tasks.measure.alternate import Round, plan_noise
+from tasks.measure import prometheus
 from tasks.measure.finish_by import would_not_end
-from tasks.measure.plan import FIRST_SESSION, PlannedSession, export_for, plan_device, still_to_run
+from tasks.measure.interleaved import Round
+from tasks.measure.plan import FIRST_SESSION, PlannedSession, export_for
+from tasks.measure.prepare import ExportSnapshot, Probe, Runners, Use
 from tasks.measure.spec import SweepSpec, Terms
+from tasks.measure.sweep_plan import DevicePlan, DeviceResults, plan_rest, plan_sessions, read_results
 from tasks.runner.manifest import Runner
 from tasks.store.store import BundleStore
 from tasks.store.var import Var
@@ -27,7 +28,7 @@ _COULD_NOT_START = ("export_failed", "no_runner", "no_backend")
 class Reported:
     """The causes that the user has read: of a model or a runner, which all its sessions share."""
 
-    def __init__(self, exports: LiveExports) -> None:
+    def __init__(self, exports: ExportQueue) -> None:
         self._exports = exports
         self._causes: set[str | None] = set()
 
@@ -52,8 +53,8 @@ class DeviceJob:
     device: DeviceSpec
     facts: Facts
     unusable: str | None
-    exports: LiveExports
-    runners: dict[tuple[Variant, Mode], Runner]
+    exports: ExportQueue
+    runners: dict[Use, Runner]
     runner_error: str | None
     bundles: BundleStore
     places: Var
@@ -69,27 +70,25 @@ class DeviceJob:
         """The name of its flow run and of its progress bar, without `device`."""
         return self.device.name if self.round is None else f"{self.device.name} again"
 
-    def planned(self, facts: Facts, exports: Snapshot) -> list[PlannedSession]:
+    def planned(self, facts: Facts, exports: ExportSnapshot) -> list[PlannedSession]:
         """Return all sessions of this job in their order; `facts` tell which variants the device can run."""
         if self.round is not None:
             return self.round.sessions
         assert isinstance(self.spec, SweepSpec)
-        name, ready = self.device.name, exports.ready
-        matrix = plan_device(self.spec, self.sweep, name, facts=facts, exports=ready, runners=self.runners)
-        return matrix + plan_noise(self.spec, self.sweep, name, ready, self.runners)
+        return plan_sessions(self.spec, self.sweep, self.device.name, facts, exports, self.runners)
 
-    def is_done(self) -> bool:
-        """Return whether every session that is planned now has a result that can be loaded."""
-        planned = self.planned(self.facts, self.exports.now())
-        return not still_to_run(planned, self.records(), self.left_out())
+    def plan(
+        self, facts: Facts, exports: ExportSnapshot, results: DeviceResults, first: str | None = None
+    ) -> DevicePlan:
+        """Return what is left to run; `first` is the session that an earlier plan of this start discards."""
+        return plan_rest(self.planned(facts, exports), exports, results, self.spec.interval_percent, first)
 
-    def records(self) -> Iterable[SessionRecord]:
-        """Return the records of this device in the sweep that can be read."""
-        return self.bundles.records(self.sweep.sweep_id, device=self.device.name, skip_damaged=True)
+    def plan_now(self) -> DevicePlan:
+        """Return what is left to run by the facts, exports and bundles that are known now."""
+        return self.plan(self.facts, self.exports.now(), self.results())
 
-    def left_out(self) -> set[str]:
-        """Return the ids of sessions whose results do not count: forgotten, or not loadable."""
-        return {*self.bundles.forgotten(), *self.unloadable}
+    def results(self) -> DeviceResults:
+        return read_results(self.bundles, self.sweep.sweep_id, self.device.name, self.unloadable)
 
     def export_of(self, session: PlannedSession) -> Export | None:
         """Return the model that a session runs; None if its export failed."""
@@ -103,10 +102,42 @@ class DeviceJob:
         return next((each for each in exports if (each.model, each.precision) == (model, precision)), None)
 
     def runner_of(self, session: PlannedSession) -> Runner | None:
-        """Return the runner of a session; None if there is none."""
         if self.round is not None:
             return self.round.runners.get(session.runner_sha256 or "")
         return self.runners.get((session.cell.variant, session.cell.mode))
+
+
+@dataclass(frozen=True)
+class SweepTerms:
+    """What the devices of a sweep, or of a comparison, have in common."""
+
+    spec: Terms
+    sweep: SweepNight
+    bundles: BundleStore
+    places: Var
+    exports: ExportQueue
+    """Some may still be made."""
+    unloadable: Mapping[str, str] = field(default_factory=dict)
+    """Why bundles of the sweep cannot be loaded, by session id."""
+    finish_by: datetime | None = None
+
+    def job(self, probe: Probe, runners: Runners, refused: str | None = None, again: Round | None = None) -> DeviceJob:
+        """Return the job of a device; `refused` is why it must not be used, `again` runs instead of the matrix."""
+        return DeviceJob(
+            spec=self.spec,
+            sweep=self.sweep,
+            device=probe.device,
+            facts=probe.facts,
+            unusable=probe.unusable or refused,
+            exports=self.exports,
+            runners=runners.by_use,
+            runner_error=runners.error,
+            bundles=self.bundles,
+            places=self.places,
+            unloadable=self.unloadable,
+            round=again,
+            finish_by=self.finish_by,
+        )
 
 
 @dataclass
@@ -132,11 +163,10 @@ class DeviceTally:
     """Ids of unloadable bundles of which this start or an earlier one made another attempt."""
 
     def count(self, record: SessionRecord) -> None:
-        """Count a session that has ended."""
         end = end_of(record)
-        metrics.record("etfarm_sessions", device=self.device, end=end, reason=record.reason_code or "")
+        prometheus.record("etfarm_sessions", device=self.device, end=end, reason=record.reason_code or "")
         ended_at = datetime.fromisoformat(record.ended_at).timestamp()
-        metrics.record("etfarm_newest_bundle_timestamp_seconds", ended_at)
+        prometheus.record("etfarm_newest_bundle_timestamp_seconds", ended_at)
         setattr(self, end, getattr(self, end) + 1)
         if end in ("failed", "invalid"):
             self.first_reason = self.first_reason or record.reason
@@ -149,7 +179,6 @@ class DeviceTally:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many sessions ended how."""
         return {name: getattr(self, name) for name in COUNTED}
 
     @property

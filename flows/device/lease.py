@@ -10,10 +10,10 @@ from devices.errors import DeviceError
 from devices.ondevice import lease
 from devices.ondevice.job import kill_leftovers
 from flows.progress import board
-from tasks.measure import metrics
+from tasks.measure import prometheus
 
 _RELEASE_S = 10.0
-_held: set[lease.Lease] = set()
+_held: set[lease.Lease] = set()  # a signal handler releases them all
 
 
 @contextlib.contextmanager
@@ -29,7 +29,7 @@ def held(
     def tell(cause: str) -> None:
         board.doing(step, f"waiting: {device.name} {cause}")
 
-    with metrics.seconds("etfarm_wait_seconds", device=device.name, cause="lease"):
+    with prometheus.seconds("etfarm_wait_seconds", device=device.name, cause="lease"):
         token = lease.acquire(device, sweep_id, priority=priority, ttl_s=ttl_s, wait_s=wait_s, tell=tell)
     with token:
         _held.add(token)

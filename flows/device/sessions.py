@@ -2,40 +2,40 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 
 from devices.ondevice.facts import Facts
 from flows.device.job import DeviceJob, DeviceTally
-from flows.live_exports import Snapshot
 from flows.progress import board
 from tasks.bundle.record import SessionRecord
-from tasks.measure import metrics
+from tasks.measure import prometheus
 from tasks.measure.finish_by import FinishBy, would_not_end
-from tasks.measure.plan import DISCARDED_INDEX, PlannedSession, attempts_among, planned_of, still_to_run
-from tasks.measure.sequential import Enough
+from tasks.measure.plan import PlannedSession
+from tasks.measure.prepare import ExportSnapshot
 
 # While a device waits for an export, its lease is renewed.
 _RENEW_S = 10.0
 
 
-class DeviceSessions:
-    """What one start of a sweep runs on a device.
+class SessionQueue:
+    """What one start of a sweep runs on a device: its plan, made again whenever an export has ended.
 
-    The sessions of a model join when its export has ended. The next session is always the first of the planned order:
-    a model that arrives later catches up its rounds.
+    The next session is always the first of the planned order: a model that arrives later catches up its rounds.
     """
 
     def __init__(self, job: DeviceJob, facts: Facts, tally: DeviceTally) -> None:
         self.left: list[PlannedSession] = []
         self.ended = 0
         self._job, self._facts, self._tally = job, facts, tally
-        self._records = list(job.records())
-        self._taken = set(job.bundles.session_ids(job.sweep.sweep_id))
-        self._known: set[str] = set()
-        self._first_key: str | None = None
+        self._results = job.results()
+        self._measured: list[SessionRecord] = []
+        """By this start."""
+        self._gone: set[str] = set()
+        """The keys of sessions that this start has run, or that it found superfluous."""
+        self.first: str | None = None
+        """The key of the session that is discarded."""
         self._finish = FinishBy(job.finish_by)
-        self._join(job.exports.now())
+        self._plan(job.exports.now())
         board.expect(job.title, self.expected)
 
     @property
@@ -46,21 +46,22 @@ class DeviceSessions:
     @property
     def is_complete(self) -> bool:
         """Whether the sessions of every model are known."""
-        return not self._seen.pending
+        return not self._exports.pending
 
     def next(self, renew_lease: Callable[[], None]) -> PlannedSession | None:
         """Return the next session; waits for an export only if no session is ready.
 
         None after the last, and if it would not end by the time at which the device must have ended.
         """
+        name = self._job.device.name
         self.refresh()
         while not self.left and not self.is_complete and self._finish.allows_next:
             renew_lease()
             board.doing(self._job.title, "waiting for the next export")
-            with metrics.seconds("etfarm_wait_seconds", device=self._job.device.name, cause="export"):
-                self._job.exports.wait_for_change(self._seen, _RENEW_S)
+            with prometheus.seconds("etfarm_wait_seconds", device=name, cause="export"):
+                self._job.exports.wait_for_change(self._exports, _RENEW_S)
             self.refresh()
-        metrics.record("etfarm_sessions_left", self.expected - self.ended, device=self._job.device.name)
+        prometheus.record("etfarm_sessions_left", self.expected - self.ended, device=name)
         if not self.left or not self._finish.allows_next:
             return None
         self._finish.begin()
@@ -72,15 +73,15 @@ class DeviceSessions:
             self._finish.end()
         self.left.remove(session)
         self.ended += 1
-        self._records.append(record)
-        self._enough.add(record)
-        self._drop_what_is_not_needed()
+        self._gone.add(session.key)
+        self._measured.append(record)
+        self._stopping.add(record)
+        self._drop_superfluous()
 
     def refresh(self) -> None:
-        """Add the sessions of the models whose export has ended since."""
         now = self._job.exports.now()
-        if now is not self._seen:
-            self._join(now)
+        if now is not self._exports:
+            self._plan(now)
             board.resize(self._job.title, self.expected)
 
     def drop_rest(self, finish_by: datetime) -> None:
@@ -91,41 +92,29 @@ class DeviceSessions:
             self.left = []
 
     def certain(self) -> list[PlannedSession]:
-        """Return the sessions left that are needed whatever the others will measure."""
-        return self._enough.certain(self.left)
+        """Return the sessions left that are needed, no matter what the others will measure."""
+        return self._stopping.certain(self.left)
 
-    def _join(self, exports: Snapshot) -> None:
-        job, tally = self._job, self._tally
-        self._seen = exports
-        planned = self._with_the_same_first(job.planned(self._facts, exports))
-        ready = [each for each in planned if (each.cell.model, each.cell.precision) not in exports.pending]
-        self._pending = len(planned) - len(ready)
-        new = [each for each in ready if each.key not in self._known]
-        self._known.update(each.key for each in new)
-        todo = still_to_run(new, self._records, job.left_out(), self._taken)
-        tally.already_done += len(new) - len(todo)
-        tally.replaced |= attempts_among(new, job.unloadable)
-        place = {each.key: number for number, each in enumerate(planned)}
-        self.left = sorted([*self.left, *todo], key=lambda each: place[each.key])
-        self._enough = Enough(ready, self._records, job.spec.interval_percent, job.left_out())
-        self._drop_what_is_not_needed()
+    def _plan(self, exports: ExportSnapshot) -> None:
+        plan = self._job.plan(self._facts, exports, self._results, self.first)
+        self._exports, self._pending, self.first = exports, len(plan.pending), plan.first
+        self._tally.already_done, self._tally.replaced = plan.already_done, plan.replaced
+        self.left = [each for each in plan.todo if each.key not in self._gone]
+        self._stopping = plan.stopping
+        for record in self._measured:
+            self._stopping.add(record)
+        self._drop_superfluous()
 
-    def _with_the_same_first(self, planned: list[PlannedSession]) -> list[PlannedSession]:
-        """Return the plan with the discarded session of the first plan, or of an earlier start, instead of another."""
-        rest = [each for each in planned if each.index != DISCARDED_INDEX]
-        firsts = {each.key: each for each in (replace(each, index=DISCARDED_INDEX) for each in rest if not each.index)}
-        if self._first_key is None:
-            discarded = (planned_of(record).key for record in self._records if record.index == DISCARDED_INDEX)
-            own = (each.key for each in planned if each.index == DISCARDED_INDEX)
-            self._first_key = next((key for key in (*discarded, *own) if key in firsts), None)
-        return ([firsts[self._first_key]] if self._first_key else []) + rest
-
-    def _drop_what_is_not_needed(self) -> None:
-        needed = self._enough.pending(self.left)
-        kept = set(needed)
-        dropped = [session.cell for session in self.left if session not in kept]
+    def _drop_superfluous(self) -> None:
+        needed = self._stopping.pending(self.left)
+        if len(needed) == len(self.left):
+            return
+        kept = {session.key for session in needed}
+        dropped = [session for session in self.left if session.key not in kept]
+        self._gone.update(session.key for session in dropped)
         self._tally.not_needed += len(dropped)
-        for group, count in Counter(f"{cell.model} {cell.precision} t{cell.threads}" for cell in dropped).items():
+        groups = (f"{each.cell.model} {each.cell.precision} t{each.cell.threads}" for each in dropped)
+        for group, count in Counter(groups).items():
             why = f"times are known to {self._job.spec.interval_percent:g} %"
             board.fewer(self._job.title, count, f"{group}: {count} sessions not needed: {why}")
         self.left = needed

@@ -52,8 +52,10 @@ def device_states(inventory: Path, var: Path, *, record: bool = False) -> list[D
             state, unreachable = labs[spec.site]
             return DeviceState(spec, state, registry.health(spec.name), unreachable)
         state, unreachable = _state_of(spec)
-        if record:
-            _record(registry, spec.name, unreachable)
+        if record and unreachable is not None:
+            registry.strike(spec.name, f"{UNREACHABLE}: {unreachable}")
+        elif record and f"{UNREACHABLE}: " in (registry.health(spec.name).reason or ""):
+            registry.succeed(spec.name)
         return DeviceState(spec, state, registry.health(spec.name), unreachable)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -74,13 +76,6 @@ def _labs(sites: list[str]) -> dict[str | None, tuple[str, str | None]]:
         site: (f"in lab {site}", None) if site in online else (f"{UNREACHABLE}: in lab {site}, {off}", off)
         for site in sites
     }
-
-
-def _record(registry: Registry, name: str, unreachable: str | None) -> None:
-    if unreachable is not None:
-        registry.strike(name, f"{UNREACHABLE}: {unreachable}")
-    elif f"{UNREACHABLE}: " in (registry.health(name).reason or ""):
-        registry.succeed(name)
 
 
 def _state_of(spec: DeviceSpec) -> tuple[str, str | None]:

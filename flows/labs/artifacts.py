@@ -8,13 +8,13 @@ from collections import Counter, defaultdict
 
 from devices.errors import FarmError
 from flows.device.job import DeviceJob, Reported, end_of
+from flows.dispatch import DeviceDispatcher
 from flows.labs.protocol import POLL_S, Exported, Exports, Start, write_shared
-from flows.live_exports import Pair, Snapshot
-from flows.part import Part
 from flows.progress import board
 from tasks.bundle.record import BundleError
 from tasks.export.export import share_export
 from tasks.measure.plan import planned_of
+from tasks.measure.prepare import ExportSnapshot, Pair
 from tasks.runner.manifest import share_runner
 
 _ENDS = ("succeeded", "failed", "invalid", "discarded")  # of a session that has a bundle
@@ -24,19 +24,20 @@ _log = logging.getLogger(__name__)
 class LabArtifacts:
     """Shares exports and runners with all labs; what a file names is shared before the file is written."""
 
-    def __init__(self, part: Part) -> None:
-        self.start = f"{part.sweep.sweep_id}/{uuid.uuid4().hex[:8]}"
+    def __init__(self, dispatcher: DeviceDispatcher) -> None:
+        terms = dispatcher.terms
+        self.start = f"{terms.sweep.sweep_id}/{uuid.uuid4().hex[:8]}"
         """A sweep that is started again never meets files of an earlier start."""
-        self.bundles = part.bundles
+        self.bundles = terms.bundles
         self.heard = time.monotonic()
         """When the last bundle of a lab came."""
         self.unread = 0
         """New bundles that could not be read."""
-        self._part = part
+        self._terms = terms
         self._jobs: dict[str, DeviceJob] = {}
         self._ends: dict[str, Counter[str]] = defaultdict(Counter)
-        self._seen = set(part.bundles.session_ids(part.sweep.sweep_id))
-        self._reported = Reported(part.exports)
+        self._seen = set(terms.bundles.session_ids(terms.sweep.sweep_id))
+        self._reported = Reported(terms.exports)
         self._exported: dict[Pair, Exported] = {}
         self._lock = threading.Lock()
         self._next_at = 0.0
@@ -78,13 +79,13 @@ class LabArtifacts:
         return {end: self._ends[name][end] for end in _ENDS}
 
     def _share_exports(self) -> None:
-        now = self._part.exports.now()
+        now = self._terms.exports.now()
         if new := {*now.ready, *now.errors} - self._exported.keys():
             exported = self._exported | {pair: self._share_export(pair, now) for pair in new}
             write_shared(self.bundles.shelf, f"{self.start}/exports", Exports(ended=list(exported.values())))
             self._exported = exported
 
-    def _share_export(self, pair: Pair, now: Snapshot) -> Exported:
+    def _share_export(self, pair: Pair, now: ExportSnapshot) -> Exported:
         cases = now.ready.get(pair)
         if not cases:
             return Exported(pair=pair, skipped=now.skipped.get(pair), error=now.errors.get(pair))
@@ -97,7 +98,7 @@ class LabArtifacts:
 
     def _show_new_bundles(self) -> None:
         """Show the sessions of labs that have ended since, by their bundles; each record is read once."""
-        sweep_id = self._part.sweep.sweep_id
+        sweep_id = self._terms.sweep.sweep_id
         for session_id in set(self.bundles.session_ids(sweep_id)) - self._seen:
             self._seen.add(session_id)
             try:

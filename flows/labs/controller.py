@@ -28,19 +28,19 @@ from devices.inventory import DeviceSpec
 from devices.untrusted import excerpt
 from flows.device.job import DeviceJob, DeviceTally
 from flows.device.measure import measure_device
+from flows.dispatch import DeviceDispatcher
 from flows.labs.artifacts import LabArtifacts
 from flows.labs.lab_run import lab as lab_flow
 from flows.labs.lab_run import state_of
 from flows.labs.protocol import MAX_SILENCE_S, POLL_S, Order, Result, read_shared, write_shared
 from flows.labs.validation import validate_facts, validate_tally
-from flows.part import Part
-from flows.prepare import Probe
 from flows.progress import board
 from flows.server import connection
 from flows.server.shared_server import LABS_POOL, create_pool, online_labs
 from flows.server.states import cancel_lab_run, end_state
 from tasks.bundle.record import BundleError
 from tasks.measure.health import Health, HealthError, Registry
+from tasks.measure.prepare import Probe
 
 # Workers look for runs every ten to fifteen seconds.
 TAKEN_S = 120.0
@@ -57,15 +57,19 @@ class _RunKilledError(FarmError):
 
 
 @contextlib.contextmanager
-def in_labs(part: Part, devices: list[DeviceSpec], sites: Collection[str]) -> Iterator[list["LabController"]]:
+def in_labs(
+    dispatcher: DeviceDispatcher, devices: list[DeviceSpec], sites: Collection[str]
+) -> Iterator[list["LabController"]]:
     """Let the workers of some sites measure the devices that are there; wait for them at the end of the block."""
     used = list(dict.fromkeys(str(device.site) for device in devices if device.site in sites))
     if not used:
         yield []
         return
     deploy()
-    artifacts = LabArtifacts(part)
-    labs = [LabController(site, [each for each in devices if each.site == site], part, artifacts) for site in used]
+    artifacts = LabArtifacts(dispatcher)
+    labs = [
+        LabController(site, [each for each in devices if each.site == site], dispatcher, artifacts) for site in used
+    ]
     steps = [lab_step.submit(lab.site, lab) for lab in labs]
     try:
         yield labs
@@ -90,14 +94,16 @@ def lab_step(site: str, lab: "LabController") -> State[Any]:
 class LabController:
     """One start of a sweep in one lab."""
 
-    def __init__(self, site: str, devices: list[DeviceSpec], part: Part, artifacts: LabArtifacts) -> None:
+    def __init__(
+        self, site: str, devices: list[DeviceSpec], dispatcher: DeviceDispatcher, artifacts: LabArtifacts
+    ) -> None:
         self.site = site
         self.probed = threading.Event()
         """Set when all devices are probed, or the lab is lost."""
         self.tallies: list[DeviceTally] = []
         """How all its devices ended, those included that it did not measure."""
-        self._devices, self._part, self._artifacts = devices, part, artifacts
-        self._registry = Registry(part.places.registry)
+        self._devices, self._dispatcher, self._artifacts = devices, dispatcher, artifacts
+        self._registry = Registry(dispatcher.terms.places.registry)
         self._health: dict[str, Health] = {}
         self._jobs: dict[str, DeviceJob] = {}
         self._refused: set[str] = set()
@@ -105,7 +111,8 @@ class LabController:
 
     def measure(self) -> list[DeviceTally]:
         """Measure on all devices; what the lab does not measure is recorded as failed, with its reason."""
-        part, exports = self._part, self._part.exports.now()
+        terms = self._dispatcher.terms
+        exports = terms.exports.now()
         for device in self._devices:
             try:
                 self._health[device.name] = self._registry.health(device.name)
@@ -113,20 +120,20 @@ class LabController:
                 self._health[device.name] = Health("retired", str(error))
         order = Order(
             run=UUID(runtime.flow_run.id),
-            spec=part.spec,
-            sweep=part.sweep,
+            spec=self._dispatcher.spec,
+            sweep=terms.sweep,
             devices=self._devices,
             pairs=[*exports.pending, *exports.ready, *exports.errors],
-            unloadable=dict(part.unloadable),
+            unloadable=dict(terms.unloadable),
             health=self._health,
-            finish_by=part.finish_by,
+            finish_by=terms.finish_by,
             clock_ahead_s=connection.ahead_of_server_s(),
         )
         try:
             probes = dict(self._probe(order))
         finally:
             self.probed.set()
-        jobs = [part.job(probes.get(device.name) or Probe(device)) for device in self._devices]
+        jobs = [self._dispatcher.wait_for_job(probes.get(device.name) or Probe(device)) for device in self._devices]
         tallies = dict(self._measure(order, [job for job in jobs if not job.unusable and not self._lost]))
         return [
             tallies.get(job.device.name)
@@ -142,7 +149,7 @@ class LabController:
                 probe = Probe(specs[name], unusable=f"{name}: {result}")
             else:
                 probe = Probe(specs[name], result.facts, result.unusable)
-            self._part.admit(probe)
+            self._dispatcher.job(probe)  # its runner begins to be built
             yield name, probe
 
     def _measure(self, order: Order, jobs: list[DeviceJob]) -> Iterator[tuple[str, DeviceTally]]:

@@ -5,8 +5,6 @@ import logging
 import os
 import threading
 import time
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
@@ -19,10 +17,10 @@ from prefect.futures import PrefectFuture, as_completed
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from devices.errors import FarmError, InputError
-from devices.inventory import DeviceSpec
 from flows.artifacts import shown_progress
-from flows.device.job import DeviceJob
-from flows.device.steps import device_step, tally_of
+from flows.device.job import DeviceJob, SweepTerms
+from flows.dispatch import DeviceDispatcher, probe_all, tally_of
+from flows.export_queue import ExportQueue
 from flows.labs.protocol import (
     MAX_SILENCE_S,
     POLL_S,
@@ -34,8 +32,6 @@ from flows.labs.protocol import (
     read_shared,
     write_shared,
 )
-from flows.live_exports import LiveExports
-from flows.prepare import probe_all
 from flows.server import connection
 from flows.server.states import end_state, with_sentence
 from flows.setup.leftovers import clear_leftovers
@@ -43,9 +39,10 @@ from flows.shutdown import shutdown_handler
 from tasks.bundle.values import MOST_APART_S
 from tasks.export.export import fetch_export
 from tasks.export.exported import Export
-from tasks.measure.alternate import Round
 from tasks.measure.clock import clock_ahead_s
 from tasks.measure.health import Registry
+from tasks.measure.interleaved import Round
+from tasks.measure.prepare import Probe, Runners, with_tapped
 from tasks.runner.manifest import Runner, fetch_runner
 from tasks.store.store import BundleStore, open_store
 from tasks.store.var import Var
@@ -75,7 +72,7 @@ def lab(order: str, bundles: str) -> State[Any]:
         return run.probe() if run.order.starts is None else run.measure(run.order.starts)
 
 
-class _LabRun:
+class _LabRun(DeviceDispatcher):
     """One order of a sweep; raises InputError if it is missing or cannot be followed here."""
 
     def __init__(self, name: str, store: BundleStore, places: Var) -> None:
@@ -87,7 +84,10 @@ class _LabRun:
             )
         self.order = order
         self._name, self._store, self._places = name, store, places
-        self._exports = LiveExports(order.pairs)
+        self._exports = ExportQueue(order.pairs)
+        super().__init__(
+            SweepTerms(order.spec, order.sweep, store, places, self._exports, order.unloadable, order.finish_by)
+        )
         clock_ahead_s.set(_correction_s(order.clock_ahead_s))
         self._registry = Registry(places.registry)
         for device, health in order.health.items():
@@ -110,10 +110,7 @@ class _LabRun:
         fetching.start()
         tallies = []
         try:
-            steps = {
-                device_step.submit(f"measure on {each.name}", partial(self._job, each, starts[each.name])): each.name
-                for each in self.order.devices
-            }
+            steps = {self.start(Probe(each, starts[each.name].facts)): each.name for each in self.order.devices}
             for step in as_completed(list(steps)):
                 tallies.append(tally_of(steps[step], step))
                 self._write(steps[step], tally=tallies[-1])
@@ -130,34 +127,20 @@ class _LabRun:
         except FarmError as error:  # the bundles are what counts
             _log.error("%s", error)
 
-    def _job(self, device: DeviceSpec, start: Start) -> DeviceJob:
-        """Return the job of a device when its runners are fetched and the first export is there."""
-        order, again, by_use = self.order, None, {}
-        runner_error = start.runner_error
+    def job(self, probe: Probe) -> DeviceJob:
+        """Return the job of a device; its runners are fetched first."""
+        assert self.order.starts is not None
+        start, again, runners = self.order.starts[probe.device.name], None, Runners()
         try:
             by_use = {(variant, mode): self._runner(name) for variant, mode, name in start.uses}
             if start.sessions:
                 cases = [case for key in start.exports for case in self._export(key)]
-                runners = {runner.runner_sha256: runner for runner in map(self._runner, start.runners)}
-                again = Round(start.sessions, {case.content: case for case in cases}, runners)
+                of_round = {runner.runner_sha256: runner for runner in map(self._runner, start.runners)}
+                again = Round(start.sessions, {case.content: case for case in cases}, of_round)
+            runners = Runners(by_use, start.runner_error)
         except (FarmError, OSError) as error:  # such as a full disk: nothing may wait for it
-            runner_error = str(error)
-        self._exports.wait_for_first()
-        return DeviceJob(
-            spec=order.spec,
-            sweep=order.sweep,
-            device=device,
-            facts=start.facts,
-            unusable=None,
-            exports=self._exports,
-            runners=by_use,
-            runner_error=runner_error,
-            bundles=self._store,
-            places=self._places,
-            unloadable=order.unloadable,
-            round=again,
-            finish_by=order.finish_by,
-        )
+            runners = Runners(error=str(error))
+        return self.terms.job(probe, runners, again=again)
 
     def _fetch_exports(self, has_ended: threading.Event) -> None:
         """Take the exports that the sweep shares, until none is pending; when it is gone, nothing waits any more."""
@@ -179,9 +162,8 @@ class _LabRun:
         try:
             if exported.keys:
                 cases, *tapped = map(self._export, exported.keys)
-                pairs = zip(cases, tapped[0] if tapped else [None] * len(cases), strict=True)
-                ready = [replace(case, tapped=each, tapped_error=exported.tapped_error) for case, each in pairs]
-                self._exports.ready(exported.pair, tuple(ready))
+                ready = with_tapped(cases, tapped[0]) if tapped else with_tapped(cases, None, exported.tapped_error)
+                self._exports.ready(exported.pair, ready)
             elif exported.skipped is not None:
                 self._exports.skip(exported.pair, exported.skipped)
             else:

@@ -22,7 +22,7 @@ from tasks.maintain.decisions import store_decisions
 from tasks.maintain.forget import forget_sessions
 from tasks.maintain.load_archive import load_archives
 from tasks.maintain.rebuild import load_from_elsewhere
-from tasks.measure import metrics
+from tasks.measure import prometheus
 from tasks.store.archives import archives_and_others
 from tasks.store.bundle_store import FetchedBundles
 from tasks.store.store import BundleStore, open_store
@@ -58,12 +58,12 @@ def load_and_publish(
 
 def _record_newest(warehouse: Path) -> None:
     """Let the metrics tell how far the warehouse is behind the bundles."""
-    if metrics.is_on() and warehouse.is_file():
+    if prometheus.is_on() and warehouse.is_file():
         with open_read_only(warehouse) as connection:
             row = connection.execute("SELECT epoch(max(ended_at)) FROM session").fetchone()
         if row and row[0] is not None:
-            metrics.record("etfarm_newest_loaded_timestamp_seconds", row[0])
-            metrics.flush()
+            prometheus.record("etfarm_newest_loaded_timestamp_seconds", row[0])
+            prometheus.flush()
 
 
 def _load_decisions(warehouse: Path, store: BundleStore) -> None:

@@ -51,13 +51,10 @@ class FinishBy:
 
     @property
     def allows_next(self) -> bool:
-        """Whether a session that started now would end in time."""
         return self.left_s > (statistics.median(self._took_s) if self._took_s else 0.0)
 
     def begin(self) -> None:
-        """Note that a session starts now."""
         self._begun = monotonic()
 
     def end(self) -> None:
-        """Note that the session has ended."""
         self._took_s.append(monotonic() - self._begun)

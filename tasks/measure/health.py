@@ -39,7 +39,6 @@ class Health:
 
     @property
     def usable(self) -> bool:
-        """Whether sweeps may use the device."""
         return self.state in ("good", "suspect")
 
     def __str__(self) -> str:
@@ -84,59 +83,55 @@ class Registry:
 
     def strike(self, name: str, reason: str) -> Health:
         """Record a failure caused by the device: it becomes suspect, and quarantined with the third in a row."""
-
-        def strike(health: Health) -> Health:
+        with self._locked():
+            health = self.health(name)
             if not health.usable:
                 return health
-            struck = replace(health, state="suspect", reason=reason, since=self._stamp(), strikes=health.strikes + 1)
-            return struck if struck.strikes < STRIKES else self._quarantined(reason, QUARANTINE, struck.strikes)
-
-        return self._change(name, strike)
+            strikes, since = health.strikes + 1, _iso(self._now())
+            if strikes < STRIKES:
+                return self._write(name, replace(health, state="suspect", reason=reason, since=since, strikes=strikes))
+            return self._write(name, self._quarantined(reason, QUARANTINE, strikes))
 
     def succeed(self, name: str) -> Health:
         """Record a success: a suspect device becomes good; a quarantined or retired one does not change."""
-        return self._change(name, lambda health: Health() if health.state == "suspect" else health)
+        with self._locked():
+            health = self.health(name)
+            return self._write(name, Health()) if health.state == "suspect" else health
 
     def quarantine(self, name: str, reason: str, duration: timedelta = QUARANTINE) -> Health:
         """Keep the device out of sweeps for `duration`; raises HealthError if it is retired."""
-
-        def quarantine(health: Health) -> Health:
+        with self._locked():
+            health = self.health(name)
             if health.state == "retired":
                 raise HealthError(f"{name}: the device is retired; release it first")
-            return self._quarantined(reason, duration, health.strikes)
-
-        return self._change(name, quarantine)
+            return self._write(name, self._quarantined(reason, duration, health.strikes))
 
     def release(self, name: str) -> Health:
         """Clear a quarantine or retirement; also replaces a damaged file."""
         with self._locked():
-            self._write(name, Health())
-        return Health()
+            return self._write(name, Health())
 
     def retire(self, name: str, reason: str) -> Health:
-        """Keep the device out of sweeps permanently."""
-        return self._change(name, lambda _: Health("retired", reason, self._stamp()))
+        with self._locked():
+            self.health(name)  # a damaged file is not replaced silently
+            return self._write(name, Health("retired", reason, _iso(self._now())))
 
     def replace(self, name: str, expected: Health | None, health: Health) -> None:
         """Take over a health that another machine found out, unless the device's is no longer the `expected` one.
 
         None expects nothing.
         """
-        self._change(name, lambda now: health if expected in (None, now) else now)
+        with self._locked():
+            if self.health(name) == expected or expected is None:
+                self._write(name, health)
 
     def _quarantined(self, reason: str, duration: timedelta, strikes: int) -> Health:
-        return Health("quarantined", reason, self._stamp(), _iso(self._now() + duration), strikes)
+        now = self._now()
+        return Health("quarantined", reason, _iso(now), _iso(now + duration), strikes)
 
-    def _change(self, name: str, change: Callable[[Health], Health]) -> Health:
-        with self._locked():
-            before = self.health(name)
-            after = change(before)
-            if after != before:
-                self._write(name, after)
-            return after
-
-    def _write(self, name: str, health: Health) -> None:
+    def _write(self, name: str, health: Health) -> Health:
         write_complete(self._file(name), json.dumps(asdict(health), indent=1).encode())
+        return health
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -149,9 +144,6 @@ class Registry:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
             raise HealthError(f"{name!r} is not a valid device name; use letters, digits, dots, dashes and underscores")
         return self._folder / f"{name}.json"
-
-    def _stamp(self) -> str:
-        return _iso(self._now())
 
 
 def _iso(moment: datetime) -> str:

@@ -1,13 +1,24 @@
-"""The night of a sweep, and the sweep's id: its name, its night and, with --again, a number."""
+"""Which sweep it is: its night, its id (name, night and, with --again, a number), and the commit of its file."""
 
 import contextlib
+import logging
+import os
 import re
+import subprocess
 from collections.abc import Iterable
 from datetime import date
+from pathlib import Path
 
 from devices.errors import InputError
-from tasks.bundle.record import SweepNight
+from devices.untrusted import excerpt
+from tasks.bundle.record import Source, SweepNight
 from tasks.bundle.values import night_fault
+
+_ANSWER_S = 10.0
+_MAX_NAME_CHARS = 200
+# Never take the user's lock on the index, and never run a program that the repository names.
+_GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false")
+_log = logging.getLogger(__name__)
 
 
 def parse_night(text: str) -> date:
@@ -25,14 +36,14 @@ def night_or_today(night: date | None, today: date) -> date:
     """
     if night and night > today:
         raise InputError(f"the night {night} is in the future (today is {today}); name today or an earlier night")
-    return _possible(night or today)
+    _require_possible(night or today)
+    return night or today
 
 
-def _possible(night: date) -> date:
-    """Return a night; raises InputError if no session can be of it, also because this machine's clock is wrong."""
+def _require_possible(night: date) -> None:
+    """Raise InputError if no session can be of a night, also because this machine's clock is wrong."""
     if fault := night_fault(night):
         raise InputError(f"the night {night} {fault}; name a later night, or set the clock of this machine")
-    return night
 
 
 def sweep_night(name: str, night: date, sweep_ids: Iterable[str], *, again: bool) -> SweepNight:
@@ -45,7 +56,6 @@ def sweep_night(name: str, night: date, sweep_ids: Iterable[str], *, again: bool
 
 
 def sweeps_of_night(name: str, night: date, sweep_ids: Iterable[str]) -> list[SweepNight]:
-    """Return the sweeps of that name and night among `sweep_ids`, in their order."""
     return [_numbered(name, night, number) for number in sorted(_numbers(name, night, sweep_ids))]
 
 
@@ -56,6 +66,43 @@ def _numbers(name: str, night: date, sweep_ids: Iterable[str]) -> list[int]:
 
 
 def _numbered(name: str, night: date, number: int) -> SweepNight:
-    first = f"{name}-{_possible(night).isoformat()}"
+    _require_possible(night)
+    first = f"{name}-{night.isoformat()}"
     sweep_id = first if number == 1 else f"{first}.{number}"
     return SweepNight(sweep_id=sweep_id, name=name, night=night.isoformat())
+
+
+def source_of(sweep_file: Path) -> Source | None:
+    """Return the commit that is checked out where a sweep file lies; None without git, a repository or a commit.
+
+    It explains what changed between two nights.
+    """
+    folder = sweep_file.absolute().parent
+    newest = _printed(folder, "log", "-1", "--no-show-signature", "--format=%H %an")
+    if not newest:
+        return None
+    commit, _, author = newest.strip().partition(" ")
+    changes = _printed(folder, "status", "--porcelain", "--untracked-files=no")
+    branch = _printed(folder, "symbolic-ref", "--quiet", "--short", "HEAD") or ""
+    return Source(
+        commit=commit,
+        is_dirty=None if changes is None else bool(changes),
+        author=excerpt(author, _MAX_NAME_CHARS) or None,
+        branch=excerpt(branch, _MAX_NAME_CHARS) or None,
+    )
+
+
+def _printed(folder: Path, *arguments: str) -> str | None:
+    """Return what git prints; None if it is not installed, fails or takes too long."""
+    # Variables such as GIT_DIR, which git sets for its hooks, name another repository.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    command = [*_GIT, "-C", os.fspath(folder), *arguments]
+    try:
+        done = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=_ANSWER_S, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        _log.info("%s: the commit of the sweep file is not recorded: %s", folder, error)
+        return None
+    return done.stdout if done.returncode == 0 else None

@@ -5,7 +5,6 @@ import json
 import random
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from devices.ondevice.facts import Facts
 from devices.platform import PLATFORM_FACTS
@@ -17,8 +16,8 @@ from tasks.runner.manifest import Runner
 
 DISCARDED_INDEX = -1
 FIRST_SESSION = "first_session"
-_MOST_ATTEMPTS = 100  # within one night
-Group = tuple[str, str, Export | None, int]
+_MAX_ATTEMPTS = 100  # within one night
+_Group = tuple[str, str, Export | None, int]
 """Model, precision, export and threads: sessions that differ only in variant, mode and number."""
 
 
@@ -86,9 +85,18 @@ def plan_device(
     """
     variants = possible_variants(spec.variants, facts)
     order = random.Random(f"{spec.seed}/{sweep.sweep_id}/{device}")
-    groups = _groups(spec, facts, exports)
+    selecting = {name for name, of_platform in PLATFORM_FACTS.items() if of_platform.shows_selected_kernels}
+    can_select = facts.platform is None or facts.platform in selecting
+    groups: list[_Group] = []
+    for entry, precision in spec.pairs:
+        cases = exports.get((entry.name, precision))
+        named: list[tuple[str, Export | None]] = [(entry.name, None)]
+        if cases is not None:
+            named = [(export.model, export) for export in cases]
+        counts = thread_counts(spec.threads, facts)
+        groups += [(name, precision, export, threads) for name, export in named for threads in counts]
 
-    def session(group: Group, variant: Variant, mode: Mode, index: int) -> PlannedSession:
+    def session(group: _Group, variant: Variant, mode: Mode, index: int) -> PlannedSession:
         model, precision, measured, threads = group
         export, runner = export_for(measured, mode), runners.get((variant, mode))
         wanted = (1, 0) if mode == "numerics" else (spec.executions, spec.warmup_executions)
@@ -110,32 +118,15 @@ def plan_device(
         runnable = next((first for first in planned if first.pte_sha256 and first.runner_sha256), None)
         if runnable:
             planned.insert(0, replace(runnable, index=DISCARDED_INDEX))
-    kernel_modes = [mode for mode in possible_modes(spec.modes, facts) if mode != "timing"]
+    kernel_modes = [mode for mode in spec.modes if mode != "timing" and (mode != "selected" or can_select)]
     planned += [session(group, variant, mode, 0) for mode in kernel_modes for group in groups for variant in variants]
     return planned
-
-
-def _groups(spec: SweepSpec, facts: Facts, exports: Mapping[tuple[str, str], Sequence[Export]]) -> list[Group]:
-    """Return what a round visits: each case of each model and recipe with each number of threads."""
-    return [
-        (model, precision, export, threads)
-        for entry, precision in spec.pairs
-        for model, export in cases_of(entry.name, exports.get((entry.name, precision)))
-        for threads in thread_counts(spec.threads, facts)
-    ]
 
 
 def possible_variants(variants: Iterable[Variant], facts: Facts) -> list[Variant]:
     """Return the variants that a device may be able to run: all but those whose extension it is known not to have."""
     lacking = {"sme2_on": facts.sme2 is False, "sme1": facts.sme is False, "sme2_off": False}
     return [variant for variant in variants if not lacking[variant]]
-
-
-def possible_modes(modes: Iterable[Mode], facts: Facts) -> list[Mode]:
-    """Return the modes that a device may be able to run: all but `selected` where no runner can tell."""
-    selecting = {name for name, of_platform in PLATFORM_FACTS.items() if of_platform.shows_selected_kernels}
-    can_tell = facts.platform is None or facts.platform in selecting
-    return [mode for mode in modes if mode != "selected" or can_tell]
 
 
 def thread_counts(threads: Iterable[ThreadCount], facts: Facts) -> list[int]:
@@ -147,11 +138,6 @@ def thread_counts(threads: Iterable[ThreadCount], facts: Facts) -> list[int]:
 def export_for(export: Export | None, mode: Mode) -> Export | None:
     """Return what a mode runs: the export, or for numerics the one made beside it, if there is one."""
     return export.tapped if export is not None and mode == "numerics" else export
-
-
-def cases_of(model: str, exports: Sequence[Export] | None) -> list[tuple[str, Export | None]]:
-    """Return the name and the export of each case; a model that could not be exported counts as one."""
-    return [(model, None)] if exports is None else [(export.model, export) for export in exports]
 
 
 def still_to_run(
@@ -173,8 +159,14 @@ def still_to_run(
         counts = record.status == "succeeded" or record.reason_code == FIRST_SESSION
         if counts and record.session_id not in forgotten:
             done.add(key)
-    left = (session for session in planned if session.key not in done)
-    return [_untaken(replace(session, attempt=attempts.get(session.key, 0) + 1), taken) for session in left]
+    left = []
+    for session in planned:
+        if session.key not in done:
+            attempt = attempts.get(session.key, 0) + 1
+            while _id_of_attempt(session.key, attempt) in taken:
+                attempt += 1
+            left.append(replace(session, attempt=attempt))
+    return left
 
 
 def attempts_among(planned: Iterable[PlannedSession], session_ids: Collection[str]) -> set[str]:
@@ -182,19 +174,13 @@ def attempts_among(planned: Iterable[PlannedSession], session_ids: Collection[st
     found: set[str] = set()
     if session_ids:
         for key in (session.key for session in planned):
-            attempts = (_id_of_attempt(key, attempt) for attempt in range(1, _MOST_ATTEMPTS + 1))
+            attempts = (_id_of_attempt(key, attempt) for attempt in range(1, _MAX_ATTEMPTS + 1))
             found.update(session_id for session_id in attempts if session_id in session_ids)
     return found
 
 
 def _id_of_attempt(key: str, attempt: int) -> str:
     return hashlib.sha256(f"{key}#{attempt}".encode()).hexdigest()[:16]
-
-
-def _untaken(session: PlannedSession, taken: Container[str]) -> PlannedSession:
-    while session.session_id in taken:
-        session = replace(session, attempt=session.attempt + 1)
-    return session
 
 
 def planned_of(record: SessionRecord) -> PlannedSession:
@@ -215,12 +201,3 @@ def planned_of(record: SessionRecord) -> PlannedSession:
     return PlannedSession(
         record.sweep, cell, record.index, runner_sha256=runner_sha256, attempt=record.attempt, **of_model
     )
-
-
-def matches(selector: Mapping[str, str], labels: Mapping[str, Any]) -> list[str]:
-    """Return the reasons why a device with `labels` does not match `selector`; empty if it matches."""
-    return [
-        f"label {key} is {labels.get(key, 'not set')!s}, the sweep selects {wanted}"
-        for key, wanted in selector.items()
-        if str(labels.get(key)) != wanted
-    ]

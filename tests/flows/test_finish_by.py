@@ -12,7 +12,7 @@ from devices.ondevice.facts import Facts
 from devices.ondevice.lease import acquire
 from flows.device.job import DeviceTally
 from flows.device.measure import measure_device
-from flows.device.sessions import DeviceSessions
+from flows.device.sessions import SessionQueue
 from flows.server.states import data_of
 from tasks.bundle.record import SessionRecord
 from tasks.measure.session.measure import measure
@@ -73,7 +73,7 @@ def test_comparisons_for_noise_and_evidence_are_dropped_first_then_the_last_roun
     job = stand_in_job(tmp_path, variants=["sme2_on", "sme2_off"], modes=["timing", "profile"], noise_sessions=5)
     job = replace(job, finish_by=START + timedelta(minutes=71))
     tally = DeviceTally("here")
-    sessions = DeviceSessions(job, Facts(sme=True, sme2=True), tally)
+    sessions = SessionQueue(job, Facts(sme=True, sme2=True), tally)
     # when its sessions are run
     run = []
     while session := sessions.next(lambda: None):

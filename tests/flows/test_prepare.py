@@ -11,7 +11,9 @@ from devices.device import Device
 from devices.inventory import DeviceSpec
 from devices.ondevice import facts
 from devices.ondevice.facts import Facts, parse_facts
-from flows.prepare import Building, Probe, Runners, probe_all
+from flows.dispatch import probe_all
+from flows.sweep_dispatch import RunnerSteps
+from tasks.measure.prepare import Probe, Runners
 from tasks.measure.spec import SweepSpec
 from tasks.runner.toolchain import host_platform
 from tasks.store.var import Var
@@ -44,7 +46,7 @@ def test_a_device_whose_probe_fails_does_not_stop_the_others(tmp_path: Path, mon
     real = facts.read_facts
     monkeypatch.setattr(facts, "run_script", lambda _device, _name: "@system\nwindows\n")
     monkeypatch.setattr(
-        "flows.prepare.read_facts", lambda device: real(device) if device.name == "windows" else read(device)
+        "tasks.measure.prepare.read_facts", lambda device: real(device) if device.name == "windows" else read(device)
     )
 
     # when all are probed
@@ -76,16 +78,18 @@ def test_a_platform_whose_runner_fails_does_not_stop_the_others(
         if platform == "linux-odd":
             raise ZeroDivisionError("nobody\nexpected this")
 
-    monkeypatch.setattr("flows.prepare.build_runner", build)
+    monkeypatch.setattr("tasks.measure.prepare.build_runner", build)
     # when the runners of two platforms are built
     platforms = ("linux-odd", host_platform(), "linux-odd")
 
     @flow
     def building() -> dict[str, Runners]:
-        builds = Building(spec, Var(tmp_path))
+        builds = RunnerSteps(spec, Var(tmp_path))
         for platform in platforms:
             builds.start(platform)
-        return {platform: wait_for(partial(builds.of, platform), "its runner") or Runners() for platform in platforms}
+        return {
+            platform: wait_for(partial(builds.runners, platform), "its runner") or Runners() for platform in platforms
+        }
 
     runners = building()
     # then only the odd one has an error
@@ -107,18 +111,18 @@ def test_devices_that_wait_for_a_runner_ask_the_server_for_nothing(
     def refuse(**_: object) -> None:
         raise AssertionError("Prefect's server was asked")
 
-    monkeypatch.setattr("flows.prepare.build_runner", build)
+    monkeypatch.setattr("tasks.measure.prepare.build_runner", build)
 
     @flow
     def building() -> tuple[Runners | None, bool, Runners]:
-        builds = Building(spec, Var(tmp_path))
+        builds = RunnerSteps(spec, Var(tmp_path))
         builds.start(host_platform())
         builds.all_started()
         monkeypatch.setattr("prefect.futures.get_client", refuse)
         # when a device asks for its runners before and after the end of the build
-        before = builds.of(host_platform()), builds.has_ended()
+        before = builds.runners(host_platform()), builds.have_ended()
         may_end.set()
-        return *before, wait_for(partial(builds.of, host_platform()), "its runner")
+        return *before, wait_for(partial(builds.runners, host_platform()), "its runner")
 
     # then the answers are right
     before, had_ended, after = building()

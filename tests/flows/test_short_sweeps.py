@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flows.server.states import data_of
-from tasks.measure.only import Only
+from tasks.measure.sweep_filter import SweepFilter
 from tasks.store.store import open_store
 from tasks.store.var import Var
 from tests.fixtures.command import Command
@@ -28,7 +28,9 @@ def test_a_whole_sweep_after_a_part_measures_the_rest(stand_in_farm: StandInFarm
     # given a sweep on two devices, of which a part measured one
     night = date(2026, 1, 2)
     there: dict[str, object] = {"name": "there", "transport": "local", "root": str(stand_in_farm.folder / "there")}
-    part, whole = (stand_in_farm.sweep(there, night=night, only=only) for only in (Only(devices=["here"]), Only()))
+    part, whole = (
+        stand_in_farm.sweep(there, night=night, only=only) for only in (SweepFilter(devices=["here"]), SweepFilter())
+    )
     # then the whole sweep measures the other only, in the same sweep
     assert data_of(part).message.startswith("sessions: 2 succeeded, 1 discarded; ")
     assert data_of(whole).message.startswith("sessions: 2 succeeded, 1 discarded, 3 already done; ")

@@ -10,7 +10,7 @@ from flows.artifacts import show_verdicts
 from tests.fixtures.farm import Farm, sweep_of
 from tests.fixtures.prefect_server import asked
 from tests.fixtures.waiting import wait_for
-from tests.flows.test_ending import REGRESSION
+from tests.flows.test_sweep_result import REGRESSION
 
 pytestmark = pytest.mark.torch
 pytest.importorskip("executorch", reason="exports and the runner need the export extra")

@@ -22,7 +22,7 @@ from devices.limits import Check, start_checks
 from devices.ondevice.conditions import Conditions, read_conditions
 from devices.ondevice.store import tree_path
 from tasks.bundle.record import GateRecord
-from tasks.measure import metrics
+from tasks.measure import prometheus
 from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.context import SessionContext
 from tasks.store.files import write_complete
@@ -61,7 +61,7 @@ def wait_until_ready(context: SessionContext, gates: list[GateRecord], first: Co
         attempts.pause()
         conditions = read_conditions(device, sample_s, command)
         waited_s = time.monotonic() - since
-        metrics.record("etfarm_wait_seconds", waited_s, device=device.name, cause=outside[0].kind)
+        prometheus.record("etfarm_wait_seconds", waited_s, device=device.name, cause=outside[0].kind)
         for at, gate in enumerate(gates):
             if gate.limit == outside[0].limit:
                 gates[at] = gate.model_copy(update={"waited_s": round(gate.waited_s + waited_s, 3)})

@@ -10,7 +10,7 @@ import typer
 from flows.cli.main import app
 from flows.cli.sweep_end import as_json
 from flows.device.job import COUNTED
-from flows.ending import SweepEnd
+from flows.sweep_result import SweepEnd
 from tests.fixtures.command import Command, Etfarm, Kept
 from tests.fixtures.documented import assert_documented, documented
 from tests.fixtures.stand_in import GOOD, publish_stand_in

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from flows.cli.sweep_end import pieces_of
-from flows.ending import SweepEnd
+from flows.sweep_result import SweepEnd
 from flows.terminal import show_pieces
 from tests.fixtures.warehouse import BundleMaker
 

@@ -14,7 +14,7 @@ from flows.comparison.lane import Answer
 from tasks.bundle.cell import Cell
 from tasks.judge.bisect import MeasuredNight, SeriesOnDevice
 from tasks.judge.comparison import compare
-from tasks.measure.alternate import Side
+from tasks.measure.interleaved import Side
 from tests.fixtures.plans import NIGHT
 
 SERIES = SeriesOnDevice("a" * 16, "phone", "linear", "fp32", "sme2_off", 1)

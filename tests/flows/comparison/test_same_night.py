@@ -14,7 +14,7 @@ from flows.comparison.same_night import MOST_SERIES, Suspected, same_night_job
 from flows.device.job import DeviceJob
 from tasks.bundle.cell import Cell
 from tasks.bundle.robust_statistics import ALERT_SESSIONS
-from tasks.measure.alternate import SESSIONS_PER_SIDE, Side
+from tasks.measure.interleaved import SESSIONS_PER_SIDE, Side
 from tasks.measure.plan import DISCARDED_INDEX
 from tests.fixtures.plans import a_spec
 from tests.fixtures.stand_in_job import stand_in_job

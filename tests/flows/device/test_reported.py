@@ -12,7 +12,7 @@ from rich.console import Console
 from devices.device import Device
 from flows.device.job import DeviceJob
 from flows.device.measure import log_failed, measure_device
-from flows.live_exports import LiveExports
+from flows.export_queue import ExportQueue
 from flows.progress import board
 from tasks.bundle.record import SessionRecord
 from tests.fixtures.program_builder import Signature, build_program
@@ -34,12 +34,12 @@ def measured(job: DeviceJob) -> tuple[list[SessionRecord], list[str], str]:
     printed = io.StringIO()
     with board.shown(Console(file=printed, width=1000)):
         measure_device(job, lambda title, _: shown.append(title))
-    return list(job.records()), shown, printed.getvalue()
+    return list(job.results().records), shown, printed.getvalue()
 
 
 def test_a_model_that_cannot_be_exported_is_not_reported_again_for_its_sessions(tmp_path: Path) -> None:
     # given an export that failed, which its step has reported
-    exports = LiveExports([("linear", "fp32")])
+    exports = ExportQueue([("linear", "fp32")])
     exports.fail(("linear", "fp32"), BROKEN)
     records, shown, printed = measured(replace(stand_in_job(tmp_path), exports=exports))
     # then every session is recorded with the cause
@@ -55,13 +55,13 @@ def test_a_model_that_cannot_be_exported_is_not_reported_again_for_its_sessions(
 def test_a_model_that_cannot_be_exported_is_recorded_even_if_no_session_could_run(tmp_path: Path, cause: str) -> None:
     # given a model that could not be exported and another one, on a device that is lost, or after the end of the sweep
     job = stand_in_job(tmp_path, models=["linear", "conv"])
-    exports = LiveExports([("conv", "fp32")], job.exports.now().ready)
+    exports = ExportQueue([("conv", "fp32")], job.exports.now().ready)
     exports.fail(("conv", "fp32"), BROKEN)
     job = replace(job, exports=exports)
     job = replace(job, unusable="here: no answer") if cause == "the device" else replace(job, finish_by=LONG_AGO)
     tally = measure_device(job)
     # then its sessions failed for that reason; those of the other model for that of the device, or are left for later
-    reasons = Counter((record.model.name, record.reason_code, record.reason) for record in job.records())
+    reasons = Counter((record.model.name, record.reason_code, record.reason) for record in job.results().records)
     lost = {("linear", "device_unusable", "here: no answer"): 5} if cause == "the device" else {}
     assert reasons == Counter({("conv", "export_failed", BROKEN): 4, **lost})
     assert (tally.failed, tally.dropped) == ((9, 0) if lost else (4, 5))
@@ -72,7 +72,7 @@ def test_a_backend_that_the_farms_runner_lacks_is_reported_once_and_nothing_is_r
     content = build_program({"forward": Signature(chains=[["XnnpackBackend", "CoreMLBackend"]])})
     job = stand_in_job(tmp_path, f'case "$*" in *--etdump_path=*) : >"{tmp_path}/ran";; esac\n{GOOD}')
     export = write_export(tmp_path / "mixed", content)
-    job = replace(job, exports=LiveExports(ready={("linear", "fp32"): (export,)}))
+    job = replace(job, exports=ExportQueue(ready={("linear", "fp32"): (export,)}))
     job = replace(job, runners={use: replace(runner, kind="wheel") for use, runner in job.runners.items()})
     records, shown, printed = measured(job)
     # then every session names the model and the backend, and the cause is reported once
@@ -87,7 +87,7 @@ def test_a_registered_runner_may_have_any_backend(tmp_path: Path) -> None:
     job = stand_in_job(tmp_path)
     content = build_program({"forward": Signature(chains=[["CoreMLBackend"]])})
     export = write_export(tmp_path / "mixed", content)
-    records, _, _ = measured(replace(job, exports=LiveExports(ready={("linear", "fp32"): (export,)})))
+    records, _, _ = measured(replace(job, exports=ExportQueue(ready={("linear", "fp32"): (export,)})))
     assert "no_backend" not in {record.reason_code for record in records}
 
 
@@ -99,7 +99,7 @@ def test_a_session_without_a_result_is_one_line_with_its_reason_and_what_to_do(
     # when they are measured, without anything that shows them elsewhere
     measure_device(job)
     # then each is an error that names session, model, device, reason and next step
-    failed = [record for record in job.records() if record.status == "failed"]
+    failed = [record for record in job.results().records if record.status == "failed"]
     lines = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
     assert failed
     for record in failed:

@@ -7,8 +7,8 @@ import pytest
 
 from devices.ondevice.facts import Facts
 from flows.device.job import DeviceJob, DeviceTally
-from flows.device.sessions import DeviceSessions
-from flows.live_exports import LiveExports
+from flows.device.sessions import SessionQueue
+from flows.export_queue import ExportQueue
 from tasks.export.exported import Export
 from tasks.measure.plan import FIRST_SESSION, PlannedSession
 from tests.fixtures.plans import ended
@@ -25,16 +25,16 @@ def exports(tmp_path: Path) -> dict[str, Export]:
     return {name: replace(write_export(tmp_path / f"export-{name}"), model=name) for name in ("linear", "conv")}
 
 
-def a_job(folder: Path, live: LiveExports) -> DeviceJob:
+def a_job(folder: Path, live: ExportQueue) -> DeviceJob:
     job = stand_in_job(folder, models=["linear", "conv"], variants=["sme2_on", "sme2_off"])
     return replace(job, exports=live)
 
 
 def test_a_model_that_comes_later_catches_up_its_rounds_alternately(tmp_path: Path, exports: dict[str, Export]) -> None:
     # given a sweep of two models of which one is exported
-    live = LiveExports([LINEAR, CONV])
+    live = ExportQueue([LINEAR, CONV])
     live.ready(LINEAR, (exports["linear"],))
-    sessions = DeviceSessions(a_job(tmp_path, live), WITH_SME2, DeviceTally("here"))
+    sessions = SessionQueue(a_job(tmp_path, live), WITH_SME2, DeviceTally("here"))
     order: list[PlannedSession] = []
 
     def run(count: int) -> None:
@@ -64,8 +64,8 @@ def test_only_without_a_ready_session_a_device_waits_and_its_lease_is_renewed_me
     tmp_path: Path, exports: dict[str, Export]
 ) -> None:
     # given a sweep of two models of which none is exported
-    live = LiveExports([LINEAR, CONV])
-    sessions = DeviceSessions(a_job(tmp_path, live), WITH_SME2, DeviceTally("here"))
+    live = ExportQueue([LINEAR, CONV])
+    sessions = SessionQueue(a_job(tmp_path, live), WITH_SME2, DeviceTally("here"))
     assert sessions.expected == 16
     renewed: list[str] = []
 
@@ -84,10 +84,10 @@ def test_a_start_after_a_crash_discards_no_second_session(tmp_path: Path, export
     # given a device whose first session was of the model that was exported first
     for first in ("linear", "conv"):
         folder = tmp_path / f"first-{first}"
-        live = LiveExports([LINEAR, CONV])
+        live = ExportQueue([LINEAR, CONV])
         live.ready((first, "fp32"), (exports[first],))
         job = a_job(folder, live)
-        session = DeviceSessions(job, WITH_SME2, DeviceTally("here")).next(never)
+        session = SessionQueue(job, WITH_SME2, DeviceTally("here")).next(never)
         assert session
         assert (session.index, session.cell.model) == (-1, first)
         collected = folder / "collected"
@@ -95,8 +95,8 @@ def test_a_start_after_a_crash_discards_no_second_session(tmp_path: Path, export
         job.bundles.publish(ended(session, "invalid", FIRST_SESSION), collected)
         # when the sweep is started again with both exports there
         tally = DeviceTally("here")
-        both = LiveExports(ready={LINEAR: (exports["linear"],), CONV: (exports["conv"],)})
-        again = DeviceSessions(replace(job, exports=both), WITH_SME2, tally)
+        both = ExportQueue(ready={LINEAR: (exports["linear"],), CONV: (exports["conv"],)})
+        again = SessionQueue(replace(job, exports=both), WITH_SME2, tally)
         # then that session is done, and no other one is discarded
         assert tally.already_done == 1
         assert sorted(each.index for each in again.left) == [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4

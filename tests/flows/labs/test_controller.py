@@ -13,15 +13,16 @@ from prefect.states import Crashed, Pending, Running
 
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
-from flows.device.job import DeviceTally
+from flows.device.job import DeviceJob, DeviceTally, SweepTerms
+from flows.dispatch import DeviceDispatcher
+from flows.export_queue import ExportQueue
 from flows.labs import controller
 from flows.labs.artifacts import LabArtifacts
 from flows.labs.protocol import Order, Result, read_shared, write_shared
-from flows.live_exports import LiveExports
-from flows.part import Admission, Part
 from flows.progress import board
 from tasks.bundle.record import BundleError, DeviceRecord
 from tasks.measure.health import Health, Registry
+from tasks.measure.prepare import Probe, Runners
 from tasks.store.blob_store import BlobStore
 from tasks.store.files import scratch_folder
 from tasks.store.store import LocalStore
@@ -30,6 +31,13 @@ from tests.fixtures.lab_workers import put_in_place
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 
 SESSION_IDS = (f"{number:016x}" for number in itertools.count())
+
+
+class Ready(DeviceDispatcher):
+    """Starts each device at once."""
+
+    def job(self, probe: Probe) -> DeviceJob:
+        return self.terms.job(probe, Runners())
 
 
 class Runs:
@@ -84,8 +92,8 @@ class Runs:
         monkeypatch.setattr(controller, "runtime", SimpleNamespace(flow_run=SimpleNamespace(id=str(uuid4()))))
         devices = [DeviceSpec(name=name, transport="local", site="berlin") for name in names]
         places = Var(self.store.root)
-        part = Part(a_spec(), NIGHT, self.store, places, {}, None, LiveExports(), lambda _: Admission())
-        lab = controller.LabController("berlin", devices, part, LabArtifacts(part))
+        dispatcher = Ready(SweepTerms(a_spec(), NIGHT, self.store, places, ExportQueue()))
+        lab = controller.LabController("berlin", devices, dispatcher, LabArtifacts(dispatcher))
         return {tally.device: tally for tally in lab.measure()}, Registry(places.registry)
 
 

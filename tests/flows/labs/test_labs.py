@@ -21,12 +21,12 @@ from flows.labs import artifacts, controller, lab_run
 from flows.labs.lab_run import lab
 from flows.labs.protocol import Order, Start, write_shared
 from flows.progress import Board
-from flows.side_by_side import measure_all
+from flows.sweep_dispatch import RoundDispatcher
 from tasks.bundle.cell import Cell
 from tasks.export.export import fetch_export
 from tasks.export.exported import Export
-from tasks.measure.alternate import Side, plan_round
 from tasks.measure.health import Registry
+from tasks.measure.interleaved import Side, plan_round
 from tasks.store.blob_store import BlobStore
 from tasks.store.store import open_store
 from tasks.store.var import Var
@@ -197,7 +197,7 @@ def test_suspected_series_of_a_lab_are_measured_again_by_the_lab(farm: LabFarm) 
     again = replace(job, round=plan_round(NIGHT, [(sides[0], sides[1])], "same_night", 2))
 
     # when they are measured
-    [tally] = a_flow(lambda: measure_all([again], (SITE,)))
+    [tally] = a_flow(RoundDispatcher([again], [SITE]).measure)
     # then the lab has measured both sides, alternately
     assert (tally.succeeded, tally.discarded) == (4, 1)
     arms = sorted((each.ended_at, each.arm.side) for each in farm.records("far") if each.arm and each.index >= 0)

@@ -74,7 +74,7 @@ def test_a_phone_that_has_a_name_in_two_labs_is_measured_under_the_first(
 ) -> None:
     # given two devices with one serial number: one here, one in a lab
     monkeypatch.setattr(
-        "flows.prepare.read_facts", lambda device: read_facts(device).model_copy(update={"serial": "8A1X"})
+        "tasks.measure.prepare.read_facts", lambda device: read_facts(device).model_copy(update={"serial": "8A1X"})
     )
     # when both are measured
     _, tallies = farm.sweep(farm.device("here", None), farm.device("far"))

@@ -18,7 +18,7 @@ from tests.fixtures.command import run_python
 from tests.fixtures.paths import DEPLOYMENTS, ROOT
 from tests.fixtures.prefect_server import asked
 from tests.fixtures.warehouse import BundleMaker
-from tests.flows.test_ending import REGRESSION
+from tests.flows.test_sweep_result import REGRESSION
 
 FLOW = """
 import logging

@@ -69,7 +69,7 @@ def test_failed_sessions_a_failed_build_and_damaged_bundles_are_red_and_named(
     def build(*_: object) -> None:
         raise FarmError("cannot build here: no compiler")
 
-    monkeypatch.setattr("flows.prepare.build_runner", build)
+    monkeypatch.setattr("tasks.measure.prepare.build_runner", build)
     stand_in_farm.use_runner("echo no such operator >&2\nexit 3\n")
     states = states_of(stand_in_farm.sweep())
     # then every step shows what went wrong in it

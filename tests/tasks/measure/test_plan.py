@@ -16,13 +16,13 @@ from tasks.measure.plan import (
     DISCARDED_INDEX,
     FIRST_SESSION,
     attempts_among,
-    matches,
     plan_device,
     planned_of,
     possible_variants,
     still_to_run,
     thread_counts,
 )
+from tasks.measure.sweep_filter import matches
 from tests.fixtures.plans import NIGHT, a_spec, as_wanted, ended, planned
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tasks.bundle.record import Source
-from tasks.measure.source import source_of
+from tasks.measure.night import source_of
 from tests.fixtures.stand_in import put_on_path
 from tests.fixtures.stand_in_checkout import commit, git
 
@@ -117,6 +117,6 @@ def test_a_git_that_hangs_does_not_stop_a_sweep(
     # given a git that never answers about changes
     slow = f'case "$*" in *status*) exec sleep 60;; esac\nexec "{shutil.which("git")}" "$@"'
     put_on_path(monkeypatch, tmp_path / "bin", git=slow)
-    monkeypatch.setattr("tasks.measure.source._ANSWER_S", 1.0)
+    monkeypatch.setattr("tasks.measure.night._ANSWER_S", 1.0)
     # then the commit is recorded without an answer about changes
     assert known_source_of(sweep_file).is_dirty is None

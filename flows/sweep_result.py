@@ -1,4 +1,4 @@
-"""How a sweep ended: the counts of its sessions, what failed, its end state, and the message about it.
+"""The result of a sweep: the counts of its sessions, what failed, its end state, and the message about it.
 
 ETFARM_NOTIFY names the services that get the message, as URLs of apprise. They contain secrets: nothing prints, logs or
 stores them.
@@ -6,29 +6,27 @@ stores them.
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel
 
 from devices.errors import FarmError
 from devices.untrusted import excerpt
 from flows.device.job import COUNTED, DeviceTally, counts_in_words
-from flows.live_exports import Snapshot
+from flows.formatting import first_of, page_link, report_link
 from flows.verdicts import FailingVerdict, failed_lines, fails, line_of
 from flows.warehouse.publish import tell
-from flows.words import first_of, page_link, report_link
 from sql.errors import WarehouseError
-from tasks.measure import metrics
+from tasks.measure import prometheus
 from tasks.measure.health import HealthError, Registry
 from tasks.pages.notify import Message, send
 from tasks.pages.report.sections.verdicts import VerdictRow, headline
 from tasks.store.var import Var
 
-_MOST_LINES = 10
+_MAX_LINES = 10
 _SESSIONS_OF_THIS_START = ("succeeded", "failed", "invalid", "discarded")
 
 
@@ -44,45 +42,38 @@ class SweepEnd(BaseModel):
 
 
 @dataclass(frozen=True)
-class Step:
-    """How a step at the end of a sweep ended."""
-
-    result: Any = None
-    error: str | None = None
-    """Why it failed; None if it did not."""
-
-
-@dataclass(frozen=True)
-class Ending:
-    """The results of a sweep's steps; `refused` are reasons by session id."""
+class SweepResult:
+    """How a sweep and its steps ended."""
 
     sweep_id: str
     tallies: list[DeviceTally]
-    refused: Mapping[str, str]
-    second: Step
-    report: Step
-    verdicts: Step
+    skipped: Mapping[tuple[str, str], str]
+    """Why a model was not exported by a recipe, although nothing failed."""
     fail_on: FailingVerdict
-    exports: Snapshot
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Why sessions could not be loaded, by their ids."""
+    verdicts: list[VerdictRow] | None = None
+    """Those on the night; None if they could not be read."""
+    report: Path | None = None
+    """None if it could not be written."""
+    report_error: str | None = None
+    step_errors: Sequence[str] = ()
+    """Why another step at the end failed."""
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """How many sessions ended how."""
         return {name: sum(tally.counts[name] for tally in self.tallies) for name in COUNTED}
 
     @property
     def sessions(self) -> str:
         """The counts, and what was skipped: `sessions: 24 succeeded, 1 discarded`."""
         ended = f"sessions: {counts_in_words(self.tallies)}"
-        skipped = [
-            f"{model} {precision} ({reason})" for (model, precision), reason in sorted(self.exports.skipped.items())
-        ]
+        skipped = [f"{model} {precision} ({reason})" for (model, precision), reason in sorted(self.skipped.items())]
         return f"{ended}; skipped: {', '.join(skipped)}" if skipped else ended
 
     @property
     def rows(self) -> list[VerdictRow]:
-        """The verdicts on the night; none if they could not be read."""
-        return [] if self.verdicts.error else self.verdicts.result
+        return self.verdicts or []
 
     @property
     def errors(self) -> list[str]:
@@ -91,68 +82,53 @@ class Ending:
         replaced = {session_id for tally in self.tallies for session_id in tally.replaced}
         if missing := [reason for session_id, reason in self.refused.items() if session_id not in replaced]:
             broken.append(f"{len(missing)} could not be loaded: {first_of(missing)}")
-        if self.second.error:
-            broken.append(f"suspected series could not be compared the same night: {self.second.error}")
-        if self.verdicts.error:
-            broken.append(f"the verdicts could not be read: {self.verdicts.error}")
-        return broken
-
-    @property
-    def failed(self) -> list[str]:
-        """Which series failed and why."""
-        return failed_lines(self.rows)
+        return [*broken, *self.step_errors]
 
     @property
     def causes(self) -> list[str]:
         """Why other sessions failed or were invalid: the first reason of each device."""
-        told = "; ".join(self.failed)
-        found = [(tally.device, tally.unusable or tally.first_reason) for tally in self.tallies]
+        reported = "; ".join(failed_lines(self.rows))
+        reasons = [(tally.device, tally.unusable or tally.first_reason) for tally in self.tallies]
         return [
             why if why.startswith((f"{device}: ", f"{device} ")) else f"{device}: {why}"
-            for device, why in found
-            if why and why.rstrip(".") not in told
+            for device, why in reasons
+            if why and why.rstrip(".") not in reported
         ]
-
-    @property
-    def report_file(self) -> Path | None:
-        """The report; None if it could not be written."""
-        return None if self.report.error else self.report.result
 
     @property
     def report_line(self) -> str:
         """Where the report is, or why it could not be written."""
-        if self.report_file:
-            return f"report: {report_link(self.report_file)}"
-        return f"the report could not be written; {self.report.error}"
+        if self.report:
+            return f"report: {report_link(self.report)}"
+        return f"the report could not be written; {self.report_error}"
 
     @property
     def is_bad(self) -> bool:
-        """Whether the sweep failed."""
-        failed = self.counts["failed"] or self.counts["invalid"] or not self.report_file
+        failed = self.counts["failed"] or self.counts["invalid"] or not self.report
         return bool(failed or self.errors or fails(self.rows, self.fail_on))
 
     @property
     def message(self) -> str:
         """Everything about the end in one line."""
         slower = [line_of(row) for row in fails(self.rows, self.fail_on)]
-        failed, causes, changes = ([first_of(each)] if each else [] for each in (self.failed, self.causes, slower))
+        lists = failed_lines(self.rows), self.causes, slower
+        failed, causes, changes = ([first_of(each)] if each else [] for each in lists)
         return "; ".join([self.sessions, *failed, *causes, *self.errors, *changes, self.report_line])
 
     @property
     def end(self) -> SweepEnd:
-        """What a sweep returns."""
-        report = str(self.report_file) if self.report_file else None
+        report = str(self.report) if self.report else None
         return SweepEnd(sweep_id=self.sweep_id, message=self.message, sessions=self.counts, report=report)
 
 
-def notify_end(ending: Ending, places: Var) -> None:
+def notify_end(result: SweepResult, places: Var) -> None:
     """Count a sweep that has ended and send the message about it, unless nothing was measured since the last one."""
-    metrics.record("etfarm_sweeps", end="failed" if ending.is_bad else "completed")
-    metrics.flush()
+    prometheus.record("etfarm_sweeps", end="failed" if result.is_bad else "completed")
+    prometheus.flush()
     with _errors_as_warnings():
-        sent = places.reports / ending.sweep_id / "notified"
-        has_measured = any(ending.counts[name] for name in _SESSIONS_OF_THIS_START)
-        if (has_measured or not sent.exists()) and _send(message_of(ending, places)):
+        sent = places.reports / result.sweep_id / "notified"
+        has_measured = any(result.counts[name] for name in _SESSIONS_OF_THIS_START)
+        if (has_measured or not sent.exists()) and _send(message_of(result, places)):
             sent.parent.mkdir(parents=True, exist_ok=True)
             sent.touch()
 
@@ -161,14 +137,14 @@ def notify_end(ending: Ending, places: Var) -> None:
 def notify_of_error(sweep: str) -> Iterator[None]:
     """Count a sweep that starts; send a message about an error that stops it, which is raised again."""
     for end in ("completed", "failed", "stopped"):
-        metrics.record("etfarm_sweeps", 0, end=end)  # Prometheus sees an increase only of what was there before
-    metrics.record("etfarm_sweeps_started")
-    metrics.flush()
+        prometheus.record("etfarm_sweeps", 0, end=end)  # Prometheus sees an increase only of what was there before
+    prometheus.record("etfarm_sweeps_started")
+    prometheus.flush()
     try:
         yield
     except Exception as error:
-        metrics.record("etfarm_sweeps", end="stopped")
-        metrics.flush()
+        prometheus.record("etfarm_sweeps", end="stopped")
+        prometheus.flush()
         is_ours = isinstance(error, FarmError | WarehouseError)
         cause = str(error) if is_ours else excerpt(f"{type(error).__name__}: {error}")
         with _errors_as_warnings():
@@ -185,26 +161,26 @@ def _errors_as_warnings() -> Iterator[None]:
         tell(f"notification not sent: {type(error).__name__}; report this error")
 
 
-def message_of(ending: Ending, places: Var) -> Message:
+def message_of(result: SweepResult, places: Var) -> Message:
     """Return the message about a sweep that has ended, with at most 10 regressions and 10 reasons of failures."""
-    found = "The verdicts could not be read." if ending.verdicts.error else headline(ending.rows)
-    lines = [ending.sessions, *ending.errors]
-    for told in ([line_of(row) for row in fails(ending.rows, "regression")], ending.failed):
-        lines += told[:_MOST_LINES]
-        if len(told) > _MOST_LINES:
-            lines.append(f"{len(told) - _MOST_LINES} more in the report")
-    lines += [*_device_lines(ending, places), ending.report_line]
-    if ending.rows and (page := page_link(ending.rows[0].night)):
+    summary = "The verdicts could not be read." if result.verdicts is None else headline(result.rows)
+    lines = [result.sessions, *result.errors]
+    for sentences in ([line_of(row) for row in fails(result.rows, "regression")], failed_lines(result.rows)):
+        lines += sentences[:_MAX_LINES]
+        if len(sentences) > _MAX_LINES:
+            lines.append(f"{len(sentences) - _MAX_LINES} more in the report")
+    lines += [*_device_lines(result, places), result.report_line]
+    if result.rows and (page := page_link(result.rows[0].night)):
         lines.append(f"page: {page}")
-    return Message(f"{ending.sweep_id}{' failed' if ending.is_bad else ''}: {found}", "\n".join(lines), ending.is_bad)
+    return Message(f"{result.sweep_id}{' failed' if result.is_bad else ''}: {summary}", "\n".join(lines), result.is_bad)
 
 
-def _device_lines(ending: Ending, places: Var) -> list[str]:
+def _device_lines(result: SweepResult, places: Var) -> list[str]:
     """Why sessions of devices failed, and which devices sweeps will not use."""
-    lines = ending.causes[:_MOST_LINES]
-    if len(ending.causes) > _MOST_LINES:
-        lines.append(f"{len(ending.causes) - _MOST_LINES} more devices in the report")
-    for tally in ending.tallies:
+    lines = result.causes[:_MAX_LINES]
+    if len(result.causes) > _MAX_LINES:
+        lines.append(f"{len(result.causes) - _MAX_LINES} more devices in the report")
+    for tally in result.tallies:
         if tally.unusable:
             with contextlib.suppress(HealthError):
                 health = Registry(places.registry).health(tally.device)

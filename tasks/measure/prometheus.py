@@ -66,7 +66,6 @@ _warned: set[str] = set()
 
 
 def is_on() -> bool:
-    """Whether figures are wanted."""
     return bool(os.environ.get("ETFARM_METRICS"))
 
 
@@ -105,7 +104,10 @@ def flush() -> None:
             return
         try:
             with _alone(path):
-                write_complete(path, _text(_with_pending(_read(path))))
+                values = _read(path)
+                for key, value in _pending.items():
+                    values[key] = _merged(_KINDS[key[0]], values.get(key), value)
+                write_complete(path, _text(values))
         except (OSError, ValueError) as error:
             cause = f"{error.strerror or error}" if isinstance(error, OSError) else str(error)
             sentence = f"ETFARM_METRICS {path}: {cause}; name a writable file of its own that ends with .prom"
@@ -121,12 +123,6 @@ def _merged(kind: _Kind, before: float | None, value: float) -> float:
     if before is None or kind.type == "gauge":
         return value
     return before + value if kind.type == "counter" else max(before, value)
-
-
-def _with_pending(values: dict[_Key, float]) -> dict[_Key, float]:
-    for key, value in _pending.items():
-        values[key] = _merged(_KINDS[key[0]], values.get(key), value)
-    return values
 
 
 @contextlib.contextmanager
@@ -157,7 +153,6 @@ def _read(path: Path) -> dict[_Key, float]:
 
 
 def _text(values: dict[_Key, float]) -> bytes:
-    """Return the file in Prometheus' text format."""
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
     from prometheus_client.registry import Collector

@@ -13,8 +13,8 @@ from tasks.bundle.record import SessionRecord
 from tasks.bundle.robust_statistics import ALERT_SESSIONS
 from tasks.bundle.runner_stats import Stats
 from tasks.judge.comparison import compare
+from tasks.measure.early_stopping import EarlyStopping, median_interval_percent
 from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession, still_to_run
-from tasks.measure.sequential import Enough, median_interval_percent
 from tasks.measure.spec import SweepSpec
 from tests.fixtures.plans import a_spec, ended, planned
 
@@ -50,7 +50,7 @@ def run(spec: SweepSpec, records: Iterable[SessionRecord] = (), noise: Noise = s
     """Measure what a sweep still needs, as the device's flow does."""
     before = list(records)
     sessions = planned(spec)
-    enough = Enough(sessions, before, spec.interval_percent)
+    enough = EarlyStopping(sessions, before, spec.interval_percent)
     new = []
     left = enough.pending(still_to_run(sessions, before))
     while left:
@@ -132,17 +132,17 @@ def test_sessions_that_do_not_count_end_nothing() -> None:
         [measured(session) for session in planned(spec, pte="other")],
     ]
     last = planned(spec)[-1]
-    assert not Enough(planned(spec), records, PERCENT).needs(last)
+    assert not EarlyStopping(planned(spec), records, PERCENT).needs(last)
     for each in useless:
-        assert Enough(planned(spec), each, PERCENT).needs(last)
+        assert EarlyStopping(planned(spec), each, PERCENT).needs(last)
     # and forgotten sessions
-    assert Enough(planned(spec), records, PERCENT, {record.session_id for record in records}).needs(last)
+    assert EarlyStopping(planned(spec), records, PERCENT, {record.session_id for record in records}).needs(last)
 
 
 def test_sessions_for_kernels_and_the_discarded_one_are_always_needed() -> None:
     spec = a_sweep(modes=["timing", "profile"])
     sessions = planned(spec)
-    enough = Enough(sessions, [measured(session) for session in sessions[1:]], PERCENT)
+    enough = EarlyStopping(sessions, [measured(session) for session in sessions[1:]], PERCENT)
     needed = [session for session in sessions if enough.needs(session)]
     assert Counter((session.cell.mode, session.index) for session in needed) == {
         ("timing", DISCARDED_INDEX): 1,
@@ -156,17 +156,17 @@ def test_when_the_device_is_lost_only_sessions_that_are_needed_anyway_fail() -> 
     spec = a_sweep()
     sessions = planned(spec)
     done = [measured(session, linear_is_noisy) for session in sessions if session.index < 10]
-    enough = Enough(sessions, done, PERCENT)
+    enough = EarlyStopping(sessions, done, PERCENT)
     left = [session for session in sessions if session.index >= 10]
     # then the next round of the noisy one is certain
     assert [(session.cell.model, session.index) for session in enough.certain(left)] == [("linear", 10)] * 2
     # and before the first session, those that every group gets
-    fresh = Enough(sessions, [], PERCENT).certain(sessions)
+    fresh = EarlyStopping(sessions, [], PERCENT).certain(sessions)
     assert sorted({session.index for session in fresh}) == [DISCARDED_INDEX, *range(ALERT_SESSIONS)]
     # and a session that failed before, wherever it is
     assert enough.certain([replace(left[-1], attempt=2)]) == [replace(left[-1], attempt=2)]
     # and all of them where nothing ends early
-    assert Enough(sessions, [], None).certain(sessions) == sessions
+    assert EarlyStopping(sessions, [], None).certain(sessions) == sessions
 
 
 def test_the_interval_is_that_of_signed_ranks() -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from flows.device.job import DeviceTally
-from flows.ending import Ending, Step, message_of, notify_end, notify_of_error
-from flows.live_exports import LiveExports
 from flows.server.states import data_of
+from flows.sweep_result import SweepResult, message_of, notify_end, notify_of_error
 from tasks.measure.health import Registry
 from tasks.pages.report.sections.verdicts import VerdictRow
 from tasks.store.var import Var
@@ -26,18 +25,10 @@ REGRESSION = VerdictRow(
 QUIET = replace(REGRESSION, model="conv", verdict="no change", ratio=1.0)
 
 
-def ending_of(places: Var, rows: list[VerdictRow], tally: DeviceTally) -> Ending:
-    """The end of a sweep whose steps all completed."""
-    return Ending(
-        sweep_id="nightly-2026-11-21",
-        tallies=[tally],
-        refused={},
-        second=Step([]),
-        report=Step(places.reports / "nightly-2026-11-21" / "report.html"),
-        verdicts=Step(rows),
-        fail_on="regression",
-        exports=LiveExports([]).now(),
-    )
+def result_of(places: Var, rows: list[VerdictRow], tally: DeviceTally) -> SweepResult:
+    """The result of a sweep whose steps all completed."""
+    report = places.reports / "nightly-2026-11-21" / "report.html"
+    return SweepResult("nightly-2026-11-21", [tally], {}, "regression", verdicts=rows, report=report)
 
 
 def test_the_message_has_headline_counts_regressions_devices_and_link(
@@ -51,7 +42,7 @@ def test_the_message_has_headline_counts_regressions_devices_and_link(
         Registry(places.registry).strike("pixel-1", "no answer")
     tally = DeviceTally("pixel-1", succeeded=5, failed=2, unusable="pixel-1: no answer")
     # when its message is made
-    message = message_of(ending_of(places, [REGRESSION, QUIET], tally), places)
+    message = message_of(result_of(places, [REGRESSION, QUIET], tally), places)
     # then it states all of that, numbers first
     assert message.title == (
         "nightly-2026-11-21 failed: 1 of 2 series slower: linear fp32 on here with SME2 off and one thread +10.0 %"
@@ -86,49 +77,49 @@ def test_a_model_that_failed_is_in_title_message_and_end_state_once_for_each_rea
     ]
     # when the sweep ends, on the first night of the model or later
     for others in ([], [QUIET]):
-        ending = replace(ending_of(Var(tmp_path), [*rows, *others], tallies[0]), tallies=tallies)
-        message = message_of(ending, Var(tmp_path))
+        result = replace(result_of(Var(tmp_path), [*rows, *others], tallies[0]), tallies=tallies)
+        message = message_of(result, Var(tmp_path))
         # then the title counts its series, and a line has the reason, which its devices do not repeat
         assert message.title.endswith(
             f": No series slower: {len(others)} of {5 + len(others)} without a change; failed: 5."
         )
         line = f"failed: conv fp32 on here, conv fp32 on a, conv fp32 on b: {failed.reason}"
         assert message.body.splitlines()[:-1] == ["sessions: 10 failed", line, "here: it crashed"]
-        assert ending.message.startswith(f"sessions: 10 failed; {line}; here: it crashed; report: ")
+        assert result.message.startswith(f"sessions: 10 failed; {line}; here: it crashed; report: ")
         # and it is bad whatever verdicts the exit code is asked for, as with any failed session
-        assert (ending.is_bad, replace(ending, fail_on="never").is_bad) == (True, True)
+        assert (result.is_bad, replace(result, fail_on="never").is_bad) == (True, True)
 
 
 def test_the_end_names_three_devices_with_failed_sessions_and_counts_the_others(tmp_path: Path) -> None:
     # given a night in which sessions of four devices failed or were invalid, and of one none
-    ending = ending_of(Var(tmp_path), [QUIET], DeviceTally("good", succeeded=4))
+    result = result_of(Var(tmp_path), [QUIET], DeviceTally("good", succeeded=4))
     lost = DeviceTally("a", failed=4, unusable="a: no answer")
     crashed = [DeviceTally(name, succeeded=3, failed=1, first_reason="it crashed") for name in "bc"]
     hot = DeviceTally("d", succeeded=3, invalid=1, first_reason="too hot")
-    ending = replace(ending, tallies=[*ending.tallies, lost, *crashed, hot])
+    result = replace(result, tallies=[*result.tallies, lost, *crashed, hot])
     # then the end state has the reasons of three, between the counts and the report
-    assert ending.is_bad
-    assert ending.message.startswith(
+    assert result.is_bad
+    assert result.message.startswith(
         "sessions: 13 succeeded, 6 failed, 1 invalid; a: no answer; b: it crashed; c: it crashed; and 1 more; report: "
     )
     # and the message has all
-    body = message_of(ending, Var(tmp_path)).body.splitlines()
+    body = message_of(result, Var(tmp_path)).body.splitlines()
     assert body[1:-1] == ["a: no answer", "b: it crashed", "c: it crashed", "d: too hot"]
 
 
 @pytest.mark.parametrize(("devices", "last"), [(10, "phone-10: too hot"), (11, "1 more devices in the report")])
 def test_a_message_lists_ten_devices_and_counts_the_others(tmp_path: Path, devices: int, last: str) -> None:
     tallies = [DeviceTally(f"phone-{each}", failed=1, first_reason="too hot") for each in range(1, devices + 1)]
-    ending = replace(ending_of(Var(tmp_path), [QUIET], tallies[0]), tallies=tallies)
-    lines = message_of(ending, Var(tmp_path)).body.splitlines()
+    result = replace(result_of(Var(tmp_path), [QUIET], tallies[0]), tallies=tallies)
+    lines = message_of(result, Var(tmp_path)).body.splitlines()
     assert lines[10] == "phone-10: too hot"
     assert lines[-2] == last
 
 
 def test_a_message_lists_ten_regressions_and_counts_the_others(tmp_path: Path) -> None:
     rows = [replace(REGRESSION, model=f"model_{number}") for number in range(13)]
-    ending = ending_of(Var(tmp_path), rows, DeviceTally("here", succeeded=13))
-    lines = message_of(ending, Var(tmp_path)).body.splitlines()
+    result = result_of(Var(tmp_path), rows, DeviceTally("here", succeeded=13))
+    lines = message_of(result, Var(tmp_path)).body.splitlines()
     assert [line.startswith("regression: model_") for line in lines] == [False, *[True] * 10, False, False]
     assert lines[-2] == "3 more in the report"
     assert lines[-1] == f"report: {tmp_path}/reports/nightly-2026-11-21/report.html"
@@ -138,7 +129,7 @@ def test_a_quiet_night_is_told_once_and_again_only_if_something_was_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = Var(tmp_path)
-    nothing_new = ending_of(places, [QUIET], DeviceTally("here", already_done=4))
+    nothing_new = result_of(places, [QUIET], DeviceTally("here", already_done=4))
     with webhook() as hook:
         monkeypatch.setenv("ETFARM_NOTIFY", hook.url)
         # given a sweep that was killed before its message was sent: the next start measures nothing, but sends it
@@ -148,7 +139,7 @@ def test_a_quiet_night_is_told_once_and_again_only_if_something_was_measured(
         notify_end(nothing_new, places)
         assert len(hook.received) == 1
         # and if a start measured something, a message is sent
-        more = ending_of(places, [QUIET], DeviceTally("here", already_done=3, succeeded=1))
+        more = result_of(places, [QUIET], DeviceTally("here", already_done=3, succeeded=1))
         notify_end(more, places)
         assert len(hook.received) == 2
 

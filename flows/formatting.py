@@ -8,13 +8,13 @@ from urllib.parse import quote
 
 from tasks.results.addresses import night_page
 
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 
 def first_of(sentences: Sequence[str]) -> str:
     """Return the first three sentences, and how many more there are."""
-    more = f"; and {len(sentences) - _MOST_NAMED} more" if len(sentences) > _MOST_NAMED else ""
-    return f"{'; '.join(sentences[:_MOST_NAMED])}{more}"
+    more = f"; and {len(sentences) - _MAX_NAMED} more" if len(sentences) > _MAX_NAMED else ""
+    return f"{'; '.join(sentences[:_MAX_NAMED])}{more}"
 
 
 def listed(sentences: Iterable[str]) -> str:

@@ -12,7 +12,8 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from devices.inventory import DeviceSpec
 from flows.device.job import DeviceTally
-from flows.side_by_side import measure_as_ready
+from flows.device_selection import DeviceSelection, SweepRequest
+from flows.sweep_dispatch import SweepDispatcher
 from tasks.bundle.record import SessionRecord
 from tasks.store.store import LocalStore
 from tasks.store.var import Var
@@ -63,7 +64,8 @@ def measured(devices: list[DeviceSpec], var: Path) -> list[DeviceTally]:
 
     @flow(task_runner=ThreadPoolTaskRunner[Any](max_workers=64))  # type: ignore[arg-type]
     def sweeping() -> list[DeviceTally]:
-        return measure_as_ready(SPEC, NIGHT, devices, LocalStore(places.bundles), places, {})[1]
+        request = SweepRequest(SPEC, NIGHT, DeviceSelection(devices, []), LocalStore(places.bundles), places)
+        return SweepDispatcher(request, {}).measure()
 
     return sweeping()
 

@@ -1,4 +1,4 @@
-"""Two contents measured alternately on one device: whatever the device does meanwhile, it does to both."""
+"""Two contents measured interleaved on one device: what the device does meanwhile affects both equally."""
 
 import hashlib
 import json
@@ -26,7 +26,6 @@ class Side:
     runner: Runner
 
     def session(self, sweep: SweepNight, arm: Arm | None, index: int) -> PlannedSession:
-        """Return the session of this side with this number."""
         cell, runner_sha256 = replace(self.cell, arm=arm), self.runner.runner_sha256
         pte_sha256, inputs_sha256 = self.export.content
         return PlannedSession(
@@ -45,7 +44,6 @@ class Round:
     """By the hash of the runner."""
 
     def use(self, side: Side) -> None:
-        """Have what a side runs."""
         self.exports[side.export.content] = side.export
         self.runners[side.runner.runner_sha256] = side.runner
 

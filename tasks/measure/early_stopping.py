@@ -5,7 +5,7 @@ each other, in the order ABBA.
 """
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from tasks.bundle.cell import Cell
 from tasks.bundle.record import SessionRecord
@@ -13,9 +13,10 @@ from tasks.bundle.robust_statistics import ALERT_SESSIONS, interquartile_mean, m
 from tasks.measure.plan import PlannedSession, planned_of
 
 _Group = tuple[str, str, int]
+"""Model, precision and threads: cells that end together."""
 
 
-class Enough:
+class EarlyStopping:
     """Which planned sessions of one device are needed, given what was measured so far.
 
     A group of cells has enough once, after a complete round, the 95 % interval of the median of each of its cells is
@@ -37,7 +38,10 @@ class Enough:
         self._figures: dict[_Group, dict[Cell, dict[int, float]]] = {}
         self._keys: set[str] = set()
         if interval_percent is not None:
-            for session in filter(_is_in_a_round, planned):
+            for session in planned:
+                # Neither the discarded session nor one for kernels or a comparison is in a round.
+                if session.cell.mode != "timing" or session.cell.arm is not None or session.index < 0:
+                    continue
                 self._figures.setdefault(_group(session), {}).setdefault(session.cell, {})
                 self._keys.add(session.key)
             for record in records:
@@ -54,7 +58,9 @@ class Enough:
         """Return whether a session must be measured; one that failed before is always repeated."""
         if self._interval_percent is None or session.attempt > 1 or session.key not in self._keys:
             return True
-        before = [_before(figures, session.index) for figures in self._figures[_group(session)].values()]
+        # Only rounds before the session's count, so that all sessions of a round get the same answer.
+        cells = self._figures[_group(session)].values()
+        before = [[figure for number, figure in figures.items() if number < session.index] for figures in cells]
         if min(map(len, before)) < ALERT_SESSIONS:
             return True
         return max(map(median_interval_percent, before)) >= self._interval_percent
@@ -73,7 +79,7 @@ class Enough:
         return needed
 
     def certain(self, left: Sequence[PlannedSession]) -> list[PlannedSession]:
-        """Return those of the sessions left, in their order, that are needed whatever the others will measure."""
+        """Return those of the sessions left, in their order, that are needed, no matter what the others measure."""
         next_index: dict[_Group, int] = {}
         for session in left:
             if session.key in self._keys:
@@ -94,18 +100,8 @@ def median_interval_percent(figures: Sequence[float]) -> float:
     return 100 * (bounds[1] / bounds[0] - 1) if bounds else math.inf
 
 
-def _is_in_a_round(session: PlannedSession) -> bool:
-    """Whether a session is neither the discarded one nor one for kernels or a comparison."""
-    return session.cell.mode == "timing" and session.cell.arm is None and session.index >= 0
-
-
 def _group(session: PlannedSession) -> _Group:
     return session.cell.model, session.cell.precision, session.cell.threads
-
-
-def _before(figures: Mapping[int, float], index: int) -> list[float]:
-    """The figures of the rounds before a session's, so that all sessions of a round get the same answer."""
-    return [figure for number, figure in figures.items() if number < index]
 
 
 def _figure(record: SessionRecord) -> float | None:

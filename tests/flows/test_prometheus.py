@@ -3,11 +3,11 @@
 import pytest
 
 from flows.warehouse.publish import load_store
-from tasks.measure import metrics
+from tasks.measure import prometheus
 from tasks.store.store import LocalStore
 from tasks.store.var import Var
 from tests.fixtures.stand_in_farm import StandInFarm
-from tests.tasks.measure.test_metrics import values
+from tests.tasks.measure.test_prometheus import values
 
 
 @pytest.mark.thorough
@@ -15,7 +15,7 @@ def test_a_sweep_counts_sessions_waits_and_its_end(stand_in_farm: StandInFarm, m
     # given figures that are wanted
     file = stand_in_farm.folder / "etfarm.prom"
     monkeypatch.setenv("ETFARM_METRICS", str(file))
-    monkeypatch.setattr(metrics, "_pending", {})
+    monkeypatch.setattr(prometheus, "_pending", {})
     # when a sweep measures this machine, and a device that does not answer
     gone: dict[str, object] = {"name": "gone", "transport": "adb", "serial": "no-such", "platform": "linux-x86_64"}
     assert stand_in_farm.sweep(gone).is_failed()

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.bundle.cell import Cell
-from tasks.measure.alternate import Side, plan_noise, plan_round
+from tasks.measure.interleaved import Side, plan_noise, plan_round
 from tasks.measure.plan import DISCARDED_INDEX, PlannedSession, planned_of, still_to_run
 from tests.fixtures.plans import NIGHT, a_spec, as_wanted, ended
 

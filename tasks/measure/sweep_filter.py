@@ -1,6 +1,6 @@
-"""The part of a sweep that one start measures: some of its models, recipes, variants or devices, in the same series."""
+"""Filters: the devices that a sweep selects, and the part of its matrix that one start measures, in the same series."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -13,7 +13,7 @@ from tasks.export.recipes import recipe_name
 from tasks.measure.spec import SweepSpec
 
 
-class Only(BaseModel, extra="forbid", frozen=True):
+class SweepFilter(BaseModel, extra="forbid", frozen=True):
     """What to measure of a sweep; empty: all of it. Its sessions are those of the whole sweep, with the same ids."""
 
     models: list[str] = Field(default=[], description="Models, as the sweep file names them or as pages show them.")
@@ -21,21 +21,21 @@ class Only(BaseModel, extra="forbid", frozen=True):
     variants: list[str] = Field(default=[], description="Variants in the sweep file.")
     devices: list[str] = Field(default=[], description="Names of devices that the sweep selects.")
 
-    def of(self, spec: SweepSpec) -> SweepSpec:
+    def apply(self, spec: SweepSpec) -> SweepSpec:
         """Return the sweep with this part of its matrix; raises InputError for what the sweep does not have.
 
         The comparison for noise belongs to the whole sweep: a part leaves it out.
         """
-        if self == Only():
+        if self == SweepFilter():
             return spec
         recipes = [recipe_name(each) if each != AS_IS else each for each in self.precisions]
-        known = list(dict.fromkeys(recipe for _, recipe in spec.pairs))
+        all_recipes = list(dict.fromkeys(recipe for _, recipe in spec.pairs))
         names = {model.name: model for model in spec.models}
         shown = shown_names(names)
         chosen = {
-            "models": chosen_of([model_named(each, shown) or each for each in self.models], names, "model", spec.name),
-            "precisions": chosen_of(recipes, known, "precision", spec.name),
-            "variants": chosen_of(self.variants, spec.variants, "variant", spec.name),
+            "models": choose([model_named(each, shown) or each for each in self.models], names, "model", spec.name),
+            "precisions": choose(recipes, all_recipes, "precision", spec.name),
+            "variants": choose(self.variants, spec.variants, "variant", spec.name),
         }
         pairs = {(model.name, recipe) for model, recipe in spec.pairs if recipe in chosen["precisions"]}
         models = [names[name] for name in chosen["models"] if any(name == each for each, _ in pairs)]
@@ -47,7 +47,7 @@ class Only(BaseModel, extra="forbid", frozen=True):
         return spec.model_copy(update=changed)
 
 
-def chosen_of(wanted: Sequence[str], known: Iterable[str], kind: str, sweep: str) -> list[str]:
+def choose(wanted: Sequence[str], known: Iterable[str], kind: str, sweep: str) -> list[str]:
     """Return what is wanted in the order of the sweep, all that is known if nothing is; raises InputError."""
     every: Collection[str] = list(known)
     for each in wanted:
@@ -57,3 +57,12 @@ def chosen_of(wanted: Sequence[str], known: Iterable[str], kind: str, sweep: str
                 f"{did_you_mean(each, every)}"
             )
     return [each for each in every if each in wanted or not wanted]
+
+
+def matches(selector: Mapping[str, str], labels: Mapping[str, Any]) -> list[str]:
+    """Return the reasons why a device with `labels` does not match `selector`; empty if it matches."""
+    return [
+        f"label {key} is {labels.get(key, 'not set')!s}, the sweep selects {wanted}"
+        for key, wanted in selector.items()
+        if str(labels.get(key)) != wanted
+    ]

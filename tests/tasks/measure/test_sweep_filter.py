@@ -5,24 +5,26 @@ from pathlib import Path
 import pytest
 
 from devices.errors import InputError
-from tasks.measure.only import Only
+from tasks.measure.sweep_filter import SweepFilter
 from tests.fixtures.plans import a_spec, planned
 
 
 def test_the_sessions_of_a_part_are_those_of_the_whole_sweep_with_their_ids() -> None:
     # given parts that make up a sweep of two models by two recipes in three variants
     whole = a_spec()
-    parts = [Only(models=["conv"]), Only(models=["linear"], variants=["sme1"])]
-    parts += [Only(models=["linear"], precisions=[each], variants=["sme2_off", "sme2_on"]) for each in ("fp32", "fp16")]
+    parts = [SweepFilter(models=["conv"]), SweepFilter(models=["linear"], variants=["sme1"])]
+    parts += [
+        SweepFilter(models=["linear"], precisions=[each], variants=["sme2_off", "sme2_on"]) for each in ("fp32", "fp16")
+    ]
     # then together they have its sessions, each once (but the one that each start discards)
-    ids = [each.session_id for part in parts for each in planned(part.of(whole))[1:]]
+    ids = [each.session_id for part in parts for each in planned(part.apply(whole))[1:]]
     assert sorted(ids) == sorted(each.session_id for each in planned(whole)[1:])
 
 
 def test_pte_files_are_chosen_as_is_and_recipes_leave_them_out(tmp_path: Path) -> None:
     (tmp_path / "a.pte").touch()
     spec = a_spec(models=["conv", {"name": "a", "pte": str(tmp_path / "a.pte")}])
-    chosen = {precision: Only(precisions=[precision]).of(spec).pairs for precision in ("fp16", "as_is")}
+    chosen = {precision: SweepFilter(precisions=[precision]).apply(spec).pairs for precision in ("fp16", "as_is")}
     assert {name: [(model.name, recipe) for model, recipe in pairs] for name, pairs in chosen.items()} == {
         "fp16": [("conv", "fp16")],
         "as_is": [("a", "as_is")],
@@ -30,8 +32,8 @@ def test_pte_files_are_chosen_as_is_and_recipes_leave_them_out(tmp_path: Path) -
 
 
 def test_a_part_does_not_measure_the_noise_of_the_whole_sweep() -> None:
-    assert Only(models=["conv"]).of(a_spec(noise_sessions=5)).noise_sessions == 0
-    assert Only(devices=["phone"]).of(a_spec(noise_sessions=5)).noise_sessions == 0
+    assert SweepFilter(models=["conv"]).apply(a_spec(noise_sessions=5)).noise_sessions == 0
+    assert SweepFilter(devices=["phone"]).apply(a_spec(noise_sessions=5)).noise_sessions == 0
 
 
 @pytest.mark.parametrize(
@@ -47,5 +49,5 @@ def test_a_part_does_not_measure_the_noise_of_the_whole_sweep() -> None:
 )
 def test_what_the_sweep_does_not_have_is_named_with_what_it_has(only: dict[str, list[str]], sentence: str) -> None:
     with pytest.raises(InputError) as refused:
-        Only.model_validate(only).of(a_spec())
+        SweepFilter.model_validate(only).apply(a_spec())
     assert str(refused.value).startswith(sentence)

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tasks.measure import metrics
+from tasks.measure import prometheus
 from tests.fixtures.paths import ROOT
 from tests.fixtures.waiting import ENOUGH_S
 
 COUNTS = """
-from tasks.measure import metrics
+from tasks.measure import prometheus
 for _ in range(50):
-    metrics.record("etfarm_sessions", device="pixel", end="failed", reason="device_lost")
-    metrics.flush()
-metrics.record("etfarm_sessions_left", 3, device="pixel")
-metrics.record("etfarm_newest_bundle_timestamp_seconds", %d)
-metrics.flush()
+    prometheus.record("etfarm_sessions", device="pixel", end="failed", reason="device_lost")
+    prometheus.flush()
+prometheus.record("etfarm_sessions_left", 3, device="pixel")
+prometheus.record("etfarm_newest_bundle_timestamp_seconds", %d)
+prometheus.flush()
 """
 
 
@@ -27,8 +27,8 @@ metrics.flush()
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "collector/etfarm.prom"
     monkeypatch.setenv("ETFARM_METRICS", str(path))
-    monkeypatch.setattr(metrics, "_pending", {})
-    monkeypatch.setattr(metrics, "_warned", set())
+    monkeypatch.setattr(prometheus, "_pending", {})
+    monkeypatch.setattr(prometheus, "_warned", set())
     return path
 
 
@@ -48,8 +48,8 @@ def test_processes_that_count_at_the_same_time_lose_nothing(file: Path) -> None:
     started = [subprocess.Popen([sys.executable, "-c", program], cwd=ROOT) for program in programs]
     assert [process.wait(ENOUGH_S) for process in started] == [0, 0]
     # when a third one counts
-    metrics.record("etfarm_sessions", device="pixel", end="failed", reason="device_lost")
-    metrics.flush()
+    prometheus.record("etfarm_sessions", device="pixel", end="failed", reason="device_lost")
+    prometheus.flush()
     # then the file has the sum, the last gauge and the newest moment
     assert values(file) == {
         "etfarm_sessions_total pixel failed device_lost": 101,
@@ -63,15 +63,15 @@ def test_processes_that_count_at_the_same_time_lose_nothing(file: Path) -> None:
 
 def test_a_name_with_quotes_and_newlines_is_read_back(file: Path) -> None:
     for _ in range(2):
-        metrics.record("etfarm_session_seconds", 1.5, device='a "\\\n b')
-        metrics.flush()
+        prometheus.record("etfarm_session_seconds", 1.5, device='a "\\\n b')
+        prometheus.flush()
     assert values(file) == {'etfarm_session_seconds_total a "\\\n b': 3.0}
 
 
 def test_what_a_block_took_counts_also_if_it_raised(file: Path) -> None:
-    with pytest.raises(KeyError), metrics.seconds("etfarm_wait_seconds", device="pixel", cause="lease"):
+    with pytest.raises(KeyError), prometheus.seconds("etfarm_wait_seconds", device="pixel", cause="lease"):
         raise KeyError
-    metrics.flush()
+    prometheus.flush()
     assert values(file)["etfarm_wait_seconds_total lease pixel"] >= 0
 
 
@@ -83,8 +83,8 @@ def test_a_file_of_another_program_is_not_touched(file: Path, content: str, capl
     # when something is counted twice
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
-            metrics.record("etfarm_sweeps_started")
-            metrics.flush()
+            prometheus.record("etfarm_sweeps_started")
+            prometheus.flush()
     # then the file is as it was, and one warning tells what to do
     assert file.read_text(encoding="utf-8") == content
     (line,) = caplog.messages
@@ -92,12 +92,12 @@ def test_a_file_of_another_program_is_not_touched(file: Path, content: str, capl
     assert line.endswith("; name a writable file of its own that ends with .prom")
     # and what was counted is written as soon as that is possible
     file.unlink()
-    metrics.flush()
+    prometheus.flush()
     assert values(file) == {"etfarm_sweeps_started_total": 2}
 
 
 def test_without_the_variable_nothing_is_counted_or_imported() -> None:
-    program = COUNTS % 1 + "import sys\nprint('prometheus_client' in sys.modules, metrics._pending)\n"
+    program = COUNTS % 1 + "import sys\nprint('prometheus_client' in sys.modules, prometheus._pending)\n"
     words = [sys.executable, "-c", program]
     ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True, timeout=ENOUGH_S)
     assert ended.stdout == "False {}\n"

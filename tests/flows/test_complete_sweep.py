@@ -6,11 +6,12 @@ from datetime import date
 
 import pytest
 
-from flows import nothing_left
-from flows.choose import choose_devices
-from flows.ending import Ending
+from flows import complete_sweep
+from flows.device_selection import SweepRequest, choose_devices
 from flows.server.states import data_of
+from flows.sweep_result import SweepResult
 from flows.warehouse.forget import forget_target
+from tasks.measure import prepare
 from tasks.measure.night import sweep_night
 from tasks.measure.spec import read_sweep
 from tasks.store.store import open_store
@@ -19,22 +20,20 @@ from tests.fixtures.command import run_python
 from tests.fixtures.stand_in_farm import SWEEP, StandInFarm
 
 
-def ending(farm: StandInFarm) -> Ending | None:
+def ending(farm: StandInFarm) -> SweepResult | None:
     """What a start of today's sweep finds."""
     spec, places = read_sweep(farm.sweep_file), Var(farm.var)
     store = open_store(None, places)
     sweep = sweep_night(spec.name, date.today(), store.sweep_ids(), again=False)
     chosen = choose_devices(spec, str(farm.inventory))
-    return nothing_left.ending_if_complete(spec, sweep, chosen, store, places, None, "regression")
+    return complete_sweep.result_if_complete(SweepRequest(spec, sweep, chosen, store, places))
 
 
 @pytest.fixture
 def done(stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch) -> StandInFarm:
     """A farm whose sweep of today has a result for every session."""
     farm = stand_in_farm
-    monkeypatch.setattr(nothing_left, "kept_cases", lambda *_, **__: (farm.export,))
-    monkeypatch.setattr(nothing_left, "build_runner", lambda *_: None)
-    monkeypatch.setattr(nothing_left, "find_runner", lambda *_: farm.runner)
+    monkeypatch.setattr(prepare, "kept_cases", lambda *_, **__: (farm.export,))
     assert farm.sweep().is_completed()
     return farm
 
@@ -49,19 +48,19 @@ def test_a_sweep_with_nothing_left_ends_as_its_flow_does_until_something_changes
     found = ending(done)
     assert found is not None
     assert (found.sweep_id, found.message, found.is_bad) == (of_flow.sweep_id, of_flow.message, False)
-    assert found.report_file is not None
+    assert found.report is not None
     # but a changed model, one that must be exported, another runner, and a pending comparison are not missed
     with monkeypatch.context() as changed:
         changed.setattr(done, "export", replace(done.export, pte_sha256="f" * 64))
         assert ending(done) is None
     with monkeypatch.context() as changed:
-        changed.setattr(nothing_left, "kept_cases", lambda *_, **__: None)
+        changed.setattr(prepare, "kept_cases", lambda *_, **__: None)
         assert ending(done) is None
     with monkeypatch.context() as changed:
         changed.setattr(done, "runner", replace(done.runner, runner_sha256="e" * 64))
         assert ending(done) is None
     with monkeypatch.context() as changed:
-        changed.setattr(nothing_left, "same_night_jobs", lambda jobs, *_: jobs)
+        changed.setattr(complete_sweep, "same_night_jobs", lambda jobs, *_: jobs)
         assert ending(done) is None
     # nor more sessions, a new device, and a forgotten session
     done.sweep_file.write_text(SWEEP.replace("sessions: 2", "sessions: 3"), encoding="utf-8")
@@ -79,5 +78,5 @@ def test_a_sweep_with_nothing_left_ends_as_its_flow_does_until_something_changes
 
 
 def test_that_nothing_is_left_is_found_without_prefect_and_torch() -> None:
-    loaded = "import sys, flows.nothing_left; print({'prefect', 'torch', 'executorch'} & set(sys.modules))"
+    loaded = "import sys, flows.complete_sweep; print({'prefect', 'torch', 'executorch'} & set(sys.modules))"
     assert run_python("-c", loaded).stdout == "set()\n"

@@ -1,0 +1,84 @@
+"""A start of a sweep whose plan is complete: how it ends is known in seconds, without a Prefect server."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from devices.errors import FarmError
+from flows.comparison.same_night import same_night_jobs
+from flows.device.job import DeviceJob, DeviceTally, SweepTerms
+from flows.device_selection import SweepRequest
+from flows.export_queue import ExportQueue
+from flows.sweep_result import SweepResult, notify_end, notify_of_error
+from flows.verdicts import verdicts_of
+from flows.warehouse.publish import load_store, write_report
+from sql.errors import WarehouseError
+from tasks.measure.health import Registry
+from tasks.measure.prepare import (
+    ExportSnapshot,
+    Probe,
+    build_runners,
+    export_place,
+    probe_device,
+    snapshot_of,
+    uses_of,
+    verified_export,
+)
+from tasks.measure.sweep_plan import SweepPlan
+from tasks.pages.report.render import keep_dropped
+
+
+def result_if_complete(request: SweepRequest) -> SweepResult | None:
+    """Return how a sweep ends that has a result for every session; None if anything is, or may be, left to do.
+
+    Plans as the flow does, from the present files, devices and runners, so that a changed model, a new device or a new
+    runner is not missed. Loads the bundles, and writes the report. What fails here is left to the flow to report.
+    """
+    sweep_id, store, places, warehouse = request.sweep.sweep_id, request.store, request.places, request.warehouse
+    labs, devices = request.selection.labs, request.selection.devices
+    if any(device.site in labs for device in devices) or sweep_id not in store.sweep_ids():
+        return None
+    try:
+        place = export_place(request.spec, places, store)
+        exports = snapshot_of(verified_export(model, recipe, place) for model, recipe in request.spec.pairs)
+        if exports.pending:
+            return None
+        registry = Registry(places.registry)
+        with ThreadPoolExecutor(len(devices)) as pool:
+            probes = list(pool.map(lambda device: probe_device(device, registry, answer_s=0), devices))
+        if any(probe.unusable or probe.platform is None for probe in probes):
+            return None
+        jobs = {probe.device.name: _job(request, probe, exports) for probe in probes}
+        plan = SweepPlan(request.sweep, exports, {name: job.plan_now() for name, job in jobs.items()})
+        if any(job.runner_error for job in jobs.values()) or not plan.is_complete:
+            return None
+        if load_store(store, sweep_id, places.root, warehouse).refused:
+            return None
+        if same_night_jobs(jobs.values(), sweep_id, places.root, warehouse):
+            return None
+        verdicts = verdicts_of(sweep_id, places.root, warehouse)
+        keep_dropped(places.reports / sweep_id, None)
+        report = write_report(sweep_id, places.root, warehouse, store)
+    except (FarmError, WarehouseError, OSError):
+        return None
+    tallies = [
+        DeviceTally(name, already_done=each.already_done, not_needed=len(each.todo))
+        for name, each in plan.devices.items()
+    ]
+    result = SweepResult(sweep_id, tallies, exports.skipped, request.fail_on, verdicts=verdicts, report=report)
+    with notify_of_error(sweep_id):
+        notify_end(result, places)
+    return result
+
+
+def _job(request: SweepRequest, probe: Probe, exports: ExportSnapshot) -> DeviceJob:
+    """Return what a device would run."""
+    runners = build_runners(str(probe.platform), uses_of(request.spec), request.places.runners)
+    queue = ExportQueue(ready=exports.ready)
+    job = SweepTerms(request.spec, request.sweep, request.store, request.places, queue).job(probe, runners)
+    # The runner reported SME and SME2 in an earlier session of this night: it is not started again to ask.
+    for record in job.results().records:
+        earlier = record.device.facts
+        if (earlier.serial, earlier.build) == (probe.facts.serial, probe.facts.build):
+            update = {"sme": earlier.sme, "sme2": earlier.sme2}
+            return replace(job, facts=probe.facts.model_copy(update=update))
+    return job

@@ -1,0 +1,164 @@
+"""The devices that one process measures side by side, of a sweep or of an order in the worker of a lab; its task runs.
+
+A task is a few lines around plain code. A device has a task run, and each of its sessions that failed. A session that
+succeeded has none: with one for each, Prefect's server and its database had most of the work of short sessions. What
+each device does is in the table `progress` of the flow run.
+"""
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
+from prefect.futures import PrefectFuture, as_completed, wait
+from prefect.states import Completed, Failed
+
+from devices.errors import FarmError
+from devices.inventory import DeviceSpec
+from devices.untrusted import excerpt
+from flows.device.job import DeviceJob, DeviceTally, SweepTerms
+from flows.device.measure import log_failed, measure_device
+from flows.export_queue import ExportQueue
+from flows.progress import board, show_step
+from flows.server.states import end_state
+from tasks.bundle.record import SessionRecord
+from tasks.export.entry import ModelEntry
+from tasks.export.exported import NotApplicableError
+from tasks.measure import prometheus
+from tasks.measure.health import Registry
+from tasks.measure.prepare import ExportPlace, Probe, Use, build_runners, make_export, probe_device
+from tasks.measure.spec import SweepSpec
+from tasks.store.var import Var
+
+_POLL_S = 0.2
+_log = logging.getLogger(__name__)
+
+
+class DeviceDispatcher:
+    """Starts each device as soon as it can be measured. A sweep and a lab know differently what a device needs."""
+
+    def __init__(self, terms: SweepTerms) -> None:
+        assert isinstance(terms.spec, SweepSpec)
+        self.spec, self.terms = terms.spec, terms
+        self.jobs: dict[str, DeviceJob] = {}
+        """Of the devices that have started, by name."""
+
+    def job(self, probe: Probe) -> DeviceJob | None:
+        """Return what a probed device starts with; None while it has to wait. Several threads call it."""
+        raise NotImplementedError
+
+    def start(self, probe: Probe, title: str | None = None) -> PrefectFuture[Any]:
+        """Measure a device in a separate thread, which first waits for what the device needs."""
+        return device_step.submit(f"measure on {title or probe.device.name}", self, probe)
+
+    def wait_for_job(self, probe: Probe) -> DeviceJob:
+        """Return the job of a device when it can start: its runner is built, and its first model exported."""
+        with prometheus.seconds("etfarm_wait_seconds", device=probe.device.name, cause="export"):
+            while (job := self.job(probe)) is None:
+                time.sleep(_POLL_S)
+            if not probe.unusable:
+                self.terms.exports.wait_for_first()
+        self.jobs[probe.device.name] = job
+        return job
+
+
+@task(task_run_name="export {model.name} {precision}", cache_policy=NO_CACHE)
+def export_step(model: ModelEntry, precision: str, place: ExportPlace, exports: ExportQueue) -> State[Any]:
+    """Export one model by one recipe for `exports`; one that cannot be exported fails only this task."""
+    pair, title = (model.name, precision), f"{model.name} {precision}"
+    try:
+        cases = make_export(model, precision, place, partial(show_step, title))
+    except NotApplicableError as reason:
+        _log.info("%s: skipped: %s", title, reason)
+        exports.skip(pair, str(reason))
+        board.done("export", f"{title}: skipped: {reason}", item=title)
+        return Completed(name="Skipped", message=str(reason))
+    except FarmError as error:
+        _log.error("%s: %s", title, error)
+        exports.fail(pair, str(error))
+        board.done("export", f"{title}: {error}", item=title, failed=True)
+        return Failed(message=str(error))
+    if cases[0].tapped_error:
+        _log.warning("%s, mode numerics: %s", title, cases[0].tapped_error)
+    exports.ready(pair, cases)
+    ready = "; ".join(["ready", *cases[0].left_out_notes])
+    board.done("export", f"{title}: {ready}", item=title)
+    return Completed(message=ready)
+
+
+@task(task_run_name="probe {device.name}", cache_policy=NO_CACHE)
+def probe_step(device: DeviceSpec, registry_dir: Path) -> State[Any]:
+    """Check the health of a device, check that it answers, and read its facts; one that does not gets a strike."""
+    registry = Registry(registry_dir)
+    probe = probe_device(device, registry)
+    if probe.strike:
+        registry.strike(device.name, probe.strike)
+    return end_state(probe, probe.unusable or f"usable, {probe.platform}", is_bad=probe.unusable is not None)
+
+
+def probe_all(devices: list[DeviceSpec], places: Var) -> Iterator[Probe]:
+    """Probe all devices in parallel and yield each when it is done; one whose probe fails is unusable."""
+    steps = {probe_step.submit(device, places.registry): device for device in devices}
+    for step in as_completed(list(steps)):
+        result, device = step.result(raise_on_failure=False), steps[step]
+        if isinstance(result, Probe):
+            yield result
+        else:
+            why = f"the probe itself failed ({error_line(result)}); report this error"
+            yield Probe(device, unusable=f"{device.name}: {why}")
+
+
+@task(task_run_name="runner {platform}", cache_policy=NO_CACHE)
+def runner_step(platform: str, uses: list[Use], runners_dir: Path) -> State[Any]:
+    """Build the runner of one platform, once per content; its data are the runners of each variant and mode."""
+    board.doing("runner", platform)
+    runners = build_runners(platform, uses, runners_dir)
+    board.done("runner", f"{platform}: {runners.error or 'ready'}", failed=runners.error is not None)
+    return end_state(runners, runners.error or "ready", is_bad=runners.error is not None)
+
+
+@task(task_run_name="{title}", cache_policy=NO_CACHE)
+def device_step(title: str, dispatcher: DeviceDispatcher, probe: Probe) -> State[Any]:
+    """Measure one device's part of a sweep."""
+    job = dispatcher.wait_for_job(probe)
+
+    def show(title: str, record: SessionRecord) -> None:
+        failed_session_step(title, record, job.bundles.location, return_state=True)
+
+    tally = measure_device(job, show)
+    return end_state(tally, tally.in_words(), is_bad=tally.is_bad)
+
+
+@task(task_run_name="{title}", cache_policy=NO_CACHE)
+def failed_session_step(title: str, record: SessionRecord, location: str) -> State[Any]:
+    """Show a session that has failed or was invalid: the task's state is its status, the message its reason.
+
+    The task's log has the reason, what to do, the end of the runner's log, and the place of the bundle in the store.
+    """
+    log_failed(title, record, record.log_tail, f"bundle: {location}/{record.sweep.sweep_id}/{record.session_id}")
+    return Failed(name=record.status.capitalize(), message=record.reason)
+
+
+def tallies_of(steps: Mapping[str, PrefectFuture[Any]]) -> list[DeviceTally]:
+    """Return how the devices ended, by name; the failure of one device is reported in the end state."""
+    wait(list(steps.values()))
+    return [tally_of(name, step) for name, step in steps.items()]
+
+
+def tally_of(name: str, step: PrefectFuture[Any]) -> DeviceTally:
+    """Return how a device ended whose step has ended."""
+    result = step.result(raise_on_failure=False)
+    if isinstance(result, DeviceTally):
+        return result
+    why = str(result) or type(result).__name__  # some errors of httpx have no text
+    _log.error("%s: this device's part of the sweep stopped: %s", name, why)
+    return DeviceTally(device=name, stopped_by=f"{name}: {why}")
+
+
+def error_line(error: object) -> str:
+    return excerpt(f"{type(error).__name__}: {error}")

@@ -1,0 +1,179 @@
+"""The devices of a sweep, measured side by side, each as soon as it can start; those of a lab by its worker."""
+
+import threading
+import time
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from prefect.futures import PrefectFuture
+
+from devices.inventory import DeviceSpec
+from flows.device.job import DeviceJob, DeviceTally, SweepTerms
+from flows.device_selection import SweepRequest
+from flows.dispatch import (
+    DeviceDispatcher,
+    error_line,
+    export_step,
+    probe_all,
+    runner_step,
+    tallies_of,
+)
+from flows.export_queue import ExportQueue
+from flows.labs.controller import in_labs
+from flows.progress import board
+from tasks.bundle.claims import real_serial
+from tasks.export.process.run import end_server
+from tasks.measure.prepare import Probe, Runners, export_place, uses_of
+from tasks.measure.spec import SweepSpec
+from tasks.store.var import Var
+
+# How long this machine waits for the probes of labs, whose runners it may have to build before it measures itself.
+_LABS_PROBED_S = 30.0
+
+
+class RunnerSteps:
+    """The runners of all platforms, each built once, as soon as a device of that platform has been probed."""
+
+    def __init__(self, spec: SweepSpec, places: Var) -> None:
+        self._uses, self._folder = uses_of(spec), places.runners
+        self._steps: dict[str, PrefectFuture[Any]] = {}
+        self._ended: set[str] = set()
+        self._starting = threading.Lock()
+        self._all_started = threading.Event()
+        board.expect("runner", 0)
+
+    def start(self, platform: str | None) -> None:
+        """Start to build the runners of a platform, unless that was done."""
+        with self._starting:  # labs report their devices from other threads
+            if platform and platform not in self._steps:
+                self._steps[platform] = runner_step.submit(platform, self._uses, self._folder)
+                # The state of a future that has not ended asks the server: a thousand waiting devices would attack it.
+                self._steps[platform].add_done_callback(lambda _: self._ended.add(platform))
+                board.resize("runner", len(self._steps))
+
+    def all_started(self) -> None:
+        self._all_started.set()
+
+    def runners(self, platform: str | None) -> Runners | None:
+        """Return the runners of a platform, none for an unknown one; None while they are being built."""
+        if not platform:
+            return Runners()
+        if platform not in self._ended:
+            return None
+        result = self._steps[platform].result(raise_on_failure=False)
+        if isinstance(result, Runners):
+            return result
+        why = f"the runner's step itself failed ({error_line(result)}); report this error"
+        return Runners(error=f"{platform}: {why}")
+
+    def have_ended(self) -> bool:
+        return self._all_started.is_set() and self._ended.issuperset(dict(self._steps))
+
+
+class SweepDispatcher(DeviceDispatcher):
+    """Starts each device of a sweep when its runner is built and its first model is exported.
+
+    This machine itself waits for the end of all exports and builds: they would disturb what it measures.
+    """
+
+    def __init__(self, request: SweepRequest, unloadable: Mapping[str, str], finish_by: datetime | None = None) -> None:
+        self._devices, self._labs = request.selection.devices, request.selection.labs
+        spec, places = request.spec, request.places
+        board.expect("export", len(spec.pairs))
+        self._runners = RunnerSteps(spec, places)
+        self._by_serial: dict[str, DeviceSpec] = {}
+        """The first device of each serial."""
+        super().__init__(
+            SweepTerms(
+                spec=spec,
+                sweep=request.sweep,
+                bundles=request.store,
+                places=places,
+                exports=ExportQueue((model.name, recipe) for model, recipe in spec.pairs),
+                unloadable=unloadable,
+                finish_by=finish_by,
+            )
+        )
+
+    def measure(self) -> list[DeviceTally]:
+        """Measure on all devices; return how they ended, in the order of the inventory. `jobs` then has what they ran.
+
+        No session starts that would not end by `finish_by`.
+        """
+        here = [device for device in self._devices if device.site not in self._labs]
+        spec, places, exports = self.spec, self.terms.places, self.terms.exports
+        place = export_place(spec, places, self.terms.bundles)
+        exporting = {
+            (model.name, recipe): export_step.submit(model, recipe, place, exports) for model, recipe in spec.pairs
+        }
+        with in_labs(self, self._devices, self._labs) as labs:
+            try:
+                for device in self._devices:
+                    self._runners.start(device.platform)  # if it is stated, no probe has to be awaited
+                steps = {}
+                for probe in probe_all(here, places):
+                    self._runners.start(probe.platform)
+                    steps[probe.device.name] = self.start(probe)
+                end = time.monotonic() + _LABS_PROBED_S
+                for lab in labs:
+                    lab.probed.wait(max(end - time.monotonic(), 0.0))
+                self._runners.all_started()
+                for (model_name, recipe), step in exporting.items():
+                    step.wait()
+                    cause = f"{model_name} {recipe}: the export step itself failed ({step.state.message})"
+                    exports.fail((model_name, recipe), cause)  # unless it has ended
+                end_server()
+            finally:
+                self._runners.all_started()
+                exports.fail_pending("the sweep stopped before the export ended; run the same command to resume")
+        tallies = tallies_of({device.name: steps[device.name] for device in here})
+        tallies += [tally for lab in labs for tally in lab.tallies]
+        order = [device.name for device in self._devices]
+        return sorted(tallies, key=lambda each: order.index(each.device) if each.device in order else len(order))
+
+    def job(self, probe: Probe) -> DeviceJob | None:
+        device = probe.device
+        self._runners.start(probe.platform)
+        is_local = device.transport == "local" and device.site not in self._labs
+        if is_local and (self.terms.exports.now().pending or not self._runners.have_ended()):
+            return None
+        runners = self._runners.runners(probe.platform)
+        return None if runners is None else self.terms.job(probe, runners, self._why_refused(probe))
+
+    def _why_refused(self, probe: Probe) -> str | None:
+        """Return why a device must not be used: it has two names, and is measured under the first that is probed."""
+        device = probe.device
+        if (serial := real_serial(probe.facts.serial, emulated=device.emulated)) is None:
+            return None
+        first = self._by_serial.setdefault(serial, device)
+        if first.name == device.name:
+            return None
+        names = " and ".join(f"{each.name} ({each.site or 'no site'})" for each in (first, device))
+        return f"{names} are the same device, serial {serial}; remove one of them from the inventory"
+
+
+class RoundDispatcher(DeviceDispatcher):
+    """Starts devices at once with the rounds that they are to measure: all that these need is ready."""
+
+    def __init__(self, jobs: Sequence[DeviceJob], labs: Collection[str]) -> None:
+        first = jobs[0]
+        super().__init__(
+            SweepTerms(
+                first.spec, first.sweep, first.bundles, first.places, ExportQueue(), first.unloadable, first.finish_by
+            )
+        )
+        self._ready, self._labs = {job.device.name: job for job in jobs}, labs
+
+    def measure(self) -> list[DeviceTally]:
+        """Measure all rounds in parallel, those of labs by their workers; return how the devices ended."""
+        devices = [job.device for job in self._ready.values()]
+        with in_labs(self, devices, self._labs) as labs:
+            here = [job for job in self._ready.values() if job.device.site not in self._labs]
+            steps = {job.device.name: self.start(Probe(job.device), job.title) for job in here}
+        return tallies_of(steps) + [tally for lab in labs for tally in lab.tallies]
+
+    def job(self, probe: Probe) -> DeviceJob | None:
+        ready = self._ready[probe.device.name]
+        is_of_lab = probe.device.site in self._labs
+        return self.terms.job(probe, Runners(), again=ready.round) if is_of_lab else ready

@@ -1,0 +1,224 @@
+"""What a sweep needs before it measures: its exports, the facts of its devices, and their runners."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from devices.errors import DeviceError, FarmError
+from devices.inventory import DeviceSpec, open_device
+from devices.ondevice.facts import Facts, read_facts
+from devices.retry import probe_until
+from tasks.bundle.cell import Mode, Variant
+from tasks.export.entry import ExportRequest, ModelEntry
+from tasks.export.export import export_cases, is_shared, kept_cases, skipped_path
+from tasks.export.exported import Export, ExportError, NotApplicableError, read_exports
+from tasks.export.key import export_key, files_to_read
+from tasks.export.prebuilt import describe_prebuilt
+from tasks.export.process.run import Tell
+from tasks.measure.health import HealthError, Registry
+from tasks.measure.spec import SweepSpec
+from tasks.runner.build import build_runner, runner_without_build
+from tasks.runner.manifest import Runner, find_runner
+from tasks.store.blob_store import BlobStore
+from tasks.store.store import BundleStore, ObjectStore
+from tasks.store.var import Var
+
+_MAX_READ_BYTES = 100_000_000
+Pair = tuple[str, str]
+"""A model and a recipe."""
+Cases = tuple[Export, ...]
+Use = tuple[Variant, Mode]
+ExportState = Literal["ready", "shared", "to export", "skipped", "unknown", "wrong"]
+
+
+@dataclass(frozen=True)
+class ExportStatus:
+    """Whether a model is exported by a recipe, before anything is exported."""
+
+    pair: Pair
+    state: ExportState
+    """shared: another machine has exported it; skipped: the recipe has no meaning for the model; unknown: only reading
+    gigabytes would tell; wrong: it cannot be exported."""
+    cases: Cases = ()
+    note: str = ""
+    """Why it is skipped, unknown or wrong."""
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it has to be exported, fetched or read first."""
+        return self.state in ("shared", "to export", "unknown")
+
+
+@dataclass(frozen=True)
+class ExportSnapshot:
+    """The exports of a sweep at one moment."""
+
+    ready: Mapping[Pair, Cases] = field(default_factory=dict)
+    """The cases of each pair; none if the recipe has no meaning for the model."""
+    skipped: Mapping[Pair, str] = field(default_factory=dict)
+    """Why such a pair was skipped."""
+    errors: Mapping[Pair, str] = field(default_factory=dict)
+    """Why the export of a pair failed."""
+    pending: frozenset[Pair] = frozenset()
+    """The pairs whose export has not ended yet."""
+
+
+def snapshot_of(statuses: Iterable[ExportStatus]) -> ExportSnapshot:
+    """Return the exports as a sweep finds them at its start."""
+    every = list(statuses)
+    return ExportSnapshot(
+        ready={each.pair: each.cases for each in every if each.state in ("ready", "skipped")},
+        skipped={each.pair: each.note for each in every if each.state == "skipped"},
+        errors={each.pair: each.note for each in every if each.state == "wrong"},
+        pending=frozenset(each.pair for each in every if each.is_pending),
+    )
+
+
+@dataclass(frozen=True)
+class ExportPlace:
+    """Where the exports of a sweep are kept, and what all of them have in common."""
+
+    folder: Path
+    seed: int
+    shelf: BlobStore | None
+    """Storage that several machines share."""
+    has_numerics: bool
+    """Whether the program of the mode numerics, which returns the values of layers as well, is made beside each."""
+
+
+def export_place(spec: SweepSpec, places: Var, store: BundleStore) -> ExportPlace:
+    shelf = store.shelf if isinstance(store, ObjectStore) else None
+    return ExportPlace(places.exports.absolute(), spec.seed, shelf, "numerics" in spec.modes)
+
+
+def make_export(entry: ModelEntry, recipe: str, place: ExportPlace, tell: Tell) -> Cases:
+    """Export a model by a recipe unless that was done, with the program of the mode numerics if it is needed.
+
+    A program that cannot be made for numerics is a `tapped_error` of the cases. Raises as `export_cases` does.
+    """
+    request = ExportRequest(entry, recipe, place.folder, place.seed)
+    cases = export_cases(request, shelf=place.shelf, tell=tell)
+    if not place.has_numerics:
+        return cases
+    try:
+        tapped = export_cases(replace(request, taps=True), shelf=place.shelf, tell=tell)
+    except FarmError as error:
+        return with_tapped(cases, None, str(error))
+    return with_tapped(cases, tapped)
+
+
+def with_tapped(cases: Cases, tapped: Cases | None, error: str | None = None) -> Cases:
+    """Return the cases with those of the program made for the mode numerics, or with why there is none."""
+    if tapped is None:
+        return tuple(replace(case, tapped_error=error) for case in cases)
+    return tuple(replace(case, tapped=each) for case, each in zip(cases, tapped, strict=True))
+
+
+def verified_export(entry: ModelEntry, recipe: str, place: ExportPlace) -> ExportStatus:
+    """Return the status of an export whose files are compared with their hashes, as an export does.
+
+    Raises FarmError if it cannot be exported.
+    """
+    pair = entry.name, recipe
+    try:
+        cases = kept_cases(entry, recipe, place.folder, seed=place.seed)
+        if cases and place.has_numerics:
+            tapped = kept_cases(entry, recipe, place.folder, seed=place.seed, taps=True)
+            cases = with_tapped(cases, tapped) if tapped else None
+    except NotApplicableError as reason:
+        return ExportStatus(pair, "skipped", note=str(reason))
+    return ExportStatus(pair, "ready", cases) if cases else ExportStatus(pair, "to export")
+
+
+def known_export(entry: ModelEntry, recipe: str, place: ExportPlace) -> ExportStatus:
+    """Return what is known of an export in milliseconds, without torch, a change, or a look at its hashes.
+
+    Raises BundleError if the storage with shared exports does not answer.
+    """
+    pair, folder = (entry.name, recipe), place.folder
+    try:
+        size = sum(path.stat().st_size for path in files_to_read(entry, recipe, folder) if path.is_file())
+        if size > _MAX_READ_BYTES:
+            return ExportStatus(pair, "unknown", note=f"{size / 1e9:.1f} GB of files decide, and were not read")
+        key = describe_prebuilt(entry, place.seed)[0] if entry.pte else export_key(entry, recipe, place.seed, folder)
+    except (FarmError, OSError) as error:
+        return ExportStatus(pair, "wrong", note=str(error))
+    if cases := _complete_cases(folder / key):
+        if place.has_numerics:
+            tapped = _complete_cases(folder / export_key(entry, recipe, place.seed, folder, taps=True))
+            cases = with_tapped(cases, tapped) if tapped and len(tapped) == len(cases) else cases
+        return ExportStatus(pair, "ready", cases)
+    skipped = skipped_path(folder, key)
+    if skipped.is_file():
+        return ExportStatus(pair, "skipped", note=skipped.read_text(encoding="utf-8"))
+    return ExportStatus(pair, "shared" if place.shelf and is_shared(place.shelf, key) else "to export")
+
+
+def _complete_cases(folder: Path) -> Cases | None:
+    """Return the cases of an export whose program has its size."""
+    try:
+        exports = read_exports(folder)
+        return exports if exports[0].pte.stat().st_size == exports[0].pte_bytes else None
+    except (ExportError, OSError):
+        return None
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The result of probing a device: its facts, or why it cannot be used."""
+
+    device: DeviceSpec
+    facts: Facts = field(default_factory=Facts)
+    unusable: str | None = None
+    strike: str | None = None
+    """What the device did wrong, if it is to blame."""
+
+    @property
+    def platform(self) -> str | None:
+        """The platform of the runner for this device; the inventory entry overrides what the device reports."""
+        return self.device.platform or self.facts.platform
+
+
+def probe_device(device: DeviceSpec, registry: Registry, answer_s: float | None = None) -> Probe:
+    """Check the health of a device, wait until it answers, and read its facts; `answer_s` replaces the policy's."""
+    try:
+        health = registry.health(device.name)
+        if not health.usable:
+            return Probe(device, unusable=f"{device.name} is {health}; see `etfarm devices release --help`")
+        with open_device(device) as opened:
+            probe_until(opened, answer_s)
+            return Probe(device, read_facts(opened))
+    except DeviceError as error:
+        return Probe(device, unusable=str(error), strike=error.cause)
+    except HealthError as error:
+        return Probe(device, unusable=str(error))
+
+
+@dataclass(frozen=True)
+class Runners:
+    """The runners of one platform by variant and mode; `error` is why one could not be built here."""
+
+    by_use: dict[Use, Runner] = field(default_factory=dict)
+    error: str | None = None
+
+
+def uses_of(spec: SweepSpec) -> list[Use]:
+    return [(variant, mode) for variant in spec.variants for mode in spec.modes]
+
+
+def build_runners(platform: str, uses: Iterable[Use], folder: Path) -> Runners:
+    """Build the runner of a platform, once per content, and return the one of each use."""
+    error = None
+    try:
+        build_runner(platform, folder)
+    except FarmError as failure:
+        error = str(failure)
+    return Runners({use: runner for use in uses if (runner := find_runner(folder, platform, *use))}, error)
+
+
+def runners_without_build(platform: str | None, uses: Iterable[Use], folder: Path) -> Runners:
+    """Return the runners that a sweep would use now without a build; none of an unknown platform."""
+    if platform is None:
+        return Runners()
+    return Runners({use: runner for use in uses if (runner := runner_without_build(platform, *use, folder))})

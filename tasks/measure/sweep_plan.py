@@ -1,0 +1,143 @@
+"""The plan of a sweep: what each device still has to measure. The flow executes it, the dry run prints it.
+
+It is made from data alone: the sweep file, what is exported, what the devices are, and the bundles that exist.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from devices.ondevice.facts import Facts
+from tasks.bundle.record import SessionRecord, SweepNight
+from tasks.measure.early_stopping import EarlyStopping
+from tasks.measure.interleaved import plan_noise
+from tasks.measure.plan import (
+    DISCARDED_INDEX,
+    PlannedSession,
+    attempts_among,
+    plan_device,
+    planned_of,
+    still_to_run,
+)
+from tasks.measure.prepare import ExportSnapshot, Use
+from tasks.measure.spec import SweepSpec
+from tasks.runner.manifest import Runner
+from tasks.store.store import BundleStore
+
+
+@dataclass(frozen=True)
+class DeviceResults:
+    """What earlier starts of a sweep have measured on a device."""
+
+    records: Sequence[SessionRecord] = ()
+    left_out: frozenset[str] = frozenset()
+    """Ids of sessions whose results do not count: forgotten, or not loadable."""
+    unloadable: frozenset[str] = frozenset()
+    taken: frozenset[str] = frozenset()
+    """Ids of all bundles of the sweep, also of those that cannot be read."""
+
+
+def read_results(store: BundleStore, sweep_id: str, device: str, unloadable: Iterable[str] = ()) -> DeviceResults:
+    """Read what the bundles of a sweep contain about a device; a damaged one is skipped."""
+    refused = frozenset(unloadable)
+    return DeviceResults(
+        records=list(store.records(sweep_id, device=device, skip_damaged=True)),
+        left_out=frozenset(store.forgotten()) | refused,
+        unloadable=refused,
+        taken=frozenset(store.session_ids(sweep_id)),
+    )
+
+
+@dataclass(frozen=True)
+class DevicePlan:
+    """The sessions of one start of a sweep on a device, each list in the order in which they must run."""
+
+    ready: list[PlannedSession]
+    """Those of the models whose export has ended."""
+    pending: list[PlannedSession]
+    """The others: the ids depend on the exported model."""
+    todo: list[PlannedSession]
+    """Those of `ready` without a result that counts."""
+    stopping: EarlyStopping
+    """Which sessions of `ready` are needed, by the results so far."""
+    replaced: set[str]
+    """Ids of unloadable bundles of which this start or an earlier one makes another attempt."""
+    first: str | None
+    """The key of the session that is discarded."""
+
+    @property
+    def left(self) -> list[PlannedSession]:
+        """Those of `todo` that are needed."""
+        return self.stopping.pending(self.todo)
+
+    @property
+    def is_complete(self) -> bool:
+        return not self.pending and not self.left
+
+    @property
+    def already_done(self) -> int:
+        """How many sessions have a result, the discarded one included."""
+        return len(self.ready) - len(self.todo)
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """What one start of a sweep does on its devices, by name."""
+
+    sweep: SweepNight
+    exports: ExportSnapshot
+    devices: dict[str, DevicePlan]
+
+    @property
+    def is_complete(self) -> bool:
+        return all(each.is_complete for each in self.devices.values())
+
+
+def plan_sessions(
+    spec: SweepSpec,
+    sweep: SweepNight,
+    device: str,
+    facts: Facts,
+    exports: ExportSnapshot,
+    runners: Mapping[Use, Runner],
+) -> list[PlannedSession]:
+    """Return all sessions of a sweep on a device in their order, the comparison for noise last."""
+    matrix = plan_device(spec, sweep, device, facts=facts, exports=exports.ready, runners=runners)
+    return matrix + plan_noise(spec, sweep, device, exports.ready, runners)
+
+
+def plan_rest(
+    planned: Sequence[PlannedSession],
+    exports: ExportSnapshot,
+    results: DeviceResults,
+    interval_percent: float | None,
+    first: str | None = None,
+) -> DevicePlan:
+    """Return what is left of the `planned` sessions of a device.
+
+    `first` is the key of the session that an earlier plan of the same start discards: one that is planned when more
+    models are exported discards no other.
+    """
+    planned, first = _with_one_first(planned, results, first)
+    ready = [each for each in planned if (each.cell.model, each.cell.precision) not in exports.pending]
+    todo = still_to_run(ready, results.records, results.left_out, results.taken)
+    return DevicePlan(
+        ready=ready,
+        pending=[each for each in planned if (each.cell.model, each.cell.precision) in exports.pending],
+        todo=todo,
+        stopping=EarlyStopping(ready, results.records, interval_percent, results.left_out),
+        replaced=attempts_among(ready, results.unloadable),
+        first=first,
+    )
+
+
+def _with_one_first(
+    planned: Sequence[PlannedSession], results: DeviceResults, first: str | None
+) -> tuple[list[PlannedSession], str | None]:
+    """Return the plan, and its key, with the discarded session of an earlier plan or start instead of another one."""
+    rest = [each for each in planned if each.index != DISCARDED_INDEX]
+    possible = {each.key: each for each in (replace(each, index=DISCARDED_INDEX) for each in rest if not each.index)}
+    if first is None:
+        earlier = (planned_of(record).key for record in results.records if record.index == DISCARDED_INDEX)
+        own = (each.key for each in planned if each.index == DISCARDED_INDEX)
+        first = next((key for key in (*earlier, *own) if key in possible), None)
+    return ([possible[first]] if first else []) + rest, first

@@ -1,0 +1,125 @@
+"""One plan: what the dry run lists is what the flow executes, and the plan of the next start is complete."""
+
+import random
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from devices.ondevice.facts import Facts
+from flows.cli.dry_run import DryRun, dry_run
+from flows.device.job import DeviceJob, DeviceTally
+from flows.device.sessions import SessionQueue
+from flows.device_selection import SweepRequest, match_devices
+from flows.export_queue import ExportQueue
+from tasks.bundle.record import SessionRecord
+from tasks.export.exported import Export
+from tasks.measure.night import sweep_night
+from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
+from tasks.measure.prepare import ExportStatus, Runners
+from tasks.measure.spec import SweepSpec, read_sweep
+from tasks.measure.sweep_plan import DeviceResults
+from tasks.store.store import open_store
+from tasks.store.var import Var
+from tests.fixtures.plans import a_spec, ended
+from tests.fixtures.stand_in import write_export
+from tests.fixtures.stand_in_farm import StandInFarm
+from tests.fixtures.stand_in_job import stand_in_job
+
+FACTS = Facts(sme=True, sme2=True, cores=4)
+
+
+def planned_by_dry_run(farm: StandInFarm, monkeypatch: pytest.MonkeyPatch) -> DryRun:
+    """The dry run of today's sweep, with the stand-ins for its export and its runner."""
+    status = ExportStatus(("linear", "fp32"), "ready", (replace(farm.export, model="linear"),))
+    monkeypatch.setattr("flows.cli.dry_run.known_export", lambda *_: status)
+    by_use = {("sme2_off", "timing"): farm.runner}
+    monkeypatch.setattr("flows.cli.dry_run.runners_without_build", lambda *_: Runners(by_use))  # type: ignore[arg-type]
+    spec, places = read_sweep(farm.sweep_file), Var(farm.var)
+    store = open_store(None, places)
+    night = sweep_night(spec.name, date.today(), store.sweep_ids(), again=False)
+    return dry_run(SweepRequest(spec, night, match_devices(spec, str(farm.inventory)), store, places))
+
+
+def test_the_flow_measures_what_the_dry_run_lists_and_leaves_nothing(
+    stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    farm = stand_in_farm
+    farm.write_inventory()
+    # given the dry run of a sweep
+    before = planned_by_dry_run(farm, monkeypatch)
+    assert not before.plan.is_complete
+    # when the sweep is run
+    assert farm.sweep().is_completed()
+    # then its bundles are those sessions, and the next dry run has nothing left
+    listed = {session.session_id for session in before.plan.devices["here"].left}
+    assert {path.parent.name for path in farm.var.glob("bundles/*/*/session.json")} == listed
+    assert planned_by_dry_run(farm, monkeypatch).plan.is_complete
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> DeviceJob:
+    return stand_in_job(tmp_path_factory.mktemp("job"))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Export:
+    return write_export(tmp_path_factory.mktemp("made") / "export")
+
+
+specs = st.builds(
+    a_spec,
+    models=st.lists(st.sampled_from(["linear", "conv", "batch_matmul"]), min_size=1, max_size=3, unique=True),
+    precisions=st.sampled_from([["fp32"], ["fp16", "fp32"]]),
+    variants=st.sampled_from([["sme2_on", "sme2_off"], ["sme2_off"]]),
+    threads=st.sampled_from([[1], [1, "all"]]),
+    modes=st.sampled_from([["timing"], ["timing", "profile"], ["profile"]]),
+    sessions=st.integers(1, 4),
+    noise_sessions=st.sampled_from([0, 5]),
+)
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(spec=specs, chance=st.randoms(use_true_random=False))
+def test_whenever_exports_arrive_a_device_runs_the_sessions_of_the_plan(
+    job: DeviceJob, made: Export, spec: SweepSpec, chance: random.Random
+) -> None:
+    # given exports that end one after the other in any order, some of them without a model
+    pairs = [(entry.name, recipe) for entry, recipe in spec.pairs]
+    live, arriving = ExportQueue(pairs), chance.sample(pairs, len(pairs))
+    runner = next(iter(job.runners.values()))
+    runners = {(variant, mode): runner for variant in spec.variants for mode in spec.modes}
+    job = replace(job, spec=spec, exports=live, runners=runners)
+
+    def arrive() -> None:
+        if arriving:
+            pair = model, recipe = arriving.pop()
+            end = chance.choice(["ready", "ready", "fail", "skip"])
+            if end == "ready":
+                case = replace(made, model=model, precision=recipe, pte_sha256=f"{pairs.index(pair):064x}")
+                live.ready(pair, (case,))
+            elif end == "fail":
+                live.fail(pair, "no weights here")
+            else:
+                live.skip(pair, "no such layers")
+
+    # when a device runs its sessions meanwhile, of which some fail
+    queue, run = SessionQueue(job, FACTS, DeviceTally("here")), list[tuple[PlannedSession, SessionRecord]]()
+    while session := queue.next(arrive):
+        is_good = session.pte_sha256 is not None and chance.random() < 0.8
+        first = ("invalid", FIRST_SESSION) if session.index == DISCARDED_INDEX else ("succeeded", None)
+        run.append((session, ended(session, *(first if is_good else ("failed", "device_lost")))))
+        queue.end(*run[-1])
+        if chance.random() < 0.3:
+            arrive()
+    # then they are those of the plan that has all exports, each once, and at most one is discarded
+    plan = job.plan(FACTS, live.now(), DeviceResults(), queue.first)
+    assert sorted(each.session_id for each, _ in run) == sorted(each.session_id for each in plan.left)
+    assert sum(session.index == DISCARDED_INDEX for session, _ in run) <= 1
+    # and the next start has those left that failed, under other ids
+    again = job.plan(FACTS, live.now(), DeviceResults([record for _, record in run]))
+    assert {each.key for each in again.left} == {each.key for each, record in run if record.status == "failed"}
+    assert again.is_complete == all(record.status != "failed" for _, record in run)
+    assert {each.session_id for each in again.left}.isdisjoint(each.session_id for each, _ in run)
