@@ -1,12 +1,12 @@
 """Which devices of an inventory a sweep measures, and who reaches them."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from devices.errors import InputError
 from devices.inventory import DeviceSpec, load_inventory
+from devices.settings import settings
 from tasks.measure.only import chosen_of
 from tasks.measure.plan import matches
 from tasks.measure.spec import SweepSpec
@@ -22,7 +22,7 @@ class Chosen:
 
 def stated_inventory(inventory_file: str | None) -> str:
     """Return the inventory that a deployment states, or that of ETFARM_INVENTORY: a worker has no option for it."""
-    return inventory_file or os.environ.get("ETFARM_INVENTORY") or "deployments/inventories/local.yaml"
+    return inventory_file or str(settings().inventory)
 
 
 def choose_devices(spec: SweepSpec, inventory_file: str, only: Sequence[str] = ()) -> Chosen:

@@ -5,7 +5,6 @@ stores them.
 """
 
 import contextlib
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +15,7 @@ from pydantic import BaseModel
 
 from devices.errors import FarmError
 from devices.foreign_text import one_line
+from devices.settings import settings
 from flows.device.job import COUNTED, DeviceTally, counts_in_words
 from flows.live_exports import Snapshot
 from flows.verdicts import FailingVerdict, failed_lines, fails, line_of
@@ -215,7 +215,7 @@ def _device_lines(ending: Ending, places: Var) -> list[str]:
 
 def _send(message: Message) -> bool:
     """Send a message to all services; return whether there are any and all accepted it. A failure is a warning."""
-    urls = os.environ.get("ETFARM_NOTIFY", "").strip()
+    urls = settings().notify.get_secret_value().strip()
     warnings = send(urls, message) if urls else []
     for warning in warnings:
         tell(warning)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from devices.errors import FarmError
 from devices.inventory import DeviceSpec, open_device
@@ -37,7 +36,6 @@ def ending_if_complete(
     chosen: Chosen,
     store: BundleStore,
     places: Var,
-    warehouse: Path | None,
     fail_on: FailingVerdict,
 ) -> Ending | None:
     """Return how a sweep ends that has a result for every session; None if anything is, or may be, left to do.
@@ -53,13 +51,13 @@ def ending_if_complete(
         tallies = jobs and _tallies(jobs)
         if not exports or not jobs or not tallies:
             return None
-        if load_store(store, sweep.sweep_id, places.root, warehouse).refused:
+        if load_store(places, sweep.sweep_id).refused:
             return None
-        if same_night_jobs(jobs, sweep.sweep_id, places.root, warehouse):
+        if same_night_jobs(jobs, sweep.sweep_id, places):
             return None
-        rows = verdicts_of(sweep.sweep_id, places.root, warehouse)
+        rows = verdicts_of(sweep.sweep_id, places)
         keep_dropped(places.reports / sweep.sweep_id, None)
-        report = write_report(sweep.sweep_id, places.root, warehouse, store)
+        report = write_report(places, sweep.sweep_id)
     except (FarmError, WarehouseError, OSError):
         return None
     ending = Ending(sweep.sweep_id, tallies, {}, Step([]), Step(report), Step(rows), fail_on, exports.now())

@@ -25,8 +25,7 @@ from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
 from flows.side_by_side import measure_all, measure_as_ready
 from flows.verdicts import FailingVerdict, log_verdicts, noise_lines, verdicts_of
-from flows.warehouse.publish import load_store, unloadable_sessions, write_report
-from flows.warehouse.unloadable import session_of
+from flows.warehouse.publish import load_store, session_of, unloadable_sessions, write_report
 from flows.words import listed, report_link
 from tasks.bundle.record import SweepNight
 from tasks.measure.finish_by import finish_moment
@@ -36,8 +35,8 @@ from tasks.measure.source import source_of
 from tasks.measure.spec import SweepSpec, read_sweep
 from tasks.pages.report.render import keep_dropped
 from tasks.pages.report.sections.verdicts import VerdictRow
-from tasks.store.store import BundleStore, stated_store
-from tasks.store.var import Var, stated_var
+from tasks.store.store import BundleStore
+from tasks.store.workspace import Workspace, stated_workspace
 
 _log = logging.getLogger("flows.sweep")  # a worker loads this file under another name
 # Steps that wait for one another: exports, probes, runners and devices; more pairs and devices than a sweep has.
@@ -90,13 +89,12 @@ def sweep(
         if priority is not None:
             spec = spec.model_copy(update={"priority": priority})
         chosen = choose_devices(spec, stated_inventory(inventory_file), only.devices)
-        places = stated_var(var)
-        store = stated_store(bundles, places)
-        clear_leftovers(places, store)
+        places = stated_workspace(var, bundles, warehouse)
+        store = places.store
+        clear_leftovers(places)
         this_night = sweep_night(spec.name, night_or_today(night, date.today()), store.sweep_ids(), again=again)
         this_night = this_night.model_copy(update={"source": source_of(Path(sweep_file))})
-        warehouse_file = Path(warehouse) if warehouse else None
-        return measure_and_report(spec, this_night, chosen, store, places, warehouse_file, fail_on)
+        return measure_and_report(spec, this_night, chosen, store, places, fail_on)
 
 
 def measure_and_report(
@@ -104,8 +102,7 @@ def measure_and_report(
     night: SweepNight,
     chosen: Chosen,
     store: BundleStore,
-    places: Var,
-    warehouse: Path | None,
+    places: Workspace,
     fail_on: FailingVerdict,
 ) -> State[Any]:
     """Run all steps of a sweep inside the present flow run; return its end state."""
@@ -116,18 +113,18 @@ def measure_and_report(
             _log.warning("%s", warning)
             board.tell(warning)
         finish_by = finish_moment(spec.finish_by)
-        unloadable = outcome(check_step(sweep_id, store, places, warehouse, return_state=True))
+        unloadable = outcome(check_step(sweep_id, places, return_state=True))
         jobs, tallies, exports = measure_as_ready(
             spec, night, chosen.devices, store, places, unloadable, chosen.labs, finish_by
         )
-        refused = outcome(load_step(sweep_id, store, places, warehouse, return_state=True))
-        second = same_night_step(sweep_id, jobs, places, warehouse, return_state=True)
+        refused = outcome(load_step(sweep_id, places, return_state=True))
+        second = same_night_step(sweep_id, jobs, places, return_state=True)
         if second.is_completed() and data_of(second):
             tallies += measure_all(data_of(second), chosen.labs)
-            refused = outcome(load_step(sweep_id, store, places, warehouse, return_state=True))
-        verdicts = verdict_step(sweep_id, places, warehouse, fail_on, return_state=True)
+            refused = outcome(load_step(sweep_id, places, return_state=True))
+        verdicts = verdict_step(sweep_id, places, fail_on, return_state=True)
         dropped = dropped_in_words(tallies)
-        report = report_step(sweep_id, places, warehouse, store, refused, dropped, return_state=True)
+        report = report_step(sweep_id, places, refused, dropped, return_state=True)
         ended = (_step(second), _step(report), _step(verdicts))
         ending = Ending(sweep_id, tallies, refused, *ended, fail_on, exports)
         if not ending.is_bad:
@@ -141,9 +138,9 @@ def _step(state: State[Any]) -> Step:
 
 
 @task(task_run_name="check {sweep_id}", cache_policy=NO_CACHE)
-def check_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path | None) -> State[Any]:
+def check_step(sweep_id: str, places: Workspace) -> State[Any]:
     """Find why bundles of the sweep cannot be loaded, by session id; Failed if there are any."""
-    unloadable = unloadable_sessions(bundles, sweep_id, places.root, warehouse)
+    unloadable = unloadable_sessions(places, sweep_id)
     if unloadable:
         board.expect("check", len(unloadable))
     for reason in unloadable.values():
@@ -155,13 +152,13 @@ def check_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path
 
 
 @task(task_run_name="load {sweep_id}", cache_policy=NO_CACHE)
-def load_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path | None) -> State[Any]:
+def load_step(sweep_id: str, places: Workspace) -> State[Any]:
     """Load the sweep's bundles and publish the snapshot; Failed, with the reasons by session id, if any was refused."""
     board.expect("load", 1)
-    if sweep_id not in bundles.sweep_ids():
+    if sweep_id not in places.store.sweep_ids():
         board.done("load", "no session was recorded", failed=True)
         return end_state({}, "no session was recorded", is_bad=True)
-    result = load_store(bundles, sweep_id, places.root, warehouse)
+    result = load_store(places, sweep_id)
     for _, sentence in result.refused:
         _log.error("%s", sentence)
     counts = f"{result.loaded} bundles loaded, {result.already} already in the warehouse"
@@ -172,18 +169,18 @@ def load_step(sweep_id: str, bundles: BundleStore, places: Var, warehouse: Path 
 
 
 @task(task_run_name="suspected series {sweep_id}", cache_policy=NO_CACHE)
-def same_night_step(sweep_id: str, jobs: list[DeviceJob], places: Var, warehouse: Path | None) -> list[DeviceJob]:
+def same_night_step(sweep_id: str, jobs: list[DeviceJob], places: Workspace) -> list[DeviceJob]:
     """Return what is to be measured again the same night: suspected series beside their last good night."""
-    return same_night_jobs(jobs, sweep_id, places.root, warehouse)
+    return same_night_jobs(jobs, sweep_id, places)
 
 
 @task(task_run_name="verdicts {sweep_id}", cache_policy=NO_CACHE)
-def verdict_step(sweep_id: str, places: Var, warehouse: Path | None, fail_on: FailingVerdict) -> list[VerdictRow]:
+def verdict_step(sweep_id: str, places: Workspace, fail_on: FailingVerdict) -> list[VerdictRow]:
     """Return the verdicts on the sweep's night, and show them."""
-    rows = verdicts_of(sweep_id, places.root, warehouse)
+    rows = verdicts_of(sweep_id, places)
     show_verdicts(rows, sweep_id)
     log_verdicts(rows, fail_on)
-    for line in noise_lines(sweep_id, places.root, warehouse):
+    for line in noise_lines(sweep_id, places):
         _log.warning("%s", line)
     return rows
 
@@ -191,16 +188,14 @@ def verdict_step(sweep_id: str, places: Var, warehouse: Path | None, fail_on: Fa
 @task(task_run_name="report {sweep_id}", cache_policy=NO_CACHE)
 def report_step(
     sweep_id: str,
-    places: Var,
-    warehouse: Path | None,
-    bundles: BundleStore,
+    places: Workspace,
     refused: Mapping[str, str],
     dropped: str | None,
 ) -> State[Any]:
     """Write the report and publish it as a Prefect artifact; the message is where it is."""
     board.expect("report", 1)
     keep_dropped(places.reports / sweep_id, dropped)
-    html = write_report(sweep_id, places.root, warehouse, bundles, list(refused.values()))
+    html = write_report(places, sweep_id, list(refused.values()))
     show_report(html)
     board.done("report", str(html))
     return end_state(html, report_link(html), is_bad=False)

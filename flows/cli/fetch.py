@@ -43,21 +43,20 @@ def newest_good(
     """Return the folder of the newest good export and a line about it; raises InputError if nothing is found."""
     from devices.errors import InputError
     from devices.suggest import did_you_mean
-    from flows.cli.options import opened_store
     from flows.warehouse.publish import ask_warehouse
     from tasks.bundle.model_names import model_named, shown_names
     from tasks.export.exported import ExportError, kept_export
     from tasks.export.shared import fetch_export
-    from tasks.store.var import Var
+    from tasks.store.workspace import Workspace
 
-    known = shown_names(name for (name,) in ask_warehouse("measured_models", var, warehouse))
+    workspace = Workspace(var, warehouse, bundles)
+    known = shown_names(name for (name,) in ask_warehouse("measured_models", workspace))
     name = model_named(model, known)
     if name is None:
         raise InputError(f"no night measured the model `{model}`{did_you_mean(model, known.values())}")
     asked = {"model": name, "precision": precision, "branch": branch, "night": night}
-    exports = Var(var).exports
-    shelf = opened_store(bundles, var).shelf
-    for key, sha256, case, of_night, commit, is_worse in ask_warehouse("newest_good_file", var, warehouse, **asked):
+    exports, shelf = workspace.exports, workspace.store.shelf
+    for key, sha256, case, of_night, commit, is_worse in ask_warehouse("newest_good_file", workspace, **asked):
         try:
             fetch_export(shelf, key, exports)
             found = kept_export(exports, key, sha256, case)

@@ -9,6 +9,7 @@ from flows.warehouse.publish import ask_warehouse
 from sql.errors import NoWarehouse, WarehouseError
 from tasks.bundle.cell import Cell
 from tasks.measure.plan import PlannedSession
+from tasks.store.workspace import Workspace
 
 _LEAST_KNOWN = 0.75
 _WIDER = 4 / 3
@@ -22,7 +23,8 @@ class Pace:
     def __init__(self, models: Sequence[str], var: Path, warehouse: Path | None) -> None:
         self._sweeps: dict[str, dict[str, dict[_Kind, float]]] = defaultdict(lambda: defaultdict(dict))
         try:
-            for device, sweep_id, *kind, seconds in ask_warehouse("pace", var, warehouse, models=list(models)):
+            rows = ask_warehouse("pace", Workspace(var, warehouse), models=list(models))
+            for device, sweep_id, *kind, seconds in rows:
                 self._sweeps[device][sweep_id][tuple(kind)] = seconds
         except NoWarehouse:
             pass  # nothing was measured yet, so nothing is known

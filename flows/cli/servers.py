@@ -54,9 +54,10 @@ def automate(
     Creates or updates automations at PREFECT_API_URL: runs of killed processes become Crashed. The server
     notifies the services in ETFARM_NOTIFY, and stores their URLs encrypted.
     """
+    from devices.settings import settings
     from flows.server.automations import deploy_automations
 
-    for line in deploy_automations(file, os.environ.get("ETFARM_NOTIFY", "")):
+    for line in deploy_automations(file, settings().notify.get_secret_value()):
         show(line)
 
 

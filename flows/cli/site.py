@@ -77,16 +77,18 @@ def report(
 ) -> None:
     """Write a sweep's report (HTML and Markdown); print its path."""
     from flows.warehouse.publish import write_report
+    from tasks.store.workspace import Workspace
 
-    show(write_report(sweep_id, var, warehouse))
+    show(write_report(Workspace(var, warehouse), sweep_id))
 
 
 def _publish(location: str, take_over: bool, var: Path, warehouse: Path | None) -> None:
     from flows.warehouse.readable import readable_warehouse
     from tasks.pages.report.text import counted
     from tasks.pages.site.publish import publish
+    from tasks.store.workspace import Workspace
 
-    with readable_warehouse(var, warehouse) as readable:
+    with readable_warehouse(Workspace(var, warehouse)) as readable:
         done = publish(readable, location, lambda line: show(line, err=True), take_over=take_over)
     show(f"{done.pages} pages, {done.written} files written, {done.removed} removed: {location.rstrip('/')}/index.html")
     if done.kept:
@@ -101,11 +103,11 @@ def _serve(port: int, names: list[str], var: Path, warehouse: Path | None) -> No
 
     from devices.errors import InputError
     from flows.warehouse.readable import readable_warehouse
-    from flows.warehouse.site import serve
-    from flows.warehouse.site_requests import host_names
+    from flows.warehouse.site import host_names, serve
+    from tasks.store.workspace import Workspace
 
     names = host_names(names)
-    with readable_warehouse(var, warehouse):
+    with readable_warehouse(Workspace(var, warehouse)):
         pass  # a missing warehouse is an error now, not on the first page
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -115,7 +117,7 @@ def _serve(port: int, names: list[str], var: Path, warehouse: Path | None) -> No
         raise InputError(f"--port {port}: {error.strerror}; choose another one, or 0 for any") from None
     try:
         show(f"etfarm: pages at http://{_HOST}:{listener.getsockname()[1]}/, Ctrl-C ends them", err=True)
-        serve(listener, var, warehouse, names)
+        serve(listener, Workspace(var, warehouse), names)
     except KeyboardInterrupt:
         show("etfarm: the pages are no longer served; start them again with the same command", err=True)
         raise typer.Exit(_INTERRUPTED) from None

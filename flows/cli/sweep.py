@@ -131,11 +131,12 @@ def _end_if_complete(
     from flows.choose import choose_devices
     from flows.nothing_left import ending_if_complete
     from tasks.measure.night import sweep_night
-    from tasks.store.var import Var
+    from tasks.store.workspace import Workspace
 
-    store, chosen = opened_store(bundles, var), choose_devices(spec, str(inventory), only.devices)
+    places, chosen = Workspace(var.absolute(), warehouse, bundles), choose_devices(spec, str(inventory), only.devices)
+    store = places.store
     sweep = sweep_night(spec.name, night, store.sweep_ids(), again=again)
-    if ending := ending_if_complete(spec, sweep, chosen, store, Var(var.absolute()), warehouse, fail_on):
+    if ending := ending_if_complete(spec, sweep, chosen, store, places, fail_on):
         show(f"etfarm: sweep {spec.name}: nothing is left to measure; results are in {var}", err=True)
         code = 1 if ending.is_bad else 0
         _print_end(ending.end, code, None, form, var, warehouse)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from flows.cli.table import short_text, table_lines
+from flows.cli.output import short_text, table_lines
 from flows.ending import SweepEnd
 from flows.verdicts import failed_lines, line_of, noise_lines, verdicts_of
 from flows.warehouse.publish import ask_warehouse
@@ -13,6 +13,7 @@ from tasks.bundle.interval import median_interval
 from tasks.bundle.model_names import shown_names
 from tasks.pages.report.sections.verdicts import VerdictRow
 from tasks.pages.report.text import spread
+from tasks.store.workspace import Workspace
 
 _MOST_LINES, _MOST_VERDICTS = 10, 3
 # Verdicts that the terminal does not name; the report does.
@@ -29,11 +30,11 @@ _OF_VERDICT = (
 def pieces_of(end: SweepEnd, note: str | None, var: Path, warehouse: Path | None) -> Iterator[str]:
     """Yield the table of times, a line per verdict that matters, and the sentence about all: ten lines at most."""
     lines = _shortened(
-        [*_verdict_lines(end, var, warehouse), *noise_lines(end.sweep_id, var, warehouse)],
+        [*_verdict_lines(end, var, warehouse), *noise_lines(end.sweep_id, Workspace(var, warehouse))],
         _MOST_VERDICTS,
         "lines: etfarm verdicts",
     )
-    names = shown_names(name for (name,) in ask_warehouse("measured_models", var, warehouse))
+    names = shown_names(name for (name,) in ask_warehouse("measured_models", Workspace(var, warehouse)))
     rows = [
         (device, names[model], *rest, spread(times_ms or [], _in_table), differs)
         for device, model, *rest, times_ms, differs in _times(end, var, warehouse)
@@ -50,7 +51,7 @@ def pieces_of(end: SweepEnd, note: str | None, var: Path, warehouse: Path | None
 
 def _verdict_lines(end: SweepEnd, var: Path, warehouse: Path | None) -> Iterable[str]:
     """Return the lines of verdicts that matter, the worst first; of failures, one for each reason."""
-    rows = verdicts_of(end.sweep_id, var, warehouse)
+    rows = verdicts_of(end.sweep_id, Workspace(var, warehouse))
     failed = failed_lines(rows)
     loud = (failed if row.verdict == "failed" else [line_of(row)] for row in rows if row.verdict not in _QUIET)
     return dict.fromkeys(line for lines in loud for line in lines)
@@ -75,13 +76,13 @@ def as_json(end: SweepEnd, code: int, var: Path, warehouse: Path | None) -> str:
         "sessions": end.sessions,
         "report": end.report,
         "cells": [_cell(row) for row in _times(end, var, warehouse)],
-        "verdicts": [_verdict(row) for row in verdicts_of(end.sweep_id, var, warehouse)],
+        "verdicts": [_verdict(row) for row in verdicts_of(end.sweep_id, Workspace(var, warehouse))],
     }
     return json.dumps(about, indent=1) + "\n"
 
 
 def _times(end: SweepEnd, var: Path, warehouse: Path | None) -> list[tuple[Any, ...]]:
-    return ask_warehouse("times", var, warehouse, sweep_id=end.sweep_id)
+    return ask_warehouse("times", Workspace(var, warehouse), sweep_id=end.sweep_id)
 
 
 def _cell(row: tuple[Any, ...]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import groupby
-from pathlib import Path
 from typing import cast
 
 from devices.errors import FarmError
@@ -21,6 +20,7 @@ from tasks.export.exported import kept_export
 from tasks.measure.alternate import SESSIONS_PER_SIDE, Side, plan_round
 from tasks.measure.spec import SweepSpec
 from tasks.runner.manifest import Runner, kept_runner
+from tasks.store.workspace import Workspace
 
 MOST_SERIES = 4
 """Per device and night: a change that affects every model must not keep a device until the morning."""
@@ -63,14 +63,14 @@ class Suspected:
         )
 
 
-def same_night_jobs(jobs: Iterable[DeviceJob], sweep_id: str, var: Path, warehouse: Path | None) -> list[DeviceJob]:
+def same_night_jobs(jobs: Iterable[DeviceJob], sweep_id: str, workspace: Workspace) -> list[DeviceJob]:
     """Return a job for each device with suspected series: those that can be compared, or that get more sessions.
 
     What cannot be compared is told on the terminal with its reason. Raises WarehouseError.
     """
     of_device = {job.device.name: job for job in jobs}
     again = []
-    suspected = [Suspected(*row) for row in ask_warehouse("same_night", var, warehouse, sweep_id=sweep_id)]
+    suspected = [Suspected(*row) for row in ask_warehouse("same_night", workspace, sweep_id=sweep_id)]
     for device, rows in groupby(suspected, lambda row: row.device):
         if job := of_device.get(device):
             found = same_night_job(job, list(rows))

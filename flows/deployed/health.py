@@ -11,7 +11,7 @@ from flows.choose import stated_inventory
 from flows.device.states import device_states
 from flows.server.states import dated_name, end_state, with_sentence
 from flows.words import listed
-from tasks.store.var import stated_var
+from tasks.store.workspace import stated_workspace
 
 
 @flow(name="health", flow_run_name=dated_name("health"))
@@ -25,7 +25,7 @@ def health(inventory_file: str | None = None, var: str | None = None) -> State[A
         inventory_file: the list of devices; default: ETFARM_INVENTORY, or deployments/inventories/local.yaml.
         var: the folder for all results; default: ETFARM_VAR, or ./var.
     """
-    states = device_states(Path(stated_inventory(inventory_file)), stated_var(var).root, record=True)
+    states = device_states(Path(stated_inventory(inventory_file)), stated_workspace(var).root, record=True)
     show_devices(states)
     missed = [each for each in states if each.unreachable]
     named = [f"{each.spec.name}: {each.unreachable}" for each in missed if each.health.state != "retired"]

@@ -17,8 +17,7 @@ from flows.sweep import measure_and_report, name_of, side_by_side
 from tasks.measure.night import sweep_night
 from tasks.measure.source import source_of
 from tasks.measure.spec import read_sweep
-from tasks.store.store import stated_store
-from tasks.store.var import stated_var
+from tasks.store.workspace import stated_workspace
 
 _ROOT = Path(__file__).parents[2]
 
@@ -54,15 +53,15 @@ def on_demand(
         again: measure again, even what was already measured today.
         var: the folder for all results; default: ETFARM_VAR, or ./var.
     """
-    file, places, today = Path(sweep_file), stated_var(var), date.today()
+    file, places, today = Path(sweep_file), stated_workspace(var), date.today()
     inventory = stated_inventory(inventory_file)
     with shutdown_handler(runtime.flow_run.id), notify_of_error(name_of(sweep_file, None)):
         written = read_sweep(file)
         spec = changed_spec(written, overrides, file.parent)
         named = named_devices(overrides.devices, Path(inventory))
         chosen = with_labs(named, inventory) if named else choose_devices(spec, inventory)
-        store = stated_store(None, places)
-        clear_leftovers(places, store)
+        store = places.store
+        clear_leftovers(places)
         night = sweep_night(spec.name, today, store.sweep_ids(), again=again)
         night = night.model_copy(update={"source": source_of(file), "on_demand": spec is not written})
-        return measure_and_report(spec, night, chosen, store, places, None, "regression")
+        return measure_and_report(spec, night, chosen, store, places, "regression")

@@ -1,6 +1,5 @@
 """The deployment `report`: write the report of a sweep again."""
 
-from pathlib import Path
 from typing import Any
 
 from prefect import flow
@@ -10,8 +9,7 @@ from flows.artifacts import show_report
 from flows.server.states import dated_name, end_state, with_sentence
 from flows.warehouse.publish import write_report
 from flows.words import report_link
-from tasks.store.store import stated_store
-from tasks.store.var import Var, stated_var
+from tasks.store.workspace import stated_workspace
 
 
 @flow(name="report", flow_run_name=dated_name("report"))
@@ -27,7 +25,6 @@ def report(
         bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the var folder.
         warehouse: a DuckDB file to use instead of the var folder's.
     """
-    root = stated_var(var).root
-    html = write_report(sweep_id, root, Path(warehouse) if warehouse else None, stated_store(bundles, Var(root)))
+    html = write_report(stated_workspace(var, bundles, warehouse), sweep_id)
     show_report(html)
     return end_state(html, report_link(html), is_bad=False)

@@ -2,7 +2,6 @@
 
 import logging
 from datetime import date
-from pathlib import Path
 from typing import Annotated, Any
 
 from prefect import flow
@@ -10,11 +9,10 @@ from prefect.client.schemas.objects import State
 from pydantic import Field
 
 from flows.server.states import dated_name, end_state, with_sentence
-from flows.warehouse.check import check_warehouse
-from flows.warehouse.prune import Rules, plan_prune, prune
 from flows.words import listed
-from tasks.store.store import stated_store
-from tasks.store.var import Var, stated_var
+from tasks.maintain.check import check_warehouse
+from tasks.maintain.prune import Rules, plan_prune, prune
+from tasks.store.workspace import stated_workspace
 
 _log = logging.getLogger("flows.deployed.upkeep")  # a worker loads this file under another name
 Days = Annotated[int, Field(ge=0)]
@@ -40,11 +38,10 @@ def upkeep(
         pack_after: days after which the bundles of a sweep become one archive.
         unused_after: days after which exports and built runners without a bundle are removed.
     """
-    root, warehouse_file = stated_var(var).root, Path(warehouse) if warehouse else None
-    store = stated_store(bundles, Var(root))
-    plan = plan_prune(Rules(thin_after, pack_after, unused_after), store, root, warehouse_file, date.today())
+    workspace = stated_workspace(var, bundles, warehouse)
+    plan = plan_prune(Rules(thin_after, pack_after, unused_after), workspace, date.today())
     not_packed = []
-    for line in prune(plan, store, root, warehouse_file):
+    for line in prune(plan, workspace):
         _log.info("%s", line)
         if line.startswith("not packed"):
             not_packed.append(line)
@@ -52,7 +49,7 @@ def upkeep(
         f"{len(plan.events)} nights thinned, {len(plan.sweeps) - len(not_packed)} sweeps packed, "
         f"{len(plan.unused)} unused folders removed"
     )
-    checked = check_warehouse(store, root, warehouse_file)
+    checked = check_warehouse(workspace)
     for finding in checked.findings:
         _log.error("%s", finding)
     found = [*not_packed, *checked.findings]

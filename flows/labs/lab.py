@@ -1,7 +1,5 @@
 """The lab's part of a sweep: a flow run of its worker, which measures the devices beside it."""
 
-import os
-from pathlib import Path
 from typing import Any, cast
 
 from prefect import flow, runtime
@@ -9,14 +7,14 @@ from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
+from devices.settings import settings
 from flows.artifacts import shown_progress
 from flows.labs.messages import run_name
 from flows.labs.work import Work
 from flows.server.states import end_state, with_sentence
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
-from tasks.store.store import open_store
-from tasks.store.var import Var
+from tasks.store.workspace import stated_workspace
 
 _MOST_DEVICES = 1024
 _side_by_side = cast(TaskRunner[PrefectFuture[Any]], ThreadPoolTaskRunner[Any](max_workers=_MOST_DEVICES))
@@ -36,9 +34,9 @@ def lab(order: str, bundles: str) -> State[Any]:
         bundles: where the sweep keeps its bundles; ETFARM_BUNDLES of the worker comes first.
     """
     with shutdown_handler(runtime.flow_run.id), shown_progress():
-        places = Var(Path(os.environ.get("ETFARM_VAR", "var")).absolute())
-        store = open_store(os.environ.get("ETFARM_BUNDLES") or bundles, places)
-        clear_leftovers(places, store)
+        places = stated_workspace(bundles=settings().bundles or bundles)
+        store = places.store
+        clear_leftovers(places)
         tallies = Work(order, store, places).measured()
         message = "; ".join(f"{tally.device}: {tally.in_words()}" for tally in tallies)
         return end_state(None, message, is_bad=any(tally.is_bad for tally in tallies))

@@ -10,10 +10,9 @@ from flows import nothing_left
 from flows.choose import choose_devices
 from flows.ending import Ending
 from flows.server.states import data_of
-from flows.warehouse.forget import forget_target
+from tasks.maintain.forget import forget_target
 from tasks.measure.night import sweep_night
 from tasks.measure.spec import read_sweep
-from tasks.store.store import open_store
 from tasks.store.var import Var
 from tests.fixtures.command import run_python
 from tests.fixtures.stand_in_farm import SWEEP, StandInFarm
@@ -22,10 +21,10 @@ from tests.fixtures.stand_in_farm import SWEEP, StandInFarm
 def ending(farm: StandInFarm) -> Ending | None:
     """What a start of today's sweep finds."""
     spec, places = read_sweep(farm.sweep_file), Var(farm.var)
-    store = open_store(None, places)
+    store = places.store
     sweep = sweep_night(spec.name, date.today(), store.sweep_ids(), again=False)
     chosen = choose_devices(spec, str(farm.inventory))
-    return nothing_left.ending_if_complete(spec, sweep, chosen, store, places, None, "regression")
+    return nothing_left.ending_if_complete(spec, sweep, chosen, store, places, "regression")
 
 
 @pytest.fixture
@@ -74,7 +73,7 @@ def test_a_sweep_with_nothing_left_ends_as_its_flow_does_until_something_changes
     done.inventory.write_text(inventory, encoding="utf-8")
     assert ending(done) is not None
     session = next(done.var.glob("bundles/*/*/session.json")).parent.name
-    forget_target(session, "a test", open_store(None, Var(done.var)), done.var, None)
+    forget_target(Var(done.var), session, "a test")
     assert ending(done) is None
 
 

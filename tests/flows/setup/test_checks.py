@@ -13,7 +13,7 @@ import pytest
 from devices.inventory import DeviceSpec
 from flows.setup import checks as setup_checks
 from flows.setup import connections
-from flows.setup.doctor import Finding
+from flows.setup.leftovers import Finding
 from tasks.runner.toolchain import host_platform
 from tasks.store.var import Var
 from tests.fixtures.findings import text_of

@@ -11,7 +11,7 @@ from tasks.bundle.session_json import record_text
 from tasks.store.files import sha256_of
 from tasks.store.folder import read_bundle
 from tasks.store.forgotten import Forgotten
-from tasks.store.store import BundleStore, ObjectStore, open_store, stated_store
+from tasks.store.store import BundleStore, ObjectStore, open_store
 from tasks.store.var import Var
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 from tests.fixtures.s3 import s3_client
@@ -292,13 +292,3 @@ def test_no_bundle_contains_the_credentials(bucket: str, s3_environment: dict[st
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         assert s3_environment[name].encode() not in content
         assert s3_environment[name] not in repr(store.__dict__)
-
-
-def test_a_deployment_s_store_comes_before_that_of_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    var = Var(tmp_path / "var")
-    assert stated_store(None, var).location == str(var.bundles)
-    monkeypatch.setenv("ETFARM_BUNDLES", str(tmp_path / "shared"))
-    assert stated_store(None, var).location == str(tmp_path / "shared")
-    assert stated_store(str(tmp_path / "stated"), var).location == str(tmp_path / "stated")
