@@ -23,19 +23,19 @@ _READ_ONLY = 0o444
 _MOST_CURRENT_BYTES = 4096
 _STATED = re.compile(
     rb"(?P<name>warehouse-\d{1,18}\.duckdb)"
-    rb"(?:\nsha256 (?P<sha256>[0-9a-f]{64})\nsize_bytes (?P<size_bytes>\d{1,19})\nmtime_ns (?P<mtime_ns>\d{1,19}))?\n?"
+    rb"\nsha256 (?P<sha256>[0-9a-f]{64})\nsize_bytes (?P<size_bytes>\d{1,19})\nmtime_ns (?P<mtime_ns>\d{1,19})\n?"
 )
 _FICLONE = 0x40049409  # ioctl of Linux: share the blocks of another file until one of the two is written to
 
 
 @dataclass(frozen=True)
 class _Published:
-    """A snapshot as it was published; without a hash if an older version wrote `current`, which held the name alone."""
+    """A snapshot as it was published."""
 
     name: str
-    sha256: str | None = None
-    size_bytes: int = 0
-    mtime_ns: int = 0
+    sha256: str
+    size_bytes: int
+    mtime_ns: int
 
     def text(self) -> str:
         return f"{self.name}\nsha256 {self.sha256}\nsize_bytes {self.size_bytes}\nmtime_ns {self.mtime_ns}\n"
@@ -107,15 +107,11 @@ def _read_current(current: Path) -> _Published:
         raise WarehouseError(
             f"{current}: does not name a snapshot as it was published; publish one again with `etfarm warehouse load`"
         )
-    name = stated["name"].decode()
-    if stated["sha256"] is None:
-        return _Published(name)
-    return _Published(name, stated["sha256"].decode(), int(stated["size_bytes"]), int(stated["mtime_ns"]))
+    name, sha256 = stated["name"].decode(), stated["sha256"].decode()
+    return _Published(name, sha256, int(stated["size_bytes"]), int(stated["mtime_ns"]))
 
 
 def _is_unchanged(file: Path, published: _Published, *, always_hashed: bool) -> bool:
-    if published.sha256 is None:
-        return True
     status = file.stat()
     if status.st_size != published.size_bytes:
         return False

@@ -120,7 +120,7 @@ def test_damage_that_shows_when_the_snapshot_is_published_is_repaired(
             raise WarehouseDamaged("w.duckdb: the warehouse is damaged (block 7); rebuild it", calls[0])
         return real(warehouse, snapshots)
 
-    monkeypatch.setattr("flows.warehouse.publish.publish_snapshot", publish)
+    monkeypatch.setattr("tasks.load.snapshot.publish_snapshot", publish)
     # when its bundles are loaded, then they are in another file, which is published
     load_and_publish(kept.var, [kept.bundles])
     assert len(set(calls)) == 2

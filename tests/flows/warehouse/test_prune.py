@@ -9,8 +9,7 @@ import duckdb
 import pytest
 from backports import zstd
 
-from sql.schema import migrations
-from sql.warehouse import query, writing
+from sql.warehouse import query
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.old_night import NEW, OLD, PRUNE, contents, with_old_night
 
@@ -46,27 +45,6 @@ def test_a_dry_run_lists_what_it_would_do_and_changes_nothing(farm: Kept, etfarm
     assert contents(farm.bundles) == before
     assert events_by_sweep(farm) == events
     assert farm.warehouse.read_bytes() == stored
-
-
-@pytest.mark.parametrize("applied", [3, len(migrations()) - 1], ids=["long ago", "the last version"])
-def test_a_dry_run_never_brings_an_older_warehouse_up_to_date(
-    kept: Kept, etfarm: Etfarm, monkeypatch: pytest.MonkeyPatch, applied: int
-) -> None:
-    # given a warehouse that an older etfarm made
-    kept.warehouse.parent.mkdir(parents=True)
-    with monkeypatch.context() as older:
-        known = migrations()[:applied]
-        older.setattr("sql.schema.migrations", lambda: known)
-        older.setattr("sql.schema._refresh", lambda _, **__: None)
-        with writing(kept.warehouse):
-            pass
-    stored = kept.warehouse.read_bytes()
-    # when it is pruned without --yes, then one sentence tells what is to be done, and nothing was changed
-    code, printed = etfarm("warehouse", "prune", "--thin-after", 30)
-    way_on = "an older etfarm made this warehouse; run `etfarm warehouse load` to bring it up to date"
-    why = f"etfarm: {kept.warehouse}: {way_on}"
-    assert (code, printed) == ((2, f"{why}\n") if applied == 3 else (0, "nothing to prune\n"))
-    assert kept.warehouse.read_bytes() == stored
 
 
 @pytest.mark.thorough
