@@ -138,7 +138,7 @@ def compare(
         files = (Path(a or ""), Path(b or ""))
         labels = (str(Path(*files[0].parts[-2:])), str(Path(*files[1].parts[-2:])))
         check_files(files, {"model": model, "precision": precision, "sweep": sweep_id})
-    workspace = Workspace(var.absolute(), warehouse)
+    workspace = Workspace(var, warehouse)
     request = FileComparison(files, labels, device, inventory, sessions, share, priority, workspace)
     raise typer.Exit(run_compare_files(request, failing, format, outputs))
 

@@ -87,25 +87,26 @@ def run_compare_files(request: FileComparison, fail_on: Collection[str], form: s
     check_outputs(outputs)
     from flows.cli.prefect_run import announce, run_with_server
 
-    files, workspace, device = request.files, request.workspace, choose_device(request.inventory, request.device)
+    files, device = request.files, choose_device(request.inventory, request.device)
+    var, warehouse = request.workspace.root, request.workspace.warehouse_file
+    workspace = replace(request.workspace, root=var.absolute())
     # New sessions belong to one sweep a call; those of the same files, device and day count, too.
     content = " ".join([*(sha256_of(file) for file in files), device.name])
     name = f"compare-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
     today, sweep_ids = date.today(), list(workspace.store.sweep_ids())
     sweep, earlier = sweep_night(name, today, sweep_ids, again=True), sweeps_of_night(name, today, sweep_ids)
-    announce(f"compare {files[0]} and {files[1]} on {device.name}", "comparison", workspace.root)
+    announce(f"compare {files[0]} and {files[1]} on {device.name}", "comparison", var)
     from flows.comparison.interleaved import compare_files
     from flows.server.embedded import exit_at_once
 
     parameters = {"a": files[0], "b": files[1], "device": device, "workspace": workspace, "sweep": sweep}
     parameters |= {"earlier": tuple(earlier), "sessions": request.sessions}
     parameters |= {"margin": request.margin, "priority": request.priority}
-    result, note, is_server_lost = run_with_server(compare_files, parameters, workspace.root, "comparison")
+    result, note, is_server_lost = run_with_server(compare_files, parameters, var, "comparison")
     outcome = _outcome(result, request, device.name)
     if note:
         show(note, err=True)
-    outcome = explained(outcome, form, outputs, workspace.root, workspace.warehouse_file)
-    code = told(outcome, fail_on, form, outputs)
+    code = told(explained(outcome, form, outputs, var, warehouse), fail_on, form, outputs)
     if is_server_lost:
         exit_at_once(code)
     return code

@@ -93,6 +93,7 @@ def everywhere(
     ] = False,
 ) -> None:
     """Measure ExecuTorch models on a farm of devices."""
+    # The options --var and --warehouse of the command take their values from these variables.
     for name, value in (("ETFARM_VAR", var), ("ETFARM_WAREHOUSE", warehouse_file)):
         if value is not None:
             os.environ[name] = str(value)

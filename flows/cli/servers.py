@@ -86,6 +86,7 @@ def lab(
     prepare_prefect(places.prefect_home)
     from flows.server.worker import LABS_POOL, run_worker
 
+    # The worker starts a process for each run, which takes its settings from the environment.
     os.environ["ETFARM_VAR"] = str(places.root)
     if bundles:
         open_store(bundles, places).sweep_ids()

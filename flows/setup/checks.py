@@ -4,6 +4,7 @@ A check connects to no device (but to the hosts whose adb servers have phones), 
 it does not apply; a new one is added to CHECKS.
 """
 
+import contextlib
 import contextvars
 import importlib.metadata
 import os
@@ -140,15 +141,19 @@ def set_variables(_workspace: Workspace, _devices: Devices) -> list[Finding]:
 
 def versions(_workspace: Workspace, _devices: Devices) -> list[Finding]:
     """Whether executorch and torch are the pair that etfarm pins; a machine without both only cannot export."""
-    installed = {name: version for name in _PAIR if (version := _installed(name))}
+    installed: dict[str, str] = {}
+    for name in _PAIR:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            installed[name] = importlib.metadata.version(name)
     if not installed:
         text = "executorch and torch are not installed: this machine cannot export models"
         return [ok(f"{text}; to export, {_INSTALL_PAIR}")]
-    pinned = _pinned()
+    words = [re.match(r"([\w-]+)==([\w.]+)", line) for line in importlib.metadata.requires("etfarm") or []]
+    pinned = {word[1]: word[2] for word in words if word and word[1] in _PAIR}
     found = ", ".join(f"{name} {installed.get(name, 'missing')}" for name in _PAIR)
     if {name: version.partition("+")[0] for name, version in installed.items()} == pinned:
         return [ok(f"{found}: the pinned versions")]
-    wanted = ", ".join(f"{name} {version}" for name, version in pinned.items())
+    wanted = ", ".join(f"{name} {pinned[name]}" for name in _PAIR)
     return [fix(f"{found}; pinned are {wanted}: {_INSTALL_PAIR}")]
 
 
@@ -222,20 +227,6 @@ CHECKS: tuple[Callable[[Workspace, Devices], list[Finding]], ...] = (
     compilers,
     confined_queries,
 )
-
-
-def _installed(name: str) -> str | None:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def _pinned() -> dict[str, str]:
-    """Return the versions of executorch and torch that the export extra of etfarm requires."""
-    words = [re.match(r"([\w-]+)==([\w.]+)", line) for line in importlib.metadata.requires("etfarm") or []]
-    versions = {word[1]: word[2] for word in words if word}
-    return {name: versions[name] for name in _PAIR}
 
 
 def _compiler(platform: Platform, workspace: Workspace) -> Finding:

@@ -15,7 +15,7 @@ from devices.local import LocalDevice
 from devices.ondevice.lease import acquire
 from tasks.load.snapshot import publish_snapshot
 from tasks.measure.health import Registry
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.fixtures.command import Command, run_etfarm
 from tests.fixtures.warehouse import BundleMaker
 from tests.lab.loopback import free_port
@@ -26,12 +26,12 @@ DEAD = 999_999_999  # above the largest process id
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Var:
-    return Var(tmp_path / "var")
+def places(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path / "var")
 
 
 @pytest.fixture
-def doctor(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, places: Var) -> Iterator[Command]:
+def doctor(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, places: Workspace) -> Iterator[Command]:
     """Run `etfarm doctor` on a var folder, an inventory of this machine and an empty folder of temporary files."""
     environment = dict(os.environ)
     monkeypatch.setattr(LocalDevice, "machine_folder", str(tmp_path / "machine"))
@@ -61,7 +61,7 @@ def orphan() -> Iterator["subprocess.Popen[bytes]"]:
     holds="its scratch folder, part folder, server, run and job are listed; nothing is changed",
 )
 def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(
-    doctor: Command, places: Var, tmp_path: Path, orphan: "subprocess.Popen[bytes]"
+    doctor: Command, places: Workspace, tmp_path: Path, orphan: "subprocess.Popen[bytes]"
 ) -> None:
     # given what a killed sweep leaves: a part folder, an archive, a server, a run at its server, and a job
     part, tree = places.bundles / f".part-{DEAD}-x", tmp_path / "tmp" / f"etfarm-tree-{DEAD}-x"
@@ -93,7 +93,7 @@ def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(
 
 
 def test_what_needs_the_user_is_listed_with_what_to_do_and_the_exit_code_is_1(
-    doctor: Command, places: Var, tmp_path: Path
+    doctor: Command, places: Workspace, tmp_path: Path
 ) -> None:
     # given a quarantined device with a session folder, a run at another server, and a kept database
     Registry(places.registry).quarantine("here", "swollen battery")
@@ -117,7 +117,7 @@ def test_what_needs_the_user_is_listed_with_what_to_do_and_the_exit_code_is_1(
 @pytest.mark.fault(
     stage="start", done="`current` of the snapshots overwritten", holds="`etfarm doctor` names it and what to do"
 )
-def test_a_damaged_current_is_found(doctor: Command, places: Var) -> None:
+def test_a_damaged_current_is_found(doctor: Command, places: Workspace) -> None:
     # given a snapshot whose `current` is damaged
     places.root.mkdir()
     BundleMaker(places.warehouse.parent)
@@ -158,7 +158,7 @@ def test_a_device_in_use_is_not_a_finding(doctor: Command, tmp_path: Path) -> No
             assert doctor().lines == ["nothing found"]
 
 
-def write_note(places: Var, flow_run: str, server: str | None) -> None:
+def write_note(places: Workspace, flow_run: str, server: str | None) -> None:
     folder = places.prefect_home / "own-runs"
     folder.mkdir(parents=True, exist_ok=True)
     note = {"id": flow_run, "server": server, "host": socket.gethostname(), "pid": DEAD, "since": "2026-11-21"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.fixtures.farm import Farm, sweep_of
 from tests.fixtures.prefect_server import asked
 from tests.fixtures.stand_in_farm import StandInFarm
@@ -135,7 +135,7 @@ def test_a_killed_sweep_goes_on_where_it_was_and_leaves_nothing(farm: Farm, scra
 def test_the_server_of_a_killed_sweep_is_ended_also_by_a_sweep_with_another_server(stand_in_farm: StandInFarm) -> None:
     # given the server of a killed sweep
     words = [sys.executable, "-c", "import signal; signal.pause()", "prefect.server.api.server:create_app"]
-    notes = Var(stand_in_farm.var).prefect_home / "own-servers"
+    notes = Workspace(stand_in_farm.var).prefect_home / "own-servers"
     notes.mkdir(parents=True)
     with subprocess.Popen(words) as server:
         (notes / "999999999").write_text(str(server.pid), encoding="utf-8")

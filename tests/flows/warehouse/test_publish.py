@@ -12,7 +12,6 @@ from flows.warehouse.readable import readable_warehouse
 from sql.warehouse import query, writing
 from tasks.load.load import load_paths
 from tasks.load.snapshot import newest_snapshot
-from tasks.store.var import Var
 from tasks.store.workspace import Workspace
 from tests.fixtures.waiting import ENOUGH_S
 from tests.fixtures.warehouse import BundleMaker
@@ -86,7 +85,7 @@ def test_rows_that_a_killed_writer_left_in_its_log_are_read(maker: BundleMaker, 
 
 def test_a_snapshot_is_read_in_place_also_if_the_working_file_is_named(maker: BundleMaker, tmp_path: Path) -> None:
     # given a load that names the working file of the var folder
-    places = Var(tmp_path / "var")
+    places = Workspace(tmp_path / "var")
     load_and_publish(places, [maker.bundles])
     snapshot = newest_snapshot(places.snapshots)
     # when that file, or the snapshot itself, is named by a reader, then the reader opens the newest snapshot
