@@ -39,9 +39,9 @@ def put(location: str, name: str, content: bytes) -> None:
         path.write_bytes(content)
 
 
-def former(**pages: Any) -> bytes:
-    """The `published.json` of the version before manifests had a format."""
-    return json.dumps({"etfarm": "0.1", "pages": pages}).encode()
+def stated(**pages: Any) -> bytes:
+    """A `published.json` that lists these pages."""
+    return json.dumps({"format": "etfarm site 1", "etfarm": "0.1", "pages": pages, "writing": {}}).encode()
 
 
 @pytest.mark.parametrize("name", ["index.html", "notes.txt", "a/b/c.txt", ".hidden"])
@@ -66,11 +66,11 @@ def test_a_place_with_files_of_others_is_refused_as_it_is(location: str, name: s
         b'{"name": "a package", "version": "1.0"}',
         b'{"etfarm": "0.1", "pages": 3}',
         b'{"etfarm": "0.1", "pages": {}, "files": []}',
-        former(**{"index.html": ["x"]}),
-        former(**{"index.html": ["x", "not a hash"]}),
+        stated(**{"index.html": ["x"]}),
+        stated(**{"index.html": ["x", "not a hash"]}),
         b"[" * 100_000,
         *(
-            former(**{name: ["x", "0" * 64]})
+            stated(**{name: ["x", "0" * 64]})
             for name in (
                 *("../outside.html", "a/../../outside.html", "/outside.html", "a\\..\\outside.html", "c:/outside.html"),
                 *("a\0.html", "", ".", "..", "a//b.html", "a/b/c/d.html", ".hidden", "published.json", "x" * 300),
