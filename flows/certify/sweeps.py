@@ -42,7 +42,7 @@ fi
 exec "$@"
 """
 _KILLED, _KILLED_SETTINGS = "certify-kill", {"models": ["linear"], "sessions": 2}
-_LONGEST_S = 300.0
+_TIMEOUT_S = 300.0
 _PAUSE_S = 0.2
 
 
@@ -154,11 +154,11 @@ def _until_held(subject: Subject, farm: "subprocess.Popen[bytes]", path: str) ->
             raise FarmError(f"the sweep ended before its session ran: {_last_line(subject, _KILLED)}")
         return subject.device.run(["test", "-e", path], deadline_s=30).exit_code == 0
 
-    _until(is_there, f"no session ran within {_LONGEST_S:g} s")
+    _until(is_there, f"no session ran within {_TIMEOUT_S:g} s")
 
 
 def _until(condition: Callable[[], bool], otherwise: str) -> None:
-    end = time.monotonic() + _LONGEST_S
+    end = time.monotonic() + _TIMEOUT_S
     while time.monotonic() < end:
         with contextlib.suppress(DeviceError):
             if condition():

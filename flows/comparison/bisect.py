@@ -23,7 +23,7 @@ from tasks.measure.alternate import SESSIONS_PER_SIDE, Side, comparison_id
 from tasks.runner.manifest import kept_runner
 from tasks.store.workspace import Workspace
 
-_LEAST_PART = 0.3  # of the change, by which an input is one that it came with
+_MIN_PART = 0.3  # of the change, by which an input is one that it came with
 _log = logging.getLogger(__name__)
 
 
@@ -118,7 +118,7 @@ class _Search:
             "the model file": self._sides("model file alone", a, replace(a, export=b.export)),
         }
         parts = {name: math.log(answer.result.ratio or 1) / self.total for name, answer in swapped.items()}
-        found = [name for name, part in parts.items() if part > _LEAST_PART]
+        found = [name for name, part in parts.items() if part > _MIN_PART]
         return " and ".join(found) or "both together: neither shows it alone"
 
     def _kept(self, contents: list[MeasuredNight]) -> Iterator[MeasuredNight]:

@@ -22,7 +22,7 @@ from tasks.measure.spec import SweepSpec
 from tasks.runner.manifest import Runner, kept_runner
 from tasks.store.workspace import Workspace
 
-MOST_SERIES = 4
+MAX_SERIES = 4
 """Per device and night: a change that affects every model must not keep a device until the morning."""
 _log = logging.getLogger(__name__)
 
@@ -84,8 +84,8 @@ def same_night_job(job: DeviceJob, rows: list[Suspected]) -> DeviceJob:
     pairs: list[tuple[Side, Side]] = []
     more: list[tuple[Side, range]] = []
     for row in rows:
-        if len(pairs) + len(more) == MOST_SERIES:
-            _tell(row, f"only {MOST_SERIES} series of a device are, those with the largest change")
+        if len(pairs) + len(more) == MAX_SERIES:
+            _tell(row, f"only {MAX_SERIES} series of a device are, those with the largest change")
             continue
         try:
             tonight = _tonight(job, row)

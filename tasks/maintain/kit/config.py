@@ -17,22 +17,22 @@ from tasks.bundle.names import FileName
 from tasks.bundle.values import MOST_INT, first_mistake, night_fault
 
 _OTHERS = {".git", ".venv", "executorch"}
-_MOST_EXPERIMENTS = 10_000
-_MOST_BYTES = 2 << 20  # parsed JSON takes 40 times as much memory as its text; a configuration has some kilobytes
-_MOST_LETTERS = 1000
-_MOST_STEM_BYTES = 100
+_MAX_EXPERIMENTS = 10_000
+_MAX_BYTES = 2 << 20  # parsed JSON takes 40 times as much memory as its text; a configuration has some kilobytes
+_MAX_CHARS = 1000
+_MAX_STEM_BYTES = 100
 
 
 def _line(text: str) -> str:
-    if len(text) > _MOST_LETTERS or plain_line(text) != text:
-        raise PydanticCustomError("line", "must be a line of at most {most} letters", {"most": _MOST_LETTERS})
+    if len(text) > _MAX_CHARS or plain_line(text) != text:
+        raise PydanticCustomError("line", "must be a line of at most {most} letters", {"most": _MAX_CHARS})
     return text
 
 
 def _pte(path: str) -> str:
-    if not 0 < len(_stem(path).encode()) <= _MOST_STEM_BYTES:
+    if not 0 < len(_stem(path).encode()) <= _MAX_STEM_BYTES:
         text = "must be the path of a .pte file whose name has 1 to {most} bytes"
-        raise PydanticCustomError("pte", text, {"most": _MOST_STEM_BYTES})
+        raise PydanticCustomError("pte", text, {"most": _MAX_STEM_BYTES})
     return path
 
 
@@ -66,7 +66,7 @@ class KitConfig(BaseModel, frozen=True):
 
     path: Path
     model: Annotated[Line, AfterValidator(_pte)]
-    experiments: Annotated[list[Experiment], FailFast(), Field(max_length=_MOST_EXPERIMENTS)]
+    experiments: Annotated[list[Experiment], FailFast(), Field(max_length=_MAX_EXPERIMENTS)]
     generated_at: Annotated[datetime, BeforeValidator(_moment)] | None = None
     """In UTC."""
     executorch_sha: Line | None = None
@@ -126,7 +126,7 @@ def name_in(folder: Path, path: Path) -> str:
 
 
 def _read(path: Path, folder: Path) -> KitConfig | None:
-    content = read_foreign(path, _MOST_BYTES)
+    content = read_foreign(path, _MAX_BYTES)
     try:
         raw = parse_json(content)
     except (ValueError, RecursionError) as error:
@@ -157,7 +157,7 @@ def _manifest(path: Path, raw: dict[str, Any]) -> KitConfig:
     return KitConfig(
         path=path,
         model=raw["model"],
-        experiments=[_flat(each) for each in results[: _MOST_EXPERIMENTS + 1]],
+        experiments=[_flat(each) for each in results[: _MAX_EXPERIMENTS + 1]],
         generated_at=raw.get("generated_at") or None,
         executorch_sha=shas.get("actual_sha") or shas.get("sha"),
         is_manifest=True,
