@@ -1,10 +1,9 @@
 """What sweeps that have ended left, and what blocks the next one: `etfarm doctor` lists it, the next sweep clears it.
 
-A check is a function that returns findings and changes nothing; a new one is added to CHECKS.
+A check is a function that returns findings and changes nothing; a new one is added to `findings`.
 """
 
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,10 +55,17 @@ def clear_leftovers(workspace: Workspace) -> None:
 
 def findings(workspace: Workspace, inventory: Path) -> list[Finding]:
     """Run all checks; raises InputError if the inventory cannot be read."""
-    return [finding for check in CHECKS for finding in check(workspace, inventory)]
+    return [
+        *_unfinished_files(workspace),
+        *_servers_of_killed_sweeps(workspace),
+        *_runs_of_killed_sweeps(workspace),
+        *_damaged_databases(workspace),
+        *_snapshot(workspace),
+        *_devices(workspace, inventory),
+    ]
 
 
-def unfinished_files(workspace: Workspace, _inventory: Path) -> list[Finding]:
+def _unfinished_files(workspace: Workspace) -> list[Finding]:
     """Scratch folders and unfinished files of processes that have ended, or may have on other machines."""
     given = (workspace.root, workspace.store.folders)
     lines = [
@@ -75,7 +81,7 @@ def unfinished_files(workspace: Workspace, _inventory: Path) -> list[Finding]:
     return [Finding(line, needs_user=False) for line in lines]
 
 
-def servers_of_killed_sweeps(workspace: Workspace, _inventory: Path) -> list[Finding]:
+def _servers_of_killed_sweeps(workspace: Workspace) -> list[Finding]:
     """Prefect servers whose sweep has ended."""
     return [
         Finding(f"process {server}: the Prefect server of a killed sweep; the next sweep ends it", needs_user=False)
@@ -84,7 +90,7 @@ def servers_of_killed_sweeps(workspace: Workspace, _inventory: Path) -> list[Fin
     ]
 
 
-def runs_of_killed_sweeps(workspace: Workspace, _inventory: Path) -> list[Finding]:
+def _runs_of_killed_sweeps(workspace: Workspace) -> list[Finding]:
     """Runs that Prefect may show as running although their process has ended."""
     found = []
     for _, note in dead_notes(workspace.prefect_home):
@@ -96,7 +102,7 @@ def runs_of_killed_sweeps(workspace: Workspace, _inventory: Path) -> list[Findin
     return found
 
 
-def damaged_databases(workspace: Workspace, _inventory: Path) -> list[Finding]:
+def _damaged_databases(workspace: Workspace) -> list[Finding]:
     """Databases of Prefect that were damaged and replaced."""
     return [
         Finding(f"{path}: a damaged Prefect database that was replaced ({_size(path)}); remove it", needs_user=True)
@@ -104,7 +110,7 @@ def damaged_databases(workspace: Workspace, _inventory: Path) -> list[Finding]:
     ]
 
 
-def snapshot(workspace: Workspace, _inventory: Path) -> list[Finding]:
+def _snapshot(workspace: Workspace) -> list[Finding]:
     """A published snapshot of the warehouse that readers cannot use."""
     if not (workspace.snapshots / "current").exists() and not workspace.warehouse.exists():
         return []
@@ -115,23 +121,13 @@ def snapshot(workspace: Workspace, _inventory: Path) -> list[Finding]:
     return []
 
 
-def devices(workspace: Workspace, inventory: Path) -> list[Finding]:
+def _devices(workspace: Workspace, inventory: Path) -> list[Finding]:
     """Devices that sweeps cannot use, and what is left on the others."""
     registry = Registry(workspace.registry)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         listed = load_inventory(inventory)
         health = (_health_of(spec.name, registry) for spec in listed.devices)
         return [finding for each in (*health, *pool.map(_left_on, listed.reached)) for finding in each]
-
-
-CHECKS: tuple[Callable[[Workspace, Path], list[Finding]], ...] = (
-    unfinished_files,
-    servers_of_killed_sweeps,
-    runs_of_killed_sweeps,
-    damaged_databases,
-    snapshot,
-    devices,
-)
 
 
 def _health_of(name: str, registry: Registry) -> list[Finding]:
