@@ -22,7 +22,7 @@ from sql.quoting import identifier
 from tasks.judge.compare.found import compare_arms
 from tasks.pages.explain import explain
 from tasks.pages.explanation import Explanation
-from tasks.pages.report.data import open_reader
+from tasks.results.reader import open_reader
 from tasks.store.workspace import Workspace
 
 

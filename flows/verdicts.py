@@ -6,11 +6,11 @@ from typing import Literal
 
 from flows.warehouse.publish import ask_warehouse
 from flows.warehouse.readable import readable_warehouse
-from tasks.pages.explanation import plain_text
-from tasks.pages.report.cells import series_title
-from tasks.pages.report.data import open_answers
 from tasks.pages.report.sections.failures import failed_series
 from tasks.pages.report.sections.verdicts import VerdictRow
+from tasks.results.cells import series_title
+from tasks.results.reader import open_answers
+from tasks.results.text import plain_text
 from tasks.store.workspace import Workspace
 
 FailingVerdict = Literal["regression", "suspected", "device", "never"]

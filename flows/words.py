@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from devices.settings import settings
-from tasks.pages.report.addresses import night_page
+from tasks.results.addresses import night_page
 
 _MOST_NAMED = 3
 

@@ -29,9 +29,9 @@ from sql.query import query_errors
 from sql.question import questions
 from tasks.judge.compare.found import compare_arms
 from tasks.judge.metrics import METRICS
-from tasks.pages.report.data import open_reader
 from tasks.pages.report.sections.verdicts import VerdictRow, headline
 from tasks.pages.site.session_rows import RunRow, read_sessions
+from tasks.results.reader import open_reader
 from tasks.store.store import BundleStore
 from tasks.store.workspace import Workspace
 

@@ -14,7 +14,7 @@ from tasks.judge.compare.found import compare_arms
 from tasks.judge.compare.outcome import Line, Outcome
 from tasks.pages.explain import explain_line
 from tasks.pages.explanation import Fact
-from tasks.pages.report.data import Reader, open_reader
+from tasks.results.reader import Reader, open_reader
 from tasks.store.workspace import Workspace
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from flows.cli.dry_run import Plan, Planned
 from tasks.measure.known_exports import State
-from tasks.pages.report.text import duration
+from tasks.results.text import duration
 
 _MOST_NAMED = 6
 _WAITING: tuple[State, ...] = ("to export", "shared", "unknown")

@@ -87,7 +87,7 @@ def _too_portable(case: "CheckedCase", max_portable: float | None) -> list[str]:
 
 def _lines(case: "CheckedCase") -> Iterator[str]:
     """Yield what a user reads about a case."""
-    from tasks.pages.report.text import evidence, in_ms
+    from tasks.results.text import evidence, in_ms
 
     export = case.export
     delegated, portable = _counts(case)

@@ -10,7 +10,7 @@ from flows.cli.output import as_text, check_output, output_file
 from tasks.judge.compare.outcome import Line, Outcome, figures, time_text
 from tasks.pages.explanation import markdown_points
 from tasks.pages.report.markdown import escaped, inline
-from tasks.pages.report.text import with_code
+from tasks.results.text import with_code
 
 _SERIES = ("model", "device", "precision", "variant", "threads")
 _FIGURES = (

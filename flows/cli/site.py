@@ -72,8 +72,8 @@ def report(
 
 def _publish(location: str, var: Path, warehouse: Path | None) -> None:
     from flows.warehouse.readable import readable_warehouse
-    from tasks.pages.report.text import counted
     from tasks.pages.site.publish import publish
+    from tasks.results.text import counted
     from tasks.store.workspace import Workspace
 
     with readable_warehouse(Workspace(var, warehouse)) as readable:

@@ -12,7 +12,7 @@ from flows.warehouse.publish import ask_warehouse
 from tasks.bundle.interval import median_interval
 from tasks.bundle.model_names import shown_names
 from tasks.pages.report.sections.verdicts import VerdictRow
-from tasks.pages.report.text import spread
+from tasks.results.text import spread
 from tasks.store.workspace import Workspace
 
 _MOST_LINES, _MOST_VERDICTS = 10, 3

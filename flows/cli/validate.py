@@ -48,7 +48,7 @@ def _checked(file: Path) -> str:
     from devices.checked_yaml import read_yaml
     from devices.inventory import load_inventory
     from tasks.measure.spec import read_sweep
-    from tasks.pages.report.text import counted
+    from tasks.results.text import counted
 
     written = read_yaml(file)
     if isinstance(written.get("devices"), list):

@@ -11,9 +11,9 @@ from flows.cli.options import DEFAULT_VAR, VarOption, WarehouseOption
 if TYPE_CHECKING:
     from tasks.judge.compare.outcome import Line
     from tasks.pages.explanation import Fact
-    from tasks.pages.report.data import Reader
     from tasks.pages.report.sections.verdicts import VerdictRow
     from tasks.pages.site.rows import NightVerdictRow
+    from tasks.results.reader import Reader
 
 app = typer.Typer(rich_markup_mode=None)
 _WORDS = {
@@ -112,8 +112,8 @@ def verdicts_of_night(night: str | None, var: Path, warehouse: Path | None) -> t
     from devices.errors import InputError
     from devices.suggest import did_you_mean
     from flows.warehouse.readable import readable_warehouse
-    from tasks.pages.report.data import open_reader
     from tasks.pages.site.rows import NightRow, NightVerdictRow
+    from tasks.results.reader import open_reader
     from tasks.store.workspace import Workspace
 
     with readable_warehouse(Workspace(var, warehouse)) as file, open_reader(file) as reader:

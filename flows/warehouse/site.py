@@ -23,7 +23,8 @@ from flows.warehouse.snapshot_pages import SnapshotPages, Stamp
 from sql.errors import WarehouseError
 from sql.readable import ReadableFile
 from tasks.pages.report.html import SITE_POLICY, as_html
-from tasks.pages.report.page import Link, Page
+from tasks.pages.report.page import Page
+from tasks.results.text import Link
 from tasks.store.workspace import Workspace
 
 _HOME = "index.html"

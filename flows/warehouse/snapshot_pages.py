@@ -12,9 +12,9 @@ from sql.cage.connection import Reading, open_readable
 from sql.errors import WarehouseError
 from sql.readable import ReadableFile
 from sql.warehouse import first_line
-from tasks.pages.report.data import view_errors
 from tasks.pages.site.assets import File
 from tasks.pages.site.site import Site
+from tasks.results.reader import view_errors
 
 Stamp = tuple[int, int] | None
 _MAX_KEPT = 500

@@ -17,10 +17,6 @@ from tasks.bundle.next_step import next_step
 from tasks.judge.compare.outcome import Line
 from tasks.judge.metrics import LATENCY
 from tasks.pages.explanation import Explanation, Fact
-from tasks.pages.report.addresses import night_page
-from tasks.pages.report.cells import series_title
-from tasks.pages.report.data import Answers, Reader
-from tasks.pages.report.page import Code, Link, Text
 from tasks.pages.report.sections.advice import other_advice, portable_advice
 from tasks.pages.report.sections.categories import categories
 from tasks.pages.report.sections.failures import FailureRow, failures_in_words
@@ -31,12 +27,15 @@ from tasks.pages.report.sections.sme2 import sme2
 from tasks.pages.report.sections.sme2_coverage import coverage_in_words
 from tasks.pages.report.sections.sme2_pairs import shift_in_words
 from tasks.pages.report.sections.verdicts import change_of, evidence_of
-from tasks.pages.report.text import in_ms, joined, sentence, with_code
 from tasks.pages.site.about import limited_to
 from tasks.pages.site.cell import origin_of
 from tasks.pages.site.changes import compare_command
 from tasks.pages.site.rows import NightSweepRow, NightVerdictRow, SeriesRow
 from tasks.pages.site.session_rows import CellFactsRow, CellSessionRow
+from tasks.results.addresses import night_page
+from tasks.results.cells import series_title
+from tasks.results.reader import Answers, Reader
+from tasks.results.text import Code, Link, Text, in_ms, joined, sentence, with_code
 
 _STEPS = {
     "insufficient data": "Measure more sessions, or wait for the next night: the verdict states what is missing.",

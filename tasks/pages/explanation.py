@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from devices.foreign_text import plain_line
 from tasks.pages.report.markdown import inline
-from tasks.pages.report.page import Cell, Code, Column, Paragraph, Section, Table, Text, parts_of
-from tasks.pages.report.text import joined, separated
+from tasks.pages.report.page import Paragraph, Section
+from tasks.results.table import Cell, Column, Table
+from tasks.results.text import Text, joined, plain_text, separated
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,3 @@ class Explanation:
 def markdown_points(facts: Sequence[Fact]) -> list[str]:
     """Return facts as points of Markdown, a line each."""
     return [f"- {inline(joined(f'{fact.title}: ', separated(fact.sentences, ' ')))}" for fact in facts]
-
-
-def plain_text(text: Text) -> str:
-    """Return a text on one line, its names between backticks."""
-    return plain_line("".join(f"`{part}`" if isinstance(part, Code) else part for part in parts_of(text)))

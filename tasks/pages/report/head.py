@@ -2,12 +2,12 @@
 
 from collections import Counter
 
-from tasks.pages.report.data import Answers, SweepRow
-from tasks.pages.report.page import Figure, Text
+from tasks.pages.report.page import Figure
 from tasks.pages.report.sections.failures import failures_sentence
 from tasks.pages.report.sections.provenance import DeviceRow
 from tasks.pages.report.sections.verdicts import has_baseline, regressions
-from tasks.pages.report.text import counted, duration, listed
+from tasks.results.reader import Answers, SweepRow
+from tasks.results.text import Text, counted, duration, listed
 
 _DISCARDED = "discarded automatically"
 

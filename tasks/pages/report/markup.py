@@ -8,7 +8,9 @@ from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
 from devices.foreign_text import plain, plain_line
-from tasks.pages.report.page import Cell, Code, Column, Link, Page, Table, Tag, Text, Tone, parts_of
+from tasks.pages.report.page import Page
+from tasks.results.table import Cell, Column, Table
+from tasks.results.text import Code, Link, Tag, Text, Tone, parts_of
 
 _WIDTH, _HEIGHT, _MARGIN = 90, 20, 2
 """Of a sparkline, in pixels."""

@@ -5,80 +5,11 @@ model, an operator, a file) is a `Code`, and both outputs escape every text.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-Tone = Literal["", "flag", "quiet", "bad", "good"]
-"""flag: needs attention; quiet: minor, or not measured; bad: something went wrong; good: it got better."""
-
-
-class Code(str):
-    """Text shown as code: names, ids and paths."""
-
-
-class Link(str):
-    """Text that leads to a page of the site; where there is no site, it is text and nothing more."""
-
-    to: str
-    """The address of the page, relative to the home page, or a URL."""
-
-    def __new__(cls, text: str, to: str) -> "Link":
-        """Return `text` that leads to the page `to`."""
-        link = super().__new__(cls, text)
-        link.to = to
-        return link
-
-
-class CodeLink(Link, Code):
-    """A name that leads to a page of the site."""
-
-
-class Tag(str):
-    """A word that marks the text before it, such as `emulated`."""
-
-
-Text = str | tuple[str, ...]
-"""One line of text; in a tuple, parts that are `Code` or `Tag` are set apart from plain ones."""
-
-
-def parts_of(text: Text) -> tuple[str, ...]:
-    """The parts of a text; plain text is one."""
-    return (text,) if isinstance(text, str) else text
-
-
-def more_rows(count: int, where: Text) -> str:
-    """Return the line below a table of which `count` rows are hidden, and where they are; empty if none is."""
-    return f"{count:,} more rows: {where}" if count > 0 else ""
-
-
-@dataclass(slots=True)
-class Cell:
-    """A cell of a table: its text, the number that it sorts by, and what HTML alone draws in it.
-
-    `share`, 0 to 1, is drawn behind the text; `line`, a value for each night, beside it. Pages have hundreds of
-    thousands, so it is not frozen, which takes three times to make; nobody changes one.
-    """
-
-    text: Text
-    sort: float | None = None
-    tone: Tone = ""
-    share: float | None = None
-    line: tuple[float | None, ...] = ()
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column's head; it holds the unit of a numeric column, so that the cells are numbers only."""
-
-    title: str
-    unit: str = ""
-    meaning: str = ""
-    """What the column is, in half a sentence; listed below the table."""
-    numeric: bool = field(default=False, kw_only=True)
-    wraps: bool = field(default=False, kw_only=True)
-    """Whether its cells may break into several lines."""
-    to: str = field(default="", kw_only=True)
-    """The page of the site that its head leads to."""
+from tasks.results.table import Table
+from tasks.results.text import Text, Tone
 
 
 @dataclass(frozen=True)
@@ -97,30 +28,6 @@ class Points:
     kind: ClassVar[str] = "points"
     items: Sequence[Text]
     ordered: bool = False
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows under heads; a table without rows is left out."""
-
-    kind: ClassVar[str] = "table"
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Cell]]
-    caption: str = ""
-    hidden: str = ""
-    """How many rows are not shown, and where they are."""
-    filters: Sequence[str] = ()
-    """Titles of columns by whose values readers choose rows (HTML only)."""
-
-    def with_columns(self, columns: Sequence[Column], cells: Sequence[Sequence[Cell]]) -> "Table":
-        """This table with more columns on its right, and the cells of each row under them."""
-        rows = [[*left, *right] for left, right in zip(self.rows, cells, strict=True)]
-        return replace(self, columns=[*self.columns, *columns], rows=rows)
-
-    def shortened(self, most: int, where: Text) -> "Table":
-        """This table with at most `most` rows; what is hidden is counted, and `where` names the place to find it."""
-        hidden = more_rows(len(self.rows) - most, where)
-        return replace(self, rows=self.rows[:most], hidden=hidden) if hidden else self
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from sql.readable import ReadableFile
 from tasks.pages.report import head
-from tasks.pages.report.data import Answers, ReportError, open_answers
 from tasks.pages.report.html import as_html
 from tasks.pages.report.markdown import as_markdown
 from tasks.pages.report.page import Page
 from tasks.pages.report.sections.section_list import SECTIONS
+from tasks.results.reader import Answers, ReportError, open_answers
 from tasks.store.files import write_complete
 
 __all__ = ["ReportError", "keep_dropped", "render_report"]

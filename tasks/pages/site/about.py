@@ -4,16 +4,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tasks.pages.report import head
-from tasks.pages.report.addresses import cell_page, device_page, model_page, night_page, sweep_page
-from tasks.pages.report.cells import tags_of
-from tasks.pages.report.columns import first_rows, table_of
-from tasks.pages.report.data import Answers
-from tasks.pages.report.page import Block, CodeLink, Fold, Link, Page, Paragraph, Section, Table, Tone
+from tasks.pages.report.page import Block, Fold, Page, Paragraph, Section
 from tasks.pages.report.sections.section_list import SECTIONS
-from tasks.pages.report.text import listed, separated
 from tasks.pages.site.history import histories_of
 from tasks.pages.site.rows import DecisionRow, DeviceNightRow, FarmDeviceRow, SeriesRow, UnjudgedModelRow, tone_of
 from tasks.pages.site.session_rows import CellFactsRow
+from tasks.results.addresses import cell_page, device_page, model_page, night_page, sweep_page
+from tasks.results.cells import tags_of
+from tasks.results.reader import Answers
+from tasks.results.table import Table, first_rows, table_of
+from tasks.results.text import CodeLink, Link, Tone, listed, separated
 
 MOST_CELLS = 60
 _MOST_DETAILED = 6

@@ -3,14 +3,14 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from tasks.pages.report.addresses import cell_page, device_page, model_page, night_page, sweep_page
-from tasks.pages.report.cells import tags_of, variant_word
-from tasks.pages.report.columns import first_rows
-from tasks.pages.report.data import Answers, Reader
-from tasks.pages.report.page import Code, CodeLink, Link, Page, Points, Section, Text
-from tasks.pages.report.text import counted
+from tasks.pages.report.page import Page, Points, Section
 from tasks.pages.site.about import details_of
 from tasks.pages.site.session_rows import CellFactsRow, CellSessionRow
+from tasks.results.addresses import cell_page, device_page, model_page, night_page, sweep_page
+from tasks.results.cells import tags_of, variant_word
+from tasks.results.reader import Answers, Reader
+from tasks.results.table import first_rows
+from tasks.results.text import Code, CodeLink, Link, Text, counted
 
 _SECTIONS = ("latency", "categories", "modules", "operators", "portable", "sme2", "accuracy")
 

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 
 from tasks.judge.metrics import LATENCY
-from tasks.pages.report.addresses import cell_page, device_page, model_page, series_page
-from tasks.pages.report.cells import CellRow, conditions_of
-from tasks.pages.report.columns import first_rows
-from tasks.pages.report.data import Reader
-from tasks.pages.report.page import Block, Cell, Code, CodeLink, Column, Link, Paragraph, Points, Table, Text
+from tasks.pages.report.page import Block, Paragraph, Points
 from tasks.pages.report.sections.failures import failed_series
 from tasks.pages.report.sections.verdicts import VerdictRow, change_of
-from tasks.pages.report.text import DASH, NOTHING, joined, sentence, with_code
 from tasks.pages.site.rows import HistoryRow, NightVerdictRow, tone_of
+from tasks.results.addresses import cell_page, device_page, model_page, series_page
+from tasks.results.cells import CellRow, conditions_of
+from tasks.results.reader import Reader
+from tasks.results.table import NOTHING, Cell, Column, Table, first_rows
+from tasks.results.text import DASH, Code, CodeLink, Link, Text, joined, sentence, with_code
 
 MOST_ROWS = 50
 HIDDEN = "the pages of models and devices list all series"

@@ -7,26 +7,13 @@ from devices.errors import InputError
 from sql.cage.connection import Reading
 from tasks.judge.compare.found import compare_arms
 from tasks.judge.compare.outcome import Line, Outcome, figures, time_text
-from tasks.pages.report.addresses import arms_page, cell_page, slug
-from tasks.pages.report.columns import first_rows
-from tasks.pages.report.data import Reader
-from tasks.pages.report.page import (
-    Block,
-    Cell,
-    Choice,
-    Code,
-    Column,
-    Link,
-    Page,
-    Paragraph,
-    Points,
-    Section,
-    Table,
-    Tone,
-)
-from tasks.pages.report.text import counted, with_code
+from tasks.pages.report.page import Block, Choice, Page, Paragraph, Points, Section
 from tasks.pages.site.compared_rows import MeasuredRow
 from tasks.pages.site.rows import NightRow, SeriesRow
+from tasks.results.addresses import arms_page, cell_page, slug
+from tasks.results.reader import Reader
+from tasks.results.table import Cell, Column, Table, first_rows
+from tasks.results.text import Code, Link, Tone, counted, with_code
 
 _KINDS = {"variant": "Variants", "precision": "Precisions", "device": "Devices"}
 _MOST_PAIRS = 15

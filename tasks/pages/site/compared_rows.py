@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated
 
-from tasks.pages.report.addresses import cell_page, series_page
-from tasks.pages.report.cells import CellRow, Device
-from tasks.pages.report.columns import Milliseconds, Percent, Words, cells_of
-from tasks.pages.report.page import Cell, Link
 from tasks.pages.report.sections.verdicts import change_of
 from tasks.pages.site.rows import Change, SiteRow, tone_of
+from tasks.results.addresses import cell_page, series_page
+from tasks.results.cells import CellRow, Device
+from tasks.results.table import Cell, Milliseconds, Percent, Words, cells_of
+from tasks.results.text import Link
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from datetime import date, timedelta
 from operator import attrgetter
 from typing import Any
 
-from tasks.pages.report.addresses import history_file, model_page
-from tasks.pages.report.cells import conditions_of
-from tasks.pages.report.data import Reader
 from tasks.pages.report.html import as_json
 from tasks.pages.report.page import Histories
-from tasks.pages.report.text import counted
 from tasks.pages.site.rows import DecisionRow, SeriesNightRow, SeriesRow
+from tasks.results.addresses import history_file, model_page
+from tasks.results.cells import conditions_of
+from tasks.results.reader import Reader
+from tasks.results.text import counted
 
 _WEEK = timedelta(days=7)
 _COLUMNS = [field.name for field in fields(SeriesNightRow) if field.name not in ("series_id", "device")]

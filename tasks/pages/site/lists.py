@@ -5,11 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date
 
-from tasks.pages.report.addresses import comparison_page, model_page, night_page, slug
-from tasks.pages.report.columns import first_rows, table_of
-from tasks.pages.report.data import Answers, Reader, SweepRow
-from tasks.pages.report.page import Block, Cell, Code, CodeLink, Column, Link, Page, Paragraph, Section, Table, Text
-from tasks.pages.report.text import counted, joined
+from tasks.pages.report.page import Block, Page, Paragraph, Section
 from tasks.pages.site.about import MOST_CELLS, VERDICT_NEEDS, sections_of
 from tasks.pages.site.compared_rows import ComparedRow
 from tasks.pages.site.rows import (
@@ -22,6 +18,10 @@ from tasks.pages.site.rows import (
     UnjudgedModelRow,
     tone_of,
 )
+from tasks.results.addresses import comparison_page, model_page, night_page, slug
+from tasks.results.reader import Answers, Reader, SweepRow
+from tasks.results.table import Cell, Column, Table, first_rows, table_of
+from tasks.results.text import Code, CodeLink, Link, Text, counted, joined
 
 _MOST_ROWS = 400
 _IN_SQL = "etfarm sql lists all"

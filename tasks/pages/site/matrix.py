@@ -3,12 +3,12 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from tasks.pages.report.addresses import device_page, model_page, series_page
-from tasks.pages.report.cells import variant_word
-from tasks.pages.report.page import Cell, CodeLink, Column, Link, Table, Tone
 from tasks.pages.report.sections.verdicts import VerdictRow, change_of
-from tasks.pages.report.text import NOTHING, ms_digits
 from tasks.pages.site.rows import tone_of
+from tasks.results.addresses import device_page, model_page, series_page
+from tasks.results.cells import variant_word
+from tasks.results.table import NOTHING, Cell, Column, Table
+from tasks.results.text import CodeLink, Link, Tone, ms_digits
 
 _MOST_DEVICES, _MOST_ROWS = 20, 60
 _MARKS = {

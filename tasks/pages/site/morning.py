@@ -8,12 +8,8 @@ from dataclasses import replace
 from datetime import date
 
 from tasks.judge.metrics import LATENCY
-from tasks.pages.report.addresses import comparison_page, night_page
-from tasks.pages.report.columns import first_rows, table_of
-from tasks.pages.report.data import Reader
-from tasks.pages.report.page import Block, Code, Fold, Link, Page, Paragraph, Points, Section, Text
+from tasks.pages.report.page import Block, Fold, Page, Paragraph, Points, Section
 from tasks.pages.report.sections.verdicts import TONES, headline
-from tasks.pages.report.text import counted, joined
 from tasks.pages.site.changes import MOST_ROWS, changes_of, devices_of
 from tasks.pages.site.matrix import KEY, matrix
 from tasks.pages.site.rows import (
@@ -24,6 +20,10 @@ from tasks.pages.site.rows import (
     NightSweepRow,
     VerdictsOf,
 )
+from tasks.results.addresses import comparison_page, night_page
+from tasks.results.reader import Reader
+from tasks.results.table import first_rows, table_of
+from tasks.results.text import Code, Link, Text, counted, joined
 
 _LOUD = ("regression", "inaccurate", "failed", "suspected", "device slower")
 

@@ -8,11 +8,11 @@ from importlib.metadata import version
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tasks.pages.report import addresses
 from tasks.pages.report.html import NAVIGATION
 from tasks.pages.site.compared import pairs_of
 from tasks.pages.site.history import weeks_of
 from tasks.pages.site.rows import SiteRow
+from tasks.results import addresses
 
 if TYPE_CHECKING:
     from tasks.pages.site.site import Site

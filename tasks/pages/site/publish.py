@@ -15,11 +15,11 @@ from pathlib import Path
 
 from sql.cage.connection import open_readable
 from sql.readable import ReadableFile
-from tasks.pages.report.data import view_errors
 from tasks.pages.site.destination import open_destination
 from tasks.pages.site.origins import origins_of
 from tasks.pages.site.publication import Publication
 from tasks.pages.site.site import Site
+from tasks.results.reader import view_errors
 from tasks.store.access import reported
 
 _READ_TOGETHER = 250

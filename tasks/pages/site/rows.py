@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Annotated, Any
 
-from tasks.pages.report.addresses import device_page, model_page, night_page, series_page, session_page, sweep_page
-from tasks.pages.report.cells import CellRow, Device, PairRow
-from tasks.pages.report.columns import Milliseconds, Name, Number, Percent, Words, cells_of
-from tasks.pages.report.data import Row, SweepRow
-from tasks.pages.report.page import Cell, CodeLink, Link, Tone
 from tasks.pages.report.sections.verdicts import TONES, VerdictRow, change_of
-from tasks.pages.report.text import separated
+from tasks.results.addresses import device_page, model_page, night_page, series_page, session_page, sweep_page
+from tasks.results.cells import CellRow, Device, PairRow
+from tasks.results.reader import Row, SweepRow
+from tasks.results.table import Cell, Milliseconds, Name, Number, Percent, Words, cells_of
+from tasks.results.text import CodeLink, Link, Tone, separated
 
 
 class SiteRow(Row):

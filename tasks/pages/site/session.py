@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tasks.bundle.next_step import next_step
-from tasks.pages.report.addresses import (
+from tasks.pages.report.page import Block, Chart, Log, Page, Paragraph, Points, Section
+from tasks.pages.site.session_rows import RunRow, SessionConditionRow, SessionFactsRow, read_sessions
+from tasks.results.addresses import (
     cell_page,
     device_page,
     model_page,
@@ -14,27 +16,10 @@ from tasks.pages.report.addresses import (
     session_page,
     sweep_page,
 )
-from tasks.pages.report.cells import tags_of, variant_word
-from tasks.pages.report.columns import table_of
-from tasks.pages.report.data import Reader
-from tasks.pages.report.page import (
-    Block,
-    Cell,
-    Chart,
-    Code,
-    CodeLink,
-    Column,
-    Link,
-    Log,
-    Page,
-    Paragraph,
-    Points,
-    Section,
-    Table,
-    Text,
-)
-from tasks.pages.report.text import counted, duration, joined, sentence, with_code
-from tasks.pages.site.session_rows import RunRow, SessionConditionRow, SessionFactsRow, read_sessions
+from tasks.results.cells import tags_of, variant_word
+from tasks.results.reader import Reader
+from tasks.results.table import Cell, Column, Table, table_of
+from tasks.results.text import Code, CodeLink, Link, Text, counted, duration, joined, sentence, with_code
 
 _PERFETTO = "https://ui.perfetto.dev"
 

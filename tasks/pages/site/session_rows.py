@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Annotated
 
-from tasks.pages.report.cells import SessionId
-from tasks.pages.report.columns import Milliseconds, Number, Words, cells_of, toned
-from tasks.pages.report.data import Reader
-from tasks.pages.report.page import Cell
 from tasks.pages.site.rows import SiteRow
+from tasks.results.cells import SessionId
+from tasks.results.reader import Reader
+from tasks.results.table import Cell, Milliseconds, Number, Words, cells_of, toned
 
 
 @dataclass(frozen=True)

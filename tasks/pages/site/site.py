@@ -9,9 +9,6 @@ from importlib.metadata import version
 from sql.cage.connection import Reading
 from tasks.pages.explain import explain_series, worst_first
 from tasks.pages.explanation import Explanation
-from tasks.pages.report import addresses
-from tasks.pages.report.addresses import slug, split_pair
-from tasks.pages.report.data import Answers, Reader
 from tasks.pages.report.html import as_html
 from tasks.pages.report.page import Page
 from tasks.pages.site import about, compared, lists, morning
@@ -31,6 +28,9 @@ from tasks.pages.site.rows import (
 )
 from tasks.pages.site.session import Sessions
 from tasks.pages.site.session_rows import CellFactsRow
+from tasks.results import addresses
+from tasks.results.addresses import slug, split_pair
+from tasks.results.reader import Answers, Reader
 
 _CELLS, _SESSIONS = "cells", "sessions"
 _HTML = ".html"

@@ -4,11 +4,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from tasks.pages.report.cells import CellRow, where
-from tasks.pages.report.columns import Number, Percent, Scientific, Words, bad_unless_zero, cells_of, table_of, toned
-from tasks.pages.report.data import Answers
-from tasks.pages.report.page import Block, Cell, Code, Column, Paragraph, Section, Text
-from tasks.pages.report.text import codes, joined, separated
+from tasks.pages.report.page import Block, Paragraph, Section
+from tasks.results.cells import CellRow, where
+from tasks.results.reader import Answers
+from tasks.results.table import (
+    Cell,
+    Column,
+    Number,
+    Percent,
+    Scientific,
+    Words,
+    bad_unless_zero,
+    cells_of,
+    table_of,
+    toned,
+)
+from tasks.results.text import Code, Text, codes, joined, separated
 
 _MOST_NAMED = 3
 

@@ -6,15 +6,26 @@ from itertools import groupby
 from typing import TypeVar
 
 from tasks.judge.advice.advice import advice_text
-from tasks.pages.report.cells import cell_of, where
-from tasks.pages.report.data import Answers
-from tasks.pages.report.page import Block, Code, Paragraph, Points, Section, Text
+from tasks.pages.report.page import Block, Paragraph, Points, Section
 from tasks.pages.report.sections.categories import CategoryRow
 from tasks.pages.report.sections.latency import has_times
 from tasks.pages.report.sections.operators import FLAGGED_SHARE, OperatorRow
 from tasks.pages.report.sections.portable import PortableOperatorRow, PortableRow
 from tasks.pages.report.sections.sme2_pairs import PairOperatorRow
-from tasks.pages.report.text import TIMES, counted, in_ms, in_percent, joined, rounded_percent, separated, with_code
+from tasks.results.cells import cell_of, where
+from tasks.results.reader import Answers
+from tasks.results.text import (
+    TIMES,
+    Code,
+    Text,
+    counted,
+    in_ms,
+    in_percent,
+    joined,
+    rounded_percent,
+    separated,
+    with_code,
+)
 
 _DATA_MOVEMENT = "Data Movement"
 _DATA_MOVEMENT_SHARE = 0.10

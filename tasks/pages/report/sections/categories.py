@@ -6,21 +6,12 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from sql.seeds.rows import operator_categories
-from tasks.pages.report.cells import CellNames, CellRow, by_cell, in_sight
-from tasks.pages.report.columns import Milliseconds, Percent, table_of
-from tasks.pages.report.data import Answers, Row
-from tasks.pages.report.page import Block, Cell, Code, Paragraph, Section, Segment, StackChart, Table, Text
-from tasks.pages.report.text import (
-    at_most_percent,
-    codes,
-    counted,
-    joined,
-    ms_digits,
-    number,
-    percent,
-    rounded_percent,
-    separated,
-)
+from tasks.pages.report.folds import in_sight
+from tasks.pages.report.page import Block, Paragraph, Section, Segment, StackChart
+from tasks.results.cells import CellNames, CellRow, by_cell
+from tasks.results.reader import Answers, Row
+from tasks.results.table import Cell, Milliseconds, Percent, Table, at_most_percent, number, percent, table_of
+from tasks.results.text import Code, Text, codes, counted, joined, ms_digits, rounded_percent, separated
 
 _OTHER = "Other"
 _REST = "Unattributed"

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tasks.bundle.next_step import next_step
-from tasks.pages.report.cells import AttemptRow
-from tasks.pages.report.columns import table_of
-from tasks.pages.report.data import Answers
-from tasks.pages.report.page import Block, Code, Fold, Log, Paragraph, Points, Section, Text
+from tasks.pages.report.page import Block, Fold, Log, Paragraph, Points, Section
 from tasks.pages.report.sections.verdicts import VerdictRow
-from tasks.pages.report.text import counted, joined, sentence, separated, with_code
+from tasks.results.cells import AttemptRow
+from tasks.results.reader import Answers
+from tasks.results.table import table_of
+from tasks.results.text import Code, Text, counted, joined, sentence, separated, with_code
 
 _MOST_SESSIONS = 50
 _MOST_LOGS = 3

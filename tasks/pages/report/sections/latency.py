@@ -6,20 +6,15 @@ from itertools import groupby
 from typing import Annotated
 
 from tasks.bundle.enough import LEAST_SESSIONS
-from tasks.pages.report.cells import (
-    CellNames,
-    CellRow,
-    conditions_of,
-    emulated_devices,
-    in_sight,
-    precision_order,
-    variant_word,
-)
-from tasks.pages.report.columns import MIB, Milliseconds, Number, Words, cells_of, flag_above, table_of, toned
-from tasks.pages.report.data import Answers
-from tasks.pages.report.page import Bar, BarChart, Block, Cell, Code, Heading, Paragraph, Section, Text
-from tasks.pages.report.text import (
+from tasks.pages.report.folds import in_sight
+from tasks.pages.report.page import Bar, BarChart, Block, Heading, Paragraph, Section
+from tasks.results.cells import CellNames, CellRow, conditions_of, emulated_devices, precision_order, variant_word
+from tasks.results.reader import Answers
+from tasks.results.table import MIB, Cell, Milliseconds, Number, Words, cells_of, flag_above, table_of, toned
+from tasks.results.text import (
     NO_INTERVAL,
+    Code,
+    Text,
     counted,
     evidence,
     in_ms,

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tasks.export.accuracy_limits import limits_of
-from tasks.pages.report.cells import CellNames, PairRow, by_cell
-from tasks.pages.report.columns import Name, Number, Scientific, bad_unless_zero, cells_of, table_of, toned
-from tasks.pages.report.data import Answers
-from tasks.pages.report.page import Block, Cell, Code, Fold, Paragraph, Section, Text
-from tasks.pages.report.text import NOTHING
+from tasks.pages.report.page import Block, Fold, Paragraph, Section
+from tasks.results.cells import CellNames, PairRow, by_cell
+from tasks.results.reader import Answers
+from tasks.results.table import NOTHING, Cell, Name, Number, Scientific, bad_unless_zero, cells_of, table_of, toned
+from tasks.results.text import Code, Text
 
 _HEADING = "Numbers by layer"
 _NOTABLE_DROP_DB = 20.0

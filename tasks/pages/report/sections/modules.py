@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
-from tasks.pages.report.cells import CellRow, fold_of_each_cell
-from tasks.pages.report.columns import Milliseconds, Name, Percent, Words, cells_of, table_of
-from tasks.pages.report.data import Answers
-from tasks.pages.report.page import Block, Cell, Paragraph, Section
-from tasks.pages.report.text import in_percent, listed, ms_digits
+from tasks.pages.report.folds import fold_of_each_cell
+from tasks.pages.report.page import Block, Paragraph, Section
+from tasks.results.cells import CellRow
+from tasks.results.reader import Answers
+from tasks.results.table import Cell, Milliseconds, Name, Percent, Words, cells_of, table_of
+from tasks.results.text import in_percent, listed, ms_digits
 
 _TITLE = "Where in the model"
 _NO_MODULE = {

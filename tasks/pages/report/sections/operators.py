@@ -5,22 +5,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tasks.judge.advice.advice import HEAVY_SHARE
-from tasks.pages.report.cells import CellRow, fold_of_each_cell
-from tasks.pages.report.columns import (
-    Calls,
-    Milliseconds,
-    Name,
-    Percent,
-    Words,
-    cells_of,
-    flag_above,
-    table_of,
-    toned,
-)
-from tasks.pages.report.data import Answers
-from tasks.pages.report.page import Block, Cell, Paragraph, Section
+from tasks.pages.report.folds import fold_of_each_cell
+from tasks.pages.report.page import Block, Paragraph, Section
 from tasks.pages.report.sections.categories import NO_TIMES
-from tasks.pages.report.text import counted, in_percent, listed, ms_digits, rounded_percent
+from tasks.results.cells import CellRow
+from tasks.results.reader import Answers
+from tasks.results.table import Calls, Cell, Milliseconds, Name, Percent, Words, cells_of, flag_above, table_of, toned
+from tasks.results.text import counted, in_percent, listed, ms_digits, rounded_percent
 
 FLAGGED_SHARE = HEAVY_SHARE
 """Operators above this share of Method::execute are highlighted; report_operators.sql lists every one of them."""

@@ -6,12 +6,25 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tasks.judge.advice.advice import NO_REASON, advice_text
-from tasks.pages.report.cells import CellRow
-from tasks.pages.report.columns import Milliseconds, Name, Number, Percent, Words, cells_of, flag_above, table_of
-from tasks.pages.report.data import Answers, Row
-from tasks.pages.report.page import Block, Cell, Code, Column, Fold, Heading, Paragraph, Section, Table, Text
+from tasks.pages.report.page import Block, Fold, Heading, Paragraph, Section
 from tasks.pages.report.sections.operators import FLAGGED_SHARE
-from tasks.pages.report.text import NOTHING, counted, in_percent, joined, ms_digits, rounded_percent, separated
+from tasks.results.cells import CellRow
+from tasks.results.reader import Answers, Row
+from tasks.results.table import (
+    NOTHING,
+    Cell,
+    Column,
+    Milliseconds,
+    Name,
+    Number,
+    Percent,
+    Table,
+    Words,
+    cells_of,
+    flag_above,
+    table_of,
+)
+from tasks.results.text import Code, Text, counted, in_percent, joined, ms_digits, rounded_percent, separated
 
 _LIGHT_SHARE = 0.01
 _MOST_MODELS_NAMED = 5

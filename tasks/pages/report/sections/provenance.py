@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Annotated, Any
 
-from tasks.pages.report.cells import Device
-from tasks.pages.report.columns import GIB, MIB, Name, Number, Words, cells_of, table_of
-from tasks.pages.report.data import Answers, Row
-from tasks.pages.report.page import Block, Cell, Code, Heading, Paragraph, Points, Section, Text
+from tasks.pages.report.page import Block, Heading, Paragraph, Points, Section
 from tasks.pages.report.sections.provenance_sessions import sessions
-from tasks.pages.report.text import NOTHING, counted, duration, joined, separated
+from tasks.results.cells import Device
+from tasks.results.reader import Answers, Row
+from tasks.results.table import GIB, MIB, NOTHING, Cell, Name, Number, Words, cells_of, table_of
+from tasks.results.text import Code, Text, counted, duration, joined, separated
 
 _HASH_DIGITS = 12
 

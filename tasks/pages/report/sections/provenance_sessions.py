@@ -6,11 +6,11 @@ from datetime import datetime
 from itertools import groupby
 from typing import Annotated, Any
 
-from tasks.pages.report.cells import AttemptRow, tags_of
-from tasks.pages.report.columns import Milliseconds, Number, Words, table_of
-from tasks.pages.report.data import Answers
-from tasks.pages.report.page import Block, Cell, Fold
-from tasks.pages.report.text import DASH, NOTHING, counted
+from tasks.pages.report.page import Block, Fold
+from tasks.results.cells import AttemptRow, tags_of
+from tasks.results.reader import Answers
+from tasks.results.table import NOTHING, Cell, Milliseconds, Number, Words, table_of
+from tasks.results.text import DASH, counted
 
 
 @dataclass(frozen=True, kw_only=True)

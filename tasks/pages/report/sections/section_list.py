@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from tasks.pages.report.data import Answers
 from tasks.pages.report.page import Section
 from tasks.pages.report.sections.accuracy import accuracy
 from tasks.pages.report.sections.advice import advice
@@ -17,6 +16,7 @@ from tasks.pages.report.sections.provenance import provenance
 from tasks.pages.report.sections.sme2 import sme2
 from tasks.pages.report.sections.threads import threads
 from tasks.pages.report.sections.verdicts import verdicts
+from tasks.results.reader import Answers
 
 SECTIONS: tuple[Callable[[Answers], Section], ...] = (
     verdicts,

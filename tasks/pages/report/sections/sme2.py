@@ -1,12 +1,12 @@
 """The report's section on SME2: the speed-up, how much of the work ran on SME2, and what proves it."""
 
-from tasks.pages.report.data import Answers
 from tasks.pages.report.page import Block, Heading, Paragraph, Points, Section
 from tasks.pages.report.sections.latency import LatencyRow
 from tasks.pages.report.sections.provenance import DeviceRow
 from tasks.pages.report.sections.sme2_coverage import coverage
 from tasks.pages.report.sections.sme2_pairs import KernelRow, pairs
 from tasks.pages.report.sections.sme2_speedup import speedup_sentence, speedups
+from tasks.results.reader import Answers
 
 _EVIDENCE = (
     "Evidence of speed: times with SME2 on and off, on the same device, with the same runner, model, "

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from tasks.pages.report.cells import CellRow, conditions_of
-from tasks.pages.report.columns import Calls, Name, Number, Percent, Words, table_of
-from tasks.pages.report.data import Answers, Row
-from tasks.pages.report.page import Block, Code, Heading, Paragraph, Points, Text
-from tasks.pages.report.text import in_percent
+from tasks.pages.report.page import Block, Heading, Paragraph, Points
+from tasks.results.cells import CellRow, conditions_of
+from tasks.results.reader import Answers, Row
+from tasks.results.table import Calls, Name, Number, Percent, Words, table_of
+from tasks.results.text import Code, Text, in_percent
 
 
 @dataclass(frozen=True)

@@ -4,23 +4,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from tasks.pages.report.cells import CellNames, PairRow, by_cell, tags_of
-from tasks.pages.report.columns import (
+from tasks.pages.report.page import Block, Fold
+from tasks.pages.report.sections.sme2_speedup import SpeedupRow
+from tasks.results.cells import CellNames, PairRow, by_cell, tags_of
+from tasks.results.reader import Answers
+from tasks.results.table import (
+    NOTHING,
     Calls,
+    Cell,
     Milliseconds,
     Name,
     Number,
     Percent,
     Signed,
+    Table,
     Words,
     cells_of,
     table_of,
     toned,
 )
-from tasks.pages.report.data import Answers
-from tasks.pages.report.page import Block, Cell, Code, Fold, Table, Text
-from tasks.pages.report.sections.sme2_speedup import SpeedupRow
-from tasks.pages.report.text import NOTHING, TIMES, in_ms, in_percent
+from tasks.results.text import TIMES, Code, Text, in_ms, in_percent
 
 GAINED = 1.1
 """A speed-up below this counts as none: one sweep cannot show smaller ones."""

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from tasks.bundle.enough import LEAST_SESSIONS
 from tasks.judge.comparison import Comparison, compare
-from tasks.pages.report.cells import PairRow
-from tasks.pages.report.columns import Milliseconds, Number, Words, cells_of, table_of, toned
-from tasks.pages.report.data import Answers
-from tasks.pages.report.page import Block, Cell, Heading, Paragraph, Text
-from tasks.pages.report.text import NO_INTERVAL, NOTHING, TIMES, counted
+from tasks.pages.report.page import Block, Heading, Paragraph
+from tasks.results.cells import PairRow
+from tasks.results.reader import Answers
+from tasks.results.table import NOTHING, Cell, Milliseconds, Number, Words, cells_of, table_of, toned
+from tasks.results.text import NO_INTERVAL, TIMES, Text, counted
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
-from tasks.pages.report.cells import Variant
-from tasks.pages.report.columns import Milliseconds, Name, Number, Words, table_of
-from tasks.pages.report.data import Answers, Row
-from tasks.pages.report.page import Block, Cell, Heading, Paragraph, Section, Table
-from tasks.pages.report.text import NOTHING, TIMES, number
+from tasks.pages.report.page import Block, Heading, Paragraph, Section
+from tasks.results.cells import Variant
+from tasks.results.reader import Answers, Row
+from tasks.results.table import NOTHING, Cell, Milliseconds, Name, Number, Table, Words, number, table_of
+from tasks.results.text import TIMES
 
 _HEADING = "Threads"
 _VARIANT = Variant("SME2")

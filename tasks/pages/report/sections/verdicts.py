@@ -10,11 +10,11 @@ from tasks.bundle.enough import LEAST_SESSIONS
 from tasks.judge.drift import Drift, slow_drift
 from tasks.judge.metrics import LATENCY, METRICS, percent_change
 from tasks.judge.step import ALTERNATELY
-from tasks.pages.report.cells import CellRow, where
-from tasks.pages.report.columns import Number, Percent, Words, cells_of, table_of
-from tasks.pages.report.data import Answers
-from tasks.pages.report.page import Block, Cell, Code, Fold, Paragraph, Points, Section, Text, Tone
-from tasks.pages.report.text import NO_INTERVAL, NOTHING, counted, joined, separated, with_code
+from tasks.pages.report.page import Block, Fold, Paragraph, Points, Section
+from tasks.results.cells import CellRow, where
+from tasks.results.reader import Answers
+from tasks.results.table import NOTHING, Cell, Number, Percent, Words, cells_of, table_of
+from tasks.results.text import NO_INTERVAL, Code, Text, Tone, counted, joined, separated, with_code
 
 _HEADING = "Did it get slower?"
 _MOST_NAMED = 3

@@ -13,13 +13,12 @@ import pytest
 
 from sql.schema import sql_files
 from sql.warehouse import open_read_only
-from tasks.pages.report.columns import CellMethod, Number, Words, cells_of, columns_of, first_rows, table_of
-from tasks.pages.report.data import Row, open_answers
-from tasks.pages.report.page import Cell
 from tasks.pages.report.sections.categories import CATEGORIES
 from tasks.pages.report.sections.section_list import SECTIONS
 from tasks.pages.site import site
 from tasks.pages.site.origins import FingerprintRow
+from tasks.results.reader import Row, open_answers
+from tasks.results.table import Cell, CellMethod, Number, Words, cells_of, columns_of, first_rows, table_of
 from tests.fixtures.report import fill_every_section
 from tests.fixtures.warehouse import BundleMaker
 

@@ -3,8 +3,8 @@
 import pytest
 
 from sql.warehouse import open_read_only
-from tasks.pages.report.addresses import arms_page, history_file, slug, split_pair
 from tasks.pages.site.site import Site
+from tasks.results.addresses import arms_page, history_file, slug, split_pair
 from tests.fixtures.growth import grows_with_the_square
 from tests.fixtures.nights import night_of
 from tests.fixtures.pages import Pages

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from sql.warehouse import open_read_only
-from tasks.pages.report.page import Tag
 from tasks.pages.site.origins import origins_of
 from tasks.pages.site.site import Site
+from tasks.results.text import Tag
 from tests.fixtures.nights import fields_of, night_of
 from tests.fixtures.pages import Pages
 from tests.fixtures.warehouse import BundleMaker

@@ -10,11 +10,12 @@ from devices.errors import InputError
 from sql.warehouse import open_read_only
 from tasks.judge.compare.outcome import Beside, Line
 from tasks.pages.explain import explain, explain_line
-from tasks.pages.explanation import Explanation, plain_text
-from tasks.pages.report.data import Reader
-from tasks.pages.report.page import Link, Table
+from tasks.pages.explanation import Explanation
 from tasks.pages.site.rows import NightVerdictRow
 from tasks.pages.site.site import Site
+from tasks.results.reader import Reader
+from tasks.results.table import Table
+from tasks.results.text import Link, plain_text
 from tests.fixtures.documented import assert_documented
 from tests.fixtures.nights import fields_of, night_of
 from tests.fixtures.pages import Pages

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from tasks.pages.report.html import as_html
-from tasks.pages.report.page import Cell, Column, Page, Section, Table
+from tasks.pages.report.page import Page, Section
 from tasks.pages.site import origins
 from tasks.pages.site import publish as publishing
 from tasks.pages.site.manifest import MARKER
 from tasks.pages.site.publish import publish
+from tasks.results.table import Cell, Column, Table
 from tests.fixtures.nights import night_of
 from tests.fixtures.s3 import objects_of
 from tests.fixtures.warehouse import BundleMaker

@@ -1,22 +1,20 @@
 """How the report names a cell: the sessions that are measured alike and pooled (model, device, precision, ...)."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from devices.platform import SIMULATED
 from tasks.export.recipes import RECIPES
-from tasks.pages.report.addresses import device_page, model_page, session_page
-from tasks.pages.report.columns import Name, Number, Words
-from tasks.pages.report.data import Row
-from tasks.pages.report.page import BarChart, Block, Cell, Code, CodeLink, Fold, Link, StackChart, Tag
-from tasks.pages.report.text import NOTHING, counted
+from tasks.results.addresses import device_page, model_page, session_page
+from tasks.results.reader import Row
+from tasks.results.table import NOTHING, Cell, Name, Number, Words
+from tasks.results.text import CodeLink, Link, Tag, counted
 
 _PRECISION_ORDER: dict[str, int] = {precision: place for place, precision in enumerate(RECIPES)}
 _LABELLED = ("device", "variant", "threads")
 _VARIANT_WORDS: dict[str, str] = {"sme2_on": "on", "sme1": "SME1", "sme2_off": "off"}
-_MOST_BARS_IN_SIGHT = 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,28 +110,6 @@ def by_cell(rows: Iterable[NamedRowT]) -> defaultdict[str, list[NamedRowT]]:
     for row in rows:
         found[cell_of(row)].append(row)
     return found
-
-
-def fold_of_each_cell(
-    rows: Sequence[NamedRowT], content: Callable[[list[NamedRowT]], tuple[str, list[Block]]]
-) -> Iterator[Fold]:
-    """A fold for each cell, the first one of each model open; `content` gives the end of its title, and its blocks."""
-    names = CellNames(rows)
-    models = set()
-    for cell in by_cell(rows).values():
-        first = cell[0]
-        finding, blocks = content(cell)
-        title = (Code(first.model), f" \u00b7 {names.label(first)} \u2014 {finding}")
-        yield Fold(title, blocks, is_open=first.model not in models)
-        models.add(first.model)
-
-
-def in_sight(chart: BarChart | StackChart, model: str) -> Block:
-    """The chart of a model's cells, behind a fold if it has many bars."""
-    count = len(chart.bars)
-    if count <= _MOST_BARS_IN_SIGHT:
-        return chart
-    return Fold((Code(model), f": chart of {counted(count, 'cell')}"), [chart])
 
 
 class CellNames:

@@ -1,10 +1,49 @@
-"""How the report writes numbers and words."""
+"""Texts of results: names as code, links to pages, numbers and words inside sentences."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
 
+from devices.foreign_text import plain_line
 from tasks.bundle.enough import LEAST_SESSIONS
 from tasks.bundle.interval import median_interval
-from tasks.pages.report.page import Cell, Code, Text, Tone, parts_of
+
+Tone = Literal["", "flag", "quiet", "bad", "good"]
+"""flag: needs attention; quiet: minor, or not measured; bad: something went wrong; good: it got better."""
+
+
+class Code(str):
+    """Text shown as code: names, ids and paths."""
+
+
+class Link(str):
+    """Text that leads to a page of the site; where there is no site, it is text and nothing more."""
+
+    to: str
+    """The address of the page, relative to the home page, or a URL."""
+
+    def __new__(cls, text: str, to: str) -> "Link":
+        """Return `text` that leads to the page `to`."""
+        link = super().__new__(cls, text)
+        link.to = to
+        return link
+
+
+class CodeLink(Link, Code):
+    """A name that leads to a page of the site."""
+
+
+class Tag(str):
+    """A word that marks the text before it, such as `emulated`."""
+
+
+Text = str | tuple[str, ...]
+"""One line of text; in a tuple, parts that are `Code` or `Tag` are set apart from plain ones."""
+
+
+def parts_of(text: Text) -> tuple[str, ...]:
+    """The parts of a text; plain text is one."""
+    return (text,) if isinstance(text, str) else text
+
 
 DASH = "\u2013"
 TIMES = "\u00d7"
@@ -12,26 +51,9 @@ NO_INTERVAL = f"the interval of a ratio needs at least {LEAST_SESSIONS} sessions
 _NUMBER_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
-def number(value: float, digits: int, *, tone: Tone = "") -> Cell:
-    """A cell with a fixed number of decimals, so that decimal points align."""
-    return Cell(f"{value:,.{digits}f}", sort=value, tone=tone)
-
-
 def ms_digits(times: Iterable[float | None]) -> int:
     """Decimals for a column of milliseconds: four if one of them is below 0.1 ms, else three."""
     return 4 if any(0 < time < 0.1 for time in times if time is not None) else 3
-
-
-def percent(share: float, *, tone: Tone = "", bar: bool = False) -> Cell:
-    """A cell with a share in percent, one decimal; `bar` draws the share behind the number."""
-    return Cell(f"{100 * share:.1f}", sort=share, tone=tone, share=min(max(share, 0.0), 1.0) if bar else None)
-
-
-def at_most_percent(share: float) -> Cell:
-    """A cell with the bound of a share that cannot be measured: `< 3.2`; a dash if the bound excludes nothing."""
-    if share >= 1:
-        return NOTHING
-    return Cell(f"< {100 * share:.1f}", sort=0.0, tone="quiet")
 
 
 def in_percent(share: float) -> str:
@@ -123,4 +145,6 @@ def sentence(text: str) -> str:
     return stripped[:1].upper() + stripped[1:].rstrip(".") + "." if stripped else ""
 
 
-NOTHING = Cell(DASH, tone="quiet")
+def plain_text(text: Text) -> str:
+    """Return a text on one line, its names between backticks."""
+    return plain_line("".join(f"`{part}`" if isinstance(part, Code) else part for part in parts_of(text)))

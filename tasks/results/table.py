@@ -9,15 +9,93 @@ import dataclasses
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, get_type_hints
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, get_type_hints
 
-from tasks.pages.report.data import Row
-from tasks.pages.report.page import Cell, Code, Column, Table, Text, Tone, more_rows
-from tasks.pages.report.text import NOTHING, number, percent
+from tasks.results.reader import Row
+from tasks.results.text import DASH, Code, Text, Tone
 
 MIB = 1 << 20
 GIB = 1 << 30
+
+
+def more_rows(count: int, where: Text) -> str:
+    """Return the line below a table of which `count` rows are hidden, and where they are; empty if none is."""
+    return f"{count:,} more rows: {where}" if count > 0 else ""
+
+
+@dataclass(slots=True)
+class Cell:
+    """A cell of a table: its text, the number that it sorts by, and what HTML alone draws in it.
+
+    `share`, 0 to 1, is drawn behind the text; `line`, a value for each night, beside it. Pages have hundreds of
+    thousands, so it is not frozen, which takes three times to make; nobody changes one.
+    """
+
+    text: Text
+    sort: float | None = None
+    tone: Tone = ""
+    share: float | None = None
+    line: tuple[float | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's head; it holds the unit of a numeric column, so that the cells are numbers only."""
+
+    title: str
+    unit: str = ""
+    meaning: str = ""
+    """What the column is, in half a sentence; listed below the table."""
+    numeric: bool = field(default=False, kw_only=True)
+    wraps: bool = field(default=False, kw_only=True)
+    """Whether its cells may break into several lines."""
+    to: str = field(default="", kw_only=True)
+    """The page of the site that its head leads to."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under heads; a table without rows is left out."""
+
+    kind: ClassVar[str] = "table"
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    caption: str = ""
+    hidden: str = ""
+    """How many rows are not shown, and where they are."""
+    filters: Sequence[str] = ()
+    """Titles of columns by whose values readers choose rows (HTML only)."""
+
+    def with_columns(self, columns: Sequence[Column], cells: Sequence[Sequence[Cell]]) -> "Table":
+        """This table with more columns on its right, and the cells of each row under them."""
+        rows = [[*left, *right] for left, right in zip(self.rows, cells, strict=True)]
+        return replace(self, columns=[*self.columns, *columns], rows=rows)
+
+    def shortened(self, most: int, where: Text) -> "Table":
+        """This table with at most `most` rows; what is hidden is counted, and `where` names the place to find it."""
+        hidden = more_rows(len(self.rows) - most, where)
+        return replace(self, rows=self.rows[:most], hidden=hidden) if hidden else self
+
+
+NOTHING = Cell(DASH, tone="quiet")
+
+
+def number(value: float, digits: int, *, tone: Tone = "") -> Cell:
+    """A cell with a fixed number of decimals, so that decimal points align."""
+    return Cell(f"{value:,.{digits}f}", sort=value, tone=tone)
+
+
+def percent(share: float, *, tone: Tone = "", bar: bool = False) -> Cell:
+    """A cell with a share in percent, one decimal; `bar` draws the share behind the number."""
+    return Cell(f"{100 * share:.1f}", sort=share, tone=tone, share=min(max(share, 0.0), 1.0) if bar else None)
+
+
+def at_most_percent(share: float) -> Cell:
+    """A cell with the bound of a share that cannot be measured: `< 3.2`; a dash if the bound excludes nothing."""
+    if share >= 1:
+        return NOTHING
+    return Cell(f"< {100 * share:.1f}", sort=0.0, tone="quiet")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,9 +224,9 @@ def columns_of(row_class: type[Row]) -> dict[str, Words]:
     """The columns of the fields that are shown: first those that name the row, then the others in their order."""
     hints = get_type_hints(row_class, include_extras=True)
     shown = {}
-    for field in dataclasses.fields(row_class):
-        for column in getattr(hints[field.name], "__metadata__", ()):
-            shown[field.name] = column
+    for each in dataclasses.fields(row_class):
+        for column in getattr(hints[each.name], "__metadata__", ()):
+            shown[each.name] = column
     return {**{name: shown[name] for name in row_class.naming if name in shown}, **shown}
 
 
