@@ -214,7 +214,6 @@ def compilers(workspace: Workspace, devices: Devices) -> list[Finding]:
 
 
 CHECKS: tuple[Callable[[Workspace, Devices], list[Finding]], ...] = (
-    set_variables,
     prefect_server,
     prefect_worker,
     versions,
@@ -226,6 +225,7 @@ CHECKS: tuple[Callable[[Workspace, Devices], list[Finding]], ...] = (
     clock,
     compilers,
     confined_queries,
+    set_variables,
 )
 
 
