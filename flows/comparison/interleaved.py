@@ -21,8 +21,8 @@ from flows.warehouse.publish import ask_warehouse, load_store
 from tasks.bundle.cell import VARIANTS, Cell, Purpose, Variant
 from tasks.bundle.record import SweepNight
 from tasks.export.given import exported_or_given
+from tasks.judge.cause import cause_of_rows
 from tasks.judge.comparison import MARGIN, Comparison, compare_sessions
-from tasks.judge.session_parts import cause_of_rows
 from tasks.measure.alternate import Side, comparison_id, plan_round
 from tasks.measure.spec import SweepSpec, Terms
 from tasks.runner.manifest import Runner

@@ -1,24 +1,32 @@
 """What people decided about nights: a baseline starts again, a night does not count, a decision is taken back; notes.
 
 A bundle store keeps one small file per decision in its folder `decisions`, `<id>.json`; none is ever changed or
-removed. Bundles and figures stay as they are: decisions only tell which nights a verdict may compare. A note
-does not even do that.
+removed. The warehouse has a copy of all. Bundles and figures stay as they are: decisions only tell which nights a
+verdict may compare. A note does not even do that.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date
 from functools import cached_property
-from pathlib import PurePosixPath
-from typing import Annotated, Literal
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Literal
 
+import duckdb
 from pydantic import AwareDatetime, BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
 
 from devices.foreign_json import read_json
+from sql.warehouse import writing
 from tasks.bundle.record import BundleError
 from tasks.store.store import BundleStore
 
 Kind = Literal["baseline_reset", "night_exclusion", "note", "revocation"]
+_FIELDS = (
+    "decision_id", "kind", "night", "model", "precision", "variant", "device", "reason", "decided_at", "decided_by",
+    "revokes",
+)  # fmt: skip
+_ROWS = f"SELECT {', '.join(_FIELDS)} FROM decision ORDER BY decided_at, decision_id"
+_SERIES = "SELECT DISTINCT model, precision, variant, device, night FROM series_latency WHERE night IS NOT NULL"
 
 
 @dataclass(frozen=True)
@@ -168,3 +176,29 @@ def _parse(content: bytes | Exception, path: str) -> Decision | str:
     if decision.file_name != PurePosixPath(path).name:
         return f"{path}: contains decision {decision.id}; rename the file to {decision.file_name}, or remove the copy"
     return decision
+
+
+def decisions_of(connection: duckdb.DuckDBPyConnection) -> Decisions:
+    """Return the decisions that a warehouse contains."""
+    return Decisions(tuple(_decision(row) for row in connection.execute(_ROWS).fetchall()))
+
+
+def known_series(warehouse: Path) -> list[SeriesNight]:
+    """Return every night of every series in a warehouse; empty if the file is missing, which is not created."""
+    if not warehouse.is_file():
+        return []
+    with writing(warehouse) as connection:
+        return [SeriesNight(*row) for row in connection.execute(_SERIES).fetchall()]
+
+
+def missing_decisions(connection: duckdb.DuckDBPyConnection, decisions: Decisions) -> list[Decision]:
+    """Return the decisions of a store that a warehouse does not contain as they are recorded."""
+    present = set(decisions_of(connection).records)
+    return [record for record in decisions.records if record not in present]
+
+
+def _decision(row: tuple[Any, ...]) -> Decision:
+    fields = dict(zip(_FIELDS, row, strict=True))
+    series = Selector(**{name: fields.pop(name) for name in Selector.model_fields})
+    decided_at = fields.pop("decided_at").replace(tzinfo=UTC)
+    return Decision(id=fields.pop("decision_id"), series=series, decided_at=decided_at, **fields)

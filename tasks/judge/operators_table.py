@@ -11,9 +11,9 @@ import duckdb
 
 from sql.insert import insert_rows
 from sql.schema import sql_files
+from tasks.judge.cause import cause_between, group_of, operators_of
 from tasks.judge.metrics import percent_change
 from tasks.judge.operators import OperatorVerdicts, judge_operators
-from tasks.judge.session_parts import cause_between, group_of, operators_of
 
 _log = logging.getLogger(__name__)
 _QUERY = next(file.text for file in sql_files("loading") if file.name == "operators_to_judge")

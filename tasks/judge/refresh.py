@@ -11,8 +11,7 @@ from sql.insert import insert_rows
 from sql.schema import sql_files
 from tasks.bundle.middle_half import middle_mean
 from tasks.judge.comparison import Comparison, compare_sessions
-from tasks.judge.decision_table import decisions_of
-from tasks.judge.decisions import Decisions, SeriesNight, is_excluded, starts_baseline
+from tasks.judge.decisions import Decisions, SeriesNight, decisions_of, is_excluded, starts_baseline
 from tasks.judge.metrics import LATENCY, OTHER_METRICS, Metric
 from tasks.judge.night import Night, NightVerdict
 from tasks.judge.nights import judge_all

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.judge.metrics import percent_change
+from tasks.judge.metrics import LATENCY, percent_change
 
 REMEMBERED = 60
 """Nights: in how many a device shows its states."""
@@ -26,7 +26,6 @@ _CLEAR_GAP = 3.0  # standard deviations inside the clusters
 _LEAST_NIGHTS = 4
 _LEAST_SHARE = 1 / 3  # of the nights; slow sessions that are rarer lie outside the middle half
 _AGREEMENT = 1 / 4  # of the distance: by how much nights may differ in it
-_LEAST_OFFSET = 0.03  # as of LATENCY: smaller changes are never suspected
 _LEAST_SEPARATION = 5.0  # standard deviations inside the clusters of a typical night
 _SAME_OFFSET = 1 / 10  # of the distance: an estimate that moves by less is kept
 _LEAST_ODDS = 20.0  # 19 of 20
@@ -106,7 +105,7 @@ def recognised(
     offset = float(np.median(offsets))
     differ = _MAD_TO_SD * float(np.median(np.abs(offsets - offset)))
     scatter = float(np.median([night.scatter for night in able]))
-    if offset < max(_LEAST_OFFSET, _LEAST_SEPARATION * scatter) or differ > _AGREEMENT * offset:
+    if offset < max(LATENCY.least_change, _LEAST_SEPARATION * scatter) or differ > _AGREEMENT * offset:
         return None
     if known is not None and abs(offset - known.offset) <= _SAME_OFFSET * known.offset:
         return known

@@ -16,8 +16,7 @@ from sql.quoting import identifier
 from sql.readable import copy_for_reader
 from sql.schema import query_text, sql_files
 from sql.warehouse import open_read_only, writing
-from tasks.judge.decision_table import missing_decisions
-from tasks.judge.decisions import read_decisions
+from tasks.judge.decisions import missing_decisions, read_decisions
 from tasks.judge.refresh import judge_series
 from tasks.load.snapshot import newest_snapshot
 from tasks.load.statistics import add_session_statistics

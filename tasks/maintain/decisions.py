@@ -21,8 +21,15 @@ from devices.foreign_text import plain_line
 from devices.suggest import did_you_mean
 from sql.warehouse import writing
 from tasks.bundle.model_names import model_named, shown_names
-from tasks.judge.decision_table import known_series, missing_decisions
-from tasks.judge.decisions import Decision, Decisions, Selector, SeriesNight, read_decisions
+from tasks.judge.decisions import (
+    Decision,
+    Decisions,
+    Selector,
+    SeriesNight,
+    known_series,
+    missing_decisions,
+    read_decisions,
+)
 from tasks.judge.refresh import judge_series
 from tasks.load.snapshot import publish
 from tasks.measure.night import parse_night

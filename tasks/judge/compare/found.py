@@ -10,11 +10,11 @@ from devices.suggest import did_you_mean
 from sql.cage.connection import Reading
 from sql.schema import query_text
 from tasks.bundle.model_names import model_named, shown_names
+from tasks.judge.cause import cause_of_rows
 from tasks.judge.compare.arms import Arm, Name, find_arms, id_of, word_of
 from tasks.judge.compare.outcome import Beside, Line, Outcome
 from tasks.judge.compare.pairs import Cell, Matched, Pair, compare_cells, differing, match_cells
 from tasks.judge.comparison import MARGIN
-from tasks.judge.session_parts import cause_of_rows
 
 _MOST_CAUSES = 20
 _SERIES = ("model", "device", "precision", "variant", "threads")

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from tasks.bundle.middle_half import middle_mean
 from tasks.judge.cause import Cause, Part, clearer, explain, in_words
-from tasks.judge.common_factor import Group, Operator
+from tasks.judge.operators import Group, Operator
 
 CONVOLUTION, LINEAR, NORM = "Convolution IGEMM", "Fully Connected", "Layer Norm"
 OPERATORS = [Operator(CONVOLUTION, "Convolution"), Operator(LINEAR, "GEMM"), Operator(NORM, "Other")]

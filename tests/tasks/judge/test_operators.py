@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.judge.common_factor import Group, Operator
-from tasks.judge.operators import OperatorVerdict, OperatorVerdicts, judge_operators
+from tasks.judge.operators import Group, Operator, OperatorVerdict, OperatorVerdicts, judge_operators
 
 CONVOLUTION, POINTWISE, LINEAR, POOL = "Convolution IGEMM", "Convolution DWConv", "Fully Connected", "Pooling"
 OPERATORS = [

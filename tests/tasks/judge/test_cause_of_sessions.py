@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.judge.cause import explain
-from tasks.judge.session_parts import by_module, cause_between, group_of, operators_of
+from tasks.judge.cause import by_module, cause_between, explain, group_of, operators_of
 
 LINEAR, NORM, ADD = "Fully Connected", "Layer Norm", "native_call_add.out"
 Layers = Mapping[tuple[str, str | None], float]
