@@ -48,6 +48,7 @@ class Device(ABC):
     is_remote: bool = True
     lease_token: str | None = None
     waiting_priority: int | None = None
+    # Not a setting of `devices/settings.py`: only tests set it, before this class is made.
     machine_folder: str = os.environ.get("ETFARM_MACHINE_FOLDER", "")
     store_limit_bytes: int | None = None
     output_limit_bytes: int = 32 << 20

@@ -1,7 +1,6 @@
 """The inventory file lists the devices of a farm: YAML -> checked entries -> devices."""
 
 import getpass
-import os
 import re
 import tempfile
 from collections import Counter
@@ -191,8 +190,10 @@ def load_inventory(path: Path) -> Inventory:
     """Read and check an inventory file; raises InputError with one sentence: file, line and correction."""
     if not path.exists():
         raise InputError(f"{path}: no such inventory; pass one with --inventory")
+    from devices.settings import settings  # slow to import
+
     inventory = load_checked(path, Inventory)
-    here = os.environ.get(SITE_VARIABLE)
+    here = settings().site
     return inventory.model_copy(update={"labs": [lab for lab in inventory.labs if lab != here]})
 
 

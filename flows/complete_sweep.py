@@ -33,16 +33,16 @@ def result_if_complete(request: SweepRequest) -> SweepResult | None:
     Plans as the flow does, from the present files, devices and runners, so that a changed model, a new device or a new
     runner is not missed. Loads the bundles, and writes the report. What fails here is left to the flow to report.
     """
-    sweep_id, store, places, warehouse = request.sweep.sweep_id, request.store, request.places, request.warehouse
+    sweep_id, workspace = request.sweep.sweep_id, request.workspace
     labs, devices = request.selection.labs, request.selection.devices
-    if any(device.site in labs for device in devices) or sweep_id not in store.sweep_ids():
+    if any(device.site in labs for device in devices) or sweep_id not in workspace.store.sweep_ids():
         return None
     try:
-        place = export_place(request.spec, places, store)
+        place = export_place(request.spec, workspace)
         exports = snapshot_of(verified_export(model, recipe, place) for model, recipe in request.spec.pairs)
         if exports.pending:
             return None
-        registry = Registry(places.registry)
+        registry = Registry(workspace.registry)
         with ThreadPoolExecutor(len(devices)) as pool:
             probes = list(pool.map(lambda device: probe_device(device, registry, answer_s=0), devices))
         if any(probe.unusable or probe.platform is None for probe in probes):
@@ -51,13 +51,13 @@ def result_if_complete(request: SweepRequest) -> SweepResult | None:
         plan = SweepPlan(request.sweep, exports, {name: job.plan_now() for name, job in jobs.items()})
         if any(job.runner_error for job in jobs.values()) or not plan.is_complete:
             return None
-        if load_store(store, sweep_id, places.root, warehouse).refused:
+        if load_store(workspace, sweep_id).refused:
             return None
-        if same_night_jobs(jobs.values(), sweep_id, places.root, warehouse):
+        if same_night_jobs(jobs.values(), sweep_id, workspace):
             return None
-        verdicts = verdicts_of(sweep_id, places.root, warehouse)
-        keep_dropped(places.reports / sweep_id, None)
-        report = write_report(sweep_id, places.root, warehouse, store)
+        verdicts = verdicts_of(sweep_id, workspace)
+        keep_dropped(workspace.reports / sweep_id, None)
+        report = write_report(workspace, sweep_id)
     except (FarmError, WarehouseError, OSError):
         return None
     tallies = [
@@ -66,15 +66,15 @@ def result_if_complete(request: SweepRequest) -> SweepResult | None:
     ]
     result = SweepResult(sweep_id, tallies, exports.skipped, request.fail_on, verdicts=verdicts, report=report)
     with notify_of_error(sweep_id):
-        notify_end(result, places)
+        notify_end(result, workspace)
     return result
 
 
 def _job(request: SweepRequest, probe: Probe, exports: ExportSnapshot) -> DeviceJob:
     """Return what a device would run."""
-    runners = build_runners(str(probe.platform), uses_of(request.spec), request.places.runners)
+    runners = build_runners(str(probe.platform), uses_of(request.spec), request.workspace.runners)
     queue = ExportQueue(ready=exports.ready)
-    job = SweepTerms(request.spec, request.sweep, request.store, request.places, queue).job(probe, runners)
+    job = SweepTerms(request.spec, request.sweep, request.workspace, queue).job(probe, runners)
     # The runner reported SME and SME2 in an earlier session of this night: it is not started again to ask.
     for record in job.results().records:
         earlier = record.device.facts

@@ -11,8 +11,7 @@ from devices.inventory import DeviceSpec, load_inventory
 from tasks.bundle.record import SweepNight
 from tasks.measure.spec import SweepSpec
 from tasks.measure.sweep_filter import choose, matches
-from tasks.store.store import BundleStore
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
     from flows.verdicts import FailingVerdict  # slow to import, and a dry run needs none
@@ -35,10 +34,7 @@ class SweepRequest:
     spec: SweepSpec
     sweep: SweepNight
     selection: DeviceSelection
-    store: BundleStore
-    places: Var
-    warehouse: Path | None = None
-    """None for that of the var folder."""
+    workspace: Workspace
     fail_on: "FailingVerdict" = "regression"
 
 

@@ -33,7 +33,7 @@ from tasks.measure import prometheus
 from tasks.measure.health import Registry
 from tasks.measure.prepare import ExportPlace, Probe, Use, build_runners, make_export, probe_device
 from tasks.measure.spec import SweepSpec
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 
 _POLL_S = 0.2
 _log = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ def probe_step(device: DeviceSpec, registry_dir: Path) -> State[Any]:
     return end_state(probe, probe.unusable or f"usable, {probe.platform}", is_bad=probe.unusable is not None)
 
 
-def probe_all(devices: list[DeviceSpec], places: Var) -> Iterator[Probe]:
+def probe_all(devices: list[DeviceSpec], places: Workspace) -> Iterator[Probe]:
     """Probe all devices in parallel and yield each when it is done; one whose probe fails is unusable."""
     steps = {probe_step.submit(device, places.registry): device for device in devices}
     for step in as_completed(list(steps)):
@@ -128,7 +128,7 @@ def device_step(title: str, dispatcher: DeviceDispatcher, probe: Probe) -> State
     job = dispatcher.wait_for_job(probe)
 
     def show(title: str, record: SessionRecord) -> None:
-        failed_session_step(title, record, job.bundles.location, return_state=True)
+        failed_session_step(title, record, job.workspace.store.location, return_state=True)
 
     tally = measure_device(job, show)
     return end_state(tally, tally.in_words(), is_bad=tally.is_bad)

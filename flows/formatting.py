@@ -1,11 +1,11 @@
 """Texts that the terminal, Prefect's UI and messages share, without Prefect, whose import takes seconds."""
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from urllib.parse import quote
 
+from devices.settings import settings
 from tasks.results.addresses import night_page
 
 _MAX_NAMED = 3
@@ -31,11 +31,11 @@ def in_words(counts: Mapping[str, int]) -> str:
 
 def report_link(html: Path) -> str:
     """Return where users read a report: below ETFARM_REPORT_URL, which serves the folder of reports, or its path."""
-    served = os.environ.get("ETFARM_REPORT_URL")
-    return f"{served.rstrip('/')}/{quote(html.parent.name)}/{quote(html.name)}" if served else str(html)
+    served = settings().report_url
+    return f"{served}/{quote(html.parent.name)}/{quote(html.name)}" if served else str(html)
 
 
 def page_link(night: date) -> str | None:
     """Return where users read the page of a night: below ETFARM_SITE_URL, which serves `etfarm site`; None if unset."""
-    served = os.environ.get("ETFARM_SITE_URL")
-    return f"{served.rstrip('/')}/{night_page(night)}" if served else None
+    served = settings().site_url
+    return f"{served}/{night_page(night)}" if served else None

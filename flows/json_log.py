@@ -44,7 +44,7 @@ def set_up_json_log() -> None:
 
     A file that cannot be written is a warning: no measurement fails because of its log.
     """
-    wanted = os.environ.get("ETFARM_LOG")
+    wanted = os.environ.get("ETFARM_LOG")  # not by devices/settings.py: it is read by an import
     if not wanted or any(handler.name == _HANDLER for handler in logging.getLogger(ROOMS[0]).handlers):
         return
     handler: logging.Handler = logging.StreamHandler()

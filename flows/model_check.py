@@ -32,7 +32,7 @@ from tasks.runner.build import build_runner
 from tasks.runner.toolchain import host_platform
 from tasks.store.files import work_folder
 from tasks.store.store import LocalStore
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 
 SESSIONS = LEAST_SESSIONS
 EXECUTIONS = 12
@@ -102,7 +102,7 @@ def check_model(
 
     If others hold the machine, it waits up to `wait_s`; `tell` gets the cause of the wait. Raises FarmError.
     """
-    places = Var(var.absolute())
+    places = Workspace(var.absolute())
     with shown_export(f"{model} {precision}") as tell_step:
         exports = export_cases(ExportRequest(model, precision, places.exports), tell=tell_step)
     runner = build_runner(host_platform(), places.runners)

@@ -23,6 +23,7 @@ from tasks.judge.compare.found import compare_arms
 from tasks.pages.explain import explain
 from tasks.pages.explanation import Explanation
 from tasks.results.reader import open_reader
+from tasks.store.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,7 @@ class Farm:
     """The results in a var folder, or in one DuckDB file."""
 
     def __init__(self, var: str | Path = "var", warehouse: str | Path | None = None) -> None:
-        self._var = Path(var)
-        self._warehouse = None if warehouse is None else Path(warehouse)
+        self._workspace = Workspace(Path(var), None if warehouse is None else Path(warehouse))
         self._cages = WarmCage()
 
     def views(self) -> pd.DataFrame:
@@ -70,7 +70,7 @@ class Farm:
 
     def sql(self, text: str, **parameters: Any) -> pd.DataFrame:
         """Return the rows of a query; `$name` in it is the parameter `name`. Raises WarehouseError."""
-        with readable_warehouse(self._var, self._warehouse) as file, self._cages.cage(file) as cage:
+        with readable_warehouse(self._workspace) as file, self._cages.cage(file) as cage:
             schema, batches = cage.ask(text, parameters, form="arrow").batches()
             table = pa.Table.from_batches(batches, schema)
         with duckdb.connect() as connection:  # types of columns as DuckDB's frames have them
@@ -90,7 +90,7 @@ class Farm:
 
         Raises InputError if a word names nothing, or if no series is in both.
         """
-        with readable_warehouse(self._var, self._warehouse) as file, open_readable(file) as connection, query_errors():
+        with readable_warehouse(self._workspace) as file, open_readable(file) as connection, query_errors():
             outcome = compare_arms(connection, a, b, margin=margin_percent / 100)
         rows = []
         for line in outcome.lines:
@@ -111,5 +111,5 @@ class Farm:
         Raises InputError if a name is unknown.
         """
         only = {"device": device, "precision": precision, "variant": variant}
-        with readable_warehouse(self._var, self._warehouse) as file, open_reader(file) as reader:
+        with readable_warehouse(self._workspace) as file, open_reader(file) as reader:
             return explain(reader, name, only)

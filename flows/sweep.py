@@ -26,16 +26,14 @@ from flows.shutdown import shutdown_handler
 from flows.sweep_dispatch import RoundDispatcher, SweepDispatcher
 from flows.sweep_result import SweepResult, notify_end, notify_of_error
 from flows.verdicts import FailingVerdict, log_verdicts, noise_lines, verdicts_of
-from flows.warehouse.publish import load_store, unloadable_sessions, write_report
-from flows.warehouse.unloadable import session_of
+from flows.warehouse.publish import load_store, session_of, unloadable_sessions, write_report
 from tasks.measure.finish_by import finish_moment
 from tasks.measure.night import night_or_today, source_of, sweep_night
 from tasks.measure.spec import read_sweep
 from tasks.measure.sweep_filter import SweepFilter
 from tasks.pages.report.render import keep_dropped
 from tasks.pages.report.sections.verdicts import VerdictRow
-from tasks.store.store import stated_store
-from tasks.store.var import stated_var
+from tasks.store.workspace import stated_workspace
 
 _log = logging.getLogger("flows.sweep")  # a worker loads this file under another name
 # Steps that wait for one another: exports, probes, runners and devices; more pairs and devices than a sweep has.
@@ -88,13 +86,12 @@ def sweep(
         if priority is not None:
             spec = spec.model_copy(update={"priority": priority})
         selection = choose_devices(spec, stated_inventory(inventory_file), only.devices)
-        places = stated_var(var)
-        store = stated_store(bundles, places)
-        clear_leftovers(places, store)
-        this_night = sweep_night(spec.name, night_or_today(night, date.today()), store.sweep_ids(), again=again)
+        workspace = stated_workspace(var, bundles, warehouse)
+        clear_leftovers(workspace)
+        sweep_ids = workspace.store.sweep_ids()
+        this_night = sweep_night(spec.name, night_or_today(night, date.today()), sweep_ids, again=again)
         this_night = this_night.model_copy(update={"source": source_of(Path(sweep_file))})
-        warehouse_file = Path(warehouse) if warehouse else None
-        return measure_and_report(SweepRequest(spec, this_night, selection, store, places, warehouse_file, fail_on))
+        return measure_and_report(SweepRequest(spec, this_night, selection, workspace, fail_on))
 
 
 def measure_and_report(request: SweepRequest) -> State[Any]:
@@ -133,15 +130,14 @@ def measure_and_report(request: SweepRequest) -> State[Any]:
         )
         if not result.is_bad:
             _log.info("%s", result.message)
-        notify_end(result, request.places)
+        notify_end(result, request.workspace)
         return end_state(result.end, result.message, is_bad=result.is_bad)
 
 
 @task(task_run_name="check {request.sweep.sweep_id}", cache_policy=NO_CACHE)
 def check_step(request: SweepRequest) -> State[Any]:
     """Find why bundles of the sweep cannot be loaded, by session id; Failed if there are any."""
-    root, warehouse = request.places.root, request.warehouse
-    unloadable = unloadable_sessions(request.store, request.sweep.sweep_id, root, warehouse)
+    unloadable = unloadable_sessions(request.workspace, request.sweep.sweep_id)
     if unloadable:
         board.expect("check", len(unloadable))
     for reason in unloadable.values():
@@ -156,10 +152,10 @@ def check_step(request: SweepRequest) -> State[Any]:
 def load_step(request: SweepRequest) -> State[Any]:
     """Load the sweep's bundles and publish the snapshot; Failed, with the reasons by session id, if any was refused."""
     board.expect("load", 1)
-    if request.sweep.sweep_id not in request.store.sweep_ids():
+    if request.sweep.sweep_id not in request.workspace.store.sweep_ids():
         board.done("load", "no session was recorded", failed=True)
         return end_state({}, "no session was recorded", is_bad=True)
-    result = load_store(request.store, request.sweep.sweep_id, request.places.root, request.warehouse)
+    result = load_store(request.workspace, request.sweep.sweep_id)
     sentences = [sentence for _, sentence in result.refused]
     for sentence in sentences:
         _log.error("%s", sentence)
@@ -172,17 +168,17 @@ def load_step(request: SweepRequest) -> State[Any]:
 @task(task_run_name="suspected series {request.sweep.sweep_id}", cache_policy=NO_CACHE)
 def same_night_step(request: SweepRequest, jobs: list[DeviceJob]) -> list[DeviceJob]:
     """Return what is to be measured again the same night: suspected series beside their last good night."""
-    return same_night_jobs(jobs, request.sweep.sweep_id, request.places.root, request.warehouse)
+    return same_night_jobs(jobs, request.sweep.sweep_id, request.workspace)
 
 
 @task(task_run_name="verdicts {request.sweep.sweep_id}", cache_policy=NO_CACHE)
 def verdict_step(request: SweepRequest) -> list[VerdictRow]:
     """Return the verdicts on the sweep's night, and show them."""
-    sweep_id, root, warehouse = request.sweep.sweep_id, request.places.root, request.warehouse
-    rows = verdicts_of(sweep_id, root, warehouse)
+    sweep_id = request.sweep.sweep_id
+    rows = verdicts_of(sweep_id, request.workspace)
     show_verdicts(rows, sweep_id)
     log_verdicts(rows, request.fail_on)
-    for line in noise_lines(sweep_id, root, warehouse):
+    for line in noise_lines(sweep_id, request.workspace):
         _log.warning("%s", line)
     return rows
 
@@ -190,10 +186,10 @@ def verdict_step(request: SweepRequest) -> list[VerdictRow]:
 @task(task_run_name="report {request.sweep.sweep_id}", cache_policy=NO_CACHE)
 def report_step(request: SweepRequest, refused: Mapping[str, str], dropped: str | None) -> State[Any]:
     """Write the report and publish it as a Prefect artifact; the message is where it is."""
-    sweep_id, places = request.sweep.sweep_id, request.places
+    sweep_id, workspace = request.sweep.sweep_id, request.workspace
     board.expect("report", 1)
-    keep_dropped(places.reports / sweep_id, dropped)
-    html = write_report(sweep_id, places.root, request.warehouse, request.store, list(refused.values()))
+    keep_dropped(workspace.reports / sweep_id, dropped)
+    html = write_report(workspace, sweep_id, list(refused.values()))
     show_report(html)
     board.done("report", str(html))
     return end_state(html, report_link(html), is_bad=False)

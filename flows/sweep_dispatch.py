@@ -26,7 +26,7 @@ from tasks.bundle.claims import real_serial
 from tasks.export.process.run import end_server
 from tasks.measure.prepare import Probe, Runners, export_place, uses_of
 from tasks.measure.spec import SweepSpec
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 
 # How long this machine waits for the probes of labs, whose runners it may have to build before it measures itself.
 _LABS_PROBED_S = 30.0
@@ -35,7 +35,7 @@ _LABS_PROBED_S = 30.0
 class RunnerSteps:
     """The runners of all platforms, each built once, as soon as a device of that platform has been probed."""
 
-    def __init__(self, spec: SweepSpec, places: Var) -> None:
+    def __init__(self, spec: SweepSpec, places: Workspace) -> None:
         self._uses, self._folder = uses_of(spec), places.runners
         self._steps: dict[str, PrefectFuture[Any]] = {}
         self._ended: set[str] = set()
@@ -79,17 +79,16 @@ class SweepDispatcher(DeviceDispatcher):
 
     def __init__(self, request: SweepRequest, unloadable: Mapping[str, str], finish_by: datetime | None = None) -> None:
         self._devices, self._labs = request.selection.devices, request.selection.labs
-        spec, places = request.spec, request.places
+        spec, workspace = request.spec, request.workspace
         board.expect("export", len(spec.pairs))
-        self._runners = RunnerSteps(spec, places)
+        self._runners = RunnerSteps(spec, workspace)
         self._by_serial: dict[str, DeviceSpec] = {}
         """The first device of each serial."""
         super().__init__(
             SweepTerms(
                 spec=spec,
                 sweep=request.sweep,
-                bundles=request.store,
-                places=places,
+                workspace=workspace,
                 exports=ExportQueue((model.name, recipe) for model, recipe in spec.pairs),
                 unloadable=unloadable,
                 finish_by=finish_by,
@@ -102,8 +101,8 @@ class SweepDispatcher(DeviceDispatcher):
         No session starts that would not end by `finish_by`.
         """
         here = [device for device in self._devices if device.site not in self._labs]
-        spec, places, exports = self.spec, self.terms.places, self.terms.exports
-        place = export_place(spec, places, self.terms.bundles)
+        spec, workspace, exports = self.spec, self.terms.workspace, self.terms.exports
+        place = export_place(spec, workspace)
         exporting = {
             (model.name, recipe): export_step.submit(model, recipe, place, exports) for model, recipe in spec.pairs
         }
@@ -112,7 +111,7 @@ class SweepDispatcher(DeviceDispatcher):
                 for device in self._devices:
                     self._runners.start(device.platform)  # if it is stated, no probe has to be awaited
                 steps = {}
-                for probe in probe_all(here, places):
+                for probe in probe_all(here, workspace):
                     self._runners.start(probe.platform)
                     steps[probe.device.name] = self.start(probe)
                 end = time.monotonic() + _LABS_PROBED_S
@@ -159,9 +158,7 @@ class RoundDispatcher(DeviceDispatcher):
     def __init__(self, jobs: Sequence[DeviceJob], labs: Collection[str]) -> None:
         first = jobs[0]
         super().__init__(
-            SweepTerms(
-                first.spec, first.sweep, first.bundles, first.places, ExportQueue(), first.unloadable, first.finish_by
-            )
+            SweepTerms(first.spec, first.sweep, first.workspace, ExportQueue(), first.unloadable, first.finish_by)
         )
         self._ready, self._labs = {job.device.name: job for job in jobs}, labs
 

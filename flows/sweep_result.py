@@ -5,7 +5,6 @@ stores them.
 """
 
 import contextlib
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from devices.errors import FarmError
+from devices.settings import settings
 from devices.untrusted import excerpt
 from flows.device.job import COUNTED, DeviceTally, counts_in_words
 from flows.formatting import first_of, page_link, report_link
@@ -24,7 +24,7 @@ from tasks.measure import prometheus
 from tasks.measure.health import HealthError, Registry
 from tasks.pages.notify import Message, send
 from tasks.pages.report.sections.verdicts import VerdictRow, headline
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 
 _MAX_LINES = 10
 _SESSIONS_OF_THIS_START = ("succeeded", "failed", "invalid", "discarded")
@@ -121,7 +121,7 @@ class SweepResult:
         return SweepEnd(sweep_id=self.sweep_id, message=self.message, sessions=self.counts, report=report)
 
 
-def notify_end(result: SweepResult, places: Var) -> None:
+def notify_end(result: SweepResult, places: Workspace) -> None:
     """Count a sweep that has ended and send the message about it, unless nothing was measured since the last one."""
     prometheus.record("etfarm_sweeps", end="failed" if result.is_bad else "completed")
     prometheus.flush()
@@ -161,7 +161,7 @@ def _errors_as_warnings() -> Iterator[None]:
         tell(f"notification not sent: {type(error).__name__}; report this error")
 
 
-def message_of(result: SweepResult, places: Var) -> Message:
+def message_of(result: SweepResult, places: Workspace) -> Message:
     """Return the message about a sweep that has ended, with at most 10 regressions and 10 reasons of failures."""
     summary = "The verdicts could not be read." if result.verdicts is None else headline(result.rows)
     lines = [result.sessions, *result.errors]
@@ -175,7 +175,7 @@ def message_of(result: SweepResult, places: Var) -> Message:
     return Message(f"{result.sweep_id}{' failed' if result.is_bad else ''}: {summary}", "\n".join(lines), result.is_bad)
 
 
-def _device_lines(result: SweepResult, places: Var) -> list[str]:
+def _device_lines(result: SweepResult, places: Workspace) -> list[str]:
     """Why sessions of devices failed, and which devices sweeps will not use."""
     lines = result.causes[:_MAX_LINES]
     if len(result.causes) > _MAX_LINES:
@@ -191,7 +191,7 @@ def _device_lines(result: SweepResult, places: Var) -> list[str]:
 
 def _send(message: Message) -> bool:
     """Send a message to all services; return whether there are any and all accepted it. A failure is a warning."""
-    urls = os.environ.get("ETFARM_NOTIFY", "").strip()
+    urls = settings().notify.get_secret_value().strip()
     warnings = send(urls, message) if urls else []
     for warning in warnings:
         tell(warning)

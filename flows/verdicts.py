@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 from flows.warehouse.publish import ask_warehouse
@@ -12,6 +11,7 @@ from tasks.pages.report.sections.verdicts import VerdictRow
 from tasks.results.cells import series_title
 from tasks.results.reader import open_answers
 from tasks.results.text import plain_text
+from tasks.store.workspace import Workspace
 
 FailingVerdict = Literal["regression", "suspected", "device", "never"]
 _FAILING = {
@@ -24,22 +24,22 @@ _WORSE = _FAILING["suspected"] | _FAILING["device"]
 _log = logging.getLogger(__name__)
 
 
-def verdicts_of(sweep_id: str, var: Path, warehouse: Path | None) -> list[VerdictRow]:
+def verdicts_of(sweep_id: str, workspace: Workspace) -> list[VerdictRow]:
     """Return the verdicts on the sweep's night, worst first: each on latency, and the changes of other figures."""
-    with readable_warehouse(var, warehouse) as readable, open_answers(readable, sweep_id) as answers:
+    with readable_warehouse(workspace) as readable, open_answers(readable, sweep_id) as answers:
         return answers.rows(VerdictRow)
 
 
-def noise_lines(sweep_id: str, var: Path, warehouse: Path | None) -> list[str]:
+def noise_lines(sweep_id: str, workspace: Workspace) -> list[str]:
     """Return a line for each device of the sweep that was busy, and for each whose noise has doubled."""
     busy = [
         f"{device} was busy before its sessions: load {load:.1f} on {cores} cores; measure again when it is idle"
-        for device, load, cores in ask_warehouse("busy_devices", var, warehouse, sweep_id=sweep_id)
+        for device, load, cores in ask_warehouse("busy_devices", workspace, sweep_id=sweep_id)
     ]
     return busy + [
         f"{device}: noise {100 * noise:.1f} %, {change:.1f} times that of {nights} earlier nights; check what else "
         "runs on it, its temperature and its power before you trust small changes"
-        for device, noise, change, nights in ask_warehouse("noisy_devices", var, warehouse, sweep_id=sweep_id)
+        for device, noise, change, nights in ask_warehouse("noisy_devices", workspace, sweep_id=sweep_id)
     ]
 
 

@@ -11,14 +11,73 @@ from pathlib import Path
 from devices.errors import DeviceError, FarmError
 from devices.inventory import DeviceSpec
 from devices.untrusted import excerpt
-from flows.certify.kill import kill_and_reattach
-from flows.certify.measured import noise, sme_proof
+from flows.certify.sweeps import kill_and_reattach, run_to_end
+from flows.warehouse.publish import ask_warehouse
 from sql.errors import WarehouseError
+from tasks.bundle.cell import VARIANTS
 from tasks.judge.certify import checks
 from tasks.judge.certify.subject import Finding, Subject, opened
+from tasks.judge.certify.variants import Proof, problems
+from tasks.measure.plan import possible_variants
 from tasks.pages.report.markdown import escaped
 
-_MOST_LETTERS = 800
+_MAX_CHARS = 800
+_MODELS = ("linear", "toy_cnn")
+_NOISE_SESSIONS = 8
+
+
+def sme_proof(subject: Subject) -> Finding:
+    """Measure small models in every variant of the device; compare their kernels and outputs with what is promised."""
+    possible = possible_variants(VARIANTS, subject.facts)
+    with_runner = [variant for variant in VARIANTS if subject.runner(variant)]
+    modes = [mode for mode in ("profile", "selected") if subject.runner(mode=mode)]
+    settings = {
+        "models": _MODELS,
+        "variants": with_runner,
+        "modes": ["timing", *modes],
+        "noise_sessions": 0 if subject.spec.emulated else _NOISE_SESSIONS,
+    }
+    subject.proof_sweep = run_to_end(subject, "certify", settings)
+    rows = ask_warehouse("certify_variants", subject.places, sweep_id=subject.proof_sweep)
+    proofs = [Proof(*row) for row in rows]
+    measured = [variant for variant in possible if variant in with_runner]
+    if "profile" not in modes and measured != ["sme2_off"]:
+        reason = "the registered runner has no mode profile, which tells the executed kernels; build the farm's runner"
+        return Finding("not tried", reason)
+    if wrong := problems(proofs, _MODELS, measured):
+        return Finding("failed", f"{len(wrong)} of {len(_MODELS) * len(measured)} are wrong: {'; '.join(wrong)}")
+    lacking = [variant for variant in ("sme2_on", "sme1") if variant not in possible]
+    rest = f"; not {' and '.join(lacking)}, which the device does not have" if lacking else ""
+    least = min((proof.snr_db for proof in proofs if proof.snr_db is not None), default=None)
+    snr = "no SNR of outputs is known" if least is None else f"least SNR of outputs {least:.0f} dB"
+    text = f"{len(proofs)} of {len(proofs)} as promised: {len(_MODELS)} models in {', '.join(measured)}{rest}; {snr}"
+    return Finding("passed", text)
+
+
+def noise(subject: Subject) -> Finding:
+    """Compare a model with itself, measured alternately: the interval of the ratio must include 1.
+
+    By chance it does not once in 20 comparisons, so one that does not is repeated.
+    """
+    if subject.spec.emulated:
+        reason = "not judged: the times of an emulated device mean nothing; it takes a device that is not emulated"
+        return Finding("not tried", reason)
+    found: list[str] = []
+    settings = {"models": _MODELS[:1], "noise_sessions": _NOISE_SESSIONS}
+    for sweep_id in (subject.proof_sweep, None):
+        measured_id = sweep_id or run_to_end(subject, "certify-noise", settings)
+        rows = ask_warehouse("certify_noise", subject.places, sweep_id=measured_id)
+        if not rows:
+            raise FarmError("the comparison of a model with itself has no result")
+        ratio, low, high, smallest = rows[0]
+        found.append(f"{ratio:.3f} ({low:.3f} to {high:.3f})")
+        if low <= 1 <= high:
+            change = f"a change of {100 * smallest:.1f} % or more would show"
+            return Finding("passed", f"{found[-1]} B / A: no difference found; {change}")
+    text = f"{' and '.join(found)} B / A: different twice, although both are the same model"
+    return Finding("failed", f"{text}; end what else runs on the device")
+
+
 # Each check by its name, and the check without which it cannot be tried.
 _CHECKS: dict[str, tuple[Callable[[Subject], Finding], str | None]] = {
     "reached": (checks.reached, None),
@@ -67,4 +126,4 @@ def _finding(run: Callable[[Subject], Finding], subject: Subject) -> Finding:
     try:
         return run(subject)
     except (FarmError, WarehouseError) as error:
-        return Finding("failed", excerpt(str(error), _MOST_LETTERS))
+        return Finding("failed", excerpt(str(error), _MAX_CHARS))

@@ -33,6 +33,7 @@ from tasks.pages.report.sections.verdicts import VerdictRow, headline
 from tasks.pages.site.session_rows import RunRow, read_sessions
 from tasks.results.reader import open_reader
 from tasks.store.store import BundleStore
+from tasks.store.workspace import Workspace
 
 LIMITS = Limits(max_s=60.0, max_bytes=64 << 20)
 _LOG_LETTERS = 8_000
@@ -58,7 +59,7 @@ class Answers:
     """The answers of one farm; each is read from its newest snapshot."""
 
     def __init__(self, var: Path, warehouse: Path | None, store: BundleStore, traces: Path) -> None:
-        self._var, self._warehouse, self._store, self._traces = var, warehouse, store, traces
+        self._workspace, self._store, self._traces = Workspace(var, warehouse), store, traces
         self._farm = Farm(var, warehouse)
         self._cages = WarmCage()
 
@@ -73,7 +74,7 @@ class Answers:
 
     def verdicts(self, night: _Only = None, offset: _Offset = 0, limit: _Limit = 25) -> dict[str, Any]:
         """What a night changed (the newest if omitted): a row for each series with its verdict, worst first."""
-        found, rows = verdicts_of_night(night, self._var, self._warehouse)
+        found, rows = verdicts_of_night(night, self._workspace.root, self._workspace.warehouse_file)
         answer = {"night": found, "answer": headline(rows)}
         page = page_of([_verdict(row) for row in rows], offset, limit)
         return self._from({**marked(answer), "units": _UNITS, **page}, [row.get("cell") for row in page["rows"]])
@@ -97,7 +98,7 @@ class Answers:
     ) -> dict[str, Any]:
         """How B compares with A, two nights, sweeps, devices, models, precisions, variants (sme2_off), or ids."""
         only = {"model": model, "device": device, "precision": precision}
-        with readable_warehouse(self._var, self._warehouse) as file, open_readable(file) as connection, query_errors():
+        with readable_warehouse(self._workspace) as file, open_readable(file) as connection, query_errors():
             outcome = compare_arms(connection, a, b, only=only, margin=margin_percent / 100)
         rows = json.loads("".join(data(replace(outcome, lines=outcome.ordered()), "json")))
         answer = {"answer": outcome.headline, "a": outcome.a, "b": outcome.b, "remarks": list(outcome.remarks)}
@@ -114,7 +115,7 @@ class Answers:
         question = named_question(query) or question_of(query)
         words = itertools.chain.from_iterable((f"--{name}", value) for name, value in (options or {}).items())
         parameters = parameters_of(question, list(words))
-        with readable_warehouse(self._var, self._warehouse) as file, self._cages.cage(file, LIMITS) as cage:
+        with readable_warehouse(self._workspace) as file, self._cages.cage(file, LIMITS) as cage:
             parameters = known_names(question, parameters, cage)
             answer = cage.ask(question.text, parameters, rows=range(offset, offset + limit + 1))
             found = answer.all_rows()
@@ -145,7 +146,7 @@ class Answers:
 
     def session(self, session_id: _SessionId, log_offset: _Offset = 0) -> dict[str, Any]:
         """One session: how it ended, its runs, conditions and log, and where the time of its cell goes."""
-        with readable_warehouse(self._var, self._warehouse) as file, open_reader(file) as reader:
+        with readable_warehouse(self._workspace) as file, open_reader(file) as reader:
             found, runs, conditions = read_sessions(reader, [session_id])
         if not found:
             raise InputError(f"no session has the id `{session_id}`; verdicts and sql list ids")
@@ -192,7 +193,7 @@ class Answers:
 
     def _rows(self, text: str, given: str | list[str]) -> list[dict[str, Any]]:
         """Return the rows of a query with the parameter `id`."""
-        with readable_warehouse(self._var, self._warehouse) as file, self._cages.cage(file, LIMITS) as cage:
+        with readable_warehouse(self._workspace) as file, self._cages.cage(file, LIMITS) as cage:
             answer = cage.ask(text, {"id": given})
             return [dict(zip(answer.columns, row, strict=True)) for row in answer.all_rows()]
 
@@ -204,7 +205,7 @@ class Answers:
 
     def _from(self, answer: dict[str, Any], cells: Sequence[str | None] = ()) -> dict[str, Any]:
         """An answer with the snapshot that it was read from, and with sweep and sessions of each cell in it."""
-        with readable_warehouse(self._var, self._warehouse) as file:
+        with readable_warehouse(self._workspace) as file:
             name = file.name
         of_cells = (
             "SELECT cell, any_value(sweep_id) AS sweep_id, list(session_id ORDER BY session_id) AS session_ids "

@@ -17,6 +17,7 @@ from flows.cli.options import (
     opened_store,
 )
 from flows.terminal import show, show_pieces
+from tasks.store.workspace import Workspace
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -123,16 +124,23 @@ def compare(
     inaccurate: the outputs of A or B are.
     """
     from flows.cli.compare import run_compare
-    from flows.cli.compare_files import files_of, run_compare_files, words_of
+    from flows.cli.compare_files import FileComparison, check_files, exported_sides, run_compare_files, words_of
 
     only = {"model": model, "device": device, "precision": precision}
     share, failing, outputs = margin / 100, fail_on or (), output or ()
     if words := words_of(a, b, base):
         raise typer.Exit(run_compare(words, sweep_id, only, share, failing, format, outputs, var, warehouse))
-    files, labels = files_of(a, b, base, model, precision, var)
-    refused = {"sweep": sweep_id} if base else {"model": model, "precision": precision, "sweep": sweep_id}
-    where = (format, outputs, labels, var, None, warehouse)
-    raise typer.Exit(run_compare_files(files, device, inventory, sessions, priority, refused, share, failing, *where))
+    if base is not None:
+        check_files((), {"sweep": sweep_id})
+        files = exported_sides(model, precision or "fp32", base, var)
+        labels = (f"{model} at {base}", f"{model} as it is now")
+    else:
+        files = (Path(a or ""), Path(b or ""))
+        labels = (str(Path(*files[0].parts[-2:])), str(Path(*files[1].parts[-2:])))
+        check_files(files, {"model": model, "precision": precision, "sweep": sweep_id})
+    workspace = Workspace(var, warehouse)
+    request = FileComparison(files, labels, device, inventory, sessions, share, priority, workspace)
+    raise typer.Exit(run_compare_files(request, failing, format, outputs))
 
 
 @app.command(epilog="Example: etfarm trace 3f0c1a2b4d5e6f70 --run all --output run.json")

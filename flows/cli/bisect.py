@@ -12,6 +12,7 @@ from flows.cli.options import (
     InventoryOption,
     VarOption,
     WarehouseOption,
+    choose_device,
 )
 from flows.terminal import show
 
@@ -42,29 +43,27 @@ def bisect(
     runner alone. Resumes where it stopped that day. Exits with 1 if the good and the bad night do not differ.
     """
     from flows.cli.prefect_run import announce, run_with_server
-    from flows.comparison.results import Results, choose_device
+    from flows.warehouse.publish import ask_warehouse
     from tasks.bundle.model_names import model_named, shown_names
     from tasks.judge.bisect import MeasuredNight, SeriesOnDevice, bounds, find_series
     from tasks.measure.night import parse_night, sweep_night
-    from tasks.store.store import open_store
-    from tasks.store.var import Var
+    from tasks.store.workspace import Workspace
 
-    places = Var(var.absolute())
-    store = open_store(bundles, places)
-    sweep = sweep_night("bisect", date.today(), store.sweep_ids(), again=False)
-    results = Results(sweep, store, places, warehouse)
-    known = [SeriesOnDevice(*row) for row in results.ask("bisect_series")]
+    workspace = Workspace(var.absolute(), warehouse, bundles)
+    sweep = sweep_night("bisect", date.today(), workspace.store.sweep_ids(), again=False)
+    known = [SeriesOnDevice(*row) for row in ask_warehouse("bisect_series", workspace)]
     models = shown_names(each.model for each in known)
     found_series = find_series(model_named(series, models) or series, device, known)
     spec = choose_device(inventory, found_series.device)
-    rows = results.ask("bisect_nights", series_id=found_series.series_id, device=found_series.device)
-    nights = [MeasuredNight(*row) for row in rows]
+    asked = {"series_id": found_series.series_id, "device": found_series.device}
+    nights = [MeasuredNight(*row) for row in ask_warehouse("bisect_nights", workspace, **asked)]
     first, contents = bounds(nights, parse_night(good) if good else None, parse_night(bad) if bad else None)
     announce(f"bisect {found_series} from {first.night} to {contents[-1].night}", "bisection", var)
     from flows.comparison.bisect import bisect as bisect_flow
     from flows.server.states import data_of
 
-    parameters = {"series": found_series, "good": first, "contents": contents, "device": spec, "results": results}
+    parameters = {"series": found_series, "good": first, "contents": contents, "device": spec}
+    parameters |= {"workspace": workspace, "sweep": sweep}
     found = data_of(run_with_server(bisect_flow, parameters, var, "bisection"))
     for line in [*found.steps, *found.conclusion()]:
         show(line)

@@ -15,6 +15,7 @@ from tasks.judge.compare.outcome import Line, Outcome
 from tasks.pages.explain import explain_line
 from tasks.pages.explanation import Fact
 from tasks.results.reader import Reader, open_reader
+from tasks.store.workspace import Workspace
 
 
 def run_compare(
@@ -33,7 +34,8 @@ def run_compare(
     `only` restricts fields of the cells, `margin` is a fraction. Raises InputError and WarehouseError.
     """
     check_outputs(outputs)
-    with readable_warehouse(var, warehouse) as readable, open_readable(readable) as connection, query_errors():
+    workspace = Workspace(var, warehouse)
+    with readable_warehouse(workspace) as readable, open_readable(readable) as connection, query_errors():
         outcome = compare_arms(connection, *words, sweep_id, only, margin)
     return told(explained(outcome, form, outputs, var, warehouse), fail_on, form, outputs)
 
@@ -50,7 +52,7 @@ def explained(
     worst = next((line for line in outcome.ordered() if line.is_changed), None)
     if worst is None or (form != "markdown" and all(file.suffix != ".md" for file in outputs)):
         return outcome
-    with readable_warehouse(var, warehouse) as readable, open_reader(readable) as reader:
+    with readable_warehouse(Workspace(var, warehouse)) as readable, open_reader(readable) as reader:
         return replace(outcome, explained=explain(reader, worst))
 
 

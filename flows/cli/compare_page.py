@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from flows.cli.formats import as_text
+from flows.cli.output import as_text
 from tasks.judge.compare.outcome import Line, Outcome, figures
 
 _SERIES = ("model", "device", "precision", "variant", "threads")

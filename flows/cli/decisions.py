@@ -1,17 +1,13 @@
 """`etfarm decisions`: which nights verdicts compare, which sessions count, and the user's notes."""
 
 from datetime import UTC
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, BundlesOption, FormatOption, VarOption, WarehouseOption, opened_store
+from flows.cli.options import DEFAULT_VAR, BundlesOption, FormatOption, VarOption, WarehouseOption
 from flows.terminal import show, show_pieces
-
-if TYPE_CHECKING:
-    from flows.warehouse.decisions import DecisionBook
-    from tasks.judge.decisions import Decisions
+from tasks.store.workspace import Workspace
 
 app = typer.Typer(
     help="Accept a change, exclude nights, note what is known.",
@@ -47,9 +43,10 @@ def reset_baseline(
     Without options for the series, this is for all of them. Figures stay as they are.
     """
     from tasks.judge.decisions import Selector
+    from tasks.maintain import decisions
 
     series = Selector(model=model, precision=precision, device=device, variant=variant)
-    show(_book(bundles, var, warehouse).reset_baseline(night, series, reason))
+    show(decisions.reset_baseline(Workspace(var, warehouse, bundles), night, series, reason))
 
 
 @app.command(epilog='Example: etfarm decisions exclude 2026-11-20 --reason "air conditioning failed"')
@@ -67,9 +64,9 @@ def exclude(
     Its sessions stay in every view.
     """
     from tasks.judge.decisions import Selector
+    from tasks.maintain.decisions import exclude_night
 
-    series = Selector(device=device, model=model)
-    show(_book(bundles, var, warehouse).exclude_night(night, series, reason))
+    show(exclude_night(Workspace(var, warehouse, bundles), night, Selector(device=device, model=model), reason))
 
 
 @app.callback()
@@ -82,14 +79,24 @@ def decisions(
     """List all decisions about nights and all notes, revoked ones included, the newest first."""
     if context.invoked_subcommand is not None:
         return
-    from flows.cli.formats import as_text
+    from flows.cli.output import as_text
     from tasks.judge.decisions import read_decisions
+    from tasks.maintain.decisions import series_text
 
-    found = read_decisions(opened_store(bundles, var))
-    show_pieces(as_text(_COLUMNS, [_rows(found)], format))
-    for sentence in found.damaged:
+    recorded = read_decisions(Workspace(var, None, bundles).store)
+    rows = []
+    for record in reversed(recorded.records):
+        if record.kind == "revocation":
+            continue
+        revoked = recorded.revoked.get(record.id)
+        state = f"revoked: {revoked.reason}" if revoked else "in force"
+        when = f"{record.decided_at.astimezone(UTC):%Y-%m-%d %H:%M}"
+        what = (record.kind.replace("_", " "), record.night, series_text(record.series))
+        rows.append((record.id, *what, record.reason, state, when, record.decided_by))
+    show_pieces(as_text(_COLUMNS, [rows], format))
+    for sentence in recorded.damaged:
         show(sentence, err=True)
-    raise typer.Exit(1 if found.damaged else 0)
+    raise typer.Exit(1 if recorded.damaged else 0)
 
 
 @app.command(epilog='Example: etfarm decisions note "known, ticket 12" --model voice --device pixel-8')
@@ -109,9 +116,10 @@ def note(
     Without options for the series, it is on all of them. Notes change no verdict; the view decision_overview has them.
     """
     from tasks.judge.decisions import Selector
+    from tasks.maintain.decisions import write_note
 
     series = Selector(model=model, precision=precision, device=device, variant=variant)
-    show(_book(bundles, var, warehouse).note(text, night, series))
+    show(write_note(Workspace(var, warehouse, bundles), text, night, series))
 
 
 @app.command(epilog='Example: etfarm decisions revoke 3f0c1a2b --reason "wrong night"')
@@ -123,13 +131,15 @@ def revoke(
     warehouse: WarehouseOption = None,
 ) -> None:
     """Take a decision or a note back; its record stays."""
-    show(_book(bundles, var, warehouse).revoke(decision_id, reason))
+    from tasks.maintain import decisions
+
+    show(decisions.revoke(Workspace(var, warehouse, bundles), decision_id, reason))
 
 
 @app.command(epilog='Example: etfarm decisions forget smoke-2026-11-20 --reason "wrong governor"')
 def forget(
     target: Annotated[str, typer.Argument(help="Id of a sweep or a session.")],
-    reason: Annotated[str, typer.Option("--reason", help="Why; recorded beside the bundles.")],
+    reason: ReasonOption,
     var: VarOption = DEFAULT_VAR,
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
@@ -138,27 +148,6 @@ def forget(
 
     The sweep measures them again, as new sessions, when it is started again in the same night.
     """
-    from flows.warehouse.forget import forget_target
+    from tasks.maintain.forget import forget_target
 
-    show(forget_target(target, reason, opened_store(bundles, var), var, warehouse))
-
-
-def _book(bundles: str | None, var: Path, warehouse: Path | None) -> "DecisionBook":
-    from flows.warehouse.decisions import DecisionBook
-
-    return DecisionBook(opened_store(bundles, var), var, warehouse)
-
-
-def _rows(found: "Decisions") -> list[tuple[Any, ...]]:
-    from flows.warehouse.decisions import described
-
-    rows = []
-    for record in reversed(found.records):
-        if record.kind == "revocation":
-            continue
-        revoked = found.revoked.get(record.id)
-        state = f"revoked: {revoked.reason}" if revoked else "in force"
-        when = f"{record.decided_at.astimezone(UTC):%Y-%m-%d %H:%M}"
-        what = (record.kind.replace("_", " "), record.night, described(record.series))
-        rows.append((record.id, *what, record.reason, state, when, record.decided_by))
-    return rows
+    show(forget_target(Workspace(var, warehouse, bundles), target, reason))

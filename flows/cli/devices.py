@@ -7,12 +7,15 @@ from collections import Counter
 from datetime import date, timedelta
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from flows.cli.options import DEFAULT_INVENTORY, DEFAULT_VAR, FormatOption, InventoryOption, VarOption
 from flows.terminal import show, show_pieces
+
+if TYPE_CHECKING:
+    from tasks.measure.health import Registry
 
 app = typer.Typer(
     help="List devices with their state and health.",
@@ -20,6 +23,7 @@ app = typer.Typer(
     epilog="Example: etfarm devices --inventory deployments/inventories/local.yaml",
 )
 
+_WIDEST_CELL = 400  # reasons are not cut
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NameArgument = Annotated[str, typer.Argument(help="Name of the device in the inventory.")]
 ReasonOption = Annotated[str, typer.Option("--reason", help="Reason, shown to your colleagues.")]
@@ -38,20 +42,36 @@ def devices(
 
     Exits with 1 if one cannot be reached or used.
     """
-    if context.invoked_subcommand is None:
-        from flows.cli.device_list import device_table
+    if context.invoked_subcommand is not None:
+        return
+    from devices.platform import SIMULATED
+    from flows.cli.output import as_text
+    from flows.device.states import device_states
 
-        pieces, all_reached = device_table(inventory, var, format)
-        show_pieces(pieces)
-        raise typer.Exit(0 if all_reached else 1)
+    states, rows = device_states(inventory, var), []
+    for device in states:
+        spec = device.spec
+        kind = f"{spec.transport} via {spec.via.address}" if spec.via else spec.transport
+        kind += ", emulated" if spec.emulated and spec.transport != SIMULATED else ""
+        # The health of one that cannot be reached is not known unless somebody stated it.
+        rows.append((spec.name, kind, spec.site or "", device.state, str(device.known_health or "unknown")))
+    columns = ("device", "transport", "site", "state", "health")
+    show_pieces(as_text(columns, [rows], format, widest_cell=_WIDEST_CELL))
+    raise typer.Exit(1 if any(device.unreachable for device in states) else 0)
 
 
 @app.command(epilog="Example: etfarm devices probe this-machine")
 def probe(name: NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFAULT_VAR) -> None:
     """Print the facts and current conditions of one device."""
-    from flows.cli.device_list import probe_lines
+    from devices.inventory import open_device, reached_device
+    from devices.ondevice.conditions import read_conditions
+    from devices.ondevice.facts import read_facts
+    from devices.retry import probe as wait_for_answer
 
-    show(*probe_lines(inventory, name))
+    with open_device(reached_device(inventory, name)) as device:
+        wait_for_answer(device)
+        known = {**read_facts(device).model_dump(), **read_conditions(device).model_dump()}
+    show(*(f"{key}: {'unknown' if value is None else value}" for key, value in known.items()))
 
 
 @app.command(epilog="Example: etfarm devices certify this-machine -o page.md")
@@ -72,18 +92,18 @@ def certify(
     from devices.inventory import reached_device
     from flows.server.settings import prepare_prefect
     from tasks.store.files import write_complete
-    from tasks.store.var import Var
+    from tasks.store.workspace import Workspace
 
     spec = reached_device(inventory, name)
     if output is not None and (output.is_dir() or not output.absolute().parent.is_dir()):
         raise InputError(f"-o {output}: not a file in a folder that exists; create the folder or name another file")
-    places = Var(var.absolute() / "certify" / name)
-    prepare_prefect(places.prefect_home)
+    workspace = Workspace(var.absolute() / "certify" / name)
+    prepare_prefect(workspace.prefect_home)
     from flows.certify import certify as acceptance
 
     for number in _SIGNALS:
         signal.signal(number, _leave)
-    file = output or places.root / "page.md"
+    file = output or workspace.root / "page.md"
     lines: list[str] = []
     statuses: Counter[str] = Counter()
     with contextlib.closing(acceptance.certify(spec, var, date.today())) as checks:
@@ -92,7 +112,7 @@ def certify(
             lines.append(f"{position} {line}")
             show(lines[-1])
     lines.append(", ".join(f"{statuses[status]} {status}" for status in ("passed", "failed", "not tried")))
-    write_complete(file, acceptance.page(name, lines, places.root / "logs").encode())
+    write_complete(file, acceptance.page(name, lines, workspace.root / "logs").encode())
     show(f"{lines[-1]}; page: {file}")
     raise typer.Exit(1 if statuses["failed"] else 0)
 
@@ -115,11 +135,24 @@ def why(
 
     Exits with 1 if none would be used.
     """
-    from flows.cli.device_list import why_table
+    from devices.errors import InputError
+    from flows.cli.output import as_text
+    from flows.device.states import device_states
+    from tasks.measure.sweep_filter import matches
 
-    pieces, is_any = why_table(inventory, selector, var, format)
-    show_pieces(pieces)
-    raise typer.Exit(0 if is_any else 1)
+    for word in selector:
+        if "=" not in word:
+            raise InputError(f"`{word}` is not a label; write key=value, such as tier=nightly")
+    wanted = dict(word.split("=", 1) for word in selector)
+    rows = []
+    for device in device_states(inventory, var):
+        health = device.known_health
+        reasons = matches(wanted, device.spec.selectable_labels())
+        reasons += [f"it is {health}"] if health and not health.usable else []
+        reasons += [device.state] if device.unreachable else []
+        rows.append((device.spec.name, not reasons, "; ".join(reasons) or "would be used"))
+    show_pieces(as_text(("device", "used", "why"), [rows], format, widest_cell=_WIDEST_CELL))
+    raise typer.Exit(0 if any(used for _, used, _ in rows) else 1)
 
 
 @app.command(epilog='Example: etfarm devices quarantine pixel-1 --hours 24 --reason "swollen battery"')
@@ -131,17 +164,14 @@ def quarantine(
     var: VarOption = DEFAULT_VAR,
 ) -> None:
     """Keep a device out of sweeps for some hours."""
-    from flows.cli.device_list import change_health
-
-    show(change_health(inventory, name, var, lambda known: known.quarantine(name, reason, timedelta(hours=hours))))
+    health = _registry(name, inventory, var).quarantine(name, reason, timedelta(hours=hours))
+    show(f"{name}: {health}")
 
 
 @app.command(epilog="Example: etfarm devices release pixel-1")
 def release(name: NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFAULT_VAR) -> None:
     """Clear a device's quarantine or retirement."""
-    from flows.cli.device_list import change_health
-
-    show(change_health(inventory, name, var, lambda known: known.release(name)))
+    show(f"{name}: {_registry(name, inventory, var).release(name)}")
 
 
 @app.command(epilog='Example: etfarm devices retire pixel-1 --reason "given back"')
@@ -152,9 +182,17 @@ def retire(
     var: VarOption = DEFAULT_VAR,
 ) -> None:
     """Keep a device out of sweeps permanently."""
-    from flows.cli.device_list import change_health
+    show(f"{name}: {_registry(name, inventory, var).retire(name, reason)}")
 
-    show(change_health(inventory, name, var, lambda known: known.retire(name, reason)))
+
+def _registry(name: str, inventory: Path, var: Path) -> "Registry":
+    """Return the health of all devices; raises InputError if the inventory does not list this one."""
+    from devices.inventory import device_named
+    from tasks.measure.health import Registry
+    from tasks.store.workspace import Workspace
+
+    device_named(inventory, name)
+    return Registry(Workspace(var).registry)
 
 
 @app.command(epilog="Example: etfarm devices queue --inventory deployments/inventories/local.yaml")

@@ -21,16 +21,16 @@ def doctor(
     Prints a line per finding, then a line per check (`ok:` or `fix:`), with what to do; changes nothing.
     Exits with 1 if anything needs you.
     """
-    from flows.cli.formats import as_text
+    from flows.cli.output import as_text
     from flows.server.settings import prepare_prefect
-    from tasks.store.var import Var
+    from tasks.store.workspace import stated_workspace
 
-    places = Var(var.absolute())
-    prepare_prefect(places.prefect_home)
+    workspace = stated_workspace(str(var))
+    prepare_prefect(workspace.prefect_home)
     from flows.setup.checks import check_setup
-    from flows.setup.doctor import findings
+    from flows.setup.leftovers import findings
 
-    left, setup = findings(places, inventory), check_setup(places, inventory)
+    left, setup = findings(workspace, inventory), check_setup(workspace, inventory)
     needs_user = any(finding.needs_user for finding in left + setup)
     if format == "json":
         rows = [(finding.text, finding.needs_user) for finding in left + setup]

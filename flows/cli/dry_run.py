@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from devices.errors import DeviceError, FarmError
 from devices.inventory import DeviceSpec, open_device
@@ -32,6 +31,7 @@ from tasks.measure.prepare import (
 )
 from tasks.measure.sweep_plan import SweepPlan, plan_rest, plan_sessions, read_results
 from tasks.results.text import duration
+from tasks.store.workspace import Workspace
 
 _ANSWER_S = 1.5
 _NO_ANSWER = f"no answer within {_ANSWER_S} s; the sweep waits longer"
@@ -107,8 +107,8 @@ def dry_run(request: SweepRequest) -> DryRun:
 
     Raises BundleError if the store does not answer.
     """
-    spec, places, selection = request.spec, request.places, request.selection
-    registry, answers = Registry(places.registry), {device.name: _Answer() for device in selection.devices}
+    spec, workspace, selection = request.spec, request.workspace, request.selection
+    registry, answers = Registry(workspace.registry), {device.name: _Answer() for device in selection.devices}
     # They answer while this process finds out the rest, slow imports included.
     threads = [
         threading.Thread(target=_ask, args=(device, selection.labs, registry, answers), daemon=True)
@@ -117,9 +117,9 @@ def dry_run(request: SweepRequest) -> DryRun:
     for thread in threads:
         thread.start()
     end = time.monotonic() + _ANSWER_S
-    place = export_place(spec, places, request.store)
+    place = export_place(spec, workspace)
     exports = [known_export(entry, recipe, place) for entry, recipe in spec.pairs]
-    pace = Pace([entry.name for entry, _ in spec.pairs], places.root, request.warehouse)
+    pace = Pace([entry.name for entry, _ in spec.pairs], workspace)
     for thread in threads:
         thread.join(max(end - time.monotonic(), 0))
     answers = dict(answers)  # what comes later is too late
@@ -128,9 +128,9 @@ def dry_run(request: SweepRequest) -> DryRun:
     for device in selection.devices:
         name, answer = device.name, answers[device.name]
         platform = device.platform or (answer.facts.platform if answer.facts else None)
-        runners = runners_without_build(platform, uses, places.runners)
+        runners = runners_without_build(platform, uses, workspace.runners)
         planned = plan_sessions(spec, plan.sweep, name, answer.facts or Facts(), plan.exports, runners.by_use)
-        results = read_results(request.store, plan.sweep.sweep_id, name)
+        results = read_results(workspace.store, plan.sweep.sweep_id, name)
         plan.devices[name] = part = plan_rest(planned, plan.exports, results, spec.interval_percent)
         sessions = [each for each in (*part.ready, *part.pending) if each.index != DISCARDED_INDEX]
         rest = [*part.left, *part.pending]
@@ -193,12 +193,12 @@ def _bytes_to_push(
 class Pace:
     """Seconds of each kind of session in the newest sweeps of each device; nothing without a readable warehouse."""
 
-    def __init__(self, models: Sequence[str], var: Path, warehouse: Path | None) -> None:
+    def __init__(self, models: Sequence[str], workspace: Workspace) -> None:
         from flows.warehouse.publish import ask_warehouse  # slow to import; meanwhile the devices answer
 
         self._sweeps: dict[str, dict[str, dict[_Kind, float]]] = defaultdict(lambda: defaultdict(dict))
         try:
-            for device, sweep_id, *kind, seconds in ask_warehouse("pace", var, warehouse, models=list(models)):
+            for device, sweep_id, *kind, seconds in ask_warehouse("pace", workspace, models=list(models)):
                 self._sweeps[device][sweep_id][tuple(kind)] = seconds
         except NoWarehouse:
             pass  # nothing was measured yet, so nothing is known

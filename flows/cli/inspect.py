@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flows.cli.table import table_lines
+from flows.cli.output import table_lines
 from flows.terminal import show, show_pieces
 from tasks.bundle.robust_statistics import interquartile_mean
 from tasks.etdump.reader import Etdump, read_etdump

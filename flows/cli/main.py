@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from devices.errors import InputError, Mistakes
+from devices.errors import Mistakes
 from flows.cli import (
     asking,
     bisect,
@@ -32,25 +32,6 @@ from flows.cli import (
 from flows.cli.options import error_message
 from flows.terminal import show, show_pieces
 
-MOVED = {
-    "automate": "server automate",
-    "baseline": "decisions reset-baseline",
-    "export": "model export",
-    "forget": "decisions forget",
-    "inspect": "trace",
-    "kit": "warehouse import-kit",
-    "lab": "server lab",
-    "load": "warehouse load",
-    "night": "decisions exclude",
-    "prune": "warehouse prune",
-    "queue": "devices queue",
-    "report": "site report",
-    "runner": "devices runner",
-    "worker": "server worker",
-}
-"""Commands of earlier versions, and what they are called now."""
-
-
 PANELS = {
     "Measure": ("sweep", "validate", "model", "compare", "bisect"),
     "Ask": ("verdicts", "explain", "sql", "trace", "site", "mcp"),
@@ -61,19 +42,13 @@ PANELS = {
 
 
 class _Root(TyperGroup):
-    """The root: its help lists the commands in panels, and a command of earlier versions is answered with its name."""
+    """The root: its help lists the commands in panels."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each panel."""
         for panel, names in PANELS.items():
             with formatter.section(panel):
                 formatter.write_dl([(name, self.commands[name].get_short_help_str(66)) for name in names])
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command of a name; raises InputError for one that has another name now."""
-        if cmd_name in MOVED:
-            raise InputError(f"`etfarm {cmd_name}` is now `etfarm {MOVED[cmd_name]}`")
-        return super().get_command(ctx, cmd_name)
 
 
 app = typer.Typer(
@@ -118,6 +93,7 @@ def everywhere(
     ] = False,
 ) -> None:
     """Measure ExecuTorch models on a farm of devices."""
+    # The options --var and --warehouse of the command take their values from these variables.
     for name, value in (("ETFARM_VAR", var), ("ETFARM_WAREHOUSE", warehouse_file)):
         if value is not None:
             os.environ[name] = str(value)

@@ -38,20 +38,20 @@ def fetch(
     """
     from devices.errors import InputError
     from devices.suggest import did_you_mean
-    from flows.cli.options import opened_store
     from flows.warehouse.publish import ask_warehouse
     from tasks.bundle.model_names import model_named, shown_names
     from tasks.export.export import fetch_export
     from tasks.export.exported import ExportError, kept_export
-    from tasks.store.var import Var
+    from tasks.store.workspace import Workspace
 
-    known = shown_names(name for (name,) in ask_warehouse("measured_models", var, warehouse))
+    workspace = Workspace(var, warehouse, bundles)
+    known = shown_names(name for (name,) in ask_warehouse("measured_models", workspace))
     name = model_named(model, known)
     if name is None:
         raise InputError(f"no night measured the model `{model}`{did_you_mean(model, known.values())}")
     query = {"model": name, "precision": precision, "branch": branch, "night": night}
-    exports, shelf = Var(var).exports, opened_store(bundles, var).shelf
-    for key, sha256, case, of_night, commit, is_worse in ask_warehouse("newest_good_file", var, warehouse, **query):
+    exports, shelf = workspace.exports, workspace.store.shelf
+    for key, sha256, case, of_night, commit, is_worse in ask_warehouse("newest_good_file", workspace, **query):
         try:
             fetch_export(shelf, key, exports)
             folder = kept_export(exports, key, sha256, case).folder
@@ -122,10 +122,10 @@ def export(
     from flows.progress import shown_export
     from tasks.export.entry import ExportRequest
     from tasks.export.export import export_cases
-    from tasks.store.var import Var
+    from tasks.store.workspace import Workspace
 
     with shown_export(f"{model} {precision}") as tell:
-        done = export_cases(ExportRequest(model, precision, Var(var).exports, seed), tell=tell)[0]
+        done = export_cases(ExportRequest(model, precision, Workspace(var).exports, seed), tell=tell)[0]
     show(done.folder)
     if done.trial:
         show(f"execution on this machine after the export: {done.trial}", *done.left_out_notes, err=True)

@@ -1,19 +1,17 @@
 """Options that several commands share, and the message that a command prints for an error."""
 
-import contextlib
 import errno
-import logging
-from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
-    from tasks.store.store import BundleStore
+    from devices.inventory import DeviceSpec
+    from tasks.store.bundle_store import BundleStore
 
 VarOption = Annotated[
     Path,
@@ -38,8 +36,6 @@ InventoryOption = Annotated[
     Path,
     typer.Option("--inventory", envvar="ETFARM_INVENTORY", help="Inventory file: the list of devices."),
 ]
-
-
 FormatOption = Annotated[Literal["table", "csv", "json", "markdown"], typer.Option("--format", help="Output format.")]
 
 
@@ -59,22 +55,21 @@ DEFAULT_INVENTORY = Path("deployments/inventories/local.yaml")
 
 def opened_store(bundles: str | None, var: Path) -> "BundleStore":
     """Return the store that --bundles names, or that of --var."""
-    from tasks.store.store import open_store  # slow to import, and many commands need no bundles
-
-    return open_store(bundles, Var(var))
+    return Workspace(var, None, bundles).store
 
 
-@contextlib.contextmanager
-def progress_on_stderr() -> Iterator[None]:
-    """Print what the flows and tasks log inside the block to standard error, a line each."""
-    handler, loggers = logging.StreamHandler(), [logging.getLogger(room) for room in ("flows", "tasks")]
-    for logger in loggers:
-        logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        for logger in loggers:
-            logger.removeHandler(handler)
+def choose_device(inventory: Path, name: str | None) -> "DeviceSpec":
+    """Return the device of that name, or the only one of an inventory; raises InputError."""
+    from devices.errors import InputError
+    from devices.inventory import load_inventory, reached_device
+
+    if name is not None:
+        return reached_device(inventory, name)
+    listed = load_inventory(inventory)
+    if len(listed.reached) == 1:
+        return listed.reached[0]
+    names = sorted(device.name for device in listed.devices)
+    raise InputError(f"{inventory} lists {len(names)} devices; name one with --device: {', '.join(names)}")
 
 
 def error_message(error: BaseException) -> str | None:

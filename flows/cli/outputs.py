@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.untrusted import sanitize_line
-from flows.cli.formats import as_text, check_output, output_file
+from flows.cli.output import as_text, check_output, output_file
 from tasks.judge.compare.outcome import Line, Outcome, figures, time_text
 from tasks.pages.explanation import markdown_points
 from tasks.pages.report.markdown import escaped, inline

@@ -15,7 +15,7 @@ from flows.progress import board
 from flows.server.settings import prepare_prefect
 from flows.terminal import show
 from tasks.store.files import remove_unfinished
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
     from prefect import Flow
@@ -27,7 +27,7 @@ def announce(what: str, kind: str, var: Path) -> None:
 
     Prefect reads these settings when it is imported: import no flow before.
     """
-    prepare_prefect(Var(var.absolute()).prefect_home)
+    prepare_prefect(Workspace(var.absolute()).prefect_home)
     show(f"etfarm: {what}; results go to {var}", err=True)
     if "PREFECT_API_URL" not in os.environ:
         show(f"starting a Prefect server for this {kind} (set PREFECT_API_URL to use a running one)", err=True)
@@ -51,7 +51,7 @@ def run_with_server(work: "Flow[..., Any]", parameters: dict[str, Any], var: Pat
         if "PREFECT_API_URL" in os.environ:
             check_server()
         else:
-            until_end.enter_context(embedded_server(Var(var.absolute()).prefect_home))
+            until_end.enter_context(embedded_server(Workspace(var.absolute()).prefect_home))
         try:
             state: State[Any] = work(**parameters, return_state=True)  # type: ignore[assignment]
             outcome(state)

@@ -10,8 +10,7 @@ from devices.inventory import SITE_VARIABLE, DeviceSpec, load_inventory, open_de
 from devices.ondevice.lease import Holder, device_queue, has_ended
 from devices.retry import probe
 from devices.untrusted import excerpt
-from flows.cli.formats import as_text
-from flows.cli.table import table_lines
+from flows.cli.output import as_text
 
 _COLUMNS = ("device", "turn", "sweep", "priority", "process", "since")
 _AT_ONCE = 32
@@ -32,9 +31,7 @@ def queue_text(inventory: Path, form: str) -> Iterator[str]:
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         rows = [row for each in pool.map(rows_of, listed.devices) for row in each]
-    if form == "table":
-        return table_lines(_COLUMNS, [rows], widest_cell=200)
-    return as_text(_COLUMNS, [rows], form)
+    return as_text(_COLUMNS, [rows], form, widest_cell=200)
 
 
 def _rows(spec: DeviceSpec) -> list[_Row]:

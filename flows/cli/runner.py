@@ -37,11 +37,11 @@ def build(
     from tasks.runner.manifest import RunnerError
     from tasks.runner.register import build_from_source
     from tasks.runner.toolchain import host_platform
-    from tasks.store.var import Var
+    from tasks.store.workspace import Workspace
 
     if source is None and (trace or variant):
         raise RunnerError("--trace and --variant need --source, a checkout of ExecuTorch; the wheel has no trace log")
-    name, runners = platform or host_platform(), Var(var).runners
+    name, runners = platform or host_platform(), Workspace(var).runners
     if source is None:
         done = build_runner(name, runners)
     else:
@@ -67,10 +67,10 @@ def register(
 ) -> None:
     """Register an executor_runner that you built; print its folder, or with --format json what it is."""
     from tasks.runner.register import register_runner
-    from tasks.store.var import Var
+    from tasks.store.workspace import Workspace
 
     done = register_runner(
-        program, Var(var).runners, platform=platform, variant=variant, mode=mode, provenance=provenance
+        program, Workspace(var).runners, platform=platform, variant=variant, mode=mode, provenance=provenance
     )
     _show(done, format)
 

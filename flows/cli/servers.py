@@ -26,9 +26,9 @@ def server(context: typer.Context, var: VarOption = DEFAULT_VAR) -> None:
     if context.invoked_subcommand is not None:
         return
     from flows.server.settings import prepare_prefect
-    from tasks.store.var import Var
+    from tasks.store.workspace import Workspace
 
-    prepare_prefect(Var(var.absolute()).prefect_home)
+    prepare_prefect(Workspace(var.absolute()).prefect_home)
     from flows.server.shared_server import run_shared_server
 
     run_shared_server()
@@ -54,9 +54,10 @@ def automate(
     Creates or updates automations at PREFECT_API_URL: runs of killed processes become Crashed. The server
     notifies the services in ETFARM_NOTIFY, and stores their URLs encrypted.
     """
+    from devices.settings import settings
     from flows.server.automations import deploy_automations
 
-    for line in deploy_automations(file, os.environ.get("ETFARM_NOTIFY", "")):
+    for line in deploy_automations(file, settings().notify.get_secret_value()):
         show(line)
 
 
@@ -75,16 +76,17 @@ def lab(
     from devices.inventory import check_name
     from flows.server.settings import prepare_prefect
     from tasks.store.store import open_store
-    from tasks.store.var import Var
+    from tasks.store.workspace import Workspace
 
     try:
         check_name(site, "lab")
     except ValueError as error:
         raise InputError(str(error)) from None
-    places = Var(var.absolute())
+    places = Workspace(var.absolute())
     prepare_prefect(places.prefect_home)
     from flows.server.shared_server import LABS_POOL, run_worker
 
+    # The worker starts a process for each run, which takes its settings from the environment.
     os.environ["ETFARM_VAR"] = str(places.root)
     if bundles:
         open_store(bundles, places).sweep_ids()

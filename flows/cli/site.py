@@ -29,14 +29,6 @@ def site(
             "by etfarm; files of others stay.",
         ),
     ] = None,
-    take_over: Annotated[
-        bool,
-        typer.Option(
-            "--take-over",
-            help="Publish where an earlier version of etfarm did: pages listed in its published.json are replaced and "
-            "removed, unless they were changed.",
-        ),
-    ] = False,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 lets the system choose one.")
     ] = 4280,
@@ -60,11 +52,7 @@ def site(
     if context.invoked_subcommand is not None:
         return
     if publish is not None:
-        _publish(publish, take_over, var, warehouse)
-    elif take_over:
-        from devices.errors import InputError
-
-        raise InputError("--take-over: nothing is published; add --publish with the folder or URL")
+        _publish(publish, var, warehouse)
     else:
         _serve(port, host_name or [], var, warehouse)
 
@@ -77,17 +65,19 @@ def report(
 ) -> None:
     """Write a sweep's report (HTML and Markdown); print its path."""
     from flows.warehouse.publish import write_report
+    from tasks.store.workspace import Workspace
 
-    show(write_report(sweep_id, var, warehouse))
+    show(write_report(Workspace(var, warehouse), sweep_id))
 
 
-def _publish(location: str, take_over: bool, var: Path, warehouse: Path | None) -> None:
+def _publish(location: str, var: Path, warehouse: Path | None) -> None:
     from flows.warehouse.readable import readable_warehouse
     from tasks.pages.site.publish import publish
     from tasks.results.text import counted
+    from tasks.store.workspace import Workspace
 
-    with readable_warehouse(var, warehouse) as readable:
-        done = publish(readable, location, lambda line: show(line, err=True), take_over=take_over)
+    with readable_warehouse(Workspace(var, warehouse)) as readable:
+        done = publish(readable, location, lambda line: show(line, err=True))
     show(f"{done.pages} pages, {done.written} files written, {done.removed} removed: {location.rstrip('/')}/index.html")
     if done.kept:
         names = ", ".join(done.kept[:_MOST_NAMED]) + (", ..." if len(done.kept) > _MOST_NAMED else "")
@@ -101,11 +91,11 @@ def _serve(port: int, names: list[str], var: Path, warehouse: Path | None) -> No
 
     from devices.errors import InputError
     from flows.warehouse.readable import readable_warehouse
-    from flows.warehouse.site import serve
-    from flows.warehouse.site_requests import host_names
+    from flows.warehouse.site import host_names, serve
+    from tasks.store.workspace import Workspace
 
     names = host_names(names)
-    with readable_warehouse(var, warehouse):
+    with readable_warehouse(Workspace(var, warehouse)):
         pass  # a missing warehouse is an error now, not on the first page
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -115,7 +105,7 @@ def _serve(port: int, names: list[str], var: Path, warehouse: Path | None) -> No
         raise InputError(f"--port {port}: {error.strerror}; choose another one, or 0 for any") from None
     try:
         show(f"etfarm: pages at http://{_HOST}:{listener.getsockname()[1]}/, Ctrl-C ends them", err=True)
-        serve(listener, var, warehouse, names)
+        serve(listener, Workspace(var, warehouse), names)
     except KeyboardInterrupt:
         show("etfarm: the pages are no longer served; start them again with the same command", err=True)
         raise typer.Exit(_INTERRUPTED) from None

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from devices.errors import InputError
-from flows.cli.formats import as_text, output_file, row_form, write_rows
+from flows.cli.output import as_text, output_file, row_form, write_rows
 from flows.cli.questions import known_names, named_question, parameters_of, question_of
 from flows.terminal import show, show_pieces
 from flows.warehouse.readable import readable_warehouse
 from sql.cage.cage import Cage
+from tasks.store.workspace import Workspace
 
 
 def ask(
@@ -26,7 +27,7 @@ def ask(
     """
     if output is not None and form is not None:
         raise InputError("--format and --output exclude each other; the suffix of the file decides its format")
-    with readable_warehouse(var, warehouse) as readable, Cage(readable) as cage:
+    with readable_warehouse(Workspace(var, warehouse)) as readable, Cage(readable) as cage:
         question = named_question(text) or question_of(_query_text(text))
         parameters = known_names(question, parameters_of(question, options), cage)
         if output is None:

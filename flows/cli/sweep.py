@@ -14,10 +14,9 @@ from flows.cli.options import (
     InventoryOption,
     VarOption,
     WarehouseOption,
-    opened_store,
 )
 from flows.terminal import show, show_pieces
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
     from flows.device_selection import SweepRequest
@@ -82,9 +81,10 @@ def sweep(
     night_date = night_or_today(parse_night(night), date.today()) if night is not None else None
     select = match_devices if dry_run else choose_devices
     if dry_run or "PREFECT_API_URL" not in os.environ:
-        store, selection = opened_store(bundles, var), select(spec, str(inventory), only.devices)
-        named = sweep_night(spec.name, night_date or date.today(), store.sweep_ids(), again=again)
-        request = SweepRequest(spec, named, selection, store, Var(var.absolute()), warehouse, fail_on)
+        workspace = Workspace(var.absolute(), warehouse, bundles)
+        selection, sweep_ids = select(spec, str(inventory), only.devices), workspace.store.sweep_ids()
+        named = sweep_night(spec.name, night_date or date.today(), sweep_ids, again=again)
+        request = SweepRequest(spec, named, selection, workspace, fail_on)
         if dry_run:
             _print_plan(request, format)
         _end_if_complete(request, var, format)
@@ -110,7 +110,7 @@ def sweep(
     }
     state = run_with_server(sweep_flow, parameters, var, "sweep")
     end, code = cast("SweepEnd", data_of(state)), 1 if state.is_failed() else 0
-    _print_end(end, code, format, var, warehouse)
+    _print_end(end, code, format, Workspace(var, warehouse))
     raise typer.Exit(code)
 
 
@@ -121,14 +121,14 @@ def _end_if_complete(request: "SweepRequest", var: Path, form: str) -> None:
     if result := result_if_complete(request):
         show(f"etfarm: sweep {request.spec.name}: nothing is left to measure; results are in {var}", err=True)
         code = 1 if result.is_bad else 0
-        _print_end(result.end, code, form, var, request.warehouse)
+        _print_end(result.end, code, form, request.workspace)
         raise typer.Exit(code)
 
 
-def _print_end(end: "SweepEnd", code: int, form: str, var: Path, warehouse: Path | None) -> None:
+def _print_end(end: "SweepEnd", code: int, form: str, workspace: "Workspace") -> None:
     from flows.cli.sweep_end import as_json, pieces_of
 
-    show_pieces([as_json(end, code, var, warehouse)] if form == "json" else pieces_of(end, var, warehouse))
+    show_pieces([as_json(end, code, workspace)] if form == "json" else pieces_of(end, workspace))
 
 
 def _print_plan(request: "SweepRequest", form: str) -> NoReturn:

@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
-from flows.cli.table import short_text, table_lines
+from flows.cli.output import short_text, table_lines
 from flows.sweep_result import SweepEnd
 from flows.verdicts import failed_lines, line_of, noise_lines, verdicts_of
 from flows.warehouse.publish import ask_warehouse
@@ -13,6 +12,7 @@ from tasks.bundle.model_names import shown_names
 from tasks.bundle.robust_statistics import median_interval
 from tasks.pages.report.sections.verdicts import VerdictRow
 from tasks.results.text import spread
+from tasks.store.workspace import Workspace
 
 _MAX_LINES, _MAX_VERDICTS = 10, 3
 # Verdicts that the terminal does not name; the report does.
@@ -26,17 +26,17 @@ _OF_VERDICT = (
 )  # fmt: skip
 
 
-def pieces_of(end: SweepEnd, var: Path, warehouse: Path | None) -> Iterator[str]:
+def pieces_of(end: SweepEnd, workspace: Workspace) -> Iterator[str]:
     """Yield the table of times, a line per verdict that matters, and the sentence about all: ten lines at most."""
     lines = _shortened(
-        [*_verdict_lines(end, var, warehouse), *noise_lines(end.sweep_id, var, warehouse)],
+        [*_verdict_lines(end, workspace), *noise_lines(end.sweep_id, workspace)],
         _MAX_VERDICTS,
         "lines: etfarm verdicts",
     )
-    names = shown_names(name for (name,) in ask_warehouse("measured_models", var, warehouse))
+    names = shown_names(name for (name,) in ask_warehouse("measured_models", workspace))
     rows = [
         (device, names[model], *rest, spread(times_ms or [], lambda each: short_text(round(each, 4))), differs)
-        for device, model, *rest, times_ms, differs in ask_warehouse("times", var, warehouse, sweep_id=end.sweep_id)
+        for device, model, *rest, times_ms, differs in ask_warehouse("times", workspace, sweep_id=end.sweep_id)
     ]
     is_ambiguous = any(row[-1] for row in rows)
     columns = len(_TITLES) if is_ambiguous else len(_TITLES) - 1  # every name has one content
@@ -48,9 +48,9 @@ def pieces_of(end: SweepEnd, var: Path, warehouse: Path | None) -> Iterator[str]
     yield f"{end.message}\n"
 
 
-def _verdict_lines(end: SweepEnd, var: Path, warehouse: Path | None) -> Iterable[str]:
+def _verdict_lines(end: SweepEnd, workspace: Workspace) -> Iterable[str]:
     """Return the lines of verdicts that matter, the worst first; of failures, one for each reason."""
-    rows = verdicts_of(end.sweep_id, var, warehouse)
+    rows = verdicts_of(end.sweep_id, workspace)
     failed = failed_lines(rows)
     loud = (failed if row.verdict == "failed" else [line_of(row)] for row in rows if row.verdict not in _QUIET)
     return dict.fromkeys(line for lines in loud for line in lines)
@@ -61,10 +61,10 @@ def _shortened(lines: list[str], most: int, rest: str) -> list[str]:
     return lines if len(lines) <= most else [*lines[: most - 1], f"{len(lines) - most + 1} more {rest}"]
 
 
-def as_json(end: SweepEnd, code: int, var: Path, warehouse: Path | None) -> str:
+def as_json(end: SweepEnd, code: int, workspace: Workspace) -> str:
     """Return the end of a sweep as one JSON object; docs/json.md describes it."""
     cells = []
-    for row in ask_warehouse("times", var, warehouse, sweep_id=end.sweep_id):
+    for row in ask_warehouse("times", workspace, sweep_id=end.sweep_id):
         low, high = median_interval(row[-2] or []) or (None, None)
         cells.append({**dict(zip(_NAMES, row, strict=False)), "low_ms": low, "high_ms": high, "differs": row[-1]})
     about = {
@@ -74,7 +74,7 @@ def as_json(end: SweepEnd, code: int, var: Path, warehouse: Path | None) -> str:
         "sessions": end.sessions,
         "report": end.report,
         "cells": cells,
-        "verdicts": [_verdict(row) for row in verdicts_of(end.sweep_id, var, warehouse)],
+        "verdicts": [_verdict(row) for row in verdicts_of(end.sweep_id, workspace)],
     }
     return json.dumps(about, indent=1) + "\n"
 

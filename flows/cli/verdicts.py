@@ -99,8 +99,9 @@ def _print_benchmarks(
     from flows.cli.benchmarks import benchmarks
     from flows.terminal import show, show_pieces
     from flows.warehouse.publish import ask_warehouse
+    from tasks.store.workspace import Workspace
 
-    text, left_out = benchmarks(ask_warehouse("figures_of_night", var, warehouse, night=night), form)
+    text, left_out = benchmarks(ask_warehouse("figures_of_night", Workspace(var, warehouse), night=night), form)
     show_pieces([text])
     if left_out:
         show(left_out, err=True)
@@ -113,8 +114,9 @@ def verdicts_of_night(night: str | None, var: Path, warehouse: Path | None) -> t
     from flows.warehouse.readable import readable_warehouse
     from tasks.pages.site.rows import NightRow, NightVerdictRow
     from tasks.results.reader import open_reader
+    from tasks.store.workspace import Workspace
 
-    with readable_warehouse(var, warehouse) as file, open_reader(file) as reader:
+    with readable_warehouse(Workspace(var, warehouse)) as file, open_reader(file) as reader:
         nights = {str(row.night): row.night for row in reader.rows(NightRow)}
         if not nights:
             raise InputError("no night is judged yet; measure one with `etfarm sweep`")

@@ -1,14 +1,18 @@
 """`etfarm warehouse`: bundles come in, it is checked, built again and thinned; where it is, and what is in it."""
 
+import contextlib
+import logging
+from collections import Counter
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption, opened_store, progress_on_stderr
+from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption
 from flows.terminal import show, show_pieces
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 
 app = typer.Typer(help="Load, find, check, rebuild and prune what was measured.", no_args_is_help=True)
 
@@ -29,8 +33,8 @@ def load(
     """Load bundles or ETDumps into the warehouse, each only once."""
     from flows.warehouse.publish import load_and_publish, load_store
 
-    store = opened_store(bundles, var)
-    result = load_and_publish(paths, var, warehouse, store) if paths else load_store(store, None, var, warehouse)
+    workspace = Workspace(var, warehouse, bundles)
+    result = load_and_publish(workspace, paths) if paths else load_store(workspace)
     forgotten = f", {result.forgotten} forgotten (left out)" if result.forgotten else ""
     counts = f"{result.loaded} loaded, {result.already} already in the warehouse, {len(result.refused)} refused"
     show(counts + forgotten)
@@ -44,7 +48,7 @@ def path(var: VarOption = DEFAULT_VAR) -> None:
     """Print the path of the newest snapshot, to open read-only."""
     from tasks.load.snapshot import newest_snapshot
 
-    show(newest_snapshot(Var(var).snapshots).absolute())
+    show(newest_snapshot(Workspace(var).snapshots).absolute())
 
 
 @app.command(epilog="Example: etfarm warehouse docs -o sql/DICTIONARY.md")
@@ -71,12 +75,12 @@ def rebuild(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehou
     """
     from flows.warehouse.rebuild import rebuild_warehouse
 
-    with progress_on_stderr():
-        done = rebuild_warehouse(opened_store(bundles, var), var, warehouse)
+    with _progress_on_stderr():
+        done = rebuild_warehouse(Workspace(var, warehouse, bundles))
     for line in done.differing:
         show(line)
-    compared = "nothing to compare with" if not done.compared else f"{len(done.differing)} views differ"
-    compared = "all views are identical" if done.compared and not done.differing else compared
+    compared = f"{len(done.differing)} views differ" if done.differing else "all views are identical"
+    compared = compared if done.compared else "nothing to compare with"
     thinned = f"; events of {done.thinned} thinned sessions are back" if done.thinned else ""
     show(f"{done.sessions} sessions, {compared}{thinned}")
     for sentence in done.refused:
@@ -90,10 +94,10 @@ def check(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse
 
     Prints a line per finding and exits with 1 if there is any.
     """
-    from flows.warehouse.check import check_warehouse
+    from tasks.maintain.check import check_warehouse
 
-    with progress_on_stderr():
-        checked = check_warehouse(opened_store(bundles, var), var, warehouse)
+    with _progress_on_stderr():
+        checked = check_warehouse(Workspace(var, warehouse, bundles))
     for finding in checked.findings:
         show(finding)
     if not checked.findings:
@@ -121,23 +125,19 @@ def prune(
 
     Prints what would be done unless --yes is given. The newest night, and what it uses, is never touched.
     """
-    from flows.warehouse.prune import Rules, describe, plan_prune
-    from flows.warehouse.prune import prune as carry_out
+    from tasks.maintain import prune as rules
 
-    rules = Rules(thin_days=thin_after, pack_days=pack_after, unused_days=unused_after)
-    store = opened_store(bundles, var)
-    plan = plan_prune(rules, store, var, warehouse, date.today())
+    workspace = Workspace(var, warehouse, bundles)
+    plan = rules.plan_prune(rules.Rules(thin_after, pack_after, unused_after), workspace, date.today())
     if plan.is_empty:
         show("nothing to prune")
         return
     if not yes:
-        for line in describe(plan, store):
-            show(line)
-        show("nothing was changed; run the command again with --yes")
+        show(*rules.describe(plan, workspace), "nothing was changed; run the command again with --yes")
         return
     failed = False
-    with progress_on_stderr():
-        for line in carry_out(plan, store, var, warehouse):
+    with _progress_on_stderr():
+        for line in rules.prune(plan, workspace):
             show(line)
             failed |= line.startswith("not packed")
     raise typer.Exit(int(failed))
@@ -159,9 +159,48 @@ def import_kit(
 
     A file that cannot be used is left out: it is named on standard error, and the command exits with 1.
     """
-    from flows.kit import import_results
+    from devices.errors import InputError
+    from devices.inventory import check_name
+    from tasks.export.recipes import RECIPES
+    from tasks.maintain.kit.bundles import import_kit
+    from tasks.maintain.kit.config import read_configs
+    from tasks.maintain.kit.results import find_kit_results
 
-    lines, left_out = import_results(folder, device, precision, var, bundles)
-    show(*lines)
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; pass a results folder of the kit or its checkout")
+    if precision and precision not in RECIPES:
+        raise InputError(f"--precision {precision}: unknown precision; use one of {', '.join(RECIPES)}")
+    if device is not None:
+        try:
+            check_name(device, "device")
+        except ValueError as error:
+            raise InputError(f"--device {device}: {error}; rename it") from None
+    configs, unread = read_configs(folder)
+    results, unknown = find_kit_results(folder, configs, precision)
+    if not results:
+        nothing = f"{folder}: contains no results of the kit (*_t<threads>.etdump or *_xnntrace.log)"
+        raise InputError([*unknown, *unread, nothing][0])
+    store = Workspace(var, None, bundles).store
+    new, refused = import_kit(results, folder, store, device=device)
+    counts = Counter(record.status for record in new)
+    ends = ", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing new"
+    present = len(results) - len(new) - len(refused)
+    show(f"{len(new)} bundles written to {store.location} ({ends}), {present} already there")
+    show(*(f"{each.imported.files[0]}: {each.reason}" for each in new if each.imported and each.reason))
+    show("load them with: etfarm warehouse load")
+    left_out = [*unread, *unknown, *refused]
     show(*(f"left out: {sentence}" for sentence in left_out), err=True)
     raise typer.Exit(1 if left_out else 0)
+
+
+@contextlib.contextmanager
+def _progress_on_stderr() -> Iterator[None]:
+    """Print what the flows and tasks log inside the block to standard error, a line each."""
+    handler, loggers = logging.StreamHandler(), [logging.getLogger(layer) for layer in ("flows", "tasks")]
+    for logger in loggers:
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)

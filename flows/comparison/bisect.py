@@ -12,17 +12,18 @@ from prefect import flow, runtime
 from devices.errors import FarmError
 from devices.inventory import DeviceSpec
 from flows.artifacts import shown_progress
-from flows.comparison.lane import Answer, Lane, open_lane
-from flows.comparison.results import Results
+from flows.comparison.interleaved import InterleavedDevice, InterleavedResult, open_interleaved
 from flows.progress import board
 from flows.shutdown import shutdown_handler
 from tasks.bundle.cell import Cell, Variant
+from tasks.bundle.record import SweepNight
 from tasks.export.exported import kept_export
 from tasks.judge.bisect import MeasuredNight, SeriesOnDevice, first_bad
 from tasks.measure.interleaved import SESSIONS_PER_SIDE, Side, comparison_id
 from tasks.runner.manifest import kept_runner
+from tasks.store.workspace import Workspace
 
-_LEAST_PART = 0.3  # of the change, by which an input is one that it came with
+_MIN_PART = 0.3  # of the change, by which an input is one that it came with
 _log = logging.getLogger(__name__)
 
 
@@ -62,24 +63,31 @@ class Bisection:
 
 @flow(name="bisect", flow_run_name="bisect {series}", validate_parameters=False)
 def bisect(
-    series: SeriesOnDevice, good: MeasuredNight, contents: list[MeasuredNight], device: DeviceSpec, results: Results
+    series: SeriesOnDevice,
+    good: MeasuredNight,
+    contents: list[MeasuredNight],
+    device: DeviceSpec,
+    workspace: Workspace,
+    sweep: SweepNight,
 ) -> Bisection:
     """Compare the good night with later contents until the first bad one is known, then its inputs one by one."""
     with shutdown_handler(runtime.flow_run.id), shown_progress():
-        lane = open_lane(device, results)
+        bench = open_interleaved(device, workspace, sweep)
         board.expect("bisect", 2 + len(contents).bit_length())
-        return _Search(lane, series, good, contents).run()
+        return _Search(bench, series, good, contents).run()
 
 
 class _Search:
-    def __init__(self, lane: Lane, series: SeriesOnDevice, good: MeasuredNight, contents: list[MeasuredNight]) -> None:
-        self.lane, self.series, self.good = lane, series, good
+    def __init__(
+        self, bench: InterleavedDevice, series: SeriesOnDevice, good: MeasuredNight, contents: list[MeasuredNight]
+    ) -> None:
+        self.bench, self.series, self.good = bench, series, good
         self.found = Bisection(good_night=good.night)
         self.sides: dict[date, Side] = {}
         """What ran on each night whose files are kept."""
         self.nights = list(self._kept(contents))
         self.total = 0.0
-        self.measured: dict[str, Answer] = {}
+        self.measured: dict[str, InterleavedResult] = {}
         """By the id of the comparison."""
 
     def run(self) -> Bisection:
@@ -94,8 +102,8 @@ class _Search:
         self.found.cause = self._compare("last good and first bad content", before, bad).cause
         a, b = self.sides[before.night], self.sides[bad.night]
         self.found.came_with = self._input(a, b)
-        comparison = comparison_id(self.lane.results.sweep, a, b, "bisection")
-        for (changed,) in self.lane.results.ask("comparison_changed", comparison=comparison):
+        comparison = comparison_id(self.bench.sweep, a, b, "bisection")
+        for (changed,) in self.bench.ask("comparison_changed", comparison=comparison):
             self.found.changed = changed
         return self.found
 
@@ -110,7 +118,7 @@ class _Search:
             "the model file": self._sides("model file alone", a, replace(a, export=b.export)),
         }
         parts = {name: math.log(answer.result.ratio or 1) / self.total for name, answer in swapped.items()}
-        found = [name for name, part in parts.items() if part > _LEAST_PART]
+        found = [name for name, part in parts.items() if part > _MIN_PART]
         return " and ".join(found) or "both together: neither shows it alone"
 
     def _kept(self, contents: list[MeasuredNight]) -> Iterator[MeasuredNight]:
@@ -132,14 +140,14 @@ class _Search:
         middle = self._compare("good night and one between", self.good, self.nights[index]).result
         return bool(middle.ratio) and math.log(middle.ratio or 1) / self.total > 0.5
 
-    def _compare(self, what: str, a: MeasuredNight, b: MeasuredNight) -> Answer:
+    def _compare(self, what: str, a: MeasuredNight, b: MeasuredNight) -> InterleavedResult:
         return self._sides(f"{what}, {a.night} and {b.night}", self.sides[a.night], self.sides[b.night])
 
-    def _sides(self, what: str, a: Side, b: Side) -> Answer:
-        key = comparison_id(self.lane.results.sweep, a, b, "bisection")
+    def _sides(self, what: str, a: Side, b: Side) -> InterleavedResult:
+        key = comparison_id(self.bench.sweep, a, b, "bisection")
         if key not in self.measured:
             board.doing("bisect", what)
-            self.measured[key] = self.lane.answer(a, b, "bisection", SESSIONS_PER_SIDE)
+            self.measured[key] = self.bench.compare(a, b, "bisection", SESSIONS_PER_SIDE)
             self._step(f"{what}: {self.measured[key].in_words()}")
         return self.measured[key]
 
@@ -150,18 +158,11 @@ class _Search:
 
     def _side(self, night: MeasuredNight) -> Side:
         """Return model and runner of a night; raises FarmError if they are not kept."""
-        places, series = self.lane.results.places, self.series
-        cell = Cell(
-            series.device,
-            series.model,
-            cast(Any, series.precision),
-            series.threads or 1,
-            cast(Variant, series.variant),
-            "timing",
-            night.executions,
-            night.warmup_executions,
-        )
-        export = kept_export(places.exports, night.export_key, night.pte_sha256, series.model)
-        platform = cast(str, self.lane.probe.platform)
-        runner = kept_runner(places.runners, platform, night.runner_sha256, series.variant, "timing")
+        workspace, series = self.bench.workspace, self.series
+        precision, variant = cast(Any, series.precision), cast(Variant, series.variant)
+        executions = night.executions, night.warmup_executions
+        cell = Cell(series.device, series.model, precision, series.threads or 1, variant, "timing", *executions)
+        export = kept_export(workspace.exports, night.export_key, night.pte_sha256, series.model)
+        platform = cast(str, self.bench.probe.platform)
+        runner = kept_runner(workspace.runners, platform, night.runner_sha256, series.variant, "timing")
         return Side(cell, export, runner)

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import groupby
-from pathlib import Path
 from typing import cast
 
 from devices.errors import FarmError
@@ -21,8 +20,9 @@ from tasks.export.exported import kept_export
 from tasks.measure.interleaved import SESSIONS_PER_SIDE, Side, plan_round
 from tasks.measure.spec import SweepSpec
 from tasks.runner.manifest import Runner, kept_runner
+from tasks.store.workspace import Workspace
 
-MOST_SERIES = 4
+MAX_SERIES = 4
 """Per device and night: a change that affects every model must not keep a device until the morning."""
 _log = logging.getLogger(__name__)
 
@@ -63,14 +63,14 @@ class Suspected:
         )
 
 
-def same_night_jobs(jobs: Iterable[DeviceJob], sweep_id: str, var: Path, warehouse: Path | None) -> list[DeviceJob]:
+def same_night_jobs(jobs: Iterable[DeviceJob], sweep_id: str, workspace: Workspace) -> list[DeviceJob]:
     """Return a job for each device with suspected series: those that can be compared, or that get more sessions.
 
     What cannot be compared is told on the terminal with its reason. Raises WarehouseError.
     """
     of_device = {job.device.name: job for job in jobs}
     again = []
-    suspected = [Suspected(*row) for row in ask_warehouse("same_night", var, warehouse, sweep_id=sweep_id)]
+    suspected = [Suspected(*row) for row in ask_warehouse("same_night", workspace, sweep_id=sweep_id)]
     for device, rows in groupby(suspected, lambda row: row.device):
         if job := of_device.get(device):
             found = same_night_job(job, list(rows))
@@ -84,8 +84,8 @@ def same_night_job(job: DeviceJob, rows: list[Suspected]) -> DeviceJob:
     pairs: list[tuple[Side, Side]] = []
     more: list[tuple[Side, range]] = []
     for row in rows:
-        if len(pairs) + len(more) == MOST_SERIES:
-            _tell(row, f"only {MOST_SERIES} series of a device are, those with the largest change")
+        if len(pairs) + len(more) == MAX_SERIES:
+            _tell(row, f"only {MAX_SERIES} series of a device are, those with the largest change")
             continue
         try:
             tonight = _tonight(job, row)
@@ -110,7 +110,7 @@ def _more_numbers(job: DeviceJob, row: Suspected) -> range:
 
 def _former(job: DeviceJob, row: Suspected) -> Side:
     """Return model and runner of the last good night; raises FarmError if they are not kept."""
-    places, platform = job.places, cast(str, job.device.platform or job.facts.platform)
+    places, platform = job.workspace, cast(str, job.device.platform or job.facts.platform)
     export = kept_export(places.exports, row.export_key_a, row.pte_sha256_a, row.model)
     return Side(row.cell, export, kept_runner(places.runners, platform, row.runner_sha256_a, row.variant, "timing"))
 

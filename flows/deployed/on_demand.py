@@ -23,8 +23,7 @@ from tasks.export.recipes import RECIPES
 from tasks.export.zoo import MODELS
 from tasks.measure.night import source_of, sweep_night
 from tasks.measure.spec import SweepSpec, read_sweep
-from tasks.store.store import stated_store
-from tasks.store.var import stated_var
+from tasks.store.workspace import stated_workspace
 
 _ROOT = Path(__file__).parents[2]
 _DIGITS = 8
@@ -115,15 +114,14 @@ def on_demand(
         again: measure again, even what was already measured today.
         var: the folder for all results; default: ETFARM_VAR, or ./var.
     """
-    file, places, today = Path(sweep_file), stated_var(var), date.today()
+    file, workspace, today = Path(sweep_file), stated_workspace(var), date.today()
     inventory = stated_inventory(inventory_file)
     with shutdown_handler(runtime.flow_run.id), notify_of_error(name_of(sweep_file, None)):
         written = read_sweep(file)
         spec = changed_spec(written, overrides, file.parent)
         named = named_devices(overrides.devices, Path(inventory))
         selection = with_labs(named, inventory) if named else choose_devices(spec, inventory)
-        store = stated_store(None, places)
-        clear_leftovers(places, store)
-        night = sweep_night(spec.name, today, store.sweep_ids(), again=again)
+        clear_leftovers(workspace)
+        night = sweep_night(spec.name, today, workspace.store.sweep_ids(), again=again)
         night = night.model_copy(update={"source": source_of(file), "on_demand": spec is not written})
-        return measure_and_report(SweepRequest(spec, night, selection, store, places))
+        return measure_and_report(SweepRequest(spec, night, selection, workspace))

@@ -14,11 +14,10 @@ from flows.device.states import device_states
 from flows.device_selection import stated_inventory
 from flows.formatting import listed, report_link
 from flows.server.states import dated_name, end_state, with_sentence
-from flows.warehouse.check import check_warehouse
-from flows.warehouse.prune import Rules, plan_prune, prune
 from flows.warehouse.publish import write_report
-from tasks.store.store import stated_store
-from tasks.store.var import Var, stated_var
+from tasks.maintain.check import check_warehouse
+from tasks.maintain.prune import Rules, plan_prune, prune
+from tasks.store.workspace import stated_workspace
 
 _log = logging.getLogger("flows.deployed.upkeep")  # a worker loads this file under another name
 Days = Annotated[int, Field(ge=0)]
@@ -35,7 +34,7 @@ def health(inventory_file: str | None = None, var: str | None = None) -> State[A
         inventory_file: the list of devices; default: ETFARM_INVENTORY, or deployments/inventories/local.yaml.
         var: the folder for all results; default: ETFARM_VAR, or ./var.
     """
-    states = device_states(Path(stated_inventory(inventory_file)), stated_var(var).root, record=True)
+    states = device_states(Path(stated_inventory(inventory_file)), stated_workspace(var).root, record=True)
     show_devices(states)
     missed = [each for each in states if each.unreachable]
     named = [f"{each.spec.name}: {each.unreachable}" for each in missed if each.health.state != "retired"]
@@ -63,11 +62,10 @@ def upkeep(
         pack_after: days after which the bundles of a sweep become one archive.
         unused_after: days after which exports and built runners without a bundle are removed.
     """
-    root, warehouse_file = stated_var(var).root, Path(warehouse) if warehouse else None
-    store = stated_store(bundles, Var(root))
-    plan = plan_prune(Rules(thin_after, pack_after, unused_after), store, root, warehouse_file, date.today())
+    workspace = stated_workspace(var, bundles, warehouse)
+    plan = plan_prune(Rules(thin_after, pack_after, unused_after), workspace, date.today())
     not_packed = []
-    for line in prune(plan, store, root, warehouse_file):
+    for line in prune(plan, workspace):
         _log.info("%s", line)
         if line.startswith("not packed"):
             not_packed.append(line)
@@ -75,7 +73,7 @@ def upkeep(
         f"{len(plan.events)} nights thinned, {len(plan.sweeps) - len(not_packed)} sweeps packed, "
         f"{len(plan.unused)} unused folders removed"
     )
-    checked = check_warehouse(store, root, warehouse_file)
+    checked = check_warehouse(workspace)
     for finding in checked.findings:
         _log.error("%s", finding)
     found = [*not_packed, *checked.findings]
@@ -96,7 +94,6 @@ def report(
         bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the var folder.
         warehouse: a DuckDB file to use instead of the var folder's.
     """
-    root = stated_var(var).root
-    html = write_report(sweep_id, root, Path(warehouse) if warehouse else None, stated_store(bundles, Var(root)))
+    html = write_report(stated_workspace(var, bundles, warehouse), sweep_id)
     show_report(html)
     return end_state(html, report_link(html), is_bad=False)

@@ -18,8 +18,7 @@ from tasks.measure.prepare import ExportSnapshot, Probe, Runners, Use
 from tasks.measure.spec import SweepSpec, Terms
 from tasks.measure.sweep_plan import DevicePlan, DeviceResults, plan_rest, plan_sessions, read_results
 from tasks.runner.manifest import Runner
-from tasks.store.store import BundleStore
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 
 COUNTED = ("succeeded", "failed", "invalid", "discarded", "already_done", "not_needed", "dropped")
 _COULD_NOT_START = ("export_failed", "no_runner", "no_backend")
@@ -56,8 +55,7 @@ class DeviceJob:
     exports: ExportQueue
     runners: dict[Use, Runner]
     runner_error: str | None
-    bundles: BundleStore
-    places: Var
+    workspace: Workspace
     unloadable: Mapping[str, str] = field(default_factory=dict)
     """Why bundles of the sweep cannot be loaded, by session id; their sessions are measured again."""
     round: Round | None = None
@@ -88,7 +86,7 @@ class DeviceJob:
         return self.plan(self.facts, self.exports.now(), self.results())
 
     def results(self) -> DeviceResults:
-        return read_results(self.bundles, self.sweep.sweep_id, self.device.name, self.unloadable)
+        return read_results(self.workspace.store, self.sweep.sweep_id, self.device.name, self.unloadable)
 
     def export_of(self, session: PlannedSession) -> Export | None:
         """Return the model that a session runs; None if its export failed."""
@@ -113,8 +111,7 @@ class SweepTerms:
 
     spec: Terms
     sweep: SweepNight
-    bundles: BundleStore
-    places: Var
+    workspace: Workspace
     exports: ExportQueue
     """Some may still be made."""
     unloadable: Mapping[str, str] = field(default_factory=dict)
@@ -132,8 +129,7 @@ class SweepTerms:
             exports=self.exports,
             runners=runners.by_use,
             runner_error=runners.error,
-            bundles=self.bundles,
-            places=self.places,
+            workspace=self.workspace,
             unloadable=self.unloadable,
             round=again,
             finish_by=self.finish_by,

@@ -50,7 +50,7 @@ def measure_device(job: DeviceJob, show: Show = log_failed) -> DeviceTally:
     If nothing more can be recorded, such as on a full disk, the reason is in the tally's `stopped_by`.
     """
     run, finish, wait_s = _DeviceRun(job, show), FinishBy(job.finish_by), job.spec.lease_wait_s
-    registry, name = Registry(job.places.registry), job.device.name
+    registry, name = Registry(job.workspace.registry), job.device.name
     ttl_s = lease_ttl_s(job.spec.cooldown_s + job.spec.settle_s + job.spec.deadline_s)
     with log_context(sweep=job.sweep.sweep_id, device=name):
         try:
@@ -123,7 +123,7 @@ class _DeviceRun:
         while True:
             # What an earlier start left on the device is stale only if it belongs to none of the sessions.
             if queue.is_complete and not self._is_cleared:
-                clear_stale_jobs(device, job.sweep, queue.left, job.bundles)
+                clear_stale_jobs(device, job.sweep, queue.left, job.workspace.store)
                 self._is_cleared = True
             session = queue.next(lease.renew)
             if session is None:
@@ -200,18 +200,20 @@ class _DeviceRun:
                     limits=job.device.limits.model_copy(update=job.spec.limits.model_dump(exclude_none=True)),
                     deadline_s=job.spec.deadline_s,
                     settle_s=job.spec.settle_s,
-                    registry=job.places.registry,
+                    registry=job.workspace.registry,
                     wanted=wanted_accuracy(job.spec, export.model),
                     etdumps=self._etdumps,
                 )
-                return measure(session, context, job.bundles)
+                return measure(session, context, job.workspace.store)
         except Exception as error:
             cause = str(error) if isinstance(error, FarmError) else excerpt(f"{type(error).__name__}: {error}")
             raise FarmError(f"{session.title}: the bundle could not be written: {cause}") from error
 
     def _record_unmeasured(self, session: PlannedSession, code: str, reason: str) -> SessionRecord:
         job = self.job
-        return record_unmeasured(session, job.device, self._facts, job.runner_of(session), (code, reason), job.bundles)
+        return record_unmeasured(
+            session, job.device, self._facts, job.runner_of(session), (code, reason), job.workspace.store
+        )
 
     def _report(self, session: PlannedSession, record: SessionRecord) -> None:
         """Report how a session ended; one that could not start is only counted if its cause has been reported."""

@@ -10,7 +10,7 @@ from devices.ondevice.diagnostics import try_out
 from devices.ondevice.lease import current_holder, has_ended
 from devices.retry import probe
 from tasks.measure.health import Health, Registry
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 
 UNREACHABLE = "unreachable"
 _UNUSABLE = "unusable"
@@ -44,7 +44,7 @@ def device_states(inventory: Path, var: Path, *, record: bool = False) -> list[D
     strikes left, and no other: it may still fail its sessions. Of the devices of a lab, only its worker is looked at.
     Raises InputError or HealthError.
     """
-    registry, listed = Registry(Var(var).registry), load_inventory(inventory)
+    registry, listed = Registry(Workspace(var).registry), load_inventory(inventory)
     labs = _labs(listed.labs)
 
     def state_of(spec: DeviceSpec) -> DeviceState:

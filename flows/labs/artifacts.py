@@ -28,7 +28,7 @@ class LabArtifacts:
         terms = dispatcher.terms
         self.start = f"{terms.sweep.sweep_id}/{uuid.uuid4().hex[:8]}"
         """A sweep that is started again never meets files of an earlier start."""
-        self.bundles = terms.bundles
+        self.bundles = terms.workspace.store
         self.heard = time.monotonic()
         """When the last bundle of a lab came."""
         self.unread = 0
@@ -36,7 +36,7 @@ class LabArtifacts:
         self._terms = terms
         self._jobs: dict[str, DeviceJob] = {}
         self._ends: dict[str, Counter[str]] = defaultdict(Counter)
-        self._seen = set(terms.bundles.session_ids(terms.sweep.sweep_id))
+        self._seen = set(terms.workspace.store.session_ids(terms.sweep.sweep_id))
         self._reported = Reported(terms.exports)
         self._exported: dict[Pair, Exported] = {}
         self._lock = threading.Lock()

@@ -103,7 +103,7 @@ class LabController:
         self.tallies: list[DeviceTally] = []
         """How all its devices ended, those included that it did not measure."""
         self._devices, self._dispatcher, self._artifacts = devices, dispatcher, artifacts
-        self._registry = Registry(dispatcher.terms.places.registry)
+        self._registry = Registry(dispatcher.terms.workspace.registry)
         self._health: dict[str, Health] = {}
         self._jobs: dict[str, DeviceJob] = {}
         self._refused: set[str] = set()

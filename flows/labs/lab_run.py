@@ -2,10 +2,8 @@
 
 import contextlib
 import logging
-import os
 import threading
 import time
-from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 
@@ -17,6 +15,7 @@ from prefect.futures import PrefectFuture, as_completed
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from devices.errors import FarmError, InputError
+from devices.settings import settings
 from flows.artifacts import shown_progress
 from flows.device.job import DeviceJob, SweepTerms
 from flows.dispatch import DeviceDispatcher, probe_all, tally_of
@@ -44,8 +43,7 @@ from tasks.measure.health import Registry
 from tasks.measure.interleaved import Round
 from tasks.measure.prepare import Probe, Runners, with_tapped
 from tasks.runner.manifest import Runner, fetch_runner
-from tasks.store.store import BundleStore, open_store
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace, stated_workspace
 
 _MAX_DEVICES = 1024
 _side_by_side = cast(TaskRunner[PrefectFuture[Any]], ThreadPoolTaskRunner[Any](max_workers=_MAX_DEVICES))
@@ -65,31 +63,30 @@ def lab(order: str, bundles: str) -> State[Any]:
         bundles: where the sweep keeps its bundles; ETFARM_BUNDLES of the worker comes first.
     """
     with shutdown_handler(runtime.flow_run.id), shown_progress():
-        places = Var(Path(os.environ.get("ETFARM_VAR", "var")).absolute())
-        store = open_store(os.environ.get("ETFARM_BUNDLES") or bundles, places)
-        clear_leftovers(places, store)
-        run = _LabRun(order, store, places)
+        workspace = stated_workspace(bundles=settings().bundles or bundles)
+        clear_leftovers(workspace)
+        run = _LabRun(order, workspace)
         return run.probe() if run.order.starts is None else run.measure(run.order.starts)
 
 
 class _LabRun(DeviceDispatcher):
     """One order of a sweep; raises InputError if it is missing or cannot be followed here."""
 
-    def __init__(self, name: str, store: BundleStore, places: Var) -> None:
-        order = read_shared(store.shelf, f"{name}/order", Order)
+    def __init__(self, name: str, workspace: Workspace) -> None:
+        order = read_shared(workspace.store.shelf, f"{name}/order", Order)
         if order is None:
             raise InputError(
                 f"the order {name} is not in the store that this lab uses; "
                 "give both sides the same --bundles (ETFARM_BUNDLES)"
             )
         self.order = order
-        self._name, self._store, self._places = name, store, places
+        self._name, self._workspace = name, workspace
         self._exports = ExportQueue(order.pairs)
         super().__init__(
-            SweepTerms(order.spec, order.sweep, store, places, self._exports, order.unloadable, order.finish_by)
+            SweepTerms(order.spec, order.sweep, workspace, self._exports, order.unloadable, order.finish_by)
         )
         clock_ahead_s.set(_correction_s(order.clock_ahead_s))
-        self._registry = Registry(places.registry)
+        self._registry = Registry(workspace.registry)
         for device, health in order.health.items():
             self._registry.release(device)
             self._registry.replace(device, None, health)
@@ -97,7 +94,7 @@ class _LabRun(DeviceDispatcher):
     def probe(self) -> State[Any]:
         """Probe the devices side by side."""
         unusable = []
-        for probe in probe_all(self.order.devices, self._places):
+        for probe in probe_all(self.order.devices, self._workspace):
             unusable += [probe.unusable] if probe.unusable else []
             self._write(probe.device.name, facts=probe.facts, unusable=probe.unusable)
         message = "; ".join([f"{len(self.order.devices) - len(unusable)} usable", *unusable])
@@ -123,7 +120,7 @@ class _LabRun(DeviceDispatcher):
     def _write(self, device: str, **result: Any) -> None:
         try:
             health = self._registry.health(device)
-            write_shared(self._store.shelf, f"{self._name}/results/{device}", Result(health=health, **result))
+            write_shared(self._workspace.store.shelf, f"{self._name}/results/{device}", Result(health=health, **result))
         except FarmError as error:  # the bundles are what counts
             _log.error("%s", error)
 
@@ -148,7 +145,7 @@ class _LabRun(DeviceDispatcher):
         while (pending := self._exports.now().pending) and not has_ended.wait(POLL_S):
             state = state_of(self.order.run)  # asked first: what it shared before its end is taken
             try:
-                shared = read_shared(self._store.shelf, file, Exports)
+                shared = read_shared(self._workspace.store.shelf, file, Exports)
                 for exported in shared.ended if shared else []:
                     if exported.pair in pending:
                         heard = time.monotonic()
@@ -172,10 +169,10 @@ class _LabRun(DeviceDispatcher):
             self._exports.fail(exported.pair, str(error))
 
     def _export(self, key: str) -> tuple[Export, ...]:
-        return fetch_export(self._store.shelf, key, self._places.exports)
+        return fetch_export(self._workspace.store.shelf, key, self._workspace.exports)
 
     def _runner(self, name: str) -> Runner:
-        return fetch_runner(self._store.shelf, name, self._places.root / "cache" / "runners")
+        return fetch_runner(self._workspace.store.shelf, name, self._workspace.root / "cache" / "runners")
 
 
 def state_of(run: UUID) -> State | None:

@@ -4,6 +4,7 @@ A check connects to no device (but to the hosts whose adb servers have phones), 
 it does not apply; a new one is added to CHECKS.
 """
 
+import contextlib
 import contextvars
 import importlib.metadata
 import os
@@ -23,6 +24,7 @@ import prefect
 from devices.errors import FarmError
 from devices.inventory import load_inventory
 from devices.platform import PLATFORMS, Platform
+from devices.settings import PREFIX, settings
 from flows.server.connection import (
     ServerGoneError,
     ahead_of_server_s,
@@ -32,12 +34,12 @@ from flows.server.connection import (
 )
 from flows.server.shared_server import POOL, online_labs
 from flows.setup.connections import Devices, adb, ssh
-from flows.setup.doctor import Finding, fix, ok
+from flows.setup.leftovers import Finding, fix, ok
 from sql.cage.confine import missing_parts
 from tasks.runner.manifest import runners_of
 from tasks.runner.recipe import installed_wheel
 from tasks.runner.toolchain import find_cmake, host_platform, toolchain_for
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 
 _LONGEST_S = 12.0  # more than the 8 s in which a Prefect server must answer
 _START_WORKER = "run `etfarm server worker`"
@@ -49,13 +51,13 @@ _MIN_FREE_BYTES = 5_000_000_000
 _MAX_AHEAD_S = 60.0
 
 
-def check_setup(places: Var, inventory: Path) -> list[Finding]:
+def check_setup(workspace: Workspace, inventory: Path) -> list[Finding]:
     """Run all checks side by side; one that has not ended after 12 seconds is a finding.
 
     Raises InputError if the inventory cannot be read.
     """
     listed = load_inventory(inventory)
-    calls = {check.__name__: partial(check, places, listed.reached) for check in CHECKS}
+    calls = {check.__name__: partial(check, workspace, listed.reached) for check in CHECKS}
     calls["lab_workers"] = partial(lab_workers, listed.labs)
     pool = ThreadPool(len(calls))  # of daemon threads: one that hangs does not keep the process alive
     started = {name: pool.apply_async(contextvars.copy_context().run, [call]) for name, call in calls.items()}
@@ -70,7 +72,7 @@ def check_setup(places: Var, inventory: Path) -> list[Finding]:
     return found
 
 
-def prefect_server(_places: Var, _devices: Devices) -> list[Finding]:
+def prefect_server(_workspace: Workspace, _devices: Devices) -> list[Finding]:
     """Whether the server at PREFECT_API_URL answers and has this client's major and minor version."""
     if "PREFECT_API_URL" not in os.environ:
         return []
@@ -88,7 +90,7 @@ def prefect_server(_places: Var, _devices: Devices) -> list[Finding]:
     return [ok(f"Prefect server {server} answers; the client is {prefect.__version__}")]
 
 
-def confined_queries(_places: Var, _devices: Devices) -> list[Finding]:
+def confined_queries(_workspace: Workspace, _devices: Devices) -> list[Finding]:
     """Whether this machine can confine what runs a query of an agent or a warehouse that was handed over."""
     if missing := missing_parts():
         lacks = f"this machine lacks {' and '.join(missing)}"
@@ -97,7 +99,7 @@ def confined_queries(_places: Var, _devices: Devices) -> list[Finding]:
     return [ok("queries run in a confined process")]
 
 
-def prefect_worker(_places: Var, _devices: Devices) -> list[Finding]:
+def prefect_worker(_workspace: Workspace, _devices: Devices) -> list[Finding]:
     """Whether a worker of the work pool has sent a heartbeat lately; nothing if there is no server to ask."""
     if "PREFECT_API_URL" not in os.environ:
         return []
@@ -135,21 +137,32 @@ def lab_workers(labs: list[str]) -> list[Finding]:
     ]
 
 
-def versions(_places: Var, _devices: Devices) -> list[Finding]:
+def set_variables(_workspace: Workspace, _devices: Devices) -> list[Finding]:
+    """The settings that environment variables change; secrets are masked."""
+    known = settings()
+    words = [f"{PREFIX}{name.upper()}={getattr(known, name)}" for name in sorted(known.model_fields_set)]
+    return [ok(f"settings of the environment: {', '.join(words)}")] if words else []
+
+
+def versions(_workspace: Workspace, _devices: Devices) -> list[Finding]:
     """Whether executorch and torch are the pair that etfarm pins; a machine without both only cannot export."""
-    installed = {name: version for name in _PAIR if (version := _installed(name))}
+    installed: dict[str, str] = {}
+    for name in _PAIR:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            installed[name] = importlib.metadata.version(name)
     if not installed:
         text = "executorch and torch are not installed: this machine cannot export models"
         return [ok(f"{text}; to export, {_INSTALL_PAIR}")]
-    pinned = _pinned()
+    words = [re.match(r"([\w-]+)==([\w.]+)", line) for line in importlib.metadata.requires("etfarm") or []]
+    pinned = {word[1]: word[2] for word in words if word and word[1] in _PAIR}
     found = ", ".join(f"{name} {installed.get(name, 'missing')}" for name in _PAIR)
     if {name: version.partition("+")[0] for name, version in installed.items()} == pinned:
         return [ok(f"{found}: the pinned versions")]
-    wanted = ", ".join(f"{name} {version}" for name, version in pinned.items())
+    wanted = ", ".join(f"{name} {pinned[name]}" for name in _PAIR)
     return [fix(f"{found}; pinned are {wanted}: {_INSTALL_PAIR}")]
 
 
-def open_files(_places: Var, devices: Devices) -> list[Finding]:
+def open_files(_workspace: Workspace, devices: Devices) -> list[Finding]:
     """Whether this process may open enough files for all devices at once."""
     needed = _FILES + _FILES_PER_DEVICE * len(devices)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -162,16 +175,16 @@ def open_files(_places: Var, devices: Devices) -> list[Finding]:
     return [fix(f"{text}; raise this user's hard limit, {hard}, as the administrator")]
 
 
-def disk(places: Var, _devices: Devices) -> list[Finding]:
+def disk(workspace: Workspace, _devices: Devices) -> list[Finding]:
     """Whether the disk of the var folder has space for a sweep."""
-    free = shutil.disk_usage(places.root).free
-    text = f"{free / 1e9:.1f} GB free in {places.root}"
+    free = shutil.disk_usage(workspace.root).free
+    text = f"{free / 1e9:.1f} GB free in {workspace.root}"
     if free >= _MIN_FREE_BYTES:
         return [ok(text)]
     return [fix(f"{text}, {_MIN_FREE_BYTES / 1e9:g} GB needed; free space, for example with `etfarm warehouse prune`")]
 
 
-def server_clock(_places: Var, _devices: Devices) -> list[Finding]:
+def server_clock(_workspace: Workspace, _devices: Devices) -> list[Finding]:
     """Whether this machine's clock agrees with the Prefect server's; nothing if there is no server to ask."""
     if (ahead_s := ahead_of_server_s()) is None:
         return []
@@ -179,19 +192,19 @@ def server_clock(_places: Var, _devices: Devices) -> list[Finding]:
     return [fix(warning) if warning else ok("the clock agrees with the Prefect server's")]
 
 
-def clock(places: Var, _devices: Devices) -> list[Finding]:
+def clock(workspace: Workspace, _devices: Devices) -> list[Finding]:
     """Whether this machine's clock is behind the newest bundle; nothing without bundles."""
-    written = [path.stat().st_mtime for path in places.bundles.glob("[!.]*/[!.]*/session.json")]
+    written = [path.stat().st_mtime for path in workspace.bundles.glob("[!.]*/[!.]*/session.json")]
     if not written:
         return []
     ahead_s = max(written) - time.time()
     if ahead_s <= _MAX_AHEAD_S:
         return [ok("the clock is not behind the newest bundle")]
-    text = f"the newest bundle in {places.bundles} is {ahead_s:.0f} s in the future"
+    text = f"the newest bundle in {workspace.bundles} is {ahead_s:.0f} s in the future"
     return [fix(f"{text}; correct this machine's clock, for example with NTP")]
 
 
-def compilers(places: Var, devices: Devices) -> list[Finding]:
+def compilers(workspace: Workspace, devices: Devices) -> list[Finding]:
     """Whether the runner of each platform can be built or is there; an SSH host's platform must be in the inventory."""
     wanted: set[Platform] = {spec.platform for spec in devices if spec.platform}
     found = []
@@ -202,10 +215,10 @@ def compilers(places: Var, devices: Devices) -> list[Finding]:
             found.append(fix(str(error)))
     if any(spec.platform is None and spec.transport == "adb" for spec in devices):
         wanted.add("android-arm64")
-    return found + [_compiler(platform, places) for platform in PLATFORMS if platform in wanted]
+    return found + [_compiler(platform, workspace) for platform in PLATFORMS if platform in wanted]
 
 
-CHECKS: tuple[Callable[[Var, Devices], list[Finding]], ...] = (
+CHECKS: tuple[Callable[[Workspace, Devices], list[Finding]], ...] = (
     prefect_server,
     prefect_worker,
     versions,
@@ -217,30 +230,17 @@ CHECKS: tuple[Callable[[Var, Devices], list[Finding]], ...] = (
     clock,
     compilers,
     confined_queries,
+    set_variables,
 )
 
 
-def _installed(name: str) -> str | None:
+def _compiler(platform: Platform, workspace: Workspace) -> Finding:
     try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def _pinned() -> dict[str, str]:
-    """Return the versions of executorch and torch that the export extra of etfarm requires."""
-    words = [re.match(r"([\w-]+)==([\w.]+)", line) for line in importlib.metadata.requires("etfarm") or []]
-    versions = {word[1]: word[2] for word in words if word}
-    return {name: versions[name] for name in _PAIR}
-
-
-def _compiler(platform: Platform, places: Var) -> Finding:
-    try:
-        toolchain = toolchain_for(platform, places.runners.absolute().parent / "cache")
+        toolchain = toolchain_for(platform, workspace.runners.absolute().parent / "cache")
         find_cmake()
         installed_wheel()
     except FarmError as error:
-        if kept := len(runners_of(places.runners, platform)):
-            return ok(f"{platform}: runners are in {places.runners / platform} ({kept}); to build new ones: {error}")
+        if kept := len(runners_of(workspace.runners, platform)):
+            return ok(f"{platform}: runners are in {workspace.runners / platform} ({kept}); to build new ones: {error}")
         return fix(f"{platform}: {error}")
     return ok(f"{platform}: a runner can be built with {toolchain.version}")

@@ -6,14 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 from devices.errors import DeviceError, DeviceRefused
 from devices.inventory import DeviceSpec, adb_serial, adb_server, ssh_address
 from devices.ssh.config import SshAddress
-from flows.setup.doctor import Finding, fix, ok
-from tasks.store.var import Var
+from flows.setup.leftovers import Finding, fix, ok
+from tasks.store.workspace import Workspace
 
 Devices = Sequence[DeviceSpec]
 _AT_ONCE = 64
 
 
-def adb(_places: Var, devices: Devices) -> list[Finding]:
+def adb(_workspace: Workspace, devices: Devices) -> list[Finding]:
     """Whether each adb server can be used, here and on lab hosts, and which phones wait for a confirmation."""
     by_server: dict[object, list[DeviceSpec]] = {}
     for spec in devices:
@@ -23,7 +23,7 @@ def adb(_places: Var, devices: Devices) -> list[Finding]:
         return [line for lines in pool.map(_adb_of, by_server.values()) for line in lines]
 
 
-def ssh(_places: Var, devices: Devices) -> list[Finding]:
+def ssh(_workspace: Workspace, devices: Devices) -> list[Finding]:
     """Whether each SSH host, also of phones, has a known host key and there is a private key for it."""
     hosts = [(spec.name, ssh_address(spec)) for spec in devices if spec.transport == "ssh"]
     hosts += [(name, via) for via, name in {spec.via: spec.name for spec in reversed(devices) if spec.via}.items()]

@@ -1,118 +1,202 @@
-"""Load bundles into the warehouse, publish its snapshot and write the report."""
+"""Load bundles into the warehouse, publish its snapshot, read it, and write the report."""
 
 import contextlib
 import logging
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Container, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import duckdb
+
 from devices.errors import InputError
 from flows.progress import board
-from flows.warehouse.readable import is_of_var, readable_warehouse
-from flows.warehouse.unloadable import refused_by_id, session_of, unloaded_reasons
+from flows.warehouse.readable import readable_warehouse
 from sql.cage.connection import open_readable
 from sql.errors import NotADatabase, UnusableFile, WarehouseDamaged, WarehouseError
+from sql.readable import ReadableFile
 from sql.schema import query_text
 from sql.warehouse import keep_aside, open_read_only
+from tasks.bundle.names import RECORD
 from tasks.judge.decisions import read_decisions
-from tasks.load.load import LoadResult, contained_sessions, load_paths, loaded_contents
-from tasks.load.snapshot import newest_snapshot, publish_snapshot
+from tasks.load.commit import known_contents
+from tasks.load.load import LoadResult, contained_sessions, load_paths, loaded_contents, refusals
+from tasks.load.snapshot import newest_snapshot, publish
 from tasks.maintain.decisions import store_decisions
 from tasks.maintain.forget import forget_sessions
-from tasks.maintain.load_archive import load_archives
-from tasks.maintain.rebuild import load_from_elsewhere
+from tasks.maintain.load_archive import archive_refusals, load_archives
 from tasks.measure import prometheus
 from tasks.store.archives import archives_and_others
-from tasks.store.bundle_store import FetchedBundles
-from tasks.store.store import BundleStore, open_store
-from tasks.store.var import Var
+from tasks.store.bundle_store import BundleStore, FetchedBundles, LoadedSessions
+from tasks.store.workspace import Workspace
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
+_LEDGER = """
+SELECT sha256, path FROM load_ledger
+WHERE kind = 'bundle' OR session_key NOT IN (SELECT session_key FROM load_ledger WHERE kind = 'bundle')
+"""
 
 
-def load_and_publish(
-    paths: list[Path], var: Path, warehouse: Path | None, bundles: BundleStore | None = None
-) -> LoadResult:
-    """Load bundles or ETDumps; the var folder's warehouse also publishes a snapshot for its readers.
+def load_and_publish(workspace: Workspace, paths: list[Path]) -> LoadResult:
+    """Load bundles or ETDumps, and publish a snapshot.
 
-    Sessions that `bundles` (default: the store of the var folder) records as forgotten are left out. They are removed
-    if the warehouse contains them, because an `etfarm decisions forget` was killed or ran at the same time.
+    Sessions that the bundle store records as forgotten are left out. They are removed if the warehouse contains them,
+    because an `etfarm decisions forget` was killed or ran at the same time.
     """
     for path in paths:
         if not path.exists():
             raise InputError(f"{path}: no such file or folder; pass bundles or .etdump files")
-    store, target = bundles or open_store(None, Var(var)), warehouse or Var(var).warehouse
+    store, target = workspace.store, workspace.warehouse
 
     def load() -> LoadResult:
         result = _load_all(paths, target, store.forgotten())
         forget_sessions(target, store.forgotten())  # after the load: nothing that was forgotten meanwhile stays
-        _load_decisions(target, store)
-        publish_of(var, warehouse)
-        _record_newest(target)
+        decisions = read_decisions(store)
+        for sentence in decisions.damaged:
+            tell(sentence)
+        store_decisions(target, decisions)
+        publish(workspace)
+        if prometheus.is_on() and target.is_file():  # how far the warehouse is behind the bundles
+            with open_read_only(target) as connection:
+                row = connection.execute("SELECT epoch(max(ended_at)) FROM session").fetchone()
+            if row and row[0] is not None:
+                prometheus.record("etfarm_newest_loaded_timestamp_seconds", row[0])
+                prometheus.flush()
         return result
 
-    return _with_repair(load, store, var, warehouse)
+    return _with_repair(load, workspace)
 
 
-def _record_newest(warehouse: Path) -> None:
-    """Let the metrics tell how far the warehouse is behind the bundles."""
-    if prometheus.is_on() and warehouse.is_file():
-        with open_read_only(warehouse) as connection:
-            row = connection.execute("SELECT epoch(max(ended_at)) FROM session").fetchone()
-        if row and row[0] is not None:
-            prometheus.record("etfarm_newest_loaded_timestamp_seconds", row[0])
-            prometheus.flush()
+def load_store(workspace: Workspace, sweep_id: str | None = None) -> LoadResult:
+    """Load the bundles of a sweep, or all of the store, and publish a snapshot as `load_and_publish` does.
 
-
-def _load_decisions(warehouse: Path, store: BundleStore) -> None:
-    """Bring the decisions about nights in the warehouse up to date; a damaged one is named and left out."""
-    decisions = read_decisions(store)
-    for sentence in decisions.damaged:
-        tell(sentence)
-    store_decisions(warehouse, decisions)
-
-
-def _with_repair(work: Callable[[], _T], store: BundleStore, var: Path, warehouse: Path | None) -> _T:
-    """Do some work on the warehouse; if that is damaged, keep it aside, build the var folder's again, and repeat it."""
-    try:
-        return work()
-    except WarehouseDamaged as damage:
-        is_ours = is_of_var(var, warehouse)
-        keep_damaged(warehouse or Var(var).warehouse, damage, is_ours=is_ours)
-        if is_ours:
-            _load_again(store, var)
-    return work()
-
-
-def keep_damaged(warehouse: Path, damage: UnusableFile, *, is_ours: bool) -> None:
-    """Rename an unusable warehouse, and log its new name; `is_ours` if the path is the var folder's and not the user's.
-
-    Raises the damage again if the file may be another program's, and WarehouseError if it is open in another process.
+    Bundles in object storage are fetched first, unless they are already loaded.
     """
-    if isinstance(damage, NotADatabase) and not is_ours:
-        raise damage
-    if aside := keep_aside(warehouse, damage):
-        cause = str(damage).partition("; ")[0]
-        tell(f"{cause}; it is kept as {aside.name}, and a new one is built from the bundles")
+    found = _with_repair(lambda: _bundles(workspace, sweep_id), workspace)
+    result = load_and_publish(workspace, found.folders)
+    result.already += found.already
+    result.refused += found.refused
+    return result
 
 
-def _load_again(store: BundleStore, var: Path) -> None:
-    """Load all bundles of the store, and what the last snapshot of the damaged warehouse was loaded with besides."""
-    places = Var(var)
-    found = _found(store, None, var, None)
-    result = _load_all(found.folders, places.warehouse, store.forgotten())
-    with contextlib.suppress(WarehouseError), open_read_only(newest_snapshot(places.snapshots)) as before:
-        result.add(load_from_elsewhere(before, places.warehouse, store.forgotten()))
-    refused = len(found.refused) + len(result.refused)
-    tell(f"{places.warehouse}: built again: {result.loaded} sessions loaded, {refused} refused")
+def load_from_elsewhere(present: duckdb.DuckDBPyConnection, rebuilt: Path, forgotten: Container[str]) -> LoadResult:
+    """Load what the present warehouse was loaded with and the rebuilt one lacks: loose ETDumps, bundles elsewhere."""
+    with open_read_only(rebuilt) as connection:
+        loaded = {row[0] for row in connection.execute("SELECT sha256 FROM load_ledger").fetchall()}
+    paths = {Path(path) for sha256, path in present.execute(_LEDGER).fetchall() if sha256 not in loaded}
+    existing = sorted(path for path in paths if path.exists())
+    return load_paths(existing, rebuilt, forgotten) if existing else LoadResult()
+
+
+def unloadable_sessions(workspace: Workspace, sweep_id: str) -> dict[str, str]:
+    """Load what an earlier start of a sweep measured; return why bundles were refused, by session id.
+
+    Loading is what checks a bundle completely, and the end of the sweep then has less to load. Of a bundle that is
+    loaded already, only session.json is hashed: 0.24 s for 1,000. A session that the warehouse contains counts, even if
+    its bundle was damaged since. If the warehouse cannot be written now, the bundles are only checked.
+    """
+    store, target = workspace.store, workspace.warehouse
+    if sweep_id not in store.sweep_ids():
+        return {}
+
+    def load() -> list[tuple[Path, str]]:
+        found = _bundles(workspace, sweep_id)
+        return [*found.refused, *_load_all(found.folders, target, store.forgotten()).refused]
+
+    try:
+        refused = {session_of(path): reason for path, reason in _with_repair(load, workspace)}
+        present = contained_sessions(refused, target)
+    except WarehouseError as error:
+        tell(str(error))
+        refused, present = _refused(store, sweep_id, lambda _hashes: set()), set()
+    return {session_id: reason for session_id, reason in refused.items() if session_id not in present}
+
+
+def unloaded_reasons(bundles: BundleStore, sweep_id: str, readable: ReadableFile | Path) -> list[str]:
+    """Return why bundles of a sweep cannot be loaded; those that the snapshot `readable` contains are not read."""
+
+    def known(hashes: Collection[str]) -> Collection[str]:
+        with open_readable(readable) as connection:
+            return known_contents(connection, list(hashes))
+
+    return list(_refused(bundles, sweep_id, known).values())
+
+
+def session_of(path: Path) -> str:
+    """Return the id of a bundle from its folder, whose name begins with it in every store and in their caches."""
+    folder = path.parent if path.name == RECORD else path
+    return folder.name.partition("-")[0]
+
+
+def ask_warehouse(query: str, workspace: Workspace, **parameters: str | list[str] | None) -> list[tuple[Any, ...]]:
+    """Return the rows of a query of `sql/queries`, named without its suffix; raises WarehouseError."""
+    with readable_warehouse(workspace) as readable, open_readable(readable) as connection:
+        return connection.execute(query_text(query), parameters).fetchall()
+
+
+def write_report(workspace: Workspace, sweep_id: str | None, refused: Sequence[str] = ()) -> Path:
+    """Write the report of a sweep (without an id, the newest) from a snapshot; return the path of the HTML file.
+
+    It names the bundles of the sweep that cannot be loaded, and those that a load `refused`, with its reasons.
+    """
+    from tasks.pages.report.render import render_report
+
+    with readable_warehouse(workspace) as readable:
+
+        def not_loaded(of_sweep: str) -> list[str]:
+            return list(dict.fromkeys([*refused, *unloaded_reasons(workspace.store, of_sweep, readable)]))
+
+        return render_report(readable, sweep_id, workspace.reports, not_loaded)
 
 
 def tell(sentence: str) -> None:
     """Print a sentence among the progress of a sweep, and as a warning of every other command."""
     board.tell(sentence)
     _log.warning("%s", sentence)
+
+
+def keep_damaged(workspace: Workspace, damage: UnusableFile) -> None:
+    """Rename an unusable warehouse, and log its new name.
+
+    Raises the damage again if the user named the file and it may be another program's, and WarehouseError if it is open
+    in another process.
+    """
+    if isinstance(damage, NotADatabase) and not workspace.has_snapshots:
+        raise damage
+    if aside := keep_aside(workspace.warehouse, damage):
+        cause = str(damage).partition("; ")[0]
+        tell(f"{cause}; it is kept as {aside.name}, and a new one is built from the bundles")
+
+
+def _with_repair(work: Callable[[], _T], workspace: Workspace) -> _T:
+    """Do some work on the warehouse; if that is damaged, keep it aside, build it again, and repeat the work."""
+    try:
+        return work()
+    except WarehouseDamaged as damage:
+        keep_damaged(workspace, damage)
+        if workspace.has_snapshots:
+            _load_again(workspace)
+    return work()
+
+
+def _load_again(workspace: Workspace) -> None:
+    """Load all bundles of the store, and what the last snapshot of the damaged warehouse was loaded with besides."""
+    target, forgotten = workspace.warehouse, workspace.store.forgotten()
+    found = _bundles(workspace, None)
+    result = _load_all(found.folders, target, forgotten)
+    with contextlib.suppress(WarehouseError), open_read_only(newest_snapshot(workspace.snapshots)) as before:
+        result.add(load_from_elsewhere(before, target, forgotten))
+    refused = len(found.refused) + len(result.refused)
+    tell(f"{target}: built again: {result.loaded} sessions loaded, {refused} refused")
+
+
+def _bundles(workspace: Workspace, sweep_id: str | None) -> FetchedBundles:
+    target, default = workspace.warehouse, workspace.bundles
+    found = workspace.store.local_folders(sweep_id, lambda hashes: loaded_contents(hashes, target))
+    # Without a folder of bundles, a warehouse that was loaded from elsewhere is still published again.
+    folders = [folder for folder in found.folders if folder != default or default.exists() or not target.is_file()]
+    return replace(found, folders=folders)
 
 
 def _load_all(paths: list[Path], warehouse: Path, forgotten: Container[str]) -> LoadResult:
@@ -123,85 +207,12 @@ def _load_all(paths: list[Path], warehouse: Path, forgotten: Container[str]) -> 
     return result
 
 
-def load_store(bundles: BundleStore, sweep_id: str | None, var: Path, warehouse: Path | None) -> LoadResult:
-    """Load the bundles of a sweep, or all of a store, and publish a snapshot as `load_and_publish` does.
-
-    Bundles in object storage are fetched first, unless they are already loaded.
-    """
-    found = _with_repair(lambda: _found(bundles, sweep_id, var, warehouse), bundles, var, warehouse)
-    result = load_and_publish(found.folders, var, warehouse, bundles)
-    result.already += found.already
-    result.refused += found.refused
-    return result
-
-
-def _found(bundles: BundleStore, sweep_id: str | None, var: Path, warehouse: Path | None) -> FetchedBundles:
-    target = warehouse or Var(var).warehouse
-    found = bundles.local_folders(sweep_id, lambda hashes: loaded_contents(hashes, target))
-    # Without a folder of bundles, a warehouse that was loaded from elsewhere is still published again.
-    default = Var(var).bundles
-    folders = [folder for folder in found.folders if folder != default or default.exists() or not target.is_file()]
-    return replace(found, folders=folders)
-
-
-def unloadable_sessions(bundles: BundleStore, sweep_id: str, var: Path, warehouse: Path | None) -> dict[str, str]:
-    """Load what an earlier start of a sweep measured; return why bundles were refused, by session id.
-
-    Loading is what checks a bundle completely, and the end of the sweep then has less to load. Of a bundle that is
-    loaded already, only session.json is hashed: 0.24 s for 1,000. A session that the warehouse contains counts, even if
-    its bundle was damaged since. If the warehouse cannot be written now, the bundles are only checked.
-    """
+def _refused(bundles: BundleStore, sweep_id: str, known: LoadedSessions) -> dict[str, str]:
+    """Return why a load would refuse bundles of a sweep, by session id, except those that a warehouse contains."""
     if sweep_id not in bundles.sweep_ids():
         return {}
-    target = warehouse or Var(var).warehouse
-
-    def load() -> list[tuple[Path, str]]:
-        found = _found(bundles, sweep_id, var, warehouse)
-        return [*found.refused, *_load_all(found.folders, target, bundles.forgotten()).refused]
-
-    try:
-        loaded = _with_repair(load, bundles, var, warehouse)
-        refused = {session_of(path): reason for path, reason in loaded}
-        present = contained_sessions(refused, target)
-    except WarehouseError as error:
-        tell(str(error))
-        refused, present = refused_by_id(bundles, sweep_id, lambda _hashes: set()), set()
-    return {session_id: reason for session_id, reason in refused.items() if session_id not in present}
-
-
-def publish_of(var: Path, warehouse: Path | None) -> None:
-    """Publish a snapshot of the var folder's warehouse; nothing for another `warehouse` or a missing one."""
-    places = Var(var)
-    if is_of_var(var, warehouse) and places.warehouse.is_file():
-        publish_snapshot(places.warehouse, places.snapshots)
-
-
-def ask_warehouse(
-    query: str, var: Path, warehouse: Path | None, **parameters: str | list[str] | None
-) -> list[tuple[Any, ...]]:
-    """Return the rows of a query of `sql/queries`, named without its suffix; raises WarehouseError."""
-    with readable_warehouse(var, warehouse) as readable, open_readable(readable) as connection:
-        return connection.execute(query_text(query), parameters).fetchall()
-
-
-def write_report(
-    sweep_id: str | None,
-    var: Path,
-    warehouse: Path | None,
-    bundles: BundleStore | None = None,
-    refused: Sequence[str] = (),
-) -> Path:
-    """Write the report of a sweep (without an id, the newest) from a snapshot; return the path of the HTML file.
-
-    It names the bundles of the sweep in `bundles` (default: the store of the var folder) that cannot be loaded, and
-    those that a load `refused`, with its reasons.
-    """
-    from tasks.pages.report.render import render_report
-
-    store = bundles or open_store(None, Var(var))
-    with readable_warehouse(var, warehouse) as readable:
-
-        def not_loaded(of_sweep: str) -> list[str]:
-            return list(dict.fromkeys([*refused, *unloaded_reasons(store, of_sweep, readable)]))
-
-        return render_report(readable, sweep_id, Var(var).reports, not_loaded)
+    forgotten = bundles.forgotten()
+    found = bundles.local_folders(sweep_id, known)
+    archives, others = archives_and_others(found.folders)
+    refused = [*found.refused, *refusals(others, known, forgotten), *archive_refusals(archives, known, forgotten)]
+    return {session_of(path): reason for path, reason in refused if session_of(path) not in forgotten}

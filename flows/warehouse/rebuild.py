@@ -1,21 +1,27 @@
 """Rebuild the warehouse from its bundles, compare it with the present one, and replace that in one step."""
 
 import logging
-from dataclasses import dataclass, field
+from collections.abc import Container
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import duckdb
+
 from devices.errors import InputError
-from flows.warehouse.publish import keep_damaged, load_store, publish_of
-from flows.warehouse.readable import is_of_var
-from sql.errors import UnusableFile
-from sql.warehouse import exclusive, query, writing
-from tasks.load.load import LoadResult
-from tasks.maintain.rebuild import compare, load_from_elsewhere, thinned_sessions
+from flows.warehouse.publish import keep_damaged, load_from_elsewhere, load_store
+from sql.errors import UnusableFile, WarehouseError
+from sql.schema import identifier
+from sql.warehouse import exclusive, open_read_only, query, writing
+from tasks.load.snapshot import publish
+from tasks.maintain.check import Checksum, checksum
 from tasks.store.files import work_folder
-from tasks.store.store import BundleStore
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 
 _log = logging.getLogger(__name__)
+_SHOWN = 3
+_VIEWS = """
+SELECT view_name FROM duckdb_views() WHERE NOT internal AND NOT starts_with(view_name, '_') ORDER BY view_name
+"""
 
 
 @dataclass
@@ -33,45 +39,80 @@ class Rebuilt:
     """Why bundles were not loaded."""
 
 
-def rebuild_warehouse(bundles: BundleStore, var: Path, warehouse: Path | None) -> Rebuilt:
-    """Build a new warehouse beside the present one and replace it; a snapshot is published for the var folder.
+def rebuild_warehouse(workspace: Workspace) -> Rebuilt:
+    """Build a new warehouse beside the present one and replace it; a snapshot is published for the data folder.
 
     Until it is replaced, the present warehouse serves as before: only comparing and replacing keep loads waiting. If
     this process is killed or fails, the present one stays as it is; a damaged one, or one with the tables of another
     version, is kept aside. Raises InputError,
     BundleError or WarehouseError.
     """
-    if not bundles.sweep_ids():
-        raise InputError(f"{bundles.location}: contains no bundles, so there is nothing to rebuild from")
-    target = warehouse or Var(var).warehouse
+    if not workspace.store.sweep_ids():
+        raise InputError(f"{workspace.store.location}: contains no bundles, so there is nothing to rebuild from")
     try:
-        return _rebuilt(bundles, var, warehouse, target)
+        return _rebuilt(workspace)
     except UnusableFile as damage:
-        keep_damaged(target, damage, is_ours=is_of_var(var, warehouse))
-    return _rebuilt(bundles, var, warehouse, target)
+        keep_damaged(workspace, damage)
+    return _rebuilt(workspace)
 
 
-def _rebuilt(bundles: BundleStore, var: Path, warehouse: Path | None, target: Path) -> Rebuilt:
+def _rebuilt(workspace: Workspace) -> Rebuilt:
+    target, store = workspace.warehouse, workspace.store
     outcome = Rebuilt(compared=target.is_file())
     with work_folder(target.parent) as folder:
         aside = folder / target.name
         with writing(aside):
-            _log.info("building a new warehouse from %s", bundles.location)
-        load_store(bundles, None, var, aside)
+            _log.info("building a new warehouse from %s", store.location)
+        new = replace(workspace, warehouse_file=aside)
+        load_store(new)
         with exclusive(target) as present:
             _log.info("loading what arrived meanwhile")
-            results = [load_store(bundles, None, var, aside), load_from_elsewhere(present, aside, bundles.forgotten())]
-            outcome.refused = _reasons(results)
+            results = [load_store(new), load_from_elsewhere(present, aside, store.forgotten())]
+            refused = (sentence for result in results for _, sentence in result.refused)
+            outcome.refused = list(dict.fromkeys(refused))
             if outcome.compared:
-                outcome.differing = compare(present, aside, bundles.forgotten())
-                outcome.thinned = thinned_sessions(present)
+                outcome.differing = _compare(present, aside, store.forgotten())
+                [(outcome.thinned,)] = present.execute("SELECT count(*) FROM thinned_session").fetchall()
             outcome.sessions = query(aside, "SELECT count(*) FROM session")[1][0][0]
             _log.info("replacing %s", target)
             aside.replace(target)
             _log.info("replaced")
-    publish_of(var, warehouse)
+    publish(workspace)
     return outcome
 
 
-def _reasons(results: list[LoadResult]) -> list[str]:
-    return list(dict.fromkeys(sentence for result in results for _, sentence in result.refused))
+def _compare(present: duckdb.DuckDBPyConnection, rebuilt: Path, forgotten: Container[str]) -> list[str]:
+    """Return a line for each public view whose rows differ; empty if all are identical.
+
+    Raises WarehouseError if a session of the present warehouse is missing in the rebuilt one and is not forgotten.
+    """
+    with open_read_only(rebuilt) as connection:
+        sessions = "SELECT session_id FROM session ORDER BY session_id"
+        contained = {session_id for (session_id,) in connection.execute(sessions).fetchall()}
+        before = (session_id for (session_id,) in present.execute(sessions).fetchall())
+        missing = [each for each in before if each not in contained and each not in forgotten]
+        if missing:
+            more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+            raise WarehouseError(
+                f"the warehouse was not replaced: {len(missing)} of its sessions cannot be loaded again "
+                f"({', '.join(missing[:_SHOWN])}{more}); restore their bundles, "
+                "or remove the sessions with `etfarm decisions forget`"
+            )
+        _log.info("comparing the views of the present warehouse")
+        sums = _view_checksums(present)
+        _log.info("comparing the views of the rebuilt warehouse")
+        new_sums = _view_checksums(connection)
+    return [
+        f"{view} differs: {new_sums[view].rows} rows, {sums[view].rows} before"
+        for view in sums
+        if sums[view] != new_sums[view]
+    ]
+
+
+def _view_checksums(connection: duckdb.DuckDBPyConnection) -> dict[str, Checksum]:
+    """Return the checksum of each public view; internal ids are in none."""
+    checksums = {}
+    for (view,) in connection.execute(_VIEWS).fetchall():
+        checksums[view] = checksum(connection, f"SELECT * FROM {identifier(view)}")
+        _log.info("%s: %d rows", view, checksums[view].rows)
+    return checksums

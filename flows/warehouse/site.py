@@ -1,9 +1,10 @@
 """The farm's pages, live from the newest snapshot: `etfarm site`."""
 
 import asyncio
+import re
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, suppress
 from functools import partial
@@ -11,23 +12,33 @@ from pathlib import Path
 from types import FrameType
 
 import uvicorn
-from fastapi import FastAPI, Response
-from fastapi.responses import HTMLResponse
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse
+from starlette.middleware.base import RequestResponseEndpoint
 
-from devices.errors import FarmError
-from devices.untrusted import sanitize_line
-from flows.warehouse.readable import is_of_var, readable_warehouse
-from flows.warehouse.site_requests import HEADERS, StatedNames
+from devices.errors import FarmError, InputError
+from devices.untrusted import excerpt, sanitize_line
+from flows.warehouse.readable import readable_warehouse
 from flows.warehouse.snapshot_pages import SnapshotPages, Stamp
 from sql.errors import WarehouseError
 from sql.readable import ReadableFile
-from tasks.pages.report.html import as_html
+from tasks.pages.report.html import SITE_POLICY, as_html
 from tasks.pages.report.page import Page
 from tasks.results.text import Link
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 
 _HOME = "index.html"
 _PAUSE_S = 0.1
+_HEADERS = [
+    ("Content-Security-Policy", f"{SITE_POLICY}; frame-ancestors 'none'"),
+    ("X-Frame-Options", "DENY"),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+]
+_OF_THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
+_NAME = re.compile(r"[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\]")
+_MAX_CHARS = 512
+"""Of an address: a page has at most 160."""
 
 
 class LiveSite:
@@ -109,29 +120,65 @@ def _sorry(address: str, reason: str) -> str:
     return as_html(Page("Nothing here", "", (), (), (), "etfarm", address, answer=home, tone="flag"))
 
 
-def site_of(var: Path, warehouse: Path | None) -> LiveSite:
-    """Return the pages of the var folder's newest snapshot, or of another warehouse."""
-    stated = warehouse if warehouse and not is_of_var(var, warehouse) else Var(var).snapshots / "current"
-    return LiveSite(partial(readable_warehouse, var, warehouse), stated)
+def site_of(workspace: Workspace) -> LiveSite:
+    """Return the pages of the newest snapshot, or of a warehouse elsewhere."""
+    stated = workspace.snapshots / "current" if workspace.has_snapshots else workspace.warehouse
+    return LiveSite(partial(readable_warehouse, workspace), stated)
 
 
-def app_of(site: LiveSite, names: Sequence[str] = ()) -> StatedNames:
+def host_names(words: Iterable[str]) -> list[str]:
+    """Return host names as requests are compared with them; raises InputError for a word that is not one."""
+    names = [word.lower().removesuffix(".") for word in words]
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise InputError(f"--host-name {name}: not a host name; pass one without scheme and port: farm.example")
+    return names
+
+
+def app_of(site: LiveSite, names: Iterable[str] = ()) -> FastAPI:
     """Return the application, which answers GET and writes nothing, under the host names `names` and this machine's."""
     app = FastAPI(title="etfarm", docs_url=None, redoc_url=None, openapi_url=None)
+    allowed = {*_OF_THIS_MACHINE, *names}
+
+    @app.middleware("http")
+    async def check(request: Request, answer: RequestResponseEndpoint) -> Response:
+        return _refusal(request, allowed) or await answer(request)
 
     @app.get("/{address:path}")
     def page(address: str) -> Response:
         return site.answer(address)
 
-    return StatedNames(app, names)
+    return app
+
+
+def _refusal(request: Request, allowed: Container[str]) -> Response | None:
+    """Refuse a long address, and a host name that is not allowed, in one sentence.
+
+    A page of a stranger can make a browser send requests to this machine, also under a name of its own that leads here
+    (DNS rebinding): then it could read the answers.
+    """
+    if len(request.scope["path"]) > _MAX_CHARS:
+        return PlainTextResponse(f"An address here has at most {_MAX_CHARS} characters.\n", 414)
+    hosts = [_name_in(host) for host in request.headers.getlist("host")]
+    if len(hosts) == 1 and hosts[0] in allowed:
+        return None
+    name = excerpt(", ".join(hosts), 100) or "(none)"
+    way_on = "to allow it, start `etfarm site` with --host-name and this name"
+    return PlainTextResponse(f"These pages are not served under the host name {name}; {way_on}.\n", 421)
+
+
+def _name_in(host: str) -> str:
+    """Return the name in a `Host`, without its port."""
+    name, colon, port = host.rpartition(":")
+    return (name if colon and (port.isdecimal() or not port) else host).lower().removesuffix(".")
 
 
 class SiteServer(uvicorn.Server):
     """Serves the pages until Ctrl-C or SIGTERM, which end also what is being made; every answer has the headers."""
 
-    def __init__(self, site: LiveSite, names: Sequence[str] = ()) -> None:
+    def __init__(self, site: LiveSite, names: Iterable[str] = ()) -> None:
         app = app_of(site, names)
-        super().__init__(uvicorn.Config(app, log_level="warning", lifespan="off", ws="none", headers=HEADERS))
+        super().__init__(uvicorn.Config(app, log_level="warning", lifespan="off", ws="none", headers=_HEADERS))
         self._site = site
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -153,9 +200,9 @@ class SiteServer(uvicorn.Server):
             await asyncio.sleep(_PAUSE_S)
 
 
-def serve(listener: socket.socket, var: Path, warehouse: Path | None, names: Sequence[str]) -> None:
+def serve(listener: socket.socket, workspace: Workspace, names: Iterable[str]) -> None:
     """Serve the pages on a socket; raises KeyboardInterrupt when Ctrl-C has ended them in order."""
-    site = site_of(var, warehouse)
+    site = site_of(workspace)
     try:
         SiteServer(site, names).run(sockets=[listener])
     finally:

@@ -17,8 +17,8 @@ from tasks.pages.site.site import Site
 from tasks.results.reader import view_errors
 
 Stamp = tuple[int, int] | None
-_MOST_KEPT = 500
-_MOST_SIDE_BY_SIDE = 4
+_MAX_KEPT = 500
+_MAX_SIDE_BY_SIDE = 4
 """Each reads with a connection of its own and keeps what its pages share."""
 
 
@@ -34,7 +34,7 @@ class SnapshotPages:
         self._snapshot = snapshot
         self._lock = threading.Lock()
         self._opening = threading.Lock()
-        self._places = threading.Semaphore(_MOST_SIDE_BY_SIDE)
+        self._places = threading.Semaphore(_MAX_SIDE_BY_SIDE)
         self._made: dict[str, Future[File | None]] = {}
         self._readers, self._is_retired, self._has_ended = 0, False, False
         self._stack = ExitStack()
@@ -50,7 +50,7 @@ class SnapshotPages:
         with self._lock:
             made = self._made.get(address)
             if is_first := made is None:
-                if len(self._made) >= _MOST_KEPT:
+                if len(self._made) >= _MAX_KEPT:
                     self._made.clear()
                 made = self._made[address] = Future()
         if is_first:

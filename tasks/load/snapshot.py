@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from sql.errors import NoWarehouse, WarehouseError
 from tasks.store.files import complete_file, remove_leftovers, sha256_of, write_complete
+from tasks.store.workspace import Workspace
 
 _KEPT = 3  # a reader that opens `current` needs its file for as long as opening takes
 _ALWAYS_HASHED_BYTES = 16 << 20  # hashing takes about 10 ms
@@ -36,6 +37,9 @@ class _Published:
     size_bytes: int
     mtime_ns: int
 
+    def text(self) -> str:
+        return f"{self.name}\nsha256 {self.sha256}\nsize_bytes {self.size_bytes}\nmtime_ns {self.mtime_ns}\n"
+
 
 def newest_snapshot(snapshots: Path, *, always_hashed: bool = False) -> Path:
     """Return the file of the newest snapshot, after a check that it is as it was published.
@@ -53,6 +57,12 @@ def newest_snapshot(snapshots: Path, *, always_hashed: bool = False) -> Path:
             f"{file}: the snapshot was changed after it was published; publish it again with `etfarm warehouse load`"
         )
     return file
+
+
+def publish(workspace: Workspace) -> None:
+    """Publish a snapshot of the warehouse in the data folder; nothing for one elsewhere, or a missing one."""
+    if workspace.has_snapshots and workspace.warehouse.is_file():
+        publish_snapshot(workspace.warehouse, workspace.snapshots)
 
 
 def publish_snapshot(warehouse: Path, snapshots: Path) -> Path:

@@ -1,22 +1,34 @@
-"""Check a warehouse: its tables against each other, its aggregates against its events, its ledger against bundles."""
+"""Check a warehouse: its tables against each other, its aggregates against its events, its ledger against bundles.
 
+Rows are compared by checksums, which do not depend on their order.
+"""
+
+import logging
 from collections.abc import Container, Iterator, Mapping
-from importlib.resources import files
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
 from devices.untrusted import UntrustedFileError
-from sql.schema import identifier, sql_files
+from sql.errors import WarehouseError
+from sql.readable import copy_for_reader
+from sql.schema import identifier, query_text, sql_files
+from sql.warehouse import open_read_only, writing
+from tasks.judge.decisions import missing_decisions, read_decisions
 from tasks.judge.refresh import judge_series
 from tasks.load.commit import add_session_statistics
-from tasks.maintain.checksum import checksum
+from tasks.load.snapshot import newest_snapshot
+from tasks.store.bundle_store import BundleStore
+from tasks.store.files import work_folder
 from tasks.store.folder import Verified, content_sha256
+from tasks.store.workspace import Workspace
 
+_log = logging.getLogger(__name__)
 _REBUILD = "rebuild the warehouse with `etfarm warehouse rebuild`"
-_OF_CELLS = ("session_time", "cell_operator", "cell_made_from", "cell_output", "series_night")
 _OF_SESSIONS = ("typical_run", "run_summary", "session_node")
-# A warehouse of an older farm has these only after its next load: rows that it lacks are no finding.
+_OF_CELLS = ("session_time", "cell_operator", "cell_made_from", "cell_output", "series_night")
+# A load that was killed leaves these to the next one: rows that are missing are no finding.
 _LATER = {
     "session_statistic": "session_key",
     "comparison_result": "comparison",
@@ -24,6 +36,7 @@ _LATER = {
     "series_operator_verdict": "series_id",
     "series_cause": "series_id",
 }
+_FLOATING = ("DOUBLE", "FLOAT")
 _THINNED = "WHERE session_key IN (SELECT session_key FROM thinned_session)"
 _LOADED = """
 SELECT sha256, session_id, sweep_id, path
@@ -35,13 +48,67 @@ JOIN (
 WHERE kind = 'bundle' OR sha256 = etdump_sha256 AND NOT has_bundle
 ORDER BY sweep_id, session_id
 """
+_COUNTS = """
+SELECT
+    (SELECT count(*) FROM session),
+    (SELECT count(*) FROM run),
+    (SELECT count(*) FROM event),
+    (SELECT count(*) FROM thinned_session)
+"""
 
 
-def check_rows(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
-    """Yield a sentence for each contradiction between the tables of the warehouse."""
-    text = files("sql").joinpath("queries/check_rows.sql").read_text(encoding="utf-8")
-    for finding, found in connection.execute(text).fetchall():
-        yield f"warehouse: {found} {finding}; {_REBUILD}"
+@dataclass(frozen=True)
+class Checked:
+    """A sentence for each finding, and a line that counts what was checked."""
+
+    findings: list[str]
+    counts: str
+
+
+@dataclass(frozen=True)
+class Checksum:
+    """A number of rows, and two sums of their hashes: equal for the same rows in any order."""
+
+    rows: int
+    xor: int
+    total: int
+
+
+def check_warehouse(workspace: Workspace) -> Checked:
+    """Check everything; loads wait only while the warehouse is copied. Raises WarehouseError or BundleError."""
+    target, bundles = workspace.warehouse, workspace.store
+    with work_folder(target.parent) as folder:
+        verified = _verified(bundles)  # before the copy, which then contains what is loaded meanwhile
+        copy = copy_for_reader(target, folder)
+        with writing(copy):  # brings the layout of the copy up to date
+            pass
+        by_hash = {bundle.sha256: bundle for bundle in verified if bundle.sha256}
+        decisions = read_decisions(bundles)
+        findings = [*(bundle.damage for bundle in verified if bundle.damage), *decisions.damaged]
+        with open_read_only(copy) as connection:
+            _log.info("checking tables and aggregates")
+            [(sessions, runs, events, thinned)] = connection.execute(_COUNTS).fetchall()
+            findings += _check_ledger(connection, by_hash, bundles.forgotten())
+            findings += [
+                f"decision {record.id}: recorded, but not in the warehouse; run `etfarm warehouse load`"
+                for record in missing_decisions(connection, decisions)
+            ]
+            findings += [
+                f"warehouse: {count} {finding}; {_REBUILD}"
+                for finding, count in connection.execute(query_text("check_rows")).fetchall()
+            ]
+            findings += check_aggregates(connection)
+    if workspace.has_snapshots:
+        try:
+            newest_snapshot(workspace.snapshots, always_hashed=True)
+        except WarehouseError as error:
+            findings.append(str(error))
+    files = sum(bundle.files for bundle in verified)
+    return Checked(
+        findings,
+        f"no finding: {len(verified)} bundles with {files} files, {sessions} sessions ({thinned} thinned), "
+        f"{runs} runs, {events} events",
+    )
 
 
 def check_aggregates(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
@@ -54,7 +121,8 @@ def check_aggregates(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
     [(database,)] = connection.execute("SELECT current_database()").fetchall()
     statements = {file.name: file.text for file in sql_files("loading")}
     stored = {table: f"{identifier(database)}.main.{table}" for table in (*_OF_CELLS, *_OF_SESSIONS, *_LATER)}
-    _empty(connection, stored, (*_OF_CELLS, *_OF_SESSIONS, *_LATER))
+    for table, present in stored.items():
+        connection.execute(f"CREATE TEMP TABLE {table} AS FROM {present} LIMIT 0")
     for table in _OF_SESSIONS:  # those of thinned sessions are taken as they are
         connection.execute(f"INSERT INTO temp.{table} SELECT * FROM {stored[table]} {_THINNED}")
     connection.execute(statements["session_begin"] + statements["session_refresh"])
@@ -66,16 +134,44 @@ def check_aggregates(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
     for table, present in stored.items():
         key = _LATER.get(table)
         now_rows = f"WHERE {key} IN (SELECT {key} FROM {present})" if key else ""
-        before, now = (
-            checksum(connection, f"SELECT * FROM {present}"),
-            checksum(connection, f"SELECT * FROM temp.{table} {now_rows}"),
-        )
+        before = checksum(connection, f"SELECT * FROM {present}")
+        now = checksum(connection, f"SELECT * FROM temp.{table} {now_rows}")
         if before != now:
             counts = f"{before.rows} rows, {now.rows} computed"
             yield f"warehouse: {table} is not what its sessions give ({counts}); {_REBUILD}"
 
 
-def check_ledger(
+def checksum(connection: duckdb.DuckDBPyConnection, query: str) -> Checksum:
+    """Return the checksum of the rows of a query.
+
+    Floating-point values count to nine digits: the last ones of a sum depend on the order of its terms.
+    """
+
+    def text(column: str, kind: str) -> str:
+        name = identifier(column)
+        if kind in _FLOATING:
+            return f"CASE WHEN {name} = 0 THEN '0' ELSE format('{{:.8e}}', {name}) END"  # -0.0 and 0.0 are equal
+        return name
+
+    columns = connection.execute(f"DESCRIBE {query}").fetchall()
+    row = ", ".join(text(name, kind) for name, kind, *_ in columns)
+    [sums] = connection.execute(
+        f"SELECT count(*), coalesce(bit_xor(h), 0), coalesce(sum(h), 0) "
+        f"FROM (SELECT hash(row({row})::VARCHAR) AS h FROM ({query}))"
+    ).fetchall()
+    return Checksum(*sums)
+
+
+def _verified(bundles: BundleStore) -> list[Verified]:
+    verified: list[Verified] = []
+    sweep_ids = bundles.sweep_ids()
+    for number, sweep_id in enumerate(sweep_ids, 1):
+        verified += bundles.verify(sweep_id)
+        _log.info("checked the bundles of %s (%d of %d sweeps)", sweep_id, number, len(sweep_ids))
+    return verified
+
+
+def _check_ledger(
     connection: duckdb.DuckDBPyConnection, verified: Mapping[str, Verified], forgotten: Container[str]
 ) -> Iterator[str]:
     """Yield a sentence for each session that is in the store or in the warehouse and not in the other.
@@ -93,11 +189,6 @@ def check_ledger(
     for sha256, bundle in verified.items():
         if sha256 not in loaded and not bundle.damage and bundle.session_id not in forgotten:
             yield f"session {bundle.session_id} of {bundle.sweep_id}: not in the warehouse; run `etfarm warehouse load`"
-
-
-def _empty(connection: duckdb.DuckDBPyConnection, stored: Mapping[str, str], tables: tuple[str, ...]) -> None:
-    for table in tables:
-        connection.execute(f"CREATE TEMP TABLE {table} AS FROM {stored[table]} LIMIT 0")
 
 
 def _is_there(path: Path, sha256: str) -> bool:

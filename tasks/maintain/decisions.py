@@ -1,14 +1,90 @@
-"""Bring the decisions about nights in the warehouse up to date with those in the bundle store."""
+"""Reset a baseline, exclude a night, write a note, revoke one: recorded beside the bundles, then in the warehouse.
 
-from datetime import UTC
+Each returns a line with the outcome. The file is written first: if the warehouse cannot be changed now, the next load
+does it. They raise InputError, BundleError or WarehouseError.
+"""
+
+import getpass
+import logging
+import os
+import socket
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from devices.errors import InputError
+from devices.suggest import did_you_mean
+from devices.untrusted import sanitize_line
 from sql.warehouse import writing
-from tasks.judge.decisions import Decision, Decisions, missing_decisions
+from tasks.bundle.model_names import model_named, shown_names
+from tasks.judge.decisions import (
+    Decision,
+    Decisions,
+    Selector,
+    SeriesNight,
+    known_series,
+    missing_decisions,
+    read_decisions,
+)
 from tasks.judge.refresh import judge_series
+from tasks.load.snapshot import publish
+from tasks.measure.night import parse_night
+from tasks.store.workspace import Workspace
+
+_MAX_CHARS = 500
+_log = logging.getLogger(__name__)
+
+
+def reset_baseline(workspace: Workspace, night: str | None, series: Selector, reason: str) -> str:
+    """Compare nights of these series from `night` on (default: their newest) with none before it."""
+    series, matching = _matching(workspace, series)
+    nights = sorted({each.night for each in matching})
+    today = date.today()
+    first = parse_night(night) if night else max(nights, default=today)
+    if not min(nights, default=first) <= first <= max([*nights, today]):
+        oldest = f"from {nights[0]} to {today}" if nights else f"up to {today}"
+        raise InputError(f"--night {first}: outside the nights of the matching series; use one {oldest}")
+    reason = _checked("--reason", reason)
+    decision = {"kind": "baseline_reset", "night": first, "series": series, "reason": reason}
+    return _record(workspace, f"baseline reset from {first}", decision, matching)
+
+
+def exclude_night(workspace: Workspace, night: str, series: Selector, reason: str) -> str:
+    """Never compare this night of these series, and leave it out of every baseline."""
+    series, matching = _matching(workspace, series)
+    excluded = parse_night(night)
+    of_night = _of_night(excluded, matching)
+    reason = _checked("--reason", reason)
+    decision = {"kind": "night_exclusion", "night": excluded, "series": series, "reason": reason}
+    return _record(workspace, f"{excluded} excluded", decision, of_night)
+
+
+def write_note(workspace: Workspace, text: str, night: str | None, series: Selector) -> str:
+    """Keep a text with these series, or with one night of them; verdicts stay as they are."""
+    series, matching = _matching(workspace, series)
+    noted = parse_night(night) if night is not None else None
+    if noted:
+        matching = _of_night(noted, matching)
+    decision = {"kind": "note", "night": noted, "series": series, "reason": _checked("TEXT", text)}
+    return _record(workspace, f"note on {noted}" if noted else "note", decision, matching)
+
+
+def revoke(workspace: Workspace, decision_id: str, reason: str) -> str:
+    """Take a decision back: its file stays, and a revocation is recorded beside it."""
+    decisions = read_decisions(workspace.store)
+    in_force = [record.id for record in decisions.in_force]
+    if decision_id in decisions.revoked:
+        at = decisions.revoked[decision_id].decided_at
+        raise InputError(f"{decision_id}: already revoked on {at:%Y-%m-%d %H:%M} UTC; nothing was recorded")
+    if decision_id not in in_force:
+        way_on = did_you_mean(decision_id, in_force) or "; list them with `etfarm decisions`"
+        raise InputError(f"{decision_id}: not a decision of {workspace.store.location}{way_on}")
+    _write(workspace, {"kind": "revocation", "reason": _checked("--reason", reason), "revokes": decision_id})
+    return f"{decision_id}: revoked; its record stays"
 
 
 def store_decisions(warehouse: Path, decisions: Decisions) -> int:
@@ -21,7 +97,16 @@ def store_decisions(warehouse: Path, decisions: Decisions) -> int:
         return 0
     with writing(warehouse) as connection:
         missing = missing_decisions(connection, decisions)
-        if rows := [_row(record) for record in missing]:
+        rows = [
+            {
+                "decision_id": record.id,
+                **record.model_dump(include={"kind", "night", "reason", "decided_by", "revokes"}),
+                **record.series.model_dump(),
+                "decided_at": record.decided_at.astimezone(UTC).replace(tzinfo=None),
+            }
+            for record in missing
+        ]
+        if rows:
             connection.register("new_decision", pa.Table.from_pylist(rows))
             connection.execute("DELETE FROM decision WHERE decision_id IN (SELECT decision_id FROM new_decision)")
             connection.execute("INSERT INTO decision BY NAME SELECT * FROM new_decision")
@@ -33,10 +118,75 @@ def store_decisions(warehouse: Path, decisions: Decisions) -> int:
         return len(rows)
 
 
-def _row(record: Decision) -> dict[str, Any]:
-    return {
-        "decision_id": record.id,
-        **record.model_dump(include={"kind", "night", "reason", "decided_by", "revokes"}),
-        **record.series.model_dump(),
-        "decided_at": record.decided_at.astimezone(UTC).replace(tzinfo=None),
-    }
+def series_text(series: Selector) -> str:
+    """Return the selected series as text."""
+    return ", ".join(f"{option} {value}" for option, value in series.given.items()) or "every series"
+
+
+def _record(workspace: Workspace, what: str, decision: dict[str, Any], matching: Sequence[SeriesNight]) -> str:
+    """Record a decision unless the same one is in force; return the line with the outcome."""
+    for same in read_decisions(workspace.store).in_force:
+        is_same = all(getattr(same, name) == decision[name] for name in ("kind", "night", "series"))
+        if is_same and (same.kind != "note" or same.reason == decision["reason"]):
+            return f"{same.id}: already recorded by {same.decided_by}; nothing was changed"
+    record = _write(workspace, decision)
+    count = len({(each.model, each.precision, each.variant, each.device) for each in matching})
+    return (
+        f"{record.id}: {what} for {series_text(record.series)} ({count} series); "
+        f"undo with: etfarm decisions revoke {record.id} --reason TEXT"
+    )
+
+
+def _write(workspace: Workspace, decision: dict[str, Any]) -> Decision:
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):  # a container may run as a user without a name
+        user = str(os.getuid())
+    by = f"{user}@{socket.gethostname()}"
+    now = datetime.now(UTC).replace(microsecond=0)
+    record = Decision(id=uuid.uuid4().hex[:8], decided_at=now, decided_by=by, **decision)
+    workspace.store.record_decision(record.file_name, record.text())
+    _log.info("decision %s is recorded", record.id)
+    store_decisions(workspace.warehouse, read_decisions(workspace.store))
+    publish(workspace)
+    return record
+
+
+def _checked(option: str, text: str) -> str:
+    """Return a text of the user without what could act on a terminal; raises InputError unless it is one short line."""
+    text = text.strip()
+    if not text:
+        raise InputError(f"{option}: the text is empty; state why")
+    if len(text.splitlines()) > 1:
+        raise InputError(f"{option}: the text has several lines; write one")
+    if len(text) > _MAX_CHARS:
+        raise InputError(f"{option}: {len(text)} characters; write at most {_MAX_CHARS}")
+    return sanitize_line(text)
+
+
+def _of_night(night: date, matching: list[SeriesNight]) -> list[SeriesNight]:
+    """Return what matches in one night; raises InputError if series match, but none has sessions of it."""
+    of_night = [each for each in matching if each.night == night]
+    if matching and not of_night:
+        nights = sorted({each.night.isoformat() for each in matching})
+        raise InputError(
+            f"{night}: the matching series have no sessions of that night"
+            f"{did_you_mean(night.isoformat(), nights) or f'; their newest night is {nights[-1]}'}"
+        )
+    return of_night
+
+
+def _matching(workspace: Workspace, series: Selector) -> tuple[Selector, list[SeriesNight]]:
+    """Return what selects the series, its model by the name in the warehouse, and their nights; raises InputError."""
+    known = known_series(workspace.warehouse)
+    if series.model and (model := model_named(series.model, shown_names(each.model for each in known))):
+        series = series.model_copy(update={"model": model})
+    for option, value in series.given.items():
+        values = sorted({str(getattr(each, option)) for each in known})
+        if known and value not in values:
+            near = did_you_mean(value, values) or f"; known: {', '.join(values)}"
+            raise InputError(f"--{option} {value}: unknown to the warehouse{near}")
+    matching = [each for each in known if series.matches(each)]
+    if known and not matching:
+        raise InputError(f"{series_text(series)}: no series has all of these; leave an option out")
+    return series, matching

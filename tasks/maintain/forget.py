@@ -1,22 +1,49 @@
-"""Remove sessions from the warehouse, with everything that only they used."""
+"""Forget sessions: record it beside the bundles, remove them from the warehouse, publish a snapshot without them."""
 
 import logging
 from collections.abc import Collection
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 
+from devices.errors import InputError
+from devices.suggest import did_you_mean
 from sql.schema import sql_files
 from sql.warehouse import writing
 from tasks.judge.refresh import judge_series
+from tasks.load.snapshot import publish
+from tasks.store.bundle_store import Forgotten
+from tasks.store.workspace import Workspace
 
 _log = logging.getLogger(__name__)
 _KEYS = "SELECT session_key FROM session WHERE session_id IN (SELECT unnest(?::VARCHAR[]))"
 _STEPS = ("cell_begin", "forget", "forget_orphans", "cell_refresh")
 
 
+def forget_target(workspace: Workspace, target: str, reason: str) -> str:
+    """Forget a session, or the sessions that a sweep has now; return a line with the outcome.
+
+    The record is written first: if the warehouse cannot be changed now, the next load does it. Raises InputError if
+    the store and the warehouse do not contain `target`, BundleError or WarehouseError.
+    """
+    if not reason.strip():
+        raise InputError("--reason: the text is empty; state why the sessions are forgotten")
+    bundles = workspace.store
+    sessions, before = _sessions_of(workspace, target), bundles.forgotten()
+    new = {session_id: sweep_id for session_id, sweep_id in sessions.items() if session_id not in before}
+    if new:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        bundles.forget(Forgotten(reason=reason.strip(), forgotten_at=now, sessions=new))
+        _log.info("%d sessions are recorded as forgotten", len(new))
+    removed = forget_sessions(workspace.warehouse, sessions)
+    publish(workspace)
+    known = f", {len(sessions) - len(new)} were already forgotten" if len(new) < len(sessions) else ""
+    return f"{target}: {len(new)} forgotten{known}; {removed} removed from the warehouse; the bundles are unchanged"
+
+
 def forget_sessions(warehouse: Path, session_ids: Collection[str]) -> int:
-    """Remove sessions, make their cells and verdicts again, in one transaction; return how many were contained.
+    """Remove sessions with all that only they used, and judge again, in one transaction; return how many there were.
 
     Creates no warehouse. Raises WarehouseError; nothing is removed then.
     """
@@ -34,9 +61,18 @@ def forget_sessions(warehouse: Path, session_ids: Collection[str]) -> int:
         return len(keys)
 
 
-def sweeps_of_sessions(warehouse: Path) -> dict[str, str]:
-    """Return the sweep of each session in the warehouse, by session id; creates no warehouse."""
-    if not warehouse.is_file():
-        return {}
-    with writing(warehouse) as connection:
-        return dict(connection.execute("SELECT session_id, sweep_id FROM session").fetchall())
+def _sessions_of(workspace: Workspace, target: str) -> dict[str, str]:
+    """Return the sweep of each session that `target` names, by session id."""
+    bundles, known = workspace.store, dict[str, str]()
+    if workspace.warehouse.is_file():
+        with writing(workspace.warehouse) as connection:
+            known |= dict(connection.execute("SELECT session_id, sweep_id FROM session").fetchall())
+    known |= {session_id: sweep_id for sweep_id in bundles.sweep_ids() for session_id in bundles.session_ids(sweep_id)}
+    named = {session_id: sweep_id for session_id, sweep_id in known.items() if target in (session_id, sweep_id)}
+    if not named:
+        words = [*known.values(), *known]
+        raise InputError(
+            f"{target}: neither a sweep nor a session of {bundles.location} or the warehouse"
+            f"{did_you_mean(target, words) or '; list sessions with `etfarm sql` from session_overview'}"
+        )
+    return named

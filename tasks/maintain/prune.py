@@ -1,23 +1,29 @@
-"""Free space: pack old sweeps, thin old nights, find exports and runners that nothing uses."""
+"""Free space by rules: thin the events of old nights, pack old bundles, remove unused exports and runners."""
 
 import contextlib
 import fcntl
 import logging
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from devices.errors import FarmError
 from sql.warehouse import open_read_only, writing
 from tasks.bundle.names import RECORD
 from tasks.bundle.record import BundleError, SessionRecord
+from tasks.load.snapshot import publish
 from tasks.runner.manifest import MANIFEST, RunnerError, read_runner
 from tasks.store.archives import SUFFIX, archive_of, pack_bundles, packed_records, unpack_bundles, verify_archive
 from tasks.store.files import UNFINISHED, complete_file, remove_at_once, remove_leftovers, size_bytes, work_folder
 from tasks.store.folder import content_sha256, read_bundle
+from tasks.store.store import LocalStore
+from tasks.store.workspace import Workspace
 
 _log = logging.getLogger(__name__)
+_EVENT_BYTES = 12.8  # in a warehouse of 100 million events
+_NIGHT = re.compile(r"-(\d{4}-\d{2}-\d{2})(\.\d+)?$")
 _OLD = """
 SELECT session_key, night
 FROM session
@@ -28,12 +34,81 @@ WHERE night < ? AND night < (SELECT max(night) FROM sweep) AND etdump_sha256 IS 
 
 
 @dataclass(frozen=True)
-class Packed:
-    """Sizes of a sweep's bundles before and after they were packed."""
+class Rules:
+    """After how many days each rule applies; nothing of the newest night is ever touched."""
 
-    bundles: int
-    before_bytes: int
-    after_bytes: int
+    thin_days: int
+    pack_days: int
+    unused_days: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the rules apply to now."""
+
+    thin_before: date
+    events: dict[date, int]
+    sweeps: list[str]
+    unused: list[Path]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no rule applies to anything."""
+        return not (self.events or self.sweeps or self.unused)
+
+
+def plan_prune(rules: Rules, workspace: Workspace, today: date) -> Plan:
+    """Return what `prune` would do; changes nothing. Raises BundleError if a recent bundle is damaged."""
+    store = workspace.store
+    nights = {sweep_id: _night_of(sweep_id) for sweep_id in store.sweep_ids()}
+    newest = max((night for night in nights.values() if night), default=today)
+    thin_before, pack_before, recent_from = (
+        min(newest, today - timedelta(days=days)) for days in (rules.thin_days, rules.pack_days, rules.unused_days)
+    )
+    recent = [sweep_id for sweep_id, night in nights.items() if night is None or night >= recent_from]
+    records = (record for sweep_id in recent for record in store.records(sweep_id))
+    written_before_s = datetime.combine(recent_from, datetime.min.time()).timestamp()
+    unused = _unused_folders(workspace, records, before_s=written_before_s)
+    sweeps = []
+    if isinstance(store, LocalStore):
+        unused += _unused_archives(Path(store.shelf.location), before_s=written_before_s)
+        old = (sweep_id for sweep_id, night in nights.items() if night and night < pack_before)
+        # Not those with nothing but unfinished bundles.
+        sweeps = [sweep_id for sweep_id in old if any((store.root / sweep_id).glob("[!.]*"))]
+    return Plan(thin_before, _events_of_old_nights(workspace.warehouse, thin_before), sweeps, unused)
+
+
+def describe(plan: Plan, workspace: Workspace) -> Iterator[str]:
+    """Yield a line for each thing that a plan would do."""
+    store = workspace.store
+    for night, events in plan.events.items():
+        yield f"thin {night}: {events} events, about {_megabytes(events * _EVENT_BYTES)} inside the warehouse"
+    for sweep_id in plan.sweeps:
+        folder = Path(store.location) / sweep_id
+        yield f"pack {sweep_id}: {len(store.session_ids(sweep_id))} bundles, {_megabytes(size_bytes(folder))}"
+    for folder in plan.unused:
+        yield f"remove {folder}: {_megabytes(size_bytes(folder))}"
+
+
+def prune(plan: Plan, workspace: Workspace) -> Iterator[str]:
+    """Carry out a plan, and yield a line for each thing that was done or could not be done.
+
+    Killed at any time, nothing is lost, and the next prune does the rest. Raises FarmError if another one is running.
+    """
+    store = workspace.store
+    with only_one(store.root if isinstance(store, LocalStore) else workspace.root):
+        for sweep_id in plan.sweeps:
+            try:
+                yield f"packed {sweep_id}: {pack_sweep(Path(store.location), sweep_id)}"
+            except FarmError as error:
+                yield f"not packed: {error}"
+        if plan.events:
+            _thin_old_nights(workspace.warehouse, plan.thin_before)
+            publish(workspace)
+            yield f"thinned {len(plan.events)} nights: {sum(plan.events.values())} events removed"
+        for folder in plan.unused:
+            remove_at_once(folder)
+            yield f"removed {folder}"
 
 
 @contextlib.contextmanager
@@ -48,11 +123,12 @@ def only_one(root: Path) -> Iterator[None]:
         yield
 
 
-def pack_sweep(root: Path, sweep_id: str) -> Packed:
-    """Move the bundles of `root/<sweep_id>` into the sweep's archive, beside those that it contains already.
+def pack_sweep(root: Path, sweep_id: str) -> str:
+    """Move the bundles of `root/<sweep_id>` into the sweep's archive; return their number and sizes as text.
 
-    Killed at any time, each bundle is in its folder or in the archive. Raises BundleError if a bundle is damaged, the
-    folder contains anything else, or the disk is full; the folders then stay. Call it inside `only_one`.
+    Those that the archive contains already stay. Killed at any time, each bundle is in its folder or in the archive.
+    Raises BundleError if a bundle is damaged, the folder contains anything else, or the disk is full; the folders then
+    stay. Call it inside `only_one`.
     """
     folder, archive = root / sweep_id, archive_of(root, sweep_id)
     remove_leftovers(folder)
@@ -80,7 +156,7 @@ def pack_sweep(root: Path, sweep_id: str) -> Packed:
     with contextlib.suppress(OSError):  # a bundle was published meanwhile
         folder.rmdir()
     _log.info("packed %s", sweep_id)
-    return Packed(len(bundles), before, archive.stat().st_size)
+    return f"{len(bundles)} bundles, {_megabytes(before)} -> {_megabytes(archive.stat().st_size)}"
 
 
 def _checked(bundle: Path) -> str:
@@ -103,7 +179,7 @@ def _require_complete(archive: Path, sweep_id: str, wanted: dict[str, str]) -> N
         raise BundleError(f"{sweep_id}: the archive differs from the bundles when read back; check the disk")
 
 
-def events_of_old_nights(warehouse: Path, before: date) -> dict[date, int]:
+def _events_of_old_nights(warehouse: Path, before: date) -> dict[date, int]:
     """Return the number of events of each night before `before`, except the newest night; changes nothing."""
     if not warehouse.is_file():
         return {}
@@ -115,8 +191,8 @@ def events_of_old_nights(warehouse: Path, before: date) -> dict[date, int]:
         return dict(connection.execute(query, [before]).fetchall())
 
 
-def thin_old_nights(warehouse: Path, before: date) -> None:
-    """Remove the events that `events_of_old_nights` counts, in one transaction; no view needs them."""
+def _thin_old_nights(warehouse: Path, before: date) -> None:
+    """Remove the events that `_events_of_old_nights` counts, in one transaction; no view needs them."""
     with writing(warehouse) as connection:
         connection.execute(f"CREATE OR REPLACE TEMP TABLE old_session AS {_OLD}", [before])
         old_runs = "SELECT run_id FROM run JOIN old_session USING (session_key)"
@@ -125,7 +201,7 @@ def thin_old_nights(warehouse: Path, before: date) -> None:
         connection.execute("INSERT INTO thinned_session SELECT session_key, ? FROM old_session", [now])
 
 
-def unused_folders(exports: Path, runners: Path, recent: Iterable[SessionRecord], *, before_s: float) -> list[Path]:
+def _unused_folders(workspace: Workspace, recent: Iterable[SessionRecord], *, before_s: float) -> list[Path]:
     """Return the folders of exports and runners that `recent` bundles do not refer to and that are old.
 
     Old means written before `before_s` (seconds since 1970): what was made for a sweep that has just started is in no
@@ -138,16 +214,16 @@ def unused_folders(exports: Path, runners: Path, recent: Iterable[SessionRecord]
         hashes |= {record.runner.runner_sha256} if record.runner else set()
     found = [
         path.parent
-        for path in sorted(exports.glob("[!.]*/export.json"))
+        for path in sorted(workspace.exports.glob("[!.]*/export.json"))
         if path.parent.name not in keys and path.stat().st_mtime < before_s
     ]
-    for manifest in sorted(runners.glob(f"[!.]*/[!.]*/{MANIFEST}")):
+    for manifest in sorted(workspace.runners.glob(f"[!.]*/[!.]*/{MANIFEST}")):
         if manifest.stat().st_mtime < before_s and _is_built(manifest.parent, hashes):
             found.append(manifest.parent)
     return found
 
 
-def unused_archives(shared: Path, *, before_s: float) -> list[Path]:
+def _unused_archives(shared: Path, *, before_s: float) -> list[Path]:
     """Return the archives of exports and runners that labs have not used since `before_s` (seconds since 1970)."""
     archives = (path for name in ("exports", "runners") for path in sorted((shared / name).rglob(f"[!.]*{SUFFIX}")))
     return [path for path in archives if path.stat().st_mtime < before_s]
@@ -159,3 +235,16 @@ def _is_built(folder: Path, used: set[str]) -> bool:
     except RunnerError:
         return False
     return runner.kind != "registered" and runner.runner_sha256 not in used
+
+
+def _night_of(sweep_id: str) -> date | None:
+    """Return the night in the id of a sweep; None if it has none, and no rule applies to the sweep."""
+    found = _NIGHT.search(sweep_id)
+    try:
+        return date.fromisoformat(found[1]) if found else None
+    except ValueError:
+        return None
+
+
+def _megabytes(size_bytes: float) -> str:
+    return f"{size_bytes / 1e6:.1f} MB"

@@ -21,8 +21,8 @@ from tasks.measure.spec import SweepSpec
 from tasks.runner.build import build_runner, runner_without_build
 from tasks.runner.manifest import Runner, find_runner
 from tasks.store.blob_store import BlobStore
-from tasks.store.store import BundleStore, ObjectStore
-from tasks.store.var import Var
+from tasks.store.store import ObjectStore
+from tasks.store.workspace import Workspace
 
 _MAX_READ_BYTES = 100_000_000
 Pair = tuple[str, str]
@@ -87,9 +87,10 @@ class ExportPlace:
     """Whether the program of the mode numerics, which returns the values of layers as well, is made beside each."""
 
 
-def export_place(spec: SweepSpec, places: Var, store: BundleStore) -> ExportPlace:
+def export_place(spec: SweepSpec, workspace: Workspace) -> ExportPlace:
+    store = workspace.store
     shelf = store.shelf if isinstance(store, ObjectStore) else None
-    return ExportPlace(places.exports.absolute(), spec.seed, shelf, "numerics" in spec.modes)
+    return ExportPlace(workspace.exports.absolute(), spec.seed, shelf, "numerics" in spec.modes)
 
 
 def make_export(entry: ModelEntry, recipe: str, place: ExportPlace, tell: Tell) -> Cases:

@@ -8,7 +8,6 @@ ETFARM_METRICS, under a lock: a counter in it never goes back. Without the varia
 import contextlib
 import fcntl
 import logging
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -66,7 +65,14 @@ _warned: set[str] = set()
 
 
 def is_on() -> bool:
-    return bool(os.environ.get("ETFARM_METRICS"))
+    """Whether figures are wanted."""
+    return _file() is not None
+
+
+def _file() -> Path | None:
+    from devices.settings import settings  # slow to import
+
+    return settings().metrics
 
 
 def record(name: str, value: float = 1.0, **labels: str) -> None:
@@ -95,9 +101,8 @@ def seconds(name: str, **labels: str) -> Iterator[None]:
 def flush() -> None:
     """Add what this process counted to the file. An error is a warning, once: no measurement fails because of it."""
     global _written_at
-    if not is_on():
+    if (path := _file()) is None:
         return
-    path = Path(os.environ["ETFARM_METRICS"])
     with _lock:
         _written_at = time.monotonic()
         if not _pending:

@@ -1,7 +1,6 @@
 """Where bundles are kept: a local folder, or object storage (S3 and everything else that fsspec reaches)."""
 
 import hashlib
-import os
 from collections.abc import Iterator
 from heapq import merge
 from pathlib import Path
@@ -16,9 +15,9 @@ from tasks.store.bundle_store import NOT_SWEEPS, BundleStore, FetchedBundles, Lo
 from tasks.store.files import publish_folder, work_folder
 from tasks.store.folder import Verified, bundles_of, content_sha256, find_results, publish_bundle, read_bundle
 from tasks.store.object_store import ObjectStore
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 
-__all__ = ["BundleStore", "LocalStore", "ObjectStore", "open_store", "stated_store"]
+__all__ = ["BundleStore", "LocalStore", "ObjectStore", "open_store"]
 
 _SHARED = ".shared"
 """Where a folder of bundles keeps what farms and labs share."""
@@ -111,16 +110,6 @@ class LocalStore(BundleStore):
         return final
 
 
-def open_store(bundles: str | None, var: Var) -> BundleStore:
-    """Return the store at a folder or URL; without one, the folder of the var folder.
-
-    Raises InputError if the URL is not supported or contains credentials.
-    """
-    if bundles is None or "://" not in bundles:
-        return LocalStore(Path(bundles).absolute() if bundles else var.bundles, var.bundle_cache)
-    return ObjectStore(bundles, var.bundle_cache)
-
-
-def stated_store(bundles: str | None, var: Var) -> BundleStore:
-    """Return the store that a deployment states, or that of ETFARM_BUNDLES: a worker has no option `--bundles`."""
-    return open_store(bundles or os.environ.get("ETFARM_BUNDLES") or None, var)
+def open_store(bundles: str | None, workspace: Workspace) -> BundleStore:
+    """Return the store at a folder or URL; without one, the folder of the workspace."""
+    return Workspace(workspace.root, None, bundles).store

@@ -17,7 +17,7 @@ from flows.server.settings import prepare_prefect
 from tasks.runner.build import build_runner
 from tasks.runner.toolchain import host_platform
 from tasks.store.folder import bundles_of
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 
 SESSIONS = 40
 _SPEC = f"""
@@ -33,7 +33,7 @@ _INVENTORY = "devices: [{name: local, transport: local}]\n"
 
 def main() -> None:
     """Print the wall time of a session through the farm, of the bare command, and what the difference is."""
-    shared = Var(Path(os.environ.get("ETFARM_VAR", "var")).absolute())
+    shared = Workspace(Path(os.environ.get("ETFARM_VAR", "var")).absolute())
     build_runner(host_platform(), shared.runners)
     with tempfile.TemporaryDirectory() as folder:
         var = Path(folder) / "var"

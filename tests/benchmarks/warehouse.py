@@ -23,7 +23,7 @@ from sql.warehouse import open_read_only, query, writing
 from tasks.judge.refresh import judge_series
 from tasks.load.commit import add_session_statistics
 from tasks.load.load import load_paths
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.benchmarks.load import seconds
 
 EVENTS, NIGHTS, TIMES = 100_000_000, 199, 3
@@ -97,7 +97,9 @@ FROM copy, real.session AS s ORDER BY copy, s.rowid
 
 def main() -> None:
     """Make the warehouse in a temporary folder, and print a line for each view."""
-    given = Path(sys.argv[1]) if len(sys.argv) > 1 else newest_sweep(Var(Path(os.environ.get("ETFARM_VAR", "var"))))
+    given = (
+        Path(sys.argv[1]) if len(sys.argv) > 1 else newest_sweep(Workspace(Path(os.environ.get("ETFARM_VAR", "var"))))
+    )
     if given is None:
         print("left out: there is no sweep to repeat; run `make sweep` first, or pass a folder of bundles")
         return
@@ -107,7 +109,7 @@ def main() -> None:
         report(warehouse, took_s)
 
 
-def newest_sweep(var: Var) -> Path | None:
+def newest_sweep(var: Workspace) -> Path | None:
     """Return the folder of the last sweep that was measured."""
     sweeps = var.bundles.iterdir() if var.bundles.is_dir() else ()
     return max(sweeps, key=lambda sweep: sweep.stat().st_mtime, default=None)

@@ -11,7 +11,7 @@ import pytest
 from devices.inventory import DeviceSpec, load_inventory, open_device
 from devices.ondevice.diagnostics import small_disk
 from devices.ondevice.lease import current_holder
-from flows.certify import measured
+from flows.certify import certify as acceptance
 from tasks.judge.certify.subject import opened
 from tests.fixtures.farm import INVENTORY, Farm
 from tests.fixtures.waiting import SCALE
@@ -106,15 +106,15 @@ def test_a_content_that_differs_from_itself_twice_fails_the_noise(
 ) -> None:
     # given a sweep whose comparison has this result, and another one if it is measured again
     results = {"certify-1": first, "certify-2": second}
-    monkeypatch.setattr(measured, "run_to_end", lambda *_: "certify-2")
-    monkeypatch.setattr(measured, "ask_warehouse", lambda *_, sweep_id: [results[sweep_id]])
+    monkeypatch.setattr(acceptance, "run_to_end", lambda *_: "certify-2")
+    monkeypatch.setattr(acceptance, "ask_warehouse", lambda *_, sweep_id: [results[sweep_id]])
     spec = DeviceSpec(name="here", transport="local", root=str(tmp_path / "device"))
     with opened(spec, tmp_path / "var", A_NIGHT) as subject:
         subject.proof_sweep = "certify-1"
-        finding = measured.noise(subject)
+        finding = acceptance.noise(subject)
         # then one difference may be chance, two are not
         assert finding.status == status
         assert finding.text.startswith(text)
         # and the times of an emulated device are not judged
         subject.spec = subject.spec.model_copy(update={"emulated": True})
-        assert measured.noise(subject).status == "not tried"
+        assert acceptance.noise(subject).status == "not tried"

@@ -10,23 +10,21 @@ from flows import complete_sweep
 from flows.device_selection import SweepRequest, choose_devices
 from flows.server.states import data_of
 from flows.sweep_result import SweepResult
-from flows.warehouse.forget import forget_target
+from tasks.maintain.forget import forget_target
 from tasks.measure import prepare
 from tasks.measure.night import sweep_night
 from tasks.measure.spec import read_sweep
-from tasks.store.store import open_store
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.fixtures.command import run_python
 from tests.fixtures.stand_in_farm import SWEEP, StandInFarm
 
 
 def ending(farm: StandInFarm) -> SweepResult | None:
     """What a start of today's sweep finds."""
-    spec, places = read_sweep(farm.sweep_file), Var(farm.var)
-    store = open_store(None, places)
-    sweep = sweep_night(spec.name, date.today(), store.sweep_ids(), again=False)
+    spec, places = read_sweep(farm.sweep_file), Workspace(farm.var)
+    sweep = sweep_night(spec.name, date.today(), places.store.sweep_ids(), again=False)
     chosen = choose_devices(spec, str(farm.inventory))
-    return complete_sweep.result_if_complete(SweepRequest(spec, sweep, chosen, store, places))
+    return complete_sweep.result_if_complete(SweepRequest(spec, sweep, chosen, places))
 
 
 @pytest.fixture
@@ -73,7 +71,7 @@ def test_a_sweep_with_nothing_left_ends_as_its_flow_does_until_something_changes
     done.inventory.write_text(inventory, encoding="utf-8")
     assert ending(done) is not None
     session = next(done.var.glob("bundles/*/*/session.json")).parent.name
-    forget_target(session, "a test", open_store(None, Var(done.var)), done.var, None)
+    forget_target(Workspace(done.var), session, "a test")
     assert ending(done) is None
 
 

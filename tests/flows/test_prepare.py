@@ -16,7 +16,7 @@ from flows.sweep_dispatch import RunnerSteps
 from tasks.measure.prepare import Probe, Runners
 from tasks.measure.spec import SweepSpec
 from tasks.runner.toolchain import host_platform
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
 pytestmark = pytest.mark.usefixtures("server")
@@ -33,7 +33,7 @@ def a_device(tmp_path: Path, name: str) -> DeviceSpec:
 )
 def test_a_device_whose_probe_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # given four devices, of which three are broken in different ways
-    places = Var(tmp_path / "var")
+    places = Workspace(tmp_path / "var")
     devices = [a_device(tmp_path, name) for name in ("damaged", "windows", "odd", "sound")]
     places.registry.mkdir(parents=True)
     (places.registry / "damaged.json").write_bytes(b"[" * 100_000)
@@ -84,7 +84,7 @@ def test_a_platform_whose_runner_fails_does_not_stop_the_others(
 
     @flow
     def building() -> dict[str, Runners]:
-        builds = RunnerSteps(spec, Var(tmp_path))
+        builds = RunnerSteps(spec, Workspace(tmp_path))
         for platform in platforms:
             builds.start(platform)
         return {
@@ -115,7 +115,7 @@ def test_devices_that_wait_for_a_runner_ask_the_server_for_nothing(
 
     @flow
     def building() -> tuple[Runners | None, bool, Runners]:
-        builds = RunnerSteps(spec, Var(tmp_path))
+        builds = RunnerSteps(spec, Workspace(tmp_path))
         builds.start(host_platform())
         builds.all_started()
         monkeypatch.setattr("prefect.futures.get_client", refuse)

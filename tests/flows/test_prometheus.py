@@ -4,8 +4,7 @@ import pytest
 
 from flows.warehouse.publish import load_store
 from tasks.measure import prometheus
-from tasks.store.store import LocalStore
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.fixtures.stand_in_farm import StandInFarm
 from tests.tasks.measure.test_prometheus import values
 
@@ -48,5 +47,5 @@ def test_a_sweep_counts_sessions_waits_and_its_end(stand_in_farm: StandInFarm, m
     assert again.keys() >= found.keys()
     assert again["etfarm_sessions_total here succeeded "] == 2
     # and a load alone changes no count
-    load_store(LocalStore(Var(stand_in_farm.var).bundles), None, stand_in_farm.var, None)
+    load_store(Workspace(stand_in_farm.var))
     assert values(file) == again

@@ -16,7 +16,7 @@ from flows.device_selection import DeviceSelection, SweepRequest
 from flows.sweep_dispatch import SweepDispatcher
 from tasks.bundle.record import SessionRecord
 from tasks.store.store import LocalStore
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.fixtures.late_exports import BROKEN, LATE, QUICK, SPEC, LateExports, put_in_place
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.waiting import ENOUGH_S, wait_for
@@ -60,11 +60,11 @@ def test_a_remote_device_measures_what_is_exported_and_this_machine_waits_for_al
 
 def measured(devices: list[DeviceSpec], var: Path) -> list[DeviceTally]:
     """Measure the sweep on the devices and return how they ended."""
-    places = Var(var)
+    places = Workspace(var)
 
     @flow(task_runner=ThreadPoolTaskRunner[Any](max_workers=64))  # type: ignore[arg-type]
     def sweeping() -> list[DeviceTally]:
-        request = SweepRequest(SPEC, NIGHT, DeviceSelection(devices, []), LocalStore(places.bundles), places)
+        request = SweepRequest(SPEC, NIGHT, DeviceSelection(devices, []), places)
         return SweepDispatcher(request, {}).measure()
 
     return sweeping()
@@ -72,7 +72,7 @@ def measured(devices: list[DeviceSpec], var: Path) -> list[DeviceTally]:
 
 def records(folder: Path) -> list[SessionRecord]:
     """Return the records of all sessions in the order in which they ended."""
-    return sorted(LocalStore(Var(folder / "var").bundles).records(NIGHT.sweep_id), key=lambda each: each.ended_at)
+    return sorted(LocalStore(Workspace(folder / "var").bundles).records(NIGHT.sweep_id), key=lambda each: each.ended_at)
 
 
 def counting(folder: Path) -> list[SessionRecord]:

@@ -21,8 +21,7 @@ from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
 from tasks.measure.prepare import ExportStatus, Runners
 from tasks.measure.spec import SweepSpec, read_sweep
 from tasks.measure.sweep_plan import DeviceResults
-from tasks.store.store import open_store
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.fixtures.plans import a_spec, ended
 from tests.fixtures.stand_in import write_export
 from tests.fixtures.stand_in_farm import StandInFarm
@@ -37,10 +36,9 @@ def planned_by_dry_run(farm: StandInFarm, monkeypatch: pytest.MonkeyPatch) -> Dr
     monkeypatch.setattr("flows.cli.dry_run.known_export", lambda *_: status)
     by_use = {("sme2_off", "timing"): farm.runner}
     monkeypatch.setattr("flows.cli.dry_run.runners_without_build", lambda *_: Runners(by_use))  # type: ignore[arg-type]
-    spec, places = read_sweep(farm.sweep_file), Var(farm.var)
-    store = open_store(None, places)
-    night = sweep_night(spec.name, date.today(), store.sweep_ids(), again=False)
-    return dry_run(SweepRequest(spec, night, match_devices(spec, str(farm.inventory)), store, places))
+    spec, places = read_sweep(farm.sweep_file), Workspace(farm.var)
+    night = sweep_night(spec.name, date.today(), places.store.sweep_ids(), again=False)
+    return dry_run(SweepRequest(spec, night, match_devices(spec, str(farm.inventory)), places))
 
 
 def test_the_flow_measures_what_the_dry_run_lists_and_leaves_nothing(

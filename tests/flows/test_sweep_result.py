@@ -11,7 +11,7 @@ from flows.server.states import data_of
 from flows.sweep_result import SweepResult, message_of, notify_end, notify_of_error
 from tasks.measure.health import Registry
 from tasks.pages.report.sections.verdicts import VerdictRow
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.fixtures.stand_in_farm import StandInFarm
 from tests.fixtures.webhook import PASSWORD, webhook
 
@@ -25,7 +25,7 @@ REGRESSION = VerdictRow(
 QUIET = replace(REGRESSION, model="conv", verdict="no change", ratio=1.0)
 
 
-def result_of(places: Var, rows: list[VerdictRow], tally: DeviceTally) -> SweepResult:
+def result_of(places: Workspace, rows: list[VerdictRow], tally: DeviceTally) -> SweepResult:
     """The result of a sweep whose steps all completed."""
     report = places.reports / "nightly-2026-11-21" / "report.html"
     return SweepResult("nightly-2026-11-21", [tally], {}, "regression", verdicts=rows, report=report)
@@ -35,7 +35,7 @@ def test_the_message_has_headline_counts_regressions_devices_and_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a night with a regression, and a device that was lost for the third time
-    places = Var(tmp_path)
+    places = Workspace(tmp_path)
     monkeypatch.setenv("ETFARM_REPORT_URL", "https://farm.example/reports/")
     monkeypatch.setenv("ETFARM_SITE_URL", "https://farm.example/farm/")
     for _ in range(3):
@@ -77,8 +77,8 @@ def test_a_model_that_failed_is_in_title_message_and_end_state_once_for_each_rea
     ]
     # when the sweep ends, on the first night of the model or later
     for others in ([], [QUIET]):
-        result = replace(result_of(Var(tmp_path), [*rows, *others], tallies[0]), tallies=tallies)
-        message = message_of(result, Var(tmp_path))
+        result = replace(result_of(Workspace(tmp_path), [*rows, *others], tallies[0]), tallies=tallies)
+        message = message_of(result, Workspace(tmp_path))
         # then the title counts its series, and a line has the reason, which its devices do not repeat
         assert message.title.endswith(
             f": No series slower: {len(others)} of {5 + len(others)} without a change; failed: 5."
@@ -92,7 +92,7 @@ def test_a_model_that_failed_is_in_title_message_and_end_state_once_for_each_rea
 
 def test_the_end_names_three_devices_with_failed_sessions_and_counts_the_others(tmp_path: Path) -> None:
     # given a night in which sessions of four devices failed or were invalid, and of one none
-    result = result_of(Var(tmp_path), [QUIET], DeviceTally("good", succeeded=4))
+    result = result_of(Workspace(tmp_path), [QUIET], DeviceTally("good", succeeded=4))
     lost = DeviceTally("a", failed=4, unusable="a: no answer")
     crashed = [DeviceTally(name, succeeded=3, failed=1, first_reason="it crashed") for name in "bc"]
     hot = DeviceTally("d", succeeded=3, invalid=1, first_reason="too hot")
@@ -103,23 +103,23 @@ def test_the_end_names_three_devices_with_failed_sessions_and_counts_the_others(
         "sessions: 13 succeeded, 6 failed, 1 invalid; a: no answer; b: it crashed; c: it crashed; and 1 more; report: "
     )
     # and the message has all
-    body = message_of(result, Var(tmp_path)).body.splitlines()
+    body = message_of(result, Workspace(tmp_path)).body.splitlines()
     assert body[1:-1] == ["a: no answer", "b: it crashed", "c: it crashed", "d: too hot"]
 
 
 @pytest.mark.parametrize(("devices", "last"), [(10, "phone-10: too hot"), (11, "1 more devices in the report")])
 def test_a_message_lists_ten_devices_and_counts_the_others(tmp_path: Path, devices: int, last: str) -> None:
     tallies = [DeviceTally(f"phone-{each}", failed=1, first_reason="too hot") for each in range(1, devices + 1)]
-    result = replace(result_of(Var(tmp_path), [QUIET], tallies[0]), tallies=tallies)
-    lines = message_of(result, Var(tmp_path)).body.splitlines()
+    result = replace(result_of(Workspace(tmp_path), [QUIET], tallies[0]), tallies=tallies)
+    lines = message_of(result, Workspace(tmp_path)).body.splitlines()
     assert lines[10] == "phone-10: too hot"
     assert lines[-2] == last
 
 
 def test_a_message_lists_ten_regressions_and_counts_the_others(tmp_path: Path) -> None:
     rows = [replace(REGRESSION, model=f"model_{number}") for number in range(13)]
-    result = result_of(Var(tmp_path), rows, DeviceTally("here", succeeded=13))
-    lines = message_of(result, Var(tmp_path)).body.splitlines()
+    result = result_of(Workspace(tmp_path), rows, DeviceTally("here", succeeded=13))
+    lines = message_of(result, Workspace(tmp_path)).body.splitlines()
     assert [line.startswith("regression: model_") for line in lines] == [False, *[True] * 10, False, False]
     assert lines[-2] == "3 more in the report"
     assert lines[-1] == f"report: {tmp_path}/reports/nightly-2026-11-21/report.html"
@@ -128,7 +128,7 @@ def test_a_message_lists_ten_regressions_and_counts_the_others(tmp_path: Path) -
 def test_a_quiet_night_is_told_once_and_again_only_if_something_was_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places = Var(tmp_path)
+    places = Workspace(tmp_path)
     nothing_new = result_of(places, [QUIET], DeviceTally("here", already_done=4))
     with webhook() as hook:
         monkeypatch.setenv("ETFARM_NOTIFY", hook.url)

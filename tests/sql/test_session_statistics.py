@@ -82,20 +82,10 @@ def test_sessions_of_an_older_farm_are_looked_at_in_the_next_load(maker: BundleM
     assert (found[2][0], found[2][1:]) == (third.name, expected[0][1:])
 
 
-@pytest.mark.thorough
-def test_a_rebuild_after_an_update_of_the_farm_changes_no_view(kept: Kept, etfarm: Etfarm) -> None:
-    kept.session(STEADY)
-    etfarm("warehouse", "load")
-    without_statistics(kept.warehouse)
-    code, printed = etfarm("warehouse", "rebuild")
-    assert (code, "1 sessions, all views are identical" in printed) == (0, True)
-    assert kept.ask(f"SELECT {FLAGS} FROM session_latency") == [(0, 0.0, 1.0, False, 0, False)]
-
-
 def test_a_check_finds_changed_statistics_and_accepts_those_that_are_not_computed_yet(
     kept: Kept, etfarm: Etfarm
 ) -> None:
-    # given a warehouse of an older farm
+    # given a warehouse without statistics
     kept.session(STEADY)
     etfarm("warehouse", "load")
     without_statistics(kept.warehouse)

@@ -10,6 +10,7 @@ from flows.warehouse.publish import ask_warehouse
 from sql.warehouse import writing
 from tasks.maintain.check import check_aggregates
 from tasks.maintain.forget import forget_sessions
+from tasks.store.workspace import Workspace
 from tests.fixtures.nights import fields_of, night_of, week_of
 from tests.fixtures.warehouse import BundleMaker
 
@@ -99,17 +100,21 @@ def test_a_side_with_two_cells_counts_with_the_newest_one_only(maker: BundleMake
     # then what is printed of it is about the same sessions
     cells = pool(maker, tmp_path, ID)
     figures = {
-        arm: times for arm, times, *_ in ask_warehouse("comparison_figures", tmp_path, maker.warehouse, cells=cells)
+        arm: times
+        for arm, times, *_ in ask_warehouse("comparison_figures", Workspace(tmp_path, maker.warehouse), cells=cells)
     }
     assert (len(figures["a"]), max(figures["a"]) < 1_010_000) == (6, True)
     sides = {"cells_a": cells[:1], "cells_b": cells[1:]}
-    operators = ask_warehouse("comparison_operators", tmp_path, maker.warehouse, **sides)
+    operators = ask_warehouse("comparison_operators", Workspace(tmp_path, maker.warehouse), **sides)
     assert [row[0] for row in operators] == ["a"] * 6 + ["b"] * 8
 
 
 def pool(maker: BundleMaker, var: Path, *comparisons: str) -> list[str]:
     """Return the cells that are pooled with those of the last comparison."""
-    return [cell for _, cell in ask_warehouse("comparison_pool", var, maker.warehouse, comparisons=[*comparisons])]
+    return [
+        cell
+        for _, cell in ask_warehouse("comparison_pool", Workspace(var, maker.warehouse), comparisons=[*comparisons])
+    ]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +140,7 @@ def test_calls_are_pooled_only_if_both_sides_had_the_same_content_and_device(
             night_of(maker, number + 1, 1.0, 5, **{**fields, **changed, "sweep": sweep}, arm=arm)
     maker.load()
     cells = pool(maker, tmp_path, *(f"{number:016x}" for number in range(2)))
-    rows = ask_warehouse("comparison_figures", tmp_path, maker.warehouse, cells=cells)
+    rows = ask_warehouse("comparison_figures", Workspace(tmp_path, maker.warehouse), cells=cells)
     assert [(arm, len(times), found) for arm, times, found, _ in rows] == [
         ("a", 5 * calls, calls),
         ("b", 5 * calls, calls),
@@ -182,9 +187,9 @@ def test_a_device_whose_noise_doubles_is_named(maker: BundleMaker, tmp_path: Pat
     night_of(maker, 7)
     maker.load()
     assert maker.ask("SELECT round(device_noise, 3), verdict FROM verdict") == [(0.012, "insufficient data")]
-    (line,) = noise_lines("nightly-2026-11-07", tmp_path, maker.warehouse)
+    (line,) = noise_lines("nightly-2026-11-07", Workspace(tmp_path, maker.warehouse))
     assert line.startswith("host: noise 1.2 %, 3.0 times that of 6 earlier nights; check what else runs on it")
-    assert noise_lines("nightly-2026-11-06", tmp_path, maker.warehouse) == []
+    assert noise_lines("nightly-2026-11-06", Workspace(tmp_path, maker.warehouse)) == []
 
 
 def test_a_device_that_was_busy_is_named_unless_its_own_threads_made_the_load(
@@ -200,7 +205,7 @@ def test_a_device_that_was_busy_is_named_unless_its_own_threads_made_the_load(
         )
     maker.load()
     # then
-    (line,) = noise_lines("smoke-2026-11-20", tmp_path, maker.warehouse)
+    (line,) = noise_lines("smoke-2026-11-20", Workspace(tmp_path, maker.warehouse))
     assert line == "busy was busy before its sessions: load 6.0 on 4 cores; measure again when it is idle"
 
 

@@ -16,7 +16,7 @@ from devices.ondevice.lease import Lease, acquire
 from devices.shell import remove_path
 from tasks.measure.health import Registry
 from tasks.runner.manifest import Runner, find_runner
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 
 _LEASE_S = 300.0
 _WAIT_S = 10.0
@@ -37,7 +37,7 @@ class Subject:
     spec: DeviceSpec
     """As in the inventory, but with a folder below the device's root as its root."""
     device: Device
-    places: Var
+    places: Workspace
     """The results of this certification, apart from those of sweeps."""
     night: date
     facts: Facts = field(default_factory=Facts)
@@ -77,9 +77,9 @@ def opened(spec: DeviceSpec, var: Path, night: date) -> Iterator[Subject]:
 
     It shares the exports and the runners of `var`. Earlier strikes against the device are forgotten there.
     """
-    places = Var(var.absolute() / "certify" / spec.name)
+    places = Workspace(var.absolute() / "certify" / spec.name)
     places.root.mkdir(parents=True, exist_ok=True)
-    for shared in (Var(var.absolute()).exports, Var(var.absolute()).runners):
+    for shared in (Workspace(var.absolute()).exports, Workspace(var.absolute()).runners):
         shared.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):
             (places.root / shared.name).symlink_to(shared, target_is_directory=True)

@@ -16,14 +16,14 @@ from tasks.bundle.values import MOST_INT, first_mistake, night_fault
 
 _OTHERS = {".git", ".venv", "executorch"}
 _MOST_EXPERIMENTS = 10_000
-_MOST_BYTES = 2 << 20  # parsed JSON takes 40 times as much memory as its text; a configuration has some kilobytes
-_MOST_LETTERS = 1000
+_MAX_BYTES = 2 << 20  # parsed JSON takes 40 times as much memory as its text; a configuration has some kilobytes
+_MAX_CHARS = 1000
 _MOST_STEM_BYTES = 100
 
 
 def _line(text: str) -> str:
-    if len(text) > _MOST_LETTERS or sanitize_line(text) != text:
-        raise PydanticCustomError("line", "must be a line of at most {most} letters", {"most": _MOST_LETTERS})
+    if len(text) > _MAX_CHARS or sanitize_line(text) != text:
+        raise PydanticCustomError("line", "must be a line of at most {most} letters", {"most": _MAX_CHARS})
     return text
 
 
@@ -124,7 +124,7 @@ def name_in(folder: Path, path: Path) -> str:
 
 
 def _read(path: Path, folder: Path) -> KitConfig | None:
-    content = read_untrusted(path, _MOST_BYTES)
+    content = read_untrusted(path, _MAX_BYTES)
     try:
         raw = parse_json(content)
     except (ValueError, RecursionError) as error:

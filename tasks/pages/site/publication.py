@@ -17,7 +17,7 @@ from tasks.pages.site.origins import ALWAYS
 class Publication:
     """Writes pages to a destination; `kept` are the addresses at which something stayed that is not the farm's own."""
 
-    def __init__(self, destination: Destination, location: str, wanted: Mapping[str, str], *, take_over: bool) -> None:
+    def __init__(self, destination: Destination, location: str, wanted: Mapping[str, str]) -> None:
         """Read the manifest; `wanted` are the pages of the site with their origins. Raises InputError, writes nothing.
 
         Raises InputError if the destination is neither empty nor one that etfarm published.
@@ -28,7 +28,7 @@ class Publication:
             cause = "has files that etfarm did not publish"
             raise InputError(f"{location}: {cause}; name an empty or a new folder (or prefix) for the pages")
         path = f"{location.rstrip('/')}/{MARKER}"
-        before = manifest_of({}, {}) if content is None else parse_manifest(content, path, take_over=take_over)
+        before = manifest_of({}, {}) if content is None else parse_manifest(content, path)
         self._missing = destination.missing({*wanted, *before.pages, *before.writing})
         self._pages = self._settled(before)
         self._text = content

@@ -43,20 +43,18 @@ def publish(
     snapshot: ReadableFile | Path,
     location: str,
     told: Callable[[str], None] = lambda _line: None,
-    *,
-    take_over: bool = False,
 ) -> Published:
     """Write the pages of a warehouse file to a folder or a URL; `told` gets a line while it lasts.
 
     Raises WarehouseError if the file cannot be read, BundleError if the location cannot be written, and InputError if
-    it has files of others, or of an earlier version of etfarm without `take_over`.
+    it has files of others.
     """
     with open_readable(snapshot) as connection, view_errors(snapshot):
         site = Site(connection, snapshot.name)
         wanted = origins_of(site)
         site.published = wanted.keys()
         with reported(location, "the pages cannot be written"), open_destination(location) as destination:
-            publication = Publication(destination, location, wanted, take_over=take_over)
+            publication = Publication(destination, location, wanted)
             _write_stale(site, publication, told)
             publication.finish()
     return Published(len(wanted), publication.written, publication.removed, sorted(publication.kept))

@@ -15,7 +15,7 @@ from tasks.export.key import export_key
 from tasks.measure.plan import plan_device
 from tasks.measure.spec import read_sweep
 from tasks.store.folder import publish_bundle
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.fixtures.command import Command, run_python
 from tests.fixtures.documented import assert_documented
 from tests.fixtures.farm import sweep_of
@@ -69,7 +69,7 @@ def test_a_dry_run_counts_cells_and_sessions_and_tells_which_devices_are_off(dry
 
 def test_what_is_exported_pushed_and_measured_already_is_counted(dry: Command, tmp_path: Path, file: Path) -> None:
     # given an export of one model; the recipe of the other was found to have no meaning
-    exports = Var(tmp_path / "var").exports
+    exports = Workspace(tmp_path / "var").exports
     export = write_export(exports / key_of(exports, "linear"), input_bytes=1 << 20)
     skipped = skipped_path(exports, key_of(exports, "conv"))
     skipped.parent.mkdir()
@@ -81,7 +81,9 @@ def test_what_is_exported_pushed_and_measured_already_is_counted(dry: Command, t
     spec = read_sweep(file)
     exported_pairs = {("linear", "fp32"): [export], ("conv", "fp32"): []}
     first = plan_device(spec, night, "here", facts=Facts(), exports=exported_pairs, runners={})[0]
-    publish_bundle(Var(tmp_path / "var").bundles, ended(first, "succeeded").model_copy(update={"runner": None}), folder)
+    publish_bundle(
+        Workspace(tmp_path / "var").bundles, ended(first, "succeeded").model_copy(update={"runner": None}), folder
+    )
     # given the program in the store of the device
     (tmp_path / "a/blobs").mkdir(parents=True, exist_ok=True)
     (tmp_path / "a/blobs" / export.pte_sha256).touch()

@@ -13,7 +13,7 @@ from typing import IO, Any
 import pytest
 import typer
 
-from flows.cli.main import MOVED, PANELS, app
+from flows.cli.main import PANELS, app
 from tests.fixtures.command import Command, run_python
 from tests.fixtures.documented import assert_documented
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
@@ -64,12 +64,6 @@ def test_the_help_shows_each_command_once_in_four_panels_of_at_most_sixteen(comm
     assert (len(PANELS), len(listed) <= 16) == (4, True)
     shown = command("--help").out
     assert all(f"\n{panel}:\n" in shown for panel in PANELS)
-
-
-@pytest.mark.parametrize(("before", "now"), MOVED.items())
-def test_a_command_of_earlier_versions_is_answered_with_its_name_now(command: Command, before: str, now: str) -> None:
-    assert command(before, "x") == (2, "", f"etfarm: `etfarm {before}` is now `etfarm {now}`\n")
-    assert command(*now.split(), "--help").code == 0
 
 
 def test_a_misspelt_command_is_answered_with_the_closest_one(command: Command) -> None:

@@ -10,7 +10,7 @@ import pytest
 from devices.errors import FarmError
 from flows.comparison import bisect as flow
 from flows.comparison.bisect import Bisection
-from flows.comparison.lane import Answer
+from flows.comparison.interleaved import InterleavedResult
 from tasks.bundle.cell import Cell
 from tasks.judge.bisect import MeasuredNight, SeriesOnDevice
 from tasks.judge.comparison import compare
@@ -22,19 +22,22 @@ CELL = Cell("phone", "linear", "fp32", 1, "sme2_off", "timing", 20, 3)
 NOISE = (0.997, 0.999, 1.0, 1.001, 1.003)
 
 
-class TrueLane:
+class TrueDevice:
     """A device that takes as long as the files are stated to take; it counts the comparisons."""
 
-    results = SimpleNamespace(sweep=NIGHT, ask=lambda _query, **_parameters: [])
+    sweep = NIGHT
 
     def __init__(self, took: Callable[[str, str], float], margin: float) -> None:
         self.took, self.margin, self.asked = took, margin, 0
 
-    def answer(self, a: Side, b: Side, *_: object) -> Answer:
+    def ask(self, _query: str, **_parameters: object) -> list[object]:
+        return []
+
+    def compare(self, a: Side, b: Side, *_: object) -> InterleavedResult:
         self.asked += 1
         times = [self.took(side.export.pte_sha256, side.runner.runner_sha256) for side in (a, b)]
         sides = [[time * noise for noise in NOISE] for time in times]
-        return Answer(compare(sides[0], sides[1], self.margin), "`Convolution` +50.0 %")
+        return InterleavedResult(compare(sides[0], sides[1], self.margin), "`Convolution` +50.0 %")
 
 
 def night(day: int, pte: str, runner: str = "r1") -> MeasuredNight:
@@ -55,8 +58,8 @@ def search(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Bisection, in
     monkeypatch.setattr(flow._Search, "_side", side)
 
     def run(took: Callable[[str, str], float], *nights: MeasuredNight, margin: float = 0.01) -> tuple[Bisection, int]:
-        lane: Any = TrueLane(took, margin)
-        return flow._Search(lane, SERIES, nights[0], list(nights[1:])).run(), lane.asked
+        bench: Any = TrueDevice(took, margin)
+        return flow._Search(bench, SERIES, nights[0], list(nights[1:])).run(), bench.asked
 
     return run
 

@@ -28,7 +28,7 @@ def two_nights(kept: Kept) -> Path:
     for night in ("2026-11-19", "2026-11-20"):
         sweep = {"sweep_id": f"smoke-{night}", "name": "smoke", "night": night}
         kept.session([10_000_000], sweep=sweep, model__pte_sha256=night, device__name="this-machine")
-    load_and_publish([kept.bundles], kept.var.root, None)
+    load_and_publish(kept.var, [kept.bundles])
     return kept.var.root
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from devices.errors import FarmError
 from flows.comparison import same_night
-from flows.comparison.same_night import MOST_SERIES, Suspected, same_night_job
+from flows.comparison.same_night import MAX_SERIES, Suspected, same_night_job
 from flows.device.job import DeviceJob
 from tasks.bundle.cell import Cell
 from tasks.bundle.robust_statistics import ALERT_SESSIONS
@@ -75,6 +75,6 @@ def test_a_night_of_few_sessions_without_the_former_files_gets_those_that_it_lac
 def test_only_the_largest_changes_of_a_device_are_measured_again(
     job: DeviceJob, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rows = [ROW] * (MOST_SERIES - 1) + [replace(ROW, model="gone")] * 2
+    rows = [ROW] * (MAX_SERIES - 1) + [replace(ROW, model="gone")] * 2
     assert [side for _, side in planned(job, *rows)].count(None) == ALERT_SESSIONS - ROW.sessions
-    assert f"only {MOST_SERIES} series of a device are" in caplog.text
+    assert f"only {MAX_SERIES} series of a device are" in caplog.text

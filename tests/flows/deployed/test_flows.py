@@ -15,7 +15,7 @@ from flows.deployed.on_demand import Overrides, on_demand
 from flows.deployed.upkeep import health, report, upkeep
 from flows.server.states import data_of
 from tasks.measure.health import Registry
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.prefect_server import asked
 from tests.fixtures.stand_in_farm import StandInFarm
@@ -41,7 +41,7 @@ def test_health_names_what_cannot_be_reached_and_records_it(server: str, tmp_pat
     # given a leased device that is here, one that is not, and one that was given back
     var, retired = tmp_path / "var", {**GONE, "name": "old"}
     inventory = an_inventory(tmp_path, {**HERE, "root": str(tmp_path / "device")}, GONE, retired)
-    registry = Registry(Var(var).registry)
+    registry = Registry(Workspace(var).registry)
     registry.retire("old", "given back")
     registry.strike("here", "unreachable: cable")
     # when their health is asked for
@@ -63,7 +63,7 @@ def test_health_names_what_cannot_be_reached_and_records_it(server: str, tmp_pat
 
 
 def test_a_device_that_answers_but_failed_its_sessions_stays_suspect(tmp_path: Path) -> None:
-    registry = Registry(Var(tmp_path / "var").registry)
+    registry = Registry(Workspace(tmp_path / "var").registry)
     registry.strike("here", "cannot store files")
     inventory = an_inventory(tmp_path, {**HERE, "root": str(tmp_path / "device")})
     state = health(str(inventory), str(tmp_path / "var"), return_state=True)

@@ -34,7 +34,7 @@ class Sweeps:
 
     def measured(self) -> list[str]:
         """The sweeps of all sessions, in the order in which these were measured."""
-        store = self._job.bundles
+        store = self._job.workspace.store
         records = [record for sweep_id in store.sweep_ids() for record in store.records(sweep_id)]
         return [record.sweep.name for record in sorted(records, key=lambda record: record.started_at)]
 

@@ -92,7 +92,7 @@ def test_a_start_after_a_crash_discards_no_second_session(tmp_path: Path, export
         assert (session.index, session.cell.model) == (-1, first)
         collected = folder / "collected"
         collected.mkdir(parents=True)
-        job.bundles.publish(ended(session, "invalid", FIRST_SESSION), collected)
+        job.workspace.store.publish(ended(session, "invalid", FIRST_SESSION), collected)
         # when the sweep is started again with both exports there
         tally = DeviceTally("here")
         both = ExportQueue(ready={LINEAR: (exports["linear"],), CONV: (exports["conv"],)})

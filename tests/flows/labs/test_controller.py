@@ -26,7 +26,7 @@ from tasks.measure.prepare import Probe, Runners
 from tasks.store.blob_store import BlobStore
 from tasks.store.files import scratch_folder
 from tasks.store.store import LocalStore
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.fixtures.lab_workers import put_in_place
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 
@@ -91,8 +91,8 @@ class Runs:
         put_in_place(self, monkeypatch)
         monkeypatch.setattr(controller, "runtime", SimpleNamespace(flow_run=SimpleNamespace(id=str(uuid4()))))
         devices = [DeviceSpec(name=name, transport="local", site="berlin") for name in names]
-        places = Var(self.store.root)
-        dispatcher = Ready(SweepTerms(a_spec(), NIGHT, self.store, places, ExportQueue()))
+        places = Workspace(self.store.root)
+        dispatcher = Ready(SweepTerms(a_spec(), NIGHT, places, ExportQueue()))
         lab = controller.LabController("berlin", devices, dispatcher, LabArtifacts(dispatcher))
         return {tally.device: tally for tally in lab.measure()}, Registry(places.registry)
 

@@ -11,7 +11,7 @@ from devices.errors import FarmError
 from flows.server.states import data_of
 from tasks.bundle.record import SessionRecord
 from tasks.measure.session.measure import measure
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.fixtures.prefect_server import asked
 from tests.fixtures.stand_in_farm import StandInFarm
 from tests.fixtures.waiting import wait_for
@@ -63,7 +63,7 @@ def test_failed_sessions_a_failed_build_and_damaged_bundles_are_red_and_named(
     assert stand_in_farm.sweep().is_completed()
     damaged = next(stand_in_farm.var.glob("bundles/*/*/model.etdump"))
     damaged.write_bytes(b"x")
-    Var(stand_in_farm.var).warehouse.unlink()
+    Workspace(stand_in_farm.var).warehouse.unlink()
 
     # when it is started again with a runner that was built before and now crashes
     def build(*_: object) -> None:

@@ -13,9 +13,9 @@ import pytest
 from devices.inventory import DeviceSpec
 from flows.setup import checks as setup_checks
 from flows.setup import connections
-from flows.setup.doctor import Finding
+from flows.setup.leftovers import Finding
 from tasks.runner.toolchain import host_platform
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.fixtures.findings import text_of
 from tests.fixtures.paths import ROOT
 from tests.fixtures.stand_in import publish_stand_in
@@ -25,9 +25,9 @@ HERE = DeviceSpec(name="here", transport="local")
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Var:
+def places(tmp_path: Path) -> Workspace:
     (tmp_path / "var").mkdir()
-    return Var(tmp_path / "var")
+    return Workspace(tmp_path / "var")
 
 
 def install(folder: Path, **versions: str) -> None:
@@ -38,7 +38,7 @@ def install(folder: Path, **versions: str) -> None:
 
 
 def test_the_pinned_pair_is_right_and_another_is_named_with_the_pinned_one(
-    places: Var, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    places: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pins = dict(line.split("==") for line in project["optional-dependencies"]["export"] if "==" in line)
@@ -56,11 +56,24 @@ def test_the_pinned_pair_is_right_and_another_is_named_with_the_pinned_one(
 
 
 def test_a_machine_without_the_export_extra_is_right_but_cannot_export(
-    places: Var, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    places: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     text = text_of(setup_checks.versions(places, [HERE]))
     assert text.startswith("ok: executorch and torch are not installed: this machine cannot export models; ")
+
+
+def test_the_settings_of_the_environment_are_listed_without_secrets(
+    places: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.startswith("ETFARM_")]:
+        monkeypatch.delenv(name)
+    assert setup_checks.set_variables(places, [HERE]) == []
+    monkeypatch.setenv("ETFARM_NOTIFY", "slack://secret-token")
+    monkeypatch.setenv("ETFARM_BUNDLES", "s3://farm/bundles")
+    assert text_of(setup_checks.set_variables(places, [HERE])) == (
+        "ok: settings of the environment: ETFARM_BUNDLES=s3://farm/bundles, ETFARM_NOTIFY=**********"
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,7 +85,7 @@ def test_a_machine_without_the_export_extra_is_right_but_cannot_export(
     ],
 )
 def test_the_limit_of_open_files_must_suffice_for_the_devices(
-    places: Var, monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, line: str
+    places: Workspace, monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, line: str
 ) -> None:
     monkeypatch.setattr("flows.setup.checks.resource.getrlimit", lambda _: (soft, hard))
     assert text_of(setup_checks.open_files(places, [HERE])).startswith(line)
@@ -82,7 +95,7 @@ def test_the_limit_of_open_files_must_suffice_for_the_devices(
     ("free", "line"), [(5e9, "ok: 5.0 GB free in {}"), (2.1e9, "fix: 2.1 GB free in {}, 5 GB needed; ")]
 )
 def test_the_disk_of_the_var_folder_needs_space(
-    places: Var, monkeypatch: pytest.MonkeyPatch, free: float, line: str
+    places: Workspace, monkeypatch: pytest.MonkeyPatch, free: float, line: str
 ) -> None:
     monkeypatch.setattr("flows.setup.checks.shutil.disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, int(free)))
     assert text_of(setup_checks.disk(places, [HERE])).startswith(line.format(places.root))
@@ -98,14 +111,14 @@ def test_the_disk_of_the_var_folder_needs_space(
     ],
 )
 def test_the_clock_may_differ_from_the_server_s_by_two_minutes(
-    places: Var, monkeypatch: pytest.MonkeyPatch, ahead_s: float | None, line: str | None
+    places: Workspace, monkeypatch: pytest.MonkeyPatch, ahead_s: float | None, line: str | None
 ) -> None:
     monkeypatch.setattr(setup_checks, "ahead_of_server_s", lambda: ahead_s)
     found = setup_checks.server_clock(places, [HERE])
     assert [each.text[: len(line or "")] for each in found] == ([line] if line else [])
 
 
-def test_a_bundle_from_the_future_means_a_wrong_clock(places: Var) -> None:
+def test_a_bundle_from_the_future_means_a_wrong_clock(places: Workspace) -> None:
     assert setup_checks.clock(places, [HERE]) == []
     record = places.bundles / "smoke" / "one" / "session.json"
     record.parent.mkdir(parents=True)
@@ -119,14 +132,16 @@ def test_a_bundle_from_the_future_means_a_wrong_clock(places: Var) -> None:
 
 
 def test_a_missing_compiler_is_named_with_what_to_install(
-    places: Var, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    places: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     text = text_of(setup_checks.compilers(places, [HERE]))
     assert text.startswith(f"fix: {host_platform()}: no C++ compiler on PATH to build the runner with; install it with")
 
 
-def test_a_runner_that_exists_needs_no_compiler(places: Var, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_runner_that_exists_needs_no_compiler(
+    places: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     runner = publish_stand_in(places.runners, "exit 0\n")
     spec = DeviceSpec.model_validate({"name": "x", "transport": "local", "platform": runner.platform})
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -136,7 +151,7 @@ def test_a_runner_that_exists_needs_no_compiler(places: Var, tmp_path: Path, mon
 
 @pytest.mark.torch
 @pytest.mark.skipif(not (shutil.which("g++") and shutil.which("make")), reason="no C++ compiler or make")
-def test_a_compiler_is_named_once_for_each_platform(places: Var) -> None:
+def test_a_compiler_is_named_once_for_each_platform(places: Workspace) -> None:
     same = DeviceSpec(name="same", transport="ssh", address="x", platform=host_platform())
     unknown = DeviceSpec(name="unknown", transport="ssh", address="x")
     text = text_of(setup_checks.compilers(places, [HERE, same, unknown]))
@@ -144,16 +159,16 @@ def test_a_compiler_is_named_once_for_each_platform(places: Var) -> None:
 
 
 def test_a_check_that_hangs_is_a_line_and_the_others_still_report(
-    places: Var, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    places: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a check that does not end, beside one that does
     released = threading.Event()
 
-    def hangs(_places: Var, _devices: connections.Devices) -> list[Finding]:
+    def hangs(_places: Workspace, _devices: connections.Devices) -> list[Finding]:
         released.wait()
         return []
 
-    def ends(_places: Var, devices: connections.Devices) -> list[Finding]:
+    def ends(_places: Workspace, devices: connections.Devices) -> list[Finding]:
         return [Finding(f"ok: {devices[0].name}", needs_user=False)]
 
     monkeypatch.setattr(setup_checks, "CHECKS", (hangs, ends))

@@ -17,7 +17,7 @@ from devices.inventory import DeviceSpec, open_device, ssh_address
 from devices.retry import probe
 from flows.setup import checks as setup_checks
 from flows.setup import connections
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.fixtures.devices import ADB_OVER_SSH
 from tests.fixtures.findings import text_of
 from tests.fixtures.http_server import answering
@@ -29,13 +29,13 @@ HERE = DeviceSpec(name="here", transport="local")
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Var:
+def places(tmp_path: Path) -> Workspace:
     (tmp_path / "var").mkdir()
-    return Var(tmp_path / "var")
+    return Workspace(tmp_path / "var")
 
 
 def test_without_a_server_phones_and_ssh_hosts_none_of_them_is_checked(
-    places: Var, monkeypatch: pytest.MonkeyPatch
+    places: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     assert setup_checks.prefect_server(places, [HERE]) == []
@@ -45,7 +45,7 @@ def test_without_a_server_phones_and_ssh_hosts_none_of_them_is_checked(
 
 
 def test_a_prefect_server_of_another_version_is_named_with_both_versions(
-    places: Var, monkeypatch: pytest.MonkeyPatch
+    places: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a stand-in for a server of another version, which cannot be installed beside this one
     with answering(200, '"3.1.0"') as api, temporary_settings({PREFECT_API_URL: api}):
@@ -60,7 +60,7 @@ def test_a_prefect_server_of_another_version_is_named_with_both_versions(
 
 @pytest.mark.thorough
 def test_a_prefect_server_of_this_version_is_right_and_a_worker_is_one_with_a_heartbeat(
-    places: Var, server: str, monkeypatch: pytest.MonkeyPatch
+    places: Workspace, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = prefect.__version__
     monkeypatch.setenv("PREFECT_API_URL", server)
@@ -86,7 +86,9 @@ def test_a_prefect_server_of_this_version_is_right_and_a_worker_is_one_with_a_he
     assert "0 workers of the work pool `farm` online (last heartbeat 2" in text_of(offline)
 
 
-def test_an_adb_server_that_does_not_run_is_started_by_a_sweep(places: Var, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_adb_server_that_does_not_run_is_started_by_a_sweep(
+    places: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ADBUTILS_ADB_PATH", "/opt/platform-tools/adb")
     port = free_port()
     phone = DeviceSpec(name="phone", transport="adb", serial="ABC", adb_server_port=port)
@@ -94,7 +96,7 @@ def test_an_adb_server_that_does_not_run_is_started_by_a_sweep(places: Var, monk
     assert text == f"ok: no adb server on port {port}; a sweep starts /opt/platform-tools/adb"
 
 
-def test_another_program_on_the_port_of_the_adb_server_is_found(places: Var) -> None:
+def test_another_program_on_the_port_of_the_adb_server_is_found(places: Workspace) -> None:
     closing = socketserver.ThreadingTCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler)
     threading.Thread(target=closing.serve_forever, daemon=True).start()
     with closing:
@@ -108,7 +110,7 @@ def test_another_program_on_the_port_of_the_adb_server_is_found(places: Var) -> 
 @pytest.mark.lab
 @pytest.mark.parametrize(("transport", "where"), [("adb", ""), (ADB_OVER_SSH, " of 127.0.0.1")])
 def test_a_connected_phone_is_counted_where_it_is_connected(
-    places: Var, make_spec: Callable[..., DeviceSpec], transport: str, where: str
+    places: Workspace, make_spec: Callable[..., DeviceSpec], transport: str, where: str
 ) -> None:
     spec = make_spec(transport)
     with open_device(spec) as device:
@@ -122,7 +124,7 @@ def test_a_connected_phone_is_counted_where_it_is_connected(
 
 @pytest.mark.lab
 def test_an_adb_server_that_does_not_run_at_an_ssh_host_is_started_by_a_sweep(
-    places: Var, make_spec: Callable[..., DeviceSpec]
+    places: Workspace, make_spec: Callable[..., DeviceSpec]
 ) -> None:
     port = free_port()
     text = text_of(connections.adb(places, [make_spec(ADB_OVER_SSH, adb_server_port=port)]))
@@ -131,7 +133,9 @@ def test_an_adb_server_that_does_not_run_at_an_ssh_host_is_started_by_a_sweep(
 
 @pytest.mark.lab
 @pytest.mark.parametrize(("silent", "state"), [(False, "unauthorized"), (True, "offline")])
-def test_a_phone_that_waits_for_a_confirmation_is_named(places: Var, adb_port: int, silent: bool, state: str) -> None:
+def test_a_phone_that_waits_for_a_confirmation_is_named(
+    places: Workspace, adb_port: int, silent: bool, state: str
+) -> None:
     from adbutils import AdbClient, AdbTimeout
 
     with UnusablePhone(silent=silent) as phone:
@@ -164,7 +168,7 @@ def host(ssh_client: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> D
 
 
 def test_an_unknown_host_key_is_named_with_a_command_that_shows_it_first(
-    places: Var, host: DeviceSpec, tmp_path: Path
+    places: Workspace, host: DeviceSpec, tmp_path: Path
 ) -> None:
     known = (tmp_path / "known").read_text()
     (tmp_path / "known").write_text("")
@@ -181,7 +185,7 @@ def test_an_unknown_host_key_is_named_with_a_command_that_shows_it_first(
 
 
 def test_a_host_without_a_private_key_is_named_beside_the_right_ones(
-    places: Var, host: DeviceSpec, tmp_path: Path
+    places: Workspace, host: DeviceSpec, tmp_path: Path
 ) -> None:
     (tmp_path / "other").write_text(f"IdentityFile {tmp_path}/none\n")
     without = host.model_copy(update={"name": "keyless", "ssh_config": tmp_path / "other"})
@@ -198,12 +202,12 @@ def at(host: DeviceSpec, name: str) -> DeviceSpec:
     return DeviceSpec(name=name, transport="adb", serial=name, via=ssh_address(host))
 
 
-def test_a_host_that_is_off_is_one_line_with_all_of_its_phones(places: Var, host: DeviceSpec) -> None:
+def test_a_host_that_is_off_is_one_line_with_all_of_its_phones(places: Workspace, host: DeviceSpec) -> None:
     text = text_of(connections.adb(places, [at(host, "one"), at(host, "two")]))
     assert text.startswith("fix: one, two: host 127.0.0.1: cannot reach farm@127.0.0.1:2 (")
 
 
-def test_an_unknown_host_of_phones_is_named_once(places: Var, host: DeviceSpec, tmp_path: Path) -> None:
+def test_an_unknown_host_of_phones_is_named_once(places: Workspace, host: DeviceSpec, tmp_path: Path) -> None:
     (tmp_path / "known").write_text("")
     phones = [at(host, "one"), at(host, "two")]
     assert connections.adb(places, phones) == []

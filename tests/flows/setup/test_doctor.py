@@ -11,7 +11,7 @@ from devices.local import LocalDevice
 from devices.ondevice.lease import acquire
 from tasks.load.snapshot import publish_snapshot
 from tasks.measure.health import Registry
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.fixtures.command import Command, run_etfarm
 from tests.fixtures.warehouse import BundleMaker
 from tests.lab.loopback import free_port
@@ -21,12 +21,12 @@ DEAD = 999_999_999  # above the largest process id
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Var:
-    return Var(tmp_path / "var")
+def places(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path / "var")
 
 
 @pytest.fixture
-def doctor(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, places: Var) -> Iterator[Command]:
+def doctor(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, places: Workspace) -> Iterator[Command]:
     """Run `etfarm doctor` on a var folder, an inventory of this machine and an empty folder of temporary files."""
     environment = dict(os.environ)
     monkeypatch.setattr(LocalDevice, "machine_folder", str(tmp_path / "machine"))
@@ -46,7 +46,9 @@ def doctor(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pl
     done="sweep killed (SIGKILL); `etfarm doctor` is run",
     holds="its scratch folder, part folder and job are listed; nothing is changed",
 )
-def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(doctor: Command, places: Var, tmp_path: Path) -> None:
+def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(
+    doctor: Command, places: Workspace, tmp_path: Path
+) -> None:
     # given what a killed sweep leaves: a part folder, an archive, and a job
     part, tree = places.bundles / f".part-{DEAD}-x", tmp_path / "tmp" / f"etfarm-tree-{DEAD}-x"
     part.mkdir(parents=True)
@@ -71,7 +73,7 @@ def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(doctor: Command, 
 
 
 def test_what_needs_the_user_is_listed_with_what_to_do_and_the_exit_code_is_1(
-    doctor: Command, places: Var, tmp_path: Path
+    doctor: Command, places: Workspace, tmp_path: Path
 ) -> None:
     # given a quarantined device with a session folder, and a kept database
     Registry(places.registry).quarantine("here", "swollen battery")
@@ -94,7 +96,7 @@ def test_what_needs_the_user_is_listed_with_what_to_do_and_the_exit_code_is_1(
 @pytest.mark.fault(
     stage="start", done="`current` of the snapshots overwritten", holds="`etfarm doctor` names it and what to do"
 )
-def test_a_damaged_current_is_found(doctor: Command, places: Var) -> None:
+def test_a_damaged_current_is_found(doctor: Command, places: Workspace) -> None:
     # given a snapshot whose `current` is damaged
     places.root.mkdir()
     BundleMaker(places.warehouse.parent)

@@ -12,7 +12,7 @@ from flows.warehouse.readable import readable_warehouse
 from sql.warehouse import query, writing
 from tasks.load.load import load_paths
 from tasks.load.snapshot import newest_snapshot
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.fixtures.waiting import ENOUGH_S
 from tests.fixtures.warehouse import BundleMaker
 
@@ -59,7 +59,7 @@ def test_a_load_does_not_wait_for_a_query_on_the_same_file(maker: BundleMaker, r
 
 
 def test_a_reader_of_a_working_file_sees_what_is_loaded_and_leaves_no_copy(maker: BundleMaker, tmp_path: Path) -> None:
-    with readable_warehouse(tmp_path, maker.warehouse) as readable:
+    with readable_warehouse(Workspace(tmp_path, maker.warehouse)) as readable:
         assert readable.path != maker.warehouse
         assert sessions(readable.path) == 1
     assert not readable.path.exists()
@@ -79,17 +79,17 @@ def test_rows_that_a_killed_writer_left_in_its_log_are_read(maker: BundleMaker, 
     subprocess.run([sys.executable, "-c", program, maker.warehouse], check=True, timeout=ENOUGH_S)
     assert maker.warehouse.with_name("warehouse.duckdb.wal").exists()
     # when the warehouse is read, then the row is there
-    with readable_warehouse(tmp_path, maker.warehouse) as readable:
+    with readable_warehouse(Workspace(tmp_path, maker.warehouse)) as readable:
         assert query(readable.path, "SELECT name FROM sweep WHERE sweep_id = 'logged'")[1] == [("smoke",)]
 
 
 def test_a_snapshot_is_read_in_place_also_if_the_working_file_is_named(maker: BundleMaker, tmp_path: Path) -> None:
     # given a load that names the working file of the var folder
-    places = Var(tmp_path / "var")
-    load_and_publish([maker.bundles], places.root, places.warehouse)
+    places = Workspace(tmp_path / "var")
+    load_and_publish(places, [maker.bundles])
     snapshot = newest_snapshot(places.snapshots)
     # when that file, or the snapshot itself, is named by a reader, then the reader opens the newest snapshot
     for var, named in ((places.root, places.warehouse), (tmp_path / "elsewhere", snapshot)):
-        with readable_warehouse(var, named) as readable:
+        with readable_warehouse(Workspace(var, named)) as readable:
             assert readable.path == snapshot
             assert sessions(readable.path) == 1

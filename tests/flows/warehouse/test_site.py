@@ -18,8 +18,7 @@ from flows.warehouse.site import LiveSite, app_of, site_of
 from tasks.pages.site.assets import File
 from tasks.pages.site.site import Site
 from tasks.store.files import sha256_of
-from tasks.store.store import open_store
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.fixtures.nights import night_of
 from tests.fixtures.waiting import wait_for
 from tests.fixtures.warehouse import BundleMaker
@@ -46,7 +45,7 @@ def publish_nights(var: Path, last: int) -> None:
     maker = BundleMaker(var.with_name(f"made{last}"))
     for day in range(1, last + 1):
         night_of(maker, day, model__name=f"model{day}")
-    load_and_publish([maker.bundles], var, None, open_store(None, Var(var)))
+    load_and_publish(Workspace(var), [maker.bundles])
 
 
 Visit = Callable[[Path], TestClient]
@@ -58,7 +57,7 @@ def visit() -> Iterator[Visit]:
     with ExitStack() as stack:
 
         def visit(var: Path) -> TestClient:
-            site: LiveSite = stack.enter_context(closing(site_of(var, None)))
+            site: LiveSite = stack.enter_context(closing(site_of(Workspace(var))))
             return TestClient(app_of(site), base_url="http://localhost")
 
         yield visit

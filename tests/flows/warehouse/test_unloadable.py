@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.warehouse.publish import load_and_publish, unloadable_sessions
-from flows.warehouse.unloadable import unloaded_reasons
+from flows.warehouse.publish import load_and_publish, unloadable_sessions, unloaded_reasons
 from sql.errors import WarehouseError
 from sql.warehouse import query
 from tasks.load.snapshot import newest_snapshot
@@ -61,7 +60,7 @@ def test_a_damaged_bundle_is_named_before_anything_is_measured(kept: Kept, damag
     do, cause = DAMAGES[damage]
     do(damaged)
     # when the bundles are checked, then it is named by its id, and the other one is loaded
-    [(session_id, reason)] = unloadable_sessions(kept.store, SWEEP, kept.var.root, None).items()
+    [(session_id, reason)] = unloadable_sessions(kept.var, SWEEP).items()
     assert session_id == damaged.name
     assert cause in reason
     assert query(kept.warehouse, "SELECT count(*) FROM session")[1] == [(1,)]
@@ -70,11 +69,11 @@ def test_a_damaged_bundle_is_named_before_anything_is_measured(kept: Kept, damag
 def test_a_session_that_the_warehouse_contains_counts_although_its_bundle_is_damaged(kept: Kept) -> None:
     # given two loaded sessions: one lost its ETDump afterwards, the session.json of the other was changed
     lost, changed = kept.session([5]), kept.session([6])
-    load_and_publish([kept.bundles], kept.var.root, None)
+    load_and_publish(kept.var, [kept.bundles])
     (lost / "model.etdump").unlink()
     edit_stats(changed, "fast")
     # then it is not measured again, which would count it twice
-    assert unloadable_sessions(kept.store, SWEEP, kept.var.root, None) == {}
+    assert unloadable_sessions(kept.var, SWEEP) == {}
     [reason] = unloaded_reasons(kept.store, SWEEP, newest_snapshot(kept.var.snapshots))
     assert "`stats.load_ns`: Input should be a valid integer" in reason
 
@@ -94,15 +93,15 @@ def test_bundles_are_checked_while_the_warehouse_is_in_use(kept: Kept, monkeypat
 
     monkeypatch.setattr("flows.warehouse.publish.loaded_contents", in_use)
     monkeypatch.setattr("flows.warehouse.publish.load_paths", in_use)
-    assert list(unloadable_sessions(kept.store, SWEEP, kept.var.root, None)) == [damaged.name]
+    assert list(unloadable_sessions(kept.var, SWEEP)) == [damaged.name]
 
 
 def test_a_forgotten_session_and_an_unknown_sweep_are_not_checked(kept: Kept) -> None:
     damaged = kept.session([6])
     (damaged / "session.json").write_bytes(b"{")
     kept.store.forget(Forgotten(reason="damaged", forgotten_at="2026-11-20", sessions={damaged.name: SWEEP}))
-    assert unloadable_sessions(kept.store, SWEEP, kept.var.root, None) == {}
-    assert unloadable_sessions(kept.store, "other-2026-11-20", kept.var.root, None) == {}
+    assert unloadable_sessions(kept.var, SWEEP) == {}
+    assert unloadable_sessions(kept.var, "other-2026-11-20") == {}
 
 
 @pytest.mark.thorough
@@ -117,7 +116,7 @@ def test_a_damaged_bundle_in_an_archive_is_named(kept: Kept) -> None:
     damaged = kept.session([6])
     with only_one(kept.bundles):
         pack_sweep(kept.bundles, SWEEP)
-    assert unloadable_sessions(kept.store, SWEEP, kept.var.root, None) == {}
+    assert unloadable_sessions(kept.var, SWEEP) == {}
     archive, unpacked = archive_of(kept.bundles, SWEEP), kept.var.root / "unpacked"
     unpack(archive, unpacked)
     folders = {path.name: path for path in (unpacked / SWEEP).iterdir()}
@@ -127,6 +126,6 @@ def test_a_damaged_bundle_in_an_archive_is_named(kept: Kept) -> None:
     shutil.rmtree(unpacked)
     kept.warehouse.unlink(missing_ok=True)
     # then it is named
-    [(session_id, reason)] = unloadable_sessions(kept.store, SWEEP, kept.var.root, None).items()
+    [(session_id, reason)] = unloadable_sessions(kept.var, SWEEP).items()
     assert session_id == damaged.name
     assert f"{damaged}/model.etdump: the file does not match its hash" in reason

@@ -10,7 +10,7 @@ from typing import Any
 
 from tasks.bundle.record import SessionRecord
 from tasks.store.folder import bundles_of
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.fixtures.farm import ETFARM
 from tests.fixtures.paths import KEPT, ROOT
 from tests.fixtures.program import Program
@@ -80,9 +80,9 @@ class ChaosFarm:
         self.start_controller()
 
     @property
-    def var(self) -> Var:
+    def var(self) -> Workspace:
         """The var folder of the controller."""
-        return Var(self._var(HOME))
+        return Workspace(self._var(HOME))
 
     @property
     def bundles(self) -> Path:

@@ -13,7 +13,7 @@ from tasks.bundle.session_json import record_text
 from tasks.store import blob_store
 from tasks.store.bundle_store import BundleStore, FetchedBundles
 from tasks.store.store import open_store
-from tasks.store.var import Var
+from tasks.store.workspace import Workspace
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 from tests.fixtures.s3 import s3_client
 
@@ -24,7 +24,7 @@ PREFIX = f"farm/bundles/{NIGHT.sweep_id}"
 @pytest.fixture
 def store(bucket: str, tmp_path: Path) -> BundleStore:
     """A store with one sound bundle."""
-    store = open_store(f"s3://{bucket}/farm/bundles", Var(tmp_path / "var"))
+    store = open_store(f"s3://{bucket}/farm/bundles", Workspace(tmp_path / "var"))
     (collected := tmp_path / "collected").mkdir()
     store.publish(ended(SESSIONS[1], "succeeded"), collected)
     return store

@@ -1,27 +1,37 @@
-"""Measure two contents alternately on one device, load what came of it, and compare them."""
+"""Measure two contents interleaved on one device, load what came of it, and compare them: two files, for example."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from prefect import flow, runtime
 
 from devices.errors import FarmError
 from devices.inventory import DeviceSpec
-from flows.comparison.results import Results
+from flows.artifacts import shown_progress
 from flows.device.job import DeviceJob, SweepTerms
 from flows.device.measure import measure_device
 from flows.dispatch import probe_step, runner_step
 from flows.export_queue import ExportQueue
+from flows.progress import board
 from flows.server.states import outcome
-from tasks.bundle.cell import VARIANTS, Purpose, Variant
+from flows.shutdown import shutdown_handler
+from flows.warehouse.publish import ask_warehouse, load_store
+from tasks.bundle.cell import VARIANTS, Cell, Purpose, Variant
+from tasks.bundle.record import SweepNight
+from tasks.export.prebuilt import exported_or_prebuilt
 from tasks.judge.cause import cause_of_rows
 from tasks.judge.comparison import MARGIN, Comparison, compare_sessions
 from tasks.measure.interleaved import Side, comparison_id, plan_round
 from tasks.measure.prepare import Probe, Runners, Use
-from tasks.measure.spec import Terms
+from tasks.measure.spec import SweepSpec, Terms
 from tasks.runner.manifest import Runner
+from tasks.store.workspace import Workspace
 
 
 @dataclass(frozen=True)
-class Answer:
+class InterleavedResult:
     """How side B compares with side A."""
 
     result: Comparison
@@ -57,13 +67,17 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Lane:
+class InterleavedDevice:
     """One device on which contents are compared, its runners, and where the results go."""
 
     probe: Probe
     runners: Runners
-    results: Results
-    terms: Terms = field(default_factory=Terms)
+    workspace: Workspace
+    sweep: SweepNight
+    """To which the sessions belong."""
+    earlier: tuple[SweepNight, ...] = ()
+    """Sweeps that measured the same before: their sessions count, too."""
+    priority: int = 0
 
     @property
     def variant(self) -> Variant:
@@ -78,59 +92,104 @@ class Lane:
             return runner
         raise FarmError(f"no runner for {self.probe.platform} and {self.variant}; see `etfarm devices runner --help`")
 
-    def answer(self, a: Side, b: Side, purpose: Purpose, sessions: int, margin: float = MARGIN) -> Answer:
+    def compare(self, a: Side, b: Side, purpose: Purpose, sessions: int, margin: float = MARGIN) -> InterleavedResult:
         """Measure both sides with this many sessions each, A B B A ..., and compare them.
 
         What was measured before in the same sweep is not measured again; what earlier sweeps measured counts, too.
         Raises FarmError, with the reason of the first failure, if this sweep has no session of a side that counts.
         """
-        results = self.results
         tally = measure_device(self._job(a, b, purpose, sessions))
-        results.load()
-        comparisons = [comparison_id(sweep, a, b, purpose) for sweep in (*results.earlier, results.sweep)]
-        pool = results.ask("comparison_pool", comparisons=comparisons)
+        for sweep in (*self.earlier, self.sweep):
+            load_store(self.workspace, sweep.sweep_id)
+        comparisons = [comparison_id(sweep, a, b, purpose) for sweep in (*self.earlier, self.sweep)]
+        pool = self.ask("comparison_pool", comparisons=comparisons)
         cells_a, cells_b = ([cell for arm, cell in pool if arm == side] for side in "ab")
         cells = [*cells_a, *cells_b]
-        sides = {side: figures for side, *figures in results.ask("comparison_figures", cells=cells)}
+        sides = {side: figures for side, *figures in self.ask("comparison_figures", cells=cells)}
         for name in "ab":
             if name not in sides:
                 raise FarmError(f"side {name.upper()}: {tally.stopped_by or self._failure(comparisons[-1], name)}")
         (times_a, calls, since_a), (times_b, _, since_b) = sides["a"], sides["b"]
         result = compare_sessions(times_a, times_b, margin)
-        cause = self._cause(cells_a, cells_b) if result.answer == "different" else None
-        inaccurate = tuple(side.upper() for (side,) in results.ask("comparison_inaccurate", cells=cells))
-        return Answer(
-            result, cause, inaccurate, calls, min(since_a, since_b), (tuple(cells_a), tuple(cells_b)), self.variant
+        cause = None
+        if result.answer == "different":
+            cause = cause_of_rows(self.ask("comparison_operators", cells_a=cells_a, cells_b=cells_b))
+        return InterleavedResult(
+            result,
+            cause,
+            tuple(side.upper() for (side,) in self.ask("comparison_inaccurate", cells=cells)),
+            calls,
+            min(since_a, since_b),
+            (tuple(cells_a), tuple(cells_b)),
+            self.variant,
         )
 
-    def _job(self, a: Side, b: Side, purpose: Purpose, sessions: int) -> DeviceJob:
-        results = self.results
-        terms = SweepTerms(self.terms, results.sweep, results.bundles, results.places, ExportQueue())
-        again = plan_round(results.sweep, [(a, b)], purpose, sessions)
-        return terms.job(self.probe, self.runners, again=again)
+    def ask(self, query: str, **parameters: str | list[str]) -> list[tuple[Any, ...]]:
+        """Return the rows of a query of `sql/queries`, named without its suffix."""
+        return ask_warehouse(query, self.workspace, **parameters)
 
-    def _cause(self, cells_a: list[str], cells_b: list[str]) -> str | None:
-        return cause_of_rows(self.results.ask("comparison_operators", cells_a=cells_a, cells_b=cells_b))
+    def _job(self, a: Side, b: Side, purpose: Purpose, sessions: int) -> DeviceJob:
+        terms = SweepTerms(Terms(priority=self.priority), self.sweep, self.workspace, ExportQueue())
+        again = plan_round(self.sweep, [(a, b)], purpose, sessions)
+        return terms.job(self.probe, self.runners, again=again)
 
     def _failure(self, comparison: str, side: str) -> str:
         """Return why no session of a side counts."""
-        store = self.results.bundles
-        for record in store.records(self.results.sweep.sweep_id, skip_damaged=True):
+        for record in self.workspace.store.records(self.sweep.sweep_id, skip_damaged=True):
             if record.arm and (record.arm.comparison, record.arm.side) == (comparison, side) and record.reason:
                 return f"{record.status}: {record.reason}"
         return "no session has a result; emulated and simulated devices have no times to compare"
 
 
-def open_lane(device: DeviceSpec, results: Results, priority: int = 0) -> Lane:
+def open_interleaved(
+    device: DeviceSpec,
+    workspace: Workspace,
+    sweep: SweepNight,
+    earlier: tuple[SweepNight, ...] = (),
+    priority: int = 0,
+) -> InterleavedDevice:
     """Probe a device and build its runner, as tasks of the present flow run; raises FarmError."""
-    probe: Probe = outcome(probe_step(device, results.places.registry, return_state=True))
+    probe: Probe = outcome(probe_step(device, workspace.registry, return_state=True))
     if probe.unusable or not probe.platform:
         raise FarmError(probe.unusable or f"{device.name}: unknown platform; state it in the inventory")
     uses: list[Use] = [(variant, "timing") for variant in VARIANTS]
-    state = runner_step(probe.platform, uses, results.places.runners, return_state=True)
+    state = runner_step(probe.platform, uses, workspace.runners, return_state=True)
     runners: Runners = outcome(state)
     if not runners.by_use:
         raise FarmError(
             runners.error or f"no runner for {probe.platform}; build one with `etfarm devices runner build`"
         )
-    return Lane(probe, runners, results, Terms(priority=priority))
+    return InterleavedDevice(probe, runners, workspace, sweep, earlier, priority)
+
+
+@flow(name="compare", flow_run_name="compare {a.name} and {b.name} on {device.name}", validate_parameters=False)
+def compare_files(
+    a: Path,
+    b: Path,
+    device: DeviceSpec,
+    workspace: Workspace,
+    sweep: SweepNight,
+    earlier: tuple[SweepNight, ...],
+    sessions: int,
+    margin: float,
+    priority: int,
+) -> InterleavedResult:
+    """Measure two .pte files in turns, with `sessions` each; `margin` is a fraction. Raises FarmError.
+
+    A sweep of lower `priority` releases the device for them, after its present session.
+    """
+    with shutdown_handler(runtime.flow_run.id), shown_progress():
+        bench = open_interleaved(device, workspace, sweep, earlier, priority)
+        board.expect("compare", 1)
+        result = bench.compare(_side(a, bench), _side(b, bench), "comparison", sessions, margin)
+        board.done("compare", result.in_words())
+        return result
+
+
+def _side(pte: Path, bench: InterleavedDevice) -> Side:
+    """Return what measures a file: one thread, and as many executions as a sweep without settings of its own."""
+    export = exported_or_prebuilt(pte, bench.workspace.exports)
+    fields = SweepSpec.model_fields
+    executions = export.executions(fields["executions"].default, fields["warmup_executions"].default)
+    cell = Cell(bench.probe.device.name, export.model, export.precision, 1, bench.variant, "timing", *executions)
+    return Side(cell, export, bench.runner)

@@ -1,4 +1,4 @@
-"""The formats in which `etfarm sql` prints or writes rows, each a block at a time."""
+"""The formats in which commands print or write rows, each a block at a time: table, CSV, JSON, Markdown, Arrow."""
 
 import contextlib
 import csv
@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from devices.errors import InputError
-from devices.untrusted import sanitize
-from flows.cli.table import short_text, table_lines
+from devices.untrusted import sanitize, sanitize_line
 from sql.cage.cage import Answer, distinct_names
 from tasks.pages.report.markdown import escaped
 from tasks.store.files import complete_file, remove_leftovers
@@ -20,23 +19,66 @@ from tasks.store.files import complete_file, remove_leftovers
 _TEXT_FORMATS = {".csv": "csv", ".json": "json", ".md": "markdown"}
 _KEYS = (str, int, float, type(None))  # of objects in JSON; json writes them as text
 _SUFFIXES = (".csv", ".json", ".parquet", ".arrow", ".md")
-
+WIDEST_CELL = 60
 
 Blocks = Iterable[Sequence[tuple[Any, ...]]]
 """Rows in blocks, such as those of a query's answer."""
 
 
-def as_text(columns: Sequence[str], blocks: Blocks, form: str) -> Iterator[str]:
-    """Yield the rows in pieces, as `table`, `csv`, `json` or `markdown`.
+def as_text(columns: Sequence[str], blocks: Blocks, form: str, *, widest_cell: int = WIDEST_CELL) -> Iterator[str]:
+    """Yield the rows in pieces, as `table` (with long cells cut), `csv`, `json` or `markdown`.
 
     No text can act on a terminal that shows them: JSON escapes every character outside ASCII, the other formats replace
     control characters and marks of direction with U+FFFD.
     """
-    writers = {"csv": _as_csv, "json": _as_json, "markdown": _as_markdown, "table": table_lines}
+    writers = {"csv": _as_csv, "json": _as_json, "markdown": _as_markdown}
     try:
-        yield from writers[form](columns, blocks)
+        if form == "table":
+            yield from table_lines(columns, blocks, widest_cell=widest_cell)
+        else:
+            yield from writers[form](columns, blocks)
     except RecursionError:
         raise InputError(f"a value is nested too deeply for {form}; select a part of it") from None
+
+
+def table_lines(
+    columns: Sequence[str], blocks: Iterable[Sequence[tuple[Any, ...]]], *, widest_cell: int = WIDEST_CELL
+) -> Iterator[str]:
+    """Yield a plain-text table in pieces, with the number of rows last; long cells are cut with an ellipsis.
+
+    The first block of rows decides how wide the columns are.
+    """
+    count = 0
+    widths: list[int] = []
+    numeric: list[bool] = []
+
+    def line(row: Sequence[str]) -> str:
+        aligned = (c.rjust(w) if n else c.ljust(w) for c, w, n in zip(row, widths, numeric, strict=True))
+        return "  ".join(aligned).rstrip() + "\n"
+
+    def head(rows: Sequence[tuple[Any, ...]], cells: list[list[str]]) -> str:
+        for at, column in enumerate(columns):
+            widths.append(max(len(column), *(len(row[at]) for row in cells), 0))
+            numeric.append(all(isinstance(row[at], int | float | None) for row in rows))
+        return line(columns) + "  ".join("-" * width for width in widths) + "\n"
+
+    for rows in blocks:
+        cells = [[short_text(value, widest_cell) for value in row] for row in rows]
+        if not widths:
+            yield head(rows, cells)
+        count += len(rows)
+        yield "".join(map(line, cells))
+    if not widths:
+        yield head([], [])
+    yield f"({count} row{'' if count == 1 else 's'})\n"
+
+
+def short_text(value: Any, widest_cell: int | None = None) -> str:
+    """Return a value in one line, numbers with 6 digits, NULL as nothing, and long text cut with an ellipsis."""
+    if value is None:
+        return ""
+    text = f"{value:.6g}" if isinstance(value, float) else sanitize_line(value)
+    return text if widest_cell is None or len(text) <= widest_cell else text[: widest_cell - 1] + "…"
 
 
 def check_output(file: Path, suffixes: Collection[str]) -> None:

@@ -1,0 +1,56 @@
+"""The farm's settings: the environment variables `ETFARM_*`, each of which an option of a command may override."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from devices.errors import InputError
+
+PREFIX = "ETFARM_"
+
+
+def _url(text: str) -> str:
+    if not re.match(r"https?://[^\s/]", text):
+        raise ValueError("must be a URL such as https://farm.example.org/reports")
+    return text.rstrip("/")
+
+
+class Settings(BaseSettings):
+    """The variables as they are now; an empty one counts as not set."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True)
+
+    # Folder for all results.
+    var: Path = Path("var")
+    # DuckDB file to use instead of the warehouse in `var`.
+    warehouse: Path | None = None
+    # Folder or URL of all bundles, such as s3://bucket/prefix, instead of the folder in `var`.
+    bundles: str | None = None
+    # Inventory file: the list of devices.
+    inventory: Path = Path("deployments/inventories/local.yaml")
+    # Site of the lab that this machine belongs to: it reaches that lab's devices itself.
+    site: str | None = None
+    # Services to notify at the end of a sweep: URLs of apprise, which contain credentials.
+    notify: SecretStr = SecretStr("")
+    # Where the folder of reports is served; links in messages begin with it.
+    report_url: Annotated[str, AfterValidator(_url)] | None = None
+    # Where `etfarm site` is served; links in messages begin with it.
+    site_url: Annotated[str, AfterValidator(_url)] | None = None
+    # File to which the log is appended as JSON; `json` for standard error.
+    log: str | None = None
+    # File of metrics for Prometheus, as node_exporter reads it.
+    metrics: Path | None = None
+
+
+def settings() -> Settings:
+    """Read the settings; raises InputError with one sentence for a wrong value."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = f"{PREFIX}{first['loc'][0]}".upper()
+        cause = first["msg"].removeprefix("Value error, ")
+        raise InputError(f"{name}={first['input']}: {cause}") from None

@@ -1,0 +1,46 @@
+"""The workspace of a deployment: what it states, then what its worker's environment states, then the data folder."""
+
+from pathlib import Path
+
+import pytest
+
+from devices.errors import InputError
+from tasks.store.workspace import Workspace, stated_workspace
+
+
+@pytest.mark.parametrize(
+    ("stated", "of_the_worker", "expected"), [("a", "b", "a"), (None, "b", "b"), (None, "", "var"), (None, None, "var")]
+)
+def test_a_deployment_without_a_data_folder_uses_that_of_its_worker(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stated: str | None, of_the_worker: str | None, expected: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ETFARM_VAR", raising=False)
+    if of_the_worker is not None:
+        monkeypatch.setenv("ETFARM_VAR", of_the_worker)
+    assert stated_workspace(stated).root == tmp_path / expected
+
+
+def test_a_deployment_s_bundles_come_before_those_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = str(tmp_path / "var")
+    monkeypatch.delenv("ETFARM_BUNDLES", raising=False)
+    assert stated_workspace(root).store.location == str(tmp_path / "var" / "bundles")
+    monkeypatch.setenv("ETFARM_BUNDLES", str(tmp_path / "shared"))
+    assert stated_workspace(root).store.location == str(tmp_path / "shared")
+    assert stated_workspace(root, str(tmp_path / "stated")).store.location == str(tmp_path / "stated")
+
+
+def test_only_the_warehouse_in_the_data_folder_has_snapshots(tmp_path: Path) -> None:
+    default = Workspace(tmp_path)
+    assert default.has_snapshots
+    # and it is the same one by any path
+    named = tmp_path / "warehouse" / ".." / "warehouse" / "warehouse.duckdb"
+    assert Workspace(tmp_path, named).has_snapshots
+    assert not Workspace(tmp_path, tmp_path / "w.duckdb").has_snapshots
+
+
+def test_bundles_are_never_looked_for_at_a_url_with_credentials(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the location contains credentials"):
+        _ = Workspace(tmp_path, None, "s3://key:secret@bucket/prefix").store
