@@ -16,12 +16,12 @@ from tasks.pages.site.rows import (
     NightSweepRow,
     SeriesRow,
     UnjudgedModelRow,
-    tone_of,
 )
 from tasks.results.addresses import comparison_page, model_page, night_page, slug
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.table import Cell, Column, Table, first_rows, table_of
 from tasks.results.text import Code, CodeLink, Link, Text, counted, joined
+from tasks.results.verdicts import tone_of
 
 _MOST_ROWS = 400
 _IN_SQL = "etfarm sql lists all"

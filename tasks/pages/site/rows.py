@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Annotated, Any
 
-from tasks.pages.report.sections.verdicts import TONES, VerdictRow, change_of
 from tasks.results.addresses import device_page, model_page, night_page, series_page, session_page, sweep_page
 from tasks.results.cells import CellRow, Device, PairRow
 from tasks.results.reader import Row, SweepRow
 from tasks.results.table import Cell, Milliseconds, Name, Number, Percent, Words, cells_of
-from tasks.results.text import CodeLink, Link, Tone, separated
+from tasks.results.text import CodeLink, Link, separated
+from tasks.results.verdicts import Verdict, change_of, tone_of
 
 
 class SiteRow(Row):
@@ -35,23 +35,10 @@ class Change(Percent):
         return Cell(change_of(value), sort=value)
 
 
-def tone_of(verdict: str) -> Tone:
-    """Return how a verdict is shown."""
-    return "good" if verdict in ("improvement", "device faster") else TONES.get(verdict, "")
-
-
 VERDICT = Words("Verdict", tone=tone_of)
 
 
-@dataclass(frozen=True)
-class NightVerdictRow(VerdictRow):
-    """A verdict on a night, whatever sweep measured it."""
-
-    subject = "site"
-    query = "verdicts"
-
-
-VerdictsOf = Callable[[date], Sequence[NightVerdictRow]]
+VerdictsOf = Callable[[date], Sequence[Verdict]]
 """Gives the verdicts on a night, worst first."""
 
 

@@ -22,7 +22,6 @@ from tasks.pages.site.rows import (
     FarmDeviceRow,
     NightRow,
     NightSweepRow,
-    NightVerdictRow,
     SeriesRow,
     UnjudgedModelRow,
 )
@@ -31,6 +30,7 @@ from tasks.pages.site.session_rows import CellFactsRow
 from tasks.results import addresses
 from tasks.results.addresses import slug, split_pair
 from tasks.results.reader import Answers, Reader
+from tasks.results.verdicts import Verdict, read_verdicts
 
 _CELLS, _SESSIONS = "cells", "sessions"
 _HTML = ".html"
@@ -50,8 +50,8 @@ class Site:
         self._histories: dict[str, str] = {}
         self._cells = Cells(self.reader, [])
         self._answers: dict[str, tuple[set[tuple[str, str]], Answers]] = {}
-        self._verdicts: dict[date, list[NightVerdictRow]] = {}
-        self._verdicts_on: dict[tuple[date, str, str], list[NightVerdictRow]] = defaultdict(list)
+        self._verdicts: dict[date, list[Verdict]] = {}
+        self._verdicts_on: dict[tuple[date, str, str], list[Verdict]] = defaultdict(list)
         self._sessions = Sessions(self.reader, [])
         self._footer = f"etfarm {version('etfarm')}, from {source}."
 
@@ -160,7 +160,7 @@ class Site:
     def _night_of(self, night: date) -> Page:
         return morning.night_of(self.reader, night, self.nights, self._verdicts_of, self._footer)
 
-    def _verdicts_of(self, night: date) -> Sequence[NightVerdictRow]:
+    def _verdicts_of(self, night: date) -> Sequence[Verdict]:
         """The verdicts on a night, which are kept; the feed's nights before the newest are read at once."""
         if night not in self._verdicts:
             together = [row.night for row in self.nights[1:MOST_NIGHTS]]
@@ -171,7 +171,7 @@ class Site:
         """Read the verdicts on nights at once, and keep them."""
         wanted = [night for night in nights if night not in self._verdicts]
         self._verdicts |= {night: [] for night in wanted}
-        for row in self.reader.rows(NightVerdictRow, {"nights": wanted}) if wanted else ():
+        for row in read_verdicts(self.reader, wanted) if wanted else ():
             self._verdicts[row.night].append(row)
             self._verdicts_on[row.night, row.series_id, row.device].append(row)
 

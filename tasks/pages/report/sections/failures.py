@@ -6,7 +6,6 @@ from itertools import groupby
 
 from tasks.bundle.next_step import next_step
 from tasks.pages.report.page import Block, Fold, Log, Paragraph, Points, Section
-from tasks.pages.report.sections.verdicts import VerdictRow
 from tasks.results.cells import AttemptRow
 from tasks.results.reader import Answers
 from tasks.results.table import table_of
@@ -75,15 +74,6 @@ def failures_in_words(answers: Answers) -> list[Text]:
     named: list[Text] = list(reasons)
     recorded = [joined("Reason: ", separated(named, "; ", most=_MOST_REASONS), ".")] if named else []
     return [*failures_sentence(answers), *recorded]
-
-
-def failed_series(rows: Sequence[VerdictRow]) -> list[tuple[Text, str]]:
-    """The series of a night that failed, by the reason that they share; variants and threads are not named."""
-    of_reason: dict[str, dict[Text, None]] = {}
-    for row in rows:
-        if row.verdict == "failed":
-            of_reason.setdefault(row.reason, {})[f"{row.model} {row.precision} on {row.device}"] = None
-    return [(separated(list(named), most=_MOST_REASONS_NAMED), reason) for reason, named in of_reason.items()]
 
 
 def _by_outcome(answers: Answers) -> tuple[list[FailureRow], list[FailureRow]]:
