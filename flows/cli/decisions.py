@@ -82,7 +82,7 @@ def decisions(
     """List all decisions about nights and all notes, revoked ones included, the newest first."""
     if context.invoked_subcommand is not None:
         return
-    from flows.cli.formats import as_text
+    from tasks.pages.rows import as_text
     from tasks.judge.decisions import read_decisions
 
     found = read_decisions(opened_store(bundles, var))

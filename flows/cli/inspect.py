@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flows.cli.table import table_lines
+from tasks.pages.rows import table_lines
 from flows.terminal import show, show_pieces
 from tasks.bundle.middle_half import middle_mean
 from tasks.etdump.consistent import clock_without_time, negative_time, several_methods, unfinished_execution

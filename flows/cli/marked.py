@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any, get_args
 
 from devices.foreign_text import plain
-from flows.cli.formats import for_json
+from tasks.pages.rows import for_json
 from tasks.bundle.cell import Mode, Status, Variant
 from tasks.export.recipes import RECIPES
 from tasks.judge.metrics import METRICS

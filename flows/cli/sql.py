@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from devices.errors import InputError
-from flows.cli.formats import as_text, output_file, row_form, write_rows
+from flows.cli.formats import output_file, row_form, write_rows
 from flows.cli.questions import known_names, named_question, parameters_of, question_of
 from flows.terminal import show, show_pieces
 from flows.warehouse.readable import readable_warehouse
 from sql.cage.cage import Cage
+from tasks.pages.rows import as_text
 
 
 def ask(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from flows.cli.table import short_text, table_lines
+from tasks.pages.rows import short_text, table_lines
 from flows.ending import SweepEnd
 from flows.verdicts import noise_lines, verdicts_of
 from flows.warehouse.publish import ask_warehouse

@@ -115,6 +115,10 @@ class Reader:
             self._known[row_class] = list(rows)
         return rows
 
+    def tuples(self, query: str, **parameters: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a query of `sql/queries`, named without its suffix, as they are in the warehouse."""
+        return self._connection.execute(_queries()[query], parameters).fetchall()
+
     def _shown(self, values: tuple[Any, ...], model: int | None) -> tuple[Any, ...]:
         if model is None or values[model] is None:
             return values

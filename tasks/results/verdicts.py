@@ -10,6 +10,7 @@ from tasks.bundle.enough import LEAST_SESSIONS
 from tasks.judge.metrics import LATENCY, METRICS
 from tasks.judge.step import ALTERNATELY
 from tasks.results.cells import CellRow, series_title, where
+from tasks.results.changes import CHANGED, Comparison, SideFacts
 from tasks.results.reader import Reader
 from tasks.results.table import NOTHING, Cell, Number, Percent, Words, cells_of
 from tasks.results.text import NO_INTERVAL, Text, Tone, counted, plain_text, separated, with_code
@@ -35,6 +36,7 @@ _FAILING: dict[FailingVerdict, set[str]] = {
     "never": set(),
 }
 WORSE = _FAILING["suspected"] | _FAILING["device"]
+_WORDS = {"regression": "slower", "improvement": "faster", "no change": "same"}
 _MOST_NAMED = 3
 _COUNTED = {
     "failed": ("failed",),
@@ -133,6 +135,31 @@ class Verdict(CellRow):
         changed = f"; changed: {self.changed}" if self.changed else ""
         return f"{self.verdict}: {self.title}: {self.reason}{evidence}{cause}{changed}"
 
+    @property
+    def word(self) -> str:
+        """The verdict on a latency as a comparison words it: slower, same, ...; unknown if it was not judged."""
+        return _WORDS.get(self.verdict, self.verdict if self.verdict in CHANGED else "unknown")
+
+    @property
+    def answer(self) -> str:
+        """different, same, unknown, inaccurate or failed."""
+        return self.word if self.word in ("same", "unknown", "inaccurate", "failed") else "different"
+
+    @property
+    def in_words(self) -> str:
+        return f"{self.verdict}: {self.reason}"
+
+    @property
+    def a(self) -> SideFacts:
+        """The nights before, of a latency."""
+        return SideFacts(time_ms=None if self.baseline_value is None else self.baseline_value / 1e6)
+
+    @property
+    def b(self) -> SideFacts:
+        """The night, of a latency."""
+        time_ms = None if self.value is None else self.value / 1e6
+        return SideFacts(sessions=self.sessions, time_ms=time_ms, cell=self.cell)
+
     @cells_of("ratio")
     def _change_cell(self, cell: Cell) -> Cell:
         return cell if self.ratio is None else Cell(change_of(self.ratio), sort=self.ratio)
@@ -162,6 +189,18 @@ def of_latency(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 def of_other_figures(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return [verdict for verdict in verdicts if verdict.metric != LATENCY.name]
+
+
+def night_comparison(night: date, verdicts: Sequence[Verdict]) -> Comparison:
+    """Return what a night changed: its verdicts on latency are changes, A is the nights before it."""
+    return Comparison(
+        a="the nights before",
+        b=f"night {night}",
+        changes=of_latency(verdicts),
+        headline=headline(verdicts),
+        remarks=failed_lines(verdicts),
+        other_figures=[verdict.line for verdict in of_other_figures(verdicts)],
+    )
 
 
 def fails(verdicts: Sequence[Verdict], fail_on: FailingVerdict) -> list[Verdict]:
