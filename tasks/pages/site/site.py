@@ -190,7 +190,7 @@ class Site:
         values = {slug(value): value for value in compared.values_of(kind, self.series)}
         if a not in values or b not in values or a == b:
             return None
-        return compared.side_by_side(self._connection, kind, values[a], values[b], self._footer)
+        return compared.side_by_side(self.reader, kind, values[a], values[b], self._footer)
 
     def _sweep(self, name: str) -> Page | None:
         if (row := self.sweeps.get(name)) is None:
