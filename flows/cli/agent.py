@@ -30,8 +30,8 @@ from sql.question import questions
 from tasks.judge.compare.found import compare_arms
 from tasks.judge.metrics import METRICS
 from tasks.pages.report.sections.verdicts import VerdictRow, headline
-from tasks.pages.site.session_rows import RunRow, read_sessions
 from tasks.results.reader import open_reader
+from tasks.results.sessions import RunRow, read_sessions
 from tasks.store.store import BundleStore
 
 LIMITS = Limits(max_s=60.0, max_bytes=64 << 20)

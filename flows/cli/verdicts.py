@@ -111,8 +111,9 @@ def verdicts_of_night(night: str | None, var: Path, warehouse: Path | None) -> t
     from devices.errors import InputError
     from devices.suggest import did_you_mean
     from flows.warehouse.readable import readable_warehouse
-    from tasks.pages.site.rows import NightRow, NightVerdictRow
+    from tasks.pages.site.rows import NightVerdictRow
     from tasks.results.reader import open_reader
+    from tasks.results.sweeps import NightRow
 
     with readable_warehouse(var, warehouse) as file, open_reader(file) as reader:
         nights = {str(row.night): row.night for row in reader.rows(NightRow)}

@@ -17,24 +17,21 @@ from tasks.bundle.next_step import next_step
 from tasks.judge.compare.outcome import Line
 from tasks.judge.metrics import LATENCY
 from tasks.pages.explanation import Explanation, Fact
-from tasks.pages.report.sections.advice import other_advice, portable_advice
-from tasks.pages.report.sections.categories import categories
-from tasks.pages.report.sections.failures import FailureRow, failures_in_words
-from tasks.pages.report.sections.modules import ModuleRow, heaviest
-from tasks.pages.report.sections.portable import portable
-from tasks.pages.report.sections.provenance import conditions_in_words, waits_in_words
-from tasks.pages.report.sections.sme2 import sme2
-from tasks.pages.report.sections.sme2_coverage import coverage_in_words
-from tasks.pages.report.sections.sme2_pairs import shift_in_words
 from tasks.pages.report.sections.verdicts import change_of, evidence_of
-from tasks.pages.site.about import limited_to
-from tasks.pages.site.cell import origin_of
 from tasks.pages.site.changes import compare_command
-from tasks.pages.site.rows import NightSweepRow, NightVerdictRow, SeriesRow
-from tasks.pages.site.session_rows import CellFactsRow, CellSessionRow
+from tasks.pages.site.rows import NightVerdictRow, SeriesRow
 from tasks.results.addresses import night_page
+from tasks.results.advice import other_advice, portable_advice
+from tasks.results.categories import time_in_words
 from tasks.results.cells import series_title
+from tasks.results.devices import conditions_in_words, waits_in_words
+from tasks.results.failures import FailureRow, failures_in_words
+from tasks.results.operators import ModuleRow, PortableRow, heaviest, portable_in_words
+from tasks.results.provenance import CellFactsRow, limited_to, origin_of
 from tasks.results.reader import Answers, Reader
+from tasks.results.sessions import CellSessionRow
+from tasks.results.sme2 import coverage_in_words, shift_in_words, sme2_in_words
+from tasks.results.sweeps import SweepRow
 from tasks.results.text import Code, Link, Text, in_ms, joined, sentence, with_code
 
 _STEPS = {
@@ -144,10 +141,10 @@ def facts_of_cell(reader: Reader, cells: Sequence[CellFactsRow], about: AnswersA
     alike = {"device": [cell.device], "precision": [cell.precision], "variant": [cell.variant]}
     night = reader.answers(one.sweep).limited(alike | {"model": [cell.model]})  # of all sessions on the device
     facts = [
-        Fact("Where the time goes", [*categories(one).summary, *([f"Modules: {modules}."] if modules else [])]),
-        Fact("Portable operators", list(portable_advice(one)) or portable(one).summary),
+        Fact("Where the time goes", [*time_in_words(one), *([f"Modules: {modules}."] if modules else [])]),
+        Fact("Portable operators", list(portable_advice(one)) or list(portable_in_words(one.rows(PortableRow)))),
         Fact("Advice", list(other_advice(one))),
-        Fact("SME2", [*sme2(pair).summary, *coverage_in_words(pair), *shift_in_words(pair)]),
+        Fact("SME2", [*sme2_in_words(pair), *coverage_in_words(pair), *shift_in_words(pair)]),
         Fact("Sessions without a result", [*failures_in_words(night), *_steps_of([night])]),
         Fact("Conditions of the night", [*conditions_in_words(night), *waits_in_words(night)]),
         Fact("Where it comes from", origin_of(cell)),
@@ -158,7 +155,7 @@ def facts_of_cell(reader: Reader, cells: Sequence[CellFactsRow], about: AnswersA
 def _failed_nights(reader: Reader, row: SeriesRow) -> list[Answers]:
     """Return the answers about a series without a session that counts, in each sweep of its newest night."""
     scope = {name: [getattr(row, name)] for name in ("model", "device", "precision", "variant", "threads")}
-    sweeps = [sweep for sweep in reader.rows(NightSweepRow) if sweep.night == row.night]
+    sweeps = [sweep for sweep in reader.rows(SweepRow) if sweep.night == row.night]
     return [reader.answers(sweep).limited(scope) for sweep in sweeps]
 
 
@@ -171,7 +168,7 @@ def explain_line(reader: Reader, line: Line) -> list[Fact]:
     facts += [Fact("Cause", [with_code(f"{line.cause}.")])] if line.cause else []
     facts += [Fact("What changed", [f"{line.differs}."])] if line.differs else []
     # Sessions that were measured for a comparison alone are in no sweep, and sections of a report are about sweeps.
-    if any(row.sweep_id == cell.sweep_id for row in reader.rows(NightSweepRow)):
+    if any(row.sweep_id == cell.sweep_id for row in reader.rows(SweepRow)):
         facts += facts_of_cell(reader, [cell], lambda cells: answers_about(reader, cells))
     trace = _trace_of(_succeeded(reader, cell))
     return [*facts, *([Fact("Next step", [trace])] if trace else [])]

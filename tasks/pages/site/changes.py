@@ -9,10 +9,11 @@ from tasks.judge.metrics import LATENCY
 from tasks.pages.report.page import Block, Paragraph, Points
 from tasks.pages.report.sections.failures import failed_series
 from tasks.pages.report.sections.verdicts import VerdictRow, change_of
-from tasks.pages.site.rows import HistoryRow, NightVerdictRow, tone_of
+from tasks.pages.site.rows import NightVerdictRow, tone_of
 from tasks.results.addresses import cell_page, device_page, model_page, series_page
 from tasks.results.cells import CellRow, conditions_of
 from tasks.results.reader import Reader
+from tasks.results.series import HistoryRow
 from tasks.results.table import NOTHING, Cell, Column, Table, first_rows
 from tasks.results.text import DASH, Code, CodeLink, Link, Text, joined, sentence, with_code
 

@@ -6,8 +6,9 @@ from datetime import UTC, datetime, time
 from devices.foreign_text import plain_line
 from tasks.pages.report.html import template
 from tasks.pages.report.sections.verdicts import headline
-from tasks.pages.site.rows import NightRow, VerdictsOf
+from tasks.pages.site.rows import VerdictsOf
 from tasks.results.addresses import night_page, series_page
+from tasks.results.sweeps import NightRow
 
 MOST_NIGHTS = 5
 _MOST_ENTRIES = 20

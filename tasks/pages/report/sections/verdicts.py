@@ -65,7 +65,7 @@ class Value(Words):
 class VerdictRow(CellRow):
     """The verdict on one metric of one series on one device in the night."""
 
-    query = "verdicts"
+    query = "report_verdicts"
     verdict: Annotated[str, Words("Verdict", tone=lambda verdict: TONES.get(verdict, ""))]
     metric: Annotated[
         str, Words("Figure", meaning="the size of a .pte file is listed once, with the first series that runs it")
@@ -145,7 +145,7 @@ class VerdictRow(CellRow):
 class HistoryRow(CellRow):
     """The nights of one series on one device up to the sweep's; `cell` is the id of the series."""
 
-    query = "drift"
+    query = "report_drift"
     nights: list[date]
     times_ns: list[float]
 
