@@ -21,12 +21,10 @@ from devices.foreign_text import plain_line
 from flows.device.states import DeviceState
 from flows.progress import board
 from flows.server.watch import watch
-from flows.verdicts import title_of
 from flows.words import page_link, report_link
-from tasks.judge.metrics import LATENCY
 from tasks.pages.report.markdown import escaped, table_markdown
-from tasks.pages.report.sections.verdicts import VerdictRow, change_of, headline
 from tasks.pages.site.matrix import KEY, matrix
+from tasks.results.verdicts import Verdict, change_of, headline, of_latency
 
 _PAUSE_S = 10.0
 # Prefect keeps each state of the table as an event, so that of a thousand devices is sent less often.
@@ -75,13 +73,13 @@ def show_markdown(markdown: str, key: str, description: str) -> None:
     _sent(partial(create_markdown_artifact, markdown, key=key, description=description))
 
 
-def show_verdicts(rows: list[VerdictRow], sweep_id: str) -> None:
+def show_verdicts(rows: list[Verdict], sweep_id: str) -> None:
     """Show the verdicts and the matrix of the night in Prefect's UI, and emit an event for each regression.
 
     The event is `etfarm.regression`.
     """
     show_table([_shown(row) for row in rows], "verdicts", f"{sweep_id}: {headline(rows)}")
-    if latency := [row for row in rows if row.metric == LATENCY.name]:
+    if latency := of_latency(rows):
         link = page_link(latency[0].night)
         parts = [
             escaped(headline(rows)),
@@ -92,14 +90,14 @@ def show_verdicts(rows: list[VerdictRow], sweep_id: str) -> None:
         show_markdown("\n\n".join(filter(None, parts)), "night", f"{sweep_id}: models and devices")
     for row in rows:
         if row.verdict == "regression":
-            resource = {"prefect.resource.id": f"etfarm.cell.{row.cell}", "prefect.resource.name": title_of(row)}
+            resource = {"prefect.resource.id": f"etfarm.cell.{row.cell}", "prefect.resource.name": row.title}
             emit_event("etfarm.regression", resource=resource, payload={**_shown(row), "sweep": sweep_id})
 
 
-def _shown(row: VerdictRow) -> dict[str, str]:
+def _shown(row: Verdict) -> dict[str, str]:
     return {
         "verdict": row.verdict,
-        "series": title_of(row),
+        "series": row.title,
         "figure": row.metric,
         "before": row.figure(row.baseline_value) or "",
         "after": row.figure(row.value) or "",

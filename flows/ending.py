@@ -18,14 +18,13 @@ from devices.errors import FarmError
 from devices.foreign_text import one_line
 from flows.device.job import COUNTED, DeviceTally, counts_in_words
 from flows.live_exports import Snapshot
-from flows.verdicts import FailingVerdict, failed_lines, fails, line_of
 from flows.warehouse.publish import tell
 from flows.words import first_of, page_link, report_link
 from sql.errors import WarehouseError
 from tasks.measure import metrics
 from tasks.measure.health import HealthError, Registry
 from tasks.pages.notify import Message, send
-from tasks.pages.report.sections.verdicts import VerdictRow, headline
+from tasks.results.verdicts import FailingVerdict, Verdict, failed_lines, fails, headline
 from tasks.store.var import Var
 
 _MOST_LINES = 10
@@ -80,7 +79,7 @@ class Ending:
         return f"{ended}; skipped: {', '.join(skipped)}" if skipped else ended
 
     @property
-    def rows(self) -> list[VerdictRow]:
+    def rows(self) -> list[Verdict]:
         """The verdicts on the night; none if they could not be read."""
         return [] if self.verdicts.error else self.verdicts.result
 
@@ -134,7 +133,7 @@ class Ending:
     @property
     def message(self) -> str:
         """Everything about the end in one line."""
-        slower = [line_of(row) for row in fails(self.rows, self.fail_on)]
+        slower = [row.line for row in fails(self.rows, self.fail_on)]
         failed, causes, changes = ([first_of(each)] if each else [] for each in (self.failed, self.causes, slower))
         return "; ".join([self.sessions, *failed, *causes, *self.errors, *changes, self.report_line])
 
@@ -189,7 +188,7 @@ def message_of(ending: Ending, places: Var) -> Message:
     """Return the message about a sweep that has ended, with at most 10 regressions and 10 reasons of failures."""
     found = "The verdicts could not be read." if ending.verdicts.error else headline(ending.rows)
     lines = [ending.sessions, *ending.errors]
-    for told in ([line_of(row) for row in fails(ending.rows, "regression")], ending.failed):
+    for told in ([row.line for row in fails(ending.rows, "regression")], ending.failed):
         lines += told[:_MOST_LINES]
         if len(told) > _MOST_LINES:
             lines.append(f"{len(told) - _MOST_LINES} more in the report")

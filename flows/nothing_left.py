@@ -16,7 +16,7 @@ from flows.device.job import DeviceJob, DeviceTally
 from flows.device.sessions import DeviceSessions
 from flows.ending import Ending, Step, notify_end, notify_of_error
 from flows.live_exports import LiveExports
-from flows.verdicts import FailingVerdict, verdicts_of
+from flows.verdicts import verdicts_of
 from flows.warehouse.publish import load_store, write_report
 from sql.errors import WarehouseError
 from tasks.bundle.record import SweepNight
@@ -25,6 +25,7 @@ from tasks.export.exported import Export
 from tasks.measure.health import Registry
 from tasks.measure.spec import SweepSpec
 from tasks.pages.report.render import keep_dropped
+from tasks.results.verdicts import FailingVerdict
 from tasks.runner.build import build_runner
 from tasks.runner.manifest import find_runner
 from tasks.store.store import BundleStore

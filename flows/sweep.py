@@ -24,7 +24,7 @@ from flows.server.states import data_of, end_state, given_name, outcome
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
 from flows.side_by_side import measure_all, measure_as_ready
-from flows.verdicts import FailingVerdict, log_verdicts, noise_lines, verdicts_of
+from flows.verdicts import log_verdicts, noise_lines, verdicts_of
 from flows.warehouse.publish import load_store, unloadable_sessions, write_report
 from flows.warehouse.unloadable import session_of
 from flows.words import listed, report_link
@@ -35,7 +35,7 @@ from tasks.measure.only import Only
 from tasks.measure.source import source_of
 from tasks.measure.spec import SweepSpec, read_sweep
 from tasks.pages.report.render import keep_dropped
-from tasks.pages.report.sections.verdicts import VerdictRow
+from tasks.results.verdicts import FailingVerdict, Verdict
 from tasks.store.store import BundleStore, stated_store
 from tasks.store.var import Var, stated_var
 
@@ -178,7 +178,7 @@ def same_night_step(sweep_id: str, jobs: list[DeviceJob], places: Var, warehouse
 
 
 @task(task_run_name="verdicts {sweep_id}", cache_policy=NO_CACHE)
-def verdict_step(sweep_id: str, places: Var, warehouse: Path | None, fail_on: FailingVerdict) -> list[VerdictRow]:
+def verdict_step(sweep_id: str, places: Var, warehouse: Path | None, fail_on: FailingVerdict) -> list[Verdict]:
     """Return the verdicts on the sweep's night, and show them."""
     rows = verdicts_of(sweep_id, places.root, warehouse)
     show_verdicts(rows, sweep_id)

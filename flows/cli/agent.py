@@ -29,9 +29,9 @@ from sql.query import query_errors
 from sql.question import questions
 from tasks.judge.compare.found import compare_arms
 from tasks.judge.metrics import METRICS
-from tasks.pages.report.sections.verdicts import VerdictRow, headline
 from tasks.results.reader import open_reader
 from tasks.results.sessions import RunRow, read_sessions
+from tasks.results.verdicts import Verdict, headline
 from tasks.store.store import BundleStore
 
 LIMITS = Limits(max_s=60.0, max_bytes=64 << 20)
@@ -215,7 +215,7 @@ class Answers:
         return {**answer, **({"cells": origins} if origins else {}), "warehouse": name}
 
 
-def _verdict(row: VerdictRow) -> dict[str, Any]:
+def _verdict(row: Verdict) -> dict[str, Any]:
     """A verdict with its figures: times in milliseconds, other figures in the unit of their metric."""
     unit = METRICS[row.metric].unit
     scale, unit = (1e6, "ms") if unit == "ns" else (1, unit)

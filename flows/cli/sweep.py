@@ -20,9 +20,9 @@ from flows.terminal import show, show_pieces
 
 if TYPE_CHECKING:
     from flows.ending import SweepEnd
-    from flows.verdicts import FailingVerdict
     from tasks.measure.only import Only
     from tasks.measure.spec import SweepSpec
+    from tasks.results.verdicts import FailingVerdict
 
 app = typer.Typer(rich_markup_mode=None)
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from flows.cli.table import short_text, table_lines
 from flows.ending import SweepEnd
-from flows.verdicts import failed_lines, line_of, noise_lines, verdicts_of
+from flows.verdicts import noise_lines, verdicts_of
 from flows.warehouse.publish import ask_warehouse
 from tasks.bundle.interval import median_interval
 from tasks.bundle.model_names import shown_names
-from tasks.pages.report.sections.verdicts import VerdictRow
 from tasks.results.text import spread
+from tasks.results.verdicts import Verdict, failed_lines
 
 _MOST_LINES, _MOST_VERDICTS = 10, 3
 # Verdicts that the terminal does not name; the report does.
@@ -52,7 +52,7 @@ def _verdict_lines(end: SweepEnd, var: Path, warehouse: Path | None) -> Iterable
     """Return the lines of verdicts that matter, the worst first; of failures, one for each reason."""
     rows = verdicts_of(end.sweep_id, var, warehouse)
     failed = failed_lines(rows)
-    loud = (failed if row.verdict == "failed" else [line_of(row)] for row in rows if row.verdict not in _QUIET)
+    loud = (failed if row.verdict == "failed" else [row.line] for row in rows if row.verdict not in _QUIET)
     return dict.fromkeys(line for lines in loud for line in lines)
 
 
@@ -89,6 +89,6 @@ def _cell(row: tuple[Any, ...]) -> dict[str, Any]:
     return {**dict(zip(_NAMES, row, strict=False)), "low_ms": low, "high_ms": high, "differs": row[-1]}
 
 
-def _verdict(row: VerdictRow) -> dict[str, Any]:
+def _verdict(row: Verdict) -> dict[str, Any]:
     named = {name: getattr(row, name) for name in _OF_VERDICT}
     return named | {"before": row.baseline_value, "after": row.value, "since": str(row.since) if row.since else None}

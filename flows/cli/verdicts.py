@@ -11,9 +11,8 @@ from flows.cli.options import DEFAULT_VAR, VarOption, WarehouseOption
 if TYPE_CHECKING:
     from tasks.judge.compare.outcome import Line
     from tasks.pages.explanation import Fact
-    from tasks.pages.report.sections.verdicts import VerdictRow
-    from tasks.pages.site.rows import NightVerdictRow
     from tasks.results.reader import Reader
+    from tasks.results.verdicts import Verdict
 
 app = typer.Typer(rich_markup_mode=None)
 _WORDS = {
@@ -61,11 +60,10 @@ def verdicts(
     from flows.cli.compare import explained, print_outcome
     from flows.cli.outputs import check_outputs, write_outputs
     from flows.terminal import show
-    from flows.verdicts import failed_lines, fails
     from tasks.judge.compare.outcome import Outcome
     from tasks.judge.metrics import LATENCY
     from tasks.pages.explain import explain_verdict
-    from tasks.pages.report.sections.verdicts import headline
+    from tasks.results.verdicts import failed_lines, fails, headline
 
     check_outputs(output or ())
     found, rows = verdicts_of_night(night, var, warehouse)
@@ -106,14 +104,14 @@ def _print_benchmarks(
         show(left_out, err=True)
 
 
-def verdicts_of_night(night: str | None, var: Path, warehouse: Path | None) -> tuple[str, "list[NightVerdictRow]"]:
+def verdicts_of_night(night: str | None, var: Path, warehouse: Path | None) -> tuple[str, "list[Verdict]"]:
     """Return a night, without one the newest, and its verdicts; raises InputError if it was not judged."""
     from devices.errors import InputError
     from devices.suggest import did_you_mean
     from flows.warehouse.readable import readable_warehouse
-    from tasks.pages.site.rows import NightVerdictRow
     from tasks.results.reader import open_reader
     from tasks.results.sweeps import NightRow
+    from tasks.results.verdicts import read_verdicts
 
     with readable_warehouse(var, warehouse) as file, open_reader(file) as reader:
         nights = {str(row.night): row.night for row in reader.rows(NightRow)}
@@ -122,10 +120,10 @@ def verdicts_of_night(night: str | None, var: Path, warehouse: Path | None) -> t
         wanted = night or next(iter(nights))
         if wanted not in nights:
             raise InputError(f"`{wanted}` is not a judged night{did_you_mean(wanted, nights)}")
-        return wanted, reader.rows(NightVerdictRow, {"nights": [nights[wanted]]})
+        return wanted, read_verdicts(reader, [nights[wanted]])
 
 
-def _lines(rows: "Sequence[VerdictRow]") -> "Iterator[Line]":
+def _lines(rows: "Sequence[Verdict]") -> "Iterator[Line]":
     """Yield what is stated about the latency of each series."""
     from tasks.judge.compare.outcome import FAILED, Beside, Line
     from tasks.judge.comparison import Comparison
@@ -157,8 +155,7 @@ def _lines(rows: "Sequence[VerdictRow]") -> "Iterator[Line]":
         )
 
 
-def _others(rows: "Sequence[VerdictRow]") -> Iterator[str]:
-    from flows.verdicts import line_of
+def _others(rows: "Sequence[Verdict]") -> Iterator[str]:
     from tasks.judge.metrics import LATENCY
 
-    yield from (line_of(row) for row in rows if row.metric != LATENCY.name)
+    yield from (row.line for row in rows if row.metric != LATENCY.name)

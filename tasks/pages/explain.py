@@ -17,9 +17,7 @@ from tasks.bundle.next_step import next_step
 from tasks.judge.compare.outcome import Line
 from tasks.judge.metrics import LATENCY
 from tasks.pages.explanation import Explanation, Fact
-from tasks.pages.report.sections.verdicts import change_of, evidence_of
 from tasks.pages.site.changes import compare_command
-from tasks.pages.site.rows import NightVerdictRow, SeriesRow
 from tasks.results.addresses import night_page
 from tasks.results.advice import other_advice, portable_advice
 from tasks.results.categories import time_in_words
@@ -29,10 +27,12 @@ from tasks.results.failures import FailureRow, failures_in_words
 from tasks.results.operators import ModuleRow, PortableRow, heaviest, portable_in_words
 from tasks.results.provenance import CellFactsRow, limited_to, origin_of
 from tasks.results.reader import Answers, Reader
+from tasks.results.series import SeriesRow
 from tasks.results.sessions import CellSessionRow
 from tasks.results.sme2 import coverage_in_words, shift_in_words, sme2_in_words
 from tasks.results.sweeps import SweepRow
 from tasks.results.text import Code, Link, Text, in_ms, joined, sentence, with_code
+from tasks.results.verdicts import Verdict, change_of, read_verdicts
 
 _STEPS = {
     "insufficient data": "Measure more sessions, or wait for the next night: the verdict states what is missing.",
@@ -55,7 +55,7 @@ def explain(reader: Reader, name: str, only: Mapping[str, str | None]) -> Explan
     """
     every = reader.rows(SeriesRow)
     first, *others = worst_first(_chosen(every, reader, name, only))
-    verdicts = reader.rows(NightVerdictRow, {"nights": [first.night]})
+    verdicts = read_verdicts(reader, [first.night])
     made = explain_series(reader, first, every, verdicts_on(first, verdicts), functools.partial(answers_about, reader))
     return replace(made, others=[joined(f"{series_title(row)}: {row.night}: ", _judged(row)) for row in others])
 
@@ -73,7 +73,7 @@ def explain_series(
     reader: Reader,
     row: SeriesRow,
     every: Sequence[SeriesRow],
-    verdicts: Sequence[NightVerdictRow],
+    verdicts: Sequence[Verdict],
     about: AnswersAbout | None,
 ) -> Explanation:
     """Explain a series by its `verdicts` on its newest night; among `every` series are its other variants.
@@ -103,7 +103,7 @@ def explain_series(
     )
 
 
-def _figures_of(reader: Reader, row: SeriesRow, newest: NightVerdictRow) -> dict[str, object]:
+def _figures_of(reader: Reader, row: SeriesRow, newest: Verdict) -> dict[str, object]:
     """Return the names of a series and the figures of a verdict on it, for programs."""
     names = {name: getattr(row, name) for name in ("model", "device", "precision", "variant", "threads", "series_id")}
     names["model_in_sql"] = reader.models.get(row.model, row.model)
@@ -111,7 +111,7 @@ def _figures_of(reader: Reader, row: SeriesRow, newest: NightVerdictRow) -> dict
     return {**names, "night": str(row.night), **figures, "time_ms": row.time_ms}
 
 
-def explain_verdict(reader: Reader, judged: NightVerdictRow, verdicts: Sequence[NightVerdictRow]) -> Sequence[Fact]:
+def explain_verdict(reader: Reader, judged: Verdict, verdicts: Sequence[Verdict]) -> Sequence[Fact]:
     """Return what `explain_series` knows about the series of a verdict as of its night, of which `verdicts` are all."""
     series = {(row.series_id, row.device): row for row in reader.rows(SeriesRow)}
     latency = [each for each in verdicts if each.metric == LATENCY.name]
@@ -121,14 +121,14 @@ def explain_verdict(reader: Reader, judged: NightVerdictRow, verdicts: Sequence[
     return explain_series(reader, row, list(every.values()), verdicts_on(row, verdicts), about).facts
 
 
-def _as_of(row: SeriesRow, judged: NightVerdictRow) -> SeriesRow:
+def _as_of(row: SeriesRow, judged: Verdict) -> SeriesRow:
     """Return a series with the verdict on one of its nights."""
     names = ("night", "cell", "verdict", "ratio", "noise_floor", "since")
     time_ms = None if judged.value is None else judged.value / 1e6
     return replace(row, time_ms=time_ms, **{name: getattr(judged, name) for name in names})
 
 
-def verdicts_on(row: SeriesRow, verdicts: Sequence[NightVerdictRow]) -> list[NightVerdictRow]:
+def verdicts_on(row: SeriesRow, verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Return the verdicts on the latency and on other figures of a series."""
     return [each for each in verdicts if (each.series_id, each.device) == (row.series_id, row.device)]
 
@@ -233,17 +233,17 @@ def _judged(row: SeriesRow) -> str:
     return f"{in_ms(row.time_ms)}{change}: {row.verdict}{f' since {row.since}' if row.since else ''}"
 
 
-def _about_verdict(night: NightVerdictRow) -> Iterator[Fact]:
+def _about_verdict(night: Verdict) -> Iterator[Fact]:
     """What the verdict is made from, and what it states about the change."""
     if night.sessions:
-        yield Fact("Evidence", [sentence(evidence_of(night.reason, night.sessions, night.low, night.high))])
+        yield Fact("Evidence", [sentence(night.evidence)])
     if night.cause:
         yield Fact("Cause", [with_code(f"{night.cause}.")])
     if night.changed or night.since:
         yield Fact("What changed", [f"{night.changed}." if night.changed else "Nothing else changed."])
 
 
-def _other_figures(found: Sequence[NightVerdictRow]) -> Iterator[Fact]:
+def _other_figures(found: Sequence[Verdict]) -> Iterator[Fact]:
     """The other figures of the series that changed."""
     if found:
         yield Fact("Other figures", [sentence(f"{each.verdict}: {each.reason}") for each in found])
@@ -256,7 +256,7 @@ def _steps_of(nights: Sequence[Answers]) -> Iterator[Text]:
         yield with_code(next_step(code))
 
 
-def _next_step(reader: Reader, row: SeriesRow, night: NightVerdictRow, sessions: Sequence[str]) -> Iterator[Text]:
+def _next_step(reader: Reader, row: SeriesRow, night: Verdict, sessions: Sequence[str]) -> Iterator[Text]:
     """What to do after the verdict, each with its command."""
     if not night.sessions:
         asked = ["etfarm", "sql", "newest-failures", "--model", row.model, "--device", row.device]

@@ -113,7 +113,8 @@ class Answers:
     def rows(self, row_class: type[RowT]) -> list[RowT]:
         """The rows of the class's query."""
         if row_class not in self._known:
-            parameters = {"sweep_id": self.sweep.sweep_id, "night": self.sweep.night}
+            night = self.sweep.night
+            parameters = {"sweep_id": self.sweep.sweep_id, "night": night, "nights": [night]}
             self._known[row_class] = self._reader.rows(row_class, parameters)
         rows = cast(list[RowT], self._known[row_class])
         limits = self._scope.keys() & {field.name for field in fields(row_class)}

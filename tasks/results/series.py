@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
-from tasks.pages.site.rows import Model
-from tasks.results.addresses import device_page
-from tasks.results.cells import Night, SweepId
-from tasks.results.table import Cell, Name, Row, Words, cells_of
+from tasks.results.addresses import device_page, series_page
+from tasks.results.cells import CellRow, Model, Night, SweepId
+from tasks.results.table import Cell, Milliseconds, Name, Number, Percent, Row, Words, cells_of
 from tasks.results.text import Link, separated
+from tasks.results.verdicts import change_of, tone_of
+
+VERDICT = Words("Verdict", tone=tone_of)
 
 
 @dataclass(frozen=True)
@@ -79,3 +81,39 @@ class DecisionRow(Row):
     reason: Annotated[str, Words("Text", wraps=True)]
     decided_at: Annotated[datetime, Words("When (UTC)", form="%Y-%m-%d %H:%M")]
     decided_by: Annotated[str, Words("By")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change(Percent):
+    """A ratio as a change in percent, with its sign."""
+
+    def _write(self, value: Any) -> Cell:
+        return Cell(change_of(value), sort=value)
+
+
+@dataclass(frozen=True)
+class SeriesRow(CellRow):
+    """A series on a device with its newest verdict."""
+
+    query = "series"
+    series_id: str
+    night: Annotated[date, Night("Newest night")]
+    time_ms: Annotated[float | None, Milliseconds("Time")]
+    verdict: Annotated[str, VERDICT]
+    ratio: Annotated[float | None, Change("Change", "the night against its baseline: above 0 is slower")]
+    noise_floor: Annotated[float | None, Percent("Noise floor")]
+    since: Annotated[date | None, Words("Since")]
+    nights: Annotated[int, Number("Nights")]
+    place: int
+    """Of the verdict, the worst first."""
+    weeks: list[date]
+    """The Monday of each week in which it has a night."""
+
+    @property
+    def page(self) -> str:
+        """Where its history is."""
+        return series_page(self.series_id, self.device)
+
+    @cells_of("time_ms")
+    def _time_cell(self, cell: Cell) -> Cell:
+        return Cell((Link(str(cell.text), self.page),), sort=cell.sort)

@@ -11,12 +11,12 @@ from flows.ending import Ending, Step, message_of, notify_end, notify_of_error
 from flows.live_exports import LiveExports
 from flows.server.states import data_of
 from tasks.measure.health import Registry
-from tasks.pages.report.sections.verdicts import VerdictRow
+from tasks.results.verdicts import Verdict
 from tasks.store.var import Var
 from tests.fixtures.stand_in_farm import StandInFarm
 from tests.fixtures.webhook import PASSWORD, webhook
 
-REGRESSION = VerdictRow(
+REGRESSION = Verdict(
     model="linear", device="here", without_times=None, precision="fp32", threads=1, differs=None, cell="c",
     variant="sme2_off", metric="latency", verdict="regression", baseline_value=10e6, value=11e6, ratio=1.1, low=1.08,
     high=1.12, noise_floor=0.02, baseline_nights=3, since=date(2026, 11, 20), changed=".pte file",
@@ -26,7 +26,7 @@ REGRESSION = VerdictRow(
 QUIET = replace(REGRESSION, model="conv", verdict="no change", ratio=1.0)
 
 
-def ending_of(places: Var, rows: list[VerdictRow], tally: DeviceTally) -> Ending:
+def ending_of(places: Var, rows: list[Verdict], tally: DeviceTally) -> Ending:
     """The end of a sweep whose steps all completed."""
     return Ending(
         sweep_id="nightly-2026-11-21",

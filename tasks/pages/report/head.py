@@ -3,12 +3,13 @@
 from collections import Counter
 
 from tasks.pages.report.page import Figure
-from tasks.pages.report.sections.verdicts import has_baseline, regressions
+from tasks.pages.report.sections.verdicts import regressions
 from tasks.results.devices import DeviceRow
 from tasks.results.failures import failures_sentence
 from tasks.results.reader import Answers
 from tasks.results.sweeps import SweepRow
 from tasks.results.text import Text, counted, duration, listed
+from tasks.results.verdicts import Verdict, is_compared
 
 _DISCARDED = "discarded automatically"
 
@@ -27,7 +28,7 @@ def figures(answers: Answers) -> list[Figure]:
     sweep, slower = answers.sweep, len(regressions(answers))
     compared = Figure(f"{slower:,}", "regression" if slower == 1 else "regressions", "bad" if slower else "quiet")
     return [
-        *([compared] if has_baseline(answers) else []),
+        *([compared] if is_compared(answers.rows(Verdict)) else []),
         Figure(f"{sweep.succeeded:,}", "sessions succeeded"),
         Figure(f"{sweep.failed:,}", "failed", "bad" if sweep.failed else "quiet"),
         Figure(f"{sweep.invalid:,}", "invalid", "bad" if sweep.invalid else "quiet"),

@@ -7,15 +7,15 @@ from tasks.pages.report import head
 from tasks.pages.report.page import Block, Fold, Page, Paragraph, Section
 from tasks.pages.report.sections.section_list import SECTIONS
 from tasks.pages.site.history import histories_of
-from tasks.pages.site.rows import SeriesRow, tone_of
 from tasks.results.addresses import cell_page, device_page, model_page, night_page, sweep_page
 from tasks.results.cells import tags_of
 from tasks.results.devices import DeviceNightRow, FarmDeviceRow
 from tasks.results.provenance import CellFactsRow, limited_to
 from tasks.results.reader import Answers
-from tasks.results.series import DecisionRow, UnjudgedModelRow
+from tasks.results.series import DecisionRow, SeriesRow, UnjudgedModelRow
 from tasks.results.table import Table, first_rows, table_of
 from tasks.results.text import CodeLink, Link, Tone, listed, separated
+from tasks.results.verdicts import tone_of
 
 MOST_CELLS = 60
 _MOST_DETAILED = 6

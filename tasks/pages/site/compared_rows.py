@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated
 
-from tasks.pages.report.sections.verdicts import change_of
-from tasks.pages.site.rows import Change, tone_of
 from tasks.results.addresses import cell_page, series_page
 from tasks.results.cells import CellRow, Device
+from tasks.results.series import Change
 from tasks.results.table import Cell, Milliseconds, Percent, Row, Words, cells_of
 from tasks.results.text import Link
+from tasks.results.verdicts import change_of, tone_of
 
 
 @dataclass(frozen=True)

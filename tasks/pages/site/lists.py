@@ -8,16 +8,16 @@ from datetime import date
 from tasks.pages.report.page import Block, Page, Paragraph, Section
 from tasks.pages.site.about import MOST_CELLS, VERDICT_NEEDS, sections_of
 from tasks.pages.site.compared_rows import ComparedRow
-from tasks.pages.site.rows import SeriesRow, tone_of
 from tasks.results.addresses import comparison_page, model_page, night_page, slug
 from tasks.results.devices import FarmDeviceRow
 from tasks.results.provenance import FarmRunnerRow
 from tasks.results.reader import Answers, Reader
-from tasks.results.series import UnjudgedModelRow
+from tasks.results.series import SeriesRow, UnjudgedModelRow
 from tasks.results.sme2 import GainRow
 from tasks.results.sweeps import NightRow, SweepRow
 from tasks.results.table import Cell, Column, Table, first_rows, table_of
 from tasks.results.text import Code, CodeLink, Link, Text, counted, joined
+from tasks.results.verdicts import tone_of
 
 _MOST_ROWS = 400
 _IN_SQL = "etfarm sql lists all"

@@ -7,12 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 
-from tasks.judge.metrics import LATENCY
 from tasks.pages.report.page import Block, Fold, Page, Paragraph, Points, Section
-from tasks.pages.report.sections.verdicts import TONES, headline
 from tasks.pages.site.changes import MOST_ROWS, changes_of, devices_of
+from tasks.pages.site.feed import VerdictsOf
 from tasks.pages.site.matrix import KEY, matrix
-from tasks.pages.site.rows import VerdictsOf
 from tasks.results.addresses import comparison_page, night_page
 from tasks.results.devices import FarmDeviceRow
 from tasks.results.failures import NightFailureRow
@@ -21,6 +19,7 @@ from tasks.results.series import DecisionRow
 from tasks.results.sweeps import NightRow, SweepRow
 from tasks.results.table import first_rows, table_of
 from tasks.results.text import Code, Link, Text, counted, joined
+from tasks.results.verdicts import TONES, headline, of_latency
 
 _LOUD = ("regression", "inaccurate", "failed", "suspected", "device slower")
 
@@ -37,7 +36,7 @@ def home(reader: Reader, newest: Page | None, footer: str) -> Page:
 def night_of(reader: Reader, night: date, nights: Sequence[NightRow], rows_of: VerdictsOf, footer: str) -> Page:
     """Return the page of a night."""
     rows = rows_of(night)
-    latency = [row for row in rows if row.metric == LATENCY.name]
+    latency = of_latency(rows)
     sections = [
         *([Section("changed", "What changed", [*changes_of(reader, rows, night)])] if rows else []),
         *([Section("devices", "Devices that moved", [Points(moved)])] if (moved := devices_of(latency)) else []),

@@ -16,15 +16,15 @@ from tasks.pages.site.assets import File, asset
 from tasks.pages.site.cell import Cells
 from tasks.pages.site.feed import MOST_NIGHTS, feed
 from tasks.pages.site.history import history_files, weeks_of
-from tasks.pages.site.rows import NightVerdictRow, SeriesRow
 from tasks.pages.site.session import Sessions
 from tasks.results import addresses
 from tasks.results.addresses import slug, split_pair
 from tasks.results.devices import DeviceNightRow, FarmDeviceRow
 from tasks.results.provenance import CellFactsRow
 from tasks.results.reader import Answers, Reader
-from tasks.results.series import DecisionRow, UnjudgedModelRow
+from tasks.results.series import DecisionRow, SeriesRow, UnjudgedModelRow
 from tasks.results.sweeps import NightRow, SweepRow
+from tasks.results.verdicts import Verdict, read_verdicts
 
 _CELLS, _SESSIONS = "cells", "sessions"
 _HTML = ".html"
@@ -44,8 +44,8 @@ class Site:
         self._histories: dict[str, str] = {}
         self._cells = Cells(self.reader, [])
         self._answers: dict[str, tuple[set[tuple[str, str]], Answers]] = {}
-        self._verdicts: dict[date, list[NightVerdictRow]] = {}
-        self._verdicts_on: dict[tuple[date, str, str], list[NightVerdictRow]] = defaultdict(list)
+        self._verdicts: dict[date, list[Verdict]] = {}
+        self._verdicts_on: dict[tuple[date, str, str], list[Verdict]] = defaultdict(list)
         self._sessions = Sessions(self.reader, [])
         self._footer = f"etfarm {version('etfarm')}, from {source}."
 
@@ -154,7 +154,7 @@ class Site:
     def _night_of(self, night: date) -> Page:
         return morning.night_of(self.reader, night, self.nights, self._verdicts_of, self._footer)
 
-    def _verdicts_of(self, night: date) -> Sequence[NightVerdictRow]:
+    def _verdicts_of(self, night: date) -> Sequence[Verdict]:
         """The verdicts on a night, which are kept; the feed's nights before the newest are read at once."""
         if night not in self._verdicts:
             together = [row.night for row in self.nights[1:MOST_NIGHTS]]
@@ -165,7 +165,7 @@ class Site:
         """Read the verdicts on nights at once, and keep them."""
         wanted = [night for night in nights if night not in self._verdicts]
         self._verdicts |= {night: [] for night in wanted}
-        for row in self.reader.rows(NightVerdictRow, {"nights": wanted}) if wanted else ():
+        for row in read_verdicts(self.reader, wanted) if wanted else ():
             self._verdicts[row.night].append(row)
             self._verdicts_on[row.night, row.series_id, row.device].append(row)
 

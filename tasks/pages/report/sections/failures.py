@@ -5,11 +5,10 @@ from itertools import groupby
 
 from tasks.bundle.next_step import next_step
 from tasks.pages.report.page import Block, Fold, Log, Paragraph, Points, Section
-from tasks.pages.report.sections.verdicts import VerdictRow
-from tasks.results.failures import MOST_REASONS, MOST_REASONS_NAMED, FailureRow, bundles_in_words, by_outcome
+from tasks.results.failures import MOST_REASONS, FailureRow, bundles_in_words, by_outcome
 from tasks.results.reader import Answers
 from tasks.results.table import table_of
-from tasks.results.text import Code, Text, counted, joined, sentence, separated, with_code
+from tasks.results.text import Code, Text, counted, joined, sentence, with_code
 
 _MOST_SESSIONS = 50
 _MOST_LOGS = 3
@@ -37,15 +36,6 @@ def failures(answers: Answers) -> Section:
     if answers.sweep.discarded:
         blocks.append(Paragraph(_discarded(answers.sweep.discarded), tone="quiet"))
     return Section("failures", "Failed and invalid sessions", blocks)
-
-
-def failed_series(rows: Sequence[VerdictRow]) -> list[tuple[Text, str]]:
-    """The series of a night that failed, by the reason that they share; variants and threads are not named."""
-    of_reason: dict[str, dict[Text, None]] = {}
-    for row in rows:
-        if row.verdict == "failed":
-            of_reason.setdefault(row.reason, {})[f"{row.model} {row.precision} on {row.device}"] = None
-    return [(separated(list(named), most=MOST_REASONS_NAMED), reason) for reason, named in of_reason.items()]
 
 
 def _not_loaded(reasons: Sequence[str]) -> Iterator[Block]:

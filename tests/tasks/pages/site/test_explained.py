@@ -11,11 +11,11 @@ from sql.warehouse import open_read_only
 from tasks.judge.compare.outcome import Beside, Line
 from tasks.pages.explain import explain, explain_line
 from tasks.pages.explanation import Explanation
-from tasks.pages.site.rows import NightVerdictRow
 from tasks.pages.site.site import Site
 from tasks.results.reader import Reader
 from tasks.results.table import Table
 from tasks.results.text import Link, plain_text
+from tasks.results.verdicts import read_verdicts
 from tests.fixtures.documented import assert_documented
 from tests.fixtures.nights import fields_of, night_of
 from tests.fixtures.pages import Pages
@@ -138,7 +138,7 @@ def test_a_series_whose_device_gave_no_time_comes_after_those_that_were_measured
     maker.load()
     with open_read_only(maker.warehouse) as connection:
         found = explain(Reader(connection), "toy", {})
-        (first, *others) = Reader(connection).rows(NightVerdictRow, {"nights": [date(2026, 11, 1)]})
+        (first, *others) = read_verdicts(Reader(connection), [date(2026, 11, 1)])
     # then what was measured is explained, and the verdicts list it first
     assert found.figures["device"] == first.device == "host"
     evidence = found.data()["facts"]["Evidence"]
@@ -164,7 +164,7 @@ def test_a_series_whose_sessions_all_failed_is_explained_by_the_record_of_the_fa
         page = Pages(site).read("models/toy.html")
         site.published = frozenset()
         published = site.page("models/toy.html")
-        verdicts = reader.rows(NightVerdictRow, {"nights": [date(2026, 11, 3)]})
+        verdicts = read_verdicts(reader, [date(2026, 11, 3)])
     # then verdict, explanation and page state why there is no session, and what to do
     why = "8 of 8 sessions failed (device_unusable): host: cannot reach farm@host"
     assert {row.reason for row in verdicts if row.model == "toy"} == {why}

@@ -1,4 +1,5 @@
--- The verdicts on nights, worst first. What differs is found only for those that changed: most of a night did not.
+-- The verdicts on nights, worst first; with $sweep_id, on the series that this sweep measured. Without it, what differs
+-- is found only for those that changed: most of a night did not.
 SELECT * EXCLUDE (place)
 FROM (
     SELECT
@@ -29,15 +30,13 @@ FROM (
         series_id,
         place
     FROM _shown_verdict
-    WHERE _is_one_of(night, $nights::DATE[]) AND verdict != 'no change'
-    UNION ALL
+    WHERE _is_one_of(night, $nights::DATE[]) AND (verdict != 'no change' OR $sweep_id IS NOT NULL)
+    UNION ALL BY NAME
     SELECT
         model,
         device,
-        NULL::VARCHAR AS without_times,
         precision,
         threads,
-        NULL::VARCHAR AS differs,
         coalesce(cell, series_id) AS cell,
         variant,
         metric,
@@ -51,15 +50,16 @@ FROM (
         noise_floor,
         baseline_nights,
         since,
-        NULL::VARCHAR AS changed,
         reason,
-        NULL::VARCHAR AS cause,
         night,
         baseline_to,
-        series_id,
-        NULL AS place
+        series_id
     FROM series_verdict
     JOIN series USING (series_id)
-    WHERE _is_one_of(night, $nights::DATE[]) AND verdict = 'no change' AND metric = 'latency'
+    WHERE _is_one_of(night, $nights::DATE[]) AND verdict = 'no change' AND metric = 'latency' AND $sweep_id IS NULL
 )
+WHERE $sweep_id IS NULL
+    OR (series_id, device, night) IN (
+        SELECT (series_id, device, night) FROM _session WHERE sweep_id = $sweep_id AND mode = 'timing'
+    )
 ORDER BY place NULLS LAST, model, device, threads, precision <> 'fp32', precision, variant, series_id;
