@@ -29,8 +29,8 @@ from sql.query import query_errors
 from sql.question import questions
 from tasks.judge.compare.found import compare_arms
 from tasks.judge.metrics import METRICS
-from tasks.pages.site.session_rows import RunRow, read_sessions
 from tasks.results.reader import open_reader
+from tasks.results.sessions import RunRow, read_sessions
 from tasks.results.verdicts import Verdict, headline
 from tasks.store.store import BundleStore
 

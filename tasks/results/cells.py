@@ -7,9 +7,8 @@ from typing import Annotated, Any, TypeVar
 
 from devices.platform import SIMULATED
 from tasks.export.recipes import RECIPES
-from tasks.results.addresses import device_page, model_page, session_page
-from tasks.results.reader import Row
-from tasks.results.table import NOTHING, Cell, Name, Number, Words
+from tasks.results.addresses import device_page, model_page, night_page, session_page, sweep_page
+from tasks.results.table import NOTHING, Cell, Name, Number, Row, Words
 from tasks.results.text import CodeLink, Link, Tag, counted
 
 _PRECISION_ORDER: dict[str, int] = {precision: place for place, precision in enumerate(RECIPES)}
@@ -78,19 +77,6 @@ class CellRow(NamedRow):
 
     cell: str
     variant: Annotated[str, Variant("SME2")]
-
-
-@dataclass(frozen=True)
-class AttemptRow(Row):
-    """A row about one session."""
-
-    session_id: Annotated[str, SessionId("Session")]
-    model: Annotated[str, Model("Model")]
-    precision: Annotated[str, Words("Precision")]
-    variant: Annotated[str, Variant("SME2")]
-    threads: Annotated[int | None, Number("Threads")]
-    mode: Annotated[str, Words("Mode")]
-    attempt: Annotated[int, Number("Attempt")]
 
 
 def cell_of(row: NamedRow) -> str:
@@ -183,3 +169,19 @@ def emulated_devices(rows: Iterable[NamedRow]) -> tuple[list[str], list[str]]:
 
 def _threads(threads: int | None) -> str:
     return "threads unknown" if threads is None else f"{threads} {'thread' if threads == 1 else 'threads'}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Night(Words):
+    """A night, which leads to its page."""
+
+    def _write(self, value: Any) -> Cell:
+        return Cell((Link(str(value), night_page(value)),), sort=value.toordinal())
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepId(Name):
+    """A sweep, which leads to its page."""
+
+    def _write(self, value: Any) -> Cell:
+        return Cell((CodeLink(str(value), sweep_page(str(value))),))

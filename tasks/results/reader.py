@@ -4,10 +4,9 @@ import contextlib
 import functools
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from datetime import date, datetime
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, cast
 
 import duckdb
 
@@ -18,44 +17,14 @@ from sql.readable import ReadableFile
 from sql.schema import sql_files
 from sql.warehouse import first_line
 from tasks.bundle.model_names import shown_names
+from tasks.results.sweeps import SweepRow
+from tasks.results.table import Row, RowT
 
 _MOST_IDS_NAMED = 10
 
 
 class ReportError(FarmError):
     """The report cannot be made; the text is one sentence with the cause and what to do."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of an answer. A subclass names its query and has one field per column, of the same name and type."""
-
-    subject: ClassVar[str] = "report"
-    query: ClassVar[str]
-    """`latency` for sql/queries/report_latency.sql."""
-    naming: ClassVar[tuple[str, ...]] = ()
-    """The fields that name what a row is about; their columns come first."""
-
-
-RowT = TypeVar("RowT", bound=Row)
-
-
-@dataclass(frozen=True)
-class SweepRow(Row):
-    """A sweep and how its sessions ended."""
-
-    query = "sweeps"
-    sweep_id: str
-    name: str
-    night: date | None
-    succeeded: int
-    failed: int
-    invalid: int
-    discarded: int
-    devices: int
-    models: int
-    started_at: datetime | None
-    ended_at: datetime | None
 
 
 class Reader:
@@ -104,7 +73,7 @@ class Reader:
         """Return the rows of a class's query, which gets those of the parameters that it names."""
         if row_class in self._known:
             return list(self._known[row_class])
-        text = _queries()[f"{row_class.subject}_{row_class.query}"]
+        text = _queries()[row_class.query]
         given = {name: value for name, value in (parameters or {}).items() if re.search(rf"\${name}\b", text)}
         answer = self._connection.execute(text, given)
         columns = [name for name, *_ in answer.description or []]

@@ -10,13 +10,22 @@ import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, get_type_hints
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
-from tasks.results.reader import Row
 from tasks.results.text import DASH, Code, Text, Tone
 
 MIB = 1 << 20
 GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of an answer. A subclass names its query and has one field per column, of the same name and type."""
+
+    query: ClassVar[str]
+    """`latency` for sql/queries/latency.sql."""
+    naming: ClassVar[tuple[str, ...]] = ()
+    """The fields that name what a row is about; their columns come first."""
 
 
 def more_rows(count: int, where: Text) -> str:
@@ -275,3 +284,6 @@ def _cell(row: Row, name: str, column: Words, changes: Iterable[Callable[[Any, C
     for change in changes:
         cell = change(row, cell)
     return cell
+
+
+RowT = TypeVar("RowT", bound=Row)

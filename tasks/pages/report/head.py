@@ -3,10 +3,11 @@
 from collections import Counter
 
 from tasks.pages.report.page import Figure
-from tasks.pages.report.sections.failures import failures_sentence
-from tasks.pages.report.sections.provenance import DeviceRow
 from tasks.pages.report.sections.verdicts import regressions
-from tasks.results.reader import Answers, SweepRow
+from tasks.results.devices import DeviceRow
+from tasks.results.failures import failures_sentence
+from tasks.results.reader import Answers
+from tasks.results.sweeps import SweepRow
 from tasks.results.text import Text, counted, duration, listed
 from tasks.results.verdicts import Verdict, is_compared
 

@@ -7,11 +7,12 @@ from tasks.pages.report import head
 from tasks.pages.report.page import Block, Fold, Page, Paragraph, Section
 from tasks.pages.report.sections.section_list import SECTIONS
 from tasks.pages.site.history import histories_of
-from tasks.pages.site.rows import DecisionRow, DeviceNightRow, FarmDeviceRow, SeriesRow, UnjudgedModelRow
-from tasks.pages.site.session_rows import CellFactsRow
 from tasks.results.addresses import cell_page, device_page, model_page, night_page, sweep_page
 from tasks.results.cells import tags_of
+from tasks.results.devices import DeviceNightRow, FarmDeviceRow
+from tasks.results.provenance import CellFactsRow, limited_to
 from tasks.results.reader import Answers
+from tasks.results.series import DecisionRow, SeriesRow, UnjudgedModelRow
 from tasks.results.table import Table, first_rows, table_of
 from tasks.results.text import CodeLink, Link, Tone, listed, separated
 from tasks.results.verdicts import tone_of
@@ -28,15 +29,6 @@ _OF_LARGE_SWEEP = ("failures",)
 def details_of(answers: Answers, cells: Sequence[CellFactsRow], anchors: Iterable[str]) -> list[Section]:
     """Return sections of the report on a sweep, limited to some cells; other sessions are not counted."""
     return sections_of(limited_to(answers, cells), anchors)
-
-
-def limited_to(answers: Answers, cells: Sequence[CellFactsRow]) -> Answers:
-    """Return the answers about some cells alone."""
-    scope = {name: {getattr(row, name) for row in cells} for name in ("cell", "pair", "model", "device")}
-    # What is said of outputs and of kernels is about all modes of a content.
-    scope["cell"] |= {row.content for row in cells}
-    scope["pair"] |= {row.content_pair for row in cells}
-    return answers.limited(scope)
 
 
 def sections_of(answers: Answers, anchors: Iterable[str]) -> list[Section]:

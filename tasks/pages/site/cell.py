@@ -5,12 +5,13 @@ from collections.abc import Sequence
 
 from tasks.pages.report.page import Page, Points, Section
 from tasks.pages.site.about import details_of
-from tasks.pages.site.session_rows import CellFactsRow, CellSessionRow
-from tasks.results.addresses import cell_page, device_page, model_page, night_page, sweep_page
+from tasks.results.addresses import cell_page, device_page, model_page, night_page
 from tasks.results.cells import tags_of, variant_word
+from tasks.results.provenance import CellFactsRow, origin_of
 from tasks.results.reader import Answers, Reader
+from tasks.results.sessions import CellSessionRow
 from tasks.results.table import first_rows
-from tasks.results.text import Code, CodeLink, Link, Text, counted
+from tasks.results.text import CodeLink, Link, Text, counted
 
 _SECTIONS = ("latency", "categories", "modules", "operators", "portable", "sme2", "accuracy")
 
@@ -61,13 +62,3 @@ def _subtitle(row: CellFactsRow) -> Text:
         " · ",
         *night,
     )
-
-
-def origin_of(row: CellFactsRow) -> list[Text]:
-    """Return what a cell was made from, a sentence each."""
-    return [
-        ("Sweep ", CodeLink(row.sweep_id, sweep_page(row.sweep_id)), f", mode {row.mode}."),
-        (".pte file ", Code(row.pte_sha256 or "none"), "."),
-        ("Runner ", Code(row.runner_sha256 or "none"), f", ExecuTorch {row.executorch_version or 'unknown'}."),
-        f"OS build {row.build or 'unknown'}, commit of the sweep file {row.source_commit or 'unknown'}.",
-    ]

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 
 from tasks.pages.report.page import Block, Paragraph, Points
-from tasks.pages.site.rows import HistoryRow
 from tasks.results.addresses import cell_page, device_page, model_page, series_page
 from tasks.results.cells import CellRow, conditions_of
 from tasks.results.reader import Reader
+from tasks.results.series import HistoryRow
 from tasks.results.table import NOTHING, Cell, Column, Table, first_rows
 from tasks.results.text import DASH, Code, CodeLink, Link, Text, joined, sentence, with_code
 from tasks.results.verdicts import (

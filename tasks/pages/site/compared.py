@@ -6,11 +6,12 @@ from itertools import combinations, islice
 from devices.errors import InputError
 from tasks.pages.report.page import Block, Choice, Page, Paragraph, Points, Section
 from tasks.pages.site.compared_rows import MeasuredRow
-from tasks.pages.site.rows import NightRow, SeriesRow
 from tasks.results.addresses import arms_page, cell_page, slug
 from tasks.results.changes import Change, Comparison, answer_text, memory_change, series_name, size_change, time_text, worst_first
 from tasks.results.compare import compare_arms
 from tasks.results.reader import Reader
+from tasks.results.series import SeriesRow
+from tasks.results.sweeps import NightRow
 from tasks.results.table import Cell, Column, Table, first_rows
 from tasks.results.text import DASH, Code, Link, Tone, counted, with_code
 

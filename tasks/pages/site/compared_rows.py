@@ -4,19 +4,19 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated
 
-from tasks.pages.site.rows import Change, SiteRow
 from tasks.results.addresses import cell_page, series_page
 from tasks.results.cells import CellRow, Device
-from tasks.results.table import Cell, Milliseconds, Percent, Words, cells_of
+from tasks.results.series import Change
+from tasks.results.table import Cell, Milliseconds, Percent, Row, Words, cells_of
 from tasks.results.text import Link
 from tasks.results.verdicts import change_of, tone_of
 
 
 @dataclass(frozen=True)
-class ComparedRow(CellRow, SiteRow):
+class ComparedRow(CellRow):
     """The times of one series in two nights."""
 
-    query = "comparison"
+    query = "site_comparison"
     series_id: str
     before_ms: Annotated[float | None, Milliseconds("Before")]
     after_ms: Annotated[float | None, Milliseconds("After")]
@@ -30,10 +30,10 @@ class ComparedRow(CellRow, SiteRow):
 
 
 @dataclass(frozen=True)
-class MeasuredRow(SiteRow):
+class MeasuredRow(Row):
     """Two contents that were measured in turns on one device."""
 
-    query = "measured"
+    query = "site_measured"
     night: Annotated[date | None, Words("Night")]
     device: Annotated[str, Device("Device")]
     without_times = None

@@ -14,10 +14,10 @@ from typing import Any
 
 from tasks.pages.report.html import as_json
 from tasks.pages.report.page import Histories
-from tasks.pages.site.rows import DecisionRow, SeriesNightRow, SeriesRow
 from tasks.results.addresses import history_file, model_page
 from tasks.results.cells import conditions_of
 from tasks.results.reader import Reader
+from tasks.results.series import DecisionRow, SeriesNightRow, SeriesRow
 from tasks.results.text import counted
 
 _WEEK = timedelta(days=7)

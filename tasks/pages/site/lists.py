@@ -8,17 +8,13 @@ from datetime import date
 from tasks.pages.report.page import Block, Page, Paragraph, Section
 from tasks.pages.site.about import MOST_CELLS, VERDICT_NEEDS, sections_of
 from tasks.pages.site.compared_rows import ComparedRow
-from tasks.pages.site.rows import (
-    FarmDeviceRow,
-    FarmRunnerRow,
-    GainRow,
-    NightRow,
-    NightSweepRow,
-    SeriesRow,
-    UnjudgedModelRow,
-)
 from tasks.results.addresses import comparison_page, model_page, night_page, slug
-from tasks.results.reader import Answers, Reader, SweepRow
+from tasks.results.devices import FarmDeviceRow
+from tasks.results.provenance import FarmRunnerRow
+from tasks.results.reader import Answers, Reader
+from tasks.results.series import SeriesRow, UnjudgedModelRow
+from tasks.results.sme2 import GainRow
+from tasks.results.sweeps import NightRow, SweepRow
 from tasks.results.table import Cell, Column, Table, first_rows, table_of
 from tasks.results.text import Code, CodeLink, Link, Text, counted, joined
 from tasks.results.verdicts import tone_of
@@ -32,7 +28,7 @@ def _page(title: str, address: str, answer: Text, blocks: Sequence[Block], foote
     return Page(title, "", (), (), sections, footer, address, answer=answer)
 
 
-def nights(rows: Sequence[NightRow], every: Iterable[NightSweepRow], footer: str) -> Page:
+def nights(rows: Sequence[NightRow], every: Iterable[SweepRow], footer: str) -> Page:
     """Return the page of all nights and their sweeps; of `every` sweep, loose ETDumps have no night."""
     sweeps = [sweep for sweep in every if sweep.night]
     answer = f"{counted(len(rows), 'night').capitalize()}, {counted(len(sweeps), 'sweep')}."

@@ -9,17 +9,14 @@ from datetime import date
 
 from tasks.pages.report.page import Block, Fold, Page, Paragraph, Points, Section
 from tasks.pages.site.changes import MOST_ROWS, changes_of, devices_of
+from tasks.pages.site.feed import VerdictsOf
 from tasks.pages.site.matrix import KEY, matrix
-from tasks.pages.site.rows import (
-    DecisionRow,
-    FarmDeviceRow,
-    NightFailureRow,
-    NightRow,
-    NightSweepRow,
-    VerdictsOf,
-)
 from tasks.results.addresses import comparison_page, night_page
+from tasks.results.devices import FarmDeviceRow
+from tasks.results.failures import NightFailureRow
 from tasks.results.reader import Reader
+from tasks.results.series import DecisionRow
+from tasks.results.sweeps import NightRow, SweepRow
 from tasks.results.table import first_rows, table_of
 from tasks.results.text import Code, Link, Text, counted, joined
 from tasks.results.verdicts import TONES, headline, of_latency
@@ -87,7 +84,7 @@ def _neighbours(night: date, nights: Sequence[NightRow]) -> Text:
 
 def _ran(reader: Reader, night: date) -> Iterator[Block]:
     """The sweeps of a night, and what failed in them."""
-    sweeps = [row for row in reader.rows(NightSweepRow) if row.night == night]
+    sweeps = [row for row in reader.rows(SweepRow) if row.night == night]
     yield table_of(sweeps, without=("name", "night"))
     failed = reader.rows(NightFailureRow, {"night": night})
     if failed:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from tasks.pages.report.html import NAVIGATION
 from tasks.pages.site.compared import pairs_of
 from tasks.pages.site.history import weeks_of
-from tasks.pages.site.rows import SiteRow
 from tasks.results import addresses
+from tasks.results.table import Row
 
 if TYPE_CHECKING:
     from tasks.pages.site.site import Site
@@ -28,20 +28,20 @@ ALWAYS = ""
 
 
 @dataclass(frozen=True)
-class FingerprintRow(SiteRow):
+class FingerprintRow(Row):
     """A number that changes with the content of a night, a model, a device, one of its weeks or a sweep."""
 
-    query = "fingerprints"
+    query = "page_fingerprints"
     kind: str
     name: str
     fingerprint: str
 
 
 @dataclass(frozen=True)
-class KeptRow(SiteRow):
+class KeptRow(Row):
     """A cell or a session that has a published page."""
 
-    query = "kept"
+    query = "published_details"
     kind: str
     name: str
     night: date

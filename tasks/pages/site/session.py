@@ -6,7 +6,6 @@ from typing import Any
 
 from tasks.bundle.next_step import next_step
 from tasks.pages.report.page import Block, Chart, Log, Page, Paragraph, Points, Section
-from tasks.pages.site.session_rows import RunRow, SessionConditionRow, SessionFactsRow, read_sessions
 from tasks.results.addresses import (
     cell_page,
     device_page,
@@ -18,6 +17,7 @@ from tasks.results.addresses import (
 )
 from tasks.results.cells import tags_of, variant_word
 from tasks.results.reader import Reader
+from tasks.results.sessions import RunRow, SessionConditionRow, SessionFactsRow, read_sessions
 from tasks.results.table import Cell, Column, Table, table_of
 from tasks.results.text import Code, CodeLink, Link, Text, counted, duration, joined, sentence, with_code
 

@@ -16,20 +16,14 @@ from tasks.pages.site.assets import File, asset
 from tasks.pages.site.cell import Cells
 from tasks.pages.site.feed import MOST_NIGHTS, feed
 from tasks.pages.site.history import history_files, weeks_of
-from tasks.pages.site.rows import (
-    DecisionRow,
-    DeviceNightRow,
-    FarmDeviceRow,
-    NightRow,
-    NightSweepRow,
-    SeriesRow,
-    UnjudgedModelRow,
-)
 from tasks.pages.site.session import Sessions
-from tasks.pages.site.session_rows import CellFactsRow
 from tasks.results import addresses
 from tasks.results.addresses import slug, split_pair
+from tasks.results.devices import DeviceNightRow, FarmDeviceRow
+from tasks.results.provenance import CellFactsRow
 from tasks.results.reader import Answers, Reader
+from tasks.results.series import DecisionRow, SeriesRow, UnjudgedModelRow
+from tasks.results.sweeps import NightRow, SweepRow
 from tasks.results.verdicts import Verdict, read_verdicts
 
 _CELLS, _SESSIONS = "cells", "sessions"
@@ -143,9 +137,9 @@ class Site:
         return nights
 
     @cached_property
-    def sweeps(self) -> dict[str, NightSweepRow]:
+    def sweeps(self) -> dict[str, SweepRow]:
         """Every sweep by its name in addresses."""
-        return {slug(row.sweep_id): row for row in self.reader.rows(NightSweepRow)}
+        return {slug(row.sweep_id): row for row in self.reader.rows(SweepRow)}
 
     @cached_property
     def _newest_night(self) -> Page | None:

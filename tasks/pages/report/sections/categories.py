@@ -1,67 +1,26 @@
 """The report's section on where the time goes: the share of each category of operators."""
 
-from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby
 
-from sql.seeds.rows import operator_categories
 from tasks.pages.report.folds import in_sight
 from tasks.pages.report.page import Block, Paragraph, Section, Segment, StackChart
-from tasks.results.cells import CellNames, CellRow, by_cell
-from tasks.results.reader import Answers, Row
+from tasks.results.categories import (
+    CATEGORIES,
+    NO_TIMES,
+    OTHER,
+    REST,
+    CategoryRow,
+    DelegateNoteRow,
+    UnknownOperatorRow,
+    time_in_words,
+)
+from tasks.results.cells import CellNames, by_cell
+from tasks.results.reader import Answers
 from tasks.results.table import Cell, Milliseconds, Percent, Table, at_most_percent, number, percent, table_of
-from tasks.results.text import Code, Text, codes, counted, joined, ms_digits, rounded_percent, separated
+from tasks.results.text import Code, codes, counted, joined, ms_digits, rounded_percent
 
-_OTHER = "Other"
-_REST = "Unattributed"
-_COMPUTE = ("Convolution", "GEMM")
-_KNOWN = {category for _, _, category in operator_categories()} - {_OTHER}
-CATEGORIES = (*sorted(_KNOWN, key=lambda name: (name not in _COMPUTE, name)), _OTHER, _REST)
-"""All categories in the order of columns, bars and colours: those that compute most first, the rest last."""
-NO_TIMES = "No session on a real device succeeded, so there are no times to break down."
 _MOST_UNCERTAINTY = 0.2
-
-
-@dataclass(frozen=True)
-class CategoryRow(CellRow):
-    """The time of one category in one cell; the shares of a cell add up to 1. Emulated devices are left out."""
-
-    query = "categories"
-    category: str
-    time_ms: float
-    share: float
-    resolution_ms: float
-
-    @property
-    def is_resolved(self) -> bool:
-        """Whether the time is long enough for the clock that measured it."""
-        return self.time_ms >= self.resolution_ms
-
-    @property
-    def bounds_ms(self) -> tuple[float, float]:
-        """The shortest and the longest time that the clock allows: delegated operators are rounded down."""
-        if self.category == _REST:
-            return self.time_ms - self.resolution_ms, self.time_ms
-        return self.time_ms, self.time_ms + self.resolution_ms
-
-
-@dataclass(frozen=True)
-class UnknownOperatorRow(Row):
-    """An operator of the sweep without a category."""
-
-    query = "unknown_operators"
-    name: str
-
-
-@dataclass(frozen=True)
-class DelegateNoteRow(Row):
-    """What to know about the times of a delegate's operators in a model."""
-
-    query = "delegate_notes"
-    model: str
-    precision: str
-    note: str
 
 
 def categories(answers: Answers) -> Section:
@@ -74,7 +33,7 @@ def categories(answers: Answers) -> Section:
     names = CellNames(rows)
     blocks: list[Block] = [
         Paragraph(
-            f"Shares of Method::execute. {_REST} is time that no operator accounts for: the runtime itself, and what a "
+            f"Shares of Method::execute. {REST} is time that no operator accounts for: the runtime itself, and what a "
             "delegate does between its operators. A 1x1 convolution may run as Fully Connected and then counts as "
             "GEMM. A share with < is below the resolution of the delegate's clock, 1 \u00b5s per call. Emulated "
             "devices are left out."
@@ -83,12 +42,12 @@ def categories(answers: Answers) -> Section:
     for model, of_model in groupby(cells, key=lambda cell: cell[0].model):
         blocks += _chart(model, list(of_model), names)
     blocks.append(_table(cells))
-    return Section("time", title, [*blocks, *_delegates(answers), *_unknown(answers)], list(_summary(cells)))
+    return Section("time", title, [*blocks, *_delegates(answers), *_unknown(answers)], list(time_in_words(answers)))
 
 
 def _by_category(cell: list[CategoryRow]) -> dict[str, CategoryRow]:
     """The row of each category in a cell; one that is not known any more counts as Other."""
-    return {row.category if row.category in CATEGORIES else _OTHER: row for row in cell}
+    return {row.category if row.category in CATEGORIES else OTHER: row for row in cell}
 
 
 def _chart(model: str, cells: list[list[CategoryRow]], names: CellNames) -> Iterator[Block]:
@@ -110,7 +69,7 @@ def _chart(model: str, cells: list[list[CategoryRow]], names: CellNames) -> Iter
 
 def _uncertainty(cell: list[CategoryRow]) -> float:
     """The part of a cell's time that the delegate's clock cannot assign to an operator."""
-    return sum(row.resolution_ms for row in cell if row.category == _REST) / (_time_ms(cell) or 1.0)
+    return sum(row.resolution_ms for row in cell if row.category == REST) / (_time_ms(cell) or 1.0)
 
 
 def _segments(shares: dict[str, float]) -> list[Segment]:
@@ -170,37 +129,3 @@ def _unknown(answers: Answers) -> Iterator[Paragraph]:
 def _delegates(answers: Answers) -> Iterator[Paragraph]:
     for row in answers.rows(DelegateNoteRow):
         yield Paragraph(joined(codes([row.model]), f" {row.precision}: {row.note}."), tone="flag")
-
-
-def _summary(cells: list[list[CategoryRow]]) -> Iterator[Text]:
-    """The category with the largest share, by model; where the clock cannot tell which one it is, that is stated."""
-    largest: dict[str, dict[str, list[float]]] = defaultdict(dict)
-    undecided = []
-    for model, of_model in groupby(cells, key=lambda cell: cell[0].model):
-        known = [top for cell in of_model if (top := _largest(cell))]
-        for row in known:
-            largest[row.category].setdefault(model, []).append(row.share)
-        if not known:
-            undecided.append(model)
-    parts = [
-        joined(f"{category} in ", codes(models), f" ({_span([share for found in models.values() for share in found])})")
-        for category, models in sorted(largest.items(), key=lambda entry: -len(entry[1]))
-    ]
-    if parts:
-        yield joined("Largest share of the time: ", separated(parts, "; "), ".")
-    if undecided:
-        yield joined(
-            "Where the time of ", codes(undecided), " goes is not known: the delegate's clock has a resolution of "
-            "1 \u00b5s per call, and their operators are not long enough for it."
-        )  # fmt: skip
-
-
-def _largest(cell: list[CategoryRow]) -> CategoryRow | None:
-    """The category that takes most of the time whatever the clock rounded off, None if it cannot be told."""
-    top = max(cell, key=lambda row: row.bounds_ms[0])
-    return top if all(row is top or row.bounds_ms[1] <= top.bounds_ms[0] for row in cell) else None
-
-
-def _span(shares: list[float]) -> str:
-    low, high = f"{100 * min(shares):.0f}", f"{100 * max(shares):.0f}"
-    return f"{low} %" if low == high else f"{low} to {high} %"

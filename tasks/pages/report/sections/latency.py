@@ -1,107 +1,16 @@
 """The report's section on latency: how long a run takes, how much that scatters, and what it needs."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Annotated
 
 from tasks.bundle.enough import LEAST_SESSIONS
 from tasks.pages.report.folds import in_sight
 from tasks.pages.report.page import Bar, BarChart, Block, Heading, Paragraph, Section
-from tasks.results.cells import CellNames, CellRow, conditions_of, emulated_devices, precision_order, variant_word
+from tasks.results.cells import CellNames, emulated_devices, variant_word
+from tasks.results.latency import NOISY, GenerationRow, LatencyRow, latency_in_words
 from tasks.results.reader import Answers
-from tasks.results.table import MIB, Cell, Milliseconds, Number, Words, cells_of, flag_above, table_of, toned
-from tasks.results.text import (
-    NO_INTERVAL,
-    Code,
-    Text,
-    counted,
-    evidence,
-    in_ms,
-    joined,
-    listed,
-    ms_digits,
-    rounded_percent,
-    sentence,
-    separated,
-)
-
-_MOST_MODELS_NAMED = 5
-_NOISY = 0.05
-
-
-@dataclass(frozen=True)
-class LatencyRow(CellRow):
-    """The latency of one cell; an emulated device has counts and no times."""
-
-    query = "latency"
-    time_ms: Annotated[
-        float | None,
-        Milliseconds("Time", "Method::execute: mean of the middle half of the sessions, each of its runs likewise"),
-    ]
-    mad_ms: Annotated[
-        float | None,
-        Milliseconds("MAD", "typical distance of a run from the median of its session (median over sessions)"),
-    ]
-    between_ms: Annotated[
-        float | None, Milliseconds("Between", "typical distance of the time of a session from their median (MAD)")
-    ]
-    p90_ms: Annotated[float | None, Milliseconds("p90", "median of the 90th percentiles of the sessions")]
-    sessions: Annotated[int, Number("Sessions")]
-    runs: Annotated[int, Number("Runs", "", "measured runs, without warm-up runs")]
-    load_ms: Annotated[float | None, Number("Load", "ms", "median time to load the model", digits=1)]
-    peak_resident_bytes: Annotated[
-        int | None,
-        Number("Peak", "MiB", "largest resident memory of the runner after its first run", digits=1, scale=1 / MIB),
-    ]
-    tracing_cost: Annotated[
-        float | None,
-        Number(
-            "ETDump",
-            "%",
-            "what recording it adds to a run, measured in one session; it is in all times here",
-            digits=1,
-            scale=100,
-            tone=flag_above(_NOISY),
-        ),
-    ]
-    traced_sessions: int
-    """Sessions that `tracing_cost` is from."""
-    times_ms: list[float] | None
-    """Of the sessions."""
-    drifting_sessions: int
-    bimodal_sessions: int
-
-    def is_noisy(self, scatter_ms: float | None) -> bool:
-        """Whether a scatter is so large that it is highlighted."""
-        return scatter_ms is not None and bool(self.time_ms) and scatter_ms / (self.time_ms or 1.0) > _NOISY
-
-    @cells_of("mad_ms", "between_ms")
-    def _scatter_cell(self, cell: Cell) -> Cell:
-        return toned(cell, "flag") if self.is_noisy(cell.sort) else cell
-
-
-@dataclass(frozen=True)
-class GenerationRow(CellRow):
-    """A prefill beside the decoding after it; `cell` is that of the prefill, or of a decoding without one."""
-
-    query = "generation"
-    prefill_test: Annotated[str | None, Words("Prefill", meaning="as llama-bench names it")]
-    prefill_ms: Annotated[
-        float | None, Milliseconds("Prefill run", "the time of one prefill run; of a whole prompt: time to first token")
-    ]
-    prefill_tokens_per_s: Annotated[
-        float | None, Number("Prefill", "tokens/s", "tokens of the prompt read per second", digits=1)
-    ]
-    decode_test: Annotated[
-        str | None, Words("Decoding", meaning="as llama-bench names it: tokens written @ tokens in the cache before")
-    ]
-    decode_ms: Annotated[float | None, Milliseconds("Decoding run", "the time of one decoding run")]
-    decode_tokens_per_s: Annotated[
-        float | None, Number("Decoding", "tokens/s", "new tokens per second at that depth", digits=1)
-    ]
-    prefill_sessions: Annotated[int | None, Number("Sessions of prefill")]
-    decode_sessions: Annotated[int | None, Number("Sessions of decoding")]
+from tasks.results.table import table_of
+from tasks.results.text import NO_INTERVAL, counted, in_ms, listed, ms_digits, rounded_percent, sentence
 
 
 def latency(answers: Answers) -> Section:
@@ -119,19 +28,14 @@ def latency(answers: Answers) -> Section:
     digits = ms_digits(row.time_ms for row in rows)
     blocks += _charts(rows, names)
     blocks.append(table_of(rows, digits=digits))
-    return Section("latency", "Latency", [*blocks, *_notes(rows), *_generation(answers)], list(_summary(rows)))
-
-
-def has_times(answers: Answers) -> bool:
-    """Whether any device of the sweep is real, so that its times count."""
-    return any(row.time_ms is not None for row in answers.rows(LatencyRow))
+    return Section("latency", "Latency", [*blocks, *_notes(rows), *_generation(answers)], list(latency_in_words(rows)))
 
 
 def _notes(rows: list[LatencyRow]) -> Iterator[Paragraph]:
     noisy = [row for row in rows if row.is_noisy(row.mad_ms) or row.is_noisy(row.between_ms)]
     if noisy:
         yield Paragraph(_about_noise(noisy), tone="quiet")
-    costly = [row for row in rows if (row.tracing_cost or 0.0) > _NOISY]
+    costly = [row for row in rows if (row.tracing_cost or 0.0) > NOISY]
     if costly:
         yield Paragraph(_about_tracing(costly), tone="quiet")
     yield from _about_sessions(rows)
@@ -142,7 +46,7 @@ def _about_noise(noisy: list[LatencyRow]) -> str:
     few = sum(row.sessions < LEAST_SESSIONS for row in noisy)
     untested = f"{sentence(NO_INTERVAL)[:-1]}: differences of {counted(few, 'of these cells')} are not tested. "
     return (
-        f"Scatter above {rounded_percent(_NOISY)} of the time is highlighted, in {counted(len(noisy), 'cell')}. "
+        f"Scatter above {rounded_percent(NOISY)} of the time is highlighted, in {counted(len(noisy), 'cell')}. "
         f"{untested if few else ''}Check the device for other load and for heat, or run more sessions."
     )
 
@@ -153,7 +57,7 @@ def _about_tracing(costly: list[LatencyRow]) -> str:
     from_few = f"It was measured in {counted(most, 'session')} of each cell"
     unknown = ", so its scatter is not known and the times without recording are not either" if most == 1 else ""
     return (
-        f"Recording the ETDump took more than {rounded_percent(_NOISY)} of a run in {counted(len(costly), 'cell')}, "
+        f"Recording the ETDump took more than {rounded_percent(NOISY)} of a run in {counted(len(costly), 'cell')}, "
         f"highlighted in the column ETDump. {from_few}{unknown}. "
         "Compare these cells only with cells that were measured alike."
     )
@@ -224,27 +128,3 @@ def _bar(row: LatencyRow, longest_ms: float, names: CellNames) -> Bar:
         value=in_ms(time_ms),
         hue="on" if word == "on" else "off" if word == "off" and names.has_several_variants else "plain",
     )
-
-
-def _summary(rows: list[LatencyRow]) -> Iterator[Text]:
-    """The simplest cell of each model, on the device with the most sessions, with what its time is made from."""
-    timed = [row for row in rows if row.time_ms is not None]
-    if not timed:
-        return
-    devices = sorted({row.device for row in timed})
-    device = max(devices, key=lambda name: sum(row.sessions for row in timed if row.device == name))
-    simplest = min((row for row in timed if row.device == device), key=_complexity)
-    alike = {row.model: row for row in timed if row.device == device and _complexity(row) == _complexity(simplest)}
-    fastest_first = sorted(alike.values(), key=lambda row: (row.time_ms or 0.0, row.model))
-    named = [
-        (f"{in_ms(row.time_ms or 0.0)} ({evidence(row.times_ms or [])}) for ", Code(row.model)) for row in fastest_first
-    ]
-    yield joined(
-        f"Latency on {device} ({', '.join([simplest.precision, *conditions_of(simplest)])}): ",
-        separated(named, most=_MOST_MODELS_NAMED),
-        ".",
-    )
-
-
-def _complexity(row: LatencyRow) -> tuple[int, int, bool]:
-    return precision_order(row.precision), row.threads or 0, row.variant != "sme2_off"

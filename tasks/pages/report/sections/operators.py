@@ -1,40 +1,14 @@
 """The report's section on operators: those that take the most time in each cell."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Annotated
 
-from tasks.judge.advice.advice import HEAVY_SHARE
 from tasks.pages.report.folds import fold_of_each_cell
 from tasks.pages.report.page import Block, Paragraph, Section
-from tasks.pages.report.sections.categories import NO_TIMES
-from tasks.results.cells import CellRow
+from tasks.results.categories import NO_TIMES
+from tasks.results.operators import FLAGGED_SHARE, OperatorRow
 from tasks.results.reader import Answers
-from tasks.results.table import Calls, Cell, Milliseconds, Name, Percent, Words, cells_of, flag_above, table_of, toned
+from tasks.results.table import table_of
 from tasks.results.text import counted, in_percent, listed, ms_digits, rounded_percent
-
-FLAGGED_SHARE = HEAVY_SHARE
-"""Operators above this share of Method::execute are highlighted; report_operators.sql lists every one of them."""
-
-
-@dataclass(frozen=True)
-class OperatorRow(CellRow):
-    """The time of one operator in one cell, largest first. Emulated devices are left out."""
-
-    query = "operators"
-    operator: Annotated[str, Name("Operator")]
-    kind: Annotated[str, Words("Kind")]
-    category: Annotated[str, Words("Category")]
-    calls_per_run: Annotated[float, Calls("Calls", digits=2)]
-    time_ms: Annotated[float, Milliseconds("Time", unit="ms per run")]
-    share: Annotated[float, Percent("Share", bar=True, tone=flag_above(FLAGGED_SHARE))]
-    unresolved: int
-    """Operators of the cell that are below the resolution of their clock, and not among the rows."""
-
-    @cells_of("kind")
-    def _kind_cell(self, cell: Cell) -> Cell:
-        is_notable = self.share > FLAGGED_SHARE and self.kind == "portable"
-        return toned(cell, "flag") if is_notable else cell
 
 
 def operators(answers: Answers) -> Section:

@@ -1,12 +1,11 @@
 """The report's section on SME2: the speed-up, how much of the work ran on SME2, and what proves it."""
 
 from tasks.pages.report.page import Block, Heading, Paragraph, Points, Section
-from tasks.pages.report.sections.latency import LatencyRow
-from tasks.pages.report.sections.provenance import DeviceRow
 from tasks.pages.report.sections.sme2_coverage import coverage
-from tasks.pages.report.sections.sme2_pairs import KernelRow, pairs
-from tasks.pages.report.sections.sme2_speedup import speedup_sentence, speedups
+from tasks.pages.report.sections.sme2_pairs import pairs
+from tasks.pages.report.sections.sme2_speedup import speedups
 from tasks.results.reader import Answers
+from tasks.results.sme2 import ran_with_sme, sme2_in_words
 
 _EVIDENCE = (
     "Evidence of speed: times with SME2 on and off, on the same device, with the same runner, model, "
@@ -26,27 +25,11 @@ _EVIDENCE = (
 def sme2(answers: Answers) -> Section:
     """SME2 on beside off: speed-up, coverage, operators that did not use it, and each pair of cells in detail."""
     title = "What SME2 did"
-    if not _was_on(answers):
-        reason = _without(answers)
-        return Section("sme2", title, [Paragraph(reason)], [reason])
+    summary = list(sme2_in_words(answers))
+    if not ran_with_sme(answers):
+        return Section("sme2", title, [Paragraph(summary[0])], summary)
     blocks: list[Block] = [*speedups(answers), *coverage(answers)]
     if folds := pairs(answers):
         blocks += [Heading("Model by model, SME2 off beside on"), *folds]
     blocks += [Heading("Evidence and inference"), Points(_EVIDENCE)]
-    return Section("sme2", title, blocks, list(speedup_sentence(answers)))
-
-
-def _was_on(answers: Answers) -> bool:
-    """Whether any session with SME succeeded."""
-    timed = any(row.variant in ("sme2_on", "sme1") for row in answers.rows(LatencyRow))
-    return timed or any(row.weight_on or row.weight_sme1 for row in answers.rows(KernelRow))
-
-
-def _without(answers: Answers) -> str:
-    """Why there is nothing to compare, one sentence."""
-    known = {row.sme2 for row in answers.rows(DeviceRow)}
-    if True in known:
-        return "A device here has SME2, but no session with SME2 on succeeded, so there is nothing to compare."
-    if known == {False}:
-        return "No device here has SME2, so there is nothing to compare."
-    return "No device here is known to have SME2, and none ran with it, so there is nothing to compare."
+    return Section("sme2", title, blocks, summary)

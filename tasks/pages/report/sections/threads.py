@@ -2,35 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Annotated
 
 from tasks.pages.report.page import Block, Heading, Paragraph, Section
 from tasks.results.cells import Variant
-from tasks.results.reader import Answers, Row
-from tasks.results.table import NOTHING, Cell, Milliseconds, Name, Number, Table, Words, number, table_of
-from tasks.results.text import TIMES
+from tasks.results.latency import ThreadRow
+from tasks.results.reader import Answers
+from tasks.results.table import NOTHING, Cell, Milliseconds, Table, number, table_of
 
 _HEADING = "Threads"
 _VARIANT = Variant("SME2")
 _OF_THE_BEST = ("variant", "threads", "time_ms", "speedup")
-
-
-@dataclass(frozen=True)
-class ThreadRow(Row):
-    """The time of a model with one number of threads; of a device whose times count."""
-
-    query = "threads"
-    model: Annotated[str, Name("Model")]
-    device: Annotated[str, Name("Device")]
-    soc: Annotated[str, Words("SoC")]
-    precision: Annotated[str, Words("Precision")]
-    variant: Annotated[str, Variant("SME2", meaning="the variant that is fastest at its best number of threads")]
-    threads: Annotated[int | None, Number("Recommended", "threads", "the fewest that are within 3 % of the fastest")]
-    time_ms: Annotated[float, Milliseconds("Time")]
-    speedup: Annotated[float | None, Number("Against one thread", TIMES, "of the same variant", digits=2)]
-    recommended_threads: int
-    thread_group: str
 
 
 def threads(answers: Answers) -> Section:

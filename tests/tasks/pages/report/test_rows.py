@@ -13,12 +13,13 @@ import pytest
 
 from sql.schema import sql_files
 from sql.warehouse import open_read_only
-from tasks.pages.report.sections.categories import CATEGORIES
 from tasks.pages.report.sections.section_list import SECTIONS
 from tasks.pages.site import site
 from tasks.pages.site.origins import FingerprintRow
-from tasks.results.reader import Row, open_answers
-from tasks.results.table import Cell, CellMethod, Number, Words, cells_of, columns_of, first_rows, table_of
+from tasks.results.categories import CATEGORIES
+from tasks.results.reader import open_answers
+from tasks.results.table import Cell, CellMethod, Number, Row, Words, cells_of, columns_of, first_rows, table_of
+from tests.fixtures.paths import ROOT
 from tests.fixtures.report import fill_every_section
 from tests.fixtures.warehouse import BundleMaker
 
@@ -45,23 +46,21 @@ PARAMETERS: dict[str, object] = {
 }
 
 
+QUERIES = {file.name: file.text for file in sql_files("queries")}
+
+
 def row_classes(base: type[Row] = Row) -> Iterator[type[Row]]:
-    """The row classes of the report's modules, which render.py imports, and of the site's, which site.py does."""
+    """The records with a query: their modules are imported by site.py and render.py."""
     for row_class in base.__subclasses__():
         yield from row_classes(row_class)
-        if "query" in vars(row_class) and row_class.__module__.startswith("tasks.pages."):
+        if "query" in vars(row_class) and row_class.__module__.startswith("tasks."):
             yield row_class
 
 
-def name_of(row_class: type[Row]) -> str:
-    """The file of a class's query."""
-    return f"{row_class.subject}_{row_class.query}"
-
-
-ROW_CLASSES = sorted(set(row_classes()), key=name_of)
-every_row_class = pytest.mark.parametrize("row_class", ROW_CLASSES, ids=name_of)
-of_the_report = pytest.mark.parametrize(
-    "row_class", [row_class for row_class in ROW_CLASSES if row_class.subject == "report"], ids=name_of
+ROW_CLASSES = {row_class.query: row_class for row_class in row_classes()}
+every_row_class = pytest.mark.parametrize("row_class", ROW_CLASSES.values(), ids=ROW_CLASSES)
+of_a_sweep = pytest.mark.parametrize(
+    "row_class", [row_class for query, row_class in ROW_CLASSES.items() if "$sweep_id" in QUERIES[query]]
 )
 
 
@@ -73,10 +72,11 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return maker.warehouse
 
 
-def test_every_query_of_the_report_has_one_row_class() -> None:
+def test_a_query_has_one_row_class_or_a_caller_that_reads_tuples() -> None:
     assert SECTIONS
-    queries = [file.name for file in sql_files("queries") if file.name.startswith(("report_", "site_"))]
-    assert [name_of(row_class) for row_class in ROW_CLASSES] == queries
+    assert len(ROW_CLASSES) == len(set(row_classes()))
+    product = "".join(path.read_text() for room in ("flows", "tasks") for path in (ROOT / room).rglob("*.py"))
+    assert [query for query in QUERIES if query not in ROW_CLASSES and query not in product] == []
 
 
 def without_none(hint: object) -> object:
@@ -88,7 +88,7 @@ def without_none(hint: object) -> object:
 
 @every_row_class
 def test_columns_and_their_types_are_those_of_the_row_class(row_class: type[Row], maker: BundleMaker) -> None:
-    (text,) = (file.text for file in sql_files("queries") if file.name == name_of(row_class))
+    text = QUERIES[row_class.query]
     given = {name: value for name, value in PARAMETERS.items() if re.search(rf"\${name}\b", text)}
     with open_read_only(maker.warehouse) as connection:
         answer = connection.execute(text, given)
@@ -98,7 +98,7 @@ def test_columns_and_their_types_are_those_of_the_row_class(row_class: type[Row]
     assert set(found) == {field.name for field in fields(row_class)}
 
 
-@of_the_report
+@of_a_sweep
 def test_only_optional_fields_are_null(row_class: type[Row], filled: Path) -> None:
     with open_answers(filled, None) as answers:
         rows = answers.rows(row_class)

@@ -1,18 +1,69 @@
-"""What the pages of a cell and of a session are made from."""
+"""Sessions: how each ended, its runs, and the conditions before and after it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
-from tasks.pages.site.rows import SiteRow
-from tasks.results.cells import SessionId
+from tasks.results.cells import Model, SessionId, Variant
 from tasks.results.reader import Reader
-from tasks.results.table import Cell, Milliseconds, Number, Words, cells_of, toned
+from tasks.results.table import NOTHING, Cell, Milliseconds, Number, Row, Words, cells_of, toned
+from tasks.results.text import DASH
 
 
 @dataclass(frozen=True)
-class SessionKeyRow(SiteRow):
+class AttemptRow(Row):
+    """A row about one session."""
+
+    session_id: Annotated[str, SessionId("Session")]
+    model: Annotated[str, Model("Model")]
+    precision: Annotated[str, Words("Precision")]
+    variant: Annotated[str, Variant("SME2")]
+    threads: Annotated[int | None, Number("Threads")]
+    mode: Annotated[str, Words("Mode")]
+    attempt: Annotated[int, Number("Attempt")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change(Number):
+    """A condition before a session, and that of the field `after` after it."""
+
+    after: str
+
+    def cell_in(self, row: Any, name: str) -> Cell:
+        """The two values with an arrow between them, a dash if the device reports neither."""
+        before, after = getattr(row, name), getattr(row, self.after)
+        if before is None and after is None:
+            return NOTHING
+        shown = [DASH if value is None else f"{value:.{self.digits}f}" for value in (before, after)]
+        return Cell(" → ".join(shown), sort=after if after is not None else before)
+
+
+@dataclass(frozen=True)
+class SessionRow(AttemptRow):
+    """A session with any outcome; `status` is also `discarded` here."""
+
+    query = "sessions"
+    device: str
+    status: Annotated[str, Words("End", tone=lambda status: "bad" if status in ("failed", "invalid") else "")]
+    started_at: Annotated[datetime | None, Words("Started", "UTC", form="%Y-%m-%d %H:%M:%S")]
+    time_ms: Annotated[float | None, Milliseconds("Time", "mean of the middle half of its runs")]
+    temperature_before_c: Annotated[
+        float | None,
+        Change("Temperature", "°C", "before → after, as are battery and load", after="temperature_after_c", digits=1),
+    ]
+    temperature_after_c: float | None
+    battery_before_percent: Annotated[float | None, Change("Battery", "%", after="battery_after_percent")]
+    battery_after_percent: float | None
+    load_before_1m: Annotated[float | None, Change("Load", "1 min", after="load_after_1m", digits=2)]
+    load_after_1m: float | None
+    flags: Annotated[
+        str | None, Words("Flags", meaning="unusual runs of the session, which stay in every number", wraps=True)
+    ]
+
+
+@dataclass(frozen=True)
+class SessionKeyRow(Row):
     """The number of a session in its tables."""
 
     query = "session_keys"
@@ -20,10 +71,10 @@ class SessionKeyRow(SiteRow):
 
 
 @dataclass(frozen=True)
-class SessionFactsRow(SiteRow):
+class SessionFactsRow(Row):
     """One session, however it ended."""
 
-    query = "session"
+    query = "session_facts"
     session_id: str
     sweep_id: str
     night: date | None
@@ -55,35 +106,10 @@ class SessionFactsRow(SiteRow):
 
 
 @dataclass(frozen=True)
-class CellFactsRow(SiteRow):
-    """One cell: what was measured alike."""
-
-    query = "cell"
-    cell: str
-    sweep_id: str
-    night: date | None
-    device: str
-    without_times: str | None
-    model: str
-    precision: str
-    variant: str
-    mode: str
-    threads: int | None
-    pair: str
-    content: str
-    content_pair: str
-    pte_sha256: str | None
-    runner_sha256: str | None
-    executorch_version: str | None
-    build: str | None
-    source_commit: str | None
-
-
-@dataclass(frozen=True)
-class CellSessionRow(SiteRow):
+class CellSessionRow(Row):
     """A session of a cell, however it ended."""
 
-    query = "cell_sessions"
+    query = "site_cell_sessions"
     cell: str
     session_id: Annotated[str, SessionId("Session")]
     status: Annotated[str, Words("Result")]
@@ -98,7 +124,7 @@ class CellSessionRow(SiteRow):
 
 
 @dataclass(frozen=True)
-class RunRow(SiteRow):
+class RunRow(Row):
     """One run of a session."""
 
     query = "session_runs"
@@ -109,7 +135,7 @@ class RunRow(SiteRow):
 
 
 @dataclass(frozen=True)
-class SessionConditionRow(SiteRow):
+class SessionConditionRow(Row):
     """How the device was before or after a session."""
 
     query = "session_conditions"
