@@ -32,9 +32,7 @@ def as_text(columns: Sequence[str], blocks: Blocks, form: str) -> Iterator[str]:
         raise InputError(f"a value is nested too deeply for {form}; select a part of it") from None
 
 
-def table_lines(
-    columns: Sequence[str], blocks: Blocks, *, widest_cell: int = WIDEST_CELL
-) -> Iterator[str]:
+def table_lines(columns: Sequence[str], blocks: Blocks, *, widest_cell: int = WIDEST_CELL) -> Iterator[str]:
     """Yield a table with a line per row and the number of rows last; long cells are cut with an ellipsis.
 
     The first block decides how wide the columns are.

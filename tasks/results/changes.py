@@ -3,7 +3,7 @@
 Needs nothing but Python: the comment of a pull request is written from the JSON of these records, without the farm.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -74,6 +74,8 @@ class Change(Protocol):
     def cause(self) -> str | None: ...
     @property
     def changed(self) -> str | None: ...
+    @property
+    def is_regression(self) -> bool: ...
     @property
     def a(self) -> SideFacts: ...
     @property
@@ -163,6 +165,28 @@ def headline_parts(changes: Sequence[Change]) -> list[str]:
             best_text = f", at best {series_name(best)}, {answer_text(best).removeprefix('faster ')}"
             parts.append(f"{title}: {count}{best_text if word == 'faster' else ''}")
     return parts
+
+
+def fail_reasons(comparison: Comparison, fail_on: Iterable[str]) -> list[str]:
+    """Return why a comparison fails: the reasons of `fail_on` (regression, inaccurate, different, unknown) that apply.
+
+    A cell without a counterpart is unknown.
+    """
+    changes = comparison.changes
+    lacking = sum(each.word.startswith("only in") for each in comparison.uncompared)
+    words = {
+        "regression": "slower in B by more than the margin",
+        "inaccurate": "with inaccurate outputs",
+        "different": "different",
+        "unknown": "unknown or without a counterpart",
+    }
+    reasons = []
+    for reason in dict.fromkeys(fail_on):
+        more = lacking if reason == "unknown" else 0
+        failing = (each.is_regression if reason == "regression" else each.answer == reason for each in changes)
+        if count := sum(failing) + more:
+            reasons.append(f"{reason}: {count} of {len(changes) + more} {words[reason]}")
+    return reasons
 
 
 def sessions_text(changes: Sequence[Change]) -> str:

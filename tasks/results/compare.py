@@ -1,8 +1,9 @@
 """Compare two arms of a warehouse: what the words name, which cells match, and what changed in each pair."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from datetime import date
+from typing import Annotated, Any
 
 from devices.errors import InputError
 from devices.platform import SIMULATED
@@ -11,9 +12,15 @@ from tasks.bundle.model_names import model_named
 from tasks.judge import comparison
 from tasks.judge.pairs import Cell, Matched, Pair, compare_cells, differing, match_cells
 from tasks.judge.session_parts import cause_of_rows
-from tasks.results.arms import Arm, Name, find_arms, id_of, word_of
+from tasks.results.addresses import cell_page, series_page
+from tasks.judge.arms import Arm, Name, find_arms, id_of, word_of
+from tasks.results.cells import CellRow, Device
 from tasks.results.changes import Comparison, SeriesChange, SideFacts, headline_parts, series_name, sessions_text
 from tasks.results.reader import Reader
+from tasks.results.table import Cell as TableCell
+from tasks.results.table import Milliseconds, Row, Words, cells_of
+from tasks.results.text import Link
+from tasks.results.verdicts import ChangePercent, Interval, tone_of
 
 _MOST_CAUSES = 20
 _SERIES = ("model", "device", "precision", "variant", "threads")
@@ -22,6 +29,53 @@ _NOT_IN_TURNS = (
     "difference"
 )
 _MEASURE_IN_TURNS = "to know more, measure both in turns: `etfarm compare A.pte B.pte`"
+
+
+@dataclass(frozen=True)
+class TwoNightsRow(CellRow):
+    """The times of one series in two nights."""
+
+    query = "two_nights"
+    series_id: str
+    before_ms: Annotated[float | None, Milliseconds("Before")]
+    after_ms: Annotated[float | None, Milliseconds("After")]
+    ratio: Annotated[float | None, ChangePercent("Change", "after over before: above 0 is slower")]
+    before_verdict: Annotated[str | None, Words("Verdict before", tone=tone_of)]
+    after_verdict: Annotated[str | None, Words("Verdict after", tone=tone_of)]
+
+    @cells_of("after_ms")
+    def _after_cell(self, cell: TableCell) -> TableCell:
+        return TableCell((Link(str(cell.text), series_page(self.series_id, self.device)),), sort=cell.sort)
+
+
+@dataclass(frozen=True)
+class InterleavedRow(Row):
+    """Two contents that were measured in turns on one device."""
+
+    query = "measured_in_turns"
+    night: Annotated[date | None, Words("Night")]
+    device: Annotated[str, Device("Device")]
+    without_times = None
+    purpose: Annotated[str, Words("Why")]
+    side_a: Annotated[str, Words("A", wraps=True)]
+    side_b: Annotated[str, Words("B", wraps=True)]
+    cell_a: str
+    cell_b: str
+    time_a_ms: Annotated[float | None, Milliseconds("A")]
+    time_b_ms: Annotated[float | None, Milliseconds("B")]
+    ratio: Annotated[float | None, ChangePercent("Change", "B against A: above 0 is slower")]
+    low: Annotated[float | None, Interval("95 % interval")]
+    high: float | None
+    answer: Annotated[str, Words("Answer")]
+    changed: Annotated[str | None, Words("What differs", wraps=True)]
+
+    @cells_of("time_a_ms")
+    def _a_cell(self, cell: TableCell) -> TableCell:
+        return TableCell((Link(str(cell.text), cell_page(self.cell_a)),), sort=cell.sort)
+
+    @cells_of("time_b_ms")
+    def _b_cell(self, cell: TableCell) -> TableCell:
+        return TableCell((Link(str(cell.text), cell_page(self.cell_b)),), sort=cell.sort)
 
 
 def compare_arms(

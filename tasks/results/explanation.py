@@ -159,7 +159,7 @@ def explain_change(reader: Reader, change: Change) -> list[Fact]:
 
 
 def read_variants(reader: Reader, row: SeriesRow, every: Sequence[SeriesRow]) -> list[CellFactsRow]:
-    """Return the cell of a series, then those of the series among `every` that differ only in SME2; empty without one."""
+    """Return the cell of a series, then those of series that differ from it only in SME2; nothing without a cell."""
     if not (cell := _cell_of(reader, row.cell)):
         return []
     same = ("model", "device", "precision", "threads", "night")

@@ -5,10 +5,18 @@ from itertools import combinations, islice
 
 from devices.errors import InputError
 from tasks.pages.report.page import Block, Choice, Page, Paragraph, Points, Section
-from tasks.pages.site.compared_rows import MeasuredRow
 from tasks.results.addresses import arms_page, cell_page, slug
-from tasks.results.changes import Change, Comparison, answer_text, memory_change, series_name, size_change, time_text, worst_first
-from tasks.results.compare import compare_arms
+from tasks.results.changes import (
+    Change,
+    Comparison,
+    answer_text,
+    memory_change,
+    series_name,
+    size_change,
+    time_text,
+    worst_first,
+)
+from tasks.results.compare import InterleavedRow, compare_arms
 from tasks.results.reader import Reader
 from tasks.results.series import SeriesRow
 from tasks.results.sweeps import NightRow
@@ -48,7 +56,7 @@ def choices(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[NightR
                 title, names, f"comparisons/{kind}/{{a}}..{{b}}.html", f"etfarm compare {kind}:{{a}} {kind}:{{b}}"
             )
             sections.append(Section(kind, title, [choice, Points(links)]))
-    if measured := reader.rows(MeasuredRow):
+    if measured := reader.rows(InterleavedRow):
         table = first_rows(measured, _MOST_ROWS, "etfarm sql lists all: comparison")
         sections.append(Section("turns", "Measured in turns", [table]))
     answer = (

@@ -7,8 +7,8 @@ from datetime import date
 
 from tasks.pages.report.page import Block, Page, Paragraph, Section
 from tasks.pages.site.about import MOST_CELLS, VERDICT_NEEDS, sections_of
-from tasks.pages.site.compared_rows import ComparedRow
 from tasks.results.addresses import comparison_page, model_page, night_page, slug
+from tasks.results.compare import TwoNightsRow
 from tasks.results.devices import FarmDeviceRow
 from tasks.results.provenance import FarmRunnerRow
 from tasks.results.reader import Answers, Reader
@@ -161,7 +161,7 @@ def _sme2_of(reader: Reader, sweep: SweepRow) -> Section:
 
 def comparison(reader: Reader, before: date, after: date, footer: str) -> Page:
     """Return the page of two nights side by side."""
-    rows = reader.rows(ComparedRow, {"before": before, "after": after})
+    rows = reader.rows(TwoNightsRow, {"before": before, "after": after})
     both = [row for row in rows if row.ratio is not None]
     only = len(rows) - len(both)
     answer = joined(

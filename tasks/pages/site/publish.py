@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
 
-from sql.cage.connection import open_readable
 from sql.readable import ReadableFile
 from tasks.pages.site.destination import open_destination
 from tasks.pages.site.origins import origins_of
 from tasks.pages.site.publication import Publication
 from tasks.pages.site.site import Site
-from tasks.results.reader import view_errors
+from tasks.results.reader import open_reader
 from tasks.store.access import reported
 
 _READ_TOGETHER = 250
@@ -51,8 +50,8 @@ def publish(
     Raises WarehouseError if the file cannot be read, BundleError if the location cannot be written, and InputError if
     it has files of others, or of an earlier version of etfarm without `take_over`.
     """
-    with open_readable(snapshot) as connection, view_errors(snapshot):
-        site = Site(connection, snapshot.name)
+    with open_reader(snapshot) as reader:
+        site = Site(reader, snapshot.name)
         wanted = origins_of(site)
         site.published = wanted.keys()
         with reported(location, "the pages cannot be written"), open_destination(location) as destination:

@@ -6,9 +6,7 @@ from datetime import date
 from functools import cached_property
 from importlib.metadata import version
 
-from sql.cage.connection import Reading
-from tasks.pages.explain import explain_series, worst_first
-from tasks.pages.explanation import Explanation
+from tasks.pages import explanation
 from tasks.pages.report.html import as_html
 from tasks.pages.report.page import Page
 from tasks.pages.site import about, compared, lists, morning
@@ -20,6 +18,7 @@ from tasks.pages.site.session import Sessions
 from tasks.results import addresses
 from tasks.results.addresses import slug, split_pair
 from tasks.results.devices import DeviceNightRow, FarmDeviceRow
+from tasks.results.explanation import Explanation, explain_series, read_variants, worst_series_first
 from tasks.results.provenance import CellFactsRow
 from tasks.results.reader import Answers, Reader
 from tasks.results.series import DecisionRow, SeriesRow, UnjudgedModelRow
@@ -38,9 +37,8 @@ class Site:
 
     published: Collection[str] | None = None
 
-    def __init__(self, connection: Reading, source: str) -> None:
-        self._connection = connection
-        self.reader = Reader(connection)
+    def __init__(self, reader: Reader, source: str) -> None:
+        self.reader = reader
         self._histories: dict[str, str] = {}
         self._cells = Cells(self.reader, [])
         self._answers: dict[str, tuple[set[tuple[str, str]], Answers]] = {}
@@ -195,7 +193,7 @@ class Site:
         rows = self._series_of_model.get(name)
         if rows is None:
             return self._unjudged_model(name)
-        explained = self._explained(worst_first(rows)[0]).section(is_named=True)
+        explained = explanation.section(self._explained(worst_series_first(rows)[0]))
         cells = [self._detailed[cell] for cell in about.detailed(rows) if cell in self._detailed]
         cells = [cell for cell in cells if cell.sweep_id == cells[0].sweep_id]
         answers = self._answers_of(cells) if cells else None
@@ -213,7 +211,9 @@ class Site:
         in_detail = self.published is None or addresses.cell_page(row.cell) in self.published
         self._read_verdicts([row.night])
         verdicts = self._verdicts_on[row.night, row.series_id, row.device]
-        return explain_series(self.reader, row, self.series, verdicts, self._answers_of if in_detail else None)
+        cells = read_variants(self.reader, row, self.series) if in_detail else None
+        answers = self._answers_of(cells) if cells else None
+        return explain_series(self.reader, row, verdicts, cells, answers)
 
     @cached_property
     def _series_of_model(self) -> dict[str, list[SeriesRow]]:

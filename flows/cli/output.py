@@ -1,13 +1,20 @@
-"""Files that a command writes completely or not at all, and the rows of a query in the formats of their suffixes."""
+"""What a command writes: files that appear completely or not at all, the rows of a query, a comparison."""
 
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 from devices.errors import InputError
+from flows.terminal import show, show_pieces
+from flows.warehouse.readable import readable_warehouse
 from sql.cage.cage import Answer
+from tasks.pages import comparison as comparisons
 from tasks.pages.rows import as_text
+from tasks.results.changes import Comparison, fail_reasons
+from tasks.results.explanation import explain_worst
+from tasks.results.reader import open_reader
 from tasks.store.files import complete_file, remove_leftovers
 
 _TEXT_FORMATS = {".csv": "csv", ".json": "json", ".md": "markdown"}
@@ -72,3 +79,41 @@ def _write_arrow(answer: Answer, stream: BinaryIO, suffix: str) -> None:
     with pa.ipc.new_file(stream, schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
+
+
+@dataclass(frozen=True)
+class ComparisonOutput:
+    """How a comparison, or what a night changed, is printed and written to files."""
+
+    form: str
+    """table, csv, json or markdown; another one is printed by the command itself."""
+    files: Sequence[Path]
+    var: Path
+    warehouse: Path | None
+
+    def check(self) -> None:
+        """Raise InputError for a file that no output can be written to: before anything is measured."""
+        for file in self.files:
+            check_output(file, comparisons.WRITERS)
+
+    def show(self, comparison: Comparison) -> None:
+        """Print and write a comparison; for a pull request, with what is known about its worst change."""
+        if self.form == "markdown" or any(file.suffix == ".md" for file in self.files):
+            with readable_warehouse(self.var, self.warehouse) as readable, open_reader(readable) as reader:
+                comparison = replace(comparison, explained=explain_worst(reader, comparison))
+        if self.form == "table":
+            show_pieces(comparisons.terminal(comparison))
+        elif self.form in ("csv", "json"):
+            show_pieces(comparisons.data(comparison, self.form))
+        elif self.form == "markdown":
+            show_pieces([comparisons.markdown(comparison)])
+        for file in self.files:
+            with output_file(file, comparisons.WRITERS) as stream:
+                stream.write(comparisons.WRITERS[file.suffix](comparison).encode())
+
+    def exit_code(self, comparison: Comparison, fail_on: Collection[str]) -> int:
+        """Return 1, and print why, if a change is what `fail_on` lists; else 0."""
+        reasons = fail_reasons(comparison, fail_on)
+        if reasons:
+            show(f"etfarm: compare failed: {'; '.join(reasons)}", err=True)
+        return 1 if reasons else 0
