@@ -14,7 +14,7 @@ from devices.errors import InputError
 from devices.foreign_text import plain
 from flows.cli.table import short_text, table_lines
 from sql.cage.cage import Answer, distinct_names
-from tasks.pages.report.markdown import escaped
+from tasks.pages.markdown import escaped
 from tasks.store.files import complete_file, remove_leftovers
 
 _TEXT_FORMATS = {".csv": "csv", ".json": "json", ".md": "markdown"}

@@ -9,7 +9,7 @@ from devices.foreign_text import plain_line
 from flows.cli.formats import as_text, check_output, output_file
 from tasks.judge.compare.outcome import Line, Outcome, figures, time_text
 from tasks.pages.explanation import markdown_points
-from tasks.pages.report.markdown import escaped, inline
+from tasks.pages.markdown import escaped, inline
 from tasks.results.text import with_code
 
 _SERIES = ("model", "device", "precision", "variant", "threads")

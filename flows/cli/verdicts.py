@@ -110,7 +110,7 @@ def verdicts_of_night(night: str | None, var: Path, warehouse: Path | None) -> t
     from devices.suggest import did_you_mean
     from flows.warehouse.readable import readable_warehouse
     from tasks.results.reader import open_reader
-    from tasks.results.sweeps import NightRow
+    from tasks.results.series import NightRow
     from tasks.results.verdicts import read_verdicts
 
     with readable_warehouse(var, warehouse) as file, open_reader(file) as reader:

@@ -20,17 +20,14 @@ from tasks.pages.explanation import Explanation, Fact
 from tasks.pages.site.changes import compare_command
 from tasks.results.addresses import night_page
 from tasks.results.advice import other_advice, portable_advice
-from tasks.results.categories import time_in_words
 from tasks.results.cells import series_title
 from tasks.results.devices import conditions_in_words, waits_in_words
-from tasks.results.failures import FailureRow, failures_in_words
-from tasks.results.operators import ModuleRow, PortableRow, heaviest, portable_in_words
+from tasks.results.operators import ModuleRow, PortableRow, heaviest, portable_in_words, time_in_words
 from tasks.results.provenance import CellFactsRow, limited_to, origin_of
-from tasks.results.reader import Answers, Reader
+from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import SeriesRow
-from tasks.results.sessions import CellSessionRow
+from tasks.results.sessions import CellSessionRow, FailureRow, failures_in_words
 from tasks.results.sme2 import coverage_in_words, shift_in_words, sme2_in_words
-from tasks.results.sweeps import SweepRow
 from tasks.results.text import Code, Link, Text, in_ms, joined, sentence, with_code
 from tasks.results.verdicts import Verdict, change_of, read_verdicts
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasks.pages.report.markdown import inline
-from tasks.pages.report.page import Paragraph, Section
+from tasks.pages.markdown import inline
+from tasks.pages.page import Paragraph, Section
 from tasks.results.table import Cell, Column, Table
 from tasks.results.text import Text, joined, plain_text, separated
 

@@ -7,12 +7,11 @@ from devices.errors import InputError
 from sql.cage.connection import Reading
 from tasks.judge.compare.found import compare_arms
 from tasks.judge.compare.outcome import Line, Outcome, figures, time_text
-from tasks.pages.report.page import Block, Choice, Page, Paragraph, Points, Section
+from tasks.pages.page import Block, Choice, Page, Paragraph, Points, Section
 from tasks.pages.site.compared_rows import MeasuredRow
 from tasks.results.addresses import arms_page, cell_page, slug
 from tasks.results.reader import Reader
-from tasks.results.series import SeriesRow
-from tasks.results.sweeps import NightRow
+from tasks.results.series import NightRow, SeriesRow
 from tasks.results.table import Cell, Column, Table, first_rows
 from tasks.results.text import Code, Link, Tone, counted, with_code
 

@@ -5,21 +5,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date
 
-from tasks.pages.report.page import Block, Page, Paragraph, Section
-from tasks.pages.site.about import MOST_CELLS, VERDICT_NEEDS, sections_of
+from tasks.pages.page import Block, Page, Paragraph, Section
+from tasks.pages.report import MAX_CELLS, short_sections
 from tasks.pages.site.compared_rows import ComparedRow
+from tasks.pages.site.model import VERDICT_NEEDS
+from tasks.pages.sme2 import sme2 as sme2_section
 from tasks.results.addresses import comparison_page, model_page, night_page, slug
 from tasks.results.devices import FarmDeviceRow
 from tasks.results.provenance import FarmRunnerRow
-from tasks.results.reader import Answers, Reader
-from tasks.results.series import SeriesRow, UnjudgedModelRow
+from tasks.results.reader import Reader, SweepRow
+from tasks.results.series import NightRow, SeriesRow, UnjudgedModelRow
 from tasks.results.sme2 import GainRow
-from tasks.results.sweeps import NightRow, SweepRow
 from tasks.results.table import Cell, Column, Table, first_rows, table_of
 from tasks.results.text import Code, CodeLink, Link, Text, counted, joined
 from tasks.results.verdicts import tone_of
 
-_MOST_ROWS = 400
+_MAX_ROWS = 400
 _IN_SQL = "etfarm sql lists all"
 
 
@@ -33,9 +34,9 @@ def nights(rows: Sequence[NightRow], every: Iterable[SweepRow], footer: str) -> 
     sweeps = [sweep for sweep in every if sweep.night]
     answer = f"{counted(len(rows), 'night').capitalize()}, {counted(len(sweeps), 'sweep')}."
     blocks: list[Block] = [
-        first_rows(rows, _MOST_ROWS, f"{_IN_SQL}: verdict"),
+        first_rows(rows, _MAX_ROWS, f"{_IN_SQL}: verdict"),
         Paragraph("Sweeps of these nights:"),
-        first_rows(sweeps, _MOST_ROWS, f"{_IN_SQL}: sweep_overview"),
+        first_rows(sweeps, _MAX_ROWS, f"{_IN_SQL}: sweep_overview"),
     ]
     return _page("Nights", "nights.html", answer, blocks, footer)
 
@@ -70,7 +71,7 @@ def models(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow], foot
         answer = f"No model has a verdict yet. A verdict needs {VERDICT_NEEDS}."
     blocks: list[Block] = [Table(columns, lines)] if lines else []
     if unjudged:
-        blocks += [Paragraph("Models without a verdict:"), first_rows(unjudged, _MOST_ROWS, _IN_SQL)]
+        blocks += [Paragraph("Models without a verdict:"), first_rows(unjudged, _MAX_ROWS, _IN_SQL)]
     return _page("Models", "models.html", answer, blocks, footer)
 
 
@@ -91,7 +92,7 @@ def runners(reader: Reader, footer: str) -> Page:
     rows = reader.rows(FarmRunnerRow)
     answer = f"{counted(len(rows), 'runner').capitalize()}."
     return _page(
-        "Runners", "runners.html", answer, [first_rows(rows, _MOST_ROWS, f"{_IN_SQL}: runner_overview")], footer
+        "Runners", "runners.html", answer, [first_rows(rows, _MAX_ROWS, f"{_IN_SQL}: runner_overview")], footer
     )
 
 
@@ -110,12 +111,12 @@ def sme2(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow]
         "SME2",
         "sme2.html",
         _gain(rows) if rows else _without_a_pair(reader, series),
-        [first_rows(rows, _MOST_ROWS, hidden)] if rows else [],
+        [first_rows(rows, _MAX_ROWS, hidden)] if rows else [],
         footer,
     )
     in_order = sorted(sweeps, key=lambda sweep: (sweep.night or date.min, sweep.sweep_id))
     newest = {sweep.name: sweep for sweep in in_order}
-    parts = [_sme2_of(reader, sweep) for sweep in newest.values() if sweep.devices * sweep.models <= MOST_CELLS]
+    parts = [_sme2_of(reader, sweep) for sweep in newest.values() if sweep.devices * sweep.models <= MAX_CELLS]
     return replace(page, sections=[*page.sections, *parts])
 
 
@@ -155,7 +156,7 @@ def _gain(rows: Sequence[GainRow]) -> Text:
 
 def _sme2_of(reader: Reader, sweep: SweepRow) -> Section:
     """What the report of a sweep says about SME2."""
-    (section,) = sections_of(Answers(reader, sweep), ("sme2",))
+    (section,) = short_sections(reader.answers(sweep), [sme2_section])
     return replace(section, anchor=f"sme2-{slug(sweep.sweep_id)}", title=f"{section.title}: {sweep.sweep_id}")
 
 
@@ -170,5 +171,5 @@ def comparison(reader: Reader, before: date, after: date, footer: str) -> Page:
         + (f", {only:,} in one of them." if only else ".")
         + " One night beside another says little alone: the verdict judges with all nights before.",
     )
-    blocks: list[Block] = [first_rows(rows, _MOST_ROWS, f"`etfarm compare {before} {after}` lists all, with intervals")]
+    blocks: list[Block] = [first_rows(rows, _MAX_ROWS, f"`etfarm compare {before} {after}` lists all, with intervals")]
     return _page(f"{before} and {after}", comparison_page(before, after), answer, blocks, footer)

@@ -15,7 +15,7 @@ import pytest
 from devices.errors import InputError
 from flows.warehouse.site import LiveSite, SiteServer, site_of
 from flows.warehouse.site_requests import host_names
-from tasks.pages.site.assets import File
+from tasks.pages.html import File
 from tasks.pages.site.site import Site
 from tests.fixtures.waiting import wait_for
 from tests.fixtures.warehouse import BundleMaker

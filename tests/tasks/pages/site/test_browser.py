@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import duckdb
 import pytest
 
-from tasks.pages.report.html import SITE_POLICY
+from tasks.pages.html import SITE_POLICY
 from tasks.pages.site.publish import publish
 from tests.fixtures.needs import needs
 from tests.fixtures.pages import read_page

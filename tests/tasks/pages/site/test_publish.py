@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks.pages.report.html import as_html
-from tasks.pages.report.page import Page, Section
-from tasks.pages.site import origins
+from tasks.pages.html import as_html
+from tasks.pages.page import Page, Section
+from tasks.pages.site import page_cache
 from tasks.pages.site import publish as publishing
-from tasks.pages.site.manifest import MARKER
+from tasks.pages.site.page_cache import MARKER
 from tasks.pages.site.publish import publish
 from tasks.results.table import Cell, Column, Table
 from tests.fixtures.nights import night_of
@@ -79,7 +79,7 @@ def test_no_page_links_to_one_that_was_removed(
     farm: BundleMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a published site that keeps the pages of two nights
-    monkeypatch.setattr(origins, "_MOST_NIGHTS", 2)
+    monkeypatch.setattr(page_cache, "_MOST_NIGHTS", 2)
     site = tmp_path / "site"
     publish(farm.warehouse, str(site))
     # when only one of two models is measured in the next two nights
