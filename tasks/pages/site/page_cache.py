@@ -121,28 +121,19 @@ _Address = Annotated[
 ]
 
 
-class _Stated(BaseModel):
-    """What the present and the former manifest state: version, and origin and hash of each page."""
+class Manifest(BaseModel):
+    """The files of a published site: the origin and the hash of each page."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     etfarm: Annotated[str, Field(max_length=100)]
-    pages: dict[_Address, _Page]
-
-
-class Manifest(_Stated):
-    """The files of a published site."""
-
     format: Literal["etfarm site 1"]
+    pages: dict[_Address, _Page]
     writing: dict[_Address, Sha256]
     """The hashes that pages get now. After a kill, a page has this hash or the one in `pages`, or is missing."""
 
     def text(self) -> bytes:
         """Return the content of the file, the same for the same pages."""
         return json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":")).encode()
-
-
-class _Former(_Stated):
-    """The manifest that versions before `--take-over` wrote."""
 
 
 @cache
@@ -155,27 +146,16 @@ def manifest_of(pages: Mapping[str, tuple[str, str]], writing: Mapping[str, str]
     return Manifest.model_construct(etfarm=_version(), pages=dict(pages), format="etfarm site 1", writing=dict(writing))
 
 
-def parse_manifest(content: bytes, path: str, *, take_over: bool) -> Manifest:
-    """Return the manifest; that of a former version only to `take_over` its pages. Raises InputError for any other.
+def parse_manifest(content: bytes, path: str) -> Manifest:
+    """Return the manifest; raises InputError for anything else.
 
     Another version of etfarm makes other pages, so origins that it states are unknown here.
     """
     try:
-        stated: _Stated = Manifest.model_validate_json(content)
+        stated = Manifest.model_validate_json(content)
     except ValidationError as error:
-        stated = _former(content, path, first_mistake(error), take_over=take_over)
-    is_of_this = stated.etfarm == _version()
-    pages = {name: (origin if is_of_this else ALWAYS, sha256) for name, (origin, sha256) in stated.pages.items()}
-    return manifest_of(pages, stated.writing if isinstance(stated, Manifest) else {})
-
-
-def _former(content: bytes, path: str, fault: str, *, take_over: bool) -> _Former:
-    """Return the manifest of a former version; raises InputError for anything else, and without `take_over`."""
-    try:
-        former = _Former.model_validate_json(content)
-    except ValidationError:
-        raise InputError(f"{path}: not a manifest of etfarm ({fault}); publish to an empty folder or prefix") from None
-    if not take_over:
-        cause = "an earlier version of etfarm published these pages"
-        raise InputError(f"{path}: {cause}; add --take-over to continue here, or publish to an empty folder or prefix")
-    return former
+        cause = f"not a manifest of etfarm ({first_mistake(error)})"
+        raise InputError(f"{path}: {cause}; publish to an empty folder or prefix") from None
+    if stated.etfarm != _version():
+        return manifest_of({name: (ALWAYS, sha256) for name, (_, sha256) in stated.pages.items()}, stated.writing)
+    return stated

@@ -12,11 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby, islice
-from pathlib import Path
 
 from devices.errors import InputError
-from sql.cage.connection import open_readable
-from sql.readable import ReadableFile
 from tasks.pages.site.destination import Destination, open_destination
 from tasks.pages.site.page_cache import (
     ALWAYS,
@@ -28,7 +25,6 @@ from tasks.pages.site.page_cache import (
     parse_manifest,
 )
 from tasks.pages.site.site import Site
-from tasks.results.reader import view_errors
 from tasks.store.access import reported
 
 _READ_TOGETHER = 250
@@ -51,7 +47,7 @@ class Published:
 class Publication:
     """Writes pages to a destination; `kept` are the addresses at which something stayed that is not the farm's own."""
 
-    def __init__(self, destination: Destination, location: str, wanted: Mapping[str, str], *, take_over: bool) -> None:
+    def __init__(self, destination: Destination, location: str, wanted: Mapping[str, str]) -> None:
         """Read the manifest; `wanted` are the pages of the site with their origins. Raises InputError, writes nothing.
 
         Raises InputError if the destination is neither empty nor one that etfarm published.
@@ -62,7 +58,7 @@ class Publication:
             cause = "has files that etfarm did not publish"
             raise InputError(f"{location}: {cause}; name an empty or a new folder (or prefix) for the pages")
         path = f"{location.rstrip('/')}/{MARKER}"
-        before = manifest_of({}, {}) if content is None else parse_manifest(content, path, take_over=take_over)
+        before = manifest_of({}, {}) if content is None else parse_manifest(content, path)
         self._missing = destination.missing({*wanted, *before.pages, *before.writing})
         self._pages = self._settled(before)
         self._text = content
@@ -118,26 +114,17 @@ class Publication:
             self._text = text
 
 
-def publish(
-    snapshot: ReadableFile | Path,
-    location: str,
-    told: Callable[[str], None] = lambda _line: None,
-    *,
-    take_over: bool = False,
-) -> Published:
-    """Write the pages of a warehouse file to a folder or a URL; `told` gets a line while it lasts.
+def publish(site: Site, location: str, told: Callable[[str], None] = lambda _line: None) -> Published:
+    """Write the pages to a folder or a URL; `told` gets a line while it lasts.
 
-    Raises WarehouseError if the file cannot be read, BundleError if the location cannot be written, and InputError if
-    it has files of others, or of an earlier version of etfarm without `take_over`.
+    Raises BundleError if the location cannot be written, and InputError if it has files of others.
     """
-    with open_readable(snapshot) as connection, view_errors(snapshot):
-        site = Site(connection, snapshot.name)
-        wanted = origins_of(site)
-        site.published = wanted.keys()
-        with reported(location, "the pages cannot be written"), open_destination(location) as destination:
-            publication = Publication(destination, location, wanted, take_over=take_over)
-            _write_stale(site, publication, told)
-            publication.finish()
+    wanted = origins_of(site)
+    site.published = wanted.keys()
+    with reported(location, "the pages cannot be written"), open_destination(location) as destination:
+        publication = Publication(destination, location, wanted)
+        _write_stale(site, publication, told)
+        publication.finish()
     return Published(len(wanted), publication.written, publication.removed, sorted(publication.kept))
 
 

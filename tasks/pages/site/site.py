@@ -6,7 +6,6 @@ from datetime import date
 from functools import cached_property
 from importlib.metadata import version
 
-from sql.cage.connection import Reading
 from tasks.pages.explain import explain_series, worst_first
 from tasks.pages.explanation import Explanation
 from tasks.pages.html import File, as_html, asset
@@ -37,9 +36,8 @@ class Site:
 
     published: Collection[str] | None = None
 
-    def __init__(self, connection: Reading, source: str) -> None:
-        self._connection = connection
-        self.reader = Reader(connection)
+    def __init__(self, reader: Reader, source: str) -> None:
+        self.reader = reader
         self._histories: dict[str, str] = {}
         self._cells = Cells(self.reader, [])
         self._answers: dict[str, tuple[set[tuple[str, str]], Answers]] = {}
@@ -183,7 +181,7 @@ class Site:
         values = {slug(value): value for value in compared.values_of(kind, self.series)}
         if a not in values or b not in values or a == b:
             return None
-        return compared.side_by_side(self._connection, kind, values[a], values[b], self._footer)
+        return compared.side_by_side(self.reader.connection, kind, values[a], values[b], self._footer)
 
     def _sweep(self, name: str) -> Page | None:
         if (row := self.sweeps.get(name)) is None:

@@ -68,7 +68,7 @@ def test_a_published_page_has_the_details_only_of_cells_with_a_page(connection: 
     address = f"models/{SLOW}.html"
     titles = []
     for published in (frozenset[str](), frozenset({f"cells/{figures['cell']}.html"})):
-        site = Site(connection, "x")
+        site = Site(Reader(connection), "x")
         site.published = published
         page = site.page(address)
         assert page is not None
@@ -111,7 +111,7 @@ def test_sme2_and_portable_operators_are_explained_whichever_variant_is_worse(ma
     with open_read_only(maker.warehouse) as connection:
         found = explain(Reader(connection), "toy", {})
         facts = found.data()["facts"]
-        page = Pages(Site(connection, "x")).read("models/toy.html")
+        page = Pages(Site(Reader(connection), "x")).read("models/toy.html")
     assert_documented("explain", found.data())
     shown = [[title, " ".join(sentences).replace("`", "")] for title, sentences in facts.items()]
     assert page.tables["explained"][0][1:] == shown
@@ -160,7 +160,7 @@ def test_a_series_whose_sessions_all_failed_is_explained_by_the_record_of_the_fa
     with open_read_only(maker.warehouse) as connection:
         reader = Reader(connection)
         found = explain(reader, "toy", {})
-        site = Site(connection, "x")
+        site = Site(Reader(connection), "x")
         page = Pages(site).read("models/toy.html")
         site.published = frozenset()
         published = site.page("models/toy.html")
