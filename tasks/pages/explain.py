@@ -26,7 +26,7 @@ from tasks.results.operators import ModuleRow, PortableRow, heaviest, portable_i
 from tasks.results.provenance import CellFactsRow, limited_to, origin_of
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import SeriesRow
-from tasks.results.sessions import CellSessionRow, FailureRow, failures_in_words
+from tasks.results.sessions import FailureRow, failures_in_words, read_cell_sessions
 from tasks.results.sme2 import coverage_in_words, shift_in_words, sme2_in_words
 from tasks.results.text import Code, Link, Text, in_ms, joined, sentence, with_code
 from tasks.results.verdicts import Verdict, change_of, read_verdicts
@@ -218,7 +218,7 @@ def _cell_of(reader: Reader, row: SeriesRow) -> CellFactsRow | None:
 
 def _succeeded(reader: Reader, cell: CellFactsRow) -> list[str]:
     """Return the sessions of a cell that succeeded, those that its time is made from first."""
-    rows = [row for row in reader.rows(CellSessionRow, {"cells": [cell.cell]}) if row.status == "succeeded"]
+    rows = [row for row in read_cell_sessions(reader, [cell.cell]) if row.status == "succeeded"]
     return [row.session_id for row in sorted(rows, key=lambda row: not row.is_typical)]
 
 

@@ -6,8 +6,8 @@ from itertools import groupby
 from tasks.bundle.next_step import next_step
 from tasks.pages.page import Block, Fold, Heading, Log, Paragraph, Points, Section
 from tasks.results.cells import tags_of
-from tasks.results.devices import ConditionRow, DeviceRow, waits_in_words
-from tasks.results.provenance import ModelRow, RunnerRow
+from tasks.results.devices import ONLY_OF_FARM_DEVICES, ConditionRow, DeviceRow, waits_in_words
+from tasks.results.provenance import ONLY_OF_ALL_SWEEPS, ModelRow, RunnerRow
 from tasks.results.reader import Answers
 from tasks.results.sessions import MOST_REASONS, FailureRow, SessionRow, bundles_in_words, by_outcome
 from tasks.results.table import table_of
@@ -103,9 +103,9 @@ def _different_logs(group: list[FailureRow]) -> list[tuple[str, str]]:
 def provenance(answers: Answers) -> Section:
     """The devices, conditions, runners and models of the sweep, and the sessions behind every figure."""
     tables = (
-        ("Devices", table_of(answers.rows(DeviceRow))),
+        ("Devices", table_of(answers.rows(DeviceRow), without=ONLY_OF_FARM_DEVICES)),
         ("Conditions", table_of(answers.rows(ConditionRow))),
-        ("Runners", table_of(answers.rows(RunnerRow))),
+        ("Runners", table_of(answers.rows(RunnerRow), without=ONLY_OF_ALL_SWEEPS)),
         ("Exported models", table_of(answers.rows(ModelRow))),
     )
     blocks: list[Block] = [block for title, table in tables if table.rows for block in (Heading(title), table)]

@@ -29,7 +29,7 @@ class AttemptRow(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change(Number):
+class BeforeAndAfter(Number):
     """A condition before a session, and that of the field `after` after it."""
 
     after: str
@@ -54,12 +54,14 @@ class SessionRow(AttemptRow):
     time_ms: Annotated[float | None, Milliseconds("Time", "mean of the middle half of its runs")]
     temperature_before_c: Annotated[
         float | None,
-        Change("Temperature", "°C", "before → after, as are battery and load", after="temperature_after_c", digits=1),
+        BeforeAndAfter(
+            "Temperature", "°C", "before → after, as are battery and load", after="temperature_after_c", digits=1
+        ),
     ]
     temperature_after_c: float | None
-    battery_before_percent: Annotated[float | None, Change("Battery", "%", after="battery_after_percent")]
+    battery_before_percent: Annotated[float | None, BeforeAndAfter("Battery", "%", after="battery_after_percent")]
     battery_after_percent: float | None
-    load_before_1m: Annotated[float | None, Change("Load", "1 min", after="load_after_1m", digits=2)]
+    load_before_1m: Annotated[float | None, BeforeAndAfter("Load", "1 min", after="load_after_1m", digits=2)]
     load_after_1m: float | None
     flags: Annotated[
         str | None, Words("Flags", meaning="unusual runs of the session, which stay in every number", wraps=True)
@@ -76,10 +78,10 @@ class SessionKeyRow(Row):
 
 @dataclass(frozen=True)
 class SessionFactsRow(Row):
-    """One session, however it ended."""
+    """One session, however it ended; shown in the list of the sessions of its cell."""
 
     query = "session_facts"
-    session_id: str
+    session_id: Annotated[str, SessionId("Session")]
     sweep_id: str
     night: date | None
     device: str
@@ -89,13 +91,13 @@ class SessionFactsRow(Row):
     variant: str
     mode: str
     threads: int | None
-    status: str
-    reason_code: str | None
+    status: Annotated[str, Words("Result")]
+    reason_code: Annotated[str | None, Words("Reason", only_with="reason_code")]
     reason: str | None
     attempt: int
     executions: int
     warmup_executions: int
-    started_at: datetime | None
+    started_at: Annotated[datetime | None, Words("Started (UTC)", form="%Y-%m-%d %H:%M:%S")]
     ended_at: datetime | None
     wall_s: float | None
     exit_code: int | None
@@ -107,20 +109,9 @@ class SessionFactsRow(Row):
     serial: str | None
     build: str | None
     log_tail: str | None
-
-
-@dataclass(frozen=True)
-class CellSessionRow(Row):
-    """A session of a cell, however it ended."""
-
-    query = "site_cell_sessions"
-    cell: str
-    session_id: Annotated[str, SessionId("Session")]
-    status: Annotated[str, Words("Result")]
-    reason_code: Annotated[str | None, Words("Reason", only_with="reason_code")]
-    started_at: Annotated[datetime | None, Words("Started (UTC)", form="%Y-%m-%d %H:%M:%S")]
     time_ms: Annotated[float | None, Milliseconds("Time")]
     is_typical: bool | None
+    """Whether the time of the cell is made from it; None without a time."""
 
     @cells_of("time_ms")
     def _time_cell(self, cell: Cell) -> Cell:
@@ -157,11 +148,25 @@ def read_sessions(
     reader: Reader, session_ids: Sequence[str]
 ) -> tuple[list[SessionFactsRow], list[RunRow], list[SessionConditionRow]]:
     """Return what is known about some sessions, with their runs and the conditions of their devices."""
-    keys = [row.session_key for row in reader.rows(SessionKeyRow, {"session_ids": session_ids})] if session_ids else []
-    if not keys:
-        return [], [], []
-    asked = {"session_keys": keys}
-    return reader.rows(SessionFactsRow, asked), reader.rows(RunRow, asked), reader.rows(SessionConditionRow, asked)
+    keys = _keys(reader, session_ids=session_ids)
+    return (
+        (reader.rows(SessionFactsRow, keys), reader.rows(RunRow, keys), reader.rows(SessionConditionRow, keys))
+        if keys["session_keys"]
+        else ([], [], [])
+    )
+
+
+def read_cell_sessions(reader: Reader, cells: Sequence[str]) -> list[SessionFactsRow]:
+    """Return the sessions of some cells in their order, however they ended."""
+    keys = _keys(reader, cells=cells)
+    return reader.rows(SessionFactsRow, keys) if keys["session_keys"] else []
+
+
+def _keys(reader: Reader, session_ids: Sequence[str] = (), cells: Sequence[str] = ()) -> dict[str, list[int]]:
+    if not session_ids and not cells:
+        return {"session_keys": []}
+    asked = {"session_ids": list(session_ids), "cells": list(cells)}
+    return {"session_keys": [row.session_key for row in reader.rows(SessionKeyRow, asked)]}
 
 
 @dataclass(frozen=True)

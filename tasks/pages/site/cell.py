@@ -13,7 +13,7 @@ from tasks.results.addresses import cell_page, device_page, model_page, night_pa
 from tasks.results.cells import tags_of, variant_word
 from tasks.results.provenance import CellFactsRow, limited_to, origin_of
 from tasks.results.reader import Answers, Reader
-from tasks.results.sessions import CellSessionRow
+from tasks.results.sessions import SessionFactsRow, read_cell_sessions
 from tasks.results.table import first_rows
 from tasks.results.text import CodeLink, Link, Text, counted
 
@@ -25,11 +25,11 @@ class Cells:
 
     def __init__(self, reader: Reader, cells: Sequence[str]) -> None:
         self.facts: dict[str, CellFactsRow] = {}
-        self._sessions: dict[str, list[CellSessionRow]] = defaultdict(list)
+        self._sessions: dict[str, list[SessionFactsRow]] = defaultdict(list)
         if cells:
             asked = {"cells": cells}
             self.facts = {row.cell: row for row in reader.rows(CellFactsRow, asked)}
-            for session in reader.rows(CellSessionRow, asked):
+            for session in read_cell_sessions(reader, cells):
                 self._sessions[session.cell].append(session)
 
     def page(self, row: CellFactsRow, answers: Answers, footer: str) -> Page:

@@ -13,7 +13,7 @@ from tasks.pages.page import Histories, Page, Paragraph, Section
 from tasks.pages.report import MAX_ROWS
 from tasks.results.addresses import device_page, history_file, model_page, night_page
 from tasks.results.cells import conditions_of, tags_of
-from tasks.results.devices import DeviceNightRow, FarmDeviceRow
+from tasks.results.devices import NOT_OF_FARM_DEVICES, DeviceNightRow, DeviceRow
 from tasks.results.reader import Reader
 from tasks.results.series import DecisionRow, SeriesNightRow, SeriesRow, counts_in_words, worst_tone
 from tasks.results.table import first_rows, table_of
@@ -26,7 +26,7 @@ _values_of = attrgetter(*_COLUMNS)
 
 
 def page(
-    row: FarmDeviceRow,
+    row: DeviceRow,
     nights: Sequence[DeviceNightRow],
     rows: Sequence[SeriesRow],
     decisions: Sequence[DecisionRow],
@@ -36,12 +36,12 @@ def page(
     series = first_rows(rows, MAX_ROWS, "see the models", without=("device",))
     in_sql = "etfarm sql lists them in session_overview"
     sections = [
-        Section("facts", "What it is", [table_of([row])]),
+        Section("facts", "What it is", [table_of([row], without=NOT_OF_FARM_DEVICES)]),
         *([Section("history", "History", [histories_of(rows, decisions)])] if rows else []),
         Section("series", "Series", [series if rows else Paragraph(_no_times(row))]),
         Section("nights", "Nights", [first_rows(nights, _MAX_NIGHTS, in_sql, without=("device",))]),
     ]
-    newest = (" newest night: ", Link(str(row.night), night_page(row.night)))
+    newest = (" newest night: ", Link(str(row.night), night_page(row.night))) if row.night else ()
     return Page(
         f"Device {row.device}", (*tags_of(row.without_times), *newest), (), (), sections,
         footer, device_page(row.device),
@@ -49,7 +49,7 @@ def page(
     )  # fmt: skip
 
 
-def _no_times(row: FarmDeviceRow) -> str:
+def _no_times(row: DeviceRow) -> str:
     if row.without_times:
         return f"This device is {row.without_times}: its times mean nothing, are not shown and never ranked."
     return "No series of this device was judged yet."

@@ -12,7 +12,7 @@ from tasks.pages.site.changes import MOST_ROWS, changes_of, devices_of
 from tasks.pages.site.feed import VerdictsOf
 from tasks.pages.site.matrix import KEY, matrix
 from tasks.results import addresses
-from tasks.results.devices import FarmDeviceRow
+from tasks.results.devices import NOT_OF_FARM_DEVICES, read_devices
 from tasks.results.reader import Reader, SweepRow
 from tasks.results.series import DecisionRow, NightRow
 from tasks.results.sessions import NightFailureRow
@@ -57,7 +57,7 @@ def night_page(reader: Reader, night: date, nights: Sequence[NightRow], rows_of:
 
 def _without_times(reader: Reader) -> Text:
     """What to do after a night in which no device has a time."""
-    if any(row.without_times is None for row in reader.rows(FarmDeviceRow)):
+    if any(row.without_times is None for row in read_devices(reader)):
         return "How its sweeps ran is below."
     return (
         "Emulated and simulated devices have no times; ",
@@ -96,16 +96,16 @@ def _ran(reader: Reader, night: date) -> Iterator[Block]:
 
 def _farm(reader: Reader) -> list[Section]:
     """The devices of the farm, the ones that need a look first, and what users decided."""
-    devices = reader.rows(FarmDeviceRow)
-    newest = max(row.night for row in devices)
+    devices = read_devices(reader)
+    newest = max(row.night for row in devices if row.night)
     devices.sort(key=lambda row: (row.night == newest and row.succeeded > 0, -row.waited_s))
-    absent = [row for row in devices if row.night < newest]
+    absent = [row for row in devices if row.night != newest]
     says = f"{counted(len(devices), 'device').capitalize()}" + (
         f"; not measured in the newest night: {len(absent):,}." if absent else ", all measured in the newest night."
     )
     blocks: list[Block] = [
         Paragraph(says, tone="flag" if absent else ""),
-        first_rows(devices, 15, "see Devices", without=("transport", "build")),
+        first_rows(devices, 15, "see Devices", without=(*NOT_OF_FARM_DEVICES, "transport", "build")),
     ]
     decisions = reader.rows(DecisionRow)
     if decisions:

@@ -18,7 +18,7 @@ from tasks.pages.site.feed import MOST_NIGHTS, feed
 from tasks.pages.site.session import Sessions
 from tasks.results import addresses
 from tasks.results.addresses import slug, split_pair
-from tasks.results.devices import DeviceNightRow, FarmDeviceRow
+from tasks.results.devices import DeviceNightRow, DeviceRow, read_devices
 from tasks.results.provenance import CellFactsRow
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import DecisionRow, NightRow, SeriesRow, UnjudgedModelRow
@@ -121,9 +121,9 @@ class Site:
         return self.reader.rows(DecisionRow)
 
     @cached_property
-    def devices(self) -> dict[str, FarmDeviceRow]:
+    def devices(self) -> dict[str, DeviceRow]:
         """Every device by its name in addresses."""
-        return {slug(row.device): row for row in self.reader.rows(FarmDeviceRow)}
+        return {slug(row.device): row for row in read_devices(self.reader)}
 
     @cached_property
     def _device_nights(self) -> dict[str, list[DeviceNightRow]]:
