@@ -22,7 +22,7 @@ from flows.device.states import DeviceState
 from flows.progress import board
 from flows.server.watch import watch
 from flows.words import page_link, report_link
-from tasks.pages.report.markdown import escaped, table_markdown
+from tasks.pages.markdown import escaped, table_markdown
 from tasks.pages.site.matrix import KEY, matrix
 from tasks.results.verdicts import Verdict, change_of, headline, of_latency
 

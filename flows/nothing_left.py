@@ -24,7 +24,7 @@ from tasks.export.export import NotApplicableError, kept_cases
 from tasks.export.exported import Export
 from tasks.measure.health import Registry
 from tasks.measure.spec import SweepSpec
-from tasks.pages.report.render import keep_dropped
+from tasks.pages.report import keep_dropped
 from tasks.results.verdicts import FailingVerdict
 from tasks.runner.build import build_runner
 from tasks.runner.manifest import find_runner

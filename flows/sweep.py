@@ -34,7 +34,7 @@ from tasks.measure.night import night_or_today, sweep_night
 from tasks.measure.only import Only
 from tasks.measure.source import source_of
 from tasks.measure.spec import SweepSpec, read_sweep
-from tasks.pages.report.render import keep_dropped
+from tasks.pages.report import keep_dropped
 from tasks.results.verdicts import FailingVerdict, Verdict
 from tasks.store.store import BundleStore, stated_store
 from tasks.store.var import Var, stated_var

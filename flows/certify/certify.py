@@ -16,7 +16,7 @@ from flows.certify.measured import noise, sme_proof
 from sql.errors import WarehouseError
 from tasks.judge.certify import checks
 from tasks.judge.certify.subject import Finding, Subject, opened
-from tasks.pages.report.markdown import escaped
+from tasks.pages.markdown import escaped
 
 _MOST_LETTERS = 800
 # Each check by its name, and the check without which it cannot be tried.

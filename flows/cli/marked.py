@@ -20,7 +20,7 @@ from tasks.export.recipes import RECIPES
 from tasks.judge.metrics import METRICS
 from tasks.judge.night import Verdict
 from tasks.pages.rows import for_json
-from tasks.results.categories import CATEGORIES
+from tasks.results.operators import CATEGORIES
 
 MOST_LETTERS = 2_000
 """Of one text."""

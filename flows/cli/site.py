@@ -29,14 +29,6 @@ def site(
             "by etfarm; files of others stay.",
         ),
     ] = None,
-    take_over: Annotated[
-        bool,
-        typer.Option(
-            "--take-over",
-            help="Publish where an earlier version of etfarm did: pages listed in its published.json are replaced and "
-            "removed, unless they were changed.",
-        ),
-    ] = False,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 lets the system choose one.")
     ] = 4280,
@@ -60,11 +52,7 @@ def site(
     if context.invoked_subcommand is not None:
         return
     if publish is not None:
-        _publish(publish, take_over, var, warehouse)
-    elif take_over:
-        from devices.errors import InputError
-
-        raise InputError("--take-over: nothing is published; add --publish with the folder or URL")
+        _publish(publish, var, warehouse)
     else:
         _serve(port, host_name or [], var, warehouse)
 
@@ -81,13 +69,15 @@ def report(
     show(write_report(sweep_id, var, warehouse))
 
 
-def _publish(location: str, take_over: bool, var: Path, warehouse: Path | None) -> None:
+def _publish(location: str, var: Path, warehouse: Path | None) -> None:
     from flows.warehouse.readable import readable_warehouse
     from tasks.pages.site.publish import publish
+    from tasks.pages.site.site import Site
+    from tasks.results.reader import open_reader
     from tasks.results.text import counted
 
-    with readable_warehouse(var, warehouse) as readable:
-        done = publish(readable, location, lambda line: show(line, err=True), take_over=take_over)
+    with readable_warehouse(var, warehouse) as readable, open_reader(readable) as reader:
+        done = publish(Site(reader, readable.name), location, lambda line: show(line, err=True))
     show(f"{done.pages} pages, {done.written} files written, {done.removed} removed: {location.rstrip('/')}/index.html")
     if done.kept:
         names = ", ".join(done.kept[:_MOST_NAMED]) + (", ..." if len(done.kept) > _MOST_NAMED else "")

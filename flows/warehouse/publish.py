@@ -201,12 +201,11 @@ def write_report(
     It names the bundles of the sweep in `bundles` (default: the store of the var folder) that cannot be loaded, and
     those that a load `refused`, with its reasons.
     """
-    from tasks.pages.report.render import render_report
+    from tasks.pages.report import render_report
+    from tasks.results.reader import open_answers
 
     store = bundles or open_store(None, Var(var))
-    with readable_warehouse(var, warehouse) as readable:
-
-        def not_loaded(of_sweep: str) -> list[str]:
-            return list(dict.fromkeys([*refused, *unloaded_reasons(store, of_sweep, readable)]))
-
-        return render_report(readable, sweep_id, Var(var).reports, not_loaded)
+    with readable_warehouse(var, warehouse) as readable, open_answers(readable, sweep_id) as answers:
+        unloaded = unloaded_reasons(store, answers.sweep.sweep_id, readable)
+        answers.not_loaded = list(dict.fromkeys([*refused, *unloaded]))
+        return render_report(answers, Var(var).reports, readable.name)

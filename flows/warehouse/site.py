@@ -21,8 +21,8 @@ from flows.warehouse.site_requests import HEADERS, StatedNames
 from flows.warehouse.snapshot_pages import SnapshotPages, Stamp
 from sql.errors import WarehouseError
 from sql.readable import ReadableFile
-from tasks.pages.report.html import as_html
-from tasks.pages.report.page import Page
+from tasks.pages.html import as_html
+from tasks.pages.page import Page
 from tasks.results.text import Link
 from tasks.store.var import Var
 

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from devices.errors import InputError
 from devices.foreign_text import one_line
-from tasks.pages.report.html import SITE_POLICY
+from tasks.pages.html import SITE_POLICY
 
 HEADERS = [
     ("Content-Security-Policy", f"{SITE_POLICY}; frame-ancestors 'none'"),

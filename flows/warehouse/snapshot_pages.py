@@ -12,7 +12,7 @@ from sql.cage.connection import Reading, open_readable
 from sql.errors import WarehouseError
 from sql.readable import ReadableFile
 from sql.warehouse import first_line
-from tasks.pages.site.assets import File
+from tasks.pages.html import File
 from tasks.pages.site.site import Site
 from tasks.results.reader import Reader, view_errors
 

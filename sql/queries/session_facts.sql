@@ -1,4 +1,4 @@
--- Sessions, however they ended.
+-- Sessions in their order, however they ended.
 SELECT
     session_id,
     sweep_id,
@@ -27,7 +27,11 @@ SELECT
     runner_sha256,
     _session.serial,
     _session.build,
-    log_tail
+    log_tail,
+    CASE WHEN _has_times(_session.emulated) THEN session_time.execute_ns / typical_runs / 1e6 END AS time_ms,
+    is_typical
 FROM _session
 JOIN device USING (device_id)
-WHERE _is_one_of(session_key, $session_keys::INTEGER[]);
+LEFT JOIN session_time USING (session_key)
+WHERE _is_one_of(session_key, $session_keys::INTEGER[])
+ORDER BY started_at, session_id;

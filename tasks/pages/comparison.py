@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from devices.foreign_text import plain_line
 from tasks.pages.explanation import markdown_points
-from tasks.pages.report.markdown import escaped, inline
+from tasks.pages.markdown import escaped, inline
 from tasks.pages.rows import as_text
 from tasks.results.changes import (
     PAIR_KEYS,

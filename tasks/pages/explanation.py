@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from tasks.pages.report.markdown import inline
-from tasks.pages.report.page import Paragraph, Section
+from tasks.pages.markdown import inline
+from tasks.pages.page import Paragraph, Section
 from tasks.results.explanation import Explanation
 from tasks.results.table import Cell, Column, Table
 from tasks.results.text import Fact, joined, plain_text, separated

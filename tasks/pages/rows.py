@@ -11,7 +11,7 @@ from typing import Any
 from devices.errors import InputError
 from devices.foreign_text import plain, plain_line
 from sql.cage.cage import distinct_names
-from tasks.pages.report.markdown import escaped
+from tasks.pages.markdown import escaped
 
 WIDEST_CELL = 60
 _KEYS = (str, int, float, type(None))  # of objects in JSON; json writes them as text

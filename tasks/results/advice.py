@@ -6,9 +6,8 @@ from itertools import groupby
 from typing import TypeVar
 
 from tasks.judge.advice.advice import advice_text
-from tasks.results.categories import CategoryRow
 from tasks.results.cells import cell_of, where
-from tasks.results.operators import FLAGGED_SHARE, OperatorRow, PortableOperatorRow, PortableRow
+from tasks.results.operators import FLAGGED_SHARE, CategoryRow, OperatorRow, PortableOperatorRow, PortableRow
 from tasks.results.reader import Answers
 from tasks.results.sme2 import PairOperatorRow
 from tasks.results.text import TIMES, Code, Text, counted, in_ms, in_percent, joined, separated, with_code

@@ -10,10 +10,10 @@ from devices.platform import SIMULATED
 from devices.suggest import did_you_mean
 from tasks.bundle.model_names import model_named
 from tasks.judge import comparison
+from tasks.judge.arms import Arm, Name, find_arms, id_of, word_of
 from tasks.judge.pairs import Cell, Matched, Pair, compare_cells, differing, match_cells
 from tasks.judge.session_parts import cause_of_rows
 from tasks.results.addresses import cell_page, series_page
-from tasks.judge.arms import Arm, Name, find_arms, id_of, word_of
 from tasks.results.cells import CellRow, Device
 from tasks.results.changes import Comparison, SeriesChange, SideFacts, headline_parts, series_name, sessions_text
 from tasks.results.reader import Reader

@@ -7,16 +7,17 @@ from itertools import groupby
 from typing import Annotated, Any
 
 from tasks.results.cells import Device, Night
-from tasks.results.reader import Answers
+from tasks.results.reader import Answers, Reader
 from tasks.results.table import GIB, NOTHING, Cell, Name, Number, Percent, Row, Words, cells_of, table_of
 from tasks.results.text import Code, Text, counted, duration, joined, separated
 
 
 @dataclass(frozen=True)
 class DeviceRow(Row):
-    """A device as it was during the sweep; two rows if its facts changed."""
+    """A device as it was during a sweep, two rows if its facts changed; of the farm: as it was in its newest sweep."""
 
     query = "devices"
+    naming = ("device",)
     device: Annotated[str, Device("Device")]
     without_times: str | None
     transport: Annotated[str | None, Words("Reached by")]
@@ -27,11 +28,25 @@ class DeviceRow(Row):
     sme2: Annotated[bool | None, Words("SME2")]
     system: Annotated[str | None, Words("System")]
     build: Annotated[str | None, Name("Build")]
+    night: Annotated[date | None, Night("Newest night")]
     sessions: Annotated[int, Number("Sessions")]
+    """Of the sweep; of the farm's devices, of all sweeps of the night, as are the next three."""
+    succeeded: Annotated[int, Number("Succeeded")]
+    waited_s: Annotated[float, Number("Waited", "min", "for its conditions, in that night", scale=1 / 60)]
+    noise: Annotated[float | None, Percent("Noise", "width of the interval where one content was measured twice")]
 
     @cells_of("sme2")
     def _sme2_cell(self, cell: Cell) -> Cell:
         return cell if self.sme2 is None else Cell("yes" if self.sme2 else "no")
+
+
+ONLY_OF_FARM_DEVICES = ("night", "succeeded", "waited_s", "noise")
+NOT_OF_FARM_DEVICES = ("cores", "memory_bytes")
+
+
+def read_devices(reader: Reader) -> list[DeviceRow]:
+    """Return every device of the farm; `Answers.rows(DeviceRow)` has those of a sweep."""
+    return reader.rows(DeviceRow, {"sweep_id": None})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,31 +139,6 @@ def _wait(row: WaitRow) -> Text:
     worst = "" if row.worst is None else f", {towards} to {row.worst:g}"
     before = f"{duration(row.waited_s)} before {counted(row.waited_sessions, 'session')}"
     return (Code(row.limit_name), f" {before} (limit {row.bound:g}{worst})")
-
-
-@dataclass(frozen=True)
-class FarmDeviceRow(Row):
-    """A device as it was in its newest sweep, with the sessions of that night."""
-
-    query = "site_devices"
-    naming = ("device",)
-    device: Annotated[str, Device("Device")]
-    without_times: str | None
-    transport: Annotated[str | None, Words("Reached by")]
-    device_model: Annotated[str | None, Words("Model")]
-    soc: Annotated[str | None, Words("Processor")]
-    sme2: Annotated[bool | None, Words("SME2")]
-    system: Annotated[str | None, Words("System")]
-    build: Annotated[str | None, Name("Build")]
-    night: Annotated[date, Night("Newest night")]
-    sessions: Annotated[int, Number("Sessions", "", "in its newest night, of all sweeps")]
-    succeeded: Annotated[int, Number("Succeeded")]
-    waited_s: Annotated[float, Number("Waited", "min", "for its conditions, in that night", scale=1 / 60)]
-    noise: Annotated[float | None, Percent("Noise", "width of the interval where one content was measured twice")]
-
-    @cells_of("sme2")
-    def _sme2_cell(self, cell: Cell) -> Cell:
-        return cell if self.sme2 is None else Cell("yes" if self.sme2 else "no")
 
 
 @dataclass(frozen=True)

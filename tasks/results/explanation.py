@@ -17,18 +17,15 @@ from tasks.bundle.next_step import next_step
 from tasks.judge.metrics import LATENCY
 from tasks.results.addresses import night_page
 from tasks.results.advice import other_advice, portable_advice
-from tasks.results.categories import time_in_words
 from tasks.results.cells import CellRow, series_title
 from tasks.results.changes import Change, Comparison, answer_text, is_changed, series_name, worst_first
 from tasks.results.devices import conditions_in_words, waits_in_words
-from tasks.results.failures import FailureRow, failures_in_words
-from tasks.results.operators import ModuleRow, PortableRow, heaviest, portable_in_words
+from tasks.results.operators import ModuleRow, PortableRow, heaviest, portable_in_words, time_in_words
 from tasks.results.provenance import CellFactsRow, limited_to, origin_of
-from tasks.results.reader import Answers, Reader
+from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import SeriesRow
-from tasks.results.sessions import CellSessionRow
+from tasks.results.sessions import FailureRow, failures_in_words, read_cell_sessions
 from tasks.results.sme2 import coverage_in_words, shift_in_words, sme2_in_words
-from tasks.results.sweeps import SweepRow
 from tasks.results.text import Code, Fact, Link, Text, in_ms, joined, plain_text, sentence, with_code
 from tasks.results.verdicts import Verdict, change_of, of_other_figures, read_verdicts
 
@@ -253,7 +250,7 @@ def _cell_of(reader: Reader, cell: str | None) -> CellFactsRow | None:
 
 def _succeeded(reader: Reader, cell: CellFactsRow) -> list[str]:
     """Return the sessions of a cell that succeeded, those that its time is made from first."""
-    rows = [row for row in reader.rows(CellSessionRow, {"cells": [cell.cell]}) if row.status == "succeeded"]
+    rows = [row for row in read_cell_sessions(reader, [cell.cell]) if row.status == "succeeded"]
     return [row.session_id for row in sorted(rows, key=lambda row: not row.is_typical)]
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from tasks.results.addresses import sweep_page
 from tasks.results.cells import Night
-from tasks.results.reader import Answers
+from tasks.results.reader import Answers, Reader
 from tasks.results.table import MIB, Name, Number, Row, Words
 from tasks.results.text import Code, CodeLink, Text
 
@@ -16,21 +16,33 @@ _HASH_DIGITS = 12
 
 @dataclass(frozen=True)
 class RunnerRow(Row):
-    """A runner, the devices that it ran on and the variants and modes that it was used for."""
+    """A runner: its devices, what it was used for and when, in a sweep or in all."""
 
     query = "runners"
     runner_sha256: Annotated[str, Name("Runner", meaning="SHA-256 of its bundle, first digits", first=_HASH_DIGITS)]
     source_sha256: Annotated[
         str | None, Name("Source", meaning="SHA-256 of its source, first digits", first=_HASH_DIGITS)
     ]
-    platform: Annotated[str, Words("Platform")]
-    kind: Annotated[str, Words("Kind")]
+    platform: Annotated[str | None, Words("Platform")]
+    kind: Annotated[str | None, Words("Kind")]
     runner_version: Annotated[str | None, Words("Version")]
     executorch_version: Annotated[str | None, Words("ExecuTorch")]
     compiler: Annotated[str | None, Words("Compiler", wraps=True)]
     used_for: Annotated[str, Words("Used for", wraps=True)]
     devices: Annotated[str, Words("Devices", wraps=True)]
+    device_count: Annotated[int, Number("Devices")]
     sessions: Annotated[int, Number("Sessions")]
+    first_night: Annotated[date | None, Night("First night")]
+    last_night: Annotated[date | None, Night("Last night")]
+
+
+ONLY_OF_ALL_SWEEPS = ("device_count", "first_night", "last_night")
+ONLY_OF_A_SWEEP = ("devices", "used_for")
+
+
+def read_runners(reader: Reader) -> list[RunnerRow]:
+    """Return every runner of the farm; `Answers.rows(RunnerRow)` has those of a sweep."""
+    return reader.rows(RunnerRow, {"sweep_id": None})
 
 
 @dataclass(frozen=True)
@@ -48,24 +60,6 @@ class ModelRow(Row):
     executorch_version: Annotated[str | None, Words("ExecuTorch")]
     torch_version: Annotated[str | None, Words("torch")]
     transformers_version: Annotated[str | None, Words("transformers")]
-
-
-@dataclass(frozen=True)
-class FarmRunnerRow(Row):
-    """A runner and when it was used."""
-
-    query = "site_runners"
-    runner_sha256: Annotated[str, Name("Runner", first=12)]
-    source_sha256: Annotated[str | None, Name("Source", first=12)]
-    platform: Annotated[str | None, Words("Platform")]
-    kind: Annotated[str | None, Words("Kind")]
-    runner_version: Annotated[str | None, Words("Version")]
-    executorch_version: Annotated[str | None, Words("ExecuTorch")]
-    compiler: Annotated[str | None, Words("Compiler", wraps=True)]
-    devices: Annotated[int, Number("Devices")]
-    sessions: Annotated[int, Number("Sessions")]
-    first_night: Annotated[date | None, Night("First night")]
-    last_night: Annotated[date | None, Night("Last night")]
 
 
 @dataclass(frozen=True)

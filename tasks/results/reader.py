@@ -4,9 +4,10 @@ import contextlib
 import functools
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
+from datetime import date, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import duckdb
 
@@ -17,14 +18,32 @@ from sql.readable import ReadableFile
 from sql.schema import sql_files
 from sql.warehouse import first_line
 from tasks.bundle.model_names import shown_names
-from tasks.results.sweeps import SweepRow
-from tasks.results.table import Row, RowT
+from tasks.results.cells import Night, SweepId
+from tasks.results.table import Number, Row, RowT, Words
 
 _MOST_IDS_NAMED = 10
 
 
 class ReportError(FarmError):
     """The report cannot be made; the text is one sentence with the cause and what to do."""
+
+
+@dataclass(frozen=True)
+class SweepRow(Row):
+    """A sweep and how its sessions ended."""
+
+    query = "sweeps"
+    sweep_id: Annotated[str, SweepId("Sweep")]
+    name: str
+    night: Annotated[date | None, Night("Night")]
+    succeeded: Annotated[int, Number("Succeeded")]
+    failed: Annotated[int, Number("Failed", tone=lambda count: "bad" if count else "quiet")]
+    invalid: Annotated[int, Number("Invalid", tone=lambda count: "flag" if count else "quiet")]
+    discarded: Annotated[int, Number("Discarded")]
+    devices: Annotated[int, Number("Devices")]
+    models: Annotated[int, Number("Models")]
+    started_at: Annotated[datetime | None, Words("Started (UTC)", form="%Y-%m-%d %H:%M")]
+    ended_at: Annotated[datetime | None, Words("Ended (UTC)", form="%Y-%m-%d %H:%M")]
 
 
 class Reader:

@@ -1,5 +1,6 @@
-"""Series: their nights, the decisions of users on them, and the models that have none."""
+"""Nights and series: how they were judged, the decisions of users, and the models without a verdict."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Annotated
@@ -7,7 +8,7 @@ from typing import Annotated
 from tasks.results.addresses import device_page, series_page
 from tasks.results.cells import CellRow, Model, Night, SweepId
 from tasks.results.table import Cell, Milliseconds, Name, Number, Percent, Row, Words, cells_of
-from tasks.results.text import Link, separated
+from tasks.results.text import Link, Tone, separated
 from tasks.results.verdicts import ChangePercent, tone_of
 
 VERDICT = Words("Verdict", tone=tone_of)
@@ -109,3 +110,32 @@ class SeriesRow(CellRow):
     @cells_of("time_ms")
     def _time_cell(self, cell: Cell) -> Cell:
         return Cell((Link(str(cell.text), self.page),), sort=cell.sort)
+
+
+@dataclass(frozen=True)
+class NightRow(Row):
+    """A night that was measured, and how its series were judged."""
+
+    query = "nights"
+    night: Annotated[date, Night("Night")]
+    series: Annotated[int, Number("Series")]
+    slower: Annotated[int, Number("Slower", tone=lambda count: "bad" if count else "quiet")]
+    inaccurate: Annotated[int, Number("Inaccurate", tone=lambda count: "bad" if count else "quiet")]
+    failed: Annotated[int, Number("Failed", tone=lambda count: "bad" if count else "quiet")]
+    suspected: Annotated[int, Number("Suspected", tone=lambda count: "flag" if count else "quiet")]
+    device_slower: Annotated[int, Number("Device slower", tone=lambda count: "flag" if count else "quiet")]
+    faster: Annotated[int, Number("Faster", tone=lambda count: "good" if count else "quiet")]
+    same: Annotated[int, Number("No change")]
+    not_judged: Annotated[int, Number("Not judged", "", "too little data, or conditions that were not met")]
+
+
+def counts_in_words(rows: Sequence[SeriesRow]) -> str:
+    """Return how many series have which newest verdict."""
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row.verdict] = counts.get(row.verdict, 0) + 1
+    return f"{len(rows):,} series: {', '.join(f'{verdict} {count:,}' for verdict, count in counts.items())}."
+
+
+def worst_tone(rows: Sequence[SeriesRow]) -> Tone:
+    return "bad" if any(tone_of(row.verdict) == "bad" for row in rows) else ""

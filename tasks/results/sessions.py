@@ -1,14 +1,18 @@
-"""Sessions: how each ended, its runs, and the conditions before and after it."""
+"""Sessions: how each ended, why some have no result, their runs, and the conditions before and after."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Annotated, Any
 
-from tasks.results.cells import Model, SessionId, Variant
-from tasks.results.reader import Reader
-from tasks.results.table import NOTHING, Cell, Milliseconds, Number, Row, Words, cells_of, toned
-from tasks.results.text import DASH
+from tasks.results.addresses import session_page
+from tasks.results.cells import Device, Model, SessionId, Variant
+from tasks.results.reader import Answers, Reader
+from tasks.results.table import NOTHING, Cell, Milliseconds, Name, Number, Row, Words, cells_of, toned
+from tasks.results.text import DASH, Code, CodeLink, Text, counted, joined, separated
+
+MOST_REASONS = 3
+MOST_REASONS_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class AttemptRow(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change(Number):
+class BeforeAndAfter(Number):
     """A condition before a session, and that of the field `after` after it."""
 
     after: str
@@ -50,12 +54,14 @@ class SessionRow(AttemptRow):
     time_ms: Annotated[float | None, Milliseconds("Time", "mean of the middle half of its runs")]
     temperature_before_c: Annotated[
         float | None,
-        Change("Temperature", "°C", "before → after, as are battery and load", after="temperature_after_c", digits=1),
+        BeforeAndAfter(
+            "Temperature", "°C", "before → after, as are battery and load", after="temperature_after_c", digits=1
+        ),
     ]
     temperature_after_c: float | None
-    battery_before_percent: Annotated[float | None, Change("Battery", "%", after="battery_after_percent")]
+    battery_before_percent: Annotated[float | None, BeforeAndAfter("Battery", "%", after="battery_after_percent")]
     battery_after_percent: float | None
-    load_before_1m: Annotated[float | None, Change("Load", "1 min", after="load_after_1m", digits=2)]
+    load_before_1m: Annotated[float | None, BeforeAndAfter("Load", "1 min", after="load_after_1m", digits=2)]
     load_after_1m: float | None
     flags: Annotated[
         str | None, Words("Flags", meaning="unusual runs of the session, which stay in every number", wraps=True)
@@ -72,10 +78,10 @@ class SessionKeyRow(Row):
 
 @dataclass(frozen=True)
 class SessionFactsRow(Row):
-    """One session, however it ended."""
+    """One session, however it ended; shown in the list of the sessions of its cell."""
 
     query = "session_facts"
-    session_id: str
+    session_id: Annotated[str, SessionId("Session")]
     sweep_id: str
     night: date | None
     device: str
@@ -85,13 +91,13 @@ class SessionFactsRow(Row):
     variant: str
     mode: str
     threads: int | None
-    status: str
-    reason_code: str | None
+    status: Annotated[str, Words("Result")]
+    reason_code: Annotated[str | None, Words("Reason", only_with="reason_code")]
     reason: str | None
     attempt: int
     executions: int
     warmup_executions: int
-    started_at: datetime | None
+    started_at: Annotated[datetime | None, Words("Started (UTC)", form="%Y-%m-%d %H:%M:%S")]
     ended_at: datetime | None
     wall_s: float | None
     exit_code: int | None
@@ -103,20 +109,9 @@ class SessionFactsRow(Row):
     serial: str | None
     build: str | None
     log_tail: str | None
-
-
-@dataclass(frozen=True)
-class CellSessionRow(Row):
-    """A session of a cell, however it ended."""
-
-    query = "site_cell_sessions"
-    cell: str
-    session_id: Annotated[str, SessionId("Session")]
-    status: Annotated[str, Words("Result")]
-    reason_code: Annotated[str | None, Words("Reason", only_with="reason_code")]
-    started_at: Annotated[datetime | None, Words("Started (UTC)", form="%Y-%m-%d %H:%M:%S")]
     time_ms: Annotated[float | None, Milliseconds("Time")]
     is_typical: bool | None
+    """Whether the time of the cell is made from it; None without a time."""
 
     @cells_of("time_ms")
     def _time_cell(self, cell: Cell) -> Cell:
@@ -153,8 +148,86 @@ def read_sessions(
     reader: Reader, session_ids: Sequence[str]
 ) -> tuple[list[SessionFactsRow], list[RunRow], list[SessionConditionRow]]:
     """Return what is known about some sessions, with their runs and the conditions of their devices."""
-    keys = [row.session_key for row in reader.rows(SessionKeyRow, {"session_ids": session_ids})] if session_ids else []
-    if not keys:
-        return [], [], []
-    asked = {"session_keys": keys}
-    return reader.rows(SessionFactsRow, asked), reader.rows(RunRow, asked), reader.rows(SessionConditionRow, asked)
+    keys = _keys(reader, session_ids=session_ids)
+    return (
+        (reader.rows(SessionFactsRow, keys), reader.rows(RunRow, keys), reader.rows(SessionConditionRow, keys))
+        if keys["session_keys"]
+        else ([], [], [])
+    )
+
+
+def read_cell_sessions(reader: Reader, cells: Sequence[str]) -> list[SessionFactsRow]:
+    """Return the sessions of some cells in their order, however they ended."""
+    keys = _keys(reader, cells=cells)
+    return reader.rows(SessionFactsRow, keys) if keys["session_keys"] else []
+
+
+def _keys(reader: Reader, session_ids: Sequence[str] = (), cells: Sequence[str] = ()) -> dict[str, list[int]]:
+    if not session_ids and not cells:
+        return {"session_keys": []}
+    asked = {"session_ids": list(session_ids), "cells": list(cells)}
+    return {"session_keys": [row.session_key for row in reader.rows(SessionKeyRow, asked)]}
+
+
+@dataclass(frozen=True)
+class FailureRow(AttemptRow):
+    """A session that failed or is invalid; `superseded` if a later attempt succeeded."""
+
+    query = "failures"
+    device: str
+    status: str
+    reason_code: str | None
+    reason: str | None
+    log_tail: str | None
+    superseded: bool
+
+
+def failures_sentence(answers: Answers) -> Iterator[Text]:
+    """Which sessions have no result, in one sentence for the summary; nothing if all have one."""
+    standing, _ = by_outcome(answers)
+    kinds = sorted({(row.reason_code or "unknown reason", row.device) for row in standing})
+    if kinds:
+        named: list[Text] = [(f"{device} (", Code(reason_code), ")") for reason_code, device in kinds]
+        count = counted(len(standing), "session")
+        yield joined(f"No result for {count}: ", separated(named, most=MOST_REASONS_NAMED), ".")
+    if answers.not_loaded:
+        yield f"{bundles_in_words(answers.not_loaded)} could not be loaded."
+
+
+def failures_in_words(answers: Answers) -> list[Text]:
+    """Which sessions have no result, and the reasons that were recorded; empty if all have one."""
+    standing, _ = by_outcome(answers)
+    # A reason often starts with the name of the device, which keeps its spelling.
+    reasons = dict.fromkeys(row.reason.rstrip(".") for row in standing if row.reason)
+    named: list[Text] = list(reasons)
+    recorded = [joined("Reason: ", separated(named, "; ", most=MOST_REASONS), ".")] if named else []
+    return [*failures_sentence(answers), *recorded]
+
+
+def by_outcome(answers: Answers) -> tuple[list[FailureRow], list[FailureRow]]:
+    """Sessions without a result, and attempts that a later one replaced."""
+    rows = answers.rows(FailureRow)
+    return [row for row in rows if not row.superseded], [row for row in rows if row.superseded]
+
+
+def bundles_in_words(reasons: Sequence[str]) -> str:
+    return counted(len(reasons), "bundle").capitalize()
+
+
+@dataclass(frozen=True)
+class NightFailureRow(Row):
+    """What failed or was invalid on a device for one reason."""
+
+    query = "failure_reasons"
+    naming = ("device",)
+    device: Annotated[str, Device("Device")]
+    without_times: str | None
+    status: Annotated[str, Words("Result")]
+    reason_code: Annotated[str, Name("Reason")]
+    reason: Annotated[str | None, Words("For example", wraps=True)]
+    sessions: Annotated[int, Number("Sessions")]
+    session_id: str
+
+    @cells_of("reason")
+    def _reason_cell(self, cell: Cell) -> Cell:
+        return Cell((self.reason or "", " ", CodeLink(self.session_id, session_page(self.session_id))))

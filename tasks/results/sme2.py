@@ -282,18 +282,3 @@ def shift_in_words(answers: Answers) -> Iterator[Text]:
             before = f"{off.category} {in_percent(off.share_off or 0)} ({in_ms(off.time_off_ms or 0)})"
             after = f"{on.category} {in_percent(on.share_on or 0)} ({in_ms(on.time_on_ms or 0)})"
             yield f"Largest share of the time with SME2 off: {before}; with SME2 on: {after}."
-
-
-@dataclass(frozen=True)
-class GainRow(PairRow):
-    """What SME2 gained in one pair of cells."""
-
-    query = "site_sme2"
-    time_off_ms: Annotated[float | None, Milliseconds("Off")]
-    time_sme1_ms: Annotated[float | None, Milliseconds("SME1", only_with="time_sme1_ms")]
-    time_on_ms: Annotated[float | None, Milliseconds("On")]
-    speedup: Annotated[float | None, Number("Speed-up", "\u00d7", "time without SME2 over time with it", digits=2)]
-    speedup_sme1: Annotated[float | None, Number("By SME1", "\u00d7", digits=2, only_with="speedup_sme1")]
-    sessions_on: Annotated[int | None, Number("Sessions on")]
-    sessions_off: Annotated[int | None, Number("Sessions off")]
-    reason: Annotated[str | None, Words("No figure because", wraps=True, only_with="reason")]

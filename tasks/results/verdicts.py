@@ -14,7 +14,6 @@ from tasks.judge.step import ALTERNATELY
 from tasks.results.cells import CellRow, series_title, where
 from tasks.results.changes import CHANGED, Comparison, SideFacts
 from tasks.results.reader import Reader
-from tasks.results.sweeps import NightRow
 from tasks.results.table import NOTHING, Cell, Number, Percent, Words, cells_of
 from tasks.results.text import NO_INTERVAL, Text, Tone, counted, plain_text, separated, with_code
 
@@ -201,7 +200,7 @@ def read_verdicts(reader: Reader, nights: Sequence[date]) -> list[Verdict]:
 
 def read_night(reader: Reader, night: str | None) -> tuple[str, list[Verdict]]:
     """Return a night, without one the newest, and its verdicts; raises InputError if it was not judged."""
-    nights = {str(row.night): row.night for row in reader.rows(NightRow)}
+    nights = {str(row[0]): row[0] for row in reader.tuples("nights")}
     if not nights:
         raise InputError("no night is judged yet; measure one with `etfarm sweep`")
     wanted = night or next(iter(nights))

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
-from tasks.pages.report.page import Block, Paragraph, Points
+from tasks.pages.page import Block, Paragraph, Points
 from tasks.results.addresses import cell_page, device_page, model_page, series_page
 from tasks.results.cells import conditions_of
 from tasks.results.explanation import compare_command

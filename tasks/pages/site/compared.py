@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, islice
 
 from devices.errors import InputError
-from tasks.pages.report.page import Block, Choice, Page, Paragraph, Points, Section
+from tasks.pages.page import Block, Choice, Page, Paragraph, Points, Section
 from tasks.results.addresses import arms_page, cell_page, slug
 from tasks.results.changes import (
     Change,
@@ -18,8 +18,7 @@ from tasks.results.changes import (
 )
 from tasks.results.compare import InterleavedRow, compare_arms
 from tasks.results.reader import Reader
-from tasks.results.series import SeriesRow
-from tasks.results.sweeps import NightRow
+from tasks.results.series import NightRow, SeriesRow
 from tasks.results.table import Cell, Column, Table, first_rows
 from tasks.results.text import DASH, Code, Link, Tone, counted, with_code
 

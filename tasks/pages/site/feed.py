@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time
 
 from devices.foreign_text import plain_line
-from tasks.pages.report.html import template
+from tasks.pages.html import template
 from tasks.results.addresses import night_page, series_page
-from tasks.results.sweeps import NightRow
+from tasks.results.series import NightRow
 from tasks.results.verdicts import Verdict, headline
 
 MOST_NIGHTS = 5

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tasks.bundle.next_step import next_step
-from tasks.pages.report.page import Block, Chart, Log, Page, Paragraph, Points, Section
+from tasks.pages.page import Block, Chart, Log, Page, Paragraph, Points, Section
 from tasks.results.addresses import (
     cell_page,
     device_page,

@@ -7,22 +7,21 @@ from functools import cached_property
 from importlib.metadata import version
 
 from tasks.pages import explanation
-from tasks.pages.report.html import as_html
-from tasks.pages.report.page import Page
-from tasks.pages.site import about, compared, lists, morning
-from tasks.pages.site.assets import File, asset
+from tasks.pages.html import File, as_html, asset
+from tasks.pages.page import Page
+from tasks.pages.report import sweep_page
+from tasks.pages.site import compared, device, home, lists, model
 from tasks.pages.site.cell import Cells
+from tasks.pages.site.device import history_files, weeks_of
 from tasks.pages.site.feed import MOST_NIGHTS, feed
-from tasks.pages.site.history import history_files, weeks_of
 from tasks.pages.site.session import Sessions
 from tasks.results import addresses
 from tasks.results.addresses import slug, split_pair
-from tasks.results.devices import DeviceNightRow, FarmDeviceRow
+from tasks.results.devices import DeviceNightRow, DeviceRow, read_devices
 from tasks.results.explanation import Explanation, explain_series, read_variants, worst_series_first
 from tasks.results.provenance import CellFactsRow
-from tasks.results.reader import Answers, Reader
-from tasks.results.series import DecisionRow, SeriesRow, UnjudgedModelRow
-from tasks.results.sweeps import NightRow, SweepRow
+from tasks.results.reader import Answers, Reader, SweepRow
+from tasks.results.series import DecisionRow, NightRow, SeriesRow, UnjudgedModelRow
 from tasks.results.verdicts import Verdict, read_verdicts
 
 _CELLS, _SESSIONS = "cells", "sessions"
@@ -72,7 +71,7 @@ class Site:
     def page(self, address: str) -> Page | None:
         """Return the page at an address; None if there is none."""
         lists_of: dict[str, Callable[[], Page]] = {
-            "index.html": lambda: morning.home(self.reader, self._newest_night, self._footer),
+            "index.html": lambda: home.page(self.reader, self._newest_night, self._footer),
             "nights.html": lambda: lists.nights(self.nights, self.sweeps.values(), self._footer),
             "models.html": lambda: lists.models(self.series, list(self.unjudged.values()), self._footer),
             "devices.html": lambda: lists.devices(self.reader, self._footer),
@@ -122,9 +121,9 @@ class Site:
         return self.reader.rows(DecisionRow)
 
     @cached_property
-    def devices(self) -> dict[str, FarmDeviceRow]:
+    def devices(self) -> dict[str, DeviceRow]:
         """Every device by its name in addresses."""
-        return {slug(row.device): row for row in self.reader.rows(FarmDeviceRow)}
+        return {slug(row.device): row for row in read_devices(self.reader)}
 
     @cached_property
     def _device_nights(self) -> dict[str, list[DeviceNightRow]]:
@@ -150,7 +149,7 @@ class Site:
         return self._newest_night if night == self.nights[0].night else self._night_of(night)
 
     def _night_of(self, night: date) -> Page:
-        return morning.night_of(self.reader, night, self.nights, self._verdicts_of, self._footer)
+        return home.night_page(self.reader, night, self.nights, self._verdicts_of, self._footer)
 
     def _verdicts_of(self, night: date) -> Sequence[Verdict]:
         """The verdicts on a night, which are kept; the feed's nights before the newest are read at once."""
@@ -187,24 +186,25 @@ class Site:
     def _sweep(self, name: str) -> Page | None:
         if (row := self.sweeps.get(name)) is None:
             return None
-        return about.sweep_of(Answers(self.reader, row), self._footer)
+        return sweep_page(Answers(self.reader, row), self._footer)
 
     def _model(self, name: str) -> Page | None:
         rows = self._series_of_model.get(name)
         if rows is None:
             return self._unjudged_model(name)
         explained = explanation.section(self._explained(worst_series_first(rows)[0]))
-        cells = [self._detailed[cell] for cell in about.detailed(rows) if cell in self._detailed]
+        cells = [self._detailed[cell] for cell in model.detailed(rows) if cell in self._detailed]
         cells = [cell for cell in cells if cell.sweep_id == cells[0].sweep_id]
         answers = self._answers_of(cells) if cells else None
-        model = rows[0].model
-        return about.model_of(self.reader.models.get(model, model), rows, explained, cells, answers, self._footer)
+        return model.page(
+            self.reader.models.get(rows[0].model, rows[0].model), rows, explained, cells, answers, self._footer
+        )
 
     def _unjudged_model(self, name: str) -> Page | None:
         if (row := self.unjudged.get(name)) is None:
             return None
-        answers = self._read(row.sweep_id, {(row.model, device) for device in row.devices})
-        return about.unjudged_model_of(self.reader.models.get(row.model, row.model), row, answers, self._footer)
+        answers = self._read(row.sweep_id, {(row.model, name) for name in row.devices})
+        return model.page_without_verdict(self.reader.models.get(row.model, row.model), row, answers, self._footer)
 
     def _explained(self, row: SeriesRow) -> Explanation:
         """Explain a series; on published pages in detail only where the page of its cell is published, too."""
@@ -226,7 +226,7 @@ class Site:
     @cached_property
     def _detailed(self) -> dict[str, CellFactsRow]:
         """Every cell that the page of its model shows in full."""
-        cells = [cell for rows in self._series_of_model.values() for cell in about.detailed(rows)]
+        cells = [cell for rows in self._series_of_model.values() for cell in model.detailed(rows)]
         return {row.cell: row for row in self.reader.rows(CellFactsRow, {"cells": cells})}
 
     def _answers_of(self, cells: Sequence[CellFactsRow]) -> Answers:
@@ -248,7 +248,7 @@ class Site:
         if (row := self.devices.get(name)) is None:
             return None
         nights, series = self._device_nights[row.device], self.series_of[row.device]
-        return about.device_of(row, nights, series, self._decisions, self._footer)
+        return device.page(row, nights, series, self._decisions, self._footer)
 
     def _history_at(self, address: str) -> tuple[str, date] | None:
         """Device and week of a file of data; None if it is not one."""

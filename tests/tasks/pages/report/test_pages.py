@@ -3,7 +3,7 @@
 import pytest
 
 from tasks.bundle.next_step import next_step
-from tasks.pages.report.markdown import inline
+from tasks.pages.markdown import inline
 from tasks.results.text import Code, Text
 from tests.fixtures.report import CODE_SPAN, MS, Report, fill_every_section, markdown_tables, report_of
 from tests.fixtures.warehouse import CONVOLUTION, BundleMaker

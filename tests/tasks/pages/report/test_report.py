@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from sql.warehouse import writing
-from tasks.pages.report.render import ReportError, render_report
-from tests.fixtures.report import MS, Report, markdown_tables, qnn_etdump, report_of
+from tasks.results.reader import ReportError
+from tests.fixtures.report import MS, Report, markdown_tables, qnn_etdump, render, report_of
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, BundleMaker, etdump_of
 
 SWEEP = "smoke-2026-11-20"
@@ -200,23 +200,23 @@ def test_a_loose_etdump_has_a_report_too(maker: BundleMaker, tmp_path: Path) -> 
 def test_what_has_no_report_is_refused_in_one_sentence(loaded: Loaded, tmp_path: Path) -> None:
     # given a sweep that nobody measured
     with pytest.raises(ReportError, match=f"unknown sweep `other`; available: {SWEEP}"):
-        render_report(loaded.warehouse, "other", loaded.reports)
+        render(loaded.warehouse, loaded.reports, "other")
     assert not loaded.reports.exists()
     # an empty warehouse
     empty = BundleMaker(tmp_path / "empty").warehouse
     with pytest.raises(ReportError, match="no sweep is loaded yet; run `etfarm sweep` first"):
-        render_report(empty, None, loaded.reports)
+        render(empty, loaded.reports)
     # and views of another version
     with writing(loaded.warehouse) as connection:
         connection.execute("DROP VIEW session_accuracy")
     with pytest.raises(ReportError, match="its views do not match this version of etfarm"):
-        render_report(loaded.warehouse, None, loaded.reports)
+        render(loaded.warehouse, loaded.reports)
 
 
 def test_a_report_that_cannot_be_written_is_an_error(loaded: Loaded) -> None:
     loaded.reports.write_text("in the way")
     with pytest.raises(ReportError, match="cannot write the report"):
-        render_report(loaded.warehouse, None, loaded.reports)
+        render(loaded.warehouse, loaded.reports)
 
 
 def fill(path: Path) -> None:
@@ -227,11 +227,11 @@ def fill(path: Path) -> None:
 
 def test_a_full_disk_leaves_the_earlier_report(loaded: Loaded, full_disk: Path) -> None:
     reports = full_disk / "reports"
-    html = render_report(loaded.warehouse, None, reports)
+    html = render(loaded.warehouse, reports)
     before = html.read_bytes()
     fill(full_disk / "filler")
     with pytest.raises(ReportError, match="No space left"):
-        render_report(loaded.warehouse, None, reports)
+        render(loaded.warehouse, reports)
     assert html.read_bytes() == before
     assert sorted(path.name for path in html.parent.iterdir()) == ["report.html", "report.md"]
 
@@ -278,9 +278,9 @@ def test_long_waits_for_the_limits_are_a_line_for_each_device(maker: BundleMaker
 )
 def test_bundles_that_could_not_be_loaded_are_named(loaded: Loaded) -> None:
     # given a sweep with one sound session, and two refused bundles
-    reasons = {SWEEP: ["a/model.etdump: the file is missing; <b>restore</b> it", "b: damaged"]}
+    reasons = ["a/model.etdump: the file is missing; <b>restore</b> it", "b: damaged"]
     # when its report is written
-    html = render_report(loaded.warehouse, None, loaded.reports, reasons.__getitem__)
+    html = render(loaded.warehouse, loaded.reports, not_loaded=reasons)
     # then both are named, as text, and nothing states that all is well
     page, markdown = html.read_text(encoding="utf-8"), html.with_suffix(".md").read_text(encoding="utf-8")
     for text in (page, markdown):

@@ -13,10 +13,10 @@ import pytest
 
 from sql.schema import sql_files
 from sql.warehouse import open_read_only
-from tasks.pages.report.sections.section_list import SECTIONS
+from tasks.pages.report import SECTIONS
 from tasks.pages.site import site
-from tasks.pages.site.origins import FingerprintRow
-from tasks.results.categories import CATEGORIES
+from tasks.pages.site.page_cache import FingerprintRow
+from tasks.results.operators import CATEGORIES
 from tasks.results.reader import open_answers
 from tasks.results.table import Cell, CellMethod, Number, Row, Words, cells_of, columns_of, first_rows, table_of
 from tests.fixtures.paths import ROOT
@@ -150,5 +150,5 @@ def test_a_cell_method_is_of_a_field_that_is_shown(row_class: type[Row]) -> None
 
 
 def test_every_category_has_a_colour() -> None:
-    style = files("tasks.pages.report").joinpath("templates/page.css.j2").read_text(encoding="utf-8")
+    style = files("tasks.pages").joinpath("templates/page.css.j2").read_text(encoding="utf-8")
     assert all(f".part.hue-{place} {{" in style for place in range(len(CATEGORIES) - 1))

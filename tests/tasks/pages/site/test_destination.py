@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from devices.errors import FarmError, InputError
 from tasks.pages.site.destination import open_destination
-from tasks.pages.site.manifest import manifest_of, parse_manifest
+from tasks.pages.site.page_cache import manifest_of, parse_manifest
 from tasks.results import addresses
 from tests.fixtures.publications import files_at, publish_pages
 from tests.fixtures.s3 import objects_of, s3_client
@@ -39,9 +39,9 @@ def put(location: str, name: str, content: bytes) -> None:
         path.write_bytes(content)
 
 
-def former(**pages: Any) -> bytes:
-    """The `published.json` of the version before manifests had a format."""
-    return json.dumps({"etfarm": "0.1", "pages": pages}).encode()
+def manifest_with(**pages: Any) -> bytes:
+    """A `published.json` with some pages."""
+    return json.dumps({"etfarm": "0.1", "format": "etfarm site 1", "pages": pages, "writing": {}}).encode()
 
 
 @pytest.mark.parametrize("name", ["index.html", "notes.txt", "a/b/c.txt", ".hidden"])
@@ -53,7 +53,7 @@ def former(**pages: Any) -> bytes:
 def test_a_place_with_files_of_others_is_refused_as_it_is(location: str, name: str) -> None:
     put(location, name, b"mine")
     with pytest.raises(InputError, match="has files that etfarm did not publish; name an empty"):
-        publish_pages(location, PAGES, take_over=True)
+        publish_pages(location, PAGES)
     assert files_at(location) == {name: b"mine"}
 
 
@@ -66,11 +66,11 @@ def test_a_place_with_files_of_others_is_refused_as_it_is(location: str, name: s
         b'{"name": "a package", "version": "1.0"}',
         b'{"etfarm": "0.1", "pages": 3}',
         b'{"etfarm": "0.1", "pages": {}, "files": []}',
-        former(**{"index.html": ["x"]}),
-        former(**{"index.html": ["x", "not a hash"]}),
+        manifest_with(**{"index.html": ["x"]}),
+        manifest_with(**{"index.html": ["x", "not a hash"]}),
         b"[" * 100_000,
         *(
-            former(**{name: ["x", "0" * 64]})
+            manifest_with(**{name: ["x", "0" * 64]})
             for name in (
                 *("../outside.html", "a/../../outside.html", "/outside.html", "a\\..\\outside.html", "c:/outside.html"),
                 *("a\0.html", "", ".", "..", "a//b.html", "a/b/c/d.html", ".hidden", "published.json", "x" * 300),
@@ -87,7 +87,7 @@ def test_a_manifest_that_etfarm_did_not_write_is_refused_as_it_is(tmp_path: Path
     before = files_at(str(tmp_path))
     # when it is published, then one sentence names the manifest, and nothing is changed
     with pytest.raises(InputError) as refused:
-        publish_pages(str(site), PAGES, take_over=True)
+        publish_pages(str(site), PAGES)
     assert str(refused.value).startswith(f"{site}/published.json: not a manifest of etfarm (")
     assert "\n" not in str(refused.value)
     assert files_at(str(tmp_path)) == before
@@ -98,7 +98,7 @@ def test_pages_of_any_names_are_in_a_manifest_that_is_read_again(name: str, othe
     pages = [addresses.model_page(name), addresses.sweep_page(name), addresses.history_file(name, date(2026, 1, 5))]
     pages.append(addresses.arms_page("precision", name, other))
     manifest = manifest_of(dict.fromkeys(pages, ("origin " * 1000, "0" * 64)), dict.fromkeys(pages, "1" * 64))
-    assert parse_manifest(manifest.text(), "published.json", take_over=False) == manifest
+    assert parse_manifest(manifest.text(), "published.json") == manifest
 
 
 def test_a_manifest_larger_than_any_is_not_read(tmp_path: Path) -> None:
@@ -106,26 +106,6 @@ def test_a_manifest_larger_than_any_is_not_read(tmp_path: Path) -> None:
         file.truncate(1 << 40)
     with pytest.raises(FarmError, match=r"published\.json: has 1099511627776 bytes; the limit is"):
         publish_pages(str(tmp_path), PAGES)
-
-
-def test_pages_of_a_former_version_are_taken_over_only_on_request(location: str) -> None:
-    # given a site as the former version published it: its manifest has no format
-    publish_pages(location, PAGES)
-    manifest = json.loads(files_at(location)["published.json"])
-    put(location, "published.json", former(**manifest["pages"]))
-    put(location, "notes.txt", b"mine")
-    before = files_at(location)
-    # when the present version publishes there, then it is refused
-    with pytest.raises(InputError, match="an earlier version of etfarm published these pages; add --take-over"):
-        publish_pages(location, NEWER)
-    assert files_at(location) == before
-    # but on request, pages are written and removed as if it had published them, and later without a request
-    assert publish_pages(location, NEWER, take_over=True).removed == 1
-    assert publish_pages(location, NEWER).written == 0
-    assert {name: content for name, content in files_at(location).items() if name != "published.json"} == {
-        **NEWER,
-        "notes.txt": b"mine",
-    }
 
 
 @pytest.mark.fault(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sql.warehouse import open_read_only
-from tasks.pages.site.origins import origins_of
+from tasks.pages.site.page_cache import origins_of
 from tasks.pages.site.site import Site
 from tasks.results.reader import Reader
 from tasks.results.text import Tag

@@ -4,7 +4,7 @@ import json
 import re
 
 from sql.warehouse import open_read_only
-from tasks.pages.site.origins import origins_of
+from tasks.pages.site.page_cache import origins_of
 from tasks.pages.site.site import Site
 from tasks.results.reader import Reader
 from tests.fixtures.nights import fields_of, night_of

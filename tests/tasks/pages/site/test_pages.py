@@ -11,7 +11,7 @@ import pytest
 
 from sql.insert import insert_rows
 from sql.warehouse import open_read_only, writing
-from tasks.pages.site.origins import origins_of
+from tasks.pages.site.page_cache import origins_of
 from tasks.pages.site.site import Site
 from tasks.results.reader import Reader
 from tests.fixtures.nights import night_of

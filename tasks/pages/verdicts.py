@@ -6,7 +6,7 @@ from datetime import date
 
 from tasks.judge.drift import Drift, slow_drift
 from tasks.judge.metrics import percent_change
-from tasks.pages.report.page import Block, Fold, Paragraph, Points, Section
+from tasks.pages.page import Block, Fold, Paragraph, Points, Section
 from tasks.results.cells import CellRow, where
 from tasks.results.reader import Answers
 from tasks.results.table import table_of

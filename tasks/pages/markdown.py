@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from devices.foreign_text import plain, plain_line
-from tasks.pages.report.page import Block, Fold, Heading, Log, Page, Paragraph, Points
+from tasks.pages.page import Block, Fold, Heading, Log, Page, Paragraph, Points
 from tasks.results.table import Cell, Table
 from tasks.results.text import Code, Tag, Text, parts_of
 

@@ -4,12 +4,15 @@ Both outputs are made from the same page, so their contents agree. Text is plain
 model, an operator, a file) is a `Code`, and both outputs escape every text.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from tasks.results.cells import CellNames, NamedRowT, by_cell
 from tasks.results.table import Table
-from tasks.results.text import Text, Tone
+from tasks.results.text import Code, Text, Tone, counted
+
+_MOST_BARS_IN_SIGHT = 40
 
 
 @dataclass(frozen=True)
@@ -197,3 +200,25 @@ class Page:
 
 def _has_chart(blocks: Sequence[Block]) -> bool:
     return any(isinstance(block, Chart) or (isinstance(block, Fold) and _has_chart(block.blocks)) for block in blocks)
+
+
+def fold_of_each_cell(
+    rows: Sequence[NamedRowT], content: Callable[[list[NamedRowT]], tuple[str, list[Block]]]
+) -> Iterator[Fold]:
+    """A fold for each cell, the first one of each model open; `content` gives the end of its title, and its blocks."""
+    names = CellNames(rows)
+    models = set()
+    for cell in by_cell(rows).values():
+        first = cell[0]
+        finding, blocks = content(cell)
+        title = (Code(first.model), f" \u00b7 {names.label(first)} \u2014 {finding}")
+        yield Fold(title, blocks, is_open=first.model not in models)
+        models.add(first.model)
+
+
+def in_sight(chart: BarChart | StackChart, model: str) -> Block:
+    """The chart of a model's cells, behind a fold if it has many bars."""
+    count = len(chart.bars)
+    if count <= _MOST_BARS_IN_SIGHT:
+        return chart
+    return Fold((Code(model), f": chart of {counted(count, 'cell')}"), [chart])

@@ -1,8 +1,4 @@
-"""The histories of the series of a device: what its page states of each, and their nights and sessions as files.
-
-`templates/history.js.j2` draws the series that the address names. A file has all series of a device in one week, so
-that one more night changes one small file of each device.
-"""
+"""The page of a device: its facts, nights and series, and the histories of these as files."""
 
 import shlex
 from collections import defaultdict
@@ -12,17 +8,51 @@ from datetime import date, timedelta
 from operator import attrgetter
 from typing import Any
 
-from tasks.pages.report.html import as_json
-from tasks.pages.report.page import Histories
-from tasks.results.addresses import history_file, model_page
-from tasks.results.cells import conditions_of
+from tasks.pages.html import as_json
+from tasks.pages.page import Histories, Page, Paragraph, Section
+from tasks.pages.report import MAX_ROWS
+from tasks.results.addresses import device_page, history_file, model_page, night_page
+from tasks.results.cells import conditions_of, tags_of
+from tasks.results.devices import NOT_OF_FARM_DEVICES, DeviceNightRow, DeviceRow
 from tasks.results.reader import Reader
-from tasks.results.series import DecisionRow, SeriesNightRow, SeriesRow
-from tasks.results.text import counted
+from tasks.results.series import DecisionRow, SeriesNightRow, SeriesRow, counts_in_words, worst_tone
+from tasks.results.table import first_rows, table_of
+from tasks.results.text import Link, counted
 
+_MAX_NIGHTS = 30
 _WEEK = timedelta(days=7)
 _COLUMNS = [field.name for field in fields(SeriesNightRow) if field.name not in ("series_id", "device")]
 _values_of = attrgetter(*_COLUMNS)
+
+
+def page(
+    row: DeviceRow,
+    nights: Sequence[DeviceNightRow],
+    rows: Sequence[SeriesRow],
+    decisions: Sequence[DecisionRow],
+    footer: str,
+) -> Page:
+    """Return the page of a device: its facts, its nights, its series and the history of each."""
+    series = first_rows(rows, MAX_ROWS, "see the models", without=("device",))
+    in_sql = "etfarm sql lists them in session_overview"
+    sections = [
+        Section("facts", "What it is", [table_of([row], without=NOT_OF_FARM_DEVICES)]),
+        *([Section("history", "History", [histories_of(rows, decisions)])] if rows else []),
+        Section("series", "Series", [series if rows else Paragraph(_no_times(row))]),
+        Section("nights", "Nights", [first_rows(nights, _MAX_NIGHTS, in_sql, without=("device",))]),
+    ]
+    newest = (" newest night: ", Link(str(row.night), night_page(row.night))) if row.night else ()
+    return Page(
+        f"Device {row.device}", (*tags_of(row.without_times), *newest), (), (), sections,
+        footer, device_page(row.device),
+        answer=counts_in_words(rows) if rows else _no_times(row), tone=worst_tone(rows),
+    )  # fmt: skip
+
+
+def _no_times(row: DeviceRow) -> str:
+    if row.without_times:
+        return f"This device is {row.without_times}: its times mean nothing, are not shown and never ranked."
+    return "No series of this device was judged yet."
 
 
 def weeks_of(series: Sequence[SeriesRow]) -> list[date]:

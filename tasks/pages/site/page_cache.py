@@ -1,21 +1,27 @@
-"""Which pages are published, and from what each is made: a page is made again only if that changed."""
+"""Which pages are published and from what each is made, as `published.json` states it."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from importlib.metadata import version
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import Annotated, Literal
 
-from tasks.pages.report.html import NAVIGATION
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
+
+from devices.errors import InputError
+from tasks.bundle.names import Sha256
+from tasks.bundle.values import first_mistake
+from tasks.pages.html import NAVIGATION
 from tasks.pages.site.compared import pairs_of
-from tasks.pages.site.history import weeks_of
+from tasks.pages.site.device import weeks_of
+from tasks.pages.site.site import Site
 from tasks.results import addresses
 from tasks.results.table import Row
-
-if TYPE_CHECKING:
-    from tasks.pages.site.site import Site
 
 ASSETS = tuple(f"assets/{name}" for name in ("page.css", "page.js", "history.js", "vega.js", "names.js", "kept.js"))
 _MOST_NIGHTS = 14
@@ -25,6 +31,11 @@ _MOST_SERIES_COMPARED = 2000
 _DRAWING = "assets/vega.js"
 ALWAYS = ""
 """The origin of pages that are made in every publication."""
+MARKER = "published.json"
+MOST_MARKER_BYTES = 32 << 20
+"""A site of 10,000 pages has 1.5 MB."""
+_STEP = "[a-z0-9_~][a-z0-9_.~-]*"
+_Page = tuple[str, Sha256]
 
 
 @dataclass(frozen=True)
@@ -96,3 +107,55 @@ def _of_devices(
         yield f"devices/{name}.html", f"{prints.get(('device', row.device))} {row.night} {nights[-1:]} {decisions}"
         for monday in weeks_of(site.series_of[row.device]):
             yield addresses.history_file(row.device, monday), prints["week", f"{row.device}/{monday}"]
+
+
+def _other_than_marker(name: str) -> str:
+    if name == MARKER:
+        raise PydanticCustomError("marker", "is the manifest itself")
+    return name
+
+
+# No part of an address begins with a dot, so none leads elsewhere.
+_Address = Annotated[
+    str, Field(max_length=250, pattern=rf"^(?:{_STEP}/){{0,2}}{_STEP}$"), AfterValidator(_other_than_marker)
+]
+
+
+class Manifest(BaseModel):
+    """The files of a published site: the origin and the hash of each page."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    etfarm: Annotated[str, Field(max_length=100)]
+    format: Literal["etfarm site 1"]
+    pages: dict[_Address, _Page]
+    writing: dict[_Address, Sha256]
+    """The hashes that pages get now. After a kill, a page has this hash or the one in `pages`, or is missing."""
+
+    def text(self) -> bytes:
+        """Return the content of the file, the same for the same pages."""
+        return json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":")).encode()
+
+
+@cache
+def _version() -> str:
+    return version("etfarm")
+
+
+def manifest_of(pages: Mapping[str, tuple[str, str]], writing: Mapping[str, str]) -> Manifest:
+    """Return the manifest of this version of etfarm, without a check."""
+    return Manifest.model_construct(etfarm=_version(), pages=dict(pages), format="etfarm site 1", writing=dict(writing))
+
+
+def parse_manifest(content: bytes, path: str) -> Manifest:
+    """Return the manifest; raises InputError for anything else.
+
+    Another version of etfarm makes other pages, so origins that it states are unknown here.
+    """
+    try:
+        stated = Manifest.model_validate_json(content)
+    except ValidationError as error:
+        cause = f"not a manifest of etfarm ({first_mistake(error)})"
+        raise InputError(f"{path}: {cause}; publish to an empty folder or prefix") from None
+    if stated.etfarm != _version():
+        return manifest_of({name: (ALWAYS, sha256) for name, (_, sha256) in stated.pages.items()}, stated.writing)
+    return stated

@@ -1,12 +1,15 @@
-"""The report's section on sessions without a result: why they ended, what their logs show, what to do."""
+"""The report's sections on sessions: those without a result, and where the figures come from."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from tasks.bundle.next_step import next_step
-from tasks.pages.report.page import Block, Fold, Log, Paragraph, Points, Section
-from tasks.results.failures import MOST_REASONS, FailureRow, bundles_in_words, by_outcome
+from tasks.pages.page import Block, Fold, Heading, Log, Paragraph, Points, Section
+from tasks.results.cells import tags_of
+from tasks.results.devices import ONLY_OF_FARM_DEVICES, ConditionRow, DeviceRow, waits_in_words
+from tasks.results.provenance import ONLY_OF_ALL_SWEEPS, ModelRow, RunnerRow
 from tasks.results.reader import Answers
+from tasks.results.sessions import MOST_REASONS, FailureRow, SessionRow, bundles_in_words, by_outcome
 from tasks.results.table import table_of
 from tasks.results.text import Code, Text, counted, joined, sentence, with_code
 
@@ -95,3 +98,36 @@ def _different_logs(group: list[FailureRow]) -> list[tuple[str, str]]:
     """The sessions with a log and their logs, each text once."""
     by_text = {row.log_tail: row.session_id for row in reversed(group) if row.log_tail}
     return [(session_id, log) for log, session_id in reversed(by_text.items())]
+
+
+def provenance(answers: Answers) -> Section:
+    """The devices, conditions, runners and models of the sweep, and the sessions behind every figure."""
+    tables = (
+        ("Devices", table_of(answers.rows(DeviceRow), without=ONLY_OF_FARM_DEVICES)),
+        ("Conditions", table_of(answers.rows(ConditionRow))),
+        ("Runners", table_of(answers.rows(RunnerRow), without=ONLY_OF_ALL_SWEEPS)),
+        ("Exported models", table_of(answers.rows(ModelRow))),
+    )
+    blocks: list[Block] = [block for title, table in tables if table.rows for block in (Heading(title), table)]
+    if waited := waits_in_words(answers):
+        blocks += [Heading("Waits for the limits"), Points(waited)]
+    bundle = Code(f"bundles/{answers.sweep.sweep_id}/<session>")
+    explained = (
+        "Every figure above is computed from the successful sessions of its cell. A session's bundle is the folder ",
+        bundle,
+        " in the var folder; its session.json holds command, versions, hashes and conditions.",
+    )
+    blocks += [
+        Heading("Sessions"),
+        Paragraph(explained),
+        *sessions(answers, {row.device: row.without_times for row in answers.rows(DeviceRow)}),
+    ]
+    return Section("provenance", "Where the figures come from", blocks)
+
+
+def sessions(answers: Answers, without_times: Mapping[str, str | None]) -> Iterator[Block]:
+    """One fold per device with all its sessions (HTML only); `without_times` marks devices."""
+    for device, group in groupby(answers.rows(SessionRow), key=lambda row: row.device):
+        rows = list(group)
+        title = (device, *tags_of(without_times.get(device)), f": {counted(len(rows), 'session')}")
+        yield Fold(title, [table_of(rows)], in_markdown=False)

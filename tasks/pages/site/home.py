@@ -7,16 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 
-from tasks.pages.report.page import Block, Fold, Page, Paragraph, Points, Section
+from tasks.pages.page import Block, Fold, Page, Paragraph, Points, Section
 from tasks.pages.site.changes import MOST_ROWS, changes_of, devices_of
 from tasks.pages.site.feed import VerdictsOf
 from tasks.pages.site.matrix import KEY, matrix
-from tasks.results.addresses import comparison_page, night_page
-from tasks.results.devices import FarmDeviceRow
-from tasks.results.failures import NightFailureRow
-from tasks.results.reader import Reader
-from tasks.results.series import DecisionRow
-from tasks.results.sweeps import NightRow, SweepRow
+from tasks.results import addresses
+from tasks.results.devices import NOT_OF_FARM_DEVICES, read_devices
+from tasks.results.reader import Reader, SweepRow
+from tasks.results.series import DecisionRow, NightRow
+from tasks.results.sessions import NightFailureRow
 from tasks.results.table import first_rows, table_of
 from tasks.results.text import Code, Link, Text, counted, joined
 from tasks.results.verdicts import TONES, headline, of_latency
@@ -24,7 +23,7 @@ from tasks.results.verdicts import TONES, headline, of_latency
 _LOUD = ("regression", "inaccurate", "failed", "suspected", "device slower")
 
 
-def home(reader: Reader, newest: Page | None, footer: str) -> Page:
+def page(reader: Reader, newest: Page | None, footer: str) -> Page:
     """Return this morning's page from that of the newest night; before the first night, how to get one."""
     if newest is None:
         step = ("No night was measured yet. Start a sweep: ", Code("etfarm sweep deployments/sweeps/smoke.yaml"), ".")
@@ -33,7 +32,7 @@ def home(reader: Reader, newest: Page | None, footer: str) -> Page:
     return replace(newest, title="This morning", address="index.html", sections=sections)
 
 
-def night_of(reader: Reader, night: date, nights: Sequence[NightRow], rows_of: VerdictsOf, footer: str) -> Page:
+def night_page(reader: Reader, night: date, nights: Sequence[NightRow], rows_of: VerdictsOf, footer: str) -> Page:
     """Return the page of a night."""
     rows = rows_of(night)
     latency = of_latency(rows)
@@ -50,7 +49,7 @@ def night_of(reader: Reader, night: date, nights: Sequence[NightRow], rows_of: V
         summary=(),
         sections=sections,
         footer=footer,
-        address=night_page(night),
+        address=addresses.night_page(night),
         answer=headline(rows) if rows else joined(f"{headline(rows)} ", _without_times(reader)),
         tone=next((TONES[verdict] for verdict in _LOUD if any(row.verdict == verdict for row in rows)), ""),
     )
@@ -58,7 +57,7 @@ def night_of(reader: Reader, night: date, nights: Sequence[NightRow], rows_of: V
 
 def _without_times(reader: Reader) -> Text:
     """What to do after a night in which no device has a time."""
-    if any(row.without_times is None for row in reader.rows(FarmDeviceRow)):
+    if any(row.without_times is None for row in read_devices(reader)):
         return "How its sweeps ran is below."
     return (
         "Emulated and simulated devices have no times; ",
@@ -75,10 +74,10 @@ def _neighbours(night: date, nights: Sequence[NightRow]) -> Text:
     later = next((row.night for row in reversed(nights) if row.night > night), None)
     text: list[str] = [f"{night:%A}, {night}"]
     if earlier:
-        text += [" · ", Link(f"night before: {earlier}", night_page(earlier))]
-        text += [" · ", Link("compare with it", comparison_page(earlier, night))]
+        text += [" · ", Link(f"night before: {earlier}", addresses.night_page(earlier))]
+        text += [" · ", Link("compare with it", addresses.comparison_page(earlier, night))]
     if later:
-        text += [" · ", Link(f"night after: {later}", night_page(later))]
+        text += [" · ", Link(f"night after: {later}", addresses.night_page(later))]
     return tuple(text)
 
 
@@ -97,16 +96,16 @@ def _ran(reader: Reader, night: date) -> Iterator[Block]:
 
 def _farm(reader: Reader) -> list[Section]:
     """The devices of the farm, the ones that need a look first, and what users decided."""
-    devices = reader.rows(FarmDeviceRow)
-    newest = max(row.night for row in devices)
+    devices = read_devices(reader)
+    newest = max(row.night for row in devices if row.night)
     devices.sort(key=lambda row: (row.night == newest and row.succeeded > 0, -row.waited_s))
-    absent = [row for row in devices if row.night < newest]
+    absent = [row for row in devices if row.night != newest]
     says = f"{counted(len(devices), 'device').capitalize()}" + (
         f"; not measured in the newest night: {len(absent):,}." if absent else ", all measured in the newest night."
     )
     blocks: list[Block] = [
         Paragraph(says, tone="flag" if absent else ""),
-        first_rows(devices, 15, "see Devices", without=("transport", "build")),
+        first_rows(devices, 15, "see Devices", without=(*NOT_OF_FARM_DEVICES, "transport", "build")),
     ]
     decisions = reader.rows(DecisionRow)
     if decisions:
