@@ -8,7 +8,7 @@ marked with `cells_of` changes it.
 import dataclasses
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
@@ -31,6 +31,18 @@ class Row:
 def more_rows(count: int, where: Text) -> str:
     """Return the line below a table of which `count` rows are hidden, and where they are; empty if none is."""
     return f"{count:,} more rows: {where}" if count > 0 else ""
+
+
+RowT = TypeVar("RowT", bound=Row)
+KeyT = TypeVar("KeyT", bound=Hashable)
+
+
+def grouped(rows: Iterable[RowT], key: Callable[[RowT], KeyT]) -> dict[KeyT, list[RowT]]:
+    """Return the rows of each key, in their order."""
+    groups: dict[KeyT, list[RowT]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
 
 
 @dataclass(slots=True)
@@ -284,6 +296,3 @@ def _cell(row: Row, name: str, column: Words, changes: Iterable[Callable[[Any, C
     for change in changes:
         cell = change(row, cell)
     return cell
-
-
-RowT = TypeVar("RowT", bound=Row)
