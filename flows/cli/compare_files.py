@@ -2,24 +2,23 @@
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from devices.errors import InputError
-from flows.cli.compare import explained, told
-from flows.cli.outputs import check_outputs
+from flows.cli.output import ComparisonOutput
 from flows.terminal import show
 from flows.warehouse.readable import readable_warehouse
-from sql.cage.connection import open_readable
 from tasks.bundle.enough import LEAST_SESSIONS
 from tasks.bundle.model_names import shown_names
 from tasks.bundle.record import SweepNight
 from tasks.export.given import exported_or_given
-from tasks.judge.compare.found import besides
-from tasks.judge.compare.outcome import SLOWER, Beside, Line, Outcome
 from tasks.measure.night import sweep_night, sweeps_of_night
+from tasks.results.changes import SLOWER, Comparison, SeriesChange, SideFacts
+from tasks.results.compare import headline, measured_figures, read_side_facts
+from tasks.results.reader import open_reader
 from tasks.store.files import sha256_of
 
 if TYPE_CHECKING:
@@ -62,50 +61,53 @@ def _are_files(words: tuple[str, str]) -> bool:
     return len(named) == 2
 
 
+@dataclass(frozen=True)
+class FilesToCompare:
+    """Two .pte files to measure alternately on one device."""
+
+    files: tuple[Path, Path]
+    labels: tuple[str, str]
+    """Name A and B."""
+    device: str | None
+    inventory: Path
+    sessions: int
+    priority: int
+    margin: float
+    """A fraction."""
+
+
 def run_compare_files(
-    files: tuple[Path, Path],
-    device: str | None,
-    inventory: Path,
-    sessions: int,
-    priority: int,
-    only: Mapping[str, str | None],
-    margin: float,
-    fail_on: Collection[str],
-    form: str,
-    outputs: Sequence[Path],
-    labels: tuple[str, str],
-    var: Path,
-    bundles: str | None,
-    warehouse: Path | None,
+    asked: FilesToCompare, refused: Mapping[str, str | None], fail_on: Collection[str], shown: ComparisonOutput
 ) -> int:
     """Print how two .pte files compare; return 1 if the answer is what `fail_on` lists, else 0.
 
-    `margin` is a fraction, `only` are options that are not for files, `labels` name A and B. Raises InputError before
-    anything is measured.
+    `refused` are the values of options that are not for files. Raises InputError before anything is measured.
     """
-    _check(files, only)
-    check_outputs(outputs)
+    files = asked.files
+    _check(files, refused)
+    shown.check()
     from flows.cli.prefect_run import announce, run_with_server
     from flows.comparison.results import Results, choose_device
     from tasks.store.store import open_store
     from tasks.store.var import Var
 
-    spec = choose_device(inventory, device)
-    places = Var(var.absolute())
-    store = open_store(bundles, places)
+    spec = choose_device(asked.inventory, asked.device)
+    places = Var(shown.var.absolute())
+    store = open_store(None, places)
     sweep, earlier = _sweeps_of(files, spec.name, store.sweep_ids())
-    results = Results(sweep, store, places, warehouse, tuple(earlier))
-    announce(f"compare {files[0]} and {files[1]} on {spec.name}", "comparison", var)
+    results = Results(sweep, store, places, shown.warehouse, tuple(earlier))
+    announce(f"compare {files[0]} and {files[1]} on {spec.name}", "comparison", shown.var)
     from flows.comparison.two_files import compare_files
     from flows.server.embedded import exit_at_once
 
     parameters = {"a": files[0], "b": files[1], "device": spec, "results": results}
-    parameters |= {"sessions": sessions, "margin": margin, "priority": priority}
-    answer, note, is_server_lost = run_with_server(compare_files, parameters, var, "comparison")
-    outcome = _outcome(answer, files, labels, spec.name, margin, results)
+    parameters |= {"sessions": asked.sessions, "margin": asked.margin, "priority": asked.priority}
+    answer, note, is_server_lost = run_with_server(compare_files, parameters, shown.var, "comparison")
+    comparison = _comparison(answer, asked, spec.name, results)
     if note:
         show(note, err=True)
-    code = told(explained(outcome, form, outputs, var, warehouse), fail_on, form, outputs)
+    shown.show(comparison)
+    code = shown.exit_code(comparison, fail_on)
     if is_server_lost:
         exit_at_once(code)
     return code
@@ -128,51 +130,52 @@ def _sweeps_of(files: tuple[Path, Path], device: str, sweep_ids: Iterable[str]) 
     return sweep_night(name, today, known, again=True), sweeps_of_night(name, today, known)
 
 
-def _outcome(
-    answer: "Answer",
-    files: tuple[Path, Path],
-    labels: tuple[str, str],
-    device: str,
-    margin: float,
-    results: "Results",
-) -> Outcome:
-    """Return the comparison as a line; no path is in it, since folders are of this machine alone."""
-    exports = [exported_or_given(file, results.places.exports) for file in files]
+def _comparison(answer: "Answer", asked: FilesToCompare, device: str, results: "Results") -> Comparison:
+    """Return the comparison with its one change; no path is in it, since folders are of this machine alone."""
+    exports = [exported_or_given(file, results.places.exports) for file in asked.files]
     shown = shown_names(export.model for export in exports)
     models, precisions = [shown[export.model] for export in exports], [export.precision for export in exports]
     found = answer.result
-    with readable_warehouse(results.places.root, results.warehouse) as readable, open_readable(readable) as connection:
-        known = besides(connection, [*answer.cells[0], *answer.cells[1]])
+    with readable_warehouse(results.places.root, results.warehouse) as readable, open_reader(readable) as reader:
+        known = read_side_facts(reader, [*answer.cells[0], *answer.cells[1]])
     sides = [
-        replace(_last(known, cells), sessions=sessions, pte_bytes=file.stat().st_size)
-        for cells, sessions, file in zip(answer.cells, (found.sessions_a, found.sessions_b), files, strict=True)
+        replace(
+            _last(known, cells),
+            sessions=sessions,
+            time_ms=None if time_ns is None else time_ns / 1e6,
+            pte_bytes=file.stat().st_size,
+        )
+        for cells, sessions, time_ns, file in zip(
+            answer.cells,
+            (found.sessions_a, found.sessions_b),
+            (found.time_a, found.time_b),
+            asked.files,
+            strict=True,
+        )
     ]
+    is_slower = found.answer == "different" and (found.low or 0) > 1
     word = answer.word
     if word == "different":
-        word = SLOWER if (found.low or 0) > 1 else "faster"
-    line = Line(
+        word = SLOWER if is_slower else "faster"
+    change = SeriesChange(
         model=" -> ".join(dict.fromkeys(models)),
         device=device,
         precision=" -> ".join(dict.fromkeys(precisions)),
         variant=answer.variant,
-        threads="1",
-        result=replace(found, time_a=_ms(found.time_a), time_b=_ms(found.time_b)),
-        word=word,
+        threads=1,
         a=sides[0],
         b=sides[1],
         cause=answer.cause,
-        inaccurate_sides=" and ".join(answer.inaccurate_sides),
-        is_regression=found.answer == "different" and (found.low or 0) > 1 and (found.ratio or 0) > 1 + margin,
+        is_regression=is_slower and (found.ratio or 0) > 1 + asked.margin,
+        **measured_figures(found, word, " and ".join(answer.inaccurate_sides)),
     )
-    return Outcome(*labels, [line], margin, list(_remarks(answer)))
+    a, b = asked.labels
+    answer_line = headline([change], asked.margin)
+    return Comparison(a=a, b=b, changes=[change], headline=answer_line, remarks=list(_remarks(answer)))
 
 
-def _ms(time_ns: float | None) -> float | None:
-    return None if time_ns is None else time_ns / 1e6
-
-
-def _last(known: Mapping[str, Beside], cells: Sequence[str]) -> Beside:
-    return next((known[cell] for cell in reversed(cells) if cell in known), Beside())
+def _last(known: Mapping[str, SideFacts], cells: Sequence[str]) -> SideFacts:
+    return next((known[cell] for cell in reversed(cells) if cell in known), SideFacts())
 
 
 def _remarks(answer: "Answer") -> Iterator[str]:

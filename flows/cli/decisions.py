@@ -82,8 +82,8 @@ def decisions(
     """List all decisions about nights and all notes, revoked ones included, the newest first."""
     if context.invoked_subcommand is not None:
         return
-    from flows.cli.formats import as_text
     from tasks.judge.decisions import read_decisions
+    from tasks.pages.rows import as_text
 
     found = read_decisions(opened_store(bundles, var))
     show_pieces(as_text(_COLUMNS, [_rows(found)], format))

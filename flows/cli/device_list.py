@@ -10,11 +10,10 @@ from devices.ondevice.conditions import read_conditions
 from devices.ondevice.facts import read_facts
 from devices.platform import SIMULATED
 from devices.reconnect import probe
-from flows.cli.formats import as_text
-from flows.cli.table import table_lines
 from flows.device.states import DeviceState, device_states
 from tasks.measure.health import Health, Registry
 from tasks.measure.plan import matches
+from tasks.pages.rows import as_text, table_lines
 from tasks.store.var import Var
 
 

@@ -10,8 +10,7 @@ from devices.foreign_text import one_line
 from devices.inventory import SITE_VARIABLE, DeviceSpec, load_inventory, open_device
 from devices.ondevice.lease import Holder, device_queue, has_ended
 from devices.reconnect import probe
-from flows.cli.formats import as_text
-from flows.cli.table import table_lines
+from tasks.pages.rows import as_text, table_lines
 
 _COLUMNS = ("device", "turn", "sweep", "priority", "process", "since")
 _AT_ONCE = 32

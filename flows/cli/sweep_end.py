@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from flows.cli.table import short_text, table_lines
 from flows.ending import SweepEnd
 from flows.verdicts import noise_lines, verdicts_of
 from flows.warehouse.publish import ask_warehouse
 from tasks.bundle.interval import median_interval
 from tasks.bundle.model_names import shown_names
+from tasks.pages.rows import short_text, table_lines
 from tasks.results.text import spread
 from tasks.results.verdicts import Verdict, failed_lines
 

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from tasks.results.addresses import device_page, series_page
 from tasks.results.cells import CellRow, Model, Night, SweepId
 from tasks.results.table import Cell, Milliseconds, Name, Number, Percent, Row, Words, cells_of
 from tasks.results.text import Link, Tone, separated
-from tasks.results.verdicts import change_of, tone_of
+from tasks.results.verdicts import ChangePercent, tone_of
 
 VERDICT = Words("Verdict", tone=tone_of)
 
@@ -84,14 +84,6 @@ class DecisionRow(Row):
     decided_by: Annotated[str, Words("By")]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Change(Percent):
-    """A ratio as a change in percent, with its sign."""
-
-    def _write(self, value: Any) -> Cell:
-        return Cell(change_of(value), sort=value)
-
-
 @dataclass(frozen=True)
 class SeriesRow(CellRow):
     """A series on a device with its newest verdict."""
@@ -101,7 +93,7 @@ class SeriesRow(CellRow):
     night: Annotated[date, Night("Newest night")]
     time_ms: Annotated[float | None, Milliseconds("Time")]
     verdict: Annotated[str, VERDICT]
-    ratio: Annotated[float | None, Change("Change", "the night against its baseline: above 0 is slower")]
+    ratio: Annotated[float | None, ChangePercent("Change", "the night against its baseline: above 0 is slower")]
     noise_floor: Annotated[float | None, Percent("Noise floor")]
     since: Annotated[date | None, Words("Since")]
     nights: Annotated[int, Number("Nights")]

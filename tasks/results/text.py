@@ -1,6 +1,7 @@
 """Texts of results: names as code, links to pages, numbers and words inside sentences."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from devices.foreign_text import plain_line
@@ -38,6 +39,14 @@ class Tag(str):
 
 Text = str | tuple[str, ...]
 """One line of text; in a tuple, parts that are `Code` or `Tag` are set apart from plain ones."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Sentences under one title."""
+
+    title: str
+    sentences: Sequence[Text]
 
 
 def parts_of(text: Text) -> tuple[str, ...]:

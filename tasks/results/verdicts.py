@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, Literal
 
+from devices.errors import InputError
+from devices.suggest import did_you_mean
 from tasks.bundle.enough import LEAST_SESSIONS
 from tasks.judge.metrics import LATENCY, METRICS
 from tasks.judge.step import ALTERNATELY
 from tasks.results.cells import CellRow, series_title, where
+from tasks.results.changes import CHANGED, Comparison, SideFacts
 from tasks.results.reader import Reader
 from tasks.results.table import NOTHING, Cell, Number, Percent, Words, cells_of
 from tasks.results.text import NO_INTERVAL, Text, Tone, counted, plain_text, separated, with_code
@@ -35,6 +38,7 @@ _FAILING: dict[FailingVerdict, set[str]] = {
     "never": set(),
 }
 WORSE = _FAILING["suspected"] | _FAILING["device"]
+_WORDS = {"regression": "slower", "improvement": "faster", "no change": "same"}
 _MOST_NAMED = 3
 _COUNTED = {
     "failed": ("failed",),
@@ -58,6 +62,25 @@ class Value(Words):
         return NOTHING if figure is None else Cell(figure)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ChangePercent(Percent):
+    """A ratio as a change in percent, with its sign."""
+
+    def _write(self, value: Any) -> Cell:
+        return Cell(change_of(value), sort=value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval(Percent):
+    """The interval of a ratio, fields `low` and `high`, as changes in percent."""
+
+    def cell_in(self, row: Any, name: str) -> Cell:
+        """The cell of a field of a row; a dash without an interval."""
+        if row.low is None or row.high is None:
+            return NOTHING
+        return Cell(f"{change_of(row.low)} to {change_of(row.high)}", sort=row.low)
+
+
 @dataclass(frozen=True)
 class Verdict(CellRow):
     """The verdict on one metric of one series on one device in a night."""
@@ -71,10 +94,10 @@ class Verdict(CellRow):
     baseline_value: Annotated[float | None, Value("Before", meaning="median of the baseline nights")]
     value: Annotated[float | None, Value("After", meaning="of the night")]
     """In the unit of the metric."""
-    ratio: Annotated[float | None, Percent("Change", "the night against its baseline: above 0 is slower")]
+    ratio: Annotated[float | None, ChangePercent("Change", "the night against its baseline: above 0 is slower")]
     low: Annotated[
         float | None,
-        Percent("95 % interval", "of the change; it includes how much the series moves from night to night"),
+        Interval("95 % interval", "of the change; it includes how much the series moves from night to night"),
     ]
     high: float | None
     noise_floor: Annotated[
@@ -133,15 +156,34 @@ class Verdict(CellRow):
         changed = f"; changed: {self.changed}" if self.changed else ""
         return f"{self.verdict}: {self.title}: {self.reason}{evidence}{cause}{changed}"
 
-    @cells_of("ratio")
-    def _change_cell(self, cell: Cell) -> Cell:
-        return cell if self.ratio is None else Cell(change_of(self.ratio), sort=self.ratio)
+    @property
+    def word(self) -> str:
+        """The verdict on a latency as a comparison words it: slower, same, ...; unknown if it was not judged."""
+        return _WORDS.get(self.verdict, self.verdict if self.verdict in CHANGED else "unknown")
 
-    @cells_of("low")
-    def _interval_cell(self, _cell: Cell) -> Cell:
-        if self.low is None or self.high is None:
-            return NOTHING
-        return Cell(f"{change_of(self.low)} to {change_of(self.high)}", sort=self.low)
+    @property
+    def answer(self) -> str:
+        """different, same, unknown, inaccurate or failed."""
+        return self.word if self.word in ("same", "unknown", "inaccurate", "failed") else "different"
+
+    @property
+    def in_words(self) -> str:
+        return f"{self.verdict}: {self.reason}"
+
+    @property
+    def is_regression(self) -> bool:
+        return self.verdict == "regression"
+
+    @property
+    def a(self) -> SideFacts:
+        """The nights before, of a latency."""
+        return SideFacts(time_ms=None if self.baseline_value is None else self.baseline_value / 1e6)
+
+    @property
+    def b(self) -> SideFacts:
+        """The night, of a latency."""
+        time_ms = None if self.value is None else self.value / 1e6
+        return SideFacts(sessions=self.sessions, time_ms=time_ms, cell=self.cell)
 
     @cells_of("cause")
     def _cause_cell(self, cell: Cell) -> Cell:
@@ -156,12 +198,35 @@ def read_verdicts(reader: Reader, nights: Sequence[date]) -> list[Verdict]:
     return reader.rows(Verdict, {"nights": nights, "sweep_id": None})
 
 
+def read_night(reader: Reader, night: str | None) -> tuple[str, list[Verdict]]:
+    """Return a night, without one the newest, and its verdicts; raises InputError if it was not judged."""
+    nights = {str(row[0]): row[0] for row in reader.tuples("nights")}
+    if not nights:
+        raise InputError("no night is judged yet; measure one with `etfarm sweep`")
+    wanted = night or next(iter(nights))
+    if wanted not in nights:
+        raise InputError(f"`{wanted}` is not a judged night{did_you_mean(wanted, nights)}")
+    return wanted, read_verdicts(reader, [nights[wanted]])
+
+
 def of_latency(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return [verdict for verdict in verdicts if verdict.metric == LATENCY.name]
 
 
 def of_other_figures(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return [verdict for verdict in verdicts if verdict.metric != LATENCY.name]
+
+
+def night_comparison(night: str, verdicts: Sequence[Verdict]) -> Comparison:
+    """Return what a night changed: its verdicts on latency are changes, A is the nights before it."""
+    return Comparison(
+        a="the nights before",
+        b=f"night {night}",
+        changes=of_latency(verdicts),
+        headline=headline(verdicts),
+        remarks=failed_lines(verdicts),
+        other_figures=[verdict.line for verdict in of_other_figures(verdicts)],
+    )
 
 
 def fails(verdicts: Sequence[Verdict], fail_on: FailingVerdict) -> list[Verdict]:

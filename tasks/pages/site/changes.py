@@ -1,13 +1,13 @@
 """What changed in a night: models first, each with history, cause and the command that looks closer; then devices."""
 
-import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, timedelta
+from datetime import date
 
 from tasks.pages.page import Block, Paragraph, Points
 from tasks.results.addresses import cell_page, device_page, model_page, series_page
-from tasks.results.cells import CellRow, conditions_of
+from tasks.results.cells import conditions_of
+from tasks.results.explanation import compare_command
 from tasks.results.reader import Reader
 from tasks.results.series import HistoryRow
 from tasks.results.table import NOTHING, Cell, Column, Table, first_rows
@@ -132,13 +132,6 @@ def _step(reader: Reader, row: Verdict) -> Text:
         (name, f": {sentence(row.reason)} Look closer: "),
         (Code(compare_command(reader, row, row.night, row.baseline_to)),),
     )
-
-
-def compare_command(reader: Reader, row: CellRow, night: date, baseline_to: date | None) -> str:
-    """Return the command that compares a series in a night with the last good one."""
-    model = reader.models.get(row.model, row.model)
-    words = ["etfarm", "compare", str(baseline_to or night - timedelta(days=1)), str(night)]
-    return shlex.join([*words, "--model", model, "--device", row.device, "--precision", row.precision])
 
 
 def devices_of(rows: Iterable[Verdict]) -> list[Text]:

@@ -7,10 +7,10 @@ from datetime import date
 
 from tasks.pages.page import Block, Page, Paragraph, Section
 from tasks.pages.report import MAX_CELLS, short_sections
-from tasks.pages.site.compared_rows import ComparedRow
 from tasks.pages.site.model import VERDICT_NEEDS
 from tasks.pages.sme2 import sme2 as sme2_section
 from tasks.results.addresses import model_page, night_page, slug
+from tasks.results.compare import TwoNightsRow
 from tasks.results.devices import NOT_OF_FARM_DEVICES, read_devices
 from tasks.results.provenance import ONLY_OF_A_SWEEP, read_runners
 from tasks.results.reader import Answers, Reader, SweepRow
@@ -157,7 +157,7 @@ def _sme2_of(answers: Answers) -> Section:
 
 def comparison(reader: Reader, before: date, after: date) -> Page:
     """Return the page of two nights side by side."""
-    rows = reader.rows(ComparedRow, {"before": before, "after": after})
+    rows = reader.rows(TwoNightsRow, {"before": before, "after": after})
     both = [row for row in rows if row.ratio is not None]
     only = len(rows) - len(both)
     answer = joined(

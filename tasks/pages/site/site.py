@@ -7,7 +7,7 @@ from datetime import date
 from functools import cached_property
 from importlib.metadata import version
 
-from tasks.pages.explain import explain_series, worst_first
+from tasks.pages import explanation
 from tasks.pages.html import File, as_html, asset
 from tasks.pages.page import Page, Section
 from tasks.pages.report import sweep_page
@@ -19,6 +19,7 @@ from tasks.pages.site.session import Sessions
 from tasks.results import addresses
 from tasks.results.addresses import slug, split_pair
 from tasks.results.devices import DeviceNightRow, DeviceRow, read_devices
+from tasks.results.explanation import explain_series, read_variants, worst_series_first
 from tasks.results.provenance import CellFactsRow
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import DecisionRow, NightRow, SeriesRow, UnjudgedModelRow
@@ -191,13 +192,13 @@ class Site:
         values = {slug(value): value for value in compared.values_of(kind, self.series)}
         if a not in values or b not in values or a == b:
             return None
-        return compared.side_by_side(self.reader.connection, kind, values[a], values[b])
+        return compared.side_by_side(self.reader, kind, values[a], values[b])
 
     def _model(self, name: str) -> Page | None:
         if rows := self._series_of_model.get(name):
             cells = [self._detailed[cell] for cell in model.detailed(rows) if cell in self._detailed]
             cells = [cell for cell in cells if cell.sweep_id == cells[0].sweep_id]
-            explained = self._explained(worst_first(rows)[0])
+            explained = self._explained(worst_series_first(rows)[0])
             answers = self._answers_of(cells) if cells else None
             return model.page(self.reader.models.get(rows[0].model, rows[0].model), rows, explained, cells, answers)
         if row := self.unjudged.get(name):
@@ -210,8 +211,9 @@ class Site:
         in_detail = self.published is None or addresses.cell_page(row.cell) in self.published
         self._read_verdicts([row.night])
         verdicts = self._verdicts_on[row.night, row.series_id, row.device]
-        about = self._answers_of if in_detail else None
-        return explain_series(self.reader, row, self.series, verdicts, about).section(is_named=True)
+        cells = read_variants(self.reader, row, self.series) if in_detail else None
+        answers = self._answers_of(cells) if cells else None
+        return explanation.section(explain_series(self.reader, row, verdicts, cells, answers))
 
     @cached_property
     def _detailed(self) -> dict[str, CellFactsRow]:

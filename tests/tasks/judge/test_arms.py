@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from devices.errors import InputError
-from tasks.judge.compare.arms import Arm, Name, find_arms, word_of
+from tasks.judge.arms import Arm, Name, find_arms, word_of
 
 OLD, NEW = "nightly-2026-11-01", "nightly-2026-11-02"
 CELL, OTHER_CELL, SESSION = "3f0c1a2b4d5e6f70", "3f0c1a9999999999", "aaaaaa2b4d5e6f70"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from devices.errors import InputError
-from tasks.judge.compare.pairs import Cell, compare_cells, differing, match_cells
+from tasks.judge.pairs import Cell, compare_cells, differing, match_cells
 
 TOY = Cell(
     cell="c1",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
-from tasks.judge.compare.pairs import SINGLE
+from tasks.judge.pairs import SINGLE
 
 _KINDS = {
     "night": "night",
