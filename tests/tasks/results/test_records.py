@@ -1,4 +1,4 @@
-"""The queries of the report: their columns are the fields of their row classes, with and without results."""
+"""The records: the columns of each query are the fields of its record, with and without results."""
 
 import re
 import types
