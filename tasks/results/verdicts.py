@@ -14,7 +14,7 @@ from tasks.judge.step import ALTERNATELY
 from tasks.results.cells import CellRow, series_title, where
 from tasks.results.changes import CHANGED, Comparison, SideFacts
 from tasks.results.reader import Reader
-from tasks.results.table import NOTHING, Cell, Number, Percent, Words, cells_of
+from tasks.results.table import NOTHING, Cell, Number, Percent, Words
 from tasks.results.text import NO_INTERVAL, Text, Tone, counted, plain_text, separated, with_code
 
 TONES: dict[str, Tone] = {
@@ -185,8 +185,7 @@ class Verdict(CellRow):
         time_ms = None if self.value is None else self.value / 1e6
         return SideFacts(sessions=self.sessions, time_ms=time_ms, cell=self.cell)
 
-    @cells_of("cause")
-    def _cause_cell(self, cell: Cell) -> Cell:
+    def cause_cell(self, cell: Cell) -> Cell:
         return cell if self.cause is None else Cell(with_code(self.cause))
 
 
