@@ -5,7 +5,7 @@ Needs nothing but Python: the comment of a pull request is written from the JSON
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from tasks.results.text import Fact
@@ -135,10 +135,13 @@ class Comparison:
     """What is known about the worst change."""
 
 
-def worst_first(changes: Sequence[Change]) -> list[Change]:
+ChangeT = TypeVar("ChangeT", bound=Change)
+
+
+def worst_first(changes: Sequence[ChangeT]) -> list[ChangeT]:
     """Return changes by what they mean: slower first, each kind by the size of its change."""
 
-    def rank(change: Change) -> tuple[int, float]:
+    def rank(change: ChangeT) -> tuple[int, float]:
         size = abs(change.ratio - 1) if change.ratio else 0.0
         return CHANGED.index(change.word) if change.word in CHANGED else len(CHANGED), -size
 

@@ -50,7 +50,7 @@ class Reader:
     """Runs the queries of pages; rows show each model by its short name, `./voice.py:make` as `voice`."""
 
     def __init__(self, connection: Reading, names: Mapping[str, str] | None = None) -> None:
-        self._connection = connection
+        self.connection = connection
         self._names = names
         self._known: dict[type[Row], list[Any]] = {}
         """The answers to queries without parameters, each read once."""
@@ -61,7 +61,7 @@ class Reader:
         """The name that is shown for each model."""
         if self._names is not None:
             return self._names
-        models = self._connection.execute("SELECT DISTINCT name FROM model").fetchall()
+        models = self.connection.execute("SELECT DISTINCT name FROM model").fetchall()
         return shown_names(name for (name,) in models)
 
     def excerpt(self, sweep_id: str, measured: Collection[tuple[str, str]]) -> "Answers":
@@ -81,7 +81,7 @@ class Reader:
 
     @functools.cached_property
     def _excerpt(self) -> Excerpt:
-        return Excerpt(self._connection)
+        return Excerpt(self.connection)
 
     @functools.cached_property
     def models(self) -> dict[str, str]:
@@ -94,7 +94,7 @@ class Reader:
             return list(self._known[row_class])
         text = _queries()[row_class.query]
         given = {name: value for name, value in (parameters or {}).items() if re.search(rf"\${name}\b", text)}
-        answer = self._connection.execute(text, given)
+        answer = self.connection.execute(text, given)
         columns = [name for name, *_ in answer.description or []]
         model = columns.index("model") if "model" in columns else None
         shown = (self._shown(values, model) for values in answer.fetchall())
@@ -105,7 +105,7 @@ class Reader:
 
     def tuples(self, query: str, **parameters: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query of `sql/queries`, named without its suffix, as they are in the warehouse."""
-        return self._connection.execute(_queries()[query], parameters).fetchall()
+        return self.connection.execute(_queries()[query], parameters).fetchall()
 
     def _shown(self, values: tuple[Any, ...], model: int | None) -> tuple[Any, ...]:
         if model is None or values[model] is None:
