@@ -153,7 +153,7 @@ def test_the_end_of_the_pages_ends_what_is_being_made(warehouse: Path, monkeypat
 
     def file(site: Site, address: str) -> None:
         is_asked.set()
-        site.reader._connection.execute("SELECT count(*) FROM range(10000000000000) a WHERE hash(a.range) = 1")
+        site.reader.connection.execute("SELECT count(*) FROM range(10000000000000) a WHERE hash(a.range) = 1")
 
     monkeypatch.setattr(Site, "file", file)
     site = site_of(warehouse.parent / "var", warehouse)
