@@ -1,4 +1,7 @@
-"""Pages as HTML: files that stand alone, or pages of the site with their style and scripts as files beside them."""
+"""Pages as HTML: files that stand alone, or pages of the site with their style and scripts as files beside them.
+
+Every text is escaped. Rows of tables are made here and not in a template: pages have tens of thousands of cells.
+"""
 
 import base64
 import functools

@@ -28,7 +28,7 @@ class DeviceRow(Row):
     sme2: Annotated[bool | None, Words("SME2")]
     system: Annotated[str | None, Words("System")]
     build: Annotated[str | None, Name("Build")]
-    night: Annotated[date | None, Night("Newest night")]
+    night: Annotated[date | None, Night("Newest night", meaning="the sessions are those of all its sweeps")]
     sessions: Annotated[int, Number("Sessions")]
     """Of the sweep; of the farm's devices, of all sweeps of the night, as are the next three."""
     succeeded: Annotated[int, Number("Succeeded")]

@@ -1,4 +1,8 @@
-"""The page of a device: its facts, nights and series, and the histories of these as files."""
+"""The page of a device: its facts, nights and series, and the histories of these as files.
+
+`templates/history.js.j2` draws the series that the address names. A file has all series of a device in one week, so
+that one more night changes one small file of each device.
+"""
 
 import shlex
 from collections import defaultdict

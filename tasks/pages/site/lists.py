@@ -16,7 +16,7 @@ from tasks.results.provenance import ONLY_OF_A_SWEEP, read_runners
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import NightRow, SeriesRow, UnjudgedModelRow
 from tasks.results.sme2 import SpeedupRow
-from tasks.results.table import Cell, Column, Table, first_rows, table_of
+from tasks.results.table import Cell, Column, Table, first_rows, grouped, table_of
 from tasks.results.text import Code, CodeLink, Link, Text, counted, joined
 from tasks.results.verdicts import tone_of
 
@@ -42,9 +42,7 @@ def nights(rows: Sequence[NightRow], every: Iterable[SweepRow]) -> Page:
 
 def models(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow]) -> Page:
     """Return the page of all models: how many series each has, their newest verdicts, and models without one."""
-    of_model: dict[str, list[SeriesRow]] = defaultdict(list)
-    for row in rows:
-        of_model[row.model].append(row)
+    of_model = grouped(rows, lambda row: row.model)
     verdicts = list(dict.fromkeys(row.verdict for row in rows))
     columns = [
         Column("Model"),
@@ -56,15 +54,13 @@ def models(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow]) -> P
     lines = []
     for model, series in of_model.items():
         counts = Counter(row.verdict for row in series)
-        lines.append(
-            [
-                Cell((CodeLink(model, model_page(model)),)),
-                Cell(f"{len(series):,}", sort=len(series)),
-                Cell(str(len({row.device for row in series}))),
-                Cell(", ".join(sorted({row.precision for row in series}))),
-                *(_count(counts[verdict], verdict) for verdict in verdicts),
-            ]
-        )
+        line = [
+            Cell((CodeLink(model, model_page(model)),)),
+            Cell(f"{len(series):,}", sort=len(series)),
+            Cell(str(len({row.device for row in series}))),
+            Cell(", ".join(sorted({row.precision for row in series}))),
+        ]
+        lines.append(line + [_count(counts[verdict], verdict) for verdict in verdicts])
     answer = f"{counted(len(of_model), 'model').capitalize()}, {len(rows):,} series."
     if not rows:
         answer = f"No model has a verdict yet. A verdict needs {VERDICT_NEEDS}."
