@@ -155,7 +155,9 @@ def test_flows_and_deployments_use_no_page_but_its_writers() -> None:
 def test_no_page_opens_a_warehouse() -> None:
     found = []
     for name, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if package_of(name, 2) == "tasks.pages" else ():
+        for node in (
+            ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if package_of(name, 2) == "tasks.pages" else ()
+        ):
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             names = {alias.name for alias in node.names} if isinstance(node, ast.ImportFrom) else set[str]()

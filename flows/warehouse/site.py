@@ -106,7 +106,7 @@ class LiveSite:
 def _sorry(address: str, reason: str) -> str:
     """Return a page with one sentence; its links lead to the pages that every farm has."""
     home = (plain_line(reason), " Go to ", Link("this morning", "index.html"), ".")
-    return as_html(Page("Nothing here", "", (), (), (), "etfarm", address, answer=home, tone="flag"))
+    return as_html(Page("Nothing here", answer=home, tone="flag", footer="etfarm", address=address))
 
 
 def site_of(var: Path, warehouse: Path | None) -> LiveSite:

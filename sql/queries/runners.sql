@@ -16,4 +16,4 @@ SELECT
 FROM runner_overview
 WHERE $sweep_id IS NULL OR sweep_id = $sweep_id
 GROUP BY ALL
-ORDER BY last_night DESC NULLS LAST, platform, any_value(runner_overview.kind), runner_sha256;
+ORDER BY last_night DESC NULLS LAST, platform, any_value(runner_overview.kind), runner_sha256, source_sha256;

@@ -9,8 +9,6 @@ from tasks.results.reader import Answers
 from tasks.results.table import Cell, Column, table_of
 from tasks.results.text import Code, Text
 
-_HEADING = "Numbers by layer"
-
 
 def accuracy(answers: Answers) -> Section:
     """The worst figures of each output over all sessions; emulated devices are included."""
@@ -37,9 +35,10 @@ def accuracy(answers: Answers) -> Section:
 
 def layers(answers: Answers) -> Section:
     """A fold for each model, device, precision and thread count that was measured in mode numerics."""
+    title = "Numbers by layer"
     rows = answers.rows(LayerRow)
     if not rows:
-        return Section("layers", _HEADING, [Paragraph("No session in mode numerics; add it to the sweep's modes.")])
+        return Section("layers", title, [Paragraph("No session in mode numerics; add it to the sweep's modes.")])
     pairs = list(by_cell(rows).values())
     names = CellNames(rows)
     blocks: list[Block] = [
@@ -51,9 +50,9 @@ def layers(answers: Answers) -> Section:
         )
     ]
     for found in pairs:
-        title = (Code(found[0].model), f" \u00b7 {names.label(found[0])} \u2014 {_finding(found)}")
-        blocks.append(Fold(title, [table_of(found, is_named=False)], is_open=len(blocks) == 1))
-    return Section("layers", _HEADING, blocks, list(_summary(pairs)))
+        named = (Code(found[0].model), f" \u00b7 {names.label(found[0])} \u2014 {_finding(found)}")
+        blocks.append(Fold(named, [table_of(found, is_named=False)], is_open=len(blocks) == 1))
+    return Section("layers", title, blocks, list(_summary(pairs)))
 
 
 def _finding(rows: list[LayerRow]) -> str:

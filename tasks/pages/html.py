@@ -1,4 +1,7 @@
-"""Pages as HTML: files that stand alone, or pages of the site with their style and scripts as files beside them."""
+"""Pages as HTML: files that stand alone, or pages of the site with their style and scripts as files beside them.
+
+Every text is escaped. Rows of tables are made here and not in a template: pages have tens of thousands of cells.
+"""
 
 import base64
 import functools
@@ -210,15 +213,12 @@ def asset(name: str, names: Callable[[], Iterator[tuple[str, str]]], published: 
         case "page.js" | "history.js":
             return File("text/javascript", template(name).render())
         case "kept.js":
-            kept = None if published is None else sorted(_of_pages_that_go(published))
+            # those of scripts' addresses that are not published for ever
+            folders = ("nights/", "cells/", "sessions/", "comparisons/")
+            kept = None if published is None else sorted(name for name in published if name.startswith(folders))
             return File("text/javascript", f"window.farmKept = {as_json(kept)};\n")
         case "vega.js":
             return File("text/javascript", vega_script())
         case "names.js":
             return File("text/javascript", f"window.farmNames = {as_json(list(names()))};\n")
     return None
-
-
-def _of_pages_that_go(published: Collection[str]) -> Iterator[str]:
-    """The addresses, of those that scripts lead to, that are not published for ever."""
-    return (address for address in published if address.startswith(("nights/", "cells/", "sessions/", "comparisons/")))

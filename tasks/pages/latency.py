@@ -1,6 +1,5 @@
 """The report's sections on latency and threads: how long a run takes, how much that scatters, what it needs."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
@@ -9,10 +8,9 @@ from tasks.pages.page import Bar, BarChart, Block, Heading, Paragraph, Section, 
 from tasks.results.cells import CellNames, Variant, emulated_devices, variant_word
 from tasks.results.latency import NOISY, GenerationRow, LatencyRow, ThreadRow, latency_in_words
 from tasks.results.reader import Answers
-from tasks.results.table import NOTHING, Cell, Milliseconds, Table, number, table_of
+from tasks.results.table import NOTHING, Cell, Milliseconds, Table, grouped, number, table_of
 from tasks.results.text import NO_INTERVAL, counted, in_ms, listed, ms_digits, rounded_percent, sentence
 
-_HEADING = "Threads"
 _VARIANT = Variant("SME2")
 _OF_THE_BEST = ("variant", "threads", "time_ms", "speedup")
 
@@ -38,33 +36,25 @@ def latency(answers: Answers) -> Section:
 def _notes(rows: list[LatencyRow]) -> Iterator[Paragraph]:
     noisy = [row for row in rows if row.is_noisy(row.mad_ms) or row.is_noisy(row.between_ms)]
     if noisy:
-        yield Paragraph(_about_noise(noisy), tone="quiet")
+        few = sum(row.sessions < LEAST_SESSIONS for row in noisy)
+        untested = f"{sentence(NO_INTERVAL)[:-1]}: differences of {counted(few, 'of these cells')} are not tested. "
+        yield Paragraph(
+            f"Scatter above {rounded_percent(NOISY)} of the time is highlighted, in {counted(len(noisy), 'cell')}. "
+            f"{untested if few else ''}Check the device for other load and for heat, or run more sessions.",
+            tone="quiet",
+        )
     costly = [row for row in rows if (row.tracing_cost or 0.0) > NOISY]
     if costly:
-        yield Paragraph(_about_tracing(costly), tone="quiet")
+        most = max(row.traced_sessions for row in costly)
+        unknown = ", so its scatter is not known and the times without recording are not either" if most == 1 else ""
+        yield Paragraph(
+            f"Recording the ETDump took more than {rounded_percent(NOISY)} of a run in "
+            f"{counted(len(costly), 'cell')}, highlighted in the column ETDump. It was measured in "
+            f"{counted(most, 'session')} of each cell{unknown}. Compare these cells only with cells that were measured "
+            "alike.",
+            tone="quiet",
+        )
     yield from _about_sessions(rows)
-
-
-def _about_noise(noisy: list[LatencyRow]) -> str:
-    """What is known of cells with scatter: below 5 sessions, nothing about differences."""
-    few = sum(row.sessions < LEAST_SESSIONS for row in noisy)
-    untested = f"{sentence(NO_INTERVAL)[:-1]}: differences of {counted(few, 'of these cells')} are not tested. "
-    return (
-        f"Scatter above {rounded_percent(NOISY)} of the time is highlighted, in {counted(len(noisy), 'cell')}. "
-        f"{untested if few else ''}Check the device for other load and for heat, or run more sessions."
-    )
-
-
-def _about_tracing(costly: list[LatencyRow]) -> str:
-    """The cost of recording, with the number of sessions that it is from."""
-    most = max(row.traced_sessions for row in costly)
-    from_few = f"It was measured in {counted(most, 'session')} of each cell"
-    unknown = ", so its scatter is not known and the times without recording are not either" if most == 1 else ""
-    return (
-        f"Recording the ETDump took more than {rounded_percent(NOISY)} of a run in {counted(len(costly), 'cell')}, "
-        f"highlighted in the column ETDump. {from_few}{unknown}. "
-        "Compare these cells only with cells that were measured alike."
-    )
 
 
 def _about_sessions(rows: list[LatencyRow]) -> Iterator[Paragraph]:
@@ -138,26 +128,21 @@ def threads(answers: Answers) -> Section:
     """The recommended number of threads of each model, and the times behind it."""
     rows = answers.rows(ThreadRow)
     if not rows:
-        return Section("threads", _HEADING, [Paragraph("No model was measured with several numbers of threads.")])
-    groups: defaultdict[str, list[ThreadRow]] = defaultdict(list)
-    for row in rows:
-        groups[row.thread_group].append(row)
+        return Section("threads", "Threads", [Paragraph("No model was measured with several numbers of threads.")])
+    groups = grouped(rows, lambda row: row.thread_group)
+    recommended = [[row for row in group if row.threads == row.recommended_threads] for group in groups.values()]
+    best = [min(group, key=lambda row: row.time_ms) for group in recommended]
     counts = sorted({row.threads for row in rows if row.threads is not None})
     blocks: list[Block] = [
         Paragraph(
             "Cores share the units of SME, so more threads may be slower with SME than without. The times below are "
             "by number of threads."
         ),
-        table_of([_best(group) for group in groups.values()]),
+        table_of(best),
         Heading("Time by number of threads"),
         _times(groups.values(), counts),
     ]
-    return Section("threads", _HEADING, blocks)
-
-
-def _best(group: list[ThreadRow]) -> ThreadRow:
-    recommended = [row for row in group if row.threads == row.recommended_threads]
-    return min(recommended, key=lambda row: row.time_ms)
+    return Section("threads", "Threads", blocks)
 
 
 def _times(groups: Iterable[list[ThreadRow]], counts: list[int]) -> Table:

@@ -170,17 +170,17 @@ class Page:
     """A complete page."""
 
     title: str
-    subtitle: Text
-    figures: Sequence[Figure]
-    summary: Sequence[Text]
-    sections: Sequence[Section]
-    footer: str
-    address: str | None = None
-    """Where the page is in a site, such as `nights/2026-11-22.html`; None for a file that stands alone."""
+    sections: Sequence[Section] = ()
+    subtitle: Text = ""
     answer: Text = ()
     """The sentence that answers first."""
     tone: Tone = ""
     """Of the answer."""
+    figures: Sequence[Figure] = ()
+    summary: Sequence[Text] = ()
+    footer: str = ""
+    address: str | None = None
+    """Where the page is in a site, such as `nights/2026-11-22.html`; None for a file that stands alone."""
 
     @property
     def has_charts(self) -> bool:

@@ -15,7 +15,6 @@ from tasks.results.table import (
     Scientific,
     Words,
     bad_unless_zero,
-    cells_of,
     toned,
 )
 from tasks.results.text import Code, Text, codes, joined, separated
@@ -75,14 +74,12 @@ class AccuracyRow(CellRow):
     sessions: Annotated[int, Number("Sessions")]
     is_inaccurate: Annotated[bool | None, Words("Result")]
 
-    @cells_of("snr_db")
-    def _snr_cell(self, cell: Cell) -> Cell:
+    def snr_db_cell(self, cell: Cell) -> Cell:
         if self.max_abs_error == 0 and not self.nonfinite_mismatches:
             return Cell("equal")
         return toned(cell, "bad") if self.is_inaccurate else cell
 
-    @cells_of("is_inaccurate")
-    def _result_cell(self, _cell: Cell) -> Cell:
+    def is_inaccurate_cell(self, _cell: Cell) -> Cell:
         return _RESULTS[self.is_inaccurate]
 
 
@@ -161,16 +158,13 @@ class LayerRow(PairRow):
         limit_db = limits_of(self.precision, None).eager_db
         return snr_db is not None and snr_db < limit_db and (drop_db or 0.0) > _NOTABLE_DROP_DB
 
-    @cells_of("snr_off_db")
-    def _snr_off_cell(self, cell: Cell) -> Cell:
+    def snr_off_db_cell(self, cell: Cell) -> Cell:
         return _snr(cell, self.max_abs_error_off, is_bad=self._loses(self.snr_off_db, self.drop_off_db))
 
-    @cells_of("snr_on_db")
-    def _snr_on_cell(self, cell: Cell) -> Cell:
+    def snr_on_db_cell(self, cell: Cell) -> Cell:
         return _snr(cell, self.max_abs_error_on, is_bad=self._loses(self.snr_on_db, self.drop_on_db))
 
-    @cells_of("sampled_difference")
-    def _difference_cell(self, cell: Cell) -> Cell:
+    def sampled_difference_cell(self, cell: Cell) -> Cell:
         if self.is_equal is None:
             return NOTHING
         return Cell("equal") if self.is_equal else cell

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 from devices.platform import SIMULATED
 from tasks.export.recipes import RECIPES
 from tasks.results.addresses import device_page, model_page, night_page, session_page, sweep_page
-from tasks.results.table import NOTHING, Cell, Name, Number, Percent, Row, Words
+from tasks.results.table import NOTHING, Cell, Name, Number, Percent, Row, Words, grouped
 from tasks.results.text import CodeLink, Link, Tag, change_of, counted
 
 _PRECISION_ORDER: dict[str, int] = {precision: place for place, precision in enumerate(RECIPES)}
@@ -48,6 +48,22 @@ class SessionId(Name):
 
     def _write(self, value: Any) -> Cell:
         return Cell((CodeLink(str(value), session_page(str(value))),))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Night(Words):
+    """A night, which leads to its page."""
+
+    def _write(self, value: Any) -> Cell:
+        return Cell((Link(str(value), night_page(value)),), sort=value.toordinal())
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepId(Name):
+    """A sweep, which leads to its page."""
+
+    def _write(self, value: Any) -> Cell:
+        return Cell((CodeLink(str(value), sweep_page(str(value))),))
 
 
 @dataclass(frozen=True)
@@ -92,10 +108,7 @@ NamedRowT = TypeVar("NamedRowT", bound=NamedRow)
 
 def by_cell(rows: Iterable[NamedRowT]) -> defaultdict[str, list[NamedRowT]]:
     """The rows of each cell or pair, in their order."""
-    found = defaultdict(list)
-    for row in rows:
-        found[cell_of(row)].append(row)
-    return found
+    return defaultdict(list, grouped(rows, cell_of))
 
 
 class CellNames:
@@ -116,7 +129,8 @@ class CellNames:
         if self.has_several_variants and isinstance(row, CellRow):
             parts.append(_variant_condition(row.variant))
         if "threads" in self._several:
-            parts.append(_threads(row.threads))
+            count = row.threads
+            parts.append("threads unknown" if count is None else f"{count} {'thread' if count == 1 else 'threads'}")
         if row.differs:
             parts.append(row.differs)
         return " · ".join(parts)
@@ -165,26 +179,6 @@ def emulated_devices(rows: Iterable[NamedRow]) -> tuple[list[str], list[str]]:
     kinds = {row.device: row.without_times for row in rows}
     emulated = sorted(name for name, kind in kinds.items() if kind == "emulated")
     return emulated, sorted(name for name, kind in kinds.items() if kind == SIMULATED)
-
-
-def _threads(threads: int | None) -> str:
-    return "threads unknown" if threads is None else f"{threads} {'thread' if threads == 1 else 'threads'}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Night(Words):
-    """A night, which leads to its page."""
-
-    def _write(self, value: Any) -> Cell:
-        return Cell((Link(str(value), night_page(value)),), sort=value.toordinal())
-
-
-@dataclass(frozen=True, kw_only=True)
-class SweepId(Name):
-    """A sweep, which leads to its page."""
-
-    def _write(self, value: Any) -> Cell:
-        return Cell((CodeLink(str(value), sweep_page(str(value))),))
 
 
 @dataclass(frozen=True, kw_only=True)

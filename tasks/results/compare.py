@@ -18,7 +18,7 @@ from tasks.results.cells import CellRow, ChangePercent, Device, Interval
 from tasks.results.changes import Comparison, SeriesChange, SideFacts, headline_parts, series_name, sessions_text
 from tasks.results.reader import Reader
 from tasks.results.table import Cell as TableCell
-from tasks.results.table import Milliseconds, Row, Words, cells_of
+from tasks.results.table import Milliseconds, Row, Words
 from tasks.results.text import Link
 from tasks.results.verdicts import tone_of
 
@@ -43,8 +43,7 @@ class TwoNightsRow(CellRow):
     before_verdict: Annotated[str | None, Words("Verdict before", tone=tone_of)]
     after_verdict: Annotated[str | None, Words("Verdict after", tone=tone_of)]
 
-    @cells_of("after_ms")
-    def _after_cell(self, cell: TableCell) -> TableCell:
+    def after_ms_cell(self, cell: TableCell) -> TableCell:
         return TableCell((Link(str(cell.text), series_page(self.series_id, self.device)),), sort=cell.sort)
 
 
@@ -69,12 +68,10 @@ class InterleavedRow(Row):
     answer: Annotated[str, Words("Answer")]
     changed: Annotated[str | None, Words("What differs", wraps=True)]
 
-    @cells_of("time_a_ms")
-    def _a_cell(self, cell: TableCell) -> TableCell:
+    def time_a_ms_cell(self, cell: TableCell) -> TableCell:
         return TableCell((Link(str(cell.text), cell_page(self.cell_a)),), sort=cell.sort)
 
-    @cells_of("time_b_ms")
-    def _b_cell(self, cell: TableCell) -> TableCell:
+    def time_b_ms_cell(self, cell: TableCell) -> TableCell:
         return TableCell((Link(str(cell.text), cell_page(self.cell_b)),), sort=cell.sort)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from tasks.results.cells import Device, Night
 from tasks.results.reader import Answers, Reader
-from tasks.results.table import GIB, NOTHING, Cell, Name, Number, Percent, Row, Words, cells_of, table_of
+from tasks.results.table import GIB, NOTHING, Cell, Name, Number, Percent, Row, Words, table_of
 from tasks.results.text import Code, Text, counted, duration, joined, separated
 
 
@@ -28,15 +28,14 @@ class DeviceRow(Row):
     sme2: Annotated[bool | None, Words("SME2")]
     system: Annotated[str | None, Words("System")]
     build: Annotated[str | None, Name("Build")]
-    night: Annotated[date | None, Night("Newest night")]
+    night: Annotated[date | None, Night("Newest night", meaning="the sessions are those of all its sweeps")]
     sessions: Annotated[int, Number("Sessions")]
     """Of the sweep; of the farm's devices, of all sweeps of the night, as are the next three."""
     succeeded: Annotated[int, Number("Succeeded")]
     waited_s: Annotated[float, Number("Waited", "min", "for its conditions, in that night", scale=1 / 60)]
     noise: Annotated[float | None, Percent("Noise", "width of the interval where one content was measured twice")]
 
-    @cells_of("sme2")
-    def _sme2_cell(self, cell: Cell) -> Cell:
+    def sme2_cell(self, cell: Cell) -> Cell:
         return cell if self.sme2 is None else Cell("yes" if self.sme2 else "no")
 
 

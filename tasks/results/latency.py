@@ -6,7 +6,7 @@ from typing import Annotated
 
 from tasks.results.cells import CellRow, Variant, conditions_of, precision_order
 from tasks.results.reader import Answers
-from tasks.results.table import MIB, Cell, Milliseconds, Name, Number, Row, Words, cells_of, flag_above, toned
+from tasks.results.table import MIB, Cell, Milliseconds, Name, Number, Row, Words, flag_above, toned
 from tasks.results.text import TIMES, Code, Text, evidence, in_ms, joined, separated
 
 _MOST_MODELS_NAMED = 5
@@ -59,9 +59,10 @@ class LatencyRow(CellRow):
         """Whether a scatter is so large that it is highlighted."""
         return scatter_ms is not None and bool(self.time_ms) and scatter_ms / (self.time_ms or 1.0) > NOISY
 
-    @cells_of("mad_ms", "between_ms")
-    def _scatter_cell(self, cell: Cell) -> Cell:
+    def mad_ms_cell(self, cell: Cell) -> Cell:
         return toned(cell, "flag") if self.is_noisy(cell.sort) else cell
+
+    between_ms_cell = mad_ms_cell
 
 
 @dataclass(frozen=True)

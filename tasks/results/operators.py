@@ -20,7 +20,6 @@ from tasks.results.table import (
     Percent,
     Row,
     Words,
-    cells_of,
     flag_above,
     toned,
 )
@@ -57,8 +56,7 @@ class OperatorRow(CellRow):
     unresolved: int
     """Operators of the cell that are below the resolution of their clock, and not among the rows."""
 
-    @cells_of("kind")
-    def _kind_cell(self, cell: Cell) -> Cell:
+    def kind_cell(self, cell: Cell) -> Cell:
         is_notable = self.share > FLAGGED_SHARE and self.kind == "portable"
         return toned(cell, "flag") if is_notable else cell
 
@@ -81,14 +79,12 @@ class ModuleRow(CellRow):
         """Whether the time belongs to a module."""
         return self.kind == "module"
 
-    @cells_of("module_path")
-    def _path_cell(self, cell: Cell) -> Cell:
+    def module_path_cell(self, cell: Cell) -> Cell:
         if self.is_module and self.module_path:
             return cell
         return Cell(self.module_path or "the model")
 
-    @cells_of("module_class")
-    def _class_cell(self, _cell: Cell) -> Cell:
+    def module_class_cell(self, _cell: Cell) -> Cell:
         if self.is_module:
             return Cell((self.module_class or "").rpartition(".")[2])
         return Cell(_NO_MODULE[self.kind], tone="quiet")
@@ -135,8 +131,7 @@ class PortableOperatorRow(Row):
     device: Annotated[str | None, Words("Device", meaning="device of that cell")]
     reason: Annotated[str | None, Words("Why it was not delegated", wraps=True)]
 
-    @cells_of("reason")
-    def _reason_cell(self, cell: Cell) -> Cell:
+    def reason_cell(self, cell: Cell) -> Cell:
         if self.reason:
             return cell
         return Cell(NO_REASON, tone="quiet") if self.count is not None else NOTHING

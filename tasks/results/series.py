@@ -7,7 +7,7 @@ from typing import Annotated
 
 from tasks.results.addresses import device_page, series_page
 from tasks.results.cells import CellRow, ChangePercent, Model, Night, SweepId
-from tasks.results.table import Cell, Milliseconds, Name, Number, Percent, Row, Words, cells_of
+from tasks.results.table import Cell, Milliseconds, Name, Number, Percent, Row, Words
 from tasks.results.text import Link, Tone, separated
 from tasks.results.verdicts import tone_of
 
@@ -62,8 +62,7 @@ class UnjudgedModelRow(Row):
     devices: Annotated[list[str], Words("Devices", wraps=True)]
     precisions: Annotated[str, Words("Precisions", wraps=True)]
 
-    @cells_of("devices")
-    def _devices_cell(self, _cell: Cell) -> Cell:
+    def devices_cell(self, _cell: Cell) -> Cell:
         return Cell(separated([(Link(device, device_page(device)),) for device in self.devices]))
 
 
@@ -107,8 +106,7 @@ class SeriesRow(CellRow):
         """Where its history is."""
         return series_page(self.series_id, self.device)
 
-    @cells_of("time_ms")
-    def _time_cell(self, cell: Cell) -> Cell:
+    def time_ms_cell(self, cell: Cell) -> Cell:
         return Cell((Link(str(cell.text), self.page),), sort=cell.sort)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from tasks.results.addresses import session_page
 from tasks.results.cells import Device, Model, SessionId, Variant
 from tasks.results.reader import Answers, Reader
-from tasks.results.table import NOTHING, Cell, Milliseconds, Name, Number, Row, Words, cells_of, toned
+from tasks.results.table import NOTHING, Cell, Milliseconds, Name, Number, Row, Words, toned
 from tasks.results.text import DASH, Code, CodeLink, Text, counted, joined, separated
 
 MOST_REASONS = 3
@@ -113,8 +113,7 @@ class SessionFactsRow(Row):
     is_typical: bool | None
     """Whether the time of the cell is made from it; None without a time."""
 
-    @cells_of("time_ms")
-    def _time_cell(self, cell: Cell) -> Cell:
+    def time_ms_cell(self, cell: Cell) -> Cell:
         return toned(cell, "quiet") if self.is_typical is False else cell
 
 
@@ -228,6 +227,5 @@ class NightFailureRow(Row):
     sessions: Annotated[int, Number("Sessions")]
     session_id: str
 
-    @cells_of("reason")
-    def _reason_cell(self, cell: Cell) -> Cell:
+    def reason_cell(self, cell: Cell) -> Cell:
         return Cell((self.reason or "", " ", CodeLink(self.session_id, session_page(self.session_id))))

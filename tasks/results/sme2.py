@@ -21,7 +21,6 @@ from tasks.results.table import (
     Row,
     Signed,
     Words,
-    cells_of,
     toned,
 )
 from tasks.results.text import NO_INTERVAL, TIMES, Code, Text, counted, in_ms, in_percent
@@ -86,8 +85,7 @@ class SpeedupRow(PairRow):
         """The speed-up from the sessions, with its interval."""
         return compare(self.times_on_ms or (), self.times_off_ms or ())
 
-    @cells_of("reason")
-    def _interval_cell(self, cell: Cell) -> Cell:
+    def reason_cell(self, cell: Cell) -> Cell:
         """The interval of the speed-up, or why there is none."""
         if self.speedup is None:
             return NOTHING if self.without_times else toned(cell, "bad")
@@ -221,9 +219,10 @@ class ShiftRow(PairRow):
     change_ms: Annotated[float | None, Signed("Change", "ms", digits=3)]
     below_resolution: bool
 
-    @cells_of("share_off", "share_on", "change_points", "time_off_ms", "time_on_ms", "change_ms")
-    def _resolved_cell(self, cell: Cell) -> Cell:
+    def share_off_cell(self, cell: Cell) -> Cell:
         return NOTHING if self.below_resolution else cell
+
+    share_on_cell = change_points_cell = time_off_ms_cell = time_on_ms_cell = change_ms_cell = share_off_cell
 
 
 @dataclass(frozen=True)
@@ -250,13 +249,15 @@ class PairOperatorRow(PairRow):
         """Whether SME2 could run it and its speed-up is known and counts as none."""
         return self.is_eligible and self.speedup is not None and self.speedup < GAINED
 
-    @cells_of("speedup")
-    def _speedup_cell(self, cell: Cell) -> Cell:
+    def speedup_cell(self, cell: Cell) -> Cell:
+        if self.below_resolution:
+            return NOTHING
         return toned(cell, "flag") if self.did_not_gain else cell
 
-    @cells_of("time_off_ms", "time_on_ms", "speedup", "saved_ms")
-    def _resolved_cell(self, cell: Cell) -> Cell:
+    def time_off_ms_cell(self, cell: Cell) -> Cell:
         return NOTHING if self.below_resolution else cell
+
+    time_on_ms_cell = saved_ms_cell = time_off_ms_cell
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from tasks.judge.step import ALTERNATELY
 from tasks.results.cells import CellRow, ChangePercent, Interval, series_title, where
 from tasks.results.changes import CHANGED, Comparison, SideFacts
 from tasks.results.reader import Reader
-from tasks.results.table import NOTHING, Cell, Number, Percent, Words, cells_of
+from tasks.results.table import NOTHING, Cell, Number, Percent, Words
 from tasks.results.text import NO_INTERVAL, Text, Tone, change_of, counted, plain_text, separated, with_code
 
 TONES: dict[str, Tone] = {
@@ -176,8 +176,7 @@ class Verdict(CellRow):
         figures = {name: getattr(self, name) for name in _DATA}
         return figures | {"before": self.baseline_value, "after": self.value, "since": since}
 
-    @cells_of("cause")
-    def _cause_cell(self, cell: Cell) -> Cell:
+    def cause_cell(self, cell: Cell) -> Cell:
         return cell if self.cause is None else Cell(with_code(self.cause))
 
 

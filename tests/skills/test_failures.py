@@ -47,7 +47,7 @@ SENTENCES = {
     "needs ...dynamic_shapes": "tasks/export/made.py",
     "portable operators take...more than": "flows/cli/model.py",
     "is held by": "devices/ondevice/lease.py",
-    "not proven": "tasks/pages/report/sections/sme2_coverage.py",
+    "not proven": "tasks/results/sme2.py",
     "failed": "tasks/bundle/record.py",
     "failed: SME proof": "flows/certify/certify.py",
     "failed: left behind": "flows/certify/certify.py",

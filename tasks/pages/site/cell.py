@@ -1,6 +1,5 @@
 """The page of a cell: where the time goes in what was measured alike, and its sessions."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 from tasks.pages.accuracy import accuracy
@@ -9,14 +8,15 @@ from tasks.pages.operators import categories, modules, operators, portable
 from tasks.pages.page import Page, Points, Section
 from tasks.pages.report import short_sections
 from tasks.pages.sme2 import sme2
-from tasks.results.addresses import cell_page, device_page, model_page, night_page
+from tasks.results.addresses import device_page, model_page, night_page
 from tasks.results.cells import tags_of, variant_word
 from tasks.results.provenance import CellFactsRow, limited_to, origin_of
 from tasks.results.reader import Answers, Reader
-from tasks.results.sessions import SessionFactsRow, read_cell_sessions
-from tasks.results.table import first_rows
+from tasks.results.sessions import read_cell_sessions
+from tasks.results.table import first_rows, grouped
 from tasks.results.text import CodeLink, Link, Text, counted
 
+_MAX_SESSIONS, _IN_SQL = 200, "etfarm sql lists them in session_latency"
 _SECTIONS = (latency, categories, modules, operators, portable, sme2, accuracy)
 
 
@@ -24,33 +24,20 @@ class Cells:
     """What the pages of some cells are made from, read at once; `facts` are theirs, by cell."""
 
     def __init__(self, reader: Reader, cells: Sequence[str]) -> None:
-        self.facts: dict[str, CellFactsRow] = {}
-        self._sessions: dict[str, list[SessionFactsRow]] = defaultdict(list)
-        if cells:
-            asked = {"cells": cells}
-            self.facts = {row.cell: row for row in reader.rows(CellFactsRow, asked)}
-            for session in read_cell_sessions(reader, cells):
-                self._sessions[session.cell].append(session)
+        facts = reader.rows(CellFactsRow, {"cells": cells}) if cells else []
+        self.facts = {row.cell: row for row in facts}
+        self._sessions = grouped(read_cell_sessions(reader, cells), lambda session: session.cell)
 
-    def page(self, row: CellFactsRow, answers: Answers, footer: str) -> Page:
+    def page(self, row: CellFactsRow, answers: Answers) -> Page:
         """Return the page of a cell; `answers` are about its sweep."""
-        sessions = self._sessions[row.cell]
-        return Page(
-            title=f"{row.model} {row.precision} on {row.device}",
-            subtitle=_subtitle(row),
-            figures=(),
-            summary=(),
-            sections=[
-                *short_sections(limited_to(answers, [row]), _SECTIONS),
-                Section(
-                    "sessions", "Sessions", [first_rows(sessions, 200, "etfarm sql lists them in session_latency")]
-                ),
-                Section("origin", "Where it comes from", [Points(origin_of(row))]),
-            ],
-            footer=footer,
-            address=cell_page(row.cell),
-            answer=f"{counted(len(sessions), 'session').capitalize()} that were measured alike.",
-        )
+        sessions = self._sessions.get(row.cell, [])
+        sections = [
+            *short_sections(limited_to(answers, [row]), _SECTIONS),
+            Section("sessions", "Sessions", [first_rows(sessions, _MAX_SESSIONS, _IN_SQL)]),
+            Section("origin", "Where it comes from", [Points(origin_of(row))]),
+        ]
+        answer = f"{counted(len(sessions), 'session').capitalize()} that were measured alike."
+        return Page(f"{row.model} {row.precision} on {row.device}", sections, _subtitle(row), answer)
 
 
 def _subtitle(row: CellFactsRow) -> Text:

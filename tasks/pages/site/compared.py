@@ -39,7 +39,7 @@ def pairs_of(series: Sequence[SeriesRow]) -> Iterator[tuple[str, str, str]]:
         yield from ((kind, a, b) for a, b in islice(combinations(values_of(kind, series), 2), _MOST_PAIRS))
 
 
-def choices(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[NightRow], footer: str) -> Page:
+def choices(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[NightRow]) -> Page:
     """Return the page that leads to the comparisons: of nights, of what series differ in, and of files."""
     sections = []
     if len(nights) > 1:
@@ -64,16 +64,16 @@ def choices(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[NightR
         Code("etfarm compare A B"),
         ".",
     )
-    return Page("Compare", "", (), (), sections, footer, "compare.html", answer=answer)
+    return Page("Compare", sections, answer=answer)
 
 
-def side_by_side(reader: Reader, kind: str, a: str, b: str, footer: str) -> Page:
+def side_by_side(reader: Reader, kind: str, a: str, b: str) -> Page:
     """Return the page of two arms; if they have no series in common, a page that states it."""
-    address, title = arms_page(kind, a, b), f"{a} and {b}"
+    title = f"{a} and {b}"
     try:
         comparison = compare_arms(reader, f"{kind}:{a}", f"{kind}:{b}")
     except InputError as error:
-        return Page(title, "", (), (), (), footer, address, answer=f"{error}.", tone="flag")
+        return Page(title, answer=f"{error}.", tone="flag")
     blocks: list[Block] = [_table(comparison).shortened(_MOST_ROWS, Code(f"etfarm compare {kind}:{a} {kind}:{b}"))]
     remarks = [*comparison.remarks, *(f"{each.word}: {series_name(each)}" for each in comparison.uncompared)]
     if remarks:
@@ -81,7 +81,7 @@ def side_by_side(reader: Reader, kind: str, a: str, b: str, footer: str) -> Page
         hidden = len(remarks) - _MOST_PAIRS
         blocks += [Paragraph(f"{hidden:,} more without a counterpart.", "quiet")] if hidden > 0 else []
     subtitle = f"A: {comparison.a} · B: {comparison.b}"
-    return Page(title, subtitle, (), (), [Section("all", "All", blocks)], footer, address, answer=comparison.headline)
+    return Page(title, [Section("all", "All", blocks)], subtitle, comparison.headline)
 
 
 def _table(comparison: Comparison) -> Table:

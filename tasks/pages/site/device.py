@@ -1,4 +1,8 @@
-"""The page of a device: its facts, nights and series, and the histories of these as files."""
+"""The page of a device: its facts, nights and series, and the histories of these as files.
+
+`templates/history.js.j2` draws the series that the address names. A file has all series of a device in one week, so
+that one more night changes one small file of each device.
+"""
 
 import shlex
 from collections import defaultdict
@@ -11,7 +15,7 @@ from typing import Any
 from tasks.pages.html import as_json
 from tasks.pages.page import Histories, Page, Paragraph, Section
 from tasks.pages.report import MAX_ROWS
-from tasks.results.addresses import device_page, history_file, model_page, night_page
+from tasks.results.addresses import history_file, model_page, night_page
 from tasks.results.cells import conditions_of, tags_of
 from tasks.results.devices import NOT_OF_FARM_DEVICES, DeviceNightRow, DeviceRow
 from tasks.results.reader import Reader
@@ -26,33 +30,24 @@ _values_of = attrgetter(*_COLUMNS)
 
 
 def page(
-    row: DeviceRow,
-    nights: Sequence[DeviceNightRow],
-    rows: Sequence[SeriesRow],
-    decisions: Sequence[DecisionRow],
-    footer: str,
+    row: DeviceRow, nights: Sequence[DeviceNightRow], rows: Sequence[SeriesRow], decisions: Sequence[DecisionRow]
 ) -> Page:
     """Return the page of a device: its facts, its nights, its series and the history of each."""
-    series = first_rows(rows, MAX_ROWS, "see the models", without=("device",))
+    without_series = "No series of this device was judged yet."
+    if row.without_times:
+        without_series = f"This device is {row.without_times}: its times mean nothing, are not shown and never ranked."
     in_sql = "etfarm sql lists them in session_overview"
+    series = first_rows(rows, MAX_ROWS, "see the models", without=("device",)) if rows else Paragraph(without_series)
     sections = [
         Section("facts", "What it is", [table_of([row], without=NOT_OF_FARM_DEVICES)]),
-        *([Section("history", "History", [histories_of(rows, decisions)])] if rows else []),
-        Section("series", "Series", [series if rows else Paragraph(_no_times(row))]),
+        *([Section("history", "History", [_histories(rows, decisions)])] if rows else []),
+        Section("series", "Series", [series]),
         Section("nights", "Nights", [first_rows(nights, _MAX_NIGHTS, in_sql, without=("device",))]),
     ]
     newest = (" newest night: ", Link(str(row.night), night_page(row.night))) if row.night else ()
-    return Page(
-        f"Device {row.device}", (*tags_of(row.without_times), *newest), (), (), sections,
-        footer, device_page(row.device),
-        answer=counts_in_words(rows) if rows else _no_times(row), tone=worst_tone(rows),
-    )  # fmt: skip
-
-
-def _no_times(row: DeviceRow) -> str:
-    if row.without_times:
-        return f"This device is {row.without_times}: its times mean nothing, are not shown and never ranked."
-    return "No series of this device was judged yet."
+    subtitle = (*tags_of(row.without_times), *newest)
+    answer = counts_in_words(rows) if rows else without_series
+    return Page(f"Device {row.device}", sections, subtitle, answer, worst_tone(rows))
 
 
 def weeks_of(series: Sequence[SeriesRow]) -> list[date]:
@@ -60,7 +55,7 @@ def weeks_of(series: Sequence[SeriesRow]) -> list[date]:
     return sorted({monday for row in series for monday in row.weeks})
 
 
-def histories_of(series: Sequence[SeriesRow], decisions: Sequence[DecisionRow]) -> Histories:
+def _histories(series: Sequence[SeriesRow], decisions: Sequence[DecisionRow]) -> Histories:
     """Return the histories of all series of one device."""
     files = [history_file(series[0].device, monday) for monday in weeks_of(series)]
     return Histories(files, {row.series_id: _stated(row, decisions) for row in series})

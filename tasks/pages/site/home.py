@@ -9,7 +9,6 @@ from datetime import date
 
 from tasks.pages.page import Block, Fold, Page, Paragraph, Points, Section
 from tasks.pages.site.changes import MOST_ROWS, changes_of, devices_of
-from tasks.pages.site.feed import VerdictsOf
 from tasks.pages.site.matrix import KEY, matrix
 from tasks.results import addresses
 from tasks.results.devices import NOT_OF_FARM_DEVICES, read_devices
@@ -17,24 +16,22 @@ from tasks.results.reader import Reader, SweepRow
 from tasks.results.series import DecisionRow, NightRow
 from tasks.results.sessions import NightFailureRow
 from tasks.results.table import first_rows, table_of
-from tasks.results.text import Code, Link, Text, counted, joined
-from tasks.results.verdicts import TONES, headline, of_latency
+from tasks.results.text import Code, Link, Text, Tone, counted, joined
+from tasks.results.verdicts import TONES, Verdict, headline, of_latency
 
 _LOUD = ("regression", "inaccurate", "failed", "suspected", "device slower")
 
 
-def page(reader: Reader, newest: Page | None, footer: str) -> Page:
+def page(reader: Reader, newest: Page | None) -> Page:
     """Return this morning's page from that of the newest night; before the first night, how to get one."""
     if newest is None:
         step = ("No night was measured yet. Start a sweep: ", Code("etfarm sweep deployments/sweeps/smoke.yaml"), ".")
-        return Page("This morning", "", (), (), (), footer, "index.html", answer=step)
-    sections = [*newest.sections, *_farm(reader)]
-    return replace(newest, title="This morning", address="index.html", sections=sections)
+        return Page("This morning", answer=step)
+    return replace(newest, title="This morning", sections=[*newest.sections, _farm(reader)])
 
 
-def night_page(reader: Reader, night: date, nights: Sequence[NightRow], rows_of: VerdictsOf, footer: str) -> Page:
-    """Return the page of a night."""
-    rows = rows_of(night)
+def night_page(reader: Reader, night: date, nights: Sequence[NightRow], rows: Sequence[Verdict]) -> Page:
+    """Return the page of a night from its verdicts."""
     latency = of_latency(rows)
     sections = [
         *([Section("changed", "What changed", [*changes_of(reader, rows, night)])] if rows else []),
@@ -42,17 +39,9 @@ def night_page(reader: Reader, night: date, nights: Sequence[NightRow], rows_of:
         *([Section("matrix", "Models and devices", [matrix(latency), Paragraph(KEY, "quiet")])] if latency else []),
         Section("sessions", "How it ran", [*_ran(reader, night)]),
     ]
-    return Page(
-        title=f"Night of {night}",
-        subtitle=_neighbours(night, nights),
-        figures=(),
-        summary=(),
-        sections=sections,
-        footer=footer,
-        address=addresses.night_page(night),
-        answer=headline(rows) if rows else joined(f"{headline(rows)} ", _without_times(reader)),
-        tone=next((TONES[verdict] for verdict in _LOUD if any(row.verdict == verdict for row in rows)), ""),
-    )
+    answer = headline(rows) if rows else joined(f"{headline(rows)} ", _without_times(reader))
+    tone: Tone = next((TONES[verdict] for verdict in _LOUD if any(row.verdict == verdict for row in rows)), "")
+    return Page(f"Night of {night}", sections, _neighbours(night, nights), answer, tone)
 
 
 def _without_times(reader: Reader) -> Text:
@@ -94,7 +83,7 @@ def _ran(reader: Reader, night: date) -> Iterator[Block]:
         yield Paragraph("Every session has a result.")
 
 
-def _farm(reader: Reader) -> list[Section]:
+def _farm(reader: Reader) -> Section:
     """The devices of the farm, the ones that need a look first, and what users decided."""
     devices = read_devices(reader)
     newest = max(row.night for row in devices if row.night)
@@ -111,4 +100,4 @@ def _farm(reader: Reader) -> list[Section]:
     if decisions:
         title = f"{counted(len(decisions), 'decision or note', 'decisions and notes').capitalize()} in force"
         blocks.append(Fold(title, [table_of(decisions)]))
-    return [Section("farm", "The farm", blocks)]
+    return Section("farm", "The farm", blocks)

@@ -9,14 +9,14 @@ from tasks.pages.page import Block, Page, Paragraph, Section
 from tasks.pages.report import MAX_CELLS, short_sections
 from tasks.pages.site.model import VERDICT_NEEDS
 from tasks.pages.sme2 import sme2 as sme2_section
-from tasks.results.addresses import comparison_page, model_page, night_page, slug
+from tasks.results.addresses import model_page, night_page, slug
 from tasks.results.compare import TwoNightsRow
 from tasks.results.devices import NOT_OF_FARM_DEVICES, read_devices
 from tasks.results.provenance import ONLY_OF_A_SWEEP, read_runners
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import NightRow, SeriesRow, UnjudgedModelRow
 from tasks.results.sme2 import SpeedupRow
-from tasks.results.table import Cell, Column, Table, first_rows, table_of
+from tasks.results.table import Cell, Column, Table, first_rows, grouped, table_of
 from tasks.results.text import Code, CodeLink, Link, Text, counted, joined
 from tasks.results.verdicts import tone_of
 
@@ -24,12 +24,11 @@ _MAX_ROWS = 400
 _IN_SQL = "etfarm sql lists all"
 
 
-def _page(title: str, address: str, answer: Text, blocks: Sequence[Block], footer: str) -> Page:
-    sections = [Section("all", "All", blocks)] if blocks else []
-    return Page(title, "", (), (), sections, footer, address, answer=answer)
+def _page(title: str, answer: Text, blocks: Sequence[Block]) -> Page:
+    return Page(title, [Section("all", "All", blocks)] if blocks else [], answer=answer)
 
 
-def nights(rows: Sequence[NightRow], every: Iterable[SweepRow], footer: str) -> Page:
+def nights(rows: Sequence[NightRow], every: Iterable[SweepRow]) -> Page:
     """Return the page of all nights and their sweeps; of `every` sweep, loose ETDumps have no night."""
     sweeps = [sweep for sweep in every if sweep.night]
     answer = f"{counted(len(rows), 'night').capitalize()}, {counted(len(sweeps), 'sweep')}."
@@ -38,14 +37,12 @@ def nights(rows: Sequence[NightRow], every: Iterable[SweepRow], footer: str) -> 
         Paragraph("Sweeps of these nights:"),
         first_rows(sweeps, _MAX_ROWS, f"{_IN_SQL}: sweep_overview"),
     ]
-    return _page("Nights", "nights.html", answer, blocks, footer)
+    return _page("Nights", answer, blocks)
 
 
-def models(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow], footer: str) -> Page:
+def models(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow]) -> Page:
     """Return the page of all models: how many series each has, their newest verdicts, and models without one."""
-    of_model: dict[str, list[SeriesRow]] = defaultdict(list)
-    for row in rows:
-        of_model[row.model].append(row)
+    of_model = grouped(rows, lambda row: row.model)
     verdicts = list(dict.fromkeys(row.verdict for row in rows))
     columns = [
         Column("Model"),
@@ -57,22 +54,20 @@ def models(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow], foot
     lines = []
     for model, series in of_model.items():
         counts = Counter(row.verdict for row in series)
-        lines.append(
-            [
-                Cell((CodeLink(model, model_page(model)),)),
-                Cell(f"{len(series):,}", sort=len(series)),
-                Cell(str(len({row.device for row in series}))),
-                Cell(", ".join(sorted({row.precision for row in series}))),
-                *(_count(counts[verdict], verdict) for verdict in verdicts),
-            ]
-        )
+        line = [
+            Cell((CodeLink(model, model_page(model)),)),
+            Cell(f"{len(series):,}", sort=len(series)),
+            Cell(str(len({row.device for row in series}))),
+            Cell(", ".join(sorted({row.precision for row in series}))),
+        ]
+        lines.append(line + [_count(counts[verdict], verdict) for verdict in verdicts])
     answer = f"{counted(len(of_model), 'model').capitalize()}, {len(rows):,} series."
     if not rows:
         answer = f"No model has a verdict yet. A verdict needs {VERDICT_NEEDS}."
     blocks: list[Block] = [Table(columns, lines)] if lines else []
     if unjudged:
         blocks += [Paragraph("Models without a verdict:"), first_rows(unjudged, _MAX_ROWS, _IN_SQL)]
-    return _page("Models", "models.html", answer, blocks, footer)
+    return _page("Models", answer, blocks)
 
 
 def _count(count: int, verdict: str) -> Cell:
@@ -80,22 +75,22 @@ def _count(count: int, verdict: str) -> Cell:
     return Cell(f"{count:,}", sort=count, tone="bad" if is_bad else "" if count else "quiet")
 
 
-def devices(reader: Reader, footer: str) -> Page:
+def devices(reader: Reader) -> Page:
     """Return the page of all devices."""
     rows = read_devices(reader)
     answer = f"{counted(len(rows), 'device').capitalize()}."
-    return _page("Devices", "devices.html", answer, [table_of(rows, without=NOT_OF_FARM_DEVICES)], footer)
+    return _page("Devices", answer, [table_of(rows, without=NOT_OF_FARM_DEVICES)])
 
 
-def runners(reader: Reader, footer: str) -> Page:
+def runners(reader: Reader) -> Page:
     """Return the page of all runners."""
     rows = read_runners(reader)
     answer = f"{counted(len(rows), 'runner').capitalize()}."
     table = first_rows(rows, _MAX_ROWS, f"{_IN_SQL}: runner_overview", without=ONLY_OF_A_SWEEP)
-    return _page("Runners", "runners.html", answer, [table], footer)
+    return _page("Runners", answer, [table])
 
 
-def sme2(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow], footer: str) -> Page:
+def sme2(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow]) -> Page:
     """Return the page about SME2 in the newest night of every sweep: what it gained, where, and by which kernels.
 
     Of a sweep with more cells than can be read, only the gain of each pair.
@@ -111,7 +106,7 @@ def sme2(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow]
     rows = [row for row in every if row.sessions_on and row.sessions_off and not row.without_times]
     rows.sort(key=lambda row: -(row.speedup or 0.0))
     blocks = [first_rows(rows, _MAX_ROWS, f"{_IN_SQL}: sme2_speedup")] if rows else []
-    page = _page("SME2", "sme2.html", _gain(rows) if rows else _without_a_pair(reader, series), blocks, footer)
+    page = _page("SME2", _gain(rows) if rows else _without_a_pair(reader, series), blocks)
     of_sweeps = [answers for answers in newest if answers.sweep.devices * answers.sweep.models <= MAX_CELLS]
     return replace(page, sections=[*page.sections, *map(_sme2_of, of_sweeps)])
 
@@ -156,7 +151,7 @@ def _sme2_of(answers: Answers) -> Section:
     return replace(section, anchor=f"sme2-{slug(sweep_id)}", title=f"{section.title}: {sweep_id}")
 
 
-def comparison(reader: Reader, before: date, after: date, footer: str) -> Page:
+def comparison(reader: Reader, before: date, after: date) -> Page:
     """Return the page of two nights side by side."""
     rows = reader.rows(TwoNightsRow, {"before": before, "after": after})
     both = [row for row in rows if row.ratio is not None]
@@ -168,4 +163,4 @@ def comparison(reader: Reader, before: date, after: date, footer: str) -> Page:
         + " One night beside another says little alone: the verdict judges with all nights before.",
     )
     blocks: list[Block] = [first_rows(rows, _MAX_ROWS, f"`etfarm compare {before} {after}` lists all, with intervals")]
-    return _page(f"{before} and {after}", comparison_page(before, after), answer, blocks, footer)
+    return _page(f"{before} and {after}", answer, blocks)

@@ -8,7 +8,7 @@ from tasks.pages.page import Page, Paragraph, Section
 from tasks.pages.report import MAX_ROWS, short_sections
 from tasks.pages.sessions import failures
 from tasks.pages.sme2 import sme2
-from tasks.results.addresses import cell_page, model_page, sweep_page
+from tasks.results.addresses import cell_page, sweep_page
 from tasks.results.provenance import CellFactsRow, limited_to
 from tasks.results.reader import Answers
 from tasks.results.series import SeriesRow, UnjudgedModelRow, counts_in_words, worst_tone
@@ -21,12 +21,7 @@ _SECTIONS = (advice, modules, operators, portable, sme2, accuracy)
 
 
 def page(
-    name: str,
-    rows: Sequence[SeriesRow],
-    explained: Section,
-    cells: Sequence[CellFactsRow],
-    answers: Answers | None,
-    footer: str,
+    name: str, rows: Sequence[SeriesRow], explained: Section, cells: Sequence[CellFactsRow], answers: Answers | None
 ) -> Page:
     """Return the page of a model from the rows of its series, with the breakdown of a few of their cells.
 
@@ -45,21 +40,17 @@ def page(
         *([Section("breakdown", "Where the time goes", [Paragraph(which)])] if cells else []),
         *(short_sections(limited_to(answers, cells), _SECTIONS) if answers else []),
     ]
-    subtitle = f"{name} · " if name != model else ""
-    return Page(
-        f"Model {model}", f"{subtitle}{len(rows):,} series", (), (), sections, footer, model_page(model),
-        answer=counts_in_words(rows), tone=worst_tone(rows),
-    )  # fmt: skip
+    subtitle = f"{f'{name} · ' if name != model else ''}{len(rows):,} series"
+    return Page(f"Model {model}", sections, subtitle, counts_in_words(rows), worst_tone(rows))
 
 
-def page_without_verdict(name: str, row: UnjudgedModelRow, answers: Answers, footer: str) -> Page:
+def page_without_verdict(name: str, row: UnjudgedModelRow, answers: Answers) -> Page:
     """Return the page of a model without a verdict, `name` in the warehouse; `answers` are those about its sweep."""
     sweep = ("newest sweep: ", CodeLink(row.sweep_id, sweep_page(row.sweep_id)))
-    return Page(
-        f"Model {row.model}", (f"{name} · ", *sweep) if name != row.model else sweep, (), (),
-        short_sections(answers.limited({"model": {row.model}}), (failures, *_SECTIONS)), footer, model_page(row.model),
-        answer=f"This model has no verdict, on {listed(row.devices)}. A verdict needs {VERDICT_NEEDS}.",
-    )  # fmt: skip
+    subtitle = (f"{name} · ", *sweep) if name != row.model else sweep
+    sections = short_sections(answers.limited({"model": {row.model}}), (failures, *_SECTIONS))
+    answer = f"This model has no verdict, on {listed(row.devices)}. A verdict needs {VERDICT_NEEDS}."
+    return Page(f"Model {row.model}", sections, subtitle, answer)
 
 
 def detailed(rows: Sequence[SeriesRow]) -> list[str]:

@@ -1,4 +1,8 @@
-"""Which pages are published and from what each is made, as `published.json` states it."""
+"""Which pages are published, and from what each is made: a page is made again only if that changed.
+
+`published.json` is the marker of a published site. It lists its files with their hashes and is written by nobody else.
+It is read as a stranger's file, because whoever can write to the folder can change it.
+"""
 
 import json
 from collections import Counter

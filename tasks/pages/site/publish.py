@@ -1,7 +1,7 @@
 """The pages of the site as files, for any web server, for object storage or to open without one.
 
 `published.json` states from which content each page was made. A page is made again only if that changed, and written
-only if the page did; pages that are no longer of the site are removed (`publication.py`). What the morning needs is
+only if the page did; pages that are no longer of the site are removed. What the morning needs is
 written first: cells and sessions, the night and its sweeps, then the home page; histories, devices and models follow.
 Pages of single sessions and cells are kept for what changed or failed most recently; where a page was not published,
 its name is no link.
@@ -45,7 +45,12 @@ class Published:
 
 
 class Publication:
-    """Writes pages to a destination; `kept` are the addresses at which something stayed that is not the farm's own."""
+    """Writes pages to a destination; `kept` are the addresses at which something stayed that is not the farm's own.
+
+    A file is the farm's own if its content is what a publication wrote, as the manifest states. Others stay as they
+    are. Before pages are written, the manifest states which hashes they get; so a kill at any moment leaves no file
+    that the next publication does not know. It is written last without them.
+    """
 
     def __init__(self, destination: Destination, location: str, wanted: Mapping[str, str]) -> None:
         """Read the manifest; `wanted` are the pages of the site with their origins. Raises InputError, writes nothing.

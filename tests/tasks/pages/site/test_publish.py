@@ -108,7 +108,7 @@ def test_a_bucket_gets_the_same_files(farm: BundleMaker, tmp_path: Path, bucket:
 def test_sums_that_differ_in_their_last_digit_alone_make_the_same_page() -> None:
     def drawn(value: float) -> str:
         table = Table([Column("Share", numeric=True)], [[Cell("50.0", sort=value)]])
-        return as_html(Page("x", "", (), (), [Section("all", "All", [table])], "", "x.html"))
+        return as_html(Page("x", [Section("all", "All", [table])], address="x.html"))
 
     # the order in which processes add up is not always the same
     assert drawn(0.735120967074214) == drawn(0.7351209670742141)

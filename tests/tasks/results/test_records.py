@@ -1,4 +1,4 @@
-"""The queries of the report: their columns are the fields of their row classes, with and without results."""
+"""The records: the columns of each query are the fields of its record, with and without results."""
 
 import re
 import types
@@ -18,7 +18,7 @@ from tasks.pages.site import site
 from tasks.pages.site.page_cache import FingerprintRow
 from tasks.results.operators import CATEGORIES
 from tasks.results.reader import open_answers
-from tasks.results.table import Cell, CellMethod, Number, Row, Words, cells_of, columns_of, first_rows, table_of
+from tasks.results.table import Cell, Number, Row, Words, columns_of, first_rows, table_of
 from tests.fixtures.paths import ROOT
 from tests.fixtures.report import fill_every_section
 from tests.fixtures.warehouse import BundleMaker
@@ -117,8 +117,7 @@ def test_a_table_has_the_annotated_fields_in_their_order_and_the_naming_ones_fir
         device: Annotated[str, Words("Device")]
         sme1: Annotated[int, Number("SME1", only_with="sme1")]
 
-        @cells_of("device")
-        def _device_cell(self, cell: Cell) -> Cell:
+        def device_cell(self, cell: Cell) -> Cell:
             return Cell(f"{cell.text} {self.hidden}")
 
     rows = [ShownRow(1200, 5, "host", 0), ShownRow(None, 6, "phone", 0)]
@@ -145,8 +144,8 @@ def test_a_table_of_the_first_rows_says_how_many_are_hidden_and_where() -> None:
 
 @every_row_class
 def test_a_cell_method_is_of_a_field_that_is_shown(row_class: type[Row]) -> None:
-    methods = [method for base in row_class.__mro__ for method in vars(base).values() if isinstance(method, CellMethod)]
-    assert {name for method in methods for name in method.fields} <= set(columns_of(row_class))
+    methods = {name.removesuffix("_cell") for name in dir(row_class) if name.endswith("_cell")}
+    assert methods <= set(columns_of(row_class))
 
 
 def test_every_category_has_a_colour() -> None:
