@@ -204,7 +204,7 @@ def series_name(change: Change) -> str:
 
 def answer_text(change: Change) -> str:
     """Return the answer in words; without times, why there are none."""
-    return change.in_words or f"{change.word}: no times"
+    return change.in_words or (f"{change.word}: no times" if change.answer is None else change.word)
 
 
 def size_change(change: Change) -> str:
@@ -276,6 +276,7 @@ def read_pair(row: Mapping[str, Any]) -> SeriesChange:
     answer, ratio = row["answer"], row["ratio"]
     word = answer or "emulated"
     if answer == "different":
-        word = SLOWER if ratio > 1 else "faster"
+        of_device = "device " if (row["in_words"] or "").startswith("device ") else ""
+        word = f"{of_device}{SLOWER if ratio > 1 else 'faster'}"
     figures = {name: row.get(name) for name in (*_NAMES, *_FIGURES, "cause", "note")}
     return SeriesChange(**figures, word=word, a=a, b=b, changed=row.get("differs"))  # type: ignore[arg-type]

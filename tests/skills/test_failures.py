@@ -51,9 +51,9 @@ SENTENCES = {
     "failed": "tasks/bundle/record.py",
     "failed: SME proof": "flows/certify/certify.py",
     "failed: left behind": "flows/certify/certify.py",
-    "regression": "flows/cli/compare.py",
-    "unknown": "flows/cli/compare.py",
-    "different": "flows/cli/compare.py",
+    "regression": "tasks/results/changes.py",
+    "unknown": "tasks/results/changes.py",
+    "different": "tasks/results/changes.py",
     "rebuild the warehouse with": "tasks/maintain/check.py",
 }
 # What other programs print.

@@ -68,7 +68,8 @@ def test_without_times_no_number_is_stated() -> None:
 
 
 def test_programs_read_the_record_that_was_written() -> None:
-    assert read_pair(pair(SLOWER)) == SLOWER
+    of_device = replace(SLOWER, **measured_figures(FOUND, "device slower"))
+    assert [read_pair(pair(each)) for each in (SLOWER, of_device)] == [SLOWER, of_device]
 
 
 @pytest.mark.parametrize(("peak_b", "memory"), [(104.9e6, ""), (105.1e6, "100.00 -> 105.10 MB (+5.1 %)")])
