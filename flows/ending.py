@@ -5,6 +5,7 @@ stores them.
 """
 
 import contextlib
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,14 +20,18 @@ from devices.foreign_text import one_line
 from flows.device.job import COUNTED, DeviceTally, counts_in_words
 from flows.live_exports import Snapshot
 from flows.warehouse.publish import tell
+from flows.warehouse.readable import readable_warehouse
 from flows.words import first_of, page_link, report_link
 from sql.errors import WarehouseError
 from tasks.measure import metrics
 from tasks.measure.health import HealthError, Registry
 from tasks.pages.notify import Message, send
-from tasks.results.verdicts import FailingVerdict, Verdict, failed_lines, fails, headline
+from tasks.results.devices import noise_lines
+from tasks.results.reader import open_answers, open_reader
+from tasks.results.verdicts import WORSE, FailingVerdict, Verdict, failed_lines, fails, headline
 from tasks.store.var import Var
 
+_log = logging.getLogger(__name__)
 _MOST_LINES = 10
 _SESSIONS_OF_THIS_START = ("succeeded", "failed", "invalid", "discarded")
 
@@ -40,6 +45,26 @@ class SweepEnd(BaseModel):
     """How many ended how."""
     report: str | None = None
     """Its file; None if it could not be written."""
+
+
+def verdicts_of(sweep_id: str, var: Path, warehouse: Path | None) -> list[Verdict]:
+    """Return the verdicts on the sweep's night, worst first: each on latency, and the changes of other figures."""
+    with readable_warehouse(var, warehouse) as readable, open_answers(readable, sweep_id) as answers:
+        return answers.rows(Verdict)
+
+
+def noise_of(sweep_id: str, var: Path, warehouse: Path | None) -> list[str]:
+    """Return a line for each device of the sweep that was busy, and for each whose noise has doubled."""
+    with readable_warehouse(var, warehouse) as readable, open_reader(readable) as reader:
+        return noise_lines(reader, sweep_id)
+
+
+def log_verdicts(rows: list[Verdict], fail_on: FailingVerdict) -> None:
+    """Log each change for the worse: as an error if it makes a sweep Failed, otherwise as a warning."""
+    failing = fails(rows, fail_on)
+    for row in rows:
+        if row.verdict in WORSE:
+            _log.log(logging.ERROR if row in failing else logging.WARNING, "%s", row.line)
 
 
 @dataclass(frozen=True)

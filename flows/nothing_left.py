@@ -14,9 +14,8 @@ from flows.choose import Chosen
 from flows.comparison.same_night import same_night_jobs
 from flows.device.job import DeviceJob, DeviceTally
 from flows.device.sessions import DeviceSessions
-from flows.ending import Ending, Step, notify_end, notify_of_error
+from flows.ending import Ending, Step, notify_end, notify_of_error, verdicts_of
 from flows.live_exports import LiveExports
-from flows.verdicts import verdicts_of
 from flows.warehouse.publish import load_store, write_report
 from sql.errors import WarehouseError
 from tasks.bundle.record import SweepNight

@@ -16,7 +16,7 @@ from flows.artifacts import show_report, show_verdicts, shown_progress
 from flows.choose import Chosen, choose_devices, stated_inventory
 from flows.comparison.same_night import same_night_jobs
 from flows.device.job import DeviceJob, dropped_in_words
-from flows.ending import Ending, Step, notify_end, notify_of_error
+from flows.ending import Ending, Step, log_verdicts, noise_of, notify_end, notify_of_error, verdicts_of
 from flows.json_log import log_context
 from flows.progress import board
 from flows.server.clock import ahead_of_server_s, clock_warning
@@ -24,7 +24,6 @@ from flows.server.states import data_of, end_state, given_name, outcome
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
 from flows.side_by_side import measure_all, measure_as_ready
-from flows.verdicts import log_verdicts, noise_lines, verdicts_of
 from flows.warehouse.publish import load_store, unloadable_sessions, write_report
 from flows.warehouse.unloadable import session_of
 from flows.words import listed, report_link
@@ -183,7 +182,7 @@ def verdict_step(sweep_id: str, places: Var, warehouse: Path | None, fail_on: Fa
     rows = verdicts_of(sweep_id, places.root, warehouse)
     show_verdicts(rows, sweep_id)
     log_verdicts(rows, fail_on)
-    for line in noise_lines(sweep_id, places.root, warehouse):
+    for line in noise_of(sweep_id, places.root, warehouse):
         _log.warning("%s", line)
     return rows
 

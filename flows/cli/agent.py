@@ -214,15 +214,12 @@ class Answers:
 
 
 def _verdict(row: Verdict) -> dict[str, Any]:
-    """A verdict with its figures: times in milliseconds, other figures in the unit of their metric."""
+    """A verdict as docs/json.md has it, but times in milliseconds, with its unit and ids."""
     unit = METRICS[row.metric].unit
     scale, unit = (1e6, "ms") if unit == "ns" else (1, unit)
     before, after = (None if value is None else value / scale for value in (row.baseline_value, row.value))
-    names = ("model", "device", "precision", "variant", "threads", "metric", "verdict")
-    figures = ("ratio", "low", "high", "sessions", "noise_floor", "baseline_nights", "since")
-    words = ("changed", "cause", "reason", "series_id", "cell")
-    shown = {name: getattr(row, name) for name in names} | {"unit": unit, "before": before, "after": after}
-    return shown | {name: getattr(row, name) for name in (*figures, *words)}
+    more = {name: getattr(row, name) for name in ("noise_floor", "baseline_nights", "series_id", "cell")}
+    return {**row.data(), "unit": unit, "before": before, "after": after, **more}
 
 
 def _columns(names: list[str], query: str) -> Iterator[dict[str, Any]]:

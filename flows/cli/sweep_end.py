@@ -5,14 +5,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from flows.ending import SweepEnd
-from flows.verdicts import noise_lines, verdicts_of
+from flows.ending import SweepEnd, noise_of, verdicts_of
 from flows.warehouse.publish import ask_warehouse
 from tasks.bundle.interval import median_interval
 from tasks.bundle.model_names import shown_names
 from tasks.pages.rows import short_text, table_lines
 from tasks.results.text import spread
-from tasks.results.verdicts import Verdict, failed_lines
+from tasks.results.verdicts import failed_lines
 
 _MOST_LINES, _MOST_VERDICTS = 10, 3
 # Verdicts that the terminal does not name; the report does.
@@ -20,16 +19,12 @@ _QUIET = {"no change", "insufficient data"}
 _CELL = ("device", "model", "precision", "variant", "threads", "sessions", "runs")
 _TITLES = (*_CELL, "time ms", "MAD ms", "95 % interval or range", "differs")
 _NAMES = (*_CELL, "time_ms", "mad_ms")
-_OF_VERDICT = (
-    "verdict", "metric", "model", "device", "precision", "variant", "threads", "sessions", "ratio", "low", "high",
-    "cause", "changed", "reason",
-)  # fmt: skip
 
 
 def pieces_of(end: SweepEnd, note: str | None, var: Path, warehouse: Path | None) -> Iterator[str]:
     """Yield the table of times, a line per verdict that matters, and the sentence about all: ten lines at most."""
     lines = _shortened(
-        [*_verdict_lines(end, var, warehouse), *noise_lines(end.sweep_id, var, warehouse)],
+        [*_verdict_lines(end, var, warehouse), *noise_of(end.sweep_id, var, warehouse)],
         _MOST_VERDICTS,
         "lines: etfarm verdicts",
     )
@@ -75,7 +70,7 @@ def as_json(end: SweepEnd, code: int, var: Path, warehouse: Path | None) -> str:
         "sessions": end.sessions,
         "report": end.report,
         "cells": [_cell(row) for row in _times(end, var, warehouse)],
-        "verdicts": [_verdict(row) for row in verdicts_of(end.sweep_id, var, warehouse)],
+        "verdicts": [row.data() for row in verdicts_of(end.sweep_id, var, warehouse)],
     }
     return json.dumps(about, indent=1) + "\n"
 
@@ -87,8 +82,3 @@ def _times(end: SweepEnd, var: Path, warehouse: Path | None) -> list[tuple[Any, 
 def _cell(row: tuple[Any, ...]) -> dict[str, Any]:
     low, high = median_interval(row[-2] or []) or (None, None)
     return {**dict(zip(_NAMES, row, strict=False)), "low_ms": low, "high_ms": high, "differs": row[-1]}
-
-
-def _verdict(row: Verdict) -> dict[str, Any]:
-    named = {name: getattr(row, name) for name in _OF_VERDICT}
-    return named | {"before": row.baseline_value, "after": row.value, "since": str(row.since) if row.since else None}

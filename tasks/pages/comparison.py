@@ -1,12 +1,13 @@
-"""A comparison, or a night, on the terminal and as CSV, JSON, Markdown, JUnit XML for CI and a badge."""
+"""A comparison, or a night, on the terminal, as CSV, JSON, Markdown, JUnit XML for CI, a badge, and in Prefect's UI."""
 
 import io
 from collections.abc import Callable, Iterator, Sequence
 
 from devices.foreign_text import plain_line
 from tasks.pages.explanation import markdown_points
-from tasks.pages.markdown import escaped, inline
+from tasks.pages.markdown import escaped, inline, table_markdown
 from tasks.pages.rows import as_text
+from tasks.pages.site.matrix import KEY, matrix
 from tasks.results.changes import (
     PAIR_KEYS,
     Change,
@@ -21,7 +22,8 @@ from tasks.results.changes import (
     size_change,
     worst_first,
 )
-from tasks.results.text import with_code
+from tasks.results.text import change_of, with_code
+from tasks.results.verdicts import Verdict, headline, of_latency
 
 _SERIES = ("model", "device", "precision", "variant", "threads")
 _MAX_CHANGED = 10
@@ -153,3 +155,28 @@ def _json(comparison: Comparison) -> str:
 
 WRITERS: dict[str, Callable[[Comparison], str]] = {".md": markdown, ".json": _json, ".xml": _junit, ".svg": _badge}
 """Return the content of a file by its suffix."""
+
+
+def verdict_row(verdict: Verdict) -> dict[str, str]:
+    """Return a row of the table of verdicts in Prefect's UI, which its events carry, too."""
+    return {
+        "verdict": verdict.verdict,
+        "series": verdict.title,
+        "figure": verdict.metric,
+        "before": verdict.figure(verdict.baseline_value) or "",
+        "after": verdict.figure(verdict.value) or "",
+        "change": f"{change_of(verdict.ratio)} %" if verdict.ratio is not None else "",
+        "since": str(verdict.since or ""),
+        "cause": verdict.cause or "",
+        "changed": verdict.changed or "",
+        "reason": verdict.reason,
+    }
+
+
+def night_markdown(verdicts: Sequence[Verdict], link: str | None) -> str:
+    """Return the answer of a night and its matrix for Prefect's UI; empty without a verdict on a latency."""
+    latency = of_latency(verdicts)
+    if not latency:
+        return ""
+    page = f"[The page of the night]({link})" if link else ""
+    return "\n\n".join(filter(None, [escaped(headline(verdicts)), table_markdown(matrix(latency)), KEY, page]))

@@ -10,12 +10,11 @@ from tasks.pages.page import Block, Fold, Paragraph, Points, Section
 from tasks.results.cells import CellRow, where
 from tasks.results.reader import Answers
 from tasks.results.table import table_of
-from tasks.results.text import Code, Text, counted, joined, separated
+from tasks.results.text import Code, Text, change_of, counted, joined, separated
 from tasks.results.verdicts import (
     ONLY_OF_LATENCY,
     ONLY_OF_OTHER_FIGURES,
     Verdict,
-    change_of,
     has_answer,
     headline,
     of_latency,

@@ -8,8 +8,8 @@ from typing import Annotated, Any, TypeVar
 from devices.platform import SIMULATED
 from tasks.export.recipes import RECIPES
 from tasks.results.addresses import device_page, model_page, night_page, session_page, sweep_page
-from tasks.results.table import NOTHING, Cell, Name, Number, Row, Words, grouped
-from tasks.results.text import CodeLink, Link, Tag, counted
+from tasks.results.table import NOTHING, Cell, Name, Number, Percent, Row, Words, grouped
+from tasks.results.text import CodeLink, Link, Tag, change_of, counted
 
 _PRECISION_ORDER: dict[str, int] = {precision: place for place, precision in enumerate(RECIPES)}
 _LABELLED = ("device", "variant", "threads")
@@ -179,3 +179,22 @@ def emulated_devices(rows: Iterable[NamedRow]) -> tuple[list[str], list[str]]:
     kinds = {row.device: row.without_times for row in rows}
     emulated = sorted(name for name, kind in kinds.items() if kind == "emulated")
     return emulated, sorted(name for name, kind in kinds.items() if kind == SIMULATED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangePercent(Percent):
+    """A ratio as a change in percent, with its sign."""
+
+    def _write(self, value: Any) -> Cell:
+        return Cell(change_of(value), sort=value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval(Percent):
+    """The interval of a ratio, fields `low` and `high`, as changes in percent."""
+
+    def cell_in(self, row: Any, name: str) -> Cell:
+        """The cell of a field of a row; a dash without an interval."""
+        if row.low is None or row.high is None:
+            return NOTHING
+        return Cell(f"{change_of(row.low)} to {change_of(row.high)}", sort=row.low)

@@ -14,13 +14,13 @@ from tasks.judge.arms import Arm, Name, find_arms, id_of, word_of
 from tasks.judge.pairs import Cell, Matched, Pair, compare_cells, differing, match_cells
 from tasks.judge.session_parts import cause_of_rows
 from tasks.results.addresses import cell_page, series_page
-from tasks.results.cells import CellRow, Device
+from tasks.results.cells import CellRow, ChangePercent, Device, Interval
 from tasks.results.changes import Comparison, SeriesChange, SideFacts, headline_parts, series_name, sessions_text
 from tasks.results.reader import Reader
 from tasks.results.table import Cell as TableCell
 from tasks.results.table import Milliseconds, Row, Words
 from tasks.results.text import Link
-from tasks.results.verdicts import ChangePercent, Interval, tone_of
+from tasks.results.verdicts import tone_of
 
 _MOST_CAUSES = 20
 _SERIES = ("model", "device", "precision", "variant", "threads")

@@ -154,3 +154,16 @@ class DeviceNightRow(Row):
     busy_hours: Annotated[float | None, Number("Busy", "h", "sum of the durations of its sessions", digits=2)]
     most_temperature_c: Annotated[float | None, Number("Hottest", "C", "before or after a session", digits=1)]
     build: Annotated[str | None, Name("Build")]
+
+
+def noise_lines(reader: Reader, sweep_id: str) -> list[str]:
+    """Return a line for each device of the sweep that was busy, and for each whose noise has doubled."""
+    busy = [
+        f"{device} was busy before its sessions: load {load:.1f} on {cores} cores; measure again when it is idle"
+        for device, load, cores in reader.tuples("busy_devices", sweep_id=sweep_id)
+    ]
+    return busy + [
+        f"{device}: noise {100 * noise:.1f} %, {change:.1f} times that of {nights} earlier nights; check what else "
+        "runs on it, its temperature and its power before you trust small changes"
+        for device, noise, change, nights in reader.tuples("noisy_devices", sweep_id=sweep_id)
+    ]

@@ -26,8 +26,8 @@ from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import SeriesRow
 from tasks.results.sessions import FailureRow, failures_in_words, read_cell_sessions
 from tasks.results.sme2 import coverage_in_words, shift_in_words, sme2_in_words
-from tasks.results.text import Code, Fact, Link, Text, in_ms, joined, plain_text, sentence, with_code
-from tasks.results.verdicts import Verdict, change_of, of_other_figures, read_verdicts
+from tasks.results.text import Code, Fact, Link, Text, change_of, in_ms, joined, plain_text, sentence, with_code
+from tasks.results.verdicts import Verdict, of_other_figures, read_verdicts
 
 _STEPS = {
     "insufficient data": "Measure more sessions, or wait for the next night: the verdict states what is missing.",

@@ -6,10 +6,10 @@ from datetime import date, datetime
 from typing import Annotated
 
 from tasks.results.addresses import device_page, series_page
-from tasks.results.cells import CellRow, Model, Night, SweepId
+from tasks.results.cells import CellRow, ChangePercent, Model, Night, SweepId
 from tasks.results.table import Cell, Milliseconds, Name, Number, Percent, Row, Words
 from tasks.results.text import Link, Tone, separated
-from tasks.results.verdicts import ChangePercent, tone_of
+from tasks.results.verdicts import tone_of
 
 VERDICT = Words("Verdict", tone=tone_of)
 

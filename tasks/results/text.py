@@ -157,3 +157,9 @@ def sentence(text: str) -> str:
 def plain_text(text: Text) -> str:
     """Return a text on one line, its names between backticks."""
     return plain_line("".join(f"`{part}`" if isinstance(part, Code) else part for part in parts_of(text)))
+
+
+def change_of(ratio: float) -> str:
+    """The change of a ratio in percent, with its sign: `+3.2`; 0 has none."""
+    change = 100 * (ratio - 1)
+    return f"{change:+.1f}" if round(change, 1) else "0.0"

@@ -11,11 +11,11 @@ from devices.suggest import did_you_mean
 from tasks.bundle.enough import LEAST_SESSIONS
 from tasks.judge.metrics import LATENCY, METRICS
 from tasks.judge.step import ALTERNATELY
-from tasks.results.cells import CellRow, series_title, where
+from tasks.results.cells import CellRow, ChangePercent, Interval, series_title, where
 from tasks.results.changes import CHANGED, Comparison, SideFacts
 from tasks.results.reader import Reader
 from tasks.results.table import NOTHING, Cell, Number, Percent, Words
-from tasks.results.text import NO_INTERVAL, Text, Tone, counted, plain_text, separated, with_code
+from tasks.results.text import NO_INTERVAL, Text, Tone, change_of, counted, plain_text, separated, with_code
 
 TONES: dict[str, Tone] = {
     "regression": "bad",
@@ -39,6 +39,10 @@ _FAILING: dict[FailingVerdict, set[str]] = {
 }
 WORSE = _FAILING["suspected"] | _FAILING["device"]
 _WORDS = {"regression": "slower", "improvement": "faster", "no change": "same"}
+_DATA = (
+    "verdict", "metric", "model", "device", "precision", "variant", "threads", "sessions", "ratio", "low", "high",
+    "cause", "changed", "reason",
+)  # fmt: skip
 _MOST_NAMED = 3
 _COUNTED = {
     "failed": ("failed",),
@@ -60,25 +64,6 @@ class Value(Words):
         """The cell of a field of a row; a dash for None."""
         figure = row.figure(getattr(row, name))
         return NOTHING if figure is None else Cell(figure)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChangePercent(Percent):
-    """A ratio as a change in percent, with its sign."""
-
-    def _write(self, value: Any) -> Cell:
-        return Cell(change_of(value), sort=value)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Interval(Percent):
-    """The interval of a ratio, fields `low` and `high`, as changes in percent."""
-
-    def cell_in(self, row: Any, name: str) -> Cell:
-        """The cell of a field of a row; a dash without an interval."""
-        if row.low is None or row.high is None:
-            return NOTHING
-        return Cell(f"{change_of(row.low)} to {change_of(row.high)}", sort=row.low)
 
 
 @dataclass(frozen=True)
@@ -185,6 +170,12 @@ class Verdict(CellRow):
         time_ms = None if self.value is None else self.value / 1e6
         return SideFacts(sessions=self.sessions, time_ms=time_ms, cell=self.cell)
 
+    def data(self) -> dict[str, Any]:
+        """Return the `verdict` of docs/json.md: before and after in the unit of the metric."""
+        since = str(self.since) if self.since else None
+        figures = {name: getattr(self, name) for name in _DATA}
+        return figures | {"before": self.baseline_value, "after": self.value, "since": since}
+
     def cause_cell(self, cell: Cell) -> Cell:
         return cell if self.cause is None else Cell(with_code(self.cause))
 
@@ -236,12 +227,6 @@ def fails(verdicts: Sequence[Verdict], fail_on: FailingVerdict) -> list[Verdict]
 def tone_of(verdict: str) -> Tone:
     """Return how a verdict is shown where what got better is shown, too."""
     return "good" if verdict in ("improvement", "device faster") else TONES.get(verdict, "")
-
-
-def change_of(ratio: float) -> str:
-    """The change of a ratio in percent, with its sign: `+3.2`; 0 has none."""
-    change = 100 * (ratio - 1)
-    return f"{change:+.1f}" if round(change, 1) else "0.0"
 
 
 def is_compared(verdicts: Sequence[Verdict]) -> bool:

@@ -11,16 +11,8 @@ from tasks.results.explanation import compare_command
 from tasks.results.reader import Reader
 from tasks.results.series import HistoryRow
 from tasks.results.table import NOTHING, Cell, Column, Table, first_rows
-from tasks.results.text import DASH, Code, CodeLink, Link, Text, joined, sentence, with_code
-from tasks.results.verdicts import (
-    ONLY_OF_LATENCY,
-    Verdict,
-    change_of,
-    failed_series,
-    of_latency,
-    of_other_figures,
-    tone_of,
-)
+from tasks.results.text import DASH, Code, CodeLink, Link, Text, change_of, joined, sentence, with_code
+from tasks.results.verdicts import ONLY_OF_LATENCY, Verdict, failed_series, of_latency, of_other_figures, tone_of
 
 MOST_ROWS = 50
 HIDDEN = "the pages of models and devices list all series"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from tasks.results.addresses import device_page, model_page, series_page
 from tasks.results.cells import variant_word
 from tasks.results.table import NOTHING, Cell, Column, Table
-from tasks.results.text import CodeLink, Link, Tone, ms_digits
-from tasks.results.verdicts import Verdict, change_of, tone_of
+from tasks.results.text import CodeLink, Link, Tone, change_of, ms_digits
+from tasks.results.verdicts import Verdict, tone_of
 
 _MOST_DEVICES, _MOST_ROWS = 20, 60
 _MARKS = {

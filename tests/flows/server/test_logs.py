@@ -12,8 +12,8 @@ from prefect import flow, task
 from prefect.client.schemas.objects import State
 from prefect.flow_engine import run_flow
 
+from flows.ending import log_verdicts
 from flows.server.states import end_state
-from flows.verdicts import log_verdicts
 from tasks.results.verdicts import FailingVerdict
 from tests.fixtures.command import run_python
 from tests.fixtures.paths import DEPLOYMENTS, ROOT
