@@ -26,7 +26,7 @@ from tasks.results.table import (
 from tasks.results.text import Code, Text, codes, counted, in_percent, joined, listed, rounded_percent, separated
 
 FLAGGED_SHARE = HEAVY_SHARE
-"""Operators above this share of Method::execute are highlighted; report_operators.sql lists every one of them."""
+"""Operators above this share of Method::execute are highlighted; operators.sql lists every one of them."""
 _NO_MODULE = {
     "unattributed": "time that no operator accounts for",
     "inserted": "layout and type changes of the exporter",

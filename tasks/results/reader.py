@@ -1,4 +1,4 @@
-"""The answers to the queries `sql/queries/report_*.sql` for one sweep, as typed rows."""
+"""The answers to the queries `sql/queries/`, about the farm or about one sweep, as typed rows."""
 
 import contextlib
 import functools

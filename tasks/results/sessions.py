@@ -147,25 +147,22 @@ def read_sessions(
     reader: Reader, session_ids: Sequence[str]
 ) -> tuple[list[SessionFactsRow], list[RunRow], list[SessionConditionRow]]:
     """Return what is known about some sessions, with their runs and the conditions of their devices."""
-    keys = _keys(reader, session_ids=session_ids)
-    return (
-        (reader.rows(SessionFactsRow, keys), reader.rows(RunRow, keys), reader.rows(SessionConditionRow, keys))
-        if keys["session_keys"]
-        else ([], [], [])
-    )
+    if not (asked := _keys(reader, session_ids, [])):
+        return [], [], []
+    return reader.rows(SessionFactsRow, asked), reader.rows(RunRow, asked), reader.rows(SessionConditionRow, asked)
 
 
 def read_cell_sessions(reader: Reader, cells: Sequence[str]) -> list[SessionFactsRow]:
     """Return the sessions of some cells in their order, however they ended."""
-    keys = _keys(reader, cells=cells)
-    return reader.rows(SessionFactsRow, keys) if keys["session_keys"] else []
+    asked = _keys(reader, [], cells)
+    return reader.rows(SessionFactsRow, asked) if asked else []
 
 
-def _keys(reader: Reader, session_ids: Sequence[str] = (), cells: Sequence[str] = ()) -> dict[str, list[int]]:
-    if not session_ids and not cells:
-        return {"session_keys": []}
+def _keys(reader: Reader, session_ids: Sequence[str], cells: Sequence[str]) -> dict[str, list[int]]:
+    """The parameter of the queries about sessions; empty if there are none."""
     asked = {"session_ids": list(session_ids), "cells": list(cells)}
-    return {"session_keys": [row.session_key for row in reader.rows(SessionKeyRow, asked)]}
+    rows = reader.rows(SessionKeyRow, asked) if session_ids or cells else []
+    return {"session_keys": [row.session_key for row in rows]} if rows else {}
 
 
 @dataclass(frozen=True)

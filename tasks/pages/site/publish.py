@@ -8,9 +8,8 @@ its name is no link.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import groupby, islice
 
 from devices.errors import InputError
@@ -31,17 +30,6 @@ _READ_TOGETHER = 250
 _SESSIONS_READ_TOGETHER = 1000
 """Pages of sessions are small, and reading some takes as long as reading all that are published."""
 _FIRST = ("cells", "sessions", "nights", "sweeps", "assets", "")
-
-
-@dataclass(frozen=True)
-class Published:
-    """What a publication did, in numbers of files."""
-
-    pages: int
-    written: int
-    removed: int
-    kept: Sequence[str]
-    """Addresses of the site at which there is something that no publication wrote; it was not changed."""
 
 
 class Publication:
@@ -67,7 +55,7 @@ class Publication:
         self._missing = destination.missing({*wanted, *before.pages, *before.writing})
         self._pages = self._settled(before)
         self._text = content
-        self.written = self.removed = 0
+        self.pages, self.written, self.removed = len(wanted), 0, 0
         self.kept: list[str] = []
 
     def _settled(self, before: Manifest) -> dict[str, tuple[str, str]]:
@@ -104,7 +92,7 @@ class Publication:
         own = sorted(name for name, found in present.items() if found == self._hash(name))
         self._destination.remove(own)
         self.removed += len(own)
-        self.kept += sorted(present.keys() - own)
+        self.kept = sorted([*self.kept, *(present.keys() - own)])
         for name in gone:
             del self._pages[name]
         self._save({})
@@ -119,10 +107,11 @@ class Publication:
             self._text = text
 
 
-def publish(site: Site, location: str, told: Callable[[str], None] = lambda _line: None) -> Published:
+def publish(site: Site, location: str, told: Callable[[str], None] = lambda _line: None) -> Publication:
     """Write the pages to a folder or a URL; `told` gets a line while it lasts.
 
-    Raises BundleError if the location cannot be written, and InputError if it has files of others.
+    The result counts them. Raises BundleError if the location cannot be written, and InputError if it has files of
+    others.
     """
     wanted = origins_of(site)
     site.published = wanted.keys()
@@ -130,7 +119,7 @@ def publish(site: Site, location: str, told: Callable[[str], None] = lambda _lin
         publication = Publication(destination, location, wanted)
         _write_stale(site, publication, told)
         publication.finish()
-    return Published(len(wanted), publication.written, publication.removed, sorted(publication.kept))
+    return publication
 
 
 def _write_stale(site: Site, publication: Publication, told: Callable[[str], None]) -> None:

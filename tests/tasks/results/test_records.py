@@ -50,7 +50,7 @@ QUERIES = {file.name: file.text for file in sql_files("queries")}
 
 
 def row_classes(base: type[Row] = Row) -> Iterator[type[Row]]:
-    """The records with a query: their modules are imported by site.py and render.py."""
+    """The records with a query: site.py imports all their modules."""
     for row_class in base.__subclasses__():
         yield from row_classes(row_class)
         if "query" in vars(row_class) and row_class.__module__.startswith("tasks."):
