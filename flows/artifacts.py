@@ -20,11 +20,8 @@ from devices.untrusted import sanitize_line
 from flows.device.states import DeviceState
 from flows.formatting import page_link, report_link
 from flows.progress import board
-from flows.verdicts import title_of
-from tasks.judge.metrics import LATENCY
-from tasks.pages.report.markdown import escaped, table_markdown
-from tasks.pages.report.sections.verdicts import VerdictRow, change_of, headline
-from tasks.pages.site.matrix import KEY, matrix
+from tasks.pages.comparison import night_markdown, verdict_row
+from tasks.results.verdicts import Verdict, headline
 
 _PAUSE_S = 10.0
 # Prefect keeps each state of the table as an event, so that of a thousand devices is sent less often.
@@ -67,40 +64,18 @@ def show_markdown(markdown: str, key: str, description: str) -> None:
         create_markdown_artifact(markdown, key=key, description=description)
 
 
-def show_verdicts(rows: list[VerdictRow], sweep_id: str) -> None:
+def show_verdicts(rows: list[Verdict], sweep_id: str) -> None:
     """Show the verdicts and the matrix of the night in Prefect's UI, and emit an event for each regression.
 
     The event is `etfarm.regression`.
     """
-    show_table([_shown(row) for row in rows], "verdicts", f"{sweep_id}: {headline(rows)}")
-    if latency := [row for row in rows if row.metric == LATENCY.name]:
-        link = page_link(latency[0].night)
-        parts = [
-            escaped(headline(rows)),
-            table_markdown(matrix(latency)),
-            KEY,
-            f"[The page of the night]({link})" if link else "",
-        ]
-        show_markdown("\n\n".join(filter(None, parts)), "night", f"{sweep_id}: models and devices")
+    show_table([verdict_row(row) for row in rows], "verdicts", f"{sweep_id}: {headline(rows)}")
+    if rows and (markdown := night_markdown(rows, page_link(rows[0].night))):
+        show_markdown(markdown, "night", f"{sweep_id}: models and devices")
     for row in rows:
-        if row.verdict == "regression":
-            resource = {"prefect.resource.id": f"etfarm.cell.{row.cell}", "prefect.resource.name": title_of(row)}
-            emit_event("etfarm.regression", resource=resource, payload={**_shown(row), "sweep": sweep_id})
-
-
-def _shown(row: VerdictRow) -> dict[str, str]:
-    return {
-        "verdict": row.verdict,
-        "series": title_of(row),
-        "figure": row.metric,
-        "before": row.figure(row.baseline_value) or "",
-        "after": row.figure(row.value) or "",
-        "change": f"{change_of(row.ratio)} %" if row.ratio is not None else "",
-        "since": str(row.since or ""),
-        "cause": row.cause or "",
-        "changed": row.changed or "",
-        "reason": row.reason,
-    }
+        if row.is_regression:
+            resource = {"prefect.resource.id": f"etfarm.cell.{row.cell}", "prefect.resource.name": row.title}
+            emit_event("etfarm.regression", resource=resource, payload={**verdict_row(row), "sweep": sweep_id})
 
 
 def show_report(html: Path) -> None:

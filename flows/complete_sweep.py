@@ -8,8 +8,7 @@ from flows.comparison.same_night import same_night_jobs
 from flows.device.job import DeviceJob, DeviceTally, SweepTerms
 from flows.device_selection import SweepRequest
 from flows.export_queue import ExportQueue
-from flows.sweep_result import SweepResult, notify_end, notify_of_error
-from flows.verdicts import verdicts_of
+from flows.sweep_result import SweepResult, notify_end, notify_of_error, verdicts_of
 from flows.warehouse.publish import load_store, write_report
 from sql.errors import WarehouseError
 from tasks.measure.health import Registry
@@ -24,7 +23,7 @@ from tasks.measure.prepare import (
     verified_export,
 )
 from tasks.measure.sweep_plan import SweepPlan
-from tasks.pages.report.render import keep_dropped
+from tasks.pages.report import keep_dropped
 
 
 def result_if_complete(request: SweepRequest) -> SweepResult | None:

@@ -14,7 +14,7 @@ from tasks.measure.sweep_filter import choose, matches
 from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
-    from flows.verdicts import FailingVerdict  # slow to import, and a dry run needs none
+    from tasks.results.verdicts import FailingVerdict
 
 
 @dataclass(frozen=True)

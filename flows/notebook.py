@@ -4,7 +4,7 @@ The words are those of the command line: views and columns as `etfarm sql` has t
 `etfarm compare` answers. Nothing is written; each call reads the newest published warehouse.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,12 @@ import pyarrow as pa
 from devices.errors import InputError
 from devices.suggest import did_you_mean
 from flows.warehouse.readable import readable_warehouse
-from sql.cage.connection import open_readable
 from sql.cage.warm import WarmCage
 from sql.schema import identifier
 from sql.warehouse import query_errors
-from tasks.judge.compare.found import compare_arms
-from tasks.pages.explain import explain
-from tasks.pages.explanation import Explanation
+from tasks.results.changes import pair
+from tasks.results.compare import compare_arms
+from tasks.results.explanation import Explanation, explain
 from tasks.results.reader import open_reader
 from tasks.store.workspace import Workspace
 
@@ -44,7 +43,7 @@ class Comparison:
 
     answer: str
     series: pd.DataFrame
-    """Series, word, answer, ratio with its 95 % interval, times in milliseconds, sessions and cause."""
+    """The keys of `etfarm compare --format json` (docs/json.md), and `word`: slower, faster, same, ..."""
 
 
 class Farm:
@@ -90,18 +89,9 @@ class Farm:
 
         Raises InputError if a word names nothing, or if no series is in both.
         """
-        with readable_warehouse(self._workspace) as file, open_readable(file) as connection, query_errors():
-            outcome = compare_arms(connection, a, b, margin=margin_percent / 100)
-        rows = []
-        for line in outcome.lines:
-            found = asdict(line.result) if line.result else {}
-            series = {name: getattr(line, name) for name in ("model", "device", "precision", "variant", "threads")}
-            figures = {name: found.get(name) for name in ("ratio", "low", "high")}
-            times = {f"time_{side}_ms": found.get(f"time_{side}") for side in "ab"}
-            sessions = {"sessions_a": line.a.sessions, "sessions_b": line.b.sessions}
-            words = {"word": line.word, "answer": line.answer, "cause": line.cause}
-            rows.append(series | words | figures | times | sessions)
-        return Comparison(outcome.headline, pd.DataFrame(rows))
+        with readable_warehouse(self._workspace) as file, open_reader(file) as reader, query_errors():
+            found = compare_arms(reader, a, b, margin=margin_percent / 100)
+        return Comparison(found.headline, pd.DataFrame([{"word": each.word, **pair(each)} for each in found.changes]))
 
     def explain(
         self, name: str, device: str | None = None, precision: str | None = None, variant: str | None = None

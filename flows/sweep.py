@@ -24,15 +24,14 @@ from flows.server.states import data_of, end_state, given_name, outcome
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
 from flows.sweep_dispatch import RoundDispatcher, SweepDispatcher
-from flows.sweep_result import SweepResult, notify_end, notify_of_error
-from flows.verdicts import FailingVerdict, log_verdicts, noise_lines, verdicts_of
+from flows.sweep_result import SweepResult, log_verdicts, noise_of, notify_end, notify_of_error, verdicts_of
 from flows.warehouse.publish import load_store, session_of, unloadable_sessions, write_report
 from tasks.measure.finish_by import finish_moment
 from tasks.measure.night import night_or_today, source_of, sweep_night
 from tasks.measure.spec import read_sweep
 from tasks.measure.sweep_filter import SweepFilter
-from tasks.pages.report.render import keep_dropped
-from tasks.pages.report.sections.verdicts import VerdictRow
+from tasks.pages.report import keep_dropped
+from tasks.results.verdicts import FailingVerdict, Verdict
 from tasks.store.workspace import stated_workspace
 
 _log = logging.getLogger("flows.sweep")  # a worker loads this file under another name
@@ -172,13 +171,13 @@ def same_night_step(request: SweepRequest, jobs: list[DeviceJob]) -> list[Device
 
 
 @task(task_run_name="verdicts {request.sweep.sweep_id}", cache_policy=NO_CACHE)
-def verdict_step(request: SweepRequest) -> list[VerdictRow]:
+def verdict_step(request: SweepRequest) -> list[Verdict]:
     """Return the verdicts on the sweep's night, and show them."""
     sweep_id = request.sweep.sweep_id
     rows = verdicts_of(sweep_id, request.workspace)
     show_verdicts(rows, sweep_id)
     log_verdicts(rows, request.fail_on)
-    for line in noise_lines(sweep_id, request.workspace):
+    for line in noise_of(sweep_id, request.workspace):
         _log.warning("%s", line)
     return rows
 

@@ -5,6 +5,7 @@ stores them.
 """
 
 import contextlib
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,15 +18,18 @@ from devices.settings import settings
 from devices.untrusted import excerpt
 from flows.device.job import COUNTED, DeviceTally, counts_in_words
 from flows.formatting import first_of, page_link, report_link
-from flows.verdicts import FailingVerdict, failed_lines, fails, line_of
 from flows.warehouse.publish import tell
+from flows.warehouse.readable import readable_warehouse
 from sql.errors import WarehouseError
 from tasks.measure import prometheus
 from tasks.measure.health import HealthError, Registry
 from tasks.pages.notify import Message, send
-from tasks.pages.report.sections.verdicts import VerdictRow, headline
+from tasks.results.devices import noise_lines
+from tasks.results.reader import open_answers, open_reader
+from tasks.results.verdicts import WORSE, FailingVerdict, Verdict, failed_lines, fails, headline
 from tasks.store.workspace import Workspace
 
+_log = logging.getLogger(__name__)
 _MAX_LINES = 10
 _SESSIONS_OF_THIS_START = ("succeeded", "failed", "invalid", "discarded")
 
@@ -41,6 +45,26 @@ class SweepEnd(BaseModel):
     """Its file; None if it could not be written."""
 
 
+def verdicts_of(sweep_id: str, workspace: Workspace) -> list[Verdict]:
+    """Return the verdicts on the sweep's night, worst first: each on latency, and the changes of other figures."""
+    with readable_warehouse(workspace) as readable, open_answers(readable, sweep_id) as answers:
+        return answers.rows(Verdict)
+
+
+def noise_of(sweep_id: str, workspace: Workspace) -> list[str]:
+    """Return a line for each device of the sweep that was busy, and for each whose noise has doubled."""
+    with readable_warehouse(workspace) as readable, open_reader(readable) as reader:
+        return noise_lines(reader, sweep_id)
+
+
+def log_verdicts(rows: list[Verdict], fail_on: FailingVerdict) -> None:
+    """Log each change for the worse: as an error if it makes a sweep Failed, otherwise as a warning."""
+    failing = fails(rows, fail_on)
+    for row in rows:
+        if row.verdict in WORSE:
+            _log.log(logging.ERROR if row in failing else logging.WARNING, "%s", row.line)
+
+
 @dataclass(frozen=True)
 class SweepResult:
     """How a sweep and its steps ended."""
@@ -52,7 +76,7 @@ class SweepResult:
     fail_on: FailingVerdict
     refused: Mapping[str, str] = field(default_factory=dict)
     """Why sessions could not be loaded, by their ids."""
-    verdicts: list[VerdictRow] | None = None
+    verdicts: list[Verdict] | None = None
     """Those on the night; None if they could not be read."""
     report: Path | None = None
     """None if it could not be written."""
@@ -72,7 +96,7 @@ class SweepResult:
         return f"{ended}; skipped: {', '.join(skipped)}" if skipped else ended
 
     @property
-    def rows(self) -> list[VerdictRow]:
+    def rows(self) -> list[Verdict]:
         return self.verdicts or []
 
     @property
@@ -110,7 +134,7 @@ class SweepResult:
     @property
     def message(self) -> str:
         """Everything about the end in one line."""
-        slower = [line_of(row) for row in fails(self.rows, self.fail_on)]
+        slower = [row.line for row in fails(self.rows, self.fail_on)]
         lists = failed_lines(self.rows), self.causes, slower
         failed, causes, changes = ([first_of(each)] if each else [] for each in lists)
         return "; ".join([self.sessions, *failed, *causes, *self.errors, *changes, self.report_line])
@@ -165,7 +189,7 @@ def message_of(result: SweepResult, places: Workspace) -> Message:
     """Return the message about a sweep that has ended, with at most 10 regressions and 10 reasons of failures."""
     summary = "The verdicts could not be read." if result.verdicts is None else headline(result.rows)
     lines = [result.sessions, *result.errors]
-    for sentences in ([line_of(row) for row in fails(result.rows, "regression")], failed_lines(result.rows)):
+    for sentences in ([row.line for row in fails(result.rows, "regression")], failed_lines(result.rows)):
         lines += sentences[:_MAX_LINES]
         if len(sentences) > _MAX_LINES:
             lines.append(f"{len(sentences) - _MAX_LINES} more in the report")

@@ -16,7 +16,7 @@ ALLOWED: dict[str, set[str]] = {
     "tasks": {"devices", "sql"},
     "devices": set(),
     "sql": set(),
-    "deployments": {"devices"},
+    "deployments": {"devices", "tasks"},
 }
 # The packages of `tasks`, in the order in which the data flows: each may import those above it in this list.
 TASKS = [
@@ -56,6 +56,13 @@ COMMANDS = ROOT / "flows" / "cli"  # a command is a file
 # The only packages that may import these, inside the function that needs them: a worker beside phones has neither.
 HEAVY = {"torch", "executorch", "transformers", "torchao"}
 HEAVY_ROOMS = ("tasks/export/", "tasks/runner/")
+# All that flows and deployments may use of the pages: the writers of a medium, and whole documents. What they tell
+# comes from `tasks.results`, so that no medium depends on the page of another.
+WRITERS = {f"tasks.pages.{name}" for name in ("benchmarks", "comment", "comparison", "explanation", "markdown", "rows")}
+WRITERS |= {f"tasks.pages.{name}" for name in ("notify", "report", "html", "page", "site.site", "site.publish")}
+# What opens a warehouse; pages get a reader.
+OPENING = {"duckdb", "sql.cage", "sql.warehouse", "sql.readable"}
+OPENERS = {"open_reader", "open_answers", "open_readable", "open_read_only"}
 READMES = ["devices", "flows", "sql", "tasks", "tests"]
 READMES += [f"tasks/export/{package}" for package in ("lowering", "process", "zoo")]
 READMES += [package.replace(".", "/") for package in PACKAGES]
@@ -131,6 +138,33 @@ def test_no_files_need_each_other_in_a_circle() -> None:
     except CycleError as error:
         circle = error.args[1]
     assert circle == []
+
+
+def test_flows_and_deployments_use_no_page_but_its_writers() -> None:
+    pages = {
+        (name, other)
+        for name, path in MODULES.items()
+        if package_of(name, 1) in ("flows", "deployments")
+        for other in imports(path)
+        if package_of(other, 2) == "tasks.pages"
+    }
+    assert sorted(f"{name} -> {other}" for name, other in pages if other not in WRITERS) == []
+    assert WRITERS - {other for _, other in pages} == set()
+
+
+def test_no_page_opens_a_warehouse() -> None:
+    found = []
+    for name, path in MODULES.items():
+        for node in (
+            ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if package_of(name, 2) == "tasks.pages" else ()
+        ):
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names = {alias.name for alias in node.names} if isinstance(node, ast.ImportFrom) else set[str]()
+            opens = {package_of(each, 2) for each in modules} & OPENING or names & OPENERS
+            if opens and names != {"distinct_names"}:  # a function on texts
+                found.append(f"{name}: {ast.unparse(node)}")
+    assert found == []
 
 
 def test_only_exporting_and_building_runners_need_torch_or_executorch() -> None:

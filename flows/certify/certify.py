@@ -19,7 +19,7 @@ from tasks.judge.certify import checks
 from tasks.judge.certify.subject import Finding, Subject, opened
 from tasks.judge.certify.variants import Proof, problems
 from tasks.measure.plan import possible_variants
-from tasks.pages.report.markdown import escaped
+from tasks.pages.markdown import escaped
 
 _MAX_CHARS = 800
 _MODELS = ("linear", "toy_cnn")

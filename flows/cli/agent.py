@@ -1,11 +1,10 @@
 """What `etfarm mcp` answers: the functions behind the commands, as bounded JSON in which foreign texts are marked."""
 
 import itertools
-import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,24 +13,22 @@ from pydantic import Field
 from devices.errors import InputError
 from devices.suggest import did_you_mean
 from flows.cli.marked import MOST_ROWS, bounded, marked, marked_cell, page_of
-from flows.cli.outputs import data
 from flows.cli.questions import known_names, named_question, parameters_of, question_of
-from flows.cli.trace import write_trace
-from flows.cli.verdicts import verdicts_of_night
+from flows.cli.trace_file import write_trace
 from flows.notebook import Farm
 from flows.warehouse.readable import readable_warehouse
 from sql.cage.cage import distinct_names
-from sql.cage.connection import open_readable
 from sql.cage.limits import Limits
 from sql.cage.warm import WarmCage
 from sql.dictionary import described
 from sql.question import questions
 from sql.warehouse import query_errors
-from tasks.judge.compare.found import compare_arms
 from tasks.judge.metrics import METRICS
-from tasks.pages.report.sections.verdicts import VerdictRow, headline
-from tasks.pages.site.session_rows import RunRow, read_sessions
+from tasks.results.changes import pair, worst_first
+from tasks.results.compare import compare_arms
 from tasks.results.reader import open_reader
+from tasks.results.sessions import RunRow, read_sessions
+from tasks.results.verdicts import Verdict, headline, read_night
 from tasks.store.store import BundleStore
 from tasks.store.workspace import Workspace
 
@@ -74,8 +71,9 @@ class Answers:
 
     def verdicts(self, night: _Only = None, offset: _Offset = 0, limit: _Limit = 25) -> dict[str, Any]:
         """What a night changed (the newest if omitted): a row for each series with its verdict, worst first."""
-        found, rows = verdicts_of_night(night, self._workspace.root, self._workspace.warehouse_file)
-        answer = {"night": found, "answer": headline(rows)}
+        with readable_warehouse(self._workspace) as file, open_reader(file) as reader:
+            judged_night, rows = read_night(reader, night)
+        answer = {"night": judged_night, "answer": headline(rows)}
         page = page_of([_verdict(row) for row in rows], offset, limit)
         return self._from({**marked(answer), "units": _UNITS, **page}, [row.get("cell") for row in page["rows"]])
 
@@ -98,10 +96,10 @@ class Answers:
     ) -> dict[str, Any]:
         """How B compares with A, two nights, sweeps, devices, models, precisions, variants (sme2_off), or ids."""
         only = {"model": model, "device": device, "precision": precision}
-        with readable_warehouse(self._workspace) as file, open_readable(file) as connection, query_errors():
-            outcome = compare_arms(connection, a, b, only=only, margin=margin_percent / 100)
-        rows = json.loads("".join(data(replace(outcome, lines=outcome.ordered()), "json")))
-        answer = {"answer": outcome.headline, "a": outcome.a, "b": outcome.b, "remarks": list(outcome.remarks)}
+        with readable_warehouse(self._workspace) as file, open_reader(file) as reader, query_errors():
+            found = compare_arms(reader, a, b, only=only, margin=margin_percent / 100)
+        rows = [pair(change) for change in (*worst_first(found.changes), *found.uncompared)]
+        answer = {"answer": found.headline, "a": found.a, "b": found.b, "remarks": list(found.remarks)}
         page = page_of(rows, offset, limit)
         cells = [row.get(f"cell_{side}") for row in page["rows"] for side in "ab"]
         return self._from({**marked(answer), "units": _UNITS, **page}, cells)
@@ -216,16 +214,13 @@ class Answers:
         return {**answer, **({"cells": origins} if origins else {}), "warehouse": name}
 
 
-def _verdict(row: VerdictRow) -> dict[str, Any]:
-    """A verdict with its figures: times in milliseconds, other figures in the unit of their metric."""
+def _verdict(row: Verdict) -> dict[str, Any]:
+    """A verdict as docs/json.md has it, but times in milliseconds, with its unit and ids."""
     unit = METRICS[row.metric].unit
     scale, unit = (1e6, "ms") if unit == "ns" else (1, unit)
     before, after = (None if value is None else value / scale for value in (row.baseline_value, row.value))
-    names = ("model", "device", "precision", "variant", "threads", "metric", "verdict")
-    figures = ("ratio", "low", "high", "sessions", "noise_floor", "baseline_nights", "since")
-    words = ("changed", "cause", "reason", "series_id", "cell")
-    shown = {name: getattr(row, name) for name in names} | {"unit": unit, "before": before, "after": after}
-    return shown | {name: getattr(row, name) for name in (*figures, *words)}
+    more = {name: getattr(row, name) for name in ("noise_floor", "baseline_nights", "series_id", "cell")}
+    return {**row.data(), "unit": unit, "before": before, "after": after, **more}
 
 
 def _columns(names: list[str], query: str) -> Iterator[dict[str, Any]]:

@@ -1,88 +1,95 @@
 """`etfarm compare`: two arms side by side, a line per pair of cells, with the answer that their sessions give."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
-from flows.cli.compare_page import page
-from flows.cli.outputs import check_outputs, data, markdown, write_outputs
-from flows.terminal import show, show_pieces
-from flows.warehouse.readable import readable_warehouse
-from sql.cage.connection import open_readable
-from sql.warehouse import query_errors
-from tasks.judge.compare.found import compare_arms
-from tasks.judge.compare.outcome import Line, Outcome
-from tasks.pages.explain import explain_line
-from tasks.pages.explanation import Fact
-from tasks.results.reader import Reader, open_reader
-from tasks.store.workspace import Workspace
+import typer
+
+from flows.cli.options import (
+    DEFAULT_INVENTORY,
+    DEFAULT_VAR,
+    FailOn,
+    FormatOption,
+    InventoryOption,
+    VarOption,
+    WarehouseOption,
+)
+
+app = typer.Typer(rich_markup_mode=None)
+_Base = Annotated[
+    str | None, typer.Option(help="Instead of A and B: a commit whose --model is compared with the present one.")
+]
+_SweepOfBoth = Annotated[str | None, typer.Option("--sweep", help="Sweep with A and B; default: the newest with both.")]
+_Margin = Annotated[float, typer.Option(min=0, max=100, help="Percent up to which a difference counts as the same.")]
+_FailOn = Annotated[list[FailOn] | None, typer.Option(help="Exit with 1 on this result; may be repeated.")]
+_Priority = Annotated[
+    int,
+    typer.Option(min=-100, max=100, help="For .pte files: sweeps of lower priority let go of the device for them."),
+]
+_Outputs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="File to write, may be repeated: .md for a pull request, .json, .xml (JUnit), .svg (badge).",
+    ),
+]
 
 
-def run_compare(
-    words: tuple[str, str],
-    sweep_id: str | None,
-    only: Mapping[str, str | None],
-    margin: float,
-    fail_on: Collection[str],
-    form: str,
-    outputs: Sequence[Path],
-    var: Path,
-    warehouse: Path | None,
-) -> int:
-    """Print how two arms compare, and write it to files; return 1 if a pair is what `fail_on` lists, else 0.
+@app.command(epilog="Example: etfarm compare 2026-11-01 2026-11-02 --fail-on regression")
+def compare(
+    a: Annotated[str | None, typer.Argument(help="What to compare with.")] = None,
+    b: Annotated[str | None, typer.Argument(help="What is compared; of the same kind as A.")] = None,
+    base: _Base = None,
+    model: Annotated[str | None, typer.Option(help="Only this model; with --base, file.py:factory.")] = None,
+    device: Annotated[str | None, typer.Option(help="Only this device.")] = None,
+    precision: Annotated[str | None, typer.Option(help="Only this precision.")] = None,
+    sweep_id: _SweepOfBoth = None,
+    margin: _Margin = 1,
+    fail_on: _FailOn = None,
+    sessions: Annotated[int, typer.Option(min=5, max=1000, help="Sessions of each .pte file in this call.")] = 8,
+    priority: _Priority = 0,
+    output: _Outputs = None,
+    inventory: InventoryOption = DEFAULT_INVENTORY,
+    format: FormatOption = "table",
+    var: VarOption = DEFAULT_VAR,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Compare two nights, devices, models or .pte files.
 
-    `only` restricts fields of the cells, `margin` is a fraction. Raises InputError and WarehouseError.
+    A and B are two nights (2026-11-01), sweeps (nightly-2026-11-01), variants (sme2_off), devices, models, precisions,
+    ExecuTorch versions (1.5.1), or ids of cells, sessions or runners (at least 6 digits). A word with two meanings is
+    written with its kind, such as device:pixel-1. Cells are matched by everything else of their series.
+
+    Two .pte files are measured alternately on one device first, with --sessions each; those of earlier calls of the day
+    count, too. So are both versions of a model: etfarm compare --model ./model.py:make --base origin/main
+
+    Each pair is slower or faster with its 95 % interval, not slower (the interval of B / A lies inside the margin), or
+    cannot be told, with what would settle it; inaccurate if the outputs of a side are too far from their references.
+
+    Exits with 0, with 1 on a result that --fail-on lists, and with 2 on a mistake. regression: B is slower than A by
+    more than the margin, and the complete interval is above 1; never if only the night differs, and neither the model,
+    the runner nor the settings: that is `device slower`. different: faster or slower. unknown: more sessions are
+    needed, or a cell has no counterpart.
+    inaccurate: the outputs of A or B are.
     """
-    check_outputs(outputs)
-    workspace = Workspace(var, warehouse)
-    with readable_warehouse(workspace) as readable, open_readable(readable) as connection, query_errors():
-        outcome = compare_arms(connection, *words, sweep_id, only, margin)
-    return told(explained(outcome, form, outputs, var, warehouse), fail_on, form, outputs)
+    from flows.cli.compare_files import FilesToCompare, files_of, run_compare_files, words_of
+    from flows.cli.output import ComparisonOutput
+    from flows.warehouse.readable import readable_warehouse
+    from sql.warehouse import query_errors
+    from tasks.results.compare import compare_arms
+    from tasks.results.reader import open_reader
+    from tasks.store.workspace import Workspace
 
-
-def explained(
-    outcome: Outcome,
-    form: str,
-    outputs: Sequence[Path],
-    var: Path,
-    warehouse: Path | None,
-    explain: Callable[[Reader, Line], Sequence[Fact]] = explain_line,
-) -> Outcome:
-    """Add what is known about the worst change, if the comparison is written for a pull request."""
-    worst = next((line for line in outcome.ordered() if line.is_changed), None)
-    if worst is None or (form != "markdown" and all(file.suffix != ".md" for file in outputs)):
-        return outcome
-    with readable_warehouse(Workspace(var, warehouse)) as readable, open_reader(readable) as reader:
-        return replace(outcome, explained=explain(reader, worst))
-
-
-def told(outcome: Outcome, fail_on: Collection[str], form: str, outputs: Sequence[Path]) -> int:
-    """Print a comparison, and write it to files; return 1 if a pair is what `fail_on` lists, else 0."""
-    print_outcome(outcome, form, outputs)
-    causes = [failed for reason in dict.fromkeys(fail_on) if (failed := _cause(reason, outcome))]
-    if causes:
-        show(f"etfarm: compare failed: {'; '.join(causes)}", err=True)
-    return 1 if causes else 0
-
-
-def print_outcome(outcome: Outcome, form: str, outputs: Sequence[Path]) -> None:
-    """Print a comparison as `table`, `csv`, `json` or `markdown`, and write it to files."""
-    if form == "markdown":
-        show_pieces([markdown(outcome)])
-    else:
-        show_pieces(page(outcome) if form == "table" else data(outcome, form))
-    write_outputs(outcome, outputs)
-
-
-def _cause(reason: str, outcome: Outcome) -> str | None:
-    """Return why a comparison fails for this reason; None if it does not."""
-    lines = outcome.lines
-    lacking = sum(word.startswith("only in") for word, _ in outcome.only) if reason == "unknown" else 0
-    if reason == "regression":
-        count, words = sum(line.is_regression for line in lines), "slower in B by more than the margin"
-    elif reason == "inaccurate":
-        count, words = sum(bool(line.inaccurate_sides) for line in lines), "with inaccurate outputs"
-    else:
-        count = sum(line.verdict == reason for line in lines) + lacking
-        words = "different" if reason == "different" else "unknown or without a counterpart"
-    return f"{reason}: {count} of {len(lines) + lacking} {words}" if count else None
+    only = {"model": model, "device": device, "precision": precision}
+    shown = ComparisonOutput(format, output or (), Workspace(var, warehouse))
+    if words := words_of(a, b, base):
+        shown.check()
+        with readable_warehouse(Workspace(var, warehouse)) as readable, open_reader(readable) as reader, query_errors():
+            comparison = compare_arms(reader, *words, sweep_id, only, margin / 100)
+        shown.show(comparison)
+        raise typer.Exit(shown.exit_code(comparison, fail_on or ()))
+    files, labels = files_of(a, b, base, model, precision, var)
+    asked = FilesToCompare(files, labels, device, inventory, sessions, priority, margin / 100)
+    refused = {"sweep": sweep_id} if base else {"model": model, "precision": precision, "sweep": sweep_id}
+    raise typer.Exit(run_compare_files(asked, refused, fail_on or (), shown))

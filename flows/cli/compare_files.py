@@ -1,55 +1,33 @@
-"""`etfarm compare A.pte B.pte`: measure two files interleaved on a device, and print how they compare.
-
-With `--model ./model.py:make --base origin/main`, both versions of a model become .pte files first.
-"""
+"""`etfarm compare A.pte B.pte`: measure two files alternately on a device, and print how they compare."""
 
 import contextlib
 import hashlib
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from devices.errors import FarmError, InputError
-from flows.cli.compare import explained, told
-from flows.cli.options import choose_device
-from flows.cli.outputs import check_outputs
+from flows.cli.output import ComparisonOutput
 from flows.terminal import show
 from flows.warehouse.readable import readable_warehouse
-from sql.cage.connection import open_readable
 from tasks.bundle.model_names import shown_names
+from tasks.bundle.record import SweepNight
 from tasks.bundle.robust_statistics import LEAST_SESSIONS
 from tasks.export.prebuilt import exported_or_prebuilt
-from tasks.judge.compare.found import besides
-from tasks.judge.compare.outcome import SLOWER, Beside, Line, Outcome
 from tasks.measure.night import sweep_night, sweeps_of_night
+from tasks.results.changes import SLOWER, Comparison, SeriesChange, SideFacts
+from tasks.results.compare import headline, measured_figures, read_side_facts
+from tasks.results.reader import open_reader
 from tasks.store.files import sha256_of
 from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
     from flows.comparison.interleaved import InterleavedResult
-
-
-@dataclass(frozen=True)
-class FileComparison:
-    """Two .pte files to measure, where, and how."""
-
-    files: tuple[Path, Path]
-    labels: tuple[str, str]
-    """The names of A and B."""
-    device: str | None
-    """None: the only one of the inventory."""
-    inventory: Path
-    sessions: int
-    """Of each file."""
-    margin: float
-    """A fraction of the time."""
-    priority: int
-    workspace: Workspace
 
 
 def words_of(a: str | None, b: str | None, base: str | None) -> tuple[str, str] | None:
@@ -63,15 +41,73 @@ def words_of(a: str | None, b: str | None, base: str | None) -> tuple[str, str] 
         return None
     if a is None or b is None:
         raise InputError("name A and B, or --model and --base; see `etfarm compare --help`")
-    named = [word for word in (a, b) if word.endswith(".pte")]
+    return None if _are_files((a, b)) else (a, b)
+
+
+def files_of(
+    a: str | None, b: str | None, base: str | None, model: str | None, precision: str | None, var: Path
+) -> tuple[tuple[Path, Path], tuple[str, str]]:
+    """Return the .pte files to compare, those of A and B or of a model at `base` and as it is now, and their labels."""
+    if base is not None:
+        files = exported_sides(model, precision or "fp32", base, var)
+        return files, (f"{model} at {base}", f"{model} as it is now")
+    before, after = (Path(word) for word in (a, b) if word is not None)
+    return (before, after), (str(Path(*before.parts[-2:])), str(Path(*after.parts[-2:])))
+
+
+def _are_files(words: tuple[str, str]) -> bool:
+    """Return whether two words name .pte files; raises InputError if only one does."""
+    named = [word for word in words if word.endswith(".pte")]
     if len(named) == 1:
         raise InputError(f"`{named[0]}` is a .pte file and the other is not; name two .pte files, or none")
-    return None if named else (a, b)
+    return len(named) == 2
 
 
-def check_files(files: Sequence[Path], refused: Mapping[str, str | None]) -> None:
-    """Raise InputError for a file that is missing, and for a `refused` option that has a value."""
-    for name, value in refused.items():
+@dataclass(frozen=True)
+class FilesToCompare:
+    """Two .pte files to measure alternately on one device."""
+
+    files: tuple[Path, Path]
+    labels: tuple[str, str]
+    """Name A and B."""
+    device: str | None
+    inventory: Path
+    sessions: int
+    priority: int
+    margin: float
+    """A fraction."""
+
+
+def run_compare_files(
+    asked: FilesToCompare, refused: Mapping[str, str | None], fail_on: Collection[str], shown: ComparisonOutput
+) -> int:
+    """Print how two .pte files compare; return 1 if the answer is what `fail_on` lists, else 0.
+
+    `refused` are the values of options that are not for files. Raises InputError before anything is measured.
+    """
+    files = asked.files
+    _check(files, refused)
+    shown.check()
+    from flows.cli.options import choose_device
+    from flows.cli.prefect_run import announce, run_with_server
+    from flows.comparison.interleaved import compare_files
+    from flows.server.states import data_of
+
+    device, workspace = choose_device(asked.inventory, asked.device), shown.workspace
+    placed = replace(workspace, root=workspace.root.absolute())
+    sweep, earlier = _sweeps_of(files, device.name, placed.store.sweep_ids())
+    announce(f"compare {files[0]} and {files[1]} on {device.name}", "comparison", workspace.root)
+    parameters = {"a": files[0], "b": files[1], "device": device, "workspace": placed, "sweep": sweep}
+    parameters |= {"earlier": tuple(earlier), "sessions": asked.sessions}
+    parameters |= {"margin": asked.margin, "priority": asked.priority}
+    result = data_of(run_with_server(compare_files, parameters, workspace.root, "comparison"))
+    comparison = _comparison(result, asked, device.name, placed)
+    shown.show(comparison)
+    return shown.exit_code(comparison, fail_on)
+
+
+def _check(files: Iterable[Path], only: Mapping[str, str | None]) -> None:
+    for name, value in only.items():
         if value is not None:
             raise InputError(f"--{name} is not for .pte files; leave it out")
     for file in files:
@@ -79,81 +115,73 @@ def check_files(files: Sequence[Path], refused: Mapping[str, str | None]) -> Non
             raise InputError(f"{file}: no such file; name a .pte file")
 
 
-def run_compare_files(request: FileComparison, fail_on: Collection[str], form: str, outputs: Sequence[Path]) -> int:
-    """Print how two .pte files compare; return 1 if the result is what `fail_on` lists, else 0.
-
-    Raises InputError before anything is measured.
-    """
-    check_outputs(outputs)
-    from flows.cli.prefect_run import announce, run_with_server
-
-    files, device = request.files, choose_device(request.inventory, request.device)
-    var, warehouse = request.workspace.root, request.workspace.warehouse_file
-    workspace = replace(request.workspace, root=var.absolute())
-    # New sessions belong to one sweep a call; those of the same files, device and day count, too.
-    content = " ".join([*(sha256_of(file) for file in files), device.name])
+def _sweeps_of(files: tuple[Path, Path], device: str, sweep_ids: Iterable[str]) -> tuple[SweepNight, list[SweepNight]]:
+    """Return where the new sessions belong, and the sweeps of the same files on the same device and day."""
+    content = " ".join([*(sha256_of(file) for file in files), device])
     name = f"compare-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
-    today, sweep_ids = date.today(), list(workspace.store.sweep_ids())
-    sweep, earlier = sweep_night(name, today, sweep_ids, again=True), sweeps_of_night(name, today, sweep_ids)
-    announce(f"compare {files[0]} and {files[1]} on {device.name}", "comparison", var)
-    from flows.comparison.interleaved import compare_files
-    from flows.server.states import data_of
-
-    parameters = {"a": files[0], "b": files[1], "device": device, "workspace": workspace, "sweep": sweep}
-    parameters |= {"earlier": tuple(earlier), "sessions": request.sessions}
-    parameters |= {"margin": request.margin, "priority": request.priority}
-    result = data_of(run_with_server(compare_files, parameters, var, "comparison"))
-    outcome = _outcome(result, request, device.name)
-    return told(explained(outcome, form, outputs, var, warehouse), fail_on, form, outputs)
+    today, known = date.today(), list(sweep_ids)
+    return sweep_night(name, today, known, again=True), sweeps_of_night(name, today, known)
 
 
-def _outcome(measured: "InterleavedResult", request: FileComparison, device: str) -> Outcome:
-    """Return the comparison as a line; no path is in it, since folders are of this machine alone."""
-    exports = [exported_or_prebuilt(file, request.workspace.exports) for file in request.files]
+def _comparison(answer: "InterleavedResult", asked: FilesToCompare, device: str, workspace: Workspace) -> Comparison:
+    """Return the comparison with its one change; no path is in it, since folders are of this machine alone."""
+    exports = [exported_or_prebuilt(file, workspace.exports) for file in asked.files]
     shown = shown_names(export.model for export in exports)
     models, precisions = [shown[export.model] for export in exports], [export.precision for export in exports]
-    result, is_slower = measured.result, (measured.result.low or 0) > 1
-    with readable_warehouse(request.workspace) as readable, open_readable(readable) as connection:
-        known = besides(connection, [*measured.cells[0], *measured.cells[1]])
+    found = answer.result
+    with readable_warehouse(workspace) as readable, open_reader(readable) as reader:
+        known = read_side_facts(reader, [*answer.cells[0], *answer.cells[1]])
     sides = [
         replace(
-            next((known[cell] for cell in reversed(cells) if cell in known), Beside()),
+            _last(known, cells),
             sessions=sessions,
+            time_ms=None if time_ns is None else time_ns / 1e6,
             pte_bytes=file.stat().st_size,
         )
-        for cells, sessions, file in zip(
-            measured.cells, (result.sessions_a, result.sessions_b), request.files, strict=True
+        for cells, sessions, time_ns, file in zip(
+            answer.cells,
+            (found.sessions_a, found.sessions_b),
+            (found.time_a, found.time_b),
+            asked.files,
+            strict=True,
         )
     ]
-    time_a, time_b = (None if time_ns is None else time_ns / 1e6 for time_ns in (result.time_a, result.time_b))
-    line = Line(
+    is_slower = found.answer == "different" and (found.low or 0) > 1
+    word = answer.word
+    if word == "different":
+        word = SLOWER if is_slower else "faster"
+    change = SeriesChange(
         model=" -> ".join(dict.fromkeys(models)),
         device=device,
         precision=" -> ".join(dict.fromkeys(precisions)),
-        variant=measured.variant,
-        threads="1",
-        result=replace(result, time_a=time_a, time_b=time_b),
-        word=(SLOWER if is_slower else "faster") if measured.word == "different" else measured.word,
+        variant=answer.variant,
+        threads=1,
         a=sides[0],
         b=sides[1],
-        cause=measured.cause,
-        inaccurate_sides=" and ".join(measured.inaccurate_sides),
-        is_regression=result.answer == "different" and is_slower and (result.ratio or 0) > 1 + request.margin,
+        cause=answer.cause,
+        is_regression=is_slower and (found.ratio or 0) > 1 + asked.margin,
+        **measured_figures(found, word, " and ".join(answer.inaccurate_sides)),
     )
-    return Outcome(*request.labels, [line], request.margin, list(_remarks(measured)))
+    a, b = asked.labels
+    answer_line = headline([change], asked.margin)
+    return Comparison(a=a, b=b, changes=[change], headline=answer_line, remarks=list(_remarks(answer)))
 
 
-def _remarks(measured: "InterleavedResult") -> Iterator[str]:
-    result = measured.result
+def _last(known: Mapping[str, SideFacts], cells: Sequence[str]) -> SideFacts:
+    return next((known[cell] for cell in reversed(cells) if cell in known), SideFacts())
+
+
+def _remarks(answer: "InterleavedResult") -> Iterator[str]:
+    found = answer.result
     yield "A and B were measured in turns on one device"
-    if result.note:
-        yield result.note
-    if measured.calls > 1 and measured.since:
-        since = measured.since.isoformat(" ", "minutes")
-        counts = f"{result.sessions_a} sessions of A and {result.sessions_b} of B"
-        yield f"from {counts}, of {measured.calls} calls since {since} UTC"
-    if measured.word == "unknown" and result.more_sessions:
-        more = max(result.more_sessions, LEAST_SESSIONS)
+    if found.note:
+        yield found.note
+    if answer.calls > 1 and answer.since:
+        since = answer.since.isoformat(" ", "minutes")
+        counts = f"{found.sessions_a} sessions of A and {found.sessions_b} of B"
+        yield f"from {counts}, of {answer.calls} calls since {since} UTC"
+    if answer.word == "unknown" and found.more_sessions:
+        more = max(found.more_sessions, LEAST_SESSIONS)
         yield f"compare again with --sessions {more}, which adds them to these"
 
 

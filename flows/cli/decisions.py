@@ -79,9 +79,9 @@ def decisions(
     """List all decisions about nights and all notes, revoked ones included, the newest first."""
     if context.invoked_subcommand is not None:
         return
-    from flows.cli.output import as_text
     from tasks.judge.decisions import read_decisions
     from tasks.maintain.decisions import series_text
+    from tasks.pages.rows import as_text
 
     recorded = read_decisions(Workspace(var, None, bundles).store)
     rows = []

@@ -45,8 +45,8 @@ def devices(
     if context.invoked_subcommand is not None:
         return
     from devices.platform import SIMULATED
-    from flows.cli.output import as_text
     from flows.device.states import device_states
+    from tasks.pages.rows import as_text
 
     states, rows = device_states(inventory, var), []
     for device in states:
@@ -136,9 +136,9 @@ def why(
     Exits with 1 if none would be used.
     """
     from devices.errors import InputError
-    from flows.cli.output import as_text
     from flows.device.states import device_states
     from tasks.measure.sweep_filter import matches
+    from tasks.pages.rows import as_text
 
     for word in selector:
         if "=" not in word:

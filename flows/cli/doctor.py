@@ -21,8 +21,8 @@ def doctor(
     Prints a line per finding, then a line per check (`ok:` or `fix:`), with what to do; changes nothing.
     Exits with 1 if anything needs you.
     """
-    from flows.cli.output import as_text
     from flows.server.settings import prepare_prefect
+    from tasks.pages.rows import as_text
     from tasks.store.workspace import stated_workspace
 
     workspace = stated_workspace(str(var))

@@ -26,11 +26,18 @@ def explain(
 
     Of several series of a model, the worst of the newest night is explained, and the others have a line each.
     """
-    from flows.notebook import Farm
     from flows.terminal import show_pieces
+    from flows.warehouse.readable import readable_warehouse
+    from tasks.pages.explanation import markdown_lines, terminal_lines
+    from tasks.results.explanation import explain as explain_series
+    from tasks.results.reader import open_reader
+    from tasks.store.workspace import Workspace
 
-    found = Farm(var, warehouse).explain(name, device, precision, variant)
+    only = {"device": device, "precision": precision, "variant": variant}
+    with readable_warehouse(Workspace(var, warehouse)) as file, open_reader(file) as reader:
+        explanation = explain_series(reader, name, only)
     if format == "json":
-        show_pieces([json.dumps(found.data(), indent=1), "\n"])
+        show_pieces([json.dumps(explanation.data(), indent=1), "\n"])
     else:
-        show_pieces(f"{line}\n" for line in (found.markdown() if format == "markdown" else found.lines()))
+        lines = markdown_lines(explanation) if format == "markdown" else terminal_lines(explanation)
+        show_pieces(f"{line}\n" for line in lines)

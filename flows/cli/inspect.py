@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
-from flows.cli.output import table_lines
 from flows.terminal import show, show_pieces
 from tasks.bundle.robust_statistics import interquartile_mean
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.tree import clock_without_time, negative_time, runs_of, several_methods, unfinished_execution
+from tasks.pages.rows import table_lines
 from tasks.rows.shares import typical_runs
 from tasks.store.folder import record_beside
 

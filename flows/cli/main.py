@@ -13,8 +13,8 @@ from typer.exceptions import TyperException
 
 from devices.errors import Mistakes
 from flows.cli import (
-    asking,
     bisect,
+    compare,
     decisions,
     devices,
     doctor,
@@ -24,7 +24,9 @@ from flows.cli import (
     runner,
     servers,
     site,
+    sql,
     sweep,
+    trace,
     validate,
     verdicts,
     warehouse,
@@ -58,7 +60,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (sweep, validate, bisect, asking, explain, mcp, verdicts, doctor):
+for commands in (sweep, validate, bisect, sql, compare, trace, explain, mcp, verdicts, doctor):
     app.add_typer(commands.app)
 for name, group in {
     "model": model,

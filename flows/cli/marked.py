@@ -15,12 +15,12 @@ from itertools import chain
 from typing import Any, get_args
 
 from devices.untrusted import sanitize
-from flows.cli.output import for_json
 from tasks.bundle.cell import Mode, Status, Variant
 from tasks.export.recipes import RECIPES
 from tasks.judge.metrics import METRICS
 from tasks.judge.night import Verdict
-from tasks.pages.report.sections.categories import CATEGORIES
+from tasks.pages.rows import for_json
+from tasks.results.operators import CATEGORIES
 
 MOST_LETTERS = 2_000
 """Of one text."""

@@ -1,84 +1,25 @@
-"""The formats in which commands print or write rows, each a block at a time: table, CSV, JSON, Markdown, Arrow."""
+"""What a command writes: files that appear completely or not at all, the rows of a query, a comparison."""
 
 import contextlib
-import csv
-import io
-import json
-import math
-import textwrap
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import BinaryIO, Literal
 
 from devices.errors import InputError
-from devices.untrusted import sanitize, sanitize_line
-from sql.cage.cage import Answer, distinct_names
-from tasks.pages.report.markdown import escaped
+from flows.terminal import show, show_pieces
+from flows.warehouse.readable import readable_warehouse
+from sql.cage.cage import Answer
+from tasks.pages import comparison as comparisons
+from tasks.pages.rows import as_text
+from tasks.results.changes import Comparison, fail_reasons
+from tasks.results.explanation import explain_worst
+from tasks.results.reader import open_reader
 from tasks.store.files import complete_file, remove_leftovers
+from tasks.store.workspace import Workspace
 
 _TEXT_FORMATS = {".csv": "csv", ".json": "json", ".md": "markdown"}
-_KEYS = (str, int, float, type(None))  # of objects in JSON; json writes them as text
 _SUFFIXES = (".csv", ".json", ".parquet", ".arrow", ".md")
-WIDEST_CELL = 60
-
-Blocks = Iterable[Sequence[tuple[Any, ...]]]
-"""Rows in blocks, such as those of a query's answer."""
-
-
-def as_text(columns: Sequence[str], blocks: Blocks, form: str, *, widest_cell: int = WIDEST_CELL) -> Iterator[str]:
-    """Yield the rows in pieces, as `table` (with long cells cut), `csv`, `json` or `markdown`.
-
-    No text can act on a terminal that shows them: JSON escapes every character outside ASCII, the other formats replace
-    control characters and marks of direction with U+FFFD.
-    """
-    writers = {"csv": _as_csv, "json": _as_json, "markdown": _as_markdown}
-    try:
-        if form == "table":
-            yield from table_lines(columns, blocks, widest_cell=widest_cell)
-        else:
-            yield from writers[form](columns, blocks)
-    except RecursionError:
-        raise InputError(f"a value is nested too deeply for {form}; select a part of it") from None
-
-
-def table_lines(
-    columns: Sequence[str], blocks: Iterable[Sequence[tuple[Any, ...]]], *, widest_cell: int = WIDEST_CELL
-) -> Iterator[str]:
-    """Yield a plain-text table in pieces, with the number of rows last; long cells are cut with an ellipsis.
-
-    The first block of rows decides how wide the columns are.
-    """
-    count = 0
-    widths: list[int] = []
-    numeric: list[bool] = []
-
-    def line(row: Sequence[str]) -> str:
-        aligned = (c.rjust(w) if n else c.ljust(w) for c, w, n in zip(row, widths, numeric, strict=True))
-        return "  ".join(aligned).rstrip() + "\n"
-
-    def head(rows: Sequence[tuple[Any, ...]], cells: list[list[str]]) -> str:
-        for at, column in enumerate(columns):
-            widths.append(max(len(column), *(len(row[at]) for row in cells), 0))
-            numeric.append(all(isinstance(row[at], int | float | None) for row in rows))
-        return line(columns) + "  ".join("-" * width for width in widths) + "\n"
-
-    for rows in blocks:
-        cells = [[short_text(value, widest_cell) for value in row] for row in rows]
-        if not widths:
-            yield head(rows, cells)
-        count += len(rows)
-        yield "".join(map(line, cells))
-    if not widths:
-        yield head([], [])
-    yield f"({count} row{'' if count == 1 else 's'})\n"
-
-
-def short_text(value: Any, widest_cell: int | None = None) -> str:
-    """Return a value in one line, numbers with 6 digits, NULL as nothing, and long text cut with an ellipsis."""
-    if value is None:
-        return ""
-    text = f"{value:.6g}" if isinstance(value, float) else sanitize_line(value)
-    return text if widest_cell is None or len(text) <= widest_cell else text[: widest_cell - 1] + "…"
 
 
 def check_output(file: Path, suffixes: Collection[str]) -> None:
@@ -141,45 +82,38 @@ def _write_arrow(answer: Answer, stream: BinaryIO, suffix: str) -> None:
             writer.write_batch(batch)
 
 
-def _as_csv(columns: Sequence[str], blocks: Blocks) -> Iterator[str]:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    for block in blocks:
-        writer.writerows(block)
-        yield sanitize(text.getvalue())
-        text.seek(0)
-        text.truncate()
-    yield sanitize(text.getvalue())
+@dataclass(frozen=True)
+class ComparisonOutput:
+    """How a comparison, or what a night changed, is printed and written to files."""
 
+    form: str
+    """table, csv, json or markdown; another one is printed by the command itself."""
+    files: Sequence[Path]
+    workspace: Workspace
 
-def _as_json(columns: Sequence[str], blocks: Blocks) -> Iterator[str]:
-    names = distinct_names(list(columns))
-    before = "[\n"
-    for block in blocks:
-        rows = (dict(zip(names, map(for_json, row), strict=True)) for row in block)
-        yield before + ",\n".join(textwrap.indent(_json(row), " ") for row in rows)
-        before = ",\n"
-    yield "[]\n" if before == "[\n" else "\n]\n"
+    def check(self) -> None:
+        """Raise InputError for a file that no output can be written to: before anything is measured."""
+        for file in self.files:
+            check_output(file, comparisons.WRITERS)
 
+    def show(self, comparison: Comparison) -> None:
+        """Print and write a comparison; for a pull request, with what is known about its worst change."""
+        if self.form == "markdown" or any(file.suffix == ".md" for file in self.files):
+            with readable_warehouse(self.workspace) as readable, open_reader(readable) as reader:
+                comparison = replace(comparison, explained=explain_worst(reader, comparison))
+        if self.form == "table":
+            show_pieces(comparisons.terminal(comparison))
+        elif self.form in ("csv", "json"):
+            show_pieces(comparisons.data(comparison, self.form))
+        elif self.form == "markdown":
+            show_pieces([comparisons.markdown(comparison)])
+        for file in self.files:
+            with output_file(file, comparisons.WRITERS) as stream:
+                stream.write(comparisons.WRITERS[file.suffix](comparison).encode())
 
-def _json(row: dict[str, Any]) -> str:
-    return json.dumps(row, indent=1, default=str).replace("\x7f", "\\u007f")  # the one that json leaves
-
-
-def for_json(value: Any) -> Any:
-    """Replace what JSON does not support: NaN and infinite numbers with None, keys such as dates with their text."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key if isinstance(key, _KEYS) else str(key): for_json(inner) for key, inner in value.items()}
-    return [for_json(inner) for inner in value] if isinstance(value, list | tuple) else value
-
-
-def _as_markdown(columns: Sequence[str], blocks: Blocks) -> Iterator[str]:
-    def line(cells: list[str]) -> str:
-        return f"| {' | '.join(cells)} |\n"
-
-    yield line([escaped(column) for column in columns]) + line(["---"] * len(columns))
-    for block in blocks:
-        yield "".join(line([escaped(short_text(value)) for value in row]) for row in block)
+    def exit_code(self, comparison: Comparison, fail_on: Collection[str]) -> int:
+        """Return 1, and print why, if a change is what `fail_on` lists; else 0."""
+        reasons = fail_reasons(comparison, fail_on)
+        if reasons:
+            show(f"etfarm: compare failed: {'; '.join(reasons)}", err=True)
+        return 1 if reasons else 0

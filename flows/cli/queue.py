@@ -10,7 +10,7 @@ from devices.inventory import SITE_VARIABLE, DeviceSpec, load_inventory, open_de
 from devices.ondevice.lease import Holder, device_queue, has_ended
 from devices.retry import probe
 from devices.untrusted import excerpt
-from flows.cli.output import as_text
+from tasks.pages.rows import as_text
 
 _COLUMNS = ("device", "turn", "sweep", "priority", "process", "since")
 _AT_ONCE = 32

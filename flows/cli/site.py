@@ -73,11 +73,13 @@ def report(
 def _publish(location: str, var: Path, warehouse: Path | None) -> None:
     from flows.warehouse.readable import readable_warehouse
     from tasks.pages.site.publish import publish
+    from tasks.pages.site.site import Site
+    from tasks.results.reader import open_reader
     from tasks.results.text import counted
     from tasks.store.workspace import Workspace
 
-    with readable_warehouse(Workspace(var, warehouse)) as readable:
-        done = publish(readable, location, lambda line: show(line, err=True))
+    with readable_warehouse(Workspace(var, warehouse)) as readable, open_reader(readable) as reader:
+        done = publish(Site(reader, readable.name), location, lambda line: show(line, err=True))
     show(f"{done.pages} pages, {done.written} files written, {done.removed} removed: {location.rstrip('/')}/index.html")
     if done.kept:
         names = ", ".join(done.kept[:_MOST_NAMED]) + (", ..." if len(done.kept) > _MOST_NAMED else "")

@@ -4,14 +4,13 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from flows.cli.output import short_text, table_lines
-from flows.sweep_result import SweepEnd
-from flows.verdicts import failed_lines, line_of, noise_lines, verdicts_of
+from flows.sweep_result import SweepEnd, noise_of, verdicts_of
 from flows.warehouse.publish import ask_warehouse
 from tasks.bundle.model_names import shown_names
 from tasks.bundle.robust_statistics import median_interval
-from tasks.pages.report.sections.verdicts import VerdictRow
+from tasks.pages.rows import short_text, table_lines
 from tasks.results.text import spread
+from tasks.results.verdicts import Verdict, failed_lines
 from tasks.store.workspace import Workspace
 
 _MAX_LINES, _MAX_VERDICTS = 10, 3
@@ -29,7 +28,7 @@ _OF_VERDICT = (
 def pieces_of(end: SweepEnd, workspace: Workspace) -> Iterator[str]:
     """Yield the table of times, a line per verdict that matters, and the sentence about all: ten lines at most."""
     lines = _shortened(
-        [*_verdict_lines(end, workspace), *noise_lines(end.sweep_id, workspace)],
+        [*_verdict_lines(end, workspace), *noise_of(end.sweep_id, workspace)],
         _MAX_VERDICTS,
         "lines: etfarm verdicts",
     )
@@ -52,7 +51,7 @@ def _verdict_lines(end: SweepEnd, workspace: Workspace) -> Iterable[str]:
     """Return the lines of verdicts that matter, the worst first; of failures, one for each reason."""
     rows = verdicts_of(end.sweep_id, workspace)
     failed = failed_lines(rows)
-    loud = (failed if row.verdict == "failed" else [line_of(row)] for row in rows if row.verdict not in _QUIET)
+    loud = (failed if row.verdict == "failed" else [row.line] for row in rows if row.verdict not in _QUIET)
     return dict.fromkeys(line for lines in loud for line in lines)
 
 
@@ -79,6 +78,6 @@ def as_json(end: SweepEnd, code: int, workspace: Workspace) -> str:
     return json.dumps(about, indent=1) + "\n"
 
 
-def _verdict(row: VerdictRow) -> dict[str, Any]:
+def _verdict(row: Verdict) -> dict[str, Any]:
     named = {name: getattr(row, name) for name in _OF_VERDICT}
     return named | {"before": row.baseline_value, "after": row.value, "since": str(row.since) if row.since else None}

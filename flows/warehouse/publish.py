@@ -140,14 +140,13 @@ def write_report(workspace: Workspace, sweep_id: str | None, refused: Sequence[s
 
     It names the bundles of the sweep that cannot be loaded, and those that a load `refused`, with its reasons.
     """
-    from tasks.pages.report.render import render_report
+    from tasks.pages.report import render_report
+    from tasks.results.reader import open_answers
 
-    with readable_warehouse(workspace) as readable:
-
-        def not_loaded(of_sweep: str) -> list[str]:
-            return list(dict.fromkeys([*refused, *unloaded_reasons(workspace.store, of_sweep, readable)]))
-
-        return render_report(readable, sweep_id, workspace.reports, not_loaded)
+    with readable_warehouse(workspace) as readable, open_answers(readable, sweep_id) as answers:
+        unloaded = unloaded_reasons(workspace.store, answers.sweep.sweep_id, readable)
+        answers.not_loaded = list(dict.fromkeys([*refused, *unloaded]))
+        return render_report(answers, workspace.reports, readable.name)
 
 
 def tell(sentence: str) -> None:

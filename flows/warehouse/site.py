@@ -22,8 +22,8 @@ from flows.warehouse.readable import readable_warehouse
 from flows.warehouse.snapshot_pages import SnapshotPages, Stamp
 from sql.errors import WarehouseError
 from sql.readable import ReadableFile
-from tasks.pages.report.html import SITE_POLICY, as_html
-from tasks.pages.report.page import Page
+from tasks.pages.html import SITE_POLICY, as_html
+from tasks.pages.page import Page
 from tasks.results.text import Link
 from tasks.store.workspace import Workspace
 
@@ -117,7 +117,7 @@ class LiveSite:
 def _sorry(address: str, reason: str) -> str:
     """Return a page with one sentence; its links lead to the pages that every farm has."""
     home = (sanitize_line(reason), " Go to ", Link("this morning", "index.html"), ".")
-    return as_html(Page("Nothing here", "", (), (), (), "etfarm", address, answer=home, tone="flag"))
+    return as_html(Page("Nothing here", answer=home, tone="flag", footer="etfarm", address=address))
 
 
 def site_of(workspace: Workspace) -> LiveSite:

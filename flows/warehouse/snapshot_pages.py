@@ -12,9 +12,9 @@ from sql.cage.connection import Reading, open_readable
 from sql.errors import WarehouseError
 from sql.readable import ReadableFile
 from sql.warehouse import first_line
-from tasks.pages.site.assets import File
+from tasks.pages.html import File
 from tasks.pages.site.site import Site
-from tasks.results.reader import view_errors
+from tasks.results.reader import Reader, view_errors
 
 Stamp = tuple[int, int] | None
 _MAX_KEPT = 500
@@ -111,7 +111,7 @@ class SnapshotPages:
             self._file = self._file or self._stack.enter_context(self._snapshot())
             connection = self._stack.enter_context(open_readable(self._file))
             self._connections.append(connection)
-            return Site(connection, self._file.name)
+            return Site(Reader(connection), self._file.name)
 
     def _close_if_unused(self) -> None:
         with self._lock:

@@ -22,12 +22,10 @@ def slug(name: str) -> str:
 
 
 def night_page(night: date) -> str:
-    """Return the address of a night."""
     return f"nights/{night}.html"
 
 
 def sweep_page(sweep_id: str) -> str:
-    """Return the address of a sweep."""
     return f"sweeps/{slug(sweep_id)}.html"
 
 
@@ -37,7 +35,6 @@ def model_page(model: str) -> str:
 
 
 def device_page(device: str) -> str:
-    """Return the address of a device."""
     return f"devices/{slug(device)}.html"
 
 
@@ -57,7 +54,6 @@ def cell_page(cell: str) -> str:
 
 
 def session_page(session_id: str) -> str:
-    """Return the address of a session."""
     return f"sessions/{session_id}.html"
 
 

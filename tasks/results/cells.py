@@ -7,10 +7,9 @@ from typing import Annotated, Any, TypeVar
 
 from devices.platform import SIMULATED
 from tasks.export.recipes import RECIPES
-from tasks.results.addresses import device_page, model_page, session_page
-from tasks.results.reader import Row
-from tasks.results.table import NOTHING, Cell, Name, Number, Words
-from tasks.results.text import CodeLink, Link, Tag, counted
+from tasks.results.addresses import device_page, model_page, night_page, session_page, sweep_page
+from tasks.results.table import NOTHING, Cell, Name, Number, Percent, Row, Words, grouped
+from tasks.results.text import CodeLink, Link, Tag, change_of, counted
 
 _PRECISION_ORDER: dict[str, int] = {precision: place for place, precision in enumerate(RECIPES)}
 _LABELLED = ("device", "variant", "threads")
@@ -51,6 +50,22 @@ class SessionId(Name):
         return Cell((CodeLink(str(value), session_page(str(value))),))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Night(Words):
+    """A night, which leads to its page."""
+
+    def _write(self, value: Any) -> Cell:
+        return Cell((Link(str(value), night_page(value)),), sort=value.toordinal())
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepId(Name):
+    """A sweep, which leads to its page."""
+
+    def _write(self, value: Any) -> Cell:
+        return Cell((CodeLink(str(value), sweep_page(str(value))),))
+
+
 @dataclass(frozen=True)
 class NamedRow(Row):
     """A row about a cell or a pair of cells; `differs` tells it from others of its name, None if there are none."""
@@ -80,19 +95,6 @@ class CellRow(NamedRow):
     variant: Annotated[str, Variant("SME2")]
 
 
-@dataclass(frozen=True)
-class AttemptRow(Row):
-    """A row about one session."""
-
-    session_id: Annotated[str, SessionId("Session")]
-    model: Annotated[str, Model("Model")]
-    precision: Annotated[str, Words("Precision")]
-    variant: Annotated[str, Variant("SME2")]
-    threads: Annotated[int | None, Number("Threads")]
-    mode: Annotated[str, Words("Mode")]
-    attempt: Annotated[int, Number("Attempt")]
-
-
 def cell_of(row: NamedRow) -> str:
     """The id of the cell or pair that a row is about."""
     if isinstance(row, CellRow):
@@ -106,10 +108,7 @@ NamedRowT = TypeVar("NamedRowT", bound=NamedRow)
 
 def by_cell(rows: Iterable[NamedRowT]) -> defaultdict[str, list[NamedRowT]]:
     """The rows of each cell or pair, in their order."""
-    found = defaultdict(list)
-    for row in rows:
-        found[cell_of(row)].append(row)
-    return found
+    return defaultdict(list, grouped(rows, cell_of))
 
 
 class CellNames:
@@ -130,7 +129,8 @@ class CellNames:
         if self.has_several_variants and isinstance(row, CellRow):
             parts.append(_variant_condition(row.variant))
         if "threads" in self._several:
-            parts.append(_threads(row.threads))
+            count = row.threads
+            parts.append("threads unknown" if count is None else f"{count} {'thread' if count == 1 else 'threads'}")
         if row.differs:
             parts.append(row.differs)
         return " · ".join(parts)
@@ -181,5 +181,20 @@ def emulated_devices(rows: Iterable[NamedRow]) -> tuple[list[str], list[str]]:
     return emulated, sorted(name for name, kind in kinds.items() if kind == SIMULATED)
 
 
-def _threads(threads: int | None) -> str:
-    return "threads unknown" if threads is None else f"{threads} {'thread' if threads == 1 else 'threads'}"
+@dataclass(frozen=True, kw_only=True)
+class ChangePercent(Percent):
+    """A ratio as a change in percent, with its sign."""
+
+    def _write(self, value: Any) -> Cell:
+        return Cell(change_of(value), sort=value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval(Percent):
+    """The interval of a ratio, fields `low` and `high`, as changes in percent."""
+
+    def cell_in(self, row: Any, name: str) -> Cell:
+        """The cell of a field of a row; a dash without an interval."""
+        if row.low is None or row.high is None:
+            return NOTHING
+        return Cell(f"{change_of(row.low)} to {change_of(row.high)}", sort=row.low)

@@ -1,4 +1,4 @@
-"""The answers to the queries `sql/queries/report_*.sql` for one sweep, as typed rows."""
+"""The answers to the queries `sql/queries/`, about the farm or about one sweep, as typed rows."""
 
 import contextlib
 import functools
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Annotated, Any, cast
 
 import duckdb
 
@@ -18,6 +18,8 @@ from sql.readable import ReadableFile
 from sql.schema import sql_files
 from sql.warehouse import first_line
 from tasks.bundle.model_names import shown_names
+from tasks.results.cells import Night, SweepId
+from tasks.results.table import Number, Row, RowT, Words
 
 _MOST_IDS_NAMED = 10
 
@@ -27,42 +29,28 @@ class ReportError(FarmError):
 
 
 @dataclass(frozen=True)
-class Row:
-    """One row of an answer. A subclass names its query and has one field per column, of the same name and type."""
-
-    subject: ClassVar[str] = "report"
-    query: ClassVar[str]
-    """`latency` for sql/queries/report_latency.sql."""
-    naming: ClassVar[tuple[str, ...]] = ()
-    """The fields that name what a row is about; their columns come first."""
-
-
-RowT = TypeVar("RowT", bound=Row)
-
-
-@dataclass(frozen=True)
 class SweepRow(Row):
     """A sweep and how its sessions ended."""
 
     query = "sweeps"
-    sweep_id: str
+    sweep_id: Annotated[str, SweepId("Sweep")]
     name: str
-    night: date | None
-    succeeded: int
-    failed: int
-    invalid: int
-    discarded: int
-    devices: int
-    models: int
-    started_at: datetime | None
-    ended_at: datetime | None
+    night: Annotated[date | None, Night("Night")]
+    succeeded: Annotated[int, Number("Succeeded")]
+    failed: Annotated[int, Number("Failed", tone=lambda count: "bad" if count else "quiet")]
+    invalid: Annotated[int, Number("Invalid", tone=lambda count: "flag" if count else "quiet")]
+    discarded: Annotated[int, Number("Discarded")]
+    devices: Annotated[int, Number("Devices")]
+    models: Annotated[int, Number("Models")]
+    started_at: Annotated[datetime | None, Words("Started (UTC)", form="%Y-%m-%d %H:%M")]
+    ended_at: Annotated[datetime | None, Words("Ended (UTC)", form="%Y-%m-%d %H:%M")]
 
 
 class Reader:
     """Runs the queries of pages; rows show each model by its short name, `./voice.py:make` as `voice`."""
 
     def __init__(self, connection: Reading, names: Mapping[str, str] | None = None) -> None:
-        self._connection = connection
+        self.connection = connection
         self._names = names
         self._known: dict[type[Row], list[Any]] = {}
         """The answers to queries without parameters, each read once."""
@@ -73,7 +61,7 @@ class Reader:
         """The name that is shown for each model."""
         if self._names is not None:
             return self._names
-        models = self._connection.execute("SELECT DISTINCT name FROM model").fetchall()
+        models = self.connection.execute("SELECT DISTINCT name FROM model").fetchall()
         return shown_names(name for (name,) in models)
 
     def excerpt(self, sweep_id: str, measured: Collection[tuple[str, str]]) -> "Answers":
@@ -93,7 +81,7 @@ class Reader:
 
     @functools.cached_property
     def _excerpt(self) -> Excerpt:
-        return Excerpt(self._connection)
+        return Excerpt(self.connection)
 
     @functools.cached_property
     def models(self) -> dict[str, str]:
@@ -104,9 +92,9 @@ class Reader:
         """Return the rows of a class's query, which gets those of the parameters that it names."""
         if row_class in self._known:
             return list(self._known[row_class])
-        text = _queries()[f"{row_class.subject}_{row_class.query}"]
+        text = _queries()[row_class.query]
         given = {name: value for name, value in (parameters or {}).items() if re.search(rf"\${name}\b", text)}
-        answer = self._connection.execute(text, given)
+        answer = self.connection.execute(text, given)
         columns = [name for name, *_ in answer.description or []]
         model = columns.index("model") if "model" in columns else None
         shown = (self._shown(values, model) for values in answer.fetchall())
@@ -114,6 +102,10 @@ class Reader:
         if not given:
             self._known[row_class] = list(rows)
         return rows
+
+    def tuples(self, query: str, **parameters: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a query of `sql/queries`, named without its suffix, as they are in the warehouse."""
+        return self.connection.execute(_queries()[query], parameters).fetchall()
 
     def _shown(self, values: tuple[Any, ...], model: int | None) -> tuple[Any, ...]:
         if model is None or values[model] is None:
@@ -144,7 +136,8 @@ class Answers:
     def rows(self, row_class: type[RowT]) -> list[RowT]:
         """The rows of the class's query."""
         if row_class not in self._known:
-            parameters = {"sweep_id": self.sweep.sweep_id, "night": self.sweep.night}
+            night = self.sweep.night
+            parameters = {"sweep_id": self.sweep.sweep_id, "night": night, "nights": [night]}
             self._known[row_class] = self._reader.rows(row_class, parameters)
         rows = cast(list[RowT], self._known[row_class])
         limits = self._scope.keys() & {field.name for field in fields(row_class)}

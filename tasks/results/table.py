@@ -2,26 +2,45 @@
 
 A field that is shown is annotated with its column: `median_ms: Annotated[float | None, Milliseconds("Median")]`. The
 columns have the order of the fields. Where a cell needs more than the value of its field, a method of the row class
-marked with `cells_of` changes it.
+changes it: `median_ms_cell(self, cell) -> Cell`.
 """
 
 import dataclasses
-import functools
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, get_type_hints
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
-from tasks.results.reader import Row
 from tasks.results.text import DASH, Code, Text, Tone
 
 MIB = 1 << 20
 GIB = 1 << 30
 
 
+@dataclass(frozen=True)
+class Row:
+    """One row of an answer. A subclass names its query and has one field per column, of the same name and type."""
+
+    query: ClassVar[str]
+    """`latency` for sql/queries/latency.sql."""
+    naming: ClassVar[tuple[str, ...]] = ()
+    """The fields that name what a row is about; their columns come first."""
+
+
 def more_rows(count: int, where: Text) -> str:
     """Return the line below a table of which `count` rows are hidden, and where they are; empty if none is."""
     return f"{count:,} more rows: {where}" if count > 0 else ""
+
+
+RowT = TypeVar("RowT", bound=Row)
+KeyT = TypeVar("KeyT", bound=Hashable)
+
+
+def grouped(rows: Iterable[RowT], key: Callable[[RowT], KeyT]) -> dict[KeyT, list[RowT]]:
+    """Return the rows of each key, in their order."""
+    groups: dict[KeyT, list[RowT]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
 
 
 @dataclass(slots=True)
@@ -192,19 +211,6 @@ class Scientific(Words):
         return Cell("0" if value == 0 else f"{value:.1e}", sort=value)
 
 
-@dataclass(frozen=True)
-class CellMethod:
-    """A method of a row class that takes the cell of one of `fields` and returns the one to show."""
-
-    fields: tuple[str, ...]
-    change: Callable[[Any, Cell], Cell]
-
-
-def cells_of(*fields: str) -> Callable[[Callable[[Any, Cell], Cell]], CellMethod]:
-    """Mark a method `(self, cell) -> Cell` of a row class: it changes the cells of these fields."""
-    return functools.partial(CellMethod, fields)
-
-
 def flag_above(bound: float) -> Callable[[float], Tone]:
     """Highlight values above a bound."""
     return lambda value: "flag" if value > bound else ""
@@ -230,17 +236,6 @@ def columns_of(row_class: type[Row]) -> dict[str, Words]:
     return {**{name: shown[name] for name in row_class.naming if name in shown}, **shown}
 
 
-def _changes_of(row_class: type[Row]) -> defaultdict[str, list[Callable[[Any, Cell], Cell]]]:
-    """The cell methods of each field, those of base classes first."""
-    changes = defaultdict(list)
-    for base in reversed(row_class.__mro__):
-        for method in vars(base).values():
-            if isinstance(method, CellMethod):
-                for name in method.fields:
-                    changes[name].append(method.change)
-    return changes
-
-
 def table_of(
     rows: Sequence[Row], *, is_named: bool = True, without: Iterable[str] = (), digits: int = 3, caption: str = ""
 ) -> Table:
@@ -251,15 +246,19 @@ def table_of(
     if not rows:
         return Table([], [])
     row_class = type(rows[0])
-    changes = _changes_of(row_class)
     hidden = {*without, *(() if is_named else row_class.naming)}
     columns = {
         name: replace(column, digits=digits) if isinstance(column, Milliseconds) else column
         for name, column in columns_of(row_class).items()
         if name not in hidden and (not column.only_with or any(getattr(row, column.only_with) for row in rows))
     }
-    cells = [[_cell(row, name, column, changes[name]) for name, column in columns.items()] for row in rows]
+    changes = {name: getattr(row_class, f"{name}_cell", _unchanged) for name in columns}
+    cells = [[changes[name](row, column.cell_in(row, name)) for name, column in columns.items()] for row in rows]
     return Table(list(columns.values()), cells, caption)
+
+
+def _unchanged(_row: Row, cell: Cell) -> Cell:
+    return cell
 
 
 def first_rows(rows: Sequence[Row], most: int, where: Text, *, without: Iterable[str] = ()) -> Table:
@@ -268,10 +267,3 @@ def first_rows(rows: Sequence[Row], most: int, where: Text, *, without: Iterable
     Only cells that are shown are made: a large farm has 10,000 rows.
     """
     return replace(table_of(rows[:most], without=without), hidden=more_rows(len(rows) - most, where))
-
-
-def _cell(row: Row, name: str, column: Words, changes: Iterable[Callable[[Any, Cell], Cell]]) -> Cell:
-    cell = column.cell_in(row, name)
-    for change in changes:
-        cell = change(row, cell)
-    return cell

@@ -1,6 +1,7 @@
 """Texts of results: names as code, links to pages, numbers and words inside sentences."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from devices.untrusted import sanitize_line
@@ -37,6 +38,14 @@ class Tag(str):
 
 Text = str | tuple[str, ...]
 """One line of text; in a tuple, parts that are `Code` or `Tag` are set apart from plain ones."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Sentences under one title."""
+
+    title: str
+    sentences: Sequence[Text]
 
 
 def parts_of(text: Text) -> tuple[str, ...]:
@@ -147,3 +156,9 @@ def sentence(text: str) -> str:
 def plain_text(text: Text) -> str:
     """Return a text on one line, its names between backticks."""
     return sanitize_line("".join(f"`{part}`" if isinstance(part, Code) else part for part in parts_of(text)))
+
+
+def change_of(ratio: float) -> str:
+    """The change of a ratio in percent, with its sign: `+3.2`; 0 has none."""
+    change = 100 * (ratio - 1)
+    return f"{change:+.1f}" if round(change, 1) else "0.0"

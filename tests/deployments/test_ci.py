@@ -163,13 +163,13 @@ def test_the_answer_about_all_files_and_devices_is_in_the_first_line_and_the_res
     mark, first, *rest = [line for line in body.splitlines() if line]
     assert mark == "<!-- etfarm compare -->"
     assert first == (
-        "**2 of 5 series slower: voice fp32 on phone, sme2_off, 1 thread, 50.0 % (48.0 to 52.0 %); "
-        "1 faster: ears fp32 on host, sme2_off, 1 thread, 20.0 % (18.0 to 22.0 %); not slower: 1; cannot tell: 1; "
-        "not compared: 1; sessions: 40 of A, 40 of B**"
+        "**2 of 5 series slower: worst voice fp32, sme2_off, threads 1, on phone, 50.0 % (48.0 to 52.0 %); "
+        "faster: 1, at best ears fp32, sme2_off, threads 1, on host, 20.0 % (18.0 to 22.0 %); not slower: 1; "
+        "cannot tell: 1; not compared: 1; sessions: 40 of A, 40 of B**"
     )
     folded = rest.index("<details><summary>2 without a change, and how it was measured</summary>")
     table = [line for line in rest[:folded] if line.startswith("| ")]
-    assert [line.split(" | ")[0].split(" on ")[-1][:5] for line in table[2:]] == ["phone", "host,", "host,"]
+    assert [line.split(" | ")[0].split(", ")[-1] for line in table[2:]] == ["phone", "host", "host"]
     assert "| 500 µs | 562 µs | slower 12.3 % (10.1 to 14.8 %) | <code>blocks.2</code> +1.2 ms |" in table[3]
     assert table[4].endswith("| 1.00 -> 0.80 MB (-20.0 %) |")
     assert "- eyes on host could not be compared: eyes.pte: no such file" in rest[:folded]

@@ -62,7 +62,7 @@ def test_a_comparison_is_the_answer_of_the_command_line(farm: Farm, maker: Bundl
     (row,) = found.series.to_dict("records")
     assert (row["word"], row["sessions_a"], row["sessions_b"]) == ("slower", 5, 5)
     assert row["low"] < row["ratio"] < row["high"]
-    assert row["answer"] in printed
+    assert (row["answer"], row["in_words"] in printed) == ("different", True)
 
 
 def test_the_notebook_of_the_documentation_runs(maker: BundleMaker, monkeypatch: pytest.MonkeyPatch) -> None:

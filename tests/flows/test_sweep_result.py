@@ -10,12 +10,12 @@ from flows.device.job import DeviceTally
 from flows.server.states import data_of
 from flows.sweep_result import SweepResult, message_of, notify_end, notify_of_error
 from tasks.measure.health import Registry
-from tasks.pages.report.sections.verdicts import VerdictRow
+from tasks.results.verdicts import Verdict
 from tasks.store.workspace import Workspace
 from tests.fixtures.stand_in_farm import StandInFarm
 from tests.fixtures.webhook import PASSWORD, webhook
 
-REGRESSION = VerdictRow(
+REGRESSION = Verdict(
     model="linear", device="here", without_times=None, precision="fp32", threads=1, differs=None, cell="c",
     variant="sme2_off", metric="latency", verdict="regression", baseline_value=10e6, value=11e6, ratio=1.1, low=1.08,
     high=1.12, noise_floor=0.02, baseline_nights=3, since=date(2026, 11, 20), changed=".pte file",
@@ -25,7 +25,7 @@ REGRESSION = VerdictRow(
 QUIET = replace(REGRESSION, model="conv", verdict="no change", ratio=1.0)
 
 
-def result_of(places: Workspace, rows: list[VerdictRow], tally: DeviceTally) -> SweepResult:
+def result_of(places: Workspace, rows: list[Verdict], tally: DeviceTally) -> SweepResult:
     """The result of a sweep whose steps all completed."""
     report = places.reports / "nightly-2026-11-21" / "report.html"
     return SweepResult("nightly-2026-11-21", [tally], {}, "regression", verdicts=rows, report=report)

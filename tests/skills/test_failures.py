@@ -47,13 +47,13 @@ SENTENCES = {
     "needs ...dynamic_shapes": "tasks/export/factory.py",
     "portable operators take...more than": "flows/cli/model.py",
     "is held by": "devices/ondevice/lease.py",
-    "not proven": "tasks/pages/report/sections/sme2_coverage.py",
+    "not proven": "tasks/results/sme2.py",
     "failed": "tasks/bundle/record.py",
     "failed: SME proof": "flows/certify/certify.py",
     "failed: left behind": "flows/certify/certify.py",
-    "regression": "flows/cli/compare.py",
-    "unknown": "flows/cli/compare.py",
-    "different": "flows/cli/compare.py",
+    "regression": "tasks/results/changes.py",
+    "unknown": "tasks/results/changes.py",
+    "different": "tasks/results/changes.py",
     "rebuild the warehouse with": "tasks/maintain/check.py",
 }
 # What other programs print.

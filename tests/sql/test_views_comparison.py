@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flows.verdicts import noise_lines
+from flows.sweep_result import noise_of
 from flows.warehouse.publish import ask_warehouse
 from sql.warehouse import writing
 from tasks.maintain.check import check_aggregates
@@ -187,9 +187,9 @@ def test_a_device_whose_noise_doubles_is_named(maker: BundleMaker, tmp_path: Pat
     night_of(maker, 7)
     maker.load()
     assert maker.ask("SELECT round(device_noise, 3), verdict FROM verdict") == [(0.012, "insufficient data")]
-    (line,) = noise_lines("nightly-2026-11-07", Workspace(tmp_path, maker.warehouse))
+    (line,) = noise_of("nightly-2026-11-07", Workspace(tmp_path, maker.warehouse))
     assert line.startswith("host: noise 1.2 %, 3.0 times that of 6 earlier nights; check what else runs on it")
-    assert noise_lines("nightly-2026-11-06", Workspace(tmp_path, maker.warehouse)) == []
+    assert noise_of("nightly-2026-11-06", Workspace(tmp_path, maker.warehouse)) == []
 
 
 def test_a_device_that_was_busy_is_named_unless_its_own_threads_made_the_load(
@@ -205,7 +205,7 @@ def test_a_device_that_was_busy_is_named_unless_its_own_threads_made_the_load(
         )
     maker.load()
     # then
-    (line,) = noise_lines("smoke-2026-11-20", Workspace(tmp_path, maker.warehouse))
+    (line,) = noise_of("smoke-2026-11-20", Workspace(tmp_path, maker.warehouse))
     assert line == "busy was busy before its sessions: load 6.0 on 4 cores; measure again when it is idle"
 
 

@@ -1,53 +1,43 @@
 """The page of a cell: where the time goes in what was measured alike, and its sessions."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 
-from tasks.pages.report.page import Page, Points, Section
-from tasks.pages.site.about import details_of
-from tasks.pages.site.session_rows import CellFactsRow, CellSessionRow
-from tasks.results.addresses import cell_page, device_page, model_page, night_page, sweep_page
+from tasks.pages.accuracy import accuracy
+from tasks.pages.latency import latency
+from tasks.pages.operators import categories, modules, operators, portable
+from tasks.pages.page import Page, Points, Section
+from tasks.pages.report import short_sections
+from tasks.pages.sme2 import sme2
+from tasks.results.addresses import device_page, model_page, night_page
 from tasks.results.cells import tags_of, variant_word
+from tasks.results.provenance import CellFactsRow, limited_to, origin_of
 from tasks.results.reader import Answers, Reader
-from tasks.results.table import first_rows
-from tasks.results.text import Code, CodeLink, Link, Text, counted
+from tasks.results.sessions import read_cell_sessions
+from tasks.results.table import first_rows, grouped
+from tasks.results.text import CodeLink, Link, Text, counted
 
-_SECTIONS = ("latency", "categories", "modules", "operators", "portable", "sme2", "accuracy")
+_MAX_SESSIONS, _IN_SQL = 200, "etfarm sql lists them in session_latency"
+_SECTIONS = (latency, categories, modules, operators, portable, sme2, accuracy)
 
 
 class Cells:
     """What the pages of some cells are made from, read at once; `facts` are theirs, by cell."""
 
     def __init__(self, reader: Reader, cells: Sequence[str]) -> None:
-        self.facts: dict[str, CellFactsRow] = {}
-        self._sessions: dict[str, list[CellSessionRow]] = defaultdict(list)
-        if cells:
-            asked = {"cells": cells}
-            self.facts = {row.cell: row for row in reader.rows(CellFactsRow, asked)}
-            for session in reader.rows(CellSessionRow, asked):
-                self._sessions[session.cell].append(session)
+        facts = reader.rows(CellFactsRow, {"cells": cells}) if cells else []
+        self.facts = {row.cell: row for row in facts}
+        self._sessions = grouped(read_cell_sessions(reader, cells), lambda session: session.cell)
 
-    def page(self, row: CellFactsRow, answers: Answers, footer: str) -> Page:
+    def page(self, row: CellFactsRow, answers: Answers) -> Page:
         """Return the page of a cell; `answers` are about its sweep."""
-        return cell_of(answers, row, self._sessions[row.cell], footer)
-
-
-def cell_of(answers: Answers, row: CellFactsRow, sessions: Sequence[CellSessionRow], footer: str) -> Page:
-    """Return the page of a cell; `answers` are about its sweep."""
-    return Page(
-        title=f"{row.model} {row.precision} on {row.device}",
-        subtitle=_subtitle(row),
-        figures=(),
-        summary=(),
-        sections=[
-            *details_of(answers, [row], _SECTIONS),
-            Section("sessions", "Sessions", [first_rows(sessions, 200, "etfarm sql lists them in session_latency")]),
+        sessions = self._sessions.get(row.cell, [])
+        sections = [
+            *short_sections(limited_to(answers, [row]), _SECTIONS),
+            Section("sessions", "Sessions", [first_rows(sessions, _MAX_SESSIONS, _IN_SQL)]),
             Section("origin", "Where it comes from", [Points(origin_of(row))]),
-        ],
-        footer=footer,
-        address=cell_page(row.cell),
-        answer=f"{counted(len(sessions), 'session').capitalize()} that were measured alike.",
-    )
+        ]
+        answer = f"{counted(len(sessions), 'session').capitalize()} that were measured alike."
+        return Page(f"{row.model} {row.precision} on {row.device}", sections, _subtitle(row), answer)
 
 
 def _subtitle(row: CellFactsRow) -> Text:
@@ -61,13 +51,3 @@ def _subtitle(row: CellFactsRow) -> Text:
         " · ",
         *night,
     )
-
-
-def origin_of(row: CellFactsRow) -> list[Text]:
-    """Return what a cell was made from, a sentence each."""
-    return [
-        ("Sweep ", CodeLink(row.sweep_id, sweep_page(row.sweep_id)), f", mode {row.mode}."),
-        (".pte file ", Code(row.pte_sha256 or "none"), "."),
-        ("Runner ", Code(row.runner_sha256 or "none"), f", ExecuTorch {row.executorch_version or 'unknown'}."),
-        f"OS build {row.build or 'unknown'}, commit of the sweep file {row.source_commit or 'unknown'}.",
-    ]

@@ -1,20 +1,18 @@
 """What changed in a night: models first, each with history, cause and the command that looks closer; then devices."""
 
-import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, timedelta
+from datetime import date
 
-from tasks.judge.metrics import LATENCY
-from tasks.pages.report.page import Block, Paragraph, Points
-from tasks.pages.report.sections.failures import failed_series
-from tasks.pages.report.sections.verdicts import VerdictRow, change_of
-from tasks.pages.site.rows import HistoryRow, NightVerdictRow, tone_of
+from tasks.pages.page import Block, Paragraph, Points
 from tasks.results.addresses import cell_page, device_page, model_page, series_page
-from tasks.results.cells import CellRow, conditions_of
+from tasks.results.cells import conditions_of
+from tasks.results.explanation import compare_command
 from tasks.results.reader import Reader
+from tasks.results.series import HistoryRow
 from tasks.results.table import NOTHING, Cell, Column, Table, first_rows
-from tasks.results.text import DASH, Code, CodeLink, Link, Text, joined, sentence, with_code
+from tasks.results.text import DASH, Code, CodeLink, Link, Text, change_of, joined, sentence, with_code
+from tasks.results.verdicts import ONLY_OF_LATENCY, Verdict, failed_series, of_latency, of_other_figures, tone_of
 
 MOST_ROWS = 50
 HIDDEN = "the pages of models and devices list all series"
@@ -22,7 +20,6 @@ _MOST_STEPS = 5
 _LEAST_DEVICES = 3  # on fewer, the table says it as shortly
 _CHANGES = ("regression", "inaccurate", "suspected", "improvement")
 _WORDS = {"regression": "slower", "improvement": "faster"}
-_OF_LATENCY = ("ratio", "low", "noise_floor", "baseline_nights", "cause")
 _COLUMNS = (
     Column("Series", wraps=True),
     Column("Verdict", wraps=True),
@@ -34,14 +31,14 @@ _COLUMNS = (
 )
 
 
-def changes_of(reader: Reader, rows: Sequence[NightVerdictRow], night: date) -> Iterator[Block]:
+def changes_of(reader: Reader, rows: Sequence[Verdict], night: date) -> Iterator[Block]:
     """Yield what changed in models, the largest change of a run first, improvements last."""
-    latency = [row for row in rows if row.metric == LATENCY.name and row.verdict in _CHANGES]
+    latency = [row for row in of_latency(rows) if row.verdict in _CHANGES]
     if failed := failed_series(rows):
         yield Paragraph("Failed, without a time:", tone="bad")
         yield Points([joined(named, ": ", with_code(f"{reason.rstrip('.')}.")) for named, reason in failed[:MOST_ROWS]])
     latency.sort(key=lambda row: (row.verdict == "improvement", -abs(row.impact_ms)))
-    others = [row for row in rows if row.metric != LATENCY.name]
+    others = of_other_figures(rows)
     if not latency and not others and not failed:
         yield Paragraph("No model changed.")
     if lines := list(_models_on_many_devices(rows, latency)):
@@ -54,10 +51,10 @@ def changes_of(reader: Reader, rows: Sequence[NightVerdictRow], night: date) -> 
         yield Points([_step(reader, row) for row in worst[:_MOST_STEPS]], ordered=True)
     if others:
         yield Paragraph("Other figures than latency that changed:")
-        yield first_rows(others, MOST_ROWS, HIDDEN, without=_OF_LATENCY)
+        yield first_rows(others, MOST_ROWS, HIDDEN, without=ONLY_OF_LATENCY)
 
 
-def _models_on_many_devices(rows: Sequence[VerdictRow], changed: Sequence[VerdictRow]) -> Iterator[Text]:
+def _models_on_many_devices(rows: Sequence[Verdict], changed: Sequence[Verdict]) -> Iterator[Text]:
     """A line for each model that changed alike on several devices: on how many of how many, and by how much."""
     devices = defaultdict(set)
     for row in rows:
@@ -79,21 +76,21 @@ def _spread(ratios: Iterable[float]) -> str:
     return f"{low} %" if low == high else f"{low} to {high} %"
 
 
-def _since(rows: Sequence[VerdictRow]) -> str:
+def _since(rows: Sequence[Verdict]) -> str:
     """Since when, if all rows agree."""
     nights = {row.since for row in rows}
     (night, *others) = nights
     return f" since {night}" if night and not others else ""
 
 
-def _table(reader: Reader, rows: Sequence[NightVerdictRow], night: date) -> Table:
+def _table(reader: Reader, rows: Sequence[Verdict], night: date) -> Table:
     asked = {"night": night, "series": [row.series_id + row.device for row in rows[:MOST_ROWS]]}
     history = {(row.series_id, row.device): row.times_ms for row in reader.rows(HistoryRow, asked)}
     lines = [_line(row, history.get((row.series_id, row.device), [])) for row in rows]
     return Table(_COLUMNS, lines, "Changes, the largest first").shortened(MOST_ROWS, HIDDEN)
 
 
-def _line(row: NightVerdictRow, times_ms: Sequence[float | None]) -> list[Cell]:
+def _line(row: Verdict, times_ms: Sequence[float | None]) -> list[Cell]:
     series = (
         CodeLink(row.model, model_page(row.model)),
         f" {row.precision} on ",
@@ -114,13 +111,13 @@ def _line(row: NightVerdictRow, times_ms: Sequence[float | None]) -> list[Cell]:
     ]
 
 
-def _why(row: VerdictRow) -> Text:
+def _why(row: Verdict) -> Text:
     """The cause, then what changed."""
     changed = f"Changed: {row.changed}." if row.changed else "Nothing else changed."
     return joined(with_code(f"{row.cause}. "), changed) if row.cause else changed
 
 
-def _step(reader: Reader, row: VerdictRow) -> Text:
+def _step(reader: Reader, row: Verdict) -> Text:
     """What is known about a change, and the commands that look closer."""
     name = Link(f"{row.model} {row.precision} on {row.device}", series_page(row.series_id, row.device))
     return joined(
@@ -129,14 +126,7 @@ def _step(reader: Reader, row: VerdictRow) -> Text:
     )
 
 
-def compare_command(reader: Reader, row: CellRow, night: date, baseline_to: date | None) -> str:
-    """Return the command that compares a series in a night with the last good one."""
-    model = reader.models.get(row.model, row.model)
-    words = ["etfarm", "compare", str(baseline_to or night - timedelta(days=1)), str(night)]
-    return shlex.join([*words, "--model", model, "--device", row.device, "--precision", row.precision])
-
-
-def devices_of(rows: Iterable[VerdictRow]) -> list[Text]:
+def devices_of(rows: Iterable[Verdict]) -> list[Text]:
     """Return a line for each device on which series moved although neither model nor runner changed."""
     moved, judged = defaultdict(list), Counter[str]()
     for row in rows:
@@ -149,7 +139,7 @@ def devices_of(rows: Iterable[VerdictRow]) -> list[Text]:
     ]
 
 
-def _moved(found: Sequence[VerdictRow], judged: int) -> str:
+def _moved(found: Sequence[Verdict], judged: int) -> str:
     kinds = Counter(row.verdict.removeprefix("device ") for row in found)
     words = ", ".join(f"{count} of {judged} series {kind}" for kind, count in kinds.items())
     changed = sorted({row.changed for row in found if row.changed})

@@ -4,16 +4,23 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, islice
 
 from devices.errors import InputError
-from sql.cage.connection import Reading
-from tasks.judge.compare.found import compare_arms
-from tasks.judge.compare.outcome import Line, Outcome, figures, time_text
-from tasks.pages.report.page import Block, Choice, Page, Paragraph, Points, Section
-from tasks.pages.site.compared_rows import MeasuredRow
-from tasks.pages.site.rows import NightRow, SeriesRow
+from tasks.pages.page import Block, Choice, Page, Paragraph, Points, Section
 from tasks.results.addresses import arms_page, cell_page, slug
+from tasks.results.changes import (
+    Change,
+    Comparison,
+    answer_text,
+    memory_change,
+    series_name,
+    size_change,
+    time_text,
+    worst_first,
+)
+from tasks.results.compare import InterleavedRow, compare_arms
 from tasks.results.reader import Reader
+from tasks.results.series import NightRow, SeriesRow
 from tasks.results.table import Cell, Column, Table, first_rows
-from tasks.results.text import Code, Link, Tone, counted, with_code
+from tasks.results.text import DASH, Code, Link, Tone, counted, with_code
 
 _KINDS = {"variant": "Variants", "precision": "Precisions", "device": "Devices"}
 _MOST_PAIRS = 15
@@ -32,7 +39,7 @@ def pairs_of(series: Sequence[SeriesRow]) -> Iterator[tuple[str, str, str]]:
         yield from ((kind, a, b) for a, b in islice(combinations(values_of(kind, series), 2), _MOST_PAIRS))
 
 
-def choices(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[NightRow], footer: str) -> Page:
+def choices(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[NightRow]) -> Page:
     """Return the page that leads to the comparisons: of nights, of what series differ in, and of files."""
     sections = []
     if len(nights) > 1:
@@ -48,7 +55,7 @@ def choices(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[NightR
                 title, names, f"comparisons/{kind}/{{a}}..{{b}}.html", f"etfarm compare {kind}:{{a}} {kind}:{{b}}"
             )
             sections.append(Section(kind, title, [choice, Points(links)]))
-    if measured := reader.rows(MeasuredRow):
+    if measured := reader.rows(InterleavedRow):
         table = first_rows(measured, _MOST_ROWS, "etfarm sql lists all: comparison")
         sections.append(Section("turns", "Measured in turns", [table]))
     answer = (
@@ -57,27 +64,27 @@ def choices(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[NightR
         Code("etfarm compare A B"),
         ".",
     )
-    return Page("Compare", "", (), (), sections, footer, "compare.html", answer=answer)
+    return Page("Compare", sections, answer=answer)
 
 
-def side_by_side(connection: Reading, kind: str, a: str, b: str, footer: str) -> Page:
+def side_by_side(reader: Reader, kind: str, a: str, b: str) -> Page:
     """Return the page of two arms; if they have no series in common, a page that states it."""
-    address, title = arms_page(kind, a, b), f"{a} and {b}"
+    title = f"{a} and {b}"
     try:
-        outcome = compare_arms(connection, f"{kind}:{a}", f"{kind}:{b}")
+        comparison = compare_arms(reader, f"{kind}:{a}", f"{kind}:{b}")
     except InputError as error:
-        return Page(title, "", (), (), (), footer, address, answer=f"{error}.", tone="flag")
-    blocks: list[Block] = [_table(outcome).shortened(_MOST_ROWS, Code(f"etfarm compare {kind}:{a} {kind}:{b}"))]
-    remarks = [*outcome.remarks, *(f"{word}: {line.series}" for word, line in outcome.only)]
+        return Page(title, answer=f"{error}.", tone="flag")
+    blocks: list[Block] = [_table(comparison).shortened(_MOST_ROWS, Code(f"etfarm compare {kind}:{a} {kind}:{b}"))]
+    remarks = [*comparison.remarks, *(f"{each.word}: {series_name(each)}" for each in comparison.uncompared)]
     if remarks:
         blocks.append(Points(remarks[:_MOST_PAIRS]))
         hidden = len(remarks) - _MOST_PAIRS
         blocks += [Paragraph(f"{hidden:,} more without a counterpart.", "quiet")] if hidden > 0 else []
-    subtitle = f"A: {outcome.a} · B: {outcome.b}"
-    return Page(title, subtitle, (), (), [Section("all", "All", blocks)], footer, address, answer=outcome.headline)
+    subtitle = f"A: {comparison.a} · B: {comparison.b}"
+    return Page(title, [Section("all", "All", blocks)], subtitle, comparison.headline)
 
 
-def _table(outcome: Outcome) -> Table:
+def _table(comparison: Comparison) -> Table:
     columns = [
         Column("Model"),
         Column("Device"),
@@ -91,21 +98,19 @@ def _table(outcome: Outcome) -> Table:
         Column("Peak memory"),
         Column("Cause", wraps=True),
     ]
-    rows = [_row(line) for line in outcome.ordered()]
-    used = [at for at in range(len(columns)) if any(row[at].text not in ("", "\u2013") for row in rows)]
+    rows = [_row(change) for change in worst_first(comparison.changes)]
+    used = [at for at in range(len(columns)) if any(row[at].text not in ("", DASH) for row in rows)]
     return Table([columns[at] for at in used], [[row[at] for at in used] for row in rows])
 
 
-def _row(line: Line) -> list[Cell]:
-    found = figures(line)
-    times = [_time(found[name], side.cell) for name, side in (("time_a_ms", line.a), ("time_b_ms", line.b))]
-    words = [Cell(text) for text in (line.model, line.device, line.precision, line.variant, line.threads)]
-    answer = Cell(line.answer, sort=line.result.ratio if line.result else None, tone=_TONES.get(line.word, ""))
-    return [*words, *times, answer, Cell(line.size), Cell(line.memory), Cell(with_code(line.cause or "") or "")]
-
-
-def _time(time_ms: float | None, cell: str | None) -> Cell:
-    if time_ms is None:
-        return Cell("\u2013")
-    text = time_text(time_ms)
-    return Cell((Link(text, cell_page(cell)),) if cell else text, sort=time_ms)
+def _row(change: Change) -> list[Cell]:
+    names = (change.model, change.device, change.precision, change.variant, str(change.threads))
+    times = [
+        Cell((Link(time_text(side.time_ms), cell_page(side.cell)),), sort=side.time_ms)
+        if side.time_ms is not None and side.cell
+        else Cell(time_text(side.time_ms) or DASH, sort=side.time_ms)
+        for side in (change.a, change.b)
+    ]
+    answer = Cell(answer_text(change), sort=change.ratio, tone=_TONES.get(change.word, ""))
+    beside = [Cell(size_change(change)), Cell(memory_change(change)), Cell(with_code(change.cause or "") or "")]
+    return [*(Cell(name) for name in names), *times, answer, *beside]

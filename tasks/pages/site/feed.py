@@ -1,15 +1,17 @@
 """The Atom feed of verdicts: an entry for each of the newest nights, and for each series that got slower in them."""
 
-from collections.abc import Sequence
-from datetime import UTC, datetime, time
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, time
 
 from devices.untrusted import sanitize_line
-from tasks.pages.report.html import template
-from tasks.pages.report.sections.verdicts import headline
-from tasks.pages.site.rows import NightRow, VerdictsOf
+from tasks.pages.html import template
 from tasks.results.addresses import night_page, series_page
+from tasks.results.series import NightRow
+from tasks.results.verdicts import Verdict, headline
 
 MOST_NIGHTS = 5
+VerdictsOf = Callable[[date], Sequence[Verdict]]
+"""Gives the verdicts on a night, worst first."""
 _MOST_ENTRIES = 20
 _TOLD = ("regression", "inaccurate", "failed", "device slower")
 

@@ -5,50 +5,44 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date
 
-from tasks.pages.report.page import Block, Page, Paragraph, Section
-from tasks.pages.site.about import MOST_CELLS, VERDICT_NEEDS, sections_of
-from tasks.pages.site.compared_rows import ComparedRow
-from tasks.pages.site.rows import (
-    FarmDeviceRow,
-    FarmRunnerRow,
-    GainRow,
-    NightRow,
-    NightSweepRow,
-    SeriesRow,
-    UnjudgedModelRow,
-    tone_of,
-)
-from tasks.results.addresses import comparison_page, model_page, night_page, slug
+from tasks.pages.page import Block, Page, Paragraph, Section
+from tasks.pages.report import MAX_CELLS, short_sections
+from tasks.pages.site.model import VERDICT_NEEDS
+from tasks.pages.sme2 import sme2 as sme2_section
+from tasks.results.addresses import model_page, night_page, slug
+from tasks.results.compare import TwoNightsRow
+from tasks.results.devices import NOT_OF_FARM_DEVICES, read_devices
+from tasks.results.provenance import ONLY_OF_A_SWEEP, read_runners
 from tasks.results.reader import Answers, Reader, SweepRow
-from tasks.results.table import Cell, Column, Table, first_rows, table_of
+from tasks.results.series import NightRow, SeriesRow, UnjudgedModelRow
+from tasks.results.sme2 import SpeedupRow
+from tasks.results.table import Cell, Column, Table, first_rows, grouped, table_of
 from tasks.results.text import Code, CodeLink, Link, Text, counted, joined
+from tasks.results.verdicts import tone_of
 
-_MOST_ROWS = 400
+_MAX_ROWS = 400
 _IN_SQL = "etfarm sql lists all"
 
 
-def _page(title: str, address: str, answer: Text, blocks: Sequence[Block], footer: str) -> Page:
-    sections = [Section("all", "All", blocks)] if blocks else []
-    return Page(title, "", (), (), sections, footer, address, answer=answer)
+def _page(title: str, answer: Text, blocks: Sequence[Block]) -> Page:
+    return Page(title, [Section("all", "All", blocks)] if blocks else [], answer=answer)
 
 
-def nights(rows: Sequence[NightRow], every: Iterable[NightSweepRow], footer: str) -> Page:
+def nights(rows: Sequence[NightRow], every: Iterable[SweepRow]) -> Page:
     """Return the page of all nights and their sweeps; of `every` sweep, loose ETDumps have no night."""
     sweeps = [sweep for sweep in every if sweep.night]
     answer = f"{counted(len(rows), 'night').capitalize()}, {counted(len(sweeps), 'sweep')}."
     blocks: list[Block] = [
-        first_rows(rows, _MOST_ROWS, f"{_IN_SQL}: verdict"),
+        first_rows(rows, _MAX_ROWS, f"{_IN_SQL}: verdict"),
         Paragraph("Sweeps of these nights:"),
-        first_rows(sweeps, _MOST_ROWS, f"{_IN_SQL}: sweep_overview"),
+        first_rows(sweeps, _MAX_ROWS, f"{_IN_SQL}: sweep_overview"),
     ]
-    return _page("Nights", "nights.html", answer, blocks, footer)
+    return _page("Nights", answer, blocks)
 
 
-def models(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow], footer: str) -> Page:
+def models(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow]) -> Page:
     """Return the page of all models: how many series each has, their newest verdicts, and models without one."""
-    of_model: dict[str, list[SeriesRow]] = defaultdict(list)
-    for row in rows:
-        of_model[row.model].append(row)
+    of_model = grouped(rows, lambda row: row.model)
     verdicts = list(dict.fromkeys(row.verdict for row in rows))
     columns = [
         Column("Model"),
@@ -60,22 +54,20 @@ def models(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow], foot
     lines = []
     for model, series in of_model.items():
         counts = Counter(row.verdict for row in series)
-        lines.append(
-            [
-                Cell((CodeLink(model, model_page(model)),)),
-                Cell(f"{len(series):,}", sort=len(series)),
-                Cell(str(len({row.device for row in series}))),
-                Cell(", ".join(sorted({row.precision for row in series}))),
-                *(_count(counts[verdict], verdict) for verdict in verdicts),
-            ]
-        )
+        line = [
+            Cell((CodeLink(model, model_page(model)),)),
+            Cell(f"{len(series):,}", sort=len(series)),
+            Cell(str(len({row.device for row in series}))),
+            Cell(", ".join(sorted({row.precision for row in series}))),
+        ]
+        lines.append(line + [_count(counts[verdict], verdict) for verdict in verdicts])
     answer = f"{counted(len(of_model), 'model').capitalize()}, {len(rows):,} series."
     if not rows:
         answer = f"No model has a verdict yet. A verdict needs {VERDICT_NEEDS}."
     blocks: list[Block] = [Table(columns, lines)] if lines else []
     if unjudged:
-        blocks += [Paragraph("Models without a verdict:"), first_rows(unjudged, _MOST_ROWS, _IN_SQL)]
-    return _page("Models", "models.html", answer, blocks, footer)
+        blocks += [Paragraph("Models without a verdict:"), first_rows(unjudged, _MAX_ROWS, _IN_SQL)]
+    return _page("Models", answer, blocks)
 
 
 def _count(count: int, verdict: str) -> Cell:
@@ -83,49 +75,45 @@ def _count(count: int, verdict: str) -> Cell:
     return Cell(f"{count:,}", sort=count, tone="bad" if is_bad else "" if count else "quiet")
 
 
-def devices(reader: Reader, footer: str) -> Page:
+def devices(reader: Reader) -> Page:
     """Return the page of all devices."""
-    rows = reader.rows(FarmDeviceRow)
+    rows = read_devices(reader)
     answer = f"{counted(len(rows), 'device').capitalize()}."
-    return _page("Devices", "devices.html", answer, [table_of(rows)], footer)
+    return _page("Devices", answer, [table_of(rows, without=NOT_OF_FARM_DEVICES)])
 
 
-def runners(reader: Reader, footer: str) -> Page:
+def runners(reader: Reader) -> Page:
     """Return the page of all runners."""
-    rows = reader.rows(FarmRunnerRow)
+    rows = read_runners(reader)
     answer = f"{counted(len(rows), 'runner').capitalize()}."
-    return _page(
-        "Runners", "runners.html", answer, [first_rows(rows, _MOST_ROWS, f"{_IN_SQL}: runner_overview")], footer
-    )
+    table = first_rows(rows, _MAX_ROWS, f"{_IN_SQL}: runner_overview", without=ONLY_OF_A_SWEEP)
+    return _page("Runners", answer, [table])
 
 
-def sme2(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow], footer: str) -> Page:
+def sme2(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow]) -> Page:
     """Return the page about SME2 in the newest night of every sweep: what it gained, where, and by which kernels.
 
     Of a sweep with more cells than can be read, only the gain of each pair.
     """
+    in_order = sorted(sweeps, key=lambda sweep: (sweep.night or date.min, sweep.sweep_id))
+    newest = [Answers(reader, sweep) for sweep in {sweep.name: sweep for sweep in in_order}.values()]
     variants: dict[tuple[object, ...], set[str]] = defaultdict(set)
     for row in series:
         variants[row.model, row.device, row.precision, row.threads].add(row.variant)
     # Without a series in two variants there is no pair; to find that in the cells takes seconds on a large farm.
-    rows = reader.rows(GainRow) if any(len(found) > 1 for found in variants.values()) else []
-    hidden = f"{_IN_SQL}: sme2_speedup"
-    page = _page(
-        "SME2",
-        "sme2.html",
-        _gain(rows) if rows else _without_a_pair(reader, series),
-        [first_rows(rows, _MOST_ROWS, hidden)] if rows else [],
-        footer,
-    )
-    in_order = sorted(sweeps, key=lambda sweep: (sweep.night or date.min, sweep.sweep_id))
-    newest = {sweep.name: sweep for sweep in in_order}
-    parts = [_sme2_of(reader, sweep) for sweep in newest.values() if sweep.devices * sweep.models <= MOST_CELLS]
-    return replace(page, sections=[*page.sections, *parts])
+    has_pairs = any(len(found) > 1 for found in variants.values())
+    every = [row for answers in newest if answers.sweep.night for row in answers.rows(SpeedupRow)] if has_pairs else []
+    rows = [row for row in every if row.sessions_on and row.sessions_off and not row.without_times]
+    rows.sort(key=lambda row: -(row.speedup or 0.0))
+    blocks = [first_rows(rows, _MAX_ROWS, f"{_IN_SQL}: sme2_speedup")] if rows else []
+    page = _page("SME2", _gain(rows) if rows else _without_a_pair(reader, series), blocks)
+    of_sweeps = [answers for answers in newest if answers.sweep.devices * answers.sweep.models <= MAX_CELLS]
+    return replace(page, sections=[*page.sections, *map(_sme2_of, of_sweeps)])
 
 
 def _without_a_pair(reader: Reader, series: Sequence[SeriesRow]) -> Text:
     """Where SME2 is and was used although nothing tells what it gains, and how to measure that."""
-    every = reader.rows(FarmDeviceRow)
+    every = read_devices(reader)
     devices = [row for row in every if not row.without_times]
     have = sum(bool(row.sme2) for row in devices)
     on = sum(row.variant == "sme2_on" for row in series)
@@ -144,7 +132,7 @@ def _without_a_pair(reader: Reader, series: Sequence[SeriesRow]) -> Text:
     )
 
 
-def _gain(rows: Sequence[GainRow]) -> Text:
+def _gain(rows: Sequence[SpeedupRow]) -> Text:
     """The largest and the least gain in a sentence."""
     answer = f"{counted(len(rows), 'pair').capitalize()} with SME2 on and off"
     known = [row for row in rows if row.speedup is not None]
@@ -157,15 +145,15 @@ def _gain(rows: Sequence[GainRow]) -> Text:
     )
 
 
-def _sme2_of(reader: Reader, sweep: SweepRow) -> Section:
+def _sme2_of(answers: Answers) -> Section:
     """What the report of a sweep says about SME2."""
-    (section,) = sections_of(Answers(reader, sweep), ("sme2",))
-    return replace(section, anchor=f"sme2-{slug(sweep.sweep_id)}", title=f"{section.title}: {sweep.sweep_id}")
+    (section,), sweep_id = short_sections(answers, [sme2_section]), answers.sweep.sweep_id
+    return replace(section, anchor=f"sme2-{slug(sweep_id)}", title=f"{section.title}: {sweep_id}")
 
 
-def comparison(reader: Reader, before: date, after: date, footer: str) -> Page:
+def comparison(reader: Reader, before: date, after: date) -> Page:
     """Return the page of two nights side by side."""
-    rows = reader.rows(ComparedRow, {"before": before, "after": after})
+    rows = reader.rows(TwoNightsRow, {"before": before, "after": after})
     both = [row for row in rows if row.ratio is not None]
     only = len(rows) - len(both)
     answer = joined(
@@ -174,5 +162,5 @@ def comparison(reader: Reader, before: date, after: date, footer: str) -> Page:
         + (f", {only:,} in one of them." if only else ".")
         + " One night beside another says little alone: the verdict judges with all nights before.",
     )
-    blocks: list[Block] = [first_rows(rows, _MOST_ROWS, f"`etfarm compare {before} {after}` lists all, with intervals")]
-    return _page(f"{before} and {after}", comparison_page(before, after), answer, blocks, footer)
+    blocks: list[Block] = [first_rows(rows, _MAX_ROWS, f"`etfarm compare {before} {after}` lists all, with intervals")]
+    return _page(f"{before} and {after}", answer, blocks)

@@ -3,12 +3,11 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from tasks.pages.report.sections.verdicts import VerdictRow, change_of
-from tasks.pages.site.rows import tone_of
 from tasks.results.addresses import device_page, model_page, series_page
 from tasks.results.cells import variant_word
 from tasks.results.table import NOTHING, Cell, Column, Table
-from tasks.results.text import CodeLink, Link, Tone, ms_digits
+from tasks.results.text import CodeLink, Link, Tone, change_of, ms_digits
+from tasks.results.verdicts import Verdict, tone_of
 
 _MOST_DEVICES, _MOST_ROWS = 20, 60
 _MARKS = {
@@ -30,9 +29,9 @@ KEY = (
 _Key = tuple[str, str, str, int | None]
 
 
-def matrix(rows: Sequence[VerdictRow]) -> Table:
+def matrix(rows: Sequence[Verdict]) -> Table:
     """Return the table of latency verdicts; rows and columns with changes come first, and the rest is counted."""
-    cells: dict[_Key, dict[str, VerdictRow]] = defaultdict(dict)
+    cells: dict[_Key, dict[str, Verdict]] = defaultdict(dict)
     changed_of_device: dict[str, int] = defaultdict(int)
     for row in rows:
         cells[row.model, row.precision, row.variant, row.threads][row.device] = row
@@ -77,7 +76,7 @@ def _head(key: _Key) -> list[Cell]:
     ]
 
 
-def _cell(row: VerdictRow | None) -> Cell:
+def _cell(row: Verdict | None) -> Cell:
     """The time of a series and its change; only one that changed leads to its history."""
     if row is None or row.value is None:
         return NOTHING if row is None else Cell(_MARKS.get(row.verdict, "?"), tone=_tone(row.verdict))

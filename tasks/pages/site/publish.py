@@ -1,25 +1,29 @@
 """The pages of the site as files, for any web server, for object storage or to open without one.
 
 `published.json` states from which content each page was made. A page is made again only if that changed, and written
-only if the page did; pages that are no longer of the site are removed (`publication.py`). What the morning needs is
+only if the page did; pages that are no longer of the site are removed. What the morning needs is
 written first: cells and sessions, the night and its sweeps, then the home page; histories, devices and models follow.
 Pages of single sessions and cells are kept for what changed or failed most recently; where a page was not published,
 its name is no link.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import groupby, islice
-from pathlib import Path
 
-from sql.cage.connection import open_readable
-from sql.readable import ReadableFile
-from tasks.pages.site.destination import open_destination
-from tasks.pages.site.origins import origins_of
-from tasks.pages.site.publication import Publication
+from devices.errors import InputError
+from tasks.pages.site.destination import Destination, open_destination
+from tasks.pages.site.page_cache import (
+    ALWAYS,
+    MARKER,
+    MOST_MARKER_BYTES,
+    Manifest,
+    manifest_of,
+    origins_of,
+    parse_manifest,
+)
 from tasks.pages.site.site import Site
-from tasks.results.reader import view_errors
 from tasks.store.blob_store import reported
 
 _READ_TOGETHER = 250
@@ -28,36 +32,94 @@ _SESSIONS_READ_TOGETHER = 1000
 _FIRST = ("cells", "sessions", "nights", "sweeps", "assets", "")
 
 
-@dataclass(frozen=True)
-class Published:
-    """What a publication did, in numbers of files."""
+class Publication:
+    """Writes pages to a destination; `kept` are the addresses at which something stayed that is not the farm's own.
 
-    pages: int
-    written: int
-    removed: int
-    kept: Sequence[str]
-    """Addresses of the site at which there is something that no publication wrote; it was not changed."""
-
-
-def publish(
-    snapshot: ReadableFile | Path,
-    location: str,
-    told: Callable[[str], None] = lambda _line: None,
-) -> Published:
-    """Write the pages of a warehouse file to a folder or a URL; `told` gets a line while it lasts.
-
-    Raises WarehouseError if the file cannot be read, BundleError if the location cannot be written, and InputError if
-    it has files of others.
+    A file is the farm's own if its content is what a publication wrote, as the manifest states. Others stay as they
+    are. Before pages are written, the manifest states which hashes they get; so a kill at any moment leaves no file
+    that the next publication does not know. It is written last without them.
     """
-    with open_readable(snapshot) as connection, view_errors(snapshot):
-        site = Site(connection, snapshot.name)
-        wanted = origins_of(site)
-        site.published = wanted.keys()
-        with reported(location, "the pages cannot be written"), open_destination(location) as destination:
-            publication = Publication(destination, location, wanted)
-            _write_stale(site, publication, told)
-            publication.finish()
-    return Published(len(wanted), publication.written, publication.removed, sorted(publication.kept))
+
+    def __init__(self, destination: Destination, location: str, wanted: Mapping[str, str]) -> None:
+        """Read the manifest; `wanted` are the pages of the site with their origins. Raises InputError, writes nothing.
+
+        Raises InputError if the destination is neither empty nor one that etfarm published.
+        """
+        self._destination, self._wanted = destination, wanted
+        content = destination.read(MARKER, MOST_MARKER_BYTES)
+        if content is None and not destination.is_empty():
+            cause = "has files that etfarm did not publish"
+            raise InputError(f"{location}: {cause}; name an empty or a new folder (or prefix) for the pages")
+        path = f"{location.rstrip('/')}/{MARKER}"
+        before = manifest_of({}, {}) if content is None else parse_manifest(content, path)
+        self._missing = destination.missing({*wanted, *before.pages, *before.writing})
+        self._pages = self._settled(before)
+        self._text = content
+        self.pages, self.written, self.removed = len(wanted), 0, 0
+        self.kept: list[str] = []
+
+    def _settled(self, before: Manifest) -> dict[str, tuple[str, str]]:
+        """Return the pages that are there, also those of which a killed publication wrote some."""
+        pages = {name: page for name, page in before.pages.items() if name not in self._missing}
+        present = self._destination.hashes(before.writing)
+        return pages | {name: (ALWAYS, new) for name, new in before.writing.items() if present.get(name) == new}
+
+    @property
+    def stale(self) -> set[str]:
+        """The pages that have to be made."""
+        made = {name: origin for name, (origin, _) in self._pages.items()}
+        return {name for name, origin in self._wanted.items() if origin == ALWAYS or made.get(name) != origin}
+
+    def write(self, pages: Mapping[str, bytes]) -> None:
+        """Write those of some pages that changed."""
+        new = {name: hashlib.sha256(content).hexdigest() for name, content in pages.items()}
+        changed = [name for name in pages if self._hash(name) != new[name]]
+        present = self._destination.hashes(name for name in changed if name not in self._missing)
+        kept = {name for name, found in present.items() if found not in (self._hash(name), new[name])}
+        files = {name: pages[name] for name in changed if name not in kept and present.get(name) != new[name]}
+        if files:
+            self._save({name: new[name] for name in files})
+            self._destination.write(files)
+        self._pages |= {name: (self._wanted[name], new[name]) for name in pages if name not in kept}
+        self._missing -= files.keys()
+        self.written += len(files)
+        self.kept += sorted(kept)
+
+    def finish(self) -> None:
+        """Remove the pages that are no longer of the site, and state in the manifest what there is."""
+        gone = self._pages.keys() - self._wanted.keys()
+        present = self._destination.hashes(gone)
+        own = sorted(name for name, found in present.items() if found == self._hash(name))
+        self._destination.remove(own)
+        self.removed += len(own)
+        self.kept = sorted([*self.kept, *(present.keys() - own)])
+        for name in gone:
+            del self._pages[name]
+        self._save({})
+
+    def _hash(self, name: str) -> str | None:
+        return self._pages[name][1] if name in self._pages else None
+
+    def _save(self, writing: Mapping[str, str]) -> None:
+        text = manifest_of(self._pages, writing).text()
+        if text != self._text:
+            self._destination.write({MARKER: text})
+            self._text = text
+
+
+def publish(site: Site, location: str, told: Callable[[str], None] = lambda _line: None) -> Publication:
+    """Write the pages to a folder or a URL; `told` gets a line while it lasts.
+
+    The result counts them. Raises BundleError if the location cannot be written, and InputError if it has files of
+    others.
+    """
+    wanted = origins_of(site)
+    site.published = wanted.keys()
+    with reported(location, "the pages cannot be written"), open_destination(location) as destination:
+        publication = Publication(destination, location, wanted)
+        _write_stale(site, publication, told)
+        publication.finish()
+    return publication
 
 
 def _write_stale(site: Site, publication: Publication, told: Callable[[str], None]) -> None:

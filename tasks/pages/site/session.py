@@ -1,25 +1,23 @@
 """The page of a session: how it ended, its runs, its conditions, and where it came from."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tasks.bundle.remedy import remedy
-from tasks.pages.report.page import Block, Chart, Log, Page, Paragraph, Points, Section
-from tasks.pages.site.session_rows import RunRow, SessionConditionRow, SessionFactsRow, read_sessions
+from tasks.pages.page import Chart, Log, Page, Paragraph, Points, Section
 from tasks.results.addresses import (
     cell_page,
     device_page,
     model_page,
     night_page,
     series_page,
-    session_page,
     sweep_page,
 )
 from tasks.results.cells import tags_of, variant_word
 from tasks.results.reader import Reader
-from tasks.results.table import Cell, Column, Table, table_of
-from tasks.results.text import Code, CodeLink, Link, Text, counted, duration, joined, sentence, with_code
+from tasks.results.sessions import RunRow, SessionFactsRow, read_sessions
+from tasks.results.table import Cell, Column, Table, grouped, table_of
+from tasks.results.text import Code, CodeLink, Link, Text, Tone, counted, duration, joined, sentence, with_code
 
 _PERFETTO = "https://ui.perfetto.dev"
 
@@ -29,48 +27,27 @@ class Sessions:
 
     def __init__(self, reader: Reader, session_ids: Sequence[str]) -> None:
         self._names = reader.models
-        self._runs: dict[str, list[RunRow]] = defaultdict(list)
-        self._conditions: dict[str, list[SessionConditionRow]] = defaultdict(list)
         facts, runs, conditions = read_sessions(reader, session_ids)
         self._facts = {row.session_id: row for row in facts}
-        for run in runs:
-            self._runs[run.session_id].append(run)
-        for moment in conditions:
-            self._conditions[moment.session_id].append(moment)
+        self._runs = grouped(runs, lambda run: run.session_id)
+        self._conditions = grouped(conditions, lambda moment: moment.session_id)
 
-    def __contains__(self, session_id: str) -> bool:
-        """Whether a session was read."""
-        return session_id in self._facts
-
-    def page(self, session_id: str, footer: str) -> Page:
-        """Return the page of a session."""
-        row = self._facts[session_id]
-        runs = [] if row.without_times else self._runs[session_id]
-        return session_of(row, self._names.get(row.model, row.model), runs, self._conditions[session_id], footer)
-
-
-def session_of(
-    row: SessionFactsRow, model: str, runs: Sequence[RunRow], conditions: Sequence[SessionConditionRow], footer: str
-) -> Page:
-    """Return the page of a session, `model` named as in the warehouse; `runs` are empty on a device without times."""
-    sections = [
-        *([Section("runs", "Runs", [runs_chart(runs)])] if runs else []),
-        Section("conditions", "Conditions", [*_conditions(conditions)]),
-        *([Section("log", "End of its log", [Log(row.log_tail)])] if row.log_tail else []),
-        Section("origin", "Where it comes from", [_origin(model, row)]),
-        Section("closer", "Look closer", [Points(_closer(row))]),
-    ]
-    return Page(
-        title=f"Session {row.session_id}",
-        subtitle=_subtitle(row),
-        figures=(),
-        summary=(),
-        sections=sections,
-        footer=footer,
-        address=session_page(row.session_id),
-        answer=_answer(row, runs),
-        tone="" if row.status == "succeeded" else "bad",
-    )
+    def page(self, session_id: str) -> Page | None:
+        """Return the page of a session; None if it was not read."""
+        if (row := self._facts.get(session_id)) is None:
+            return None
+        runs = [] if row.without_times else self._runs.get(session_id, [])
+        conditions = self._conditions.get(session_id, [])
+        reported = table_of(conditions) if conditions else Paragraph("The device reported none.")
+        sections = [
+            *([Section("runs", "Runs", [runs_chart(runs)])] if runs else []),
+            Section("conditions", "Conditions", [reported]),
+            *([Section("log", "End of its log", [Log(row.log_tail)])] if row.log_tail else []),
+            Section("origin", "Where it comes from", [_origin(self._names.get(row.model, row.model), row)]),
+            Section("closer", "Look closer", [Points(_closer(row))]),
+        ]
+        tone: Tone = "" if row.status == "succeeded" else "bad"
+        return Page(f"Session {session_id}", sections, _subtitle(row), _answer(row, runs), tone)
 
 
 def _subtitle(row: SessionFactsRow) -> Text:
@@ -129,10 +106,6 @@ def runs_chart(runs: Sequence[RunRow]) -> Chart:
         },
     }
     return Chart("Time of each run", spec, values, {"run": "Run", "kind": "Kind", "time": f"Time ({unit})"})
-
-
-def _conditions(rows: Sequence[SessionConditionRow]) -> Iterator[Block]:
-    yield table_of(rows) if rows else Paragraph("The device reported none.")
 
 
 def _origin(model: str, row: SessionFactsRow) -> Table:

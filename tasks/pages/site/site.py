@@ -1,38 +1,31 @@
 """All pages of the site by their addresses, made from one warehouse file."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from functools import cached_property
 from importlib.metadata import version
 
-from sql.cage.connection import Reading
-from tasks.pages.explain import explain_series, worst_first
-from tasks.pages.explanation import Explanation
-from tasks.pages.report.html import as_html
-from tasks.pages.report.page import Page
-from tasks.pages.site import about, compared, lists, morning
-from tasks.pages.site.assets import File, asset
+from tasks.pages import explanation
+from tasks.pages.html import File, as_html, asset
+from tasks.pages.page import Page, Section
+from tasks.pages.report import sweep_page
+from tasks.pages.site import compared, device, home, lists, model
 from tasks.pages.site.cell import Cells
+from tasks.pages.site.device import history_files, weeks_of
 from tasks.pages.site.feed import MOST_NIGHTS, feed
-from tasks.pages.site.history import history_files, weeks_of
-from tasks.pages.site.rows import (
-    DecisionRow,
-    DeviceNightRow,
-    FarmDeviceRow,
-    NightRow,
-    NightSweepRow,
-    NightVerdictRow,
-    SeriesRow,
-    UnjudgedModelRow,
-)
 from tasks.pages.site.session import Sessions
-from tasks.pages.site.session_rows import CellFactsRow
 from tasks.results import addresses
 from tasks.results.addresses import slug, split_pair
-from tasks.results.reader import Answers, Reader
+from tasks.results.devices import DeviceNightRow, DeviceRow, read_devices
+from tasks.results.explanation import explain_series, read_variants, worst_series_first
+from tasks.results.provenance import CellFactsRow
+from tasks.results.reader import Answers, Reader, SweepRow
+from tasks.results.series import DecisionRow, NightRow, SeriesRow, UnjudgedModelRow
+from tasks.results.table import grouped
+from tasks.results.verdicts import Verdict, read_verdicts
 
-_CELLS, _SESSIONS = "cells", "sessions"
 _HTML = ".html"
 
 
@@ -44,22 +37,21 @@ class Site:
 
     published: Collection[str] | None = None
 
-    def __init__(self, connection: Reading, source: str) -> None:
-        self._connection = connection
-        self.reader = Reader(connection)
-        self._histories: dict[str, str] = {}
-        self._cells = Cells(self.reader, [])
-        self._answers: dict[str, tuple[set[tuple[str, str]], Answers]] = {}
-        self._verdicts: dict[date, list[NightVerdictRow]] = {}
-        self._verdicts_on: dict[tuple[date, str, str], list[NightVerdictRow]] = defaultdict(list)
-        self._sessions = Sessions(self.reader, [])
+    def __init__(self, reader: Reader, source: str) -> None:
+        self.reader = reader
         self._footer = f"etfarm {version('etfarm')}, from {source}."
+        self._histories: dict[str, str] = {}
+        self._cells, self._sessions = Cells(reader, []), Sessions(reader, [])
+        self._answers: dict[str, tuple[set[tuple[str, str]], Answers]] = {}
+        self._verdicts: dict[date, list[Verdict]] = {}
+        self._verdicts_on: dict[tuple[date, str, str], list[Verdict]] = defaultdict(list)
 
     def contents(self, wanted: Sequence[str]) -> dict[str, bytes]:
         """Return what is at several addresses, as bytes; pages of one kind among them are read at once."""
-        self._read_histories([week for address in wanted if (week := self._history_at(address))])
-        self._sessions = Sessions(self.reader, _names_in(_SESSIONS, wanted))
-        self._cells = Cells(self.reader, _names_in(_CELLS, wanted))
+        if weeks := [week for address in wanted if (week := self._history_at(address))]:
+            self._histories = dict(history_files(self.reader, weeks))
+        self._sessions = Sessions(self.reader, _names_in("sessions/", wanted))
+        self._cells = Cells(self.reader, _names_in("cells/", wanted))
         nights = {row.night for row in self.nights if addresses.night_page(row.night) in wanted}
         self._read_verdicts(nights and nights.union(row.night for row in self.nights[:MOST_NIGHTS]))
         return {address: file.content.encode() for address in wanted if (file := self.file(address))}
@@ -72,35 +64,54 @@ class Site:
             return File("application/atom+xml", feed(self.nights, self._verdicts_of))
         if found := self._history_at(address):
             if address not in self._histories:
-                self._read_histories([(found[0], monday) for monday in weeks_of(self.series_of[found[0]])])
+                weeks = weeks_of(self.series_of[found[0]])
+                self._histories = dict(history_files(self.reader, [(found[0], monday) for monday in weeks]))
             return File("text/javascript", self._histories[address])
         page = self.page(address)
         return None if page is None else File("text/html", as_html(page, self.published))
 
     def page(self, address: str) -> Page | None:
         """Return the page at an address; None if there is none."""
-        lists_of: dict[str, Callable[[], Page]] = {
-            "index.html": lambda: morning.home(self.reader, self._newest_night, self._footer),
-            "nights.html": lambda: lists.nights(self.nights, self.sweeps.values(), self._footer),
-            "models.html": lambda: lists.models(self.series, list(self.unjudged.values()), self._footer),
-            "devices.html": lambda: lists.devices(self.reader, self._footer),
-            "sme2.html": lambda: lists.sme2(self.reader, self.series, self.sweeps.values(), self._footer),
-            "runners.html": lambda: lists.runners(self.reader, self._footer),
-            "compare.html": lambda: compared.choices(self.reader, self.series, self.nights, self._footer),
-        }
-        if address in lists_of:
-            return lists_of[address]()
-        kinds: dict[str, Callable[[str], Page | None]] = {
-            "nights": self._night,
-            "comparisons": self._compared,
-            "sweeps": self._sweep,
-            "models": self._model,
-            "devices": self._device,
-            _CELLS: self._cell,
-            _SESSIONS: self._session,
-        }
-        folder, _, file = address.partition("/")
-        return kinds[folder](file.removesuffix(_HTML)) if folder in kinds and file.endswith(_HTML) else None
+        folder, slash, file = address.partition("/")
+        page = self._page_in(folder, file.removesuffix(_HTML)) if file.endswith(_HTML) else None
+        page = page if slash else self._list(address)
+        return None if page is None else replace(page, footer=self._footer, address=address)
+
+    def _list(self, address: str) -> Page | None:
+        match address:
+            case "index.html":
+                return home.page(self.reader, self._newest_night)
+            case "nights.html":
+                return lists.nights(self.nights, self.sweeps.values())
+            case "models.html":
+                return lists.models(self.series, list(self.unjudged.values()))
+            case "devices.html":
+                return lists.devices(self.reader)
+            case "sme2.html":
+                return lists.sme2(self.reader, self.series, self.sweeps.values())
+            case "runners.html":
+                return lists.runners(self.reader)
+            case "compare.html":
+                return compared.choices(self.reader, self.series, self.nights)
+        return None
+
+    def _page_in(self, folder: str, name: str) -> Page | None:
+        match folder:
+            case "nights":
+                return self._night(name)
+            case "comparisons":
+                return self._comparison(name)
+            case "sweeps":
+                return sweep_page(Answers(self.reader, self.sweeps[name])) if name in self.sweeps else None
+            case "models":
+                return self._model(name)
+            case "devices":
+                return self._device(name)
+            case "cells":
+                return self._cell(name)
+            case "sessions":
+                return self._session(name)
+        return None
 
     @cached_property
     def nights(self) -> list[NightRow]:
@@ -120,32 +131,27 @@ class Site:
     @cached_property
     def series_of(self) -> dict[str, list[SeriesRow]]:
         """The series of each device."""
-        series: dict[str, list[SeriesRow]] = defaultdict(list)
-        for row in self.series:
-            series[row.device].append(row)
-        return series
+        return defaultdict(list, grouped(self.series, lambda row: row.device))
 
     @cached_property
-    def _decisions(self) -> list[DecisionRow]:
-        return self.reader.rows(DecisionRow)
+    def _series_of_model(self) -> dict[str, list[SeriesRow]]:
+        """The series of each model, by its name in addresses."""
+        return grouped(self.series, lambda row: slug(row.model))
 
     @cached_property
-    def devices(self) -> dict[str, FarmDeviceRow]:
+    def devices(self) -> dict[str, DeviceRow]:
         """Every device by its name in addresses."""
-        return {slug(row.device): row for row in self.reader.rows(FarmDeviceRow)}
+        return {slug(row.device): row for row in read_devices(self.reader)}
 
     @cached_property
     def _device_nights(self) -> dict[str, list[DeviceNightRow]]:
         """The nights of each device, the newest first."""
-        nights: dict[str, list[DeviceNightRow]] = defaultdict(list)
-        for row in self.reader.rows(DeviceNightRow):
-            nights[row.device].append(row)
-        return nights
+        return grouped(self.reader.rows(DeviceNightRow), lambda row: row.device)
 
     @cached_property
-    def sweeps(self) -> dict[str, NightSweepRow]:
+    def sweeps(self) -> dict[str, SweepRow]:
         """Every sweep by its name in addresses."""
-        return {slug(row.sweep_id): row for row in self.reader.rows(NightSweepRow)}
+        return {slug(row.sweep_id): row for row in self.reader.rows(SweepRow)}
 
     @cached_property
     def _newest_night(self) -> Page | None:
@@ -158,9 +164,9 @@ class Site:
         return self._newest_night if night == self.nights[0].night else self._night_of(night)
 
     def _night_of(self, night: date) -> Page:
-        return morning.night_of(self.reader, night, self.nights, self._verdicts_of, self._footer)
+        return home.night_page(self.reader, night, self.nights, self._verdicts_of(night))
 
-    def _verdicts_of(self, night: date) -> Sequence[NightVerdictRow]:
+    def _verdicts_of(self, night: date) -> Sequence[Verdict]:
         """The verdicts on a night, which are kept; the feed's nights before the newest are read at once."""
         if night not in self._verdicts:
             together = [row.night for row in self.nights[1:MOST_NIGHTS]]
@@ -171,68 +177,48 @@ class Site:
         """Read the verdicts on nights at once, and keep them."""
         wanted = [night for night in nights if night not in self._verdicts]
         self._verdicts |= {night: [] for night in wanted}
-        for row in self.reader.rows(NightVerdictRow, {"nights": wanted}) if wanted else ():
+        for row in read_verdicts(self.reader, wanted) if wanted else ():
             self._verdicts[row.night].append(row)
             self._verdicts_on[row.night, row.series_id, row.device].append(row)
 
-    def _compared(self, name: str) -> Page | None:
-        kind, slash, pair = name.rpartition("/")
-        first, second = split_pair(pair)
-        return self._arms(kind, first, second) if slash else self._comparison(first, second)
-
-    def _comparison(self, before: str, after: str) -> Page | None:
-        nights = {str(row.night): row.night for row in self.nights}
-        if before not in nights or after not in nights:
-            return None
-        return lists.comparison(self.reader, nights[before], nights[after], self._footer)
-
-    def _arms(self, kind: str, a: str, b: str) -> Page | None:
+    def _comparison(self, name: str) -> Page | None:
+        """Two nights, or two values of what series differ in: `device/phone..tablet`."""
+        kind, _, pair = name.rpartition("/")
+        a, b = split_pair(pair)
+        if not kind:
+            nights = {str(row.night): row.night for row in self.nights}
+            both = a in nights and b in nights
+            return lists.comparison(self.reader, nights[a], nights[b]) if both else None
         values = {slug(value): value for value in compared.values_of(kind, self.series)}
         if a not in values or b not in values or a == b:
             return None
-        return compared.side_by_side(self._connection, kind, values[a], values[b], self._footer)
-
-    def _sweep(self, name: str) -> Page | None:
-        if (row := self.sweeps.get(name)) is None:
-            return None
-        return about.sweep_of(Answers(self.reader, row), self._footer)
+        return compared.side_by_side(self.reader, kind, values[a], values[b])
 
     def _model(self, name: str) -> Page | None:
-        rows = self._series_of_model.get(name)
-        if rows is None:
-            return self._unjudged_model(name)
-        explained = self._explained(worst_first(rows)[0]).section(is_named=True)
-        cells = [self._detailed[cell] for cell in about.detailed(rows) if cell in self._detailed]
-        cells = [cell for cell in cells if cell.sweep_id == cells[0].sweep_id]
-        answers = self._answers_of(cells) if cells else None
-        model = rows[0].model
-        return about.model_of(self.reader.models.get(model, model), rows, explained, cells, answers, self._footer)
+        if rows := self._series_of_model.get(name):
+            cells = [self._detailed[cell] for cell in model.detailed(rows) if cell in self._detailed]
+            cells = [cell for cell in cells if cell.sweep_id == cells[0].sweep_id]
+            explained = self._explained(worst_series_first(rows)[0])
+            answers = self._answers_of(cells) if cells else None
+            return model.page(self.reader.models.get(rows[0].model, rows[0].model), rows, explained, cells, answers)
+        if row := self.unjudged.get(name):
+            answers = self._read(row.sweep_id, {(row.model, each) for each in row.devices})
+            return model.page_without_verdict(self.reader.models.get(row.model, row.model), row, answers)
+        return None
 
-    def _unjudged_model(self, name: str) -> Page | None:
-        if (row := self.unjudged.get(name)) is None:
-            return None
-        answers = self._read(row.sweep_id, {(row.model, device) for device in row.devices})
-        return about.unjudged_model_of(self.reader.models.get(row.model, row.model), row, answers, self._footer)
-
-    def _explained(self, row: SeriesRow) -> Explanation:
+    def _explained(self, row: SeriesRow) -> Section:
         """Explain a series; on published pages in detail only where the page of its cell is published, too."""
         in_detail = self.published is None or addresses.cell_page(row.cell) in self.published
         self._read_verdicts([row.night])
         verdicts = self._verdicts_on[row.night, row.series_id, row.device]
-        return explain_series(self.reader, row, self.series, verdicts, self._answers_of if in_detail else None)
-
-    @cached_property
-    def _series_of_model(self) -> dict[str, list[SeriesRow]]:
-        """The series of each model, by its name in addresses."""
-        series: dict[str, list[SeriesRow]] = defaultdict(list)
-        for row in self.series:
-            series[slug(row.model)].append(row)
-        return dict(series)
+        cells = read_variants(self.reader, row, self.series) if in_detail else None
+        answers = self._answers_of(cells) if cells else None
+        return explanation.section(explain_series(self.reader, row, verdicts, cells, answers))
 
     @cached_property
     def _detailed(self) -> dict[str, CellFactsRow]:
         """Every cell that the page of its model shows in full."""
-        cells = [cell for rows in self._series_of_model.values() for cell in about.detailed(rows)]
+        cells = [cell for rows in self._series_of_model.values() for cell in model.detailed(rows)]
         return {row.cell: row for row in self.reader.rows(CellFactsRow, {"cells": cells})}
 
     def _answers_of(self, cells: Sequence[CellFactsRow]) -> Answers:
@@ -253,33 +239,28 @@ class Site:
     def _device(self, name: str) -> Page | None:
         if (row := self.devices.get(name)) is None:
             return None
-        nights, series = self._device_nights[row.device], self.series_of[row.device]
-        return about.device_of(row, nights, series, self._decisions, self._footer)
+        nights = self._device_nights.get(row.device, [])
+        return device.page(row, nights, self.series_of[row.device], self.reader.rows(DecisionRow))
 
     def _history_at(self, address: str) -> tuple[str, date] | None:
         """Device and week of a file of data; None if it is not one."""
         folder, name, *_ = (*address.split("/", 2), "")
-        if folder != "histories" or (device := self.devices.get(name)) is None:
+        if folder != "histories" or (row := self.devices.get(name)) is None:
             return None
-        mondays = weeks_of(self.series_of[device.device])
-        files = {addresses.history_file(device.device, monday): (device.device, monday) for monday in mondays}
-        return files.get(address)
-
-    def _read_histories(self, wanted: Collection[tuple[str, date]]) -> None:
-        """Read files of data at once, and keep them until others are read."""
-        if wanted:
-            self._histories = dict(history_files(self.reader, wanted))
+        mondays = weeks_of(self.series_of[row.device])
+        return {addresses.history_file(row.device, monday): (row.device, monday) for monday in mondays}.get(address)
 
     def _cell(self, cell: str) -> Page | None:
         if cell not in self._cells.facts:
             self._cells = Cells(self.reader, [cell])
         row = self._cells.facts.get(cell)
-        return self._cells.page(row, self._answers_of([row]), self._footer) if row else None
+        return self._cells.page(row, self._answers_of([row])) if row else None
 
     def _session(self, session_id: str) -> Page | None:
-        if session_id not in self._sessions:
-            self._sessions = Sessions(self.reader, [session_id])
-        return self._sessions.page(session_id, self._footer) if session_id in self._sessions else None
+        if page := self._sessions.page(session_id):
+            return page
+        self._sessions = Sessions(self.reader, [session_id])
+        return self._sessions.page(session_id)
 
     def _names(self) -> Iterator[tuple[str, str]]:
         """What the search finds: each name with its address."""
@@ -292,5 +273,4 @@ class Site:
 
 def _names_in(folder: str, wanted: Sequence[str]) -> list[str]:
     """Return the names of those addresses that are pages in a folder."""
-    start = f"{folder}/"
-    return [each.removeprefix(start).removesuffix(_HTML) for each in wanted if each.startswith(start)]
+    return [each.removeprefix(folder).removesuffix(_HTML) for each in wanted if each.startswith(folder)]

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from junitparser import Failure, JUnitXml
 
-from flows.cli.outputs import markdown
-from tasks.judge.compare.outcome import Beside, Line, Outcome
-from tasks.pages.explanation import Fact
+from tasks.pages.comparison import markdown
+from tasks.results.changes import Comparison, SeriesChange
+from tasks.results.compare import headline
+from tasks.results.text import Fact
 from tests.fixtures.command import Command, Ended
 from tests.fixtures.documented import assert_documented
 from tests.fixtures.warehouse import BundleMaker
@@ -199,14 +200,26 @@ def test_the_size_of_a_file_is_stated_where_it_changed(maker: BundleMaker, compa
 
 def test_the_markdown_has_at_most_60_lines_whatever_was_compared() -> None:
     # given more of everything than is shown, and all twelve facts that an explanation may have
-    changed, same = (
-        [Line(f"m{number}", "host", "fp32", "sme2_off", "1", None, word, Beside(), Beside()) for number in range(25)]
-        for word in ("slower", "same")
+    changed, same, only = (
+        [
+            SeriesChange(model=f"m{number}", device="host", precision="fp32", variant="sme2_off", threads=1, word=word)
+            for number in range(25)
+        ]
+        for word in ("slower", "same", "only in A")
     )
-    only = [("only in A", each) for each in changed]
     facts = [Fact(f"Fact {number}", ["One.", "Two."]) for number in range(12)]
     sentences = [f"sentence {number}" for number in range(9)]
-    found = Outcome("a", "b", changed + same, 0.01, sentences, sentences, only, explained=facts)
+    changes = changed + same
+    found = Comparison(
+        a="a",
+        b="b",
+        changes=changes,
+        headline=headline(changes, 0.01),
+        remarks=sentences,
+        other_figures=sentences,
+        uncompared=only,
+        explained=facts,
+    )
     out = markdown(found)
     assert out.startswith("**25 of 50 series slower: worst ")
     assert len(out.splitlines()) <= 60

@@ -7,6 +7,7 @@ import pytest
 
 from sql.warehouse import open_read_only
 from tasks.pages.site.site import Site
+from tasks.results.reader import Reader
 from tests.fixtures.command import Command
 from tests.fixtures.documented import assert_documented
 from tests.fixtures.nights import WHY, failed_night_of, night_of
@@ -53,7 +54,7 @@ def test_every_format_of_the_verdicts_names_the_failure(command: Command, maker:
 
 def test_the_home_page_and_the_feed_name_it_with_its_reason_once(maker: BundleMaker) -> None:
     with open_read_only(maker.warehouse) as connection:
-        pages = Pages(Site(connection, "x"))
+        pages = Pages(Site(Reader(connection), "x"))
         home, nights, models = (pages.read(name) for name in ("index.html", "nights.html", "models.html"))
         feed, model = pages.html("feed.atom"), pages.read("models/toy.html")
     assert home.answer == HEADLINE

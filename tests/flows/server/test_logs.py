@@ -13,7 +13,8 @@ from prefect.client.schemas.objects import State
 from prefect.flow_engine import run_flow
 
 from flows.server.states import end_state
-from flows.verdicts import FailingVerdict, log_verdicts
+from flows.sweep_result import log_verdicts
+from tasks.results.verdicts import FailingVerdict
 from tests.fixtures.command import run_python
 from tests.fixtures.paths import DEPLOYMENTS, ROOT
 from tests.fixtures.prefect_server import asked
@@ -29,6 +30,7 @@ import flows
 from flows.device.steps import failed_session_step
 from flows.server.states import end_state
 from tasks.bundle.record import SessionRecord
+from tasks.results.verdicts import FailingVerdict
 
 @task
 def step(message, is_bad):

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 
 from flows.warehouse.publish import load_and_publish
 from flows.warehouse.site import LiveSite, app_of, site_of
-from tasks.pages.site.assets import File
+from tasks.pages.html import File
 from tasks.pages.site.site import Site
 from tasks.store.files import sha256_of
 from tasks.store.workspace import Workspace

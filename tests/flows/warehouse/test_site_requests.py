@@ -14,7 +14,7 @@ import pytest
 
 from devices.errors import InputError
 from flows.warehouse.site import LiveSite, SiteServer, host_names, site_of
-from tasks.pages.site.assets import File
+from tasks.pages.html import File
 from tasks.pages.site.site import Site
 from tasks.store.workspace import Workspace
 from tests.fixtures.waiting import wait_for
@@ -153,7 +153,7 @@ def test_the_end_of_the_pages_ends_what_is_being_made(warehouse: Path, monkeypat
 
     def file(site: Site, address: str) -> None:
         is_asked.set()
-        site.reader._connection.execute("SELECT count(*) FROM range(10000000000000) a WHERE hash(a.range) = 1")
+        site.reader.connection.execute("SELECT count(*) FROM range(10000000000000) a WHERE hash(a.range) = 1")
 
     monkeypatch.setattr(Site, "file", file)
     site = site_of(Workspace(warehouse.parent / "var", warehouse))

@@ -8,6 +8,7 @@ import pytest
 
 from sql.warehouse import open_read_only
 from tasks.pages.site.site import Site
+from tasks.results.reader import Reader
 from tests.fixtures.big_farm import write_big_farm
 from tests.fixtures.pages import Pages
 
@@ -30,4 +31,4 @@ def connection(warehouse: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 @pytest.fixture(scope="session")
 def pages(connection: duckdb.DuckDBPyConnection) -> Pages:
     """The pages of the farm."""
-    return Pages(Site(connection, "warehouse.duckdb"))
+    return Pages(Site(Reader(connection), "warehouse.duckdb"))

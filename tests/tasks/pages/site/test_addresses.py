@@ -5,6 +5,7 @@ import pytest
 from sql.warehouse import open_read_only
 from tasks.pages.site.site import Site
 from tasks.results.addresses import arms_page, history_file, slug, split_pair
+from tasks.results.reader import Reader
 from tests.fixtures.growth import grows_with_the_square
 from tests.fixtures.nights import night_of
 from tests.fixtures.pages import Pages
@@ -32,7 +33,7 @@ def test_models_whose_names_contain_dots_are_compared(maker: BundleMaker) -> Non
         night_of(maker, 2, model__name=model)
     maker.load()
     with open_read_only(maker.warehouse) as connection:
-        site = Site(connection, "x")
+        site = Site(Reader(connection), "x")
         assert site.file(arms_page("model", "a..b", "c...d")) is not None
         # and a file of data has one address
         row = site.series[0]

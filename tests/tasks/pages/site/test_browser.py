@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import duckdb
 import pytest
 
-from tasks.pages.report.html import SITE_POLICY
-from tasks.pages.site.publish import publish
+from tasks.pages.html import SITE_POLICY
 from tests.fixtures.needs import needs
 from tests.fixtures.pages import read_page
+from tests.fixtures.publications import publish_site
 
 pytestmark = pytest.mark.thorough
 PHONE = {"width": 390, "height": 844}
@@ -27,7 +27,7 @@ def site(warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The published folder."""
     needs("chromium")
     folder: Path = tmp_path_factory.mktemp("site")
-    publish(warehouse, str(folder))
+    publish_site(warehouse, str(folder))
     return folder
 
 

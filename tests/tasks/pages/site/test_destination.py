@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from devices.errors import FarmError, InputError
 from tasks.pages.site.destination import open_destination
-from tasks.pages.site.manifest import manifest_of, parse_manifest
+from tasks.pages.site.page_cache import manifest_of, parse_manifest
 from tasks.results import addresses
 from tests.fixtures.publications import files_at, publish_pages
 from tests.fixtures.s3 import objects_of, s3_client
@@ -39,9 +39,9 @@ def put(location: str, name: str, content: bytes) -> None:
         path.write_bytes(content)
 
 
-def stated(**pages: Any) -> bytes:
-    """A `published.json` that lists these pages."""
-    return json.dumps({"format": "etfarm site 1", "etfarm": "0.1", "pages": pages, "writing": {}}).encode()
+def manifest_with(**pages: Any) -> bytes:
+    """A `published.json` with some pages."""
+    return json.dumps({"etfarm": "0.1", "format": "etfarm site 1", "pages": pages, "writing": {}}).encode()
 
 
 @pytest.mark.parametrize("name", ["index.html", "notes.txt", "a/b/c.txt", ".hidden"])
@@ -66,11 +66,11 @@ def test_a_place_with_files_of_others_is_refused_as_it_is(location: str, name: s
         b'{"name": "a package", "version": "1.0"}',
         b'{"etfarm": "0.1", "pages": 3}',
         b'{"etfarm": "0.1", "pages": {}, "files": []}',
-        stated(**{"index.html": ["x"]}),
-        stated(**{"index.html": ["x", "not a hash"]}),
+        manifest_with(**{"index.html": ["x"]}),
+        manifest_with(**{"index.html": ["x", "not a hash"]}),
         b"[" * 100_000,
         *(
-            stated(**{name: ["x", "0" * 64]})
+            manifest_with(**{name: ["x", "0" * 64]})
             for name in (
                 *("../outside.html", "a/../../outside.html", "/outside.html", "a\\..\\outside.html", "c:/outside.html"),
                 *("a\0.html", "", ".", "..", "a//b.html", "a/b/c/d.html", ".hidden", "published.json", "x" * 300),

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from sql.warehouse import open_read_only
-from tasks.pages.site.origins import origins_of
+from tasks.pages.site.page_cache import origins_of
 from tasks.pages.site.site import Site
+from tasks.results.reader import Reader
 from tasks.results.text import Tag
 from tests.fixtures.nights import fields_of, night_of
 from tests.fixtures.pages import Pages
@@ -24,7 +25,7 @@ def site(maker: BundleMaker) -> Iterator[Site]:
     maker.session(reason="qemu: cable", **ENDED)
     maker.load()
     with open_read_only(maker.warehouse) as connection:
-        yield Site(connection, "x")
+        yield Site(Reader(connection), "x")
 
 
 def test_the_home_page_of_emulated_devices_gives_their_night_and_the_next_step(site: Site) -> None:
@@ -91,7 +92,7 @@ def test_a_device_shows_the_sessions_of_all_sweeps_of_its_newest_night(maker: Bu
     night_of(maker, 2, sessions=2, sweep=other)
     maker.load()
     with open_read_only(maker.warehouse) as connection:
-        page = Pages(Site(connection, "x")).read("devices.html")
+        page = Pages(Site(Reader(connection), "x")).read("devices.html")
     assert page.column("all", "Sessions") == page.column("all", "Succeeded") == ["5"]
 
 
@@ -100,7 +101,7 @@ def test_a_night_of_emulated_devices_alone_follows_that_of_real_ones(maker: Bund
     night_of(maker, 2, sessions=1, **QEMU)
     maker.load()
     with open_read_only(maker.warehouse) as connection:
-        pages = Pages(Site(connection, "x"))
+        pages = Pages(Site(Reader(connection), "x"))
         home, nights = pages.read("index.html"), pages.read("nights.html")
     # then home is that night, and does not advise a farm with real devices to add one
     assert home.answer.endswith("no series of a real device was measured. How its sweeps ran is below.")
@@ -111,7 +112,7 @@ def test_a_night_of_emulated_devices_alone_follows_that_of_real_ones(maker: Bund
 def test_sessions_without_a_verdict_change_the_pages_of_their_night_and_device(maker: BundleMaker) -> None:
     def origins() -> dict[str, str]:
         with open_read_only(maker.warehouse) as connection:
-            return origins_of(Site(connection, "x"))
+            return origins_of(Site(Reader(connection), "x"))
 
     night_of(maker, 1)
     night_of(maker, 1, **QEMU)

@@ -8,14 +8,14 @@ import pytest
 
 from devices.errors import InputError
 from sql.warehouse import open_read_only
-from tasks.judge.compare.outcome import Beside, Line
-from tasks.pages.explain import explain, explain_line
-from tasks.pages.explanation import Explanation
-from tasks.pages.site.rows import NightVerdictRow
+from tasks.pages.explanation import markdown_lines, terminal_lines
 from tasks.pages.site.site import Site
+from tasks.results.changes import SeriesChange, SideFacts
+from tasks.results.explanation import Explanation, explain, explain_change
 from tasks.results.reader import Reader
 from tasks.results.table import Table
 from tasks.results.text import Link, plain_text
+from tasks.results.verdicts import read_verdicts
 from tests.fixtures.documented import assert_documented
 from tests.fixtures.nights import fields_of, night_of
 from tests.fixtures.pages import Pages
@@ -54,7 +54,7 @@ def test_the_worst_series_is_explained_with_the_figures_of_sql(
 def test_text_data_markdown_and_the_pages_have_the_same_sentences(slow: Explanation, pages: Pages) -> None:
     facts = slow.data()["facts"]
     assert {"Evidence", "Where the time goes", "Portable operators", "SME2", "Where it comes from"} <= facts.keys()
-    lines, points = slow.lines(), slow.markdown()
+    lines, points = terminal_lines(slow), markdown_lines(slow)
     rows = pages.read(f"models/{SLOW}.html").tables["explained"][0][1:]
     for title, sentences in facts.items():
         assert f"{title}: {sentences[0]}" in lines
@@ -68,7 +68,7 @@ def test_a_published_page_has_the_details_only_of_cells_with_a_page(connection: 
     address = f"models/{SLOW}.html"
     titles = []
     for published in (frozenset[str](), frozenset({f"cells/{figures['cell']}.html"})):
-        site = Site(connection, "x")
+        site = Site(Reader(connection), "x")
         site.published = published
         page = site.page(address)
         assert page is not None
@@ -111,7 +111,7 @@ def test_sme2_and_portable_operators_are_explained_whichever_variant_is_worse(ma
     with open_read_only(maker.warehouse) as connection:
         found = explain(Reader(connection), "toy", {})
         facts = found.data()["facts"]
-        page = Pages(Site(connection, "x")).read("models/toy.html")
+        page = Pages(Site(Reader(connection), "x")).read("models/toy.html")
     assert_documented("explain", found.data())
     shown = [[title, " ".join(sentences).replace("`", "")] for title, sentences in facts.items()]
     assert page.tables["explained"][0][1:] == shown
@@ -138,7 +138,7 @@ def test_a_series_whose_device_gave_no_time_comes_after_those_that_were_measured
     maker.load()
     with open_read_only(maker.warehouse) as connection:
         found = explain(Reader(connection), "toy", {})
-        (first, *others) = Reader(connection).rows(NightVerdictRow, {"nights": [date(2026, 11, 1)]})
+        (first, *others) = read_verdicts(Reader(connection), [date(2026, 11, 1)])
     # then what was measured is explained, and the verdicts list it first
     assert found.figures["device"] == first.device == "host"
     evidence = found.data()["facts"]["Evidence"]
@@ -160,15 +160,15 @@ def test_a_series_whose_sessions_all_failed_is_explained_by_the_record_of_the_fa
     with open_read_only(maker.warehouse) as connection:
         reader = Reader(connection)
         found = explain(reader, "toy", {})
-        site = Site(connection, "x")
+        site = Site(Reader(connection), "x")
         page = Pages(site).read("models/toy.html")
         site.published = frozenset()
         published = site.page("models/toy.html")
-        verdicts = reader.rows(NightVerdictRow, {"nights": [date(2026, 11, 3)]})
+        verdicts = read_verdicts(reader, [date(2026, 11, 3)])
     # then verdict, explanation and page state why there is no session, and what to do
     why = "8 of 8 sessions failed (device_unusable): host: cannot reach farm@host"
     assert {row.reason for row in verdicts if row.model == "toy"} == {why}
-    assert f"failed. {why}." in found.lines()[1]
+    assert f"failed. {why}." in terminal_lines(found)[1]
     facts = found.data()["facts"]
     assert facts == {
         "Sessions without a result": [
@@ -196,6 +196,13 @@ def test_a_change_that_was_measured_in_a_comparison_alone_is_explained_without_a
     maker.load()
     with open_read_only(maker.warehouse) as connection:
         (b,) = connection.execute("SELECT DISTINCT cell FROM session_overview WHERE pte_sha256 = 'pb'").fetchall()[0]
-        line = Line("toy", "host", "fp32", "sme2_off", "1", None, "slower", Beside(), Beside(cell=b), stated="slower")
-        facts = explain_line(Reader(connection), line)
+        names: dict[str, Any] = {
+            "model": "toy",
+            "device": "host",
+            "precision": "fp32",
+            "variant": "sme2_off",
+            "threads": 1,
+        }
+        change = SeriesChange(**names, word="slower", b=SideFacts(cell=b))
+        facts = explain_change(Reader(connection), change)
     assert [fact.title for fact in facts] == ["Verdict", "Next step"]

@@ -4,8 +4,9 @@ import json
 import re
 
 from sql.warehouse import open_read_only
-from tasks.pages.site.origins import origins_of
+from tasks.pages.site.page_cache import origins_of
 from tasks.pages.site.site import Site
+from tasks.results.reader import Reader
 from tests.fixtures.nights import fields_of, night_of
 from tests.fixtures.warehouse import BundleMaker
 
@@ -18,7 +19,7 @@ def test_the_sessions_of_a_night_are_in_the_order_in_which_they_started(maker: B
     maker.load()
     # when the data of their week is read
     with open_read_only(maker.warehouse) as connection:
-        site = Site(connection, "x")
+        site = Site(Reader(connection), "x")
         (device,) = site.series_of
         file = site.file(f"histories/{device}/2026-11-02.js")
     # then they are in the order of their starts
@@ -37,7 +38,7 @@ def test_a_week_without_a_night_has_no_file(maker: BundleMaker) -> None:
         night_of(maker, day, sessions=1)
     maker.load()
     with open_read_only(maker.warehouse) as connection:
-        site = Site(connection, "x")
+        site = Site(Reader(connection), "x")
         (device,) = site.series_of
         histories = [address for address in origins_of(site) if address.startswith("histories/")]
         # then its page and the site have these two, and the address of a week between leads nowhere

@@ -10,8 +10,9 @@ import duckdb
 import pytest
 
 from sql.warehouse import insert_rows, open_read_only, writing
-from tasks.pages.site.origins import origins_of
+from tasks.pages.site.page_cache import origins_of
 from tasks.pages.site.site import Site
+from tasks.results.reader import Reader
 from tests.fixtures.nights import night_of
 from tests.fixtures.pages import Pages, target
 from tests.fixtures.warehouse import BundleMaker
@@ -105,7 +106,7 @@ def test_every_link_of_every_page_leads_to_a_page(pages: Pages) -> None:
 
 @pytest.mark.thorough
 def test_pages_of_a_publication_lead_to_published_pages_only(connection: duckdb.DuckDBPyConnection) -> None:
-    site = Site(connection, "x")
+    site = Site(Reader(connection), "x")
     site.published = wanted = frozenset(origins_of(site))
     pages = Pages(site)
     for address in (each for each in wanted if each.endswith(".html")):
@@ -161,7 +162,7 @@ def test_notes_and_excluded_nights_are_on_the_page_of_their_series_alone(maker: 
         insert_rows(connection, "decision", rows)
     # when the pages of both series are read
     with open_read_only(maker.warehouse) as connection:
-        site = Site(connection, "x")
+        site = Site(Reader(connection), "x")
         (device,) = site.devices
         stated = Pages(site).read(f"devices/{device}.html").histories["series"]
     notes = {each["model"]: each.get("notes") for each in stated.values()}
@@ -193,7 +194,7 @@ def test_names_from_outside_end_no_element_and_lead_nowhere_else(maker: BundleMa
     maker.load()
     # when all pages are made
     with open_read_only(maker.warehouse) as connection:
-        site = Site(connection, "x")
+        site = Site(Reader(connection), "x")
         files = {address: site.file(address) for address in origins_of(site)}
     html = {address: file for address, file in files.items() if address.endswith(".html")}
     # then no page contains them as such, no data of a script does, and no address leaves the folder
@@ -211,15 +212,15 @@ def test_the_page_of_a_model_has_the_figures_of_its_outputs(maker: BundleMaker) 
     night_of(maker, 1, accuracy=compared)
     maker.load()
     with open_read_only(maker.warehouse) as connection:
-        page = Pages(Site(connection, "x")).read("models/toy.html")
-        sweep = Pages(Site(connection, "x")).read("sweeps/nightly-2026-11-01.html")
+        page = Pages(Site(Reader(connection), "x")).read("models/toy.html")
+        sweep = Pages(Site(Reader(connection), "x")).read("sweeps/nightly-2026-11-01.html")
     # then the page of the model and that of the sweep have the same table of them
     assert page.tables["accuracy"] == sweep.tables["accuracy"] != []
 
 
 def test_an_empty_warehouse_says_how_to_measure(maker: BundleMaker) -> None:
     with open_read_only(maker.warehouse) as connection:
-        pages = Pages(Site(connection, "x"))
+        pages = Pages(Site(Reader(connection), "x"))
         assert "Start a sweep: etfarm sweep" in pages.read("index.html").answer
         for address in ("nights.html", "models.html", "devices.html", "sme2.html", "runners.html"):
             pages.read(address)
@@ -254,7 +255,7 @@ def test_the_page_of_sme2_says_where_it_is_and_was_used(
     night_of(maker, 1, variant=variant, device__facts=facts)
     maker.load()
     with open_read_only(maker.warehouse) as connection:
-        assert Pages(Site(connection, "x")).read("sme2.html").answer == answer
+        assert Pages(Site(Reader(connection), "x")).read("sme2.html").answer == answer
 
 
 def test_the_page_of_sme2_says_of_the_newest_sweep_what_its_report_says(pages: Pages) -> None:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tasks.pages.report.html import as_html
-from tasks.pages.report.page import Page, Section
-from tasks.pages.site import origins
+from tasks.pages.html import as_html
+from tasks.pages.page import Page, Section
+from tasks.pages.site import page_cache
 from tasks.pages.site import publish as publishing
-from tasks.pages.site.manifest import MARKER
-from tasks.pages.site.publish import publish
+from tasks.pages.site.page_cache import MARKER
 from tasks.results.table import Cell, Column, Table
 from tests.fixtures.nights import night_of
+from tests.fixtures.publications import publish_site
 from tests.fixtures.s3 import objects_of
 from tests.fixtures.warehouse import BundleMaker
 
@@ -34,7 +34,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_folder_gets_all_pages_and_what_they_need(farm: BundleMaker, tmp_path: Path) -> None:
-    done = publish(farm.warehouse, str(tmp_path / "site"))
+    done = publish_site(farm.warehouse, str(tmp_path / "site"))
     files = files_of(tmp_path / "site")
     assert len(files) == done.pages + 1 == done.written + 1
     assert {"index.html", "feed.atom", "assets/vega.js", "nights/2026-11-03.html", MARKER} <= set(files)
@@ -43,26 +43,26 @@ def test_a_folder_gets_all_pages_and_what_they_need(farm: BundleMaker, tmp_path:
 def test_pages_that_are_read_together_are_those_that_are_read_alone(
     farm: BundleMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish(farm.warehouse, str(tmp_path / "site"))
+    publish_site(farm.warehouse, str(tmp_path / "site"))
     monkeypatch.setattr(publishing, "_READ_TOGETHER", 1)
-    publish(farm.warehouse, str(tmp_path / "other"))
+    publish_site(farm.warehouse, str(tmp_path / "other"))
     assert files_of(tmp_path / "other") == files_of(tmp_path / "site")
 
 
 def test_without_news_nothing_is_written(farm: BundleMaker, tmp_path: Path) -> None:
-    publish(farm.warehouse, str(tmp_path / "site"))
-    assert publish(farm.warehouse, str(tmp_path / "site")).written == 0
+    publish_site(farm.warehouse, str(tmp_path / "site"))
+    assert publish_site(farm.warehouse, str(tmp_path / "site")).written == 0
 
 
 def test_a_new_night_writes_what_it_changed_and_leaves_older_nights(farm: BundleMaker, tmp_path: Path) -> None:
     # given a published site
     site = tmp_path / "site"
-    publish(farm.warehouse, str(site))
+    publish_site(farm.warehouse, str(site))
     before = files_of(site)
     # when one of two models is measured the next night, and the site is published again
     night_of(farm, 4)
     farm.load()
-    publish(farm.warehouse, str(site))
+    publish_site(farm.warehouse, str(site))
     # then the new night, the model and the pages about it are written, and nothing else
     after = files_of(site)
     changed = {name for name in after if before.get(name) != after[name]}
@@ -71,7 +71,7 @@ def test_a_new_night_writes_what_it_changed_and_leaves_older_nights(farm: Bundle
     # and of the histories of a device one file, that of the week
     assert [name.rpartition("/")[2] for name in changed if name.startswith("histories/")] == ["2026-11-02.js"]
     # and it is what a publication into an empty folder would be
-    publish(farm.warehouse, str(tmp_path / "fresh"))
+    publish_site(farm.warehouse, str(tmp_path / "fresh"))
     assert files_of(tmp_path / "fresh") == after
 
 
@@ -79,14 +79,14 @@ def test_no_page_links_to_one_that_was_removed(
     farm: BundleMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a published site that keeps the pages of two nights
-    monkeypatch.setattr(origins, "_MOST_NIGHTS", 2)
+    monkeypatch.setattr(page_cache, "_MOST_NIGHTS", 2)
     site = tmp_path / "site"
-    publish(farm.warehouse, str(site))
+    publish_site(farm.warehouse, str(site))
     # when only one of two models is measured in the next two nights
     for day in (4, 5):
         night_of(farm, day, model__name="other")
     farm.load()
-    assert publish(farm.warehouse, str(site)).removed > 0
+    assert publish_site(farm.warehouse, str(site)).removed > 0
     # then the page of the other one leads to none of its nights that are no longer there
     pages = files_of(site)
     for name in (name for name in pages if name.endswith(".html")):
@@ -97,18 +97,18 @@ def test_no_page_links_to_one_that_was_removed(
 
 def test_a_bucket_gets_the_same_files(farm: BundleMaker, tmp_path: Path, bucket: str) -> None:
     # given a bucket of an S3 server
-    publish(farm.warehouse, str(tmp_path / "site"))
-    publish(farm.warehouse, f"s3://{bucket}/farm")
+    publish_site(farm.warehouse, str(tmp_path / "site"))
+    publish_site(farm.warehouse, f"s3://{bucket}/farm")
     # then it contains what a folder would
     assert objects_of(bucket, "farm/") == files_of(tmp_path / "site")
     # and nothing is written twice
-    assert publish(farm.warehouse, f"s3://{bucket}/farm").written == 0
+    assert publish_site(farm.warehouse, f"s3://{bucket}/farm").written == 0
 
 
 def test_sums_that_differ_in_their_last_digit_alone_make_the_same_page() -> None:
     def drawn(value: float) -> str:
         table = Table([Column("Share", numeric=True)], [[Cell("50.0", sort=value)]])
-        return as_html(Page("x", "", (), (), [Section("all", "All", [table])], "", "x.html"))
+        return as_html(Page("x", [Section("all", "All", [table])], address="x.html"))
 
     # the order in which processes add up is not always the same
     assert drawn(0.735120967074214) == drawn(0.7351209670742141)

@@ -1,0 +1,128 @@
+"""The two arms of a comparison: what the words of a user name."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from devices.errors import InputError
+from devices.suggest import did_you_mean
+from tasks.judge.pairs import SINGLE
+
+_KINDS = {
+    "night": "night",
+    "sweep": "sweep",
+    "variant": "variant",
+    "device": "device",
+    "model": "model",
+    "precision": "precision",
+    "executorch": "ExecuTorch version",
+    "runner": "runner",
+    "cell": "cell",
+    "session": "session",
+}
+_NIGHTS = {"night", "sweep"}
+_IDS = {"cell", "session", "runner"}
+_ID_PREFIX = re.compile(r"[0-9a-f]{6,}")
+
+
+@dataclass(frozen=True)
+class Name:
+    """Something that a word may name, in one of the sweeps that contain it."""
+
+    kind: str
+    value: str
+    sweep_id: str
+    last_started_at: datetime | None
+    """Start of the sweep's last session."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One side of a comparison: all cells with this value, in one sweep or, without `sweep_id`, in all."""
+
+    kind: str
+    value: str
+    sweep_id: str | None
+
+    def __str__(self) -> str:
+        value = self.value[:16] if self.kind in _IDS else self.value
+        return f"{_KINDS[self.kind]} {value}" + (f" in sweep {self.sweep_id}" if self.sweep_id else "")
+
+
+def word_of(argument: str) -> str:
+    """Return the word that an argument stands for: the path of a bundle or of a sweep's bundles ends with its id."""
+    return Path(argument).name if "/" in argument and Path(argument).is_dir() else argument
+
+
+def id_of(word: str) -> str:
+    """Return the part of a word that may begin an id: `3f0c1a` of `cell:3f0c1a` and of `3f0c1a`."""
+    return word.rpartition(":")[2]
+
+
+def find_arms(a: str, b: str, names: Sequence[Name], sweep_id: str | None = None) -> tuple[Arm, Arm]:
+    """Return what two words name.
+
+    What is part of sweeps, such as a device, is looked up in `sweep_id`; without one in the newest sweep that has both,
+    or else in the newest of each. Raises InputError if a word names nothing or several things, and if the two cannot be
+    compared.
+    """
+    (kind_a, value_a), (kind_b, value_b) = found = _meaning(a, names), _meaning(b, names)
+    if (kind_a, value_a) == (kind_b, value_b):
+        raise InputError(f"A and B are the same {_KINDS[kind_a]} ({value_a}); name two")
+    if kind_a != kind_b and not {kind_a, kind_b} <= _NIGHTS and not {kind_a, kind_b} <= SINGLE:
+        raise InputError(f"`{a}` is a {_KINDS[kind_a]} and `{b}` a {_KINDS[kind_b]}; compare two of one kind")
+    if kind_a in _NIGHTS | SINGLE:
+        if sweep_id is not None:
+            raise InputError(f"--sweep: A is a {_KINDS[kind_a]}; use it with names inside a sweep, such as sme2_off")
+        return Arm(kind_a, value_a, None), Arm(kind_b, value_b, None)
+    in_a, in_b = ([name.sweep_id for name in _by_age(names) if (name.kind, name.value) == each] for each in found)
+    if sweep_id is None:
+        common = next((each for each in in_a if each in in_b), None)
+        return Arm(kind_a, value_a, common or in_a[0]), Arm(kind_b, value_b, common or in_b[0])
+    _check_sweep(sweep_id, names)
+    for word, sweeps in ((a, in_a), (b, in_b)):
+        if sweep_id not in sweeps:
+            raise InputError(f"`{word}` is not in sweep {sweep_id}; the newest sweep with it is {sweeps[0]}")
+    return Arm(kind_a, value_a, sweep_id), Arm(kind_b, value_b, sweep_id)
+
+
+def _by_age(names: Iterable[Name]) -> list[Name]:
+    """Names of the newest sweep first."""
+    return sorted(names, key=lambda name: (name.last_started_at or datetime.min, name.sweep_id), reverse=True)
+
+
+def _check_sweep(sweep_id: str, names: Iterable[Name]) -> None:
+    sweeps = {name.sweep_id for name in names}
+    if sweep_id not in sweeps:
+        raise InputError(f"--sweep: `{sweep_id}` is not a sweep with timing results{did_you_mean(sweep_id, sweeps)}")
+
+
+def _meaning(word: str, names: Sequence[Name]) -> tuple[str, str]:
+    """Return the kind and the value that a word names; raises InputError unless it is exactly one."""
+    kind, _, rest = word.partition(":")
+    found = {(name.kind, name.value) for name in names if name.value == word or (name.kind, name.value) == (kind, rest)}
+    stem = id_of(word)
+    if not found and _ID_PREFIX.fullmatch(stem):
+        ids = [name for name in names if name.kind in _IDS and name.value.startswith(stem)]
+        found = {(name.kind, name.value) for name in ids if stem == word or name.kind == kind}
+    if len(found) == 1:
+        return found.pop()
+    if not found:
+        raise InputError(_unknown(word, names))
+    kinds = sorted({kind for kind, _ in found})
+    if len(kinds) == 1:
+        raise InputError(f"`{word}` begins {len(found)} ids of a {_KINDS[kinds[0]]}; write more digits")
+    named = " and ".join(f"a {_KINDS[kind]}" for kind in kinds)
+    raise InputError(f"`{word}` is {named}; write {' or '.join(f'{kind}:{stem}' for kind in kinds)}")
+
+
+def _unknown(word: str, names: Iterable[Name]) -> str:
+    if re.fullmatch(r"[0-9a-f]{1,5}", id_of(word)) and not any(name.value == word for name in names):
+        way_on = "; an id needs at least 6 digits"
+    else:
+        way_on = did_you_mean(word, {name.value for name in names if name.kind not in _IDS})
+    way_on = way_on or '; list the sweeps with: etfarm sql "FROM sweep_overview"'
+    kinds = "a night, sweep, device, model, precision, variant or ExecuTorch version, nor the id of a cell, session or"
+    return f"`{word}` is not {kinds} runner, with timing results{way_on}"

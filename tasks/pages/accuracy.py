@@ -1,0 +1,71 @@
+"""The report's sections on outputs and layers, compared with eager PyTorch."""
+
+from collections.abc import Iterable, Iterator
+
+from tasks.pages.page import Block, Fold, Paragraph, Section
+from tasks.results.accuracy import AccuracyRow, LayerRow, NotComparedRow, accuracy_in_words
+from tasks.results.cells import CellNames, by_cell
+from tasks.results.reader import Answers
+from tasks.results.table import Cell, Column, table_of
+from tasks.results.text import Code, Text
+
+
+def accuracy(answers: Answers) -> Section:
+    """The worst figures of each output over all sessions; emulated devices are included."""
+    rows, without = answers.rows(AccuracyRow), answers.rows(NotComparedRow)
+    blocks: list[Block] = [
+        Paragraph(
+            "Outputs of the last run compared on the same weights and inputs. With the same program on the machine "
+            "that exported it: does the device compute what the program computes? Its limit is tight. With eager "
+            "PyTorch in the same precision, which shows the error of the backend, and in fp32, which adds the cost "
+            "of the precision: their limits are those of the recipe, or of the entry in the sweep file. A "
+            "cell with an SNR below its limit is inaccurate: its times are shown, but never count as faster. The "
+            "limits of recipes find broken exports; what a task can lose is for its own data to decide."
+        )
+    ]
+    if rows:
+        blocks.append(table_of(rows))
+    else:
+        blocks.append(Paragraph("No outputs were compared in this sweep."))
+    if without:
+        results = [[Cell("not compared", tone="quiet")] for _ in without]
+        blocks.append(table_of(without).with_columns([Column("Result")], results))
+    return Section("accuracy", "Accuracy against eager PyTorch", blocks, list(accuracy_in_words(rows)))
+
+
+def layers(answers: Answers) -> Section:
+    """A fold for each model, device, precision and thread count that was measured in mode numerics."""
+    title = "Numbers by layer"
+    rows = answers.rows(LayerRow)
+    if not rows:
+        return Section("layers", title, [Paragraph("No session in mode numerics; add it to the sweep's modes.")])
+    pairs = list(by_cell(rows).values())
+    names = CellNames(rows)
+    blocks: list[Block] = [
+        Paragraph(
+            "The values that each layer returns on the device, compared with eager PyTorch in the same precision on "
+            "the same inputs. They come from another program than the measured one, which returns them besides its "
+            "outputs. Errors add up along the model; a fault shows where the SNR drops at once and does not come "
+            "back, or where an element is finite in the fp32 model alone."
+        )
+    ]
+    for found in pairs:
+        named = (Code(found[0].model), f" \u00b7 {names.label(found[0])} \u2014 {_finding(found)}")
+        blocks.append(Fold(named, [table_of(found, is_named=False)], is_open=len(blocks) == 1))
+    return Section("layers", title, blocks, list(_summary(pairs)))
+
+
+def _finding(rows: list[LayerRow]) -> str:
+    first = next((row for row in rows if row.is_notable), None)
+    return f"no sudden loss in {len(rows)} layers" if first is None else f"first fault at layer {first.layer}"
+
+
+def _summary(pairs: Iterable[list[LayerRow]]) -> Iterator[Text]:
+    for rows in pairs:
+        first = next((row for row in rows if row.is_notable), None)
+        if first is not None:
+            where = first.module or first.operator
+            yield (
+                "Numbers of ", Code(first.model), f" {first.precision} on {first.device} part from eager PyTorch at ",
+                Code(where), f" (layer {first.layer}).",
+            )  # fmt: skip

@@ -1,0 +1,182 @@
+"""A comparison, or a night, on the terminal, as CSV, JSON, Markdown, JUnit XML for CI, a badge, and in Prefect's UI."""
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+
+from devices.untrusted import sanitize_line
+from tasks.pages.explanation import markdown_points
+from tasks.pages.markdown import escaped, inline, table_markdown
+from tasks.pages.rows import as_text
+from tasks.pages.site.matrix import KEY, matrix
+from tasks.results.changes import (
+    PAIR_KEYS,
+    Change,
+    Comparison,
+    SeriesChange,
+    answer_text,
+    is_changed,
+    memory_change,
+    pair,
+    series_name,
+    short_columns,
+    size_change,
+    worst_first,
+)
+from tasks.results.text import change_of, with_code
+from tasks.results.verdicts import Verdict, headline, of_latency
+
+_SERIES = ("model", "device", "precision", "variant", "threads")
+_MAX_CHANGED = 10
+_MAX_OTHERS = 4
+_MAX_REMARKS = 3
+_COLOURS = {"slower": "#c62828", "inaccurate": "#c62828", "failed": "#c62828", "unknown": "#9f6f00"}
+_BADGE = {"slower": "slower", "inaccurate": "inaccurate", "failed": "failed", "unknown": "cannot tell"}
+
+
+def terminal(comparison: Comparison) -> Iterator[str]:
+    """Yield the answer, what A and B are, the changes as a table, and below it what was not compared."""
+    yield f"{comparison.headline}\n\nA: {comparison.a}\nB: {comparison.b}\n\n"
+    changes = worst_first(comparison.changes)
+    columns: dict[str, list[object]] = {name: [str(getattr(each, name)) for each in changes] for name in _SERIES}
+    columns |= {
+        "sessions": [f"{each.a.sessions} + {each.b.sessions}" for each in changes],
+        "A ms": [_rounded(each.a.time_ms) for each in changes],
+        "B ms": [_rounded(each.b.time_ms) for each in changes],
+        "B against A": [answer_text(each) for each in changes],
+    }
+    optional: dict[str, list[object]] = {
+        "cause": [each.cause for each in changes],
+        ".pte": [size_change(each) for each in changes],
+        "memory": [memory_change(each) for each in changes],
+        "what differs": [each.changed or "" for each in changes],
+    }
+    columns |= {title: values for title, values in optional.items() if any(values)}
+    yield from as_text(list(columns), [list(zip(*columns.values(), strict=True))], "table")
+    yield "\n"
+    for each in comparison.uncompared:
+        yield f"{each.word}: {series_name(each)} ({each.a.sessions + each.b.sessions} sessions){_replaced(each)}\n"
+    for remark in (*comparison.other_figures, *comparison.remarks):
+        yield f"{remark}\n"
+
+
+def _rounded(time_ms: float | None) -> float | None:
+    return None if time_ms is None else round(time_ms, 4)
+
+
+def _replaced(change: SeriesChange) -> str:
+    """Why an older cell is not compared."""
+    cell = change.a.cell or change.b.cell
+    return f", cell {cell}; a newer cell is compared" if change.word.startswith("older") else ""
+
+
+def data(comparison: Comparison, form: str) -> Iterator[str]:
+    """Yield a row for each change, then one for each cell that was not compared, as `csv` or `json`."""
+    rows = [tuple(pair(each).values()) for each in (*comparison.changes, *comparison.uncompared)]
+    return as_text(PAIR_KEYS, [rows], form)
+
+
+def markdown(comparison: Comparison) -> str:
+    """Return a comparison for a pull request: the answer and a table of what changed; the rest is folded.
+
+    At most 60 lines, whatever was compared.
+    """
+    ordered = worst_first(comparison.changes)
+    changed = [each for each in ordered if is_changed(each)]
+    others = [each for each in ordered if not is_changed(each)]
+    parts = [f"**{escaped(comparison.headline)}**"]
+    parts += [_table(changed, _MAX_CHANGED)] if changed else []
+    parts += [_points(comparison.other_figures, "other figures")] if comparison.other_figures else []
+    if comparison.explained:
+        points = "\n".join(markdown_points(comparison.explained))
+        parts.append(_folded("What is known about the worst change", points))
+    folded = [f"A: {escaped(comparison.a)}  \nB: {escaped(comparison.b)}"]
+    folded += [_table(others, _MAX_OTHERS)] if others else []
+    remarks = [*comparison.remarks, *(f"{each.word}: {series_name(each)}" for each in comparison.uncompared)]
+    folded += [_points(remarks, "remarks")] if remarks else []
+    summary = f"{len(others)} without a change, and how it was measured" if others else "How it was measured"
+    return "\n\n".join([*parts, _folded(summary, "\n\n".join(folded))]) + "\n"
+
+
+def _folded(summary: str, content: str) -> str:
+    return f"<details><summary>{summary}</summary>\n\n{content}\n\n</details>"
+
+
+def _points(sentences: Sequence[str], title: str) -> str:
+    """Return the first of some sentences as a list, and how many are left out."""
+    points = [f"- {inline(with_code(sentence))}" for sentence in sentences[:_MAX_REMARKS]]
+    hidden = len(sentences) - _MAX_REMARKS
+    return "\n".join([*points, *([f"- {hidden} more: {title}"] if hidden > 0 else [])])
+
+
+def _table(changes: Sequence[Change], limit: int) -> str:
+    columns = short_columns(changes[:limit])
+    cells = ([inline(with_code(cell), in_table=True) for cell in row] for row in zip(*columns.values(), strict=True))
+    text = "\n".join(f"| {' | '.join(row)} |" for row in [list(columns), ["---"] * len(columns), *cells])
+    hidden = len(changes) - limit
+    return f"{text}\n\n{hidden} more: `--output x.json` has all" if hidden > 0 else text
+
+
+def _junit(comparison: Comparison) -> str:
+    """A test for each series: slower and inaccurate ones fail, those that failed are errors, others may be skipped."""
+    from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
+
+    results: dict[str, Callable[[str], Skipped | Failure | Error]] = {"slower": Failure, "inaccurate": Failure}
+    results |= {"failed": Error, "unknown": Skipped, "emulated": Skipped, "simulated": Skipped}
+    suite = TestSuite("etfarm compare")
+    for each in worst_first(comparison.changes):
+        name = f"{each.model} {each.precision} {each.variant} t{each.threads}"
+        case = TestCase(sanitize_line(name), sanitize_line(each.device), (each.b.time_ms or 0) / 1000)
+        message = sanitize_line("; ".join(filter(None, (answer_text(each), each.cause))))
+        if each.word in results:
+            case.result = [results[each.word](message)]
+        case.system_out = message
+        suite.add_testcase(case)
+    xml = JUnitXml("etfarm")
+    xml.add_testsuite(suite)
+    stream = io.BytesIO()
+    xml.write(stream, pretty=True)
+    return stream.getvalue().decode()
+
+
+def _badge(comparison: Comparison) -> str:
+    """A badge: how many series are slower."""
+    from anybadge import Badge
+
+    words = [each.word for each in comparison.changes]
+    worst = next((word for word in _COLOURS if word in words), "same")
+    counts = (f"{words.count(word)} {title}" for word, title in _BADGE.items() if word in words)
+    text = ", ".join(counts) or "no change"
+    return str(Badge("etfarm", text, default_color=_COLOURS.get(worst, "#2e7d32")).badge_svg_text)
+
+
+def _json(comparison: Comparison) -> str:
+    return "".join(data(comparison, "json"))
+
+
+WRITERS: dict[str, Callable[[Comparison], str]] = {".md": markdown, ".json": _json, ".xml": _junit, ".svg": _badge}
+"""Return the content of a file by its suffix."""
+
+
+def verdict_row(verdict: Verdict) -> dict[str, str]:
+    """Return a row of the table of verdicts in Prefect's UI, which its events carry, too."""
+    return {
+        "verdict": verdict.verdict,
+        "series": verdict.title,
+        "figure": verdict.metric,
+        "before": verdict.figure(verdict.baseline_value) or "",
+        "after": verdict.figure(verdict.value) or "",
+        "change": f"{change_of(verdict.ratio)} %" if verdict.ratio is not None else "",
+        "since": str(verdict.since or ""),
+        "cause": verdict.cause or "",
+        "changed": verdict.changed or "",
+        "reason": verdict.reason,
+    }
+
+
+def night_markdown(verdicts: Sequence[Verdict], link: str | None) -> str:
+    """Return the answer of a night and its matrix for Prefect's UI; empty without a verdict on a latency."""
+    latency = of_latency(verdicts)
+    if not latency:
+        return ""
+    page = f"[The page of the night]({link})" if link else ""
+    return "\n\n".join(filter(None, [escaped(headline(verdicts)), table_markdown(matrix(latency)), KEY, page]))

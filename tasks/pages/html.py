@@ -1,0 +1,224 @@
+"""Pages as HTML: files that stand alone, or pages of the site with their style and scripts as files beside them.
+
+Every text is escaped. Rows of tables are made here and not in a template: pages have tens of thousands of cells.
+"""
+
+import base64
+import functools
+import hashlib
+import json
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template, pass_context
+from jinja2.runtime import Context
+from markupsafe import Markup, escape
+
+from devices.untrusted import sanitize, sanitize_data, sanitize_line
+from tasks.pages.page import Page
+from tasks.results.table import Cell, Column, Table
+from tasks.results.text import Code, Link, Tag, Text, Tone, parts_of
+
+NAVIGATION = (
+    ("This morning", "index.html"),
+    ("Nights", "nights.html"),
+    ("Models", "models.html"),
+    ("Devices", "devices.html"),
+    ("SME2", "sme2.html"),
+    ("Compare", "compare.html"),
+    ("Runners", "runners.html"),
+)
+"""Title and address of the pages that every page leads to."""
+_POLICY = "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'"
+SITE_POLICY = _POLICY.format("'self'", "'self'")
+"""What a browser may load for a page of the site; charts need neither `eval` nor styles inside a page."""
+_WIDTH, _HEIGHT, _MARGIN = 90, 20, 2
+"""Of a sparkline, in pixels."""
+
+
+def as_html(page: Page, published: Container[str] | None = None) -> str:
+    """Return the page as HTML: every text is escaped. Links lead to `published` addresses only; None: to any."""
+    return template("page.html").render(page=page, pages=NAVIGATION, published=published)
+
+
+def template(name: str) -> Template:
+    """Return the template of pages (`page.html`), of their style or script, or of the feed."""
+    return _environment().get_template(f"{name}.j2")
+
+
+@functools.cache
+def vega_script() -> str:
+    """Return the script that draws charts: vega-embed with all that it needs, 0.9 MB."""
+    from vl_convert import javascript_bundle
+
+    bundle: str = javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle
+
+
+@functools.cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("tasks.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=lambda value: sanitize(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
+    )
+    environment.filters |= {
+        "plain_line": sanitize_line,
+        "from_page": from_page,
+        "inline": inline,
+        "rows": rows,
+        "linked": _linked,
+        "inlined": _inlined,
+        "policy": _policy,
+        "as_json": as_json,
+    }
+    return environment
+
+
+@functools.cache
+def _inlined(name: str) -> Markup:
+    """Return the style or script as it stands in a page that stands alone."""
+    return Markup(template(name).render())
+
+
+def _policy(page: Page) -> str:
+    """Return what a browser may load for a page: files of the site, or what stands in a page that stands alone."""
+    if page.address:  # in a folder, some browsers regard each file as a stranger to the others, which are no `self`
+        return _POLICY.format("'self' file:", "'self' file:")
+    hashes = (hashlib.sha256(_inlined(name).encode()).digest() for name in ("page.js", "page.css"))
+    return _POLICY.format(*(f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes))
+
+
+@pass_context
+def _linked(context: Context, values: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of a chart with the addresses in `to` as seen from the present page."""
+    return [
+        {name: value for name, value in row.items() if name != "to"}
+        | ({"href": href} if (href := from_page(context, row["to"])) else {})
+        if "to" in row
+        else dict(row)
+        for row in values
+    ]
+
+
+def as_json(value: Any) -> Markup:
+    """Return JSON for a script, in which no text can act or end the script's element."""
+    text = json.dumps(sanitize_data(value), default=str, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+
+
+@pass_context
+def from_page(context: Context, address: str) -> str:
+    """Return an address of the site as seen from the present page; nothing where the page stands alone.
+
+    Addresses outside of the site stay as they are.
+    """
+    if "://" in address:
+        return address
+    page: Page = context["page"]
+    published: Container[str] | None = context["published"]
+    if page.address is None or not (published is None or not address or address.partition("?")[0] in published):
+        return ""
+    return "../" * page.address.count("/") + address
+
+
+@pass_context
+def inline(context: Context, text: Text) -> Markup:
+    """Return one line of text; names are set as code, and parts that lead to a published page are links."""
+    return Markup("".join([_part(context, part) for part in parts_of(text)]))
+
+
+@pass_context
+def rows(context: Context, table: Table) -> Markup:
+    """Return the rows of a table, a line each."""
+    lines = []
+    for cells in table.rows:
+        made = [_cell(context, cell, column) for cell, column in zip(cells, table.columns, strict=True)]
+        lines.append(f"    <tr>{''.join(made)}</tr>\n")
+    return Markup("".join(lines))
+
+
+def _part(context: Context, part: str) -> str:
+    words = _escaped(str(part))
+    if isinstance(part, Link) and (address := from_page(context, part.to)):
+        return f'<a href="{escape(sanitize(address))}">{words}</a>'
+    if isinstance(part, Code):
+        return f"<code>{words}</code>"
+    return f' <span class="tag">{words}</span>' if isinstance(part, Tag) else words
+
+
+@functools.lru_cache(maxsize=50_000)
+def _escaped(text: str) -> str:
+    return str(escape(sanitize_line(text)))
+
+
+def _cell(context: Context, cell: Cell, column: Column) -> str:
+    text = cell.text
+    words = _escaped(text) if type(text) is str else "".join([_part(context, part) for part in parts_of(text)])
+    if cell.share is not None:
+        bar = f'<svg class="share" width="{100 * cell.share:.1f}%" aria-hidden="true"></svg>'
+        words = f"{bar}<span>{words}</span>"
+    sort = "" if cell.sort is None else f' data-sort="{cell.sort:.12g}"'
+    line = _sparkline(cell.line) if cell.line else ""
+    return f"<td{_class(column.numeric, column.wraps, cell.tone)}{sort}>{words}{line}</td>"
+
+
+@functools.cache
+def _class(is_numeric: bool, wraps: bool, tone: Tone) -> str:
+    names = " ".join(filter(None, ("num" if is_numeric else "", "long" if wraps else "", tone)))
+    return f' class="{names}"' if names else ""
+
+
+def _sparkline(values: Sequence[float | None]) -> str:
+    """A value for each night as a line; a night without one is a gap. The cell beside it states the newest value."""
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return ""
+    least, most = min(known), max(known)
+    step = (_WIDTH - 2 * _MARGIN) / (len(values) - 1)
+    height = _HEIGHT - 2 * _MARGIN
+    path, command = "", "M"
+    for night, value in enumerate(values):
+        if value is None:
+            command = "M"
+            continue
+        share = (value - least) / (most - least) if most > least else 0.5
+        path += f"{command}{_MARGIN + step * night:.1f} {_HEIGHT - _MARGIN - height * share:.1f}"
+        command = "L"
+    size = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}"'
+    return f'<svg class="spark" {size} aria-hidden="true"><path d="{path}"/></svg>'
+
+
+@dataclass(frozen=True)
+class File:
+    """What an address leads to."""
+
+    kind: str
+    content: str
+
+
+def asset(name: str, names: Callable[[], Iterator[tuple[str, str]]], published: Collection[str] | None) -> File | None:
+    """Return a style or script by its name; None if there is none.
+
+    `names` yields what the search finds, each name with its address. `published` are the addresses that are, if known.
+    """
+    match name:
+        case "page.css":
+            return File("text/css", template(name).render())
+        case "page.js" | "history.js":
+            return File("text/javascript", template(name).render())
+        case "kept.js":
+            # those of scripts' addresses that are not published for ever
+            folders = ("nights/", "cells/", "sessions/", "comparisons/")
+            kept = None if published is None else sorted(name for name in published if name.startswith(folders))
+            return File("text/javascript", f"window.farmKept = {as_json(kept)};\n")
+        case "vega.js":
+            return File("text/javascript", vega_script())
+        case "names.js":
+            return File("text/javascript", f"window.farmNames = {as_json(list(names()))};\n")
+    return None

@@ -1,0 +1,224 @@
+"""What a report is made of, before it becomes HTML or Markdown: sections of paragraphs, tables and charts.
+
+Both outputs are made from the same page, so their contents agree. Text is plain; a name that comes from outside (a
+model, an operator, a file) is a `Code`, and both outputs escape every text.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from tasks.results.cells import CellNames, NamedRowT, by_cell
+from tasks.results.table import Table
+from tasks.results.text import Code, Text, Tone, counted
+
+_MOST_BARS_IN_SIGHT = 40
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Sentences."""
+
+    kind: ClassVar[str] = "paragraph"
+    text: Text
+    tone: Tone = ""
+
+
+@dataclass(frozen=True)
+class Points:
+    """A list of sentences; `ordered` if their order matters."""
+
+    kind: ClassVar[str] = "points"
+    items: Sequence[Text]
+    ordered: bool = False
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar: `length` and `tick` are shares, 0 to 1, of the longest of its chart."""
+
+    label: str
+    length: float
+    tick: float | None
+    value: str
+    hue: Literal["on", "off", "plain"]
+
+
+@dataclass(frozen=True)
+class BarChart:
+    """Bars on one scale under a title (HTML only: a table beside it holds the same numbers)."""
+
+    kind: ClassVar[str] = "bars"
+    title: str
+    bars: Sequence[Bar]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A part of a stacked bar: it starts at `start` and is `share` long, both from 0 to 1."""
+
+    category: str
+    start: float
+    share: float
+
+
+@dataclass(frozen=True)
+class StackChart:
+    """Stacked bars (HTML only: a table beside it holds the same numbers); the last category is the rest, drawn grey."""
+
+    kind: ClassVar[str] = "stack"
+    title: str
+    categories: Sequence[str]
+    bars: Sequence[tuple[str, Sequence[Segment]]]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart that a browser draws (pages of the site only), and the table of its values behind it.
+
+    `spec` is a Vega-Lite specification without its data; `values` are the rows that it draws, and `columns` are the
+    fields that the table shows, with their heads.
+    """
+
+    kind: ClassVar[str] = "chart"
+    title: str
+    spec: Mapping[str, Any]
+    values: Sequence[Mapping[str, Any]]
+    columns: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Two names to choose, A and B, which lead to the page that compares them (pages of the site only).
+
+    `names` are those that are shown, each with its part of an address; `address` has the places `{a}` and `{b}`.
+    """
+
+    kind: ClassVar[str] = "choice"
+    title: str
+    names: Mapping[str, str]
+    address: str
+    command: str
+    """What to type instead where the page of a pair is not published, with the same places."""
+
+
+@dataclass(frozen=True)
+class Histories:
+    """The histories of the series of a device (HTML only); a script shows the one that the address names.
+
+    Their data are files beside the page: one more night changes one file of each device, and no page of a series.
+    """
+
+    kind: ClassVar[str] = "histories"
+    files: Sequence[str]
+    """The addresses of the data, the oldest first."""
+    series: Mapping[str, Mapping[str, Any]]
+    """What the page states of each series, by its id."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """Lines as a program printed them."""
+
+    kind: ClassVar[str] = "log"
+    text: str
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Blocks behind a title that opens them; Markdown shows them below the title, or only the title."""
+
+    kind: ClassVar[str] = "fold"
+    title: Text
+    blocks: Sequence["Block"]
+    is_open: bool = False
+    in_markdown: bool = True
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading inside a section."""
+
+    kind: ClassVar[str] = "heading"
+    text: Text
+
+
+Block = Paragraph | Points | Table | BarChart | StackChart | Chart | Choice | Histories | Log | Fold | Heading
+
+
+@dataclass(frozen=True)
+class Section:
+    """A numbered part of the report: the target of links to `anchor`, and its sentences for the summary."""
+
+    anchor: str
+    title: str
+    blocks: Sequence[Block]
+    summary: Sequence[Text] = ()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number at the head of the page."""
+
+    value: str
+    label: str
+    tone: Tone = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A complete page."""
+
+    title: str
+    sections: Sequence[Section] = ()
+    subtitle: Text = ""
+    answer: Text = ()
+    """The sentence that answers first."""
+    tone: Tone = ""
+    """Of the answer."""
+    figures: Sequence[Figure] = ()
+    summary: Sequence[Text] = ()
+    footer: str = ""
+    address: str | None = None
+    """Where the page is in a site, such as `nights/2026-11-22.html`; None for a file that stands alone."""
+
+    @property
+    def has_charts(self) -> bool:
+        """Whether a browser has to draw anything."""
+        return any(_has_chart(section.blocks) for section in self.sections)
+
+    @property
+    def has_histories(self) -> bool:
+        """Whether the page can show the history of a series."""
+        return any(isinstance(block, Histories) for section in self.sections for block in section.blocks)
+
+    @property
+    def is_of_pages_that_go(self) -> bool:
+        """Whether a script makes links to pages that may not be published."""
+        return any(isinstance(block, Histories | Choice) for section in self.sections for block in section.blocks)
+
+
+def _has_chart(blocks: Sequence[Block]) -> bool:
+    return any(isinstance(block, Chart) or (isinstance(block, Fold) and _has_chart(block.blocks)) for block in blocks)
+
+
+def fold_of_each_cell(
+    rows: Sequence[NamedRowT], content: Callable[[list[NamedRowT]], tuple[str, list[Block]]]
+) -> Iterator[Fold]:
+    """A fold for each cell, the first one of each model open; `content` gives the end of its title, and its blocks."""
+    names = CellNames(rows)
+    models = set()
+    for cell in by_cell(rows).values():
+        first = cell[0]
+        finding, blocks = content(cell)
+        title = (Code(first.model), f" \u00b7 {names.label(first)} \u2014 {finding}")
+        yield Fold(title, blocks, is_open=first.model not in models)
+        models.add(first.model)
+
+
+def in_sight(chart: BarChart | StackChart, model: str) -> Block:
+    """The chart of a model's cells, behind a fold if it has many bars."""
+    count = len(chart.bars)
+    if count <= _MOST_BARS_IN_SIGHT:
+        return chart
+    return Fold((Code(model), f": chart of {counted(count, 'cell')}"), [chart])

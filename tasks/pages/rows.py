@@ -1,0 +1,117 @@
+"""Rows as sanitize text: a table, CSV, JSON or Markdown, a block of rows at a time."""
+
+import csv
+import io
+import json
+import math
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from devices.errors import InputError
+from devices.untrusted import sanitize, sanitize_line
+from sql.cage.cage import distinct_names
+from tasks.pages.markdown import escaped
+
+WIDEST_CELL = 60
+_KEYS = (str, int, float, type(None))  # of objects in JSON; json writes them as text
+Blocks = Iterable[Sequence[tuple[Any, ...]]]
+"""Rows in blocks, such as those of a query's answer."""
+
+
+def as_text(columns: Sequence[str], blocks: Blocks, form: str, *, widest_cell: int = WIDEST_CELL) -> Iterator[str]:
+    """Yield the rows in pieces, as `table` (with cells longer than `widest_cell` cut), `csv`, `json` or `markdown`.
+
+    No text can act on a terminal that shows them: JSON escapes every character outside ASCII, the other formats replace
+    control characters and marks of direction with U+FFFD.
+    """
+    writers = {"csv": _as_csv, "json": _as_json, "markdown": _as_markdown}
+    try:
+        if form == "table":
+            yield from table_lines(columns, blocks, widest_cell=widest_cell)
+        else:
+            yield from writers[form](columns, blocks)
+    except RecursionError:
+        raise InputError(f"a value is nested too deeply for {form}; select a part of it") from None
+
+
+def table_lines(columns: Sequence[str], blocks: Blocks, *, widest_cell: int = WIDEST_CELL) -> Iterator[str]:
+    """Yield a table with a line per row and the number of rows last; long cells are cut with an ellipsis.
+
+    The first block decides how wide the columns are.
+    """
+    count = 0
+    widths: list[int] = []
+    numeric: list[bool] = []
+
+    def line(row: Sequence[str]) -> str:
+        aligned = (c.rjust(w) if n else c.ljust(w) for c, w, n in zip(row, widths, numeric, strict=True))
+        return "  ".join(aligned).rstrip() + "\n"
+
+    def head(rows: Sequence[tuple[Any, ...]], cells: list[list[str]]) -> str:
+        for at, column in enumerate(columns):
+            widths.append(max(len(column), *(len(row[at]) for row in cells), 0))
+            numeric.append(all(isinstance(row[at], int | float | None) for row in rows))
+        return line(columns) + "  ".join("-" * width for width in widths) + "\n"
+
+    for rows in blocks:
+        cells = [[short_text(value, widest_cell) for value in row] for row in rows]
+        if not widths:
+            yield head(rows, cells)
+        count += len(rows)
+        yield "".join(map(line, cells))
+    if not widths:
+        yield head([], [])
+    yield f"({count} row{'' if count == 1 else 's'})\n"
+
+
+def short_text(value: Any, widest_cell: int | None = None) -> str:
+    """Return a value in one line, numbers with 6 digits, NULL as nothing, and long text cut with an ellipsis."""
+    if value is None:
+        return ""
+    text = f"{value:.6g}" if isinstance(value, float) else sanitize_line(value)
+    return text if widest_cell is None or len(text) <= widest_cell else text[: widest_cell - 1] + "…"
+
+
+def _as_csv(columns: Sequence[str], blocks: Blocks) -> Iterator[str]:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for block in blocks:
+        writer.writerows(block)
+        yield sanitize(text.getvalue())
+        text.seek(0)
+        text.truncate()
+    yield sanitize(text.getvalue())
+
+
+def _as_json(columns: Sequence[str], blocks: Blocks) -> Iterator[str]:
+    names = distinct_names(list(columns))
+    before = "[\n"
+    for block in blocks:
+        rows = (dict(zip(names, map(for_json, row), strict=True)) for row in block)
+        yield before + ",\n".join(textwrap.indent(_json(row), " ") for row in rows)
+        before = ",\n"
+    yield "[]\n" if before == "[\n" else "\n]\n"
+
+
+def _json(row: dict[str, Any]) -> str:
+    return json.dumps(row, indent=1, default=str).replace("\x7f", "\\u007f")  # the one that json leaves
+
+
+def for_json(value: Any) -> Any:
+    """Replace what JSON does not support: NaN and infinite numbers with None, keys such as dates with their text."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key if isinstance(key, _KEYS) else str(key): for_json(inner) for key, inner in value.items()}
+    return [for_json(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _as_markdown(columns: Sequence[str], blocks: Blocks) -> Iterator[str]:
+    def line(cells: list[str]) -> str:
+        return f"| {' | '.join(cells)} |\n"
+
+    yield line([escaped(column) for column in columns]) + line(["---"] * len(columns))
+    for block in blocks:
+        yield "".join(line([escaped(short_text(value)) for value in row]) for row in block)

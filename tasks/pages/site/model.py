@@ -1,0 +1,65 @@
+"""The page of a model: its series, and where the time goes in a few cells of its newest night."""
+
+from collections.abc import Sequence
+
+from tasks.pages.accuracy import accuracy
+from tasks.pages.operators import advice, modules, operators, portable
+from tasks.pages.page import Page, Paragraph, Section
+from tasks.pages.report import MAX_ROWS, short_sections
+from tasks.pages.sessions import failures
+from tasks.pages.sme2 import sme2
+from tasks.results.addresses import cell_page, sweep_page
+from tasks.results.provenance import CellFactsRow, limited_to
+from tasks.results.reader import Answers
+from tasks.results.series import SeriesRow, UnjudgedModelRow, counts_in_words, worst_tone
+from tasks.results.table import first_rows
+from tasks.results.text import CodeLink, Link, listed, separated
+
+_MAX_DETAILED = 6
+VERDICT_NEEDS = "succeeded sessions on a real device"
+_SECTIONS = (advice, modules, operators, portable, sme2, accuracy)
+
+
+def page(
+    name: str, rows: Sequence[SeriesRow], explained: Section, cells: Sequence[CellFactsRow], answers: Answers | None
+) -> Page:
+    """Return the page of a model from the rows of its series, with the breakdown of a few of their cells.
+
+    `name` is the model's in the warehouse; `explained` is what is known about the worst of them; `answers` are those
+    about the sweep of the cells, if there are any.
+    """
+    model = rows[0].model
+    which = (
+        "Where the time goes, in the newest night, of ",
+        *separated([(Link(f"{row.precision} on {row.device}", cell_page(row.cell)),) for row in cells]),
+        "; the time of each night on the page of a series leads to its own.",
+    )
+    sections = [
+        explained,
+        Section("series", "Series", [first_rows(rows, MAX_ROWS, "see the devices", without=("model",))]),
+        *([Section("breakdown", "Where the time goes", [Paragraph(which)])] if cells else []),
+        *(short_sections(limited_to(answers, cells), _SECTIONS) if answers else []),
+    ]
+    subtitle = f"{f'{name} · ' if name != model else ''}{len(rows):,} series"
+    return Page(f"Model {model}", sections, subtitle, counts_in_words(rows), worst_tone(rows))
+
+
+def page_without_verdict(name: str, row: UnjudgedModelRow, answers: Answers) -> Page:
+    """Return the page of a model without a verdict, `name` in the warehouse; `answers` are those about its sweep."""
+    sweep = ("newest sweep: ", CodeLink(row.sweep_id, sweep_page(row.sweep_id)))
+    subtitle = (f"{name} · ", *sweep) if name != row.model else sweep
+    sections = short_sections(answers.limited({"model": {row.model}}), (failures, *_SECTIONS))
+    answer = f"This model has no verdict, on {listed(row.devices)}. A verdict needs {VERDICT_NEEDS}."
+    return Page(f"Model {row.model}", sections, subtitle, answer)
+
+
+def detailed(rows: Sequence[SeriesRow]) -> list[str]:
+    """Return the cells of a model in the newest night to show in full.
+
+    What changed comes first, then one of each precision and variant.
+    """
+    newest = max(row.night for row in rows)
+    candidates = [row for row in rows if row.night == newest and row.time_ms is not None]
+    candidates.sort(key=lambda row: row.verdict in ("no change", "insufficient data"))
+    kinds = {(row.precision, row.variant): row for row in reversed(candidates)}
+    return [row.cell for row in sorted(kinds.values(), key=candidates.index)[:_MAX_DETAILED]]

@@ -1,0 +1,165 @@
+"""Which pages are published, and from what each is made: a page is made again only if that changed.
+
+`published.json` is the marker of a published site. It lists its files with their hashes and is written by nobody else.
+It is read as a stranger's file, because whoever can write to the folder can change it.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from importlib.metadata import version
+from itertools import pairwise
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
+
+from devices.errors import InputError
+from tasks.bundle.names import Sha256
+from tasks.bundle.values import first_mistake
+from tasks.pages.html import NAVIGATION
+from tasks.pages.site.compared import pairs_of
+from tasks.pages.site.device import weeks_of
+from tasks.pages.site.site import Site
+from tasks.results import addresses
+from tasks.results.table import Row
+
+ASSETS = tuple(f"assets/{name}" for name in ("page.css", "page.js", "history.js", "vega.js", "names.js", "kept.js"))
+_MOST_NIGHTS = 14
+"""Of older nights and their sweeps, no page is published; histories show all nights."""
+_MOST_SERIES_COMPARED = 2000
+"""Of a larger farm, no page of two devices, precisions or variants is published: each takes seconds."""
+_DRAWING = "assets/vega.js"
+ALWAYS = ""
+"""The origin of pages that are made in every publication."""
+MARKER = "published.json"
+MOST_MARKER_BYTES = 32 << 20
+"""A site of 10,000 pages has 1.5 MB."""
+_STEP = "[a-z0-9_~][a-z0-9_.~-]*"
+_Page = tuple[str, Sha256]
+
+
+@dataclass(frozen=True)
+class FingerprintRow(Row):
+    """A number that changes with the content of a night, a model, a device, one of its weeks or a sweep."""
+
+    query = "page_fingerprints"
+    kind: str
+    name: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class KeptRow(Row):
+    """A cell or a session that has a published page."""
+
+    query = "published_details"
+    kind: str
+    name: str
+    night: date
+
+
+def origins_of(site: "Site") -> dict[str, str]:
+    """Return the address of each published page with what identifies its content."""
+    return dict(_origins(site))
+
+
+def _origins(site: "Site") -> Iterator[tuple[str, str]]:
+    rows = site.reader.rows(FingerprintRow)
+    prints = {(row.kind, row.name): row.fingerprint for row in rows}
+    for address in (*ASSETS, "feed.atom", *(address for _, address in NAVIGATION)):
+        yield address, f"vl-convert {version('vl-convert-python')}" if address == _DRAWING else ALWAYS
+    nights = [str(row.night) for row in site.nights[:_MOST_NIGHTS]]
+    kept_rows = site.reader.rows(KeptRow, {"nights": nights})
+    # Those of older nights are kept as far as the newest ones leave room: pages that lead to them are made again.
+    kept_of = Counter((row.kind, str(row.night)) for row in kept_rows)
+    of_night = {
+        night: f"{prints['night', night]} {kept_of['cell', night]} {kept_of['session', night]}" for night in nights
+    }
+    for after, night, before in zip([None, *nights], nights, [*nights[1:], None], strict=False):
+        yield f"nights/{night}.html", f"{of_night[night]} {before} {after}"
+    for later, earlier in pairwise(site.nights[:_MOST_NIGHTS]):
+        origin = f"{of_night[str(earlier.night)]} {of_night[str(later.night)]}"
+        yield addresses.comparison_page(earlier.night, later.night), origin
+    newest = " ".join(prints["sweep", each.sweep_id] for each in site.sweeps.values() if str(each.night) in nights[:1])
+    for kind, a, b in pairs_of(site.series) if len(site.series) <= _MOST_SERIES_COMPARED else ():
+        yield addresses.arms_page(kind, a, b), newest
+    for name, sweep in site.sweeps.items():
+        if str(sweep.night) not in of_night:
+            continue
+        yield f"sweeps/{name}.html", f"{prints['sweep', sweep.sweep_id]} {of_night.get(str(sweep.night))}"
+    newest_of = {row.model: str(row.night) for row in sorted(site.series, key=lambda row: row.night)}
+    for shown, night in newest_of.items():
+        links = f"{kept_of['cell', night]} {nights[-1]}" if night in of_night else ""
+        yield addresses.model_page(shown), f"{prints['model', site.reader.models.get(shown, shown)]} {links}"
+    for unjudged in site.unjudged.values():
+        yield addresses.model_page(unjudged.model), f"{prints['sweep', unjudged.sweep_id]} {nights[:1]}"
+    yield from _of_devices(site, prints, nights)
+    for kept in kept_rows:
+        page = addresses.cell_page if kept.kind == "cell" else addresses.session_page
+        yield page(kept.name), f"kept {kept_of['session', str(kept.night)]}"
+
+
+def _of_devices(
+    site: "Site", prints: Mapping[tuple[str, str], str], nights: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    decisions = prints["decisions", ""]
+    for name, row in site.devices.items():
+        yield f"devices/{name}.html", f"{prints.get(('device', row.device))} {row.night} {nights[-1:]} {decisions}"
+        for monday in weeks_of(site.series_of[row.device]):
+            yield addresses.history_file(row.device, monday), prints["week", f"{row.device}/{monday}"]
+
+
+def _other_than_marker(name: str) -> str:
+    if name == MARKER:
+        raise PydanticCustomError("marker", "is the manifest itself")
+    return name
+
+
+# No part of an address begins with a dot, so none leads elsewhere.
+_Address = Annotated[
+    str, Field(max_length=250, pattern=rf"^(?:{_STEP}/){{0,2}}{_STEP}$"), AfterValidator(_other_than_marker)
+]
+
+
+class Manifest(BaseModel):
+    """The files of a published site: the origin and the hash of each page."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    etfarm: Annotated[str, Field(max_length=100)]
+    format: Literal["etfarm site 1"]
+    pages: dict[_Address, _Page]
+    writing: dict[_Address, Sha256]
+    """The hashes that pages get now. After a kill, a page has this hash or the one in `pages`, or is missing."""
+
+    def text(self) -> bytes:
+        """Return the content of the file, the same for the same pages."""
+        return json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":")).encode()
+
+
+@cache
+def _version() -> str:
+    return version("etfarm")
+
+
+def manifest_of(pages: Mapping[str, tuple[str, str]], writing: Mapping[str, str]) -> Manifest:
+    """Return the manifest of this version of etfarm, without a check."""
+    return Manifest.model_construct(etfarm=_version(), pages=dict(pages), format="etfarm site 1", writing=dict(writing))
+
+
+def parse_manifest(content: bytes, path: str) -> Manifest:
+    """Return the manifest; raises InputError for anything else.
+
+    Another version of etfarm makes other pages, so origins that it states are unknown here.
+    """
+    try:
+        stated = Manifest.model_validate_json(content)
+    except ValidationError as error:
+        cause = f"not a manifest of etfarm ({first_mistake(error)})"
+        raise InputError(f"{path}: {cause}; publish to an empty folder or prefix") from None
+    if stated.etfarm != _version():
+        return manifest_of({name: (ALWAYS, sha256) for name, (_, sha256) in stated.pages.items()}, stated.writing)
+    return stated

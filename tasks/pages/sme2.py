@@ -1,0 +1,121 @@
+"""The report's section on SME2: the speed-up, how much of the work ran on SME2, and what proves it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tasks.pages.page import Block, Fold, Heading, Paragraph, Points, Section
+from tasks.results.cells import CellNames, PairRow, by_cell, tags_of
+from tasks.results.reader import Answers
+from tasks.results.sme2 import (
+    CoverageRow,
+    Fp16Row,
+    KernelRow,
+    LeftOutRow,
+    PairOperatorRow,
+    ShiftRow,
+    SpeedupRow,
+    plain_fp16_in_words,
+    ran_with_sme,
+    sme2_in_words,
+)
+from tasks.results.table import Table, table_of
+from tasks.results.text import TIMES, Code, counted, in_ms
+
+_EVIDENCE = (
+    "Evidence of speed: times with SME2 on and off, on the same device, with the same runner, model, "
+    "precision and threads, in the same sweep. The unit of a 95 % interval is the session. It is exact and assumes "
+    "only that both sides have the same noise: Hodges and Lehmann's, on logarithms.",
+    "Evidence of use: data types in an operator's name (PF32, PF16, PQS8 are packed for SME) prove SME of either "
+    "version. Only kernels prove SME2: those sampled while they ran (executed), or, for operators that ran, those in "
+    "XNNPACK's log (selected). Without either, SME2 is not proven.",
+    "Not evidence alone: a selected kernel. XNNPACK selects kernels when it initialises a family of them, whether or "
+    "not the model runs them.",
+    "Undecided: QP8 in a name (dynamic int8) reads the same with and without SME; only kernels decide it.",
+    "Inference: the likely reasons why an operator did not use SME. They follow from the names and kernels of the same "
+    "model and are not measured.",
+)
+_KERNEL_TABLES = {
+    "executed": ("Kernels that ran (executed)", "samples"),
+    "selected": ("Kernels that XNNPACK selected, executed or not", "lines of the log"),
+}
+
+
+def sme2(answers: Answers) -> Section:
+    """SME2 on beside off: speed-up, coverage, operators that did not use it, and each pair of cells in detail."""
+    title = "What SME2 did"
+    summary = list(sme2_in_words(answers))
+    if not ran_with_sme(answers):
+        return Section("sme2", title, [Paragraph(summary[0])], summary)
+    blocks: list[Block] = [*speedups(answers), *coverage(answers)]
+    if folds := pairs(answers):
+        blocks += [Heading("Model by model, SME2 off beside on"), *folds]
+    blocks += [Heading("Evidence and inference"), Points(_EVIDENCE)]
+    return Section("sme2", title, blocks, summary)
+
+
+def speedups(answers: Answers) -> Iterator[Block]:
+    """The speed-up of each pair; cells that ran only with SME2 are counted."""
+    rows = answers.rows(SpeedupRow)
+    pairs = [row for row in rows if row.sessions_on and row.sessions_off]
+    alone = [row for row in rows if row.sessions_on and not row.sessions_off]
+    yield Heading("Speed-up")
+    if pairs:
+        yield table_of(pairs)
+    else:
+        yield Paragraph("No cell was measured both with SME2 on and with SME2 off, so the speed-up is not known.")
+    if alone:
+        count = counted(len(alone), "cell").capitalize()
+        yield Paragraph(f"{count} ran only with SME2 on and not with it off: no speed-up known.", tone="quiet")
+
+
+def coverage(answers: Answers) -> Iterator[Block]:
+    """Coverage by cell, what the names of fp16 models show, and the operators that did not use SME2."""
+    if rows := answers.rows(CoverageRow):
+        yield Heading("How much ran on SME2")
+        yield Paragraph(
+            "Share of the eligible work (matrix products and convolutions other than depthwise) that ran on SME, by "
+            "variant. A runner with SME2 support does not prove that a model uses SME2."
+        )
+        yield table_of(rows)
+        if fp16 := answers.rows(Fp16Row):
+            yield Points([plain_fp16_in_words(row) for row in fp16])
+    if left_out := answers.rows(LeftOutRow):
+        yield Heading("Eligible operators that did not run on SME")
+        yield table_of(left_out)
+
+
+def pairs(answers: Answers) -> list[Block]:
+    """A fold for each model, device, precision and thread count with data, the first one open."""
+    shifts = by_cell(answers.rows(ShiftRow))
+    operators = by_cell(answers.rows(PairOperatorRow))
+    kernels = by_cell(answers.rows(KernelRow))
+    speedups = {row.pair: row for row in answers.rows(SpeedupRow)}
+    found: dict[str, PairRow] = {}
+    for row in (*answers.rows(ShiftRow), *answers.rows(PairOperatorRow), *answers.rows(KernelRow)):
+        found.setdefault(row.pair, row)
+    names = CellNames(list(found.values()))
+    folds: list[Block] = []
+    for pair, row in found.items():
+        tables = [
+            table_of(shifts[pair], is_named=False, caption="Where the time went"),
+            table_of(operators[pair], is_named=False, caption="Operators that SME2 could run, and others over 5 %"),
+            *_kernels(kernels[pair]),
+        ]
+        blocks = [table for table in tables if table.rows]
+        title = (Code(row.model), f" · {names.label(row)}", *tags_of(row.without_times), _gain(speedups.get(pair)))
+        folds.append(Fold(title, blocks, is_open=not folds))
+    return folds
+
+
+def _gain(row: SpeedupRow | None) -> str:
+    if row is None or row.speedup is None or row.time_off_ms is None or row.time_on_ms is None:
+        return ""
+    return f" \u2014 {in_ms(row.time_off_ms)} to {in_ms(row.time_on_ms)}, {row.speedup:.2f}{TIMES}"
+
+
+def _kernels(rows: list[KernelRow]) -> Iterator[Table]:
+    for evidence, (caption, unit) in _KERNEL_TABLES.items():
+        used = [row for row in rows if row.evidence == evidence]
+        table = table_of(used, is_named=False, caption=caption)
+        columns = [replace(column, unit=unit) if column.numeric else column for column in table.columns]
+        yield replace(table, columns=columns)

@@ -1,0 +1,110 @@
+"""What to do next, most rewarding first: each item with its figures and then the step."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import TypeVar
+
+from tasks.judge.advice import advice_text
+from tasks.results.cells import cell_of, where
+from tasks.results.operators import FLAGGED_SHARE, CategoryRow, OperatorRow, PortableOperatorRow, PortableRow
+from tasks.results.reader import Answers
+from tasks.results.sme2 import PairOperatorRow
+from tasks.results.text import TIMES, Code, Text, counted, in_ms, in_percent, joined, separated, with_code
+
+_DATA_MOVEMENT = "Data Movement"
+DATA_MOVEMENT_SHARE = 0.10
+_MOST_OPERATORS = 3
+_MOVEMENT_STEPS = {
+    "_to_dim_order_copy": "export with channels-last inputs, or keep the block in one data type, for example fp32",
+    "Transpose": "export with channels-last inputs, or remove permutations from the model",
+}
+"""What avoids an operator that moves data, by the start of its name."""
+_MOVEMENT_STEP = "remove copies and reshapes around the heaviest operator from the model"
+_SME2_STEP = (
+    "compare the kernels under \u201cWhat SME2 did\u201d; if none are listed, add the mode `profile` to the sweep file"
+)
+WeightedRow = TypeVar("WeightedRow", PortableRow, CategoryRow)
+
+
+def portable_advice(answers: Answers) -> Iterator[Text]:
+    """Portable operators over the bound: their weight, why they are portable, and what to do."""
+    for worst, also in _worst(answers.rows(PortableRow), FLAGGED_SHARE):
+        of_model = [
+            row
+            for row in answers.rows(PortableOperatorRow)
+            if (row.model, row.precision) == (worst.model, worst.precision)
+        ]
+        yield joined(
+            (Code(worst.model), f" {worst.precision}: portable operators take {in_percent(worst.share)} of the time "),
+            f"({in_ms(worst.portable_ms)} of {in_ms(worst.execute_ms)} {where(worst)}, "
+            f"{counted(worst.sessions, 'session')}{also}).",
+            *_rewrites(of_model),
+        )
+
+
+def _rewrites(rows: list[PortableOperatorRow]) -> Iterator[Text]:
+    """For each cause: its operators over the bound (else the heaviest), why they are portable, and what to do."""
+    heavy = [row for row in rows if row.share]
+    named_by_text = defaultdict(list)
+    for row in [row for row in heavy if (row.share or 0) > FLAGGED_SHARE] or heavy[:_MOST_OPERATORS]:
+        text = advice_text(row.operator, row.reason, [each.operator for each in rows])
+        named_by_text[text].append((Code(row.operator), f" (up to {in_percent(row.share or 0.0)})"))
+    for text, named in named_by_text.items():
+        yield joined(" ", separated(named), f": {text}")
+
+
+def other_advice(answers: Answers) -> Iterator[Text]:
+    """Data movement over its bound, then operators that SME2 did not speed up."""
+    yield from _move_less(answers)
+    yield from _speed_up(answers)
+
+
+def _move_less(answers: Answers) -> Iterator[Text]:
+    movement = [row for row in answers.rows(CategoryRow) if row.category == _DATA_MOVEMENT and row.is_resolved]
+    for worst, also in _worst(movement, DATA_MOVEMENT_SHARE):
+        heavy = [
+            row
+            for row in answers.rows(OperatorRow)
+            if cell_of(row) == cell_of(worst) and row.category == _DATA_MOVEMENT and row.share > 0
+        ]
+        named = [(Code(row.operator), f" ({in_percent(row.share)})") for row in heavy[:_MOST_OPERATORS]]
+        steps = [step for start, step in _MOVEMENT_STEPS.items() if heavy and heavy[0].operator.startswith(start)]
+        yield joined(
+            (Code(worst.model), f" {worst.precision}: data movement takes {in_percent(worst.share)} of the time "),
+            f"({in_ms(worst.time_ms)} {where(worst)}{also}). ",
+            joined("Heaviest: ", separated(named), ". ") if named else "",
+            f"Next: {steps[0] if steps else _MOVEMENT_STEP}.",
+        )
+
+
+def _speed_up(answers: Answers) -> Iterator[Text]:
+    """For each model, precision and operator that SME2 could run and did not speed up: the cell with most of it."""
+    slow = [row for row in answers.rows(PairOperatorRow) if row.did_not_gain and (row.share_on or 0) > FLAGGED_SHARE]
+    by_weight = sorted(slow, key=lambda row: row.share_on or 0)
+    worst = {(row.model, row.precision, row.operator): row for row in by_weight}
+    for row in sorted(worst.values(), key=lambda row: -(row.share_on or 0)):
+        yield joined(
+            (Code(row.operator), " of ", Code(row.model)),
+            f" {row.precision}: {row.speedup:.2f}{TIMES} with SME2, and ",
+            f"{in_percent(row.share_on or 0)} of the time with it on ({in_ms(row.time_on_ms or 0)} on {row.device}). ",
+            f"Likely reason: {row.likely_reason}. " if row.likely_reason else "",
+            with_code(f"Next: {_SME2_STEP}."),
+        )
+
+
+def _worst(rows: Iterable[WeightedRow], bound: float) -> list[tuple[WeightedRow, str]]:
+    """For each model and precision over the bound: the row of the largest share, and in how many cells it is over."""
+    found = []
+    by_model = sorted(rows, key=_model)
+    for _, group in groupby(by_model, key=_model):
+        cells = list(group)
+        worst = max(cells, key=lambda row: row.share)
+        over = sum(row.share > bound for row in cells)
+        if over:
+            found.append((worst, f"; over the bound in {over} of {len(cells)} cells" if len(cells) > 1 else ""))
+    return sorted(found, key=lambda entry: -entry[0].share)
+
+
+def _model(row: PortableRow | CategoryRow) -> tuple[str, str]:
+    return row.model, row.precision

@@ -1,0 +1,282 @@
+"""What changed from A to B, series by series: nights, devices, models, files; or in a night, A being those before it.
+
+Needs nothing but Python: the comment of a pull request is written from the JSON of these records, without the farm.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from tasks.results.text import Fact
+
+SLOWER, INACCURATE, FAILED = "slower", "inaccurate", "failed"
+CHANGED = (SLOWER, INACCURATE, FAILED, "suspected", "device slower", "faster", "device faster")
+"""The words of what is shown first, the worst first."""
+_COUNTED = {
+    "faster": "faster",
+    "suspected": "suspected",
+    "device slower": "device slower",
+    "device faster": "device faster",
+    "same": "not slower",
+    "unknown": "cannot tell",
+    INACCURATE: "inaccurate outputs",
+    "emulated": "emulated, without times",
+    "simulated": "simulated, without times",
+}
+_MIN_MEMORY_CHANGE = 0.05  # runs differ by less without a change
+_NAMES = ("model", "device", "precision", "variant", "threads")
+_FIGURES = ("ratio", "low", "high", "more_sessions", "superiority", "answer", "in_words", "nights_differ_by")
+_OF_A_SIDE = ("pte_bytes", "peak_memory_bytes", "accuracy", "cell", "sweep")
+PAIR_KEYS = (
+    *(*_NAMES, "emulated", "sessions_a", "sessions_b", "time_a_ms", "time_b_ms", *_FIGURES, "differs", "cause"),
+    *(f"{name}_{side}" for name in _OF_A_SIDE for side in "ab"),
+    "note",
+)
+"""The keys of a `pair` in docs/json.md, which CSV has as columns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SideFacts:
+    """One side of a change; None: not recorded."""
+
+    sessions: int = 0
+    time_ms: float | None = None
+    pte_bytes: int | None = None
+    peak_memory_bytes: float | None = None
+    accuracy: str | None = None
+    cell: str | None = None
+    sweep: str | None = None
+
+
+class Change(Protocol):
+    """What media show of B against A in one series: of a SeriesChange, and of a Verdict on latency."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def precision(self) -> str: ...
+    @property
+    def variant(self) -> str: ...
+    @property
+    def threads(self) -> int | str | None: ...
+    @property
+    def word(self) -> str: ...
+    @property
+    def answer(self) -> str | None: ...
+    @property
+    def in_words(self) -> str | None: ...
+    @property
+    def ratio(self) -> float | None: ...
+    @property
+    def cause(self) -> str | None: ...
+    @property
+    def changed(self) -> str | None: ...
+    @property
+    def is_regression(self) -> bool: ...
+    @property
+    def a(self) -> SideFacts: ...
+    @property
+    def b(self) -> SideFacts: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesChange:
+    """B compared with A in one series; a name is `one -> other` where the sides differ in it."""
+
+    model: str
+    device: str
+    precision: str
+    variant: str
+    threads: int | str | None
+    word: str
+    """slower, faster, device slower, device faster, same, unknown, inaccurate, emulated, simulated; of a cell without a
+    counterpart, where it is."""
+    a: SideFacts = SideFacts()
+    b: SideFacts = SideFacts()
+    emulated: bool = False
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    """95 % interval of the ratio."""
+    more_sessions: int | None = None
+    superiority: float | None = None
+    answer: str | None = None
+    """different, same, unknown or inaccurate; None without times; of a cell without a counterpart the word."""
+    in_words: str | None = None
+    """The answer with its numbers: `slower 12.3 % (10.1 to 14.8 %)`; None without times."""
+    nights_differ_by: float | None = None
+    """By how much nights of the series differ without a change, a fraction."""
+    changed: str | None = None
+    """What differs between the sides besides their series."""
+    cause: str | None = None
+    note: str | None = None
+    is_regression: bool = False
+    """Whether B is slower by more than the margin, whatever its outputs are, and it is not the device."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """The changes from A to B, and what is stated about all of them."""
+
+    a: str
+    b: str
+    changes: Sequence[Change]
+    headline: str
+    """The answer in one sentence."""
+    remarks: Sequence[str] = ()
+    other_figures: Sequence[str] = ()
+    """What else changed than times, a sentence each."""
+    uncompared: Sequence[SeriesChange] = ()
+    """Cells without a counterpart, and older ones, each on its side."""
+    explained: "Sequence[Fact]" = ()
+    """What is known about the worst change."""
+
+
+ChangeT = TypeVar("ChangeT", bound=Change)
+
+
+def worst_first(changes: Sequence[ChangeT]) -> list[ChangeT]:
+    """Return changes by what they mean: slower first, each kind by the size of its change."""
+
+    def rank(change: ChangeT) -> tuple[int, float]:
+        size = abs(change.ratio - 1) if change.ratio else 0.0
+        return CHANGED.index(change.word) if change.word in CHANGED else len(CHANGED), -size
+
+    return sorted(changes, key=rank)
+
+
+def is_changed(change: Change) -> bool:
+    return change.word in CHANGED or bool(size_change(change) or memory_change(change))
+
+
+def headline_parts(changes: Sequence[Change]) -> list[str]:
+    """Return the parts of the answer about changes; the counts in it add up to the number of series."""
+    ordered = worst_first(changes)
+    words = [change.word for change in ordered]
+    slower = [change for change in ordered if change.word == SLOWER]
+    parts = [f"No series slower of {len(changes)}"]
+    if slower:
+        worst = "" if len(slower) == 1 else "worst "
+        answer = answer_text(slower[0]).removeprefix("slower ")
+        parts = [f"{len(slower)} of {len(changes)} series slower: {worst}{series_name(slower[0])}, {answer}"]
+    for word, title in _COUNTED.items():
+        if count := words.count(word):
+            best = ordered[words.index(word)]
+            best_text = f", at best {series_name(best)}, {answer_text(best).removeprefix('faster ')}"
+            parts.append(f"{title}: {count}{best_text if word == 'faster' else ''}")
+    return parts
+
+
+def fail_reasons(comparison: Comparison, fail_on: Iterable[str]) -> list[str]:
+    """Return why a comparison fails: the reasons of `fail_on` (regression, inaccurate, different, unknown) that apply.
+
+    A cell without a counterpart is unknown.
+    """
+    changes = comparison.changes
+    lacking = sum(each.word.startswith("only in") for each in comparison.uncompared)
+    words = {
+        "regression": "slower in B by more than the margin",
+        "inaccurate": "with inaccurate outputs",
+        "different": "different",
+        "unknown": "unknown or without a counterpart",
+    }
+    reasons = []
+    for reason in dict.fromkeys(fail_on):
+        more = lacking if reason == "unknown" else 0
+        failing = (each.is_regression if reason == "regression" else each.answer == reason for each in changes)
+        if count := sum(failing) + more:
+            reasons.append(f"{reason}: {count} of {len(changes) + more} {words[reason]}")
+    return reasons
+
+
+def sessions_text(changes: Sequence[Change]) -> str:
+    of_a, of_b = sum(each.a.sessions for each in changes), sum(each.b.sessions for each in changes)
+    return f"sessions: {of_a} of A, {of_b} of B"
+
+
+def series_name(change: Change) -> str:
+    """`voice fp16, sme2_off, threads 1, on pixel-8`."""
+    return f"{change.model} {change.precision}, {change.variant}, threads {change.threads}, on {change.device}"
+
+
+def answer_text(change: Change) -> str:
+    """Return the answer in words; without times, why there are none."""
+    return change.in_words or (f"{change.word}: no times" if change.answer is None else change.word)
+
+
+def size_change(change: Change) -> str:
+    """How the size of the .pte file changed; empty if it did not."""
+    return _megabytes(change.a.pte_bytes, change.b.pte_bytes, 0)
+
+
+def memory_change(change: Change) -> str:
+    """How the peak memory changed; empty below 5 %."""
+    return _megabytes(change.a.peak_memory_bytes, change.b.peak_memory_bytes, _MIN_MEMORY_CHANGE)
+
+
+def _megabytes(a: float | None, b: float | None, min_change: float) -> str:
+    """`1.20 -> 1.40 MB (+16.7 %)`; empty if a side is unknown or the change is not more than a fraction."""
+    if not a or b is None or abs(b / a - 1) <= min_change:
+        return ""
+    return f"{a / 1e6:.2f} -> {b / 1e6:.2f} MB ({100 * (b / a - 1):+.1f} %)"
+
+
+def time_text(time_ms: float | None) -> str:
+    """A time with three digits: `12.3 ms`, below a millisecond `812 µs`; empty without one."""
+    if time_ms is None:
+        return ""
+    if time_ms < 1:
+        return f"{1000 * time_ms:.3g} \u00b5s"
+    return f"{time_ms:.3g} ms" if time_ms < 1000 else f"{time_ms:,.0f} ms"
+
+
+def short_columns(changes: Sequence[Change]) -> dict[str, list[str]]:
+    """Return the columns of a table in Markdown, by title; those without a value are left out."""
+    names = (f"{each.model} {each.precision}, {each.variant}, {each.threads} thr., {each.device}" for each in changes)
+    columns = {
+        "Series": list(names),
+        "A": [time_text(each.a.time_ms) for each in changes],
+        "B": [time_text(each.b.time_ms) for each in changes],
+        "B against A": [answer_text(each) for each in changes],
+        "Cause": [each.cause or "" for each in changes],
+        "Size of .pte": [size_change(each) for each in changes],
+        "Peak memory": [memory_change(each) for each in changes],
+        "Changed": [each.changed or "" for each in changes],
+    }
+    return {title: values for title, values in columns.items() if any(values)}
+
+
+def pair(change: Change) -> dict[str, Any]:
+    """Return a change for programs, as docs/json.md describes a `pair`; what a verdict does not have is null."""
+    values = (
+        *(getattr(change, name) for name in _NAMES),
+        getattr(change, "emulated", False),
+        *(change.a.sessions, change.b.sessions, change.a.time_ms, change.b.time_ms),
+        *(getattr(change, name, None) for name in _FIGURES),
+        *(change.changed or None, change.cause),
+        *(getattr(side, name) for name in _OF_A_SIDE for side in (change.a, change.b)),
+        getattr(change, "note", None),
+    )
+    return dict(zip(PAIR_KEYS, values, strict=True))
+
+
+def read_pair(row: Mapping[str, Any]) -> SeriesChange:
+    """Return the change that `pair` wrote; keys that are missing are null."""
+    a, b = (
+        SideFacts(
+            sessions=row[f"sessions_{side}"],
+            time_ms=row[f"time_{side}_ms"],
+            **{name: row.get(f"{name}_{side}") for name in _OF_A_SIDE},
+        )
+        for side in "ab"
+    )
+    answer, ratio = row["answer"], row["ratio"]
+    word = answer or "emulated"
+    if answer == "different":
+        of_device = "device " if (row["in_words"] or "").startswith("device ") else ""
+        word = f"{of_device}{SLOWER if ratio > 1 else 'faster'}"
+    figures = {name: row.get(name) for name in (*_NAMES, *_FIGURES, "cause", "note")}
+    return SeriesChange(**figures, word=word, a=a, b=b, changed=row.get("differs"))  # type: ignore[arg-type]

@@ -1,0 +1,280 @@
+"""Compare two arms of a warehouse: what the words name, which cells match, and what changed in each pair."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import date
+from typing import Annotated, Any
+
+from devices.errors import InputError
+from devices.platform import SIMULATED
+from devices.suggest import did_you_mean
+from tasks.bundle.model_names import model_named
+from tasks.judge import comparison
+from tasks.judge.arms import Arm, Name, find_arms, id_of, word_of
+from tasks.judge.cause import cause_of_rows
+from tasks.judge.pairs import Cell, Matched, Pair, compare_cells, differing, match_cells
+from tasks.results.addresses import cell_page, series_page
+from tasks.results.cells import CellRow, ChangePercent, Device, Interval
+from tasks.results.changes import Comparison, SeriesChange, SideFacts, headline_parts, series_name, sessions_text
+from tasks.results.reader import Reader
+from tasks.results.table import Cell as TableCell
+from tasks.results.table import Milliseconds, Row, Words
+from tasks.results.text import Link
+from tasks.results.verdicts import tone_of
+
+_MOST_CAUSES = 20
+_SERIES = ("model", "device", "precision", "variant", "threads")
+_NOT_IN_TURNS = (
+    "A and B were not measured in turns: if the device was hotter or busier during one of them, that is part of the "
+    "difference"
+)
+_MEASURE_IN_TURNS = "to know more, measure both in turns: `etfarm compare A.pte B.pte`"
+
+
+@dataclass(frozen=True)
+class TwoNightsRow(CellRow):
+    """The times of one series in two nights."""
+
+    query = "two_nights"
+    series_id: str
+    before_ms: Annotated[float | None, Milliseconds("Before")]
+    after_ms: Annotated[float | None, Milliseconds("After")]
+    ratio: Annotated[float | None, ChangePercent("Change", "after over before: above 0 is slower")]
+    before_verdict: Annotated[str | None, Words("Verdict before", tone=tone_of)]
+    after_verdict: Annotated[str | None, Words("Verdict after", tone=tone_of)]
+
+    def after_ms_cell(self, cell: TableCell) -> TableCell:
+        return TableCell((Link(str(cell.text), series_page(self.series_id, self.device)),), sort=cell.sort)
+
+
+@dataclass(frozen=True)
+class InterleavedRow(Row):
+    """Two contents that were measured in turns on one device."""
+
+    query = "measured_in_turns"
+    night: Annotated[date | None, Words("Night")]
+    device: Annotated[str, Device("Device")]
+    without_times = None
+    purpose: Annotated[str, Words("Why")]
+    side_a: Annotated[str, Words("A", wraps=True)]
+    side_b: Annotated[str, Words("B", wraps=True)]
+    cell_a: str
+    cell_b: str
+    time_a_ms: Annotated[float | None, Milliseconds("A")]
+    time_b_ms: Annotated[float | None, Milliseconds("B")]
+    ratio: Annotated[float | None, ChangePercent("Change", "B against A: above 0 is slower")]
+    low: Annotated[float | None, Interval("95 % interval")]
+    high: float | None
+    answer: Annotated[str, Words("Answer")]
+    changed: Annotated[str | None, Words("What differs", wraps=True)]
+
+    def time_a_ms_cell(self, cell: TableCell) -> TableCell:
+        return TableCell((Link(str(cell.text), cell_page(self.cell_a)),), sort=cell.sort)
+
+    def time_b_ms_cell(self, cell: TableCell) -> TableCell:
+        return TableCell((Link(str(cell.text), cell_page(self.cell_b)),), sort=cell.sort)
+
+
+def compare_arms(
+    reader: Reader,
+    a: str,
+    b: str,
+    sweep_id: str | None = None,
+    only: Mapping[str, str | None] | None = None,
+    margin: float = comparison.MARGIN,
+) -> Comparison:
+    """Compare what two words name: nights, sweeps, devices, models, precisions, variants, versions or ids.
+
+    Models go by the names that pages show or by those of sweep files. `only` restricts fields of the cells, `margin` is
+    a fraction. Raises InputError if a word names nothing or several things, or if no cells match.
+    """
+    arms = _find(reader, a, b, sweep_id)
+    sides = _restricted(reader, [_cells(reader, arm) for arm in arms], only or {})
+    matched = match_cells(sides[0], sides[1], arms[0].kind)
+    if not matched.pairs:
+        of_a, of_b = (f"{len(side)} of {'AB'[at]} ({arms[at]})" for at, side in enumerate(sides))
+        cause = f"no cell of the {of_a} matches one of the {of_b}"
+        raise InputError(f"nothing to compare: {cause}; name two that have a series in common")
+    pairs = [compare_cells(one, other, margin) for one, other in matched.pairs]
+    changes = _changes(reader, pairs, margin)
+    return Comparison(
+        a=str(arms[0]),
+        b=str(arms[1]),
+        changes=changes,
+        headline=headline(changes, margin),
+        remarks=[*(f"{series_name(each)}: {each.note}" for each in changes if each.note), *_remarks(pairs)],
+        uncompared=list(_uncompared(matched)),
+    )
+
+
+def headline(changes: Sequence[SeriesChange], margin: float) -> str:
+    """The answer in one sentence; its counts add up to the number of series."""
+    return f"{'; '.join([*headline_parts(changes), sessions_text(changes)])}; margin {100 * margin:g} %."
+
+
+def read_side_facts(reader: Reader, cells: Sequence[str]) -> dict[str, SideFacts]:
+    """Return what is shown of each cell beside its time: size of the program, peak memory, accuracy."""
+    rows = reader.tuples("compare_beside", cells=list(cells)) if cells else []
+    return {
+        cell: SideFacts(cell=cell, pte_bytes=size, peak_memory_bytes=memory, accuracy=accuracy)
+        for cell, size, memory, accuracy in rows
+    }
+
+
+def measured_figures(
+    found: comparison.Comparison | None, word: str, inaccurate_sides: str = "", nights_differ_by: float | None = None
+) -> dict[str, Any]:
+    """Return the fields of a SeriesChange that a comparison of sessions gives, the answer in words among them."""
+    names = ("ratio", "low", "high", "more_sessions", "superiority", "note")
+    figures = {name: getattr(found, name) for name in names} if found else {}
+    answer: str | None = found.answer if found else None
+    in_words = _in_words(found, word, nights_differ_by) if found else None
+    if inaccurate_sides:
+        answer, in_words = "inaccurate", f"inaccurate: {inaccurate_sides}"
+    return {**figures, "word": word, "answer": answer, "in_words": in_words, "nights_differ_by": nights_differ_by}
+
+
+def _in_words(found: comparison.Comparison, word: str, nights_differ_by: float | None) -> str:
+    """`slower 12.3 % (10.1 to 14.8 %)`, `cannot tell: 14 more sessions of each side`."""
+    if word == "unknown" or found.ratio is None or found.low is None or found.high is None:
+        return f"cannot tell: {_lacking(found, nights_differ_by)}"
+    if word == "same":
+        return f"not slower: at most {_percent(max(found.high - 1, 0))}"
+    ends = sorted(abs(each - 1) for each in (found.low, found.high))
+    return f"{word} {_percent(abs(found.ratio - 1))} ({100 * ends[0]:.1f} to {_percent(ends[1])})"
+
+
+def _lacking(found: comparison.Comparison, nights_differ_by: float | None) -> str:
+    """What would settle an unknown answer, or why nothing does."""
+    if found.ratio is None:
+        return "in which state the device was" if found.note else "a time of 0"
+    if found.more_sessions is not None:
+        return f"{found.more_sessions} more session{'' if found.more_sessions == 1 else 's'} of each side"
+    if nights_differ_by is not None:
+        return f"nights differ by {_percent(nights_differ_by)} without a change"
+    return "over 1000 more sessions of each side"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _find(reader: Reader, a: str, b: str, sweep_id: str | None) -> tuple[Arm, Arm]:
+    words = [reader.names.get(word, word_of(word)) for word in (a, b)]
+    rows = reader.tuples("compare_names", a=id_of(words[0]), b=id_of(words[1]))
+    names = [Name(kind, _shown(reader, kind, value), *rest) for kind, value, *rest in rows]
+    return find_arms(words[0], words[1], names, sweep_id)
+
+
+def _shown(reader: Reader, kind: str, value: str) -> str:
+    return reader.names.get(value, value) if kind == "model" else value
+
+
+def _cells(reader: Reader, arm: Arm) -> list[Cell]:
+    value = model_named(arm.value, reader.names) if arm.kind == "model" else arm.value
+    cells = [Cell(*row) for row in reader.tuples("compare_cells", **{**asdict(arm), "value": value})]
+    return [replace(cell, model=reader.names.get(cell.model, cell.model)) for cell in cells]
+
+
+def _restricted(reader: Reader, sides: Sequence[list[Cell]], only: Mapping[str, str | None]) -> list[list[Cell]]:
+    """Return the cells of each side with the values of `only`; raises InputError for a value that no cell has."""
+    restricted = [list(side) for side in sides]
+    for name, asked in only.items():
+        if asked is None:
+            continue
+        value = _shown(reader, name, asked)
+        known = {str(getattr(cell, name)) for side in sides for cell in side}
+        if value not in known:
+            way_on = did_you_mean(value, known) or f"; they have {', '.join(sorted(known))}"
+            raise InputError(f"--{name}: neither A nor B has a cell with {name} `{value}`{way_on}")
+        restricted = [[cell for cell in side if str(getattr(cell, name)) == value] for side in restricted]
+    return restricted
+
+
+def _changes(reader: Reader, pairs: Sequence[Pair], margin: float) -> list[SeriesChange]:
+    """Return the change of each pair; the causes of the largest ones only, since each takes a while."""
+    facts = read_side_facts(reader, [cell.cell for pair in pairs for cell in (pair.a, pair.b)])
+    different = [pair for pair in pairs if pair.result and pair.result.answer == "different"]
+    different.sort(key=lambda pair: abs(((pair.result and pair.result.ratio) or 1.0) - 1), reverse=True)
+    with_cause = {id(pair) for pair in different[:_MOST_CAUSES]}
+    changes = []
+    for pair in pairs:
+        found = pair.result
+        changes.append(
+            SeriesChange(
+                **_names(pair.a, pair.b),
+                **measured_figures(found, _word(pair), pair.inaccurate_sides, pair.nights_differ_by),
+                a=_side(pair.a, facts, found.time_a if found else None),
+                b=_side(pair.b, facts, found.time_b if found else None),
+                emulated=pair.a.emulated or pair.b.emulated,
+                changed=", ".join(differing(pair.a, pair.b)),
+                cause=_cause(reader, pair) if id(pair) in with_cause else None,
+                is_regression=pair.is_regression(margin),
+            )
+        )
+    return changes
+
+
+def _cause(reader: Reader, pair: Pair) -> str | None:
+    """Name the operators or modules behind a change; those of two models or precisions have no common names."""
+    if (pair.a.model, pair.a.precision) != (pair.b.model, pair.b.precision):
+        return None
+    return cause_of_rows(reader.tuples("comparison_operators", cells_a=[pair.a.cell], cells_b=[pair.b.cell]))
+
+
+def _word(pair: Pair) -> str:
+    """Return the answer in a word or two: slower, device slower, same, unknown, ..., or why a side has no times."""
+    if pair.inaccurate_sides:
+        return "inaccurate"
+    result = pair.result
+    if result is None:
+        return _without_times(pair.a if pair.a.emulated else pair.b)
+    if result.answer != "different" or result.low is None:
+        return result.answer
+    of_device = "device " if pair.is_of_device else ""
+    return f"{of_device}{'slower' if result.low > 1 else 'faster'}"
+
+
+def _uncompared(matched: Matched) -> Iterator[SeriesChange]:
+    """Yield the cells without a counterpart, and those that a newer cell replaces."""
+    for word, cells in (
+        ("only in A", matched.only_a),
+        ("only in B", matched.only_b),
+        ("older cell of A", matched.older_a),
+        ("older cell of B", matched.older_b),
+    ):
+        for cell in cells:
+            side = _side(cell, {}, None)
+            change = SeriesChange(**_names(cell, cell), word=word, answer=word, emulated=cell.emulated)
+            yield replace(change, a=side) if word.endswith("A") else replace(change, b=side)
+
+
+def _side(cell: Cell, facts: Mapping[str, SideFacts], time_ms: float | None) -> SideFacts:
+    known = facts.get(cell.cell, SideFacts(cell=cell.cell))
+    return replace(known, sessions=len(cell.session_ids), sweep=cell.sweep_id, time_ms=time_ms)
+
+
+def _remarks(pairs: Sequence[Pair]) -> Iterator[str]:
+    differing_nights = [pair.nights_differ_by for pair in pairs if pair.nights_differ_by is not None]
+    if differing_nights:
+        least, most = (f"{100 * each:.1f} %" for each in (min(differing_nights), max(differing_nights)))
+        span = most if least == most else f"{least} to {most}, depending on the series,"
+        yield f"{_NOT_IN_TURNS}; nights differ by {span} without a change, which the intervals include"
+        yield _MEASURE_IN_TURNS
+    elif any(pair.a.sweep_id != pair.b.sweep_id for pair in pairs):
+        yield _NOT_IN_TURNS
+
+
+def _names(a: Cell, b: Cell) -> dict[str, Any]:
+    """Return model, device, precision, variant and threads of a pair, `one -> other` where its sides differ."""
+    values = {name: (_value(a, name), _value(b, name)) for name in _SERIES}
+    return {name: one if one == other else f"{one} -> {other}" for name, (one, other) in values.items()}
+
+
+def _value(cell: Cell, name: str) -> Any:
+    value = getattr(cell, name)
+    return f"{value} ({_without_times(cell)})" if name == "device" and cell.emulated else value
+
+
+def _without_times(cell: Cell) -> str:
+    return SIMULATED if cell.transport == SIMULATED else "emulated"

@@ -1,0 +1,169 @@
+"""Devices: what each is, its nights, its conditions, and what it waited for."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from itertools import groupby
+from typing import Annotated, Any
+
+from tasks.results.cells import Device, Night
+from tasks.results.reader import Answers, Reader
+from tasks.results.table import GIB, NOTHING, Cell, Name, Number, Percent, Row, Words, table_of
+from tasks.results.text import Code, Text, counted, duration, joined, separated
+
+
+@dataclass(frozen=True)
+class DeviceRow(Row):
+    """A device as it was during a sweep, two rows if its facts changed; of the farm: as it was in its newest sweep."""
+
+    query = "devices"
+    naming = ("device",)
+    device: Annotated[str, Device("Device")]
+    without_times: str | None
+    transport: Annotated[str | None, Words("Reached by")]
+    device_model: Annotated[str | None, Words("Model")]
+    soc: Annotated[str | None, Words("Processor")]
+    cores: Annotated[int | None, Number("Cores")]
+    memory_bytes: Annotated[int | None, Number("Memory", "GiB", digits=1, scale=1 / GIB)]
+    sme2: Annotated[bool | None, Words("SME2")]
+    system: Annotated[str | None, Words("System")]
+    build: Annotated[str | None, Name("Build")]
+    night: Annotated[date | None, Night("Newest night", meaning="the sessions are those of all its sweeps")]
+    sessions: Annotated[int, Number("Sessions")]
+    """Of the sweep; of the farm's devices, of all sweeps of the night, as are the next three."""
+    succeeded: Annotated[int, Number("Succeeded")]
+    waited_s: Annotated[float, Number("Waited", "min", "for its conditions, in that night", scale=1 / 60)]
+    noise: Annotated[float | None, Percent("Noise", "width of the interval where one content was measured twice")]
+
+    def sme2_cell(self, cell: Cell) -> Cell:
+        return cell if self.sme2 is None else Cell("yes" if self.sme2 else "no")
+
+
+ONLY_OF_FARM_DEVICES = ("night", "succeeded", "waited_s", "noise")
+NOT_OF_FARM_DEVICES = ("cores", "memory_bytes")
+
+
+def read_devices(reader: Reader) -> list[DeviceRow]:
+    """Return every device of the farm; `Answers.rows(DeviceRow)` has those of a sweep."""
+    return reader.rows(DeviceRow, {"sweep_id": None})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range(Number):
+    """A figure of a device's conditions and larger ones of the fields `up_to`."""
+
+    up_to: tuple[str, ...]
+
+    def cell_in(self, row: Any, name: str) -> Cell:
+        """Different values with slashes between them, a dash if the device does not report them."""
+        values = [getattr(row, field) for field in (name, *self.up_to)]
+        if values[0] is None:
+            return NOTHING
+        shown = dict.fromkeys(f"{value:.{self.digits}f}" for value in values if value is not None)
+        return Cell(" / ".join(shown), sort=values[0])
+
+
+@dataclass(frozen=True)
+class ConditionRow(Row):
+    """The range of a device's conditions before or after its sessions."""
+
+    query = "conditions"
+    device: Annotated[str, Device("Device")]
+    without_times: str | None
+    moment: Annotated[str, Words("Moment", meaning="before or after the sessions of the device")]
+    min_temperature_c: Annotated[
+        float | None,
+        Range(
+            "Temperature",
+            "°C",
+            "lowest, median, highest",
+            up_to=("median_temperature_c", "max_temperature_c"),
+            digits=1,
+        ),
+    ]
+    median_temperature_c: float | None
+    max_temperature_c: float | None
+    thermal_status: Annotated[str | None, Words("Thermal status", meaning="0 is not throttled")]
+    min_battery_percent: Annotated[float | None, Range("Battery", "%", up_to=("max_battery_percent",))]
+    max_battery_percent: float | None
+    median_load_1m: Annotated[float | None, Range("Load", "1 min", "median, highest", up_to=("max_load_1m",), digits=2)]
+    max_load_1m: float | None
+    governor: Annotated[str | None, Words("Governor")]
+    min_frequency_mhz: Annotated[float | None, Range("Clock", "MHz", up_to=("max_frequency_mhz",))]
+    max_frequency_mhz: float | None
+
+
+@dataclass(frozen=True)
+class WaitRow(Row):
+    """A limit that a device waited for, and the device's time for all of them."""
+
+    query = "waits"
+    device: str
+    limit_name: str
+    waited_s: float
+    waited_sessions: int
+    worst: float | None
+    bound: float
+    device_waited_s: float
+
+
+def conditions_in_words(answers: Answers) -> Iterator[Text]:
+    """A line for each device and moment, with what the table of conditions shows of them."""
+    for row in answers.rows(ConditionRow):
+        table = table_of([row], without=("device", "moment"))
+        (cells,) = table.rows
+        known = [
+            f"{column.title.lower()}{f' ({column.unit})' if column.unit else ''} {cell.text}"
+            for column, cell in zip(table.columns, cells, strict=True)
+            if cell is not NOTHING
+        ]
+        if known:
+            yield f"{row.device} {row.moment} its sessions: {', '.join(known)}."
+
+
+def waits_in_words(answers: Answers) -> list[Text]:
+    """A line for each device that waited more than a minute in all."""
+    devices = [list(rows) for _, rows in groupby(answers.rows(WaitRow), key=lambda row: row.device)]
+    return [_waits_of(rows) for rows in devices]
+
+
+def _waits_of(rows: list[WaitRow]) -> Text:
+    first = rows[0]
+    waited = f"{first.device} waited {duration(first.device_waited_s)}: "
+    return joined(waited, separated([_wait(row) for row in rows]), ".")
+
+
+def _wait(row: WaitRow) -> Text:
+    towards = "down" if row.limit_name.startswith("min_") else "up"
+    worst = "" if row.worst is None else f", {towards} to {row.worst:g}"
+    before = f"{duration(row.waited_s)} before {counted(row.waited_sessions, 'session')}"
+    return (Code(row.limit_name), f" {before} (limit {row.bound:g}{worst})")
+
+
+@dataclass(frozen=True)
+class DeviceNightRow(Row):
+    """One night of a device."""
+
+    query = "device_nights"
+    device: str
+    night: Annotated[date, Night("Night")]
+    sessions: Annotated[int, Number("Sessions")]
+    succeeded: Annotated[int, Number("Succeeded")]
+    failed: Annotated[int, Number("Failed", tone=lambda count: "bad" if count else "quiet")]
+    invalid: Annotated[int, Number("Invalid", tone=lambda count: "flag" if count else "quiet")]
+    busy_hours: Annotated[float | None, Number("Busy", "h", "sum of the durations of its sessions", digits=2)]
+    most_temperature_c: Annotated[float | None, Number("Hottest", "C", "before or after a session", digits=1)]
+    build: Annotated[str | None, Name("Build")]
+
+
+def noise_lines(reader: Reader, sweep_id: str) -> list[str]:
+    """Return a line for each device of the sweep that was busy, and for each whose noise has doubled."""
+    busy = [
+        f"{device} was busy before its sessions: load {load:.1f} on {cores} cores; measure again when it is idle"
+        for device, load, cores in reader.tuples("busy_devices", sweep_id=sweep_id)
+    ]
+    return busy + [
+        f"{device}: noise {100 * noise:.1f} %, {change:.1f} times that of {nights} earlier nights; check what else "
+        "runs on it, its temperature and its power before you trust small changes"
+        for device, noise, change, nights in reader.tuples("noisy_devices", sweep_id=sweep_id)
+    ]

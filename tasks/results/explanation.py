@@ -1,0 +1,291 @@
+"""What is known about a series: its verdict, what changed, where the time goes, conditions, and the next step.
+
+The sentences are those of the other records; nothing here computes a figure.
+"""
+
+import math
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from typing import Any
+
+from devices.errors import InputError
+from devices.suggest import did_you_mean
+from tasks.bundle.model_names import unknown_series
+from tasks.bundle.remedy import remedy
+from tasks.judge.metrics import LATENCY
+from tasks.results.addresses import night_page
+from tasks.results.advice import other_advice, portable_advice
+from tasks.results.cells import CellRow, series_title
+from tasks.results.changes import Change, Comparison, answer_text, is_changed, series_name, worst_first
+from tasks.results.devices import conditions_in_words, waits_in_words
+from tasks.results.operators import ModuleRow, PortableRow, heaviest, portable_in_words, time_in_words
+from tasks.results.provenance import CellFactsRow, limited_to, origin_of
+from tasks.results.reader import Answers, Reader, SweepRow
+from tasks.results.series import SeriesRow
+from tasks.results.sessions import FailureRow, failures_in_words, read_cell_sessions
+from tasks.results.sme2 import coverage_in_words, shift_in_words, sme2_in_words
+from tasks.results.text import Code, Fact, Link, Text, change_of, in_ms, joined, plain_text, sentence, with_code
+from tasks.results.verdicts import Verdict, of_other_figures, read_verdicts
+
+_STEPS = {
+    "insufficient data": "Measure more sessions, or wait for the next night: the verdict states what is missing.",
+    "invalid environment": "Check the device with `etfarm doctor`, then run the sweep again.",
+    "device slower": "Check the device, not the model.",
+    "device faster": "Check the device, not the model.",
+    "no change": "Nothing, as far as the time is concerned.",
+}
+"""What to do after a verdict; after any other, the night is compared with the last good one."""
+_NAMES = ("model", "device", "precision", "variant", "threads", "series_id")
+_FIGURES = ("verdict", "ratio", "low", "high", "sessions", "noise_floor", "since", "changed", "cause", "reason")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A series on a device in its newest night: the verdict, and what follows from it."""
+
+    title: Text
+    answer: Text
+    """The verdict in a sentence."""
+    facts: Sequence[Fact]
+    others: Sequence[Text] = ()
+    """The other series of the model, a line each."""
+    figures: dict[str, Any] = field(default_factory=dict)
+    """Names, figures and ids by the names of the view `verdict`; `session_ids` are those of the cell."""
+
+    def data(self) -> dict[str, Any]:
+        """Return everything for programs, as docs/json.md describes it."""
+        return {
+            "series": plain_text(self.title),
+            "answer": plain_text(self.answer),
+            **self.figures,
+            "facts": {fact.title: [plain_text(each) for each in fact.sentences] for fact in self.facts},
+            "others": [plain_text(line) for line in self.others],
+        }
+
+
+def explain(reader: Reader, name: str, only: Mapping[str, str | None]) -> Explanation:
+    """Explain a model by the name that pages show, or a series by its id: the worst series, the others in a line each.
+
+    `only` restricts device, precision and variant. Raises InputError if a name is unknown.
+    """
+    every = reader.rows(SeriesRow)
+    first, *others = worst_series_first(_named(every, reader, name, only))
+    verdicts = read_verdicts(reader, [first.night])
+    explanation = explain_series(reader, first, verdicts, read_variants(reader, first, every))
+    return replace(explanation, others=[joined(f"{series_title(row)}: {row.night}: ", _judged(row)) for row in others])
+
+
+def explain_series(
+    reader: Reader,
+    row: SeriesRow,
+    verdicts: Sequence[Verdict],
+    cells: Sequence[CellFactsRow] | None,
+    answers: Answers | None = None,
+) -> Explanation:
+    """Explain a series by its verdicts among those on its newest night, and by `cells`, see `read_variants`.
+
+    Without `cells` (None), only what the verdict states: no other view is read. `answers` are those about the sweep of
+    the cells, if they are read already.
+    """
+    verdicts = [each for each in verdicts if (each.series_id, each.device) == (row.series_id, row.device)]
+    (newest,) = [each for each in verdicts if each.metric == LATENCY.name]
+    facts = [*_about_verdict(newest)]
+    sessions: list[str] = []
+    failed: list[Answers] = []
+    if cells:
+        if others := of_other_figures(verdicts):
+            facts.append(Fact("Other figures", [sentence(f"{each.verdict}: {each.reason}") for each in others]))
+        facts += _about_cell(reader, cells, answers)
+        sessions = _succeeded(reader, cells[0])
+    elif cells is not None:
+        failed = _failed_nights(reader, row)
+        facts += [Fact("Sessions without a result", words) for night in failed if (words := failures_in_words(night))]
+    steps = [*_steps_of(failed), *_next_step(reader, row, newest, sessions)]
+    figures = {name: getattr(row, name) for name in _NAMES}
+    figures |= {"model_in_sql": reader.models.get(row.model, row.model), "night": str(row.night)}
+    figures |= {name: getattr(newest, name) for name in _FIGURES}
+    figures |= {"since": str(newest.since) if newest.since else None, "time_ms": row.time_ms, "cell": row.cell}
+    figures |= {"sweep_id": cells[0].sweep_id if cells else None, "session_ids": sessions}
+    return Explanation(
+        title=series_title(row),
+        answer=(Link(str(row.night), night_page(row.night)), f": {_judged(row)}. {sentence(newest.reason)}"),
+        facts=[*facts, Fact("Next step", steps)],
+        figures=figures,
+    )
+
+
+def explain_worst(reader: Reader, comparison: Comparison) -> Sequence[Fact]:
+    """Return what is known about the worst change of a comparison or a night; nothing without a change."""
+    worst = next((each for each in worst_first(comparison.changes) if is_changed(each)), None)
+    if worst is None:
+        return []
+    return _explain_verdict(reader, worst) if isinstance(worst, Verdict) else explain_change(reader, worst)
+
+
+def _explain_verdict(reader: Reader, judged: Verdict) -> Sequence[Fact]:
+    """Return what `explain_series` knows about the series of a verdict as of its night."""
+    verdicts = read_verdicts(reader, [judged.night])
+    latency = {(each.series_id, each.device): each for each in verdicts if each.metric == LATENCY.name}
+    series = {(row.series_id, row.device): row for row in reader.rows(SeriesRow)}
+    as_of_night = {key: _as_of(series[key], each) for key, each in latency.items()}
+    row = as_of_night[judged.series_id, judged.device]
+    return explain_series(reader, row, verdicts, read_variants(reader, row, list(as_of_night.values()))).facts
+
+
+def _as_of(row: SeriesRow, judged: Verdict) -> SeriesRow:
+    """Return a series with the verdict on one of its nights."""
+    names = ("night", "cell", "verdict", "ratio", "noise_floor", "since")
+    return replace(row, time_ms=judged.b.time_ms, **{name: getattr(judged, name) for name in names})
+
+
+def explain_change(reader: Reader, change: Change) -> list[Fact]:
+    """Return what is known about one change of a comparison, and about the cell of its B; nothing without a cell."""
+    cell = _cell_of(reader, change.b.cell)
+    if cell is None:
+        return []
+    facts = [Fact("Verdict", [f"{series_name(change)}: {answer_text(change)}."])]
+    facts += [Fact("Cause", [with_code(f"{change.cause}.")])] if change.cause else []
+    facts += [Fact("What changed", [f"{change.changed}."])] if change.changed else []
+    # Sessions that were measured for a comparison alone are in no sweep, and these facts are about sweeps.
+    if any(row.sweep_id == cell.sweep_id for row in reader.rows(SweepRow)):
+        facts += _about_cell(reader, [cell], None)
+    trace = _trace_of(_succeeded(reader, cell))
+    return [*facts, *([Fact("Next step", [trace])] if trace else [])]
+
+
+def read_variants(reader: Reader, row: SeriesRow, every: Sequence[SeriesRow]) -> list[CellFactsRow]:
+    """Return the cell of a series, then those of series that differ from it only in SME2; nothing without a cell."""
+    if not (cell := _cell_of(reader, row.cell)):
+        return []
+    same = ("model", "device", "precision", "threads", "night")
+    beside = [
+        each
+        for each in every
+        if each.variant != row.variant and all(getattr(each, name) == getattr(row, name) for name in same)
+    ]
+    return [cell, *(found for each in beside if (found := _cell_of(reader, each.cell)))]
+
+
+def worst_series_first(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
+    """Return series by their newest verdict: the newest night first, in it the worst verdict by its change.
+
+    Of those with one verdict, a series that has no time in the night comes last: there is nothing to explain.
+    """
+
+    def place(row: SeriesRow) -> tuple[int, int, bool, float]:
+        return -row.night.toordinal(), row.place, row.time_ms is None, -abs(math.log(row.ratio or 1.0))
+
+    return sorted(rows, key=place)
+
+
+def compare_command(reader: Reader, row: CellRow, night: date, baseline_to: date | None) -> str:
+    """Return the command that compares a series in a night with the last good one."""
+    model = reader.models.get(row.model, row.model)
+    words = ["etfarm", "compare", str(baseline_to or night - timedelta(days=1)), str(night)]
+    return shlex.join([*words, "--model", model, "--device", row.device, "--precision", row.precision])
+
+
+def _about_verdict(night: Verdict) -> Iterator[Fact]:
+    """What the verdict is made from, and what it states about the change."""
+    if night.sessions:
+        yield Fact("Evidence", [sentence(night.evidence)])
+    if night.cause:
+        yield Fact("Cause", [with_code(f"{night.cause}.")])
+    if night.changed or night.since:
+        yield Fact("What changed", [f"{night.changed}." if night.changed else "Nothing else changed."])
+
+
+def _about_cell(reader: Reader, cells: Sequence[CellFactsRow], answers: Answers | None) -> list[Fact]:
+    """Return what is known about the first of some cells, which differ only in their variant."""
+    cell = cells[0]
+    answers = answers or reader.excerpt(cell.sweep_id, {(each.model, each.device) for each in cells})
+    one, both = limited_to(answers, cells[:1]), limited_to(answers, cells)
+    modules = heaviest(one.rows(ModuleRow))
+    alike = {"device": [cell.device], "precision": [cell.precision], "variant": [cell.variant]}
+    night = reader.answers(one.sweep).limited(alike | {"model": [cell.model]})  # of all sessions on the device
+    facts = [
+        Fact("Where the time goes", [*time_in_words(one), *([f"Modules: {modules}."] if modules else [])]),
+        Fact("Portable operators", [*portable_advice(one)] or [*portable_in_words(one.rows(PortableRow))]),
+        Fact("Advice", list(other_advice(one))),
+        Fact("SME2", [*sme2_in_words(both), *coverage_in_words(both), *shift_in_words(both)]),
+        Fact("Sessions without a result", [*failures_in_words(night), *_steps_of([night])]),
+        Fact("Conditions of the night", [*conditions_in_words(night), *waits_in_words(night)]),
+        Fact("Where it comes from", origin_of(cell)),
+    ]
+    return [fact for fact in facts if fact.sentences]
+
+
+def _failed_nights(reader: Reader, row: SeriesRow) -> list[Answers]:
+    """Return the answers about a series without a session that counts, in each sweep of its newest night."""
+    scope = {name: [getattr(row, name)] for name in ("model", "device", "precision", "variant", "threads")}
+    return [reader.answers(sweep).limited(scope) for sweep in reader.rows(SweepRow) if sweep.night == row.night]
+
+
+def _named(rows: Sequence[SeriesRow], reader: Reader, name: str, only: Mapping[str, str | None]) -> Sequence[SeriesRow]:
+    """Return the series that a user names; raises InputError with what would be right."""
+    if not rows:
+        raise InputError("no series is judged yet; measure a night with `etfarm sweep`")
+    shown = reader.names.get(name, name)
+    named = [row for row in rows if name == row.series_id or shown == row.model]
+    if not named and shown in reader.models:
+        raise InputError(f"`{name}` has no judged series: no night measured its time on a real device")
+    if not named:
+        raise unknown_series(name, {row.model for row in rows})
+    for field_name, value in only.items():
+        known = {getattr(row, field_name) for row in named}
+        if value is not None and value not in known:
+            near = did_you_mean(value, known) or f"; use one of {', '.join(sorted(known))}"
+            raise InputError(f"--{field_name}: `{name}` has no series with {field_name} `{value}`{near}")
+        named = [row for row in named if value in (None, getattr(row, field_name))]
+    if not named:
+        raise InputError(f"`{name}` has no series with all of these; leave one of the options out")
+    return named
+
+
+def _cell_of(reader: Reader, cell: str | None) -> CellFactsRow | None:
+    return next(iter(reader.rows(CellFactsRow, {"cells": [cell]})), None)
+
+
+def _succeeded(reader: Reader, cell: CellFactsRow) -> list[str]:
+    """Return the sessions of a cell that succeeded, those that its time is made from first."""
+    rows = [row for row in read_cell_sessions(reader, [cell.cell]) if row.status == "succeeded"]
+    return [row.session_id for row in sorted(rows, key=lambda row: not row.is_typical)]
+
+
+def _judged(row: SeriesRow) -> str:
+    """The newest verdict with its figures: `12.3 ms, +4.2 % against its baseline: regression since 2026-11-02`."""
+    if row.time_ms is None:
+        return row.verdict
+    change = f", {change_of(row.ratio)} % against its baseline" if row.ratio is not None else ""
+    return f"{in_ms(row.time_ms)}{change}: {row.verdict}{f' since {row.since}' if row.since else ''}"
+
+
+def _steps_of(nights: Sequence[Answers]) -> Iterator[Text]:
+    """What to do about sessions without a result, a sentence for each reason."""
+    rows = [row for night in nights for row in night.rows(FailureRow) if not row.superseded]
+    for code in dict.fromkeys(row.reason_code for row in rows):
+        yield with_code(remedy(code))
+
+
+def _next_step(reader: Reader, row: SeriesRow, night: Verdict, sessions: Sequence[str]) -> Iterator[Text]:
+    """What to do after the verdict, each with its command."""
+    if not night.sessions:
+        asked = ["etfarm", "sql", "newest-failures", "--model", row.model, "--device", row.device]
+        yield ("Sessions that failed: ", Code(shlex.join(asked)))
+    elif step := _STEPS.get(night.verdict):
+        yield with_code(step)
+    if night.verdict.startswith("device"):
+        yield ("Its state now: ", Code(shlex.join(["etfarm", "devices", "probe", row.device])))
+    elif night.verdict == "inaccurate":
+        query = f"FROM cell_accuracy WHERE cell = '{row.cell}'"
+        yield ("Its outputs: ", Code(shlex.join(["etfarm", "sql", query])))
+    elif night.sessions and night.verdict not in _STEPS:
+        yield ("Look closer: ", Code(compare_command(reader, row, night.night, night.baseline_to)))
+    if trace := _trace_of(sessions):
+        yield trace
+
+
+def _trace_of(sessions: Sequence[str]) -> Text:
+    return ("Trace of a session: ", Code(f"etfarm trace {sessions[0]} -o trace.json")) if sessions else ""

@@ -1,0 +1,134 @@
+"""How long a run takes: by cell, in prefill and decoding, and by number of threads."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from tasks.results.cells import CellRow, Variant, conditions_of, precision_order
+from tasks.results.reader import Answers
+from tasks.results.table import MIB, Cell, Milliseconds, Name, Number, Row, Words, flag_above, toned
+from tasks.results.text import TIMES, Code, Text, evidence, in_ms, joined, separated
+
+_MOST_MODELS_NAMED = 5
+NOISY = 0.05
+
+
+@dataclass(frozen=True)
+class LatencyRow(CellRow):
+    """The latency of one cell; an emulated device has counts and no times."""
+
+    query = "latency"
+    time_ms: Annotated[
+        float | None,
+        Milliseconds("Time", "Method::execute: mean of the middle half of the sessions, each of its runs likewise"),
+    ]
+    mad_ms: Annotated[
+        float | None,
+        Milliseconds("MAD", "typical distance of a run from the median of its session (median over sessions)"),
+    ]
+    between_ms: Annotated[
+        float | None, Milliseconds("Between", "typical distance of the time of a session from their median (MAD)")
+    ]
+    p90_ms: Annotated[float | None, Milliseconds("p90", "median of the 90th percentiles of the sessions")]
+    sessions: Annotated[int, Number("Sessions")]
+    runs: Annotated[int, Number("Runs", "", "measured runs, without warm-up runs")]
+    load_ms: Annotated[float | None, Number("Load", "ms", "median time to load the model", digits=1)]
+    peak_resident_bytes: Annotated[
+        int | None,
+        Number("Peak", "MiB", "largest resident memory of the runner after its first run", digits=1, scale=1 / MIB),
+    ]
+    tracing_cost: Annotated[
+        float | None,
+        Number(
+            "ETDump",
+            "%",
+            "what recording it adds to a run, measured in one session; it is in all times here",
+            digits=1,
+            scale=100,
+            tone=flag_above(NOISY),
+        ),
+    ]
+    traced_sessions: int
+    """Sessions that `tracing_cost` is from."""
+    times_ms: list[float] | None
+    """Of the sessions."""
+    drifting_sessions: int
+    bimodal_sessions: int
+
+    def is_noisy(self, scatter_ms: float | None) -> bool:
+        """Whether a scatter is so large that it is highlighted."""
+        return scatter_ms is not None and bool(self.time_ms) and scatter_ms / (self.time_ms or 1.0) > NOISY
+
+    def mad_ms_cell(self, cell: Cell) -> Cell:
+        return toned(cell, "flag") if self.is_noisy(cell.sort) else cell
+
+    between_ms_cell = mad_ms_cell
+
+
+@dataclass(frozen=True)
+class GenerationRow(CellRow):
+    """A prefill beside the decoding after it; `cell` is that of the prefill, or of a decoding without one."""
+
+    query = "generation"
+    prefill_test: Annotated[str | None, Words("Prefill", meaning="as llama-bench names it")]
+    prefill_ms: Annotated[
+        float | None, Milliseconds("Prefill run", "the time of one prefill run; of a whole prompt: time to first token")
+    ]
+    prefill_tokens_per_s: Annotated[
+        float | None, Number("Prefill", "tokens/s", "tokens of the prompt read per second", digits=1)
+    ]
+    decode_test: Annotated[
+        str | None, Words("Decoding", meaning="as llama-bench names it: tokens written @ tokens in the cache before")
+    ]
+    decode_ms: Annotated[float | None, Milliseconds("Decoding run", "the time of one decoding run")]
+    decode_tokens_per_s: Annotated[
+        float | None, Number("Decoding", "tokens/s", "new tokens per second at that depth", digits=1)
+    ]
+    prefill_sessions: Annotated[int | None, Number("Sessions of prefill")]
+    decode_sessions: Annotated[int | None, Number("Sessions of decoding")]
+
+
+def has_times(answers: Answers) -> bool:
+    """Whether any device of the sweep is real, so that its times count."""
+    return any(row.time_ms is not None for row in answers.rows(LatencyRow))
+
+
+def latency_in_words(rows: Sequence[LatencyRow]) -> Iterator[Text]:
+    """The simplest cell of each model, on the device with the most sessions, with what its time is made from."""
+    timed = [row for row in rows if row.time_ms is not None]
+    if not timed:
+        return
+    devices = sorted({row.device for row in timed})
+    device = max(devices, key=lambda name: sum(row.sessions for row in timed if row.device == name))
+    simplest = min((row for row in timed if row.device == device), key=_complexity)
+    alike = {row.model: row for row in timed if row.device == device and _complexity(row) == _complexity(simplest)}
+    fastest_first = sorted(alike.values(), key=lambda row: (row.time_ms or 0.0, row.model))
+    named = [
+        (f"{in_ms(row.time_ms or 0.0)} ({evidence(row.times_ms or [])}) for ", Code(row.model)) for row in fastest_first
+    ]
+    yield joined(
+        f"Latency on {device} ({', '.join([simplest.precision, *conditions_of(simplest)])}): ",
+        separated(named, most=_MOST_MODELS_NAMED),
+        ".",
+    )
+
+
+def _complexity(row: LatencyRow) -> tuple[int, int, bool]:
+    return precision_order(row.precision), row.threads or 0, row.variant != "sme2_off"
+
+
+@dataclass(frozen=True)
+class ThreadRow(Row):
+    """The time of a model with one number of threads; of a device whose times count."""
+
+    query = "threads"
+    model: Annotated[str, Name("Model")]
+    device: Annotated[str, Name("Device")]
+    soc: Annotated[str, Words("SoC")]
+    precision: Annotated[str, Words("Precision")]
+    variant: Annotated[str, Variant("SME2", meaning="the variant that is fastest at its best number of threads")]
+    threads: Annotated[int | None, Number("Recommended", "threads", "the fewest that are within 3 % of the fastest")]
+    time_ms: Annotated[float, Milliseconds("Time")]
+    speedup: Annotated[float | None, Number("Against one thread", TIMES, "of the same variant", digits=2)]
+    recommended_threads: int
+    thread_group: str

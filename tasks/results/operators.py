@@ -1,0 +1,238 @@
+"""Where the time goes: by category, operator and module, and which operators stayed portable and why."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Annotated
+
+from sql.schema import seed_rows
+from tasks.judge.advice import HEAVY_SHARE, NO_REASON
+from tasks.results.cells import CellRow, by_cell
+from tasks.results.reader import Answers
+from tasks.results.table import (
+    NOTHING,
+    Calls,
+    Cell,
+    Milliseconds,
+    Name,
+    Number,
+    Percent,
+    Row,
+    Words,
+    flag_above,
+    toned,
+)
+from tasks.results.text import Code, Text, codes, counted, in_percent, joined, listed, rounded_percent, separated
+
+FLAGGED_SHARE = HEAVY_SHARE
+"""Operators above this share of Method::execute are highlighted; operators.sql lists every one of them."""
+_NO_MODULE = {
+    "unattributed": "time that no operator accounts for",
+    "inserted": "layout and type changes of the exporter",
+    "unknown": "operators that the export does not place",
+}
+_MOST_MODELS_NAMED = 5
+OTHER = "Other"
+REST = "Unattributed"
+_COMPUTE = ("Convolution", "GEMM")
+_KNOWN = {category for _, _, category in seed_rows("operator_category")} - {OTHER}
+CATEGORIES = (*sorted(_KNOWN, key=lambda name: (name not in _COMPUTE, name)), OTHER, REST)
+"""All categories in the order of columns, bars and colours: those that compute most first, the rest last."""
+NO_TIMES = "No session on a real device succeeded, so there are no times to break down."
+
+
+@dataclass(frozen=True)
+class OperatorRow(CellRow):
+    """The time of one operator in one cell, largest first. Emulated devices are left out."""
+
+    query = "operators"
+    operator: Annotated[str, Name("Operator")]
+    kind: Annotated[str, Words("Kind")]
+    category: Annotated[str, Words("Category")]
+    calls_per_run: Annotated[float, Calls("Calls", digits=2)]
+    time_ms: Annotated[float, Milliseconds("Time", unit="ms per run")]
+    share: Annotated[float, Percent("Share", bar=True, tone=flag_above(FLAGGED_SHARE))]
+    unresolved: int
+    """Operators of the cell that are below the resolution of their clock, and not among the rows."""
+
+    def kind_cell(self, cell: Cell) -> Cell:
+        is_notable = self.share > FLAGGED_SHARE and self.kind == "portable"
+        return toned(cell, "flag") if is_notable else cell
+
+
+@dataclass(frozen=True)
+class ModuleRow(CellRow):
+    """The time of one module in one cell, largest first, then of what is in none; emulated devices are left out."""
+
+    query = "modules"
+    module_path: Annotated[str, Name("Module")]
+    module_class: Annotated[str | None, Words("Class")]
+    time_ms: Annotated[float, Milliseconds("With modules inside", unit="ms per run")]
+    share: Annotated[float, Percent("Share", bar=True)]
+    own_ms: Annotated[float, Milliseconds("Own operators", unit="ms per run")]
+    own_share: Annotated[float, Percent("Own share", "of the operators that the module calls itself")]
+    kind: str
+
+    @property
+    def is_module(self) -> bool:
+        """Whether the time belongs to a module."""
+        return self.kind == "module"
+
+    def module_path_cell(self, cell: Cell) -> Cell:
+        if self.is_module and self.module_path:
+            return cell
+        return Cell(self.module_path or "the model")
+
+    def module_class_cell(self, _cell: Cell) -> Cell:
+        if self.is_module:
+            return Cell((self.module_class or "").rpartition(".")[2])
+        return Cell(_NO_MODULE[self.kind], tone="quiet")
+
+
+def heaviest(cell: Iterable[ModuleRow]) -> str:
+    """The two modules of a cell whose own operators take most of the time; empty without any."""
+    own = sorted((row for row in cell if row.is_module), key=lambda row: -row.own_share)
+    return listed(f"{row.module_path or 'the model itself'} {in_percent(row.own_share)}" for row in own[:2])
+
+
+@dataclass(frozen=True)
+class PortableRow(CellRow):
+    """The time of all portable operators of one cell. Emulated devices are left out."""
+
+    query = "portable"
+    portable_ms: Annotated[
+        float,
+        Milliseconds("Portable", "sum of its operators; Method::execute is the time of the cell"),
+    ]
+    execute_ms: Annotated[float, Milliseconds("Method::execute")]
+    share: Annotated[float, Percent("Weight", bar=True, tone=flag_above(FLAGGED_SHARE))]
+    sessions: int
+
+
+@dataclass(frozen=True)
+class PortableOperatorRow(Row):
+    """A portable operator of an exported model, and its largest weight on any device that is not emulated."""
+
+    query = "portable_operators"
+    model: Annotated[str, Name("Model")]
+    precision: Annotated[str, Words("Precision")]
+    operator: Annotated[str, Name("Operator")]
+    count: Annotated[int | None, Number("In graph", "", "number of its nodes in the exported graph")]
+    share: Annotated[
+        float | None,
+        Percent(
+            "Weight",
+            "largest share of Method::execute in any cell; a dash if not seen in any run",
+            bar=True,
+            tone=flag_above(FLAGGED_SHARE),
+        ),
+    ]
+    device: Annotated[str | None, Words("Device", meaning="device of that cell")]
+    reason: Annotated[str | None, Words("Why it was not delegated", wraps=True)]
+
+    def reason_cell(self, cell: Cell) -> Cell:
+        if self.reason:
+            return cell
+        return Cell(NO_REASON, tone="quiet") if self.count is not None else NOTHING
+
+
+def portable_in_words(rows: Sequence[PortableRow]) -> Iterator[Text]:
+    """The models whose portable operators weigh most, each with its worst cell; of lighter ones the largest weight."""
+    if not rows:
+        return
+    worst: dict[str, PortableRow] = {}
+    for row in sorted(rows, key=lambda row: -row.share):
+        worst.setdefault(row.model, row)
+    over = [row for row in worst.values() if row.share > FLAGGED_SHARE]
+    if over:
+        named = [
+            (Code(row.model), f" {row.precision} ({in_percent(row.share)}, {counted(row.sessions, 'session')})")
+            for row in over[:_MOST_MODELS_NAMED]
+        ]
+        yield joined(
+            f"Portable operators take more than {rounded_percent(FLAGGED_SHARE)} of the time in ", separated(named), "."
+        )
+    elif not any(row.portable_ms for row in rows):
+        of = Code(rows[0].model) if len(worst) == 1 else "any model"
+        yield joined("No portable operator runs in ", of, ": 0 % of the time.")
+    else:
+        of = Code(rows[0].model) if len(worst) == 1 else "every model"
+        most = in_percent(max(row.share for row in rows))
+        yield joined(f"Portable operators take {'at most ' if len(rows) > 1 else ''}{most} of the time of ", of, ".")
+
+
+@dataclass(frozen=True)
+class CategoryRow(CellRow):
+    """The time of one category in one cell; the shares of a cell add up to 1. Emulated devices are left out."""
+
+    query = "categories"
+    category: str
+    time_ms: float
+    share: float
+    resolution_ms: float
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether the time is long enough for the clock that measured it."""
+        return self.time_ms >= self.resolution_ms
+
+    @property
+    def bounds_ms(self) -> tuple[float, float]:
+        """The shortest and the longest time that the clock allows: delegated operators are rounded down."""
+        if self.category == REST:
+            return self.time_ms - self.resolution_ms, self.time_ms
+        return self.time_ms, self.time_ms + self.resolution_ms
+
+
+@dataclass(frozen=True)
+class UnknownOperatorRow(Row):
+    """An operator of the sweep without a category."""
+
+    query = "unknown_operators"
+    name: str
+
+
+@dataclass(frozen=True)
+class DelegateNoteRow(Row):
+    """What to know about the times of a delegate's operators in a model."""
+
+    query = "delegate_notes"
+    model: str
+    precision: str
+    note: str
+
+
+def time_in_words(answers: Answers) -> Iterator[Text]:
+    """The category with the largest share, by model; where the clock cannot tell which one it is, that is stated."""
+    largest: dict[str, dict[str, list[float]]] = defaultdict(dict)
+    undecided = []
+    cells = by_cell(answers.rows(CategoryRow)).values()
+    for model, of_model in groupby(cells, key=lambda cell: cell[0].model):
+        known = [top for cell in of_model if (top := _largest(cell))]
+        for row in known:
+            largest[row.category].setdefault(model, []).append(row.share)
+        if not known:
+            undecided.append(model)
+    parts = [
+        joined(f"{category} in ", codes(models), f" ({_span([share for found in models.values() for share in found])})")
+        for category, models in sorted(largest.items(), key=lambda entry: -len(entry[1]))
+    ]
+    if parts:
+        yield joined("Largest share of the time: ", separated(parts, "; "), ".")
+    if undecided:
+        yield joined(
+            "Where the time of ", codes(undecided), " goes is not known: the delegate's clock has a resolution of "
+            "1 \u00b5s per call, and their operators are not long enough for it."
+        )  # fmt: skip
+
+
+def _largest(cell: list[CategoryRow]) -> CategoryRow | None:
+    """The category that takes most of the time whatever the clock rounded off, None if it cannot be told."""
+    top = max(cell, key=lambda row: row.bounds_ms[0])
+    return top if all(row is top or row.bounds_ms[1] <= top.bounds_ms[0] for row in cell) else None
+
+
+def _span(shares: list[float]) -> str:
+    low, high = f"{100 * min(shares):.0f}", f"{100 * max(shares):.0f}"
+    return f"{low} %" if low == high else f"{low} to {high} %"

@@ -1,0 +1,106 @@
+"""Where figures come from: runners, exported models, and what identifies a cell."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Annotated
+
+from tasks.results.addresses import sweep_page
+from tasks.results.cells import Night
+from tasks.results.reader import Answers, Reader
+from tasks.results.table import MIB, Name, Number, Row, Words
+from tasks.results.text import Code, CodeLink, Text
+
+_HASH_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class RunnerRow(Row):
+    """A runner: its devices, what it was used for and when, in a sweep or in all."""
+
+    query = "runners"
+    runner_sha256: Annotated[str, Name("Runner", meaning="SHA-256 of its bundle, first digits", first=_HASH_DIGITS)]
+    source_sha256: Annotated[
+        str | None, Name("Source", meaning="SHA-256 of its source, first digits", first=_HASH_DIGITS)
+    ]
+    platform: Annotated[str | None, Words("Platform")]
+    kind: Annotated[str | None, Words("Kind")]
+    runner_version: Annotated[str | None, Words("Version")]
+    executorch_version: Annotated[str | None, Words("ExecuTorch")]
+    compiler: Annotated[str | None, Words("Compiler", wraps=True)]
+    used_for: Annotated[str, Words("Used for", wraps=True)]
+    devices: Annotated[str, Words("Devices", wraps=True)]
+    device_count: Annotated[int, Number("Devices")]
+    sessions: Annotated[int, Number("Sessions")]
+    first_night: Annotated[date | None, Night("First night")]
+    last_night: Annotated[date | None, Night("Last night")]
+
+
+ONLY_OF_ALL_SWEEPS = ("device_count", "first_night", "last_night")
+ONLY_OF_A_SWEEP = ("devices", "used_for")
+
+
+def read_runners(reader: Reader) -> list[RunnerRow]:
+    """Return every runner of the farm; `Answers.rows(RunnerRow)` has those of a sweep."""
+    return reader.rows(RunnerRow, {"sweep_id": None})
+
+
+@dataclass(frozen=True)
+class ModelRow(Row):
+    """An exported model and how many of its operators were delegated."""
+
+    query = "exported_models"
+    model: Annotated[str, Name("Model")]
+    precision: Annotated[str, Words("Precision")]
+    pte_sha256: Annotated[str, Name(".pte", meaning="SHA-256 of the exported file, first digits", first=_HASH_DIGITS)]
+    pte_bytes: Annotated[int | None, Number("Size", "MiB", digits=2, scale=1 / MIB)]
+    delegated: Annotated[int | None, Number("Delegated", "", "operators of the graph that were delegated")]
+    portable: Annotated[int | None, Number("Portable")]
+    seed: Annotated[int | None, Number("Seed")]
+    executorch_version: Annotated[str | None, Words("ExecuTorch")]
+    torch_version: Annotated[str | None, Words("torch")]
+    transformers_version: Annotated[str | None, Words("transformers")]
+
+
+@dataclass(frozen=True)
+class CellFactsRow(Row):
+    """One cell: what was measured alike."""
+
+    query = "cells"
+    cell: str
+    sweep_id: str
+    night: date | None
+    device: str
+    without_times: str | None
+    model: str
+    precision: str
+    variant: str
+    mode: str
+    threads: int | None
+    pair: str
+    content: str
+    content_pair: str
+    pte_sha256: str | None
+    runner_sha256: str | None
+    executorch_version: str | None
+    build: str | None
+    source_commit: str | None
+
+
+def origin_of(row: CellFactsRow) -> list[Text]:
+    """Return what a cell was made from, a sentence each."""
+    return [
+        ("Sweep ", CodeLink(row.sweep_id, sweep_page(row.sweep_id)), f", mode {row.mode}."),
+        (".pte file ", Code(row.pte_sha256 or "none"), "."),
+        ("Runner ", Code(row.runner_sha256 or "none"), f", ExecuTorch {row.executorch_version or 'unknown'}."),
+        f"OS build {row.build or 'unknown'}, commit of the sweep file {row.source_commit or 'unknown'}.",
+    ]
+
+
+def limited_to(answers: Answers, cells: Sequence[CellFactsRow]) -> Answers:
+    """Return the answers about some cells alone."""
+    scope = {name: {getattr(row, name) for row in cells} for name in ("cell", "pair", "model", "device")}
+    # What is said of outputs and of kernels is about all modes of a content.
+    scope["cell"] |= {row.content for row in cells}
+    scope["pair"] |= {row.content_pair for row in cells}
+    return answers.limited(scope)

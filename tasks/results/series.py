@@ -1,0 +1,139 @@
+"""Nights and series: how they were judged, the decisions of users, and the models without a verdict."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Annotated
+
+from tasks.results.addresses import device_page, series_page
+from tasks.results.cells import CellRow, ChangePercent, Model, Night, SweepId
+from tasks.results.table import Cell, Milliseconds, Name, Number, Percent, Row, Words
+from tasks.results.text import Link, Tone, separated
+from tasks.results.verdicts import tone_of
+
+VERDICT = Words("Verdict", tone=tone_of)
+
+
+@dataclass(frozen=True)
+class HistoryRow(Row):
+    """The times of a series over the last 30 nights."""
+
+    query = "series_times"
+    series_id: str
+    device: str
+    times_ms: list[float]
+    """None for a night without a time."""
+
+
+@dataclass(frozen=True)
+class SeriesNightRow(Row):
+    """One night of a series on a device; `sessions` are those that count, as text."""
+
+    query = "series_nights"
+    series_id: str
+    device: str
+    night: date
+    cell: str | None
+    time_ms: float | None
+    ratio: float | None
+    low: float | None
+    high: float | None
+    verdict: str
+    invalid_sessions: int
+    noise_floor: float | None
+    since: date | None
+    changed: str | None
+    cause: str | None
+    reason: str
+    build: str | None
+    executorch_version: str | None
+    sessions: str | None
+
+
+@dataclass(frozen=True)
+class UnjudgedModelRow(Row):
+    """A model without a verdict, as it is in its newest sweep."""
+
+    query = "unjudged_models"
+    naming = ("model",)
+    model: Annotated[str, Model("Model")]
+    night: Annotated[date, Night("Newest night")]
+    sweep_id: Annotated[str, SweepId("Sweep")]
+    devices: Annotated[list[str], Words("Devices", wraps=True)]
+    precisions: Annotated[str, Words("Precisions", wraps=True)]
+
+    def devices_cell(self, _cell: Cell) -> Cell:
+        return Cell(separated([(Link(device, device_page(device)),) for device in self.devices]))
+
+
+@dataclass(frozen=True)
+class DecisionRow(Row):
+    """A decision or a note of a user that is in force."""
+
+    query = "decisions"
+    decision_id: Annotated[str, Name("Id")]
+    kind: Annotated[str, Words("Kind")]
+    night: Annotated[date | None, Night("Night")]
+    model: Annotated[str | None, Words("Model")]
+    precision: Annotated[str | None, Words("Precision")]
+    variant: Annotated[str | None, Words("SME2")]
+    device: Annotated[str | None, Words("Device")]
+    reason: Annotated[str, Words("Text", wraps=True)]
+    decided_at: Annotated[datetime, Words("When (UTC)", form="%Y-%m-%d %H:%M")]
+    decided_by: Annotated[str, Words("By")]
+
+
+@dataclass(frozen=True)
+class SeriesRow(CellRow):
+    """A series on a device with its newest verdict."""
+
+    query = "series"
+    series_id: str
+    night: Annotated[date, Night("Newest night")]
+    time_ms: Annotated[float | None, Milliseconds("Time")]
+    verdict: Annotated[str, VERDICT]
+    ratio: Annotated[float | None, ChangePercent("Change", "the night against its baseline: above 0 is slower")]
+    noise_floor: Annotated[float | None, Percent("Noise floor")]
+    since: Annotated[date | None, Words("Since")]
+    nights: Annotated[int, Number("Nights")]
+    place: int
+    """Of the verdict, the worst first."""
+    weeks: list[date]
+    """The Monday of each week in which it has a night."""
+
+    @property
+    def page(self) -> str:
+        """Where its history is."""
+        return series_page(self.series_id, self.device)
+
+    def time_ms_cell(self, cell: Cell) -> Cell:
+        return Cell((Link(str(cell.text), self.page),), sort=cell.sort)
+
+
+@dataclass(frozen=True)
+class NightRow(Row):
+    """A night that was measured, and how its series were judged."""
+
+    query = "nights"
+    night: Annotated[date, Night("Night")]
+    series: Annotated[int, Number("Series")]
+    slower: Annotated[int, Number("Slower", tone=lambda count: "bad" if count else "quiet")]
+    inaccurate: Annotated[int, Number("Inaccurate", tone=lambda count: "bad" if count else "quiet")]
+    failed: Annotated[int, Number("Failed", tone=lambda count: "bad" if count else "quiet")]
+    suspected: Annotated[int, Number("Suspected", tone=lambda count: "flag" if count else "quiet")]
+    device_slower: Annotated[int, Number("Device slower", tone=lambda count: "flag" if count else "quiet")]
+    faster: Annotated[int, Number("Faster", tone=lambda count: "good" if count else "quiet")]
+    same: Annotated[int, Number("No change")]
+    not_judged: Annotated[int, Number("Not judged", "", "too little data, or conditions that were not met")]
+
+
+def counts_in_words(rows: Sequence[SeriesRow]) -> str:
+    """Return how many series have which newest verdict."""
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row.verdict] = counts.get(row.verdict, 0) + 1
+    return f"{len(rows):,} series: {', '.join(f'{verdict} {count:,}' for verdict, count in counts.items())}."
+
+
+def worst_tone(rows: Sequence[SeriesRow]) -> Tone:
+    return "bad" if any(tone_of(row.verdict) == "bad" for row in rows) else ""

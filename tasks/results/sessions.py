@@ -1,0 +1,228 @@
+"""Sessions: how each ended, why some have no result, their runs, and the conditions before and after."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Annotated, Any
+
+from tasks.results.addresses import session_page
+from tasks.results.cells import Device, Model, SessionId, Variant
+from tasks.results.reader import Answers, Reader
+from tasks.results.table import NOTHING, Cell, Milliseconds, Name, Number, Row, Words, toned
+from tasks.results.text import DASH, Code, CodeLink, Text, counted, joined, separated
+
+MOST_REASONS = 3
+MOST_REASONS_NAMED = 3
+
+
+@dataclass(frozen=True)
+class AttemptRow(Row):
+    """A row about one session."""
+
+    session_id: Annotated[str, SessionId("Session")]
+    model: Annotated[str, Model("Model")]
+    precision: Annotated[str, Words("Precision")]
+    variant: Annotated[str, Variant("SME2")]
+    threads: Annotated[int | None, Number("Threads")]
+    mode: Annotated[str, Words("Mode")]
+    attempt: Annotated[int, Number("Attempt")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BeforeAndAfter(Number):
+    """A condition before a session, and that of the field `after` after it."""
+
+    after: str
+
+    def cell_in(self, row: Any, name: str) -> Cell:
+        """The two values with an arrow between them, a dash if the device reports neither."""
+        before, after = getattr(row, name), getattr(row, self.after)
+        if before is None and after is None:
+            return NOTHING
+        shown = [DASH if value is None else f"{value:.{self.digits}f}" for value in (before, after)]
+        return Cell(" → ".join(shown), sort=after if after is not None else before)
+
+
+@dataclass(frozen=True)
+class SessionRow(AttemptRow):
+    """A session with any outcome; `status` is also `discarded` here."""
+
+    query = "sessions"
+    device: str
+    status: Annotated[str, Words("End", tone=lambda status: "bad" if status in ("failed", "invalid") else "")]
+    started_at: Annotated[datetime | None, Words("Started", "UTC", form="%Y-%m-%d %H:%M:%S")]
+    time_ms: Annotated[float | None, Milliseconds("Time", "mean of the middle half of its runs")]
+    temperature_before_c: Annotated[
+        float | None,
+        BeforeAndAfter(
+            "Temperature", "°C", "before → after, as are battery and load", after="temperature_after_c", digits=1
+        ),
+    ]
+    temperature_after_c: float | None
+    battery_before_percent: Annotated[float | None, BeforeAndAfter("Battery", "%", after="battery_after_percent")]
+    battery_after_percent: float | None
+    load_before_1m: Annotated[float | None, BeforeAndAfter("Load", "1 min", after="load_after_1m", digits=2)]
+    load_after_1m: float | None
+    flags: Annotated[
+        str | None, Words("Flags", meaning="unusual runs of the session, which stay in every number", wraps=True)
+    ]
+
+
+@dataclass(frozen=True)
+class SessionKeyRow(Row):
+    """The number of a session in its tables."""
+
+    query = "session_keys"
+    session_key: int
+
+
+@dataclass(frozen=True)
+class SessionFactsRow(Row):
+    """One session, however it ended; shown in the list of the sessions of its cell."""
+
+    query = "session_facts"
+    session_id: Annotated[str, SessionId("Session")]
+    sweep_id: str
+    night: date | None
+    device: str
+    without_times: str | None
+    model: str
+    precision: str
+    variant: str
+    mode: str
+    threads: int | None
+    status: Annotated[str, Words("Result")]
+    reason_code: Annotated[str | None, Words("Reason", only_with="reason_code")]
+    reason: str | None
+    attempt: int
+    executions: int
+    warmup_executions: int
+    started_at: Annotated[datetime | None, Words("Started (UTC)", form="%Y-%m-%d %H:%M:%S")]
+    ended_at: datetime | None
+    wall_s: float | None
+    exit_code: int | None
+    farm_version: str | None
+    series_id: str | None
+    cell: str
+    pte_sha256: str | None
+    runner_sha256: str | None
+    serial: str | None
+    build: str | None
+    log_tail: str | None
+    time_ms: Annotated[float | None, Milliseconds("Time")]
+    is_typical: bool | None
+    """Whether the time of the cell is made from it; None without a time."""
+
+    def time_ms_cell(self, cell: Cell) -> Cell:
+        return toned(cell, "quiet") if self.is_typical is False else cell
+
+
+@dataclass(frozen=True)
+class RunRow(Row):
+    """One run of a session."""
+
+    query = "session_runs"
+    session_id: str
+    run_index: int
+    is_warmup: bool
+    execute_ms: float
+
+
+@dataclass(frozen=True)
+class SessionConditionRow(Row):
+    """How the device was before or after a session."""
+
+    query = "session_conditions"
+    session_id: str
+    moment: Annotated[str, Words("When")]
+    temperature_c: Annotated[float | None, Number("Temperature", "C", digits=1)]
+    thermal_status: Annotated[str | None, Words("Thermal status")]
+    battery_percent: Annotated[float | None, Number("Battery", "%")]
+    load_1m: Annotated[float | None, Number("Load", "", "processes that ran or waited, mean of a minute", digits=2)]
+    governor: Annotated[str | None, Words("Governor")]
+    frequency_mhz: Annotated[float | None, Number("Frequency", "MHz")]
+
+
+def read_sessions(
+    reader: Reader, session_ids: Sequence[str]
+) -> tuple[list[SessionFactsRow], list[RunRow], list[SessionConditionRow]]:
+    """Return what is known about some sessions, with their runs and the conditions of their devices."""
+    if not (asked := _keys(reader, session_ids, [])):
+        return [], [], []
+    return reader.rows(SessionFactsRow, asked), reader.rows(RunRow, asked), reader.rows(SessionConditionRow, asked)
+
+
+def read_cell_sessions(reader: Reader, cells: Sequence[str]) -> list[SessionFactsRow]:
+    """Return the sessions of some cells in their order, however they ended."""
+    asked = _keys(reader, [], cells)
+    return reader.rows(SessionFactsRow, asked) if asked else []
+
+
+def _keys(reader: Reader, session_ids: Sequence[str], cells: Sequence[str]) -> dict[str, list[int]]:
+    """The parameter of the queries about sessions; empty if there are none."""
+    asked = {"session_ids": list(session_ids), "cells": list(cells)}
+    rows = reader.rows(SessionKeyRow, asked) if session_ids or cells else []
+    return {"session_keys": [row.session_key for row in rows]} if rows else {}
+
+
+@dataclass(frozen=True)
+class FailureRow(AttemptRow):
+    """A session that failed or is invalid; `superseded` if a later attempt succeeded."""
+
+    query = "failures"
+    device: str
+    status: str
+    reason_code: str | None
+    reason: str | None
+    log_tail: str | None
+    superseded: bool
+
+
+def failures_sentence(answers: Answers) -> Iterator[Text]:
+    """Which sessions have no result, in one sentence for the summary; nothing if all have one."""
+    standing, _ = by_outcome(answers)
+    kinds = sorted({(row.reason_code or "unknown reason", row.device) for row in standing})
+    if kinds:
+        named: list[Text] = [(f"{device} (", Code(reason_code), ")") for reason_code, device in kinds]
+        count = counted(len(standing), "session")
+        yield joined(f"No result for {count}: ", separated(named, most=MOST_REASONS_NAMED), ".")
+    if answers.not_loaded:
+        yield f"{bundles_in_words(answers.not_loaded)} could not be loaded."
+
+
+def failures_in_words(answers: Answers) -> list[Text]:
+    """Which sessions have no result, and the reasons that were recorded; empty if all have one."""
+    standing, _ = by_outcome(answers)
+    # A reason often starts with the name of the device, which keeps its spelling.
+    reasons = dict.fromkeys(row.reason.rstrip(".") for row in standing if row.reason)
+    named: list[Text] = list(reasons)
+    recorded = [joined("Reason: ", separated(named, "; ", most=MOST_REASONS), ".")] if named else []
+    return [*failures_sentence(answers), *recorded]
+
+
+def by_outcome(answers: Answers) -> tuple[list[FailureRow], list[FailureRow]]:
+    """Sessions without a result, and attempts that a later one replaced."""
+    rows = answers.rows(FailureRow)
+    return [row for row in rows if not row.superseded], [row for row in rows if row.superseded]
+
+
+def bundles_in_words(reasons: Sequence[str]) -> str:
+    return counted(len(reasons), "bundle").capitalize()
+
+
+@dataclass(frozen=True)
+class NightFailureRow(Row):
+    """What failed or was invalid on a device for one reason."""
+
+    query = "failure_reasons"
+    naming = ("device",)
+    device: Annotated[str, Device("Device")]
+    without_times: str | None
+    status: Annotated[str, Words("Result")]
+    reason_code: Annotated[str, Name("Reason")]
+    reason: Annotated[str | None, Words("For example", wraps=True)]
+    sessions: Annotated[int, Number("Sessions")]
+    session_id: str
+
+    def reason_cell(self, cell: Cell) -> Cell:
+        return Cell((self.reason or "", " ", CodeLink(self.session_id, session_page(self.session_id))))

@@ -1,0 +1,292 @@
+"""The verdict on a series in a night: slower, faster or without a change, by how much, since when, and why."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from devices.errors import InputError
+from devices.suggest import did_you_mean
+from tasks.bundle.robust_statistics import LEAST_SESSIONS
+from tasks.judge.metrics import LATENCY, METRICS
+from tasks.judge.step import ALTERNATELY
+from tasks.results.cells import CellRow, ChangePercent, Interval, series_title, where
+from tasks.results.changes import CHANGED, Comparison, SideFacts
+from tasks.results.reader import Reader
+from tasks.results.table import NOTHING, Cell, Number, Percent, Words
+from tasks.results.text import NO_INTERVAL, Text, Tone, change_of, counted, plain_text, separated, with_code
+
+TONES: dict[str, Tone] = {
+    "regression": "bad",
+    "inaccurate": "bad",
+    "failed": "bad",
+    "suspected": "flag",
+    "device slower": "flag",
+    "device worse": "flag",
+    "invalid environment": "flag",
+}
+ONLY_OF_LATENCY = ("ratio", "low", "noise_floor", "baseline_nights", "cause")
+ONLY_OF_OTHER_FIGURES = ("metric", "baseline_value", "value")
+"""The columns that only the table of latency, and only that of other figures have."""
+FailingVerdict = Literal["regression", "suspected", "device", "never"]
+"""The verdicts that make a sweep Failed, or `etfarm verdicts` end with 1."""
+_FAILING: dict[FailingVerdict, set[str]] = {
+    "regression": {"regression", "inaccurate"},
+    "suspected": {"regression", "inaccurate", "suspected"},
+    "device": {"regression", "inaccurate", "device slower", "device worse"},
+    "never": set(),
+}
+WORSE = _FAILING["suspected"] | _FAILING["device"]
+_WORDS = {"regression": "slower", "improvement": "faster", "no change": "same"}
+_DATA = (
+    "verdict", "metric", "model", "device", "precision", "variant", "threads", "sessions", "ratio", "low", "high",
+    "cause", "changed", "reason",
+)  # fmt: skip
+_MOST_NAMED = 3
+_COUNTED = {
+    "failed": ("failed",),
+    "outputs inaccurate": ("inaccurate",),
+    "suspected": ("suspected",),
+    "slower with its device, model and runner unchanged": ("device slower",),
+    "faster": ("improvement", "device faster"),
+    "cannot be judged, too little data": ("insufficient data",),
+    "cannot be judged, conditions not met": ("invalid environment",),
+}
+"""How the answer counts verdicts on latency beside regression and no change."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Value(Words):
+    """A value of the metric of its row, with its unit."""
+
+    def cell_in(self, row: Any, name: str) -> Cell:
+        """The cell of a field of a row; a dash for None."""
+        figure = row.figure(getattr(row, name))
+        return NOTHING if figure is None else Cell(figure)
+
+
+@dataclass(frozen=True)
+class Verdict(CellRow):
+    """The verdict on one metric of one series on one device in a night."""
+
+    query = "verdicts"
+    verdict: Annotated[str, Words("Verdict", tone=lambda verdict: TONES.get(verdict, ""))]
+    metric: Annotated[
+        str, Words("Figure", meaning="the size of a .pte file is listed once, with the first series that runs it")
+    ]
+    """latency; of the other metrics only what changed."""
+    baseline_value: Annotated[float | None, Value("Before", meaning="median of the baseline nights")]
+    value: Annotated[float | None, Value("After", meaning="of the night")]
+    """In the unit of the metric."""
+    ratio: Annotated[float | None, ChangePercent("Change", "the night against its baseline: above 0 is slower")]
+    low: Annotated[
+        float | None,
+        Interval("95 % interval", "of the change; it includes how much the series moves from night to night"),
+    ]
+    high: float | None
+    noise_floor: Annotated[
+        float | None, Percent("Noise floor", "what the series moves by from night to night without a change")
+    ]
+    baseline_nights: Annotated[int, Number("Nights", "", "earlier nights that it was compared with")]
+    since: Annotated[date | None, Words("Since", meaning="first night of the change")]
+    cause: Annotated[
+        str | None, Words("Cause", meaning="operators that changed, with what each adds to one run", wraps=True)
+    ]
+    """Operators, their names in back quotes."""
+    changed: Annotated[str | None, Words("What changed", meaning="what differs from the last good night", wraps=True)]
+    reason: str
+    sessions: int
+    """Of the night, those that count."""
+    night: date
+    baseline_to: date | None
+    """The last good night."""
+    series_id: str
+
+    def figure(self, value: float | None) -> str | None:
+        """Write a value of the metric with its unit."""
+        return None if value is None else METRICS[self.metric].text(value)
+
+    @property
+    def impact_ms(self) -> float:
+        """What the change adds to one run, in milliseconds; 0 without a baseline, and for other figures than times."""
+        if METRICS[self.metric].unit != "ns" or self.value is None or self.baseline_value is None:
+            return 0.0
+        return (self.value - self.baseline_value) / 1e6
+
+    @property
+    def is_of_file(self) -> bool:
+        """Whether the figure is one of the .pte file, the same on every device."""
+        return METRICS[self.metric].is_exact
+
+    @property
+    def title(self) -> str:
+        """The series on its device; only the model where the figure is one of its file."""
+        return f"{self.model} {self.precision}" if self.is_of_file else series_title(self)
+
+    @property
+    def evidence(self) -> str:
+        """What the change is made from: `eight sessions, 95 % interval +2.8 to +3.6 %`."""
+        basis = ALTERNATELY if ALTERNATELY in self.reason else counted(self.sessions, "session")
+        if self.low is None or self.high is None:
+            return f"{basis}; {NO_INTERVAL}" if self.sessions < LEAST_SESSIONS else basis
+        return f"{basis}, 95 % interval {change_of(self.low)} to {change_of(self.high)} %"
+
+    @property
+    def line(self) -> str:
+        """One line: `regression: linear fp32 on here, SME2 off, one thread: +162.0 % ... (8 sessions)`."""
+        needs_evidence = self.ratio is not None and not self.is_of_file and ALTERNATELY not in self.reason
+        evidence = f" ({self.evidence})" if needs_evidence else ""
+        cause = f"; cause: {self.cause}" if self.cause else ""
+        changed = f"; changed: {self.changed}" if self.changed else ""
+        return f"{self.verdict}: {self.title}: {self.reason}{evidence}{cause}{changed}"
+
+    @property
+    def word(self) -> str:
+        """The verdict on a latency as a comparison words it: slower, same, ...; unknown if it was not judged."""
+        return _WORDS.get(self.verdict, self.verdict if self.verdict in CHANGED else "unknown")
+
+    @property
+    def answer(self) -> str:
+        """different, same, unknown, inaccurate or failed."""
+        return self.word if self.word in ("same", "unknown", "inaccurate", "failed") else "different"
+
+    @property
+    def in_words(self) -> str:
+        return f"{self.verdict}: {self.reason}"
+
+    @property
+    def is_regression(self) -> bool:
+        return self.verdict == "regression"
+
+    @property
+    def a(self) -> SideFacts:
+        """The nights before, of a latency."""
+        return SideFacts(time_ms=None if self.baseline_value is None else self.baseline_value / 1e6)
+
+    @property
+    def b(self) -> SideFacts:
+        """The night, of a latency."""
+        time_ms = None if self.value is None else self.value / 1e6
+        return SideFacts(sessions=self.sessions, time_ms=time_ms, cell=self.cell)
+
+    def data(self) -> dict[str, Any]:
+        """Return the `verdict` of docs/json.md: before and after in the unit of the metric."""
+        since = str(self.since) if self.since else None
+        figures = {name: getattr(self, name) for name in _DATA}
+        return figures | {"before": self.baseline_value, "after": self.value, "since": since}
+
+    def cause_cell(self, cell: Cell) -> Cell:
+        return cell if self.cause is None else Cell(with_code(self.cause))
+
+
+def read_verdicts(reader: Reader, nights: Sequence[date]) -> list[Verdict]:
+    """Return the verdicts on nights, the worst first: each on latency, and the changes of other figures.
+
+    `Answers.rows(Verdict)` has those on the series of a sweep in its night.
+    """
+    return reader.rows(Verdict, {"nights": nights, "sweep_id": None})
+
+
+def read_night(reader: Reader, night: str | None) -> tuple[str, list[Verdict]]:
+    """Return a night, without one the newest, and its verdicts; raises InputError if it was not judged."""
+    nights = {str(row[0]): row[0] for row in reader.tuples("nights")}
+    if not nights:
+        raise InputError("no night is judged yet; measure one with `etfarm sweep`")
+    wanted = night or next(iter(nights))
+    if wanted not in nights:
+        raise InputError(f"`{wanted}` is not a judged night{did_you_mean(wanted, nights)}")
+    return wanted, read_verdicts(reader, [nights[wanted]])
+
+
+def of_latency(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    return [verdict for verdict in verdicts if verdict.metric == LATENCY.name]
+
+
+def of_other_figures(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    return [verdict for verdict in verdicts if verdict.metric != LATENCY.name]
+
+
+def night_comparison(night: str, verdicts: Sequence[Verdict]) -> Comparison:
+    """Return what a night changed: its verdicts on latency are changes, A is the nights before it."""
+    return Comparison(
+        a="the nights before",
+        b=f"night {night}",
+        changes=of_latency(verdicts),
+        headline=headline(verdicts),
+        remarks=failed_lines(verdicts),
+        other_figures=[verdict.line for verdict in of_other_figures(verdicts)],
+    )
+
+
+def fails(verdicts: Sequence[Verdict], fail_on: FailingVerdict) -> list[Verdict]:
+    """Return the verdicts that make a sweep Failed."""
+    return [verdict for verdict in verdicts if verdict.verdict in _FAILING[fail_on]]
+
+
+def tone_of(verdict: str) -> Tone:
+    """Return how a verdict is shown where what got better is shown, too."""
+    return "good" if verdict in ("improvement", "device faster") else TONES.get(verdict, "")
+
+
+def is_compared(verdicts: Sequence[Verdict]) -> bool:
+    """Whether any series could be compared with an earlier night."""
+    return any(verdict.baseline_nights for verdict in verdicts)
+
+
+def has_answer(verdicts: Sequence[Verdict]) -> bool:
+    """Whether anything is known that a first night of good times does not tell."""
+    return is_compared(verdicts) or any(verdict.verdict in ("inaccurate", "failed") for verdict in verdicts)
+
+
+def headline(verdicts: Sequence[Verdict]) -> str:
+    """The answer of a night in one sentence: what got slower, and how many series got which other verdict.
+
+    The numbers in it add up to the number of series; figures other than latency are counted after them.
+    """
+    latency = of_latency(verdicts)
+    if not latency:
+        return "Nothing to judge: no series of a real device was measured."
+    if not has_answer(verdicts):
+        count = counted(len(latency), "series", "series")
+        return f"Nothing to compare with: {count} without an earlier night that counts."
+    by_verdict: dict[str, list[Verdict]] = defaultdict(list)
+    for verdict in latency:
+        by_verdict[verdict.verdict].append(verdict)
+    worse = sum(verdict.verdict == "regression" for verdict in of_other_figures(verdicts))
+    others = [f"other figures worse: {worse:,}"] if worse else []
+    return f"{'; '.join([_slower(by_verdict, len(latency)), *_other_counts(by_verdict), *others])}."
+
+
+def _slower(by_verdict: Mapping[str, Sequence[Verdict]], series: int) -> str:
+    """The part of the answer about what got slower, or about what did not change."""
+    if not (slower := by_verdict["regression"]):
+        return f"No series slower: {len(by_verdict['no change']):,} of {series:,} without a change"
+    worst = max(slower, key=lambda verdict: verdict.impact_ms)
+    since = f" since {worst.since}" if worst.since else ""
+    change = f"{change_of(worst.ratio or 1.0)} %"
+    lead = "" if len(slower) == 1 else "worst "
+    name = f"{worst.model} {worst.precision} {where(worst)}"
+    return f"{len(slower):,} of {series:,} series slower: {lead}{name} {change}{since}"
+
+
+def _other_counts(by_verdict: Mapping[str, Sequence[Verdict]]) -> Iterator[str]:
+    if by_verdict["regression"] and (same := by_verdict["no change"]):
+        yield f"without a change: {len(same):,}"
+    for words, kinds in _COUNTED.items():
+        if count := sum(len(by_verdict[kind]) for kind in kinds):
+            yield f"{words}: {count:,}"
+
+
+def failed_series(verdicts: Sequence[Verdict]) -> list[tuple[Text, str]]:
+    """The series of a night that failed, by the reason that they share; variants and threads are not named."""
+    of_reason: dict[str, dict[Text, None]] = {}
+    for row in verdicts:
+        if row.verdict == "failed":
+            of_reason.setdefault(row.reason, {})[f"{row.model} {row.precision} on {row.device}"] = None
+    return [(separated(list(named), most=_MOST_NAMED), reason) for reason, named in of_reason.items()]
+
+
+def failed_lines(verdicts: Sequence[Verdict]) -> list[str]:
+    """Return a line for each reason why series failed, with the first of them."""
+    return [f"failed: {plain_text(named)}: {reason}" for named, reason in failed_series(verdicts)]

@@ -1,0 +1,153 @@
+"""The records: the columns of each query are the fields of its record, with and without results."""
+
+import re
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from datetime import date, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, get_args, get_type_hints
+
+import pytest
+
+from sql.schema import sql_files
+from sql.warehouse import open_read_only
+from tasks.pages.report import SECTIONS
+from tasks.pages.site import site
+from tasks.pages.site.page_cache import FingerprintRow
+from tasks.results.operators import CATEGORIES
+from tasks.results.reader import open_answers
+from tasks.results.table import Cell, Number, Row, Words, columns_of, first_rows, table_of
+from tests.fixtures.paths import ROOT
+from tests.fixtures.report import fill_every_section
+from tests.fixtures.warehouse import BundleMaker
+
+assert site  # its modules define the rows
+PYTHON_TYPES: dict[str, object] = {
+    "VARCHAR": str,
+    "VARCHAR[]": list[str],
+    "BOOLEAN": bool,
+    "INTEGER": int,
+    "BIGINT": int,
+    "HUGEINT": int,
+    "DOUBLE": float,
+    "DOUBLE[]": list[float],
+    "DATE": date,
+    "DATE[]": list[date],
+    "TIMESTAMP": datetime,
+}
+
+
+PARAMETERS: dict[str, object] = {
+    **dict.fromkeys(("sweep_id", "device", "cell"), "none"),
+    **dict.fromkeys(("night", "before", "after", "first", "last"), date(2026, 11, 1)),
+    **{name: [] for name in ("series", "devices", "cells", "session_ids", "session_keys", "nights")},
+}
+
+
+QUERIES = {file.name: file.text for file in sql_files("queries")}
+
+
+def row_classes(base: type[Row] = Row) -> Iterator[type[Row]]:
+    """The records with a query: site.py imports all their modules."""
+    for row_class in base.__subclasses__():
+        yield from row_classes(row_class)
+        if "query" in vars(row_class) and row_class.__module__.startswith("tasks."):
+            yield row_class
+
+
+ROW_CLASSES = {row_class.query: row_class for row_class in row_classes()}
+every_row_class = pytest.mark.parametrize("row_class", ROW_CLASSES.values(), ids=ROW_CLASSES)
+of_a_sweep = pytest.mark.parametrize(
+    "row_class", [row_class for query, row_class in ROW_CLASSES.items() if "$sweep_id" in QUERIES[query]]
+)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    maker = BundleMaker(tmp_path_factory.mktemp("filled"))
+    fill_every_section(maker)
+    maker.load()
+    return maker.warehouse
+
+
+def test_a_query_has_one_row_class_or_a_caller_that_reads_tuples() -> None:
+    assert SECTIONS
+    assert len(ROW_CLASSES) == len(set(row_classes()))
+    product = "".join(path.read_text() for room in ("flows", "tasks") for path in (ROOT / room).rglob("*.py"))
+    assert [query for query in QUERIES if query not in ROW_CLASSES and query not in product] == []
+
+
+def without_none(hint: object) -> object:
+    if not isinstance(hint, types.UnionType):
+        return hint
+    (inner,) = (part for part in get_args(hint) if part is not types.NoneType)
+    return inner
+
+
+@every_row_class
+def test_columns_and_their_types_are_those_of_the_row_class(row_class: type[Row], maker: BundleMaker) -> None:
+    text = QUERIES[row_class.query]
+    given = {name: value for name, value in PARAMETERS.items() if re.search(rf"\${name}\b", text)}
+    with open_read_only(maker.warehouse) as connection:
+        answer = connection.execute(text, given)
+        found = {name: PYTHON_TYPES[str(sql_type)] for name, sql_type, *_ in answer.description or []}
+        assert answer.fetchall() == [] or row_class is FingerprintRow
+    assert found == {name: without_none(hint) for name, hint in get_type_hints(row_class).items() if name in found}
+    assert set(found) == {field.name for field in fields(row_class)}
+
+
+@of_a_sweep
+def test_only_optional_fields_are_null(row_class: type[Row], filled: Path) -> None:
+    with open_answers(filled, None) as answers:
+        rows = answers.rows(row_class)
+    hints = get_type_hints(row_class)
+    required = [field.name for field in fields(row_class) if without_none(hints[field.name]) == hints[field.name]]
+    assert rows
+    assert {name for name in required for row in rows if getattr(row, name) is None} == set()
+
+
+def test_a_table_has_the_annotated_fields_in_their_order_and_the_naming_ones_first() -> None:
+    @dataclass(frozen=True)
+    class ShownRow(Row):
+        naming = ("device",)
+        sessions: Annotated[int | None, Number("Sessions")]
+        hidden: int
+        device: Annotated[str, Words("Device")]
+        sme1: Annotated[int, Number("SME1", only_with="sme1")]
+
+        def device_cell(self, cell: Cell) -> Cell:
+            return Cell(f"{cell.text} {self.hidden}")
+
+    rows = [ShownRow(1200, 5, "host", 0), ShownRow(None, 6, "phone", 0)]
+    table = table_of(rows)
+    assert [column.title for column in table.columns] == ["Device", "Sessions"]
+    assert [[cell.text for cell in line] for line in table.rows] == [["host 5", "1,200"], ["phone 6", "\u2013"]]
+    assert [column.title for column in table_of(rows, is_named=False).columns] == ["Sessions"]
+
+
+def test_a_table_of_the_first_rows_says_how_many_are_hidden_and_where() -> None:
+    @dataclass(frozen=True)
+    class CountedRow(Row):
+        sessions: Annotated[int, Number("Sessions")]
+
+    rows = [CountedRow(count) for count in range(1202)]
+    # given the first two of 1,202 rows, then all of exactly as many
+    table = first_rows(rows, 2, "elsewhere")
+    assert [line[0].text for line in table.rows] == ["0", "1"]
+    assert table.hidden == "1,200 more rows: elsewhere"
+    assert first_rows(rows[:2], 2, "elsewhere").hidden == ""
+    # and a limit that it is within changes nothing
+    assert table.shortened(2, "there") == table
+
+
+@every_row_class
+def test_a_cell_method_is_of_a_field_that_is_shown(row_class: type[Row]) -> None:
+    methods = {name.removesuffix("_cell") for name in dir(row_class) if name.endswith("_cell")}
+    assert methods <= set(columns_of(row_class))
+
+
+def test_every_category_has_a_colour() -> None:
+    style = files("tasks.pages").joinpath("templates/page.css.j2").read_text(encoding="utf-8")
+    assert all(f".part.hue-{place} {{" in style for place in range(len(CATEGORIES) - 1))
