@@ -122,7 +122,7 @@ def test_a_file_that_was_changed_or_is_of_others_stays_and_is_named(location: st
     pages = {**NEWER, "a/other.html": b"other"}
     publication = publish_pages(location, pages)
     # then they stay, and the other page is written
-    assert publication.kept == ["a/other.html", "index.html", "a/gone.html"]
+    assert publication.kept == ["a/gone.html", "a/other.html", "index.html"]
     mine = {name: files_at(location)[name] for name in publication.kept}
     assert mine == dict.fromkeys(publication.kept, b"mine")
     assert files_at(location)["a/one.html"] == b"one 2"
@@ -188,7 +188,7 @@ def test_a_bucket_is_published_to_by_the_same_rules(bucket: str) -> None:
         client.put_object(Bucket=bucket, Key=f"site/{name}", Body=content)
     publication = publish_pages(location, NEWER)
     # then they stay, and the other page is written
-    assert publication.kept == ["index.html", "a/gone.html"]
+    assert publication.kept == ["a/gone.html", "index.html"]
     found = objects_of(bucket, "site/")
     assert (found["index.html"], found["a/gone.html"], found["a/one.html"]) == (b"", b"mine", b"one 2")
     # and a prefix or a bucket with files of others is refused
