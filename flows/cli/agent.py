@@ -23,7 +23,7 @@ from sql.cage.warm import WarmCage
 from sql.dictionary import described
 from sql.question import questions
 from sql.warehouse import query_errors
-from tasks.judge.metrics import METRICS
+from tasks.judge.figures import METRICS
 from tasks.results.changes import pair, worst_first
 from tasks.results.compare import compare_arms
 from tasks.results.reader import open_reader

@@ -17,7 +17,7 @@ from typing import Any, get_args
 from devices.untrusted import sanitize
 from tasks.bundle.cell import Mode, Status, Variant
 from tasks.export.recipes import RECIPES
-from tasks.judge.metrics import METRICS
+from tasks.judge.figures import METRICS
 from tasks.judge.night import Verdict
 from tasks.pages.rows import for_json
 from tasks.results.operators import CATEGORIES

@@ -503,7 +503,7 @@ CREATE TABLE series_night (
 CREATE TABLE series_verdict (
     series_id VARCHAR NOT NULL,
     device VARCHAR NOT NULL,
-    metric VARCHAR NOT NULL,        -- a name of tasks/judge/metrics.py: latency, peak memory, ...
+    metric VARCHAR NOT NULL,        -- a name of tasks/judge/figures.py: latency, peak memory, ...
     night DATE NOT NULL,
     cell VARCHAR,                   -- what was judged: the newest cell of the night with a session that counts
     sessions INTEGER NOT NULL,      -- with such a figure

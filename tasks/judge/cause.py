@@ -14,7 +14,7 @@ import numpy as np
 
 from tasks.bundle.robust_statistics import LEAST_SESSIONS, interquartile_indices
 from tasks.judge.comparison import Comparison, compare, shift_interval
-from tasks.judge.metrics import percent_change
+from tasks.judge.figures import percent_change
 from tasks.judge.operators import Array, Group, Operator
 
 UNATTRIBUTED = "Unattributed"

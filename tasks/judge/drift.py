@@ -26,7 +26,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.judge.metrics import LATENCY
+from tasks.judge.figures import LATENCY
 
 LEAST_NIGHTS = 14
 _MOST_NIGHTS = 60

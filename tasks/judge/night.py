@@ -5,7 +5,7 @@ from typing import Literal
 
 from tasks.bundle.robust_statistics import LEAST_SESSIONS
 from tasks.judge.comparison import Comparison
-from tasks.judge.metrics import Metric, OfDevice
+from tasks.judge.figures import Metric, OfDevice
 
 Verdict = Literal[
     "regression",

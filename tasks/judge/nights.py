@@ -9,7 +9,7 @@ import numpy as np
 
 from tasks.bundle.robust_statistics import interquartile_mean
 from tasks.judge.comparison import Comparison
-from tasks.judge.metrics import LATENCY, Metric
+from tasks.judge.figures import LATENCY, Metric
 from tasks.judge.night import (
     Night,
     NightVerdict,

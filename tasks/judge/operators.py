@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.bundle.robust_statistics import ALERT_SESSIONS, LEAST_SESSIONS, interquartile_indices
-from tasks.judge.metrics import LATENCY, Metric
+from tasks.judge.figures import LATENCY, Metric
 from tasks.judge.night import Verdict
 from tasks.judge.shift import BASELINE_NIGHTS, Point, Shift, point, shift, student
 

@@ -12,7 +12,7 @@ import duckdb
 from sql.schema import sql_files
 from sql.warehouse import insert_rows
 from tasks.judge.cause import cause_between, group_of, operators_of
-from tasks.judge.metrics import percent_change
+from tasks.judge.figures import percent_change
 from tasks.judge.operators import OperatorVerdicts, judge_operators
 
 _log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from sql.warehouse import insert_rows
 from tasks.bundle.robust_statistics import interquartile_mean
 from tasks.judge.comparison import Comparison, compare_sessions
 from tasks.judge.decisions import Decisions, SeriesNight, decisions_of, is_excluded, starts_baseline
-from tasks.judge.metrics import LATENCY, OTHER_METRICS, Metric
+from tasks.judge.figures import LATENCY, OTHER_METRICS, Metric
 from tasks.judge.night import Night, NightVerdict
 from tasks.judge.nights import judge_all
 from tasks.judge.operators_table import judge_operators_of

@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 
 from tasks.bundle.robust_statistics import IQM_VARIANCE, interquartile_mean
-from tasks.judge.metrics import LATENCY, Metric
+from tasks.judge.figures import LATENCY, Metric
 
 BASELINE_NIGHTS = 21
 """A night is compared with this many nights at most."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.judge.metrics import LATENCY, percent_change
+from tasks.judge.figures import LATENCY, percent_change
 
 REMEMBERED = 60
 """Nights: in how many a device shows its states."""

@@ -10,7 +10,7 @@ from typing import Literal
 
 from tasks.bundle.robust_statistics import ALERT_SESSIONS
 from tasks.judge.comparison import Comparison
-from tasks.judge.metrics import percent_change
+from tasks.judge.figures import percent_change
 from tasks.judge.shift import Point, Shift
 
 ALTERNATELY = "measured alternately the same night"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from tasks.judge.drift import Drift, slow_drift
-from tasks.judge.metrics import percent_change
+from tasks.judge.figures import percent_change
 from tasks.pages.page import Block, Fold, Paragraph, Points, Section
 from tasks.results.cells import CellRow, where
 from tasks.results.reader import Answers

@@ -14,7 +14,7 @@ from devices.errors import InputError
 from devices.suggest import did_you_mean
 from tasks.bundle.model_names import unknown_series
 from tasks.bundle.remedy import remedy
-from tasks.judge.metrics import LATENCY
+from tasks.judge.figures import LATENCY
 from tasks.results.addresses import night_page
 from tasks.results.advice import other_advice, portable_advice
 from tasks.results.cells import CellRow, series_title

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from devices.errors import InputError
 from devices.suggest import did_you_mean
 from tasks.bundle.robust_statistics import LEAST_SESSIONS
-from tasks.judge.metrics import LATENCY, METRICS
+from tasks.judge.figures import LATENCY, METRICS
 from tasks.judge.step import ALTERNATELY
 from tasks.results.cells import CellRow, ChangePercent, Interval, series_title, where
 from tasks.results.changes import CHANGED, Comparison, SideFacts

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.judge.metrics import METRICS, Metric
+from tasks.judge.figures import METRICS, Metric
 from tasks.judge.night import Night, NightVerdict
 from tasks.judge.nights import judge, judge_all
 from tests.benchmarks.verdicts import NOISES, our_rule, score

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.judge.comparison import compare, compare_sessions
-from tasks.judge.metrics import METRICS
+from tasks.judge.figures import METRICS
 from tasks.judge.night import Night, NightVerdict
 from tasks.judge.nights import judge, judge_all
 from tasks.judge.states import States, clusters, place, recognised, states_of

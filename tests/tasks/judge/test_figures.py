@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.judge.metrics import LATENCY, METRICS, OTHER_METRICS, Metric
+from tasks.judge.figures import LATENCY, METRICS, OTHER_METRICS, Metric
 from tasks.judge.night import Night, NightVerdict
 from tasks.judge.nights import judge, judge_all
 
