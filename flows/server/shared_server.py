@@ -12,7 +12,12 @@ from types import FrameType
 from typing import NoReturn
 
 import httpx
-from prefect.settings import PREFECT_SERVER_API_HOST, PREFECT_SERVER_API_PORT
+from prefect.settings import (
+    PREFECT_API_URL,
+    PREFECT_SERVER_API_HOST,
+    PREFECT_SERVER_API_PORT,
+    temporary_settings,
+)
 
 from devices.errors import InputError
 from flows.server.connection import client_without_retries, wait_for_server
@@ -56,8 +61,9 @@ def _create_pools_beside(api: str) -> None:
         os.waitpid(child, 0)
         return
     if os.fork() == 0:
-        os.environ["PREFECT_API_URL"] = api
-        with contextlib.suppress(Exception):  # a worker creates its pool, too
+        os.environ["PREFECT_API_URL"] = api  # Prefect has read its settings already, in which there is no address
+        # A worker creates its pool, too.
+        with contextlib.suppress(Exception), temporary_settings({PREFECT_API_URL: api}):
             wait_for_server()
             for pool in (POOL, LABS_POOL):
                 create_pool(pool)

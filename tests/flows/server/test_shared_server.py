@@ -50,3 +50,10 @@ def test_runs_that_ended_90_days_ago_are_deleted_and_younger_ones_kept(tmp_path:
         # then it deletes the older one
         wait_for(lambda: len(asked(f"{api}/flow_runs/filter", {})) < 2, "a run to be deleted")
         assert [run["name"] for run in asked(f"{api}/flow_runs/filter", {})] == ["89"]
+
+
+def test_the_server_has_its_work_pools_without_a_worker(prefect_api: str) -> None:
+    def pools() -> set[str]:
+        return {pool["name"] for pool in asked(f"{prefect_api}/work_pools/filter", {})}
+
+    wait_for(lambda: pools() >= {"etfarm", "etfarm-labs"}, lambda: str(pools()))
