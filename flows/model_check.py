@@ -31,7 +31,7 @@ from tasks.rows.shares import SessionTimes, Share, cell_sessions, session_times,
 from tasks.runner.build import build_runner
 from tasks.runner.toolchain import host_platform
 from tasks.store.files import work_folder
-from tasks.store.store import LocalStore
+from tasks.store.local_store import LocalStore
 from tasks.store.workspace import Workspace
 
 SESSIONS = LEAST_SESSIONS

@@ -162,8 +162,12 @@ def test_every_path_module_and_make_target_that_is_named_exists() -> None:
 def test_what_contributors_change_is_in_the_file_that_the_table_names() -> None:
     table = PAGES["docs/CONTRIBUTING.md"].partition("| to add | change |")[2].partition("\n## ")[0]
     assert len(table.splitlines()) > 20
-    for name, path in re.findall(r"`(\w+)` in `([^`]+)`", table):
-        assert re.search(rf"^(class |def )?{name}\b", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), name
+    for *names, path in re.findall(r"`(\w+)`(?: or `(\w+)`)? in `([^`]+)`", table):
+        # In Python the name is defined there; in SQL, CSV and C++ it stands there as a word.
+        begin = r"^(class |def )?" if path.endswith(".py") else r"\b"
+        for name in filter(None, names):
+            text = (ROOT / path).read_text(encoding="utf-8")
+            assert re.search(rf"{begin}{name}\b", text, re.MULTILINE), f"{name} in {path}"
 
 
 def test_every_public_view_is_in_the_list_of_views() -> None:

@@ -29,7 +29,6 @@ from tasks.results.compare import compare_arms
 from tasks.results.reader import open_reader
 from tasks.results.sessions import RunRow, read_sessions
 from tasks.results.verdicts import Verdict, headline, read_night
-from tasks.store.store import BundleStore
 from tasks.store.workspace import Workspace
 
 LIMITS = Limits(max_s=60.0, max_bytes=64 << 20)
@@ -55,9 +54,9 @@ _Only = Annotated[str | None, Field(max_length=300, description="Only this one."
 class Answers:
     """The answers of one farm; each is read from its newest snapshot."""
 
-    def __init__(self, var: Path, warehouse: Path | None, store: BundleStore, traces: Path) -> None:
-        self._workspace, self._store, self._traces = Workspace(var, warehouse), store, traces
-        self._farm = Farm(var, warehouse)
+    def __init__(self, workspace: Workspace, traces: Path) -> None:
+        self._workspace, self._traces = workspace, traces
+        self._farm = Farm(workspace.root, workspace.warehouse_file)
         self._cages = WarmCage()
 
     def end(self) -> None:
@@ -165,7 +164,11 @@ class Answers:
     def trace(self, session_id: _SessionId, run: _Only = None) -> dict[str, Any]:
         """Path of a trace of a session for Perfetto (one run; `run` is an index or all); kept until the server ends."""
         path = self._traces / f"{session_id}.json"
-        return {"path": str(path), "answer": write_trace(session_id, run, path, self._store), "session_id": session_id}
+        return {
+            "path": str(path),
+            "answer": write_trace(session_id, run, path, self._workspace.store),
+            "session_id": session_id,
+        }
 
     def _times(self, session_id: str, cell: str, runs: list[RunRow]) -> dict[str, Any]:
         """The figures of a session, and of all sessions of its cell by category and by operator."""
@@ -197,7 +200,7 @@ class Answers:
 
     def _log(self, session_id: str) -> str:
         """The logs in a session's bundle, one after another; empty if the bundle is elsewhere."""
-        folder = self._store.find(session_id)
+        folder = self._workspace.store.find(session_id)
         files = [folder / name for name in _LOGS if folder and (folder / name).is_file()]
         return "".join(f"{file.name}:\n{file.read_text(encoding='utf-8', errors='replace')}\n" for file in files)
 

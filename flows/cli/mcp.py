@@ -7,7 +7,7 @@ from types import FrameType
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption, opened_store
+from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -21,6 +21,7 @@ def mcp(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse: 
     from flows.cli.agent import Answers
     from flows.cli.agent_server import run, server_of
     from tasks.store.files import scratch_folder
+    from tasks.store.workspace import Workspace
 
     with scratch_folder() as traces:
 
@@ -31,5 +32,5 @@ def mcp(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse: 
 
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, end)
-        answers = Answers(var, warehouse, opened_store(bundles, var), traces)
+        answers = Answers(Workspace(var, warehouse, bundles), traces)
         run(server_of(answers), answers.end)

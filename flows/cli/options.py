@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tasks.store.workspace import Workspace
-
 if TYPE_CHECKING:
     from devices.inventory import DeviceSpec
-    from tasks.store.bundle_store import BundleStore
 
 VarOption = Annotated[
     Path,
@@ -51,11 +48,6 @@ class FailOn(StrEnum):
 DEFAULT_VAR = Path("var")
 DEFAULT_AUTOMATIONS = Path("deployments/automations.yaml")
 DEFAULT_INVENTORY = Path("deployments/inventories/local.yaml")
-
-
-def opened_store(bundles: str | None, var: Path) -> "BundleStore":
-    """Return the store that --bundles names, or that of --var."""
-    return Workspace(var, None, bundles).store
 
 
 def choose_device(inventory: Path, name: str | None) -> "DeviceSpec":

@@ -75,7 +75,6 @@ def lab(
     from devices.errors import InputError
     from devices.inventory import check_name
     from flows.server.settings import prepare_prefect
-    from tasks.store.store import open_store
     from tasks.store.workspace import Workspace
 
     try:
@@ -89,7 +88,7 @@ def lab(
     # The worker starts a process for each run, which takes its settings from the environment.
     os.environ["ETFARM_VAR"] = str(places.root)
     if bundles:
-        open_store(bundles, places).sweep_ids()
+        Workspace(places.root, bundles_location=bundles).store.sweep_ids()
         os.environ["ETFARM_BUNDLES"] = bundles if "://" in bundles else str(Path(bundles).absolute())
     show(f"etfarm: lab {site} waits for sweeps; results go to {bundles or 'the store of each sweep'}", err=True)
     raise typer.Exit(run_worker(LABS_POOL, site))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, opened_store
+from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -31,8 +31,9 @@ def trace(
     from flows.cli.trace_file import etdump_of, write_trace
     from flows.cli.trace_view import viewer_of
     from flows.terminal import show
+    from tasks.store.workspace import Workspace
 
-    store = opened_store(bundles, var)
+    store = Workspace(var, bundles_location=bundles).store
     if output is None:
         if run is not None or view:
             raise InputError("--run and --view are about the file that is written; name it with --output")

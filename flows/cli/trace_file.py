@@ -10,9 +10,9 @@ from tasks.bundle.robust_statistics import interquartile_indices
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.trace import as_chrome_json, slices_of
 from tasks.rows.sources import event_sources, read_sources
+from tasks.store.bundle_store import BundleStore
 from tasks.store.files import write_complete
 from tasks.store.folder import read_bundle, record_beside
-from tasks.store.store import BundleStore
 
 
 @dataclass(frozen=True)

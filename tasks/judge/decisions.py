@@ -18,7 +18,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, StringConstraints, Va
 from devices.untrusted import read_json
 from sql.warehouse import writing
 from tasks.bundle.record import BundleError
-from tasks.store.store import BundleStore
+from tasks.store.bundle_store import BundleStore
 
 Kind = Literal["baseline_reset", "night_exclusion", "note", "revocation"]
 _FIELDS = (

@@ -18,7 +18,7 @@ from tasks.runner.manifest import MANIFEST, RunnerError, read_runner
 from tasks.store.archives import SUFFIX, archive_of, pack_bundles, packed_records, unpack_bundles, verify_archive
 from tasks.store.files import UNFINISHED, complete_file, remove_at_once, remove_leftovers, size_bytes, work_folder
 from tasks.store.folder import content_sha256, read_bundle
-from tasks.store.store import LocalStore
+from tasks.store.local_store import LocalStore
 from tasks.store.workspace import Workspace
 
 _log = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from tasks.measure.spec import SweepSpec
 from tasks.runner.build import build_runner, runner_without_build
 from tasks.runner.manifest import Runner, find_runner
 from tasks.store.blob_store import BlobStore
-from tasks.store.store import ObjectStore
+from tasks.store.object_store import ObjectStore
 from tasks.store.workspace import Workspace
 
 _MAX_READ_BYTES = 100_000_000

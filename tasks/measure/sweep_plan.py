@@ -21,7 +21,7 @@ from tasks.measure.plan import (
 from tasks.measure.prepare import ExportSnapshot, Use
 from tasks.measure.spec import SweepSpec
 from tasks.runner.manifest import Runner
-from tasks.store.store import BundleStore
+from tasks.store.bundle_store import BundleStore
 
 
 @dataclass(frozen=True)

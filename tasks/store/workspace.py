@@ -22,8 +22,8 @@ class Workspace:
     @cached_property
     def store(self) -> "BundleStore":
         """All bundles: the source of truth. Raises InputError for a URL that is unsupported or has credentials."""
+        from tasks.store.local_store import LocalStore
         from tasks.store.object_store import ObjectStore
-        from tasks.store.store import LocalStore
 
         if self.bundles_location is None:
             return LocalStore(self.bundles, self.bundle_cache)

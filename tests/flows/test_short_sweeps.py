@@ -9,7 +9,6 @@ import pytest
 
 from flows.server.states import data_of
 from tasks.measure.sweep_filter import SweepFilter
-from tasks.store.store import open_store
 from tasks.store.workspace import Workspace
 from tests.fixtures.command import Command
 from tests.fixtures.s3 import s3_client
@@ -141,7 +140,7 @@ def test_the_commit_of_the_sweep_file_is_recorded_with_each_session(stand_in_far
     # when a sweep is run
     ended = data_of(farm.sweep())
     # then each session has the commit and that it was not all
-    sources = [record.sweep.source for record in open_store(None, Workspace(farm.var)).records(ended.sweep_id)]
+    sources = [record.sweep.source for record in Workspace(farm.var).store.records(ended.sweep_id)]
     head = git(farm.folder, "rev-parse", "HEAD")
     assert [(source.commit, source.is_dirty, source.author) for source in sources if source] == [
         (head, True, "Test")

@@ -15,7 +15,7 @@ from flows.device.job import DeviceTally
 from flows.device_selection import DeviceSelection, SweepRequest
 from flows.sweep_dispatch import SweepDispatcher
 from tasks.bundle.record import SessionRecord
-from tasks.store.store import LocalStore
+from tasks.store.local_store import LocalStore
 from tasks.store.workspace import Workspace
 from tests.fixtures.late_exports import BROKEN, LATE, QUICK, SPEC, LateExports, put_in_place
 from tests.fixtures.plans import NIGHT

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.store.store import BundleStore, open_store
+from tasks.store.bundle_store import BundleStore
 from tasks.store.workspace import Workspace
 from tests.fixtures.warehouse import BundleMaker
 
@@ -28,4 +28,4 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> BundleStore:
     location = None
     if request.param == "s3":
         location = f"s3://{request.getfixturevalue('bucket')}/farm/bundles/"
-    return open_store(location, Workspace(tmp_path / "var"))
+    return Workspace(tmp_path / "var", bundles_location=location).store

@@ -20,8 +20,8 @@ from tasks.bundle.values import first_mistake
 from tasks.maintain.kit.config import measured_at
 from tasks.maintain.kit.results import End, KitResult, judge
 from tasks.measure.session.record import check_loadable
+from tasks.store.bundle_store import BundleStore
 from tasks.store.files import scratch_folder, sha256_of
-from tasks.store.store import BundleStore
 
 KIT = "sme-executorch-profiling"
 # How the kit names the folders of its builds, and what that states about the device.

@@ -37,8 +37,8 @@ from tasks.measure.session.ready import wait_until_ready, with_readiness
 from tasks.measure.session.record import SessionResult, checked_record, code_of, unexpected
 from tasks.rows.consistency import contradiction_between, etdump_of_another, other_content
 from tasks.runner.min_versions import why_too_old
+from tasks.store.bundle_store import BundleStore
 from tasks.store.files import scratch_folder
-from tasks.store.store import BundleStore
 
 _log = logging.getLogger(__name__)
 # With less free space than this after a run, its failure is attributed to the full disk.

@@ -37,8 +37,8 @@ from tasks.measure.plan import PlannedSession
 from tasks.measure.session.check import Unsuccessful, last_lines
 from tasks.rows.rows import rows_of_bundle
 from tasks.runner.manifest import Runner
+from tasks.store.bundle_store import BundleStore
 from tasks.store.files import scratch_folder, sha256_of
-from tasks.store.store import BundleStore
 
 _log = logging.getLogger(__name__)
 _ERROR_FILE = "farm_error.txt"

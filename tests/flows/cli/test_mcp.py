@@ -16,7 +16,7 @@ from flows.cli.agent import Answers
 from flows.cli.agent_server import server_of
 from sql.cage.limits import Limits
 from sql.warehouse import query
-from tasks.store.store import LocalStore
+from tasks.store.workspace import Workspace
 from tests.fixtures.nights import fields_of
 from tests.fixtures.paths import ROOT
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker
@@ -45,8 +45,8 @@ def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
 @pytest.fixture(scope="module")
 def ask(maker: BundleMaker, tmp_path_factory: pytest.TempPathFactory) -> Ask:
     """Call a tool of the server in this process; returns its answer, or the error."""
-    places = (maker.warehouse.parent, maker.warehouse, LocalStore(maker.bundles), tmp_path_factory.mktemp("traces"))
-    server = server_of(Answers(*places))
+    workspace = Workspace(maker.warehouse.parent, maker.warehouse, str(maker.bundles))
+    server = server_of(Answers(workspace, tmp_path_factory.mktemp("traces")))
 
     async def call(tool: str, arguments: dict[str, Any]) -> Any:
         async with Client(server) as client:

@@ -25,7 +25,7 @@ from tasks.measure.health import Health, Registry
 from tasks.measure.prepare import Probe, Runners
 from tasks.store.blob_store import BlobStore
 from tasks.store.files import scratch_folder
-from tasks.store.store import LocalStore
+from tasks.store.local_store import LocalStore
 from tasks.store.workspace import Workspace
 from tests.fixtures.lab_workers import put_in_place
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned

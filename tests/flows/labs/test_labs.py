@@ -28,7 +28,6 @@ from tasks.export.exported import Export
 from tasks.measure.health import Registry
 from tasks.measure.interleaved import Side, plan_round
 from tasks.store.blob_store import BlobStore
-from tasks.store.store import open_store
 from tasks.store.workspace import Workspace
 from tests.fixtures.lab_farm import SITE, LabFarm, a_flow
 from tests.fixtures.lab_workers import Workers
@@ -176,7 +175,9 @@ def test_a_lab_whose_farm_was_killed_waits_for_no_export_any_more(
     starts = {"far": Start(facts=Facts())}
     pairs = [(model.name, precision) for model, precision in SPEC.pairs]
     order = Order(run=run, spec=SPEC, sweep=NIGHT, devices=[farm.device("far")], starts=starts, pairs=pairs)
-    write_shared(open_store(farm.bundles, Workspace(farm.folder)).shelf, "night/0/berlin-measure-1/order", order)
+    write_shared(
+        Workspace(farm.folder, bundles_location=farm.bundles).store.shelf, "night/0/berlin-measure-1/order", order
+    )
     # when the lab works on it
     state = lab("night/0/berlin-measure-1", farm.bundles, return_state=True)
     # then it ends, and says why

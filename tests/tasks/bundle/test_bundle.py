@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from tasks.bundle.record import BundleError, DeviceRecord
 from tasks.store.files import leftovers_below, publish_folder, remove_leftovers, scratch_folder
 from tasks.store.folder import find_results, publish_bundle, read_bundle, read_record
-from tasks.store.store import LocalStore
+from tasks.store.local_store import LocalStore
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 from tests.fixtures.warehouse import edit
 

@@ -13,7 +13,7 @@ from tasks.export.key import export_key
 from tasks.export.process.child import Answer
 from tasks.export.process.run import Tell
 from tasks.store.blob_store import BlobStore
-from tasks.store.store import ObjectStore
+from tasks.store.object_store import ObjectStore
 from tests.fixtures.s3 import s3_client
 from tests.fixtures.stand_in import write_export
 

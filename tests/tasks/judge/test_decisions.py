@@ -16,7 +16,8 @@ from tasks.judge.decisions import (
     read_decisions,
     starts_baseline,
 )
-from tasks.store.store import BundleStore, LocalStore
+from tasks.store.bundle_store import BundleStore
+from tasks.store.local_store import LocalStore
 
 NIGHT = date(2026, 11, 20)
 SERIES = SeriesNight(model="toy", precision="fp32", variant="sme2_on", device="phone", night=NIGHT)

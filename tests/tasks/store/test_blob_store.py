@@ -9,7 +9,7 @@ import pytest
 from devices.errors import InputError
 from tasks.bundle.record import BundleError
 from tasks.store.blob_store import BlobStore
-from tasks.store.store import BundleStore, open_store
+from tasks.store.bundle_store import BundleStore
 from tasks.store.workspace import Workspace
 
 
@@ -68,7 +68,7 @@ def test_a_location_that_cannot_be_used_is_answered_with_what_to_do(
 ) -> None:
     assert bucket
     with pytest.raises((InputError, BundleError)) as caught:
-        open_store(location, Workspace(tmp_path)).sweep_ids()
+        Workspace(tmp_path, bundles_location=location).store.sweep_ids()
     assert sentence in str(caught.value)
     assert "hidden" not in str(caught.value)
 
@@ -76,9 +76,9 @@ def test_a_location_that_cannot_be_used_is_answered_with_what_to_do(
 def test_a_local_store_imports_nothing_of_object_storage() -> None:
     # given a fresh Python that opens the store of a folder
     program = (
-        "import sys\nfrom pathlib import Path\nfrom tasks.store.store import open_store\n"
+        "import sys\nfrom pathlib import Path\n"
         "from tasks.store.workspace import Workspace\n"
-        "open_store(None, Workspace(Path('nowhere'))).sweep_ids()\n"
+        "Workspace(Path('nowhere')).store.sweep_ids()\n"
         "sys.exit(', '.join({'s3fs', 'botocore', 'aiohttp'} & set(sys.modules)) or 0)\n"
     )
     fresh = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

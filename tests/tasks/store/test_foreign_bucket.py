@@ -12,7 +12,6 @@ from tasks.bundle.record import BundleError, FileRecord
 from tasks.bundle.session_json import record_text
 from tasks.store import blob_store
 from tasks.store.bundle_store import BundleStore, FetchedBundles
-from tasks.store.store import open_store
 from tasks.store.workspace import Workspace
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 from tests.fixtures.s3 import s3_client
@@ -24,7 +23,7 @@ PREFIX = f"farm/bundles/{NIGHT.sweep_id}"
 @pytest.fixture
 def store(bucket: str, tmp_path: Path) -> BundleStore:
     """A store with one sound bundle."""
-    store = open_store(f"s3://{bucket}/farm/bundles", Workspace(tmp_path / "var"))
+    store = Workspace(tmp_path / "var", bundles_location=f"s3://{bucket}/farm/bundles").store
     (collected := tmp_path / "collected").mkdir()
     store.publish(ended(SESSIONS[1], "succeeded"), collected)
     return store

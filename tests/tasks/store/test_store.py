@@ -8,10 +8,10 @@ import pytest
 
 from tasks.bundle.record import BundleError, FileRecord, SessionRecord
 from tasks.bundle.session_json import record_text
-from tasks.store.bundle_store import Forgotten
+from tasks.store.bundle_store import BundleStore, Forgotten
 from tasks.store.files import sha256_of
 from tasks.store.folder import read_bundle
-from tasks.store.store import BundleStore, ObjectStore, open_store
+from tasks.store.object_store import ObjectStore
 from tasks.store.workspace import Workspace
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 from tests.fixtures.s3 import s3_client
@@ -34,7 +34,7 @@ def publish(store: BundleStore, tmp_path: Path, number: int, status: str = "succ
 
 
 def remote(bucket: str, tmp_path: Path) -> BundleStore:
-    return open_store(f"s3://{bucket}/farm/bundles/", Workspace(tmp_path / "var"))
+    return Workspace(tmp_path / "var", bundles_location=f"s3://{bucket}/farm/bundles/").store
 
 
 def keys(bucket: str) -> list[str]:
@@ -96,14 +96,14 @@ def test_records_of_users_and_shared_files_are_beside_the_bundles(store: BundleS
 
 
 def test_a_record_of_forgotten_sessions_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
-    store = open_store(None, Workspace(tmp_path))
+    store = Workspace(tmp_path).store
     (tmp_path / "bundles" / "forgotten" / "1.json").mkdir(parents=True)
     with pytest.raises(BundleError, match=r"forgotten/1\.json: is not a regular file"):
         store.forgotten()
 
 
 def test_a_full_disk_forgets_and_decides_nothing(full_disk: Path, tmp_path: Path) -> None:
-    store = open_store(str(full_disk), Workspace(tmp_path))
+    store = Workspace(tmp_path, bundles_location=str(full_disk)).store
     (full_disk / "filler").write_bytes(b"x" * (1 << 20))
     with pytest.raises(BundleError, match=r"cannot be written \(No space left on device\); check the folder"):
         store.forget(Forgotten(reason="x" * 10_000, forgotten_at="2026-11-21", sessions={"a1": NIGHT.sweep_id}))
@@ -276,7 +276,7 @@ def test_a_damaged_record_is_an_error_unless_such_bundles_are_skipped(
 
 
 def test_a_folder_that_lost_its_session_json_keeps_its_id(tmp_path: Path) -> None:
-    store = open_store(None, Workspace(tmp_path))
+    store = Workspace(tmp_path).store
     session_id = publish(store, tmp_path, 1)
     folder = store.find(session_id)
     assert folder

@@ -22,7 +22,7 @@ from tasks.measure.plan import PlannedSession
 from tasks.measure.session.context import SessionContext
 from tasks.measure.session.measure import clear_stale_jobs, measure
 from tasks.store.folder import bundles_of
-from tasks.store.store import LocalStore
+from tasks.store.local_store import LocalStore
 from tests.fixtures.paths import ROOT
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.stand_in import GOOD, a_bench, a_session, put_on_path

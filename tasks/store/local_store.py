@@ -1,4 +1,4 @@
-"""Where bundles are kept: a local folder, or object storage (S3 and everything else that fsspec reaches)."""
+"""Bundles in a local folder, those of old sweeps in archives."""
 
 import hashlib
 from collections.abc import Iterator
@@ -14,10 +14,6 @@ from tasks.store.blob_store import BlobStore
 from tasks.store.bundle_store import NOT_SWEEPS, BundleStore, FetchedBundles, LoadedSessions
 from tasks.store.files import publish_folder, work_folder
 from tasks.store.folder import Verified, bundles_of, content_sha256, find_results, publish_bundle, read_bundle
-from tasks.store.object_store import ObjectStore
-from tasks.store.workspace import Workspace
-
-__all__ = ["BundleStore", "LocalStore", "ObjectStore", "open_store"]
 
 _SHARED = ".shared"
 """Where a folder of bundles keeps what farms and labs share."""
@@ -108,8 +104,3 @@ class LocalStore(BundleStore):
                 for path in folder.glob("*/*/*"):
                     path.rename(aside / path.name)
         return final
-
-
-def open_store(bundles: str | None, workspace: Workspace) -> BundleStore:
-    """Return the store at a folder or URL; without one, the folder of the workspace."""
-    return Workspace(workspace.root, None, bundles).store
