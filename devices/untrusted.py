@@ -15,14 +15,14 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
-
-from pydantic import BaseModel, ValidationError
-from pydantic_core import PydanticCustomError
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from devices.errors import FarmError, FileRefused, TransferFailed
 
-Model = TypeVar("Model", bound=BaseModel)
+if TYPE_CHECKING:
+    from pydantic import BaseModel  # slow to import, and the command line needs only texts
+
+Model = TypeVar("Model", bound="BaseModel")
 
 # Control characters except tab and newline (escape sequences begin with one), bidirectional control characters,
 # other line ends, and surrogates, which stand for bytes of a file's name that are not UTF-8.
@@ -67,6 +67,9 @@ def parse_json(content: str | bytes) -> Any:
 
 def read_json(model: type[Model], content: str | bytes, *, context: dict[str, Any] | None = None) -> Model:
     """Return a JSON text as a model; raises ValidationError, also for a duplicate key."""
+    from pydantic import ValidationError
+    from pydantic_core import PydanticCustomError
+
     read = model.model_validate_json(content, context=context)
     try:
         parse_json(content)

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.fixtures.waiting import SCALE
-
 # Every worker of a test run, and other farms on this machine, use separate leases. Set before `devices` is imported.
 _SHARED = tempfile.mkdtemp(prefix="etfarm-tests-")
 os.environ["ETFARM_MACHINE_FOLDER"] = f"{_SHARED}/machine"
+
+from tests.fixtures.waiting import SCALE  # noqa: E402  imports `devices`
 
 _FIXTURES = (
     "command",

@@ -90,13 +90,14 @@ def run_compare_files(
     shown.check()
     from flows.cli.options import choose_device
     from flows.cli.prefect_run import announce, run_with_server
-    from flows.comparison.interleaved import compare_files
-    from flows.server.states import data_of
 
     device, workspace = choose_device(asked.inventory, asked.device), shown.workspace
     placed = replace(workspace, root=workspace.root.absolute())
     sweep, earlier = _sweeps_of(files, device.name, placed.store.sweep_ids())
     announce(f"compare {files[0]} and {files[1]} on {device.name}", "comparison", workspace.root)
+    from flows.comparison.interleaved import compare_files
+    from flows.server.states import data_of
+
     parameters = {"a": files[0], "b": files[1], "device": device, "workspace": placed, "sweep": sweep}
     parameters |= {"earlier": tuple(earlier), "sessions": asked.sessions}
     parameters |= {"margin": asked.margin, "priority": asked.priority}

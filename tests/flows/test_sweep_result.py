@@ -169,7 +169,7 @@ def test_a_sweep_sends_one_message_and_a_refusing_service_changes_nothing_but_a_
     report = data_of(done).message.rpartition("report: ")[2]
     assert received["message"].splitlines() == ["sessions: 2 succeeded, 1 discarded", f"report: {report}"]
     # and one warning, which names the scheme only
-    (warning,) = {line for line in caplog.messages if "notification" in line}
+    (warning,) = {each.getMessage() for each in caplog.records if each.name == "flows.warehouse.publish"}
     assert warning.startswith("notification to `json` not sent: it answered with HTTP status 500; ")
     # and the secret is in no file and in no output
     assert PASSWORD not in caplog.text

@@ -91,7 +91,7 @@ class Runs:
         put_in_place(self, monkeypatch)
         monkeypatch.setattr(controller, "runtime", SimpleNamespace(flow_run=SimpleNamespace(id=str(uuid4()))))
         devices = [DeviceSpec(name=name, transport="local", site="berlin") for name in names]
-        places = Workspace(self.store.root)
+        places = Workspace(self.store.root, bundles_location=str(self.store.root))
         dispatcher = Ready(SweepTerms(a_spec(), NIGHT, places, ExportQueue()))
         lab = controller.LabController("berlin", devices, dispatcher, LabArtifacts(dispatcher))
         return {tally.device: tally for tally in lab.measure()}, Registry(places.registry)

@@ -27,7 +27,7 @@ import sys
 from pathlib import Path
 from prefect import flow, task
 import flows
-from flows.device.steps import failed_session_step
+from flows.dispatch import failed_session_step
 from flows.server.states import end_state
 from tasks.bundle.record import SessionRecord
 from tasks.results.verdicts import FailingVerdict

@@ -16,7 +16,7 @@ import pytest
 
 from devices.limits import Limits
 from devices.local import LocalDevice
-from devices.ondevice.job import run_job
+from devices.ondevice.job import Job, run_job
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.context import SessionContext
@@ -183,8 +183,8 @@ def test_a_session_that_was_not_alone_on_the_machine_is_invalid(tmp_path: Path) 
     # given the job of another farm, which ignores leases
     other = LocalDevice("other", str(tmp_path / "other root"))
     script = f"touch '{tmp_path}/other-runs'; until [ -e '{tmp_path}/end' ]; do sleep 0.02; done"
-    arguments = (other, f"{other.root}/session", ["sh", "-c", script])
-    thread = threading.Thread(target=run_job, args=arguments, kwargs={"deadline_s": ENOUGH_S})
+    job = Job(f"{other.root}/session", ["sh", "-c", script], ENOUGH_S)
+    thread = threading.Thread(target=run_job, args=(other, job))
     thread.start()
     wait_for((tmp_path / "other-runs").exists, "the other farm's job to run")
 
