@@ -65,8 +65,8 @@ def bounds(
     """Return the good night, and the first night of each run of equal content after it, up to the bad night.
 
     `nights` are in order of their dates. The default of `bad` is the newest night that is suspected, a regression or
-    an improvement; the default of `good` is the last good night of the same one. Raises InputError if there is no such night, a
-    date was not measured, `good` is not before `bad`, or both have the same content.
+    an improvement; the default of `good` is the last good night of the same one. Raises InputError if there is no such
+    night, a date was not measured, `good` is not before `bad`, or both have the same content.
     """
     by_date = {each.night: each for each in nights}
     if good is None or bad is None:

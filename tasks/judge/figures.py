@@ -67,7 +67,7 @@ class Metric:
         return figure if figure > 1e-6 * self.offset else 0.0  # the difference of two equal numbers is not exactly 0
 
     def ratio(self, baseline: float, distance: float) -> float | None:
-        """Return figure over baseline, from the baseline's position and the distance to it; None for a baseline of 0."""
+        """Return figure over baseline, from the baseline's position and the distance; None for a baseline of 0."""
         if not self.is_share and not self.offset:
             return math.exp(distance)
         before = self.figure(baseline)
