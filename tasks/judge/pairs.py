@@ -107,7 +107,7 @@ class Pair:
         return self.result.answer if self.result else None
 
     def is_regression(self, margin: float) -> bool:
-        """Whether B is slower by more than the margin (a fraction) and its noise, and not because the device changed."""
+        """Whether B is slower by more than the margin (a fraction) and the noise, and the device is not the cause."""
         if self.is_of_device or self.result is None or self.result.ratio is None or self.result.low is None:
             return False
         return self.result.answer == "different" and self.result.low > 1 and self.result.ratio > 1 + margin

@@ -124,7 +124,7 @@ def series_text(series: Selector) -> str:
 
 
 def _record(workspace: Workspace, what: str, decision: dict[str, Any], matching: Sequence[SeriesNight]) -> str:
-    """Record a decision, unless an equal one is in force (a note with the same text); return a line with the outcome."""
+    """Record a decision, unless an equal one is in force (a note: with this text); return a line with the outcome."""
     for same in read_decisions(workspace.store).in_force:
         is_same = all(getattr(same, name) == decision[name] for name in ("kind", "night", "series"))
         if is_same and (same.kind != "note" or same.reason == decision["reason"]):
