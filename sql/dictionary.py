@@ -44,7 +44,6 @@ def described() -> dict[str, tuple[str, list[tuple[str, str, str]]]]:
 
 
 def data_dictionary() -> str:
-    """Return the dictionary as Markdown."""
     with duckdb.connect() as connection:
         bring_up_to_date(connection, Path(":memory:"))
         return "\n".join([_INTRODUCTION, *_section(connection, "view"), *_section(connection, "table")])

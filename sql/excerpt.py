@@ -40,10 +40,7 @@ class Excerpt:
         bring_up_to_date(self.connection, Path("excerpt"), with_comments=False)
 
     def fill(self, sweep_id: str, measured: Collection[tuple[str, str]]) -> None:
-        """Replace the content of `connection` by the sessions of a sweep with these pairs of model and device.
-
-        A model stands for all its methods.
-        """
+        """Replace the content by the sessions of pairs of model (all its cases) and device in a sweep."""
         models, devices = zip(*sorted(measured), strict=True)
         parameters = {"sweep_id": sweep_id, "models": list(models), "devices": list(devices)}
         for table, columns in self._tables().items():

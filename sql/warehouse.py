@@ -64,10 +64,7 @@ def open_read_only(
 
 
 def prepare_reader(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Give a connection the macros and views of this version; raises WarehouseError if the file is not a warehouse.
-
-    One with fewer migrations keeps its views: those of this version may need later tables.
-    """
+    """Check the tables and, if no migration is missing, give the reader this version's views; raises WarehouseError."""
     if check_schema(connection, path) == len(migrations()):
         update_for_reader(connection)
 

@@ -135,10 +135,7 @@ def _checked(result: int) -> int:
 
 
 def _restrict_files(readable: Iterable[Path], abi: int) -> None:
-    """Refuse access to files except reading `readable`; TCP, abstract sockets and signals where Landlock can.
-
-    Paths that are missing or that this process must not open are skipped.
-    """
+    """Refuse access to files except reading `readable`; where Landlock can, also TCP, abstract sockets and signals."""
     libc = _libc()
     accesses = (1 << _FILE_ACCESSES[min(abi, len(_FILE_ACCESSES)) - 1]) - 1
     attributes = struct.pack("=Q", accesses)
@@ -200,10 +197,7 @@ def _refuse(number: int) -> tuple[int, int, int, int]:
 def _if_argument(
     index: int, number: int, test: int, value: int, *, is_refused: bool = False
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yield instructions that allow a call only if one of its arguments passes a test, or (`is_refused`) only if not.
-
-    The last one loads the number of the call again, for the instructions that follow.
-    """
+    """Allow a call only if an argument passes a test (`is_refused`: only if not), then load the call's number again."""
     yield (_EQUAL, 0, 4, number)
     yield (_LOAD, 0, 0, _FIRST_ARGUMENT_AT + 8 * index)
     yield (test, 0, 1, value) if is_refused else (test, 1, 0, value)

@@ -41,7 +41,6 @@ class Budget:
         return max(self._until - time.monotonic(), 0.0)
 
     def keep_whole(self) -> None:
-        """Limit the rest of the answer to MAX_KEPT_BYTES."""
         if self._left_bytes > MAX_KEPT_BYTES:
             self._max_bytes = self._left_bytes = MAX_KEPT_BYTES
 

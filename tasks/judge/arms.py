@@ -101,10 +101,7 @@ def _check_sweep(sweep_id: str, names: Iterable[Name]) -> None:
 
 
 def _meaning(word: str, names: Sequence[Name]) -> tuple[str, str]:
-    """Return the kind and the value that a word names; raises InputError unless exactly one matches.
-
-    A word is a value, `kind:value`, or else 6 digits or more at the start of an id.
-    """
+    """Return the kind and the value that a word names; raises InputError unless exactly one matches."""
     kind, _, rest = word.partition(":")
     pairs = {(name.kind, name.value) for name in names if name.value == word or (name.kind, name.value) == (kind, rest)}
     stem = id_of(word)

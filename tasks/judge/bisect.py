@@ -45,10 +45,7 @@ class MeasuredNight:
 
 
 def find_series(word: str, device: str | None, known: Iterable[SeriesOnDevice]) -> SeriesOnDevice:
-    """Return the series that a model's name, or the first 6 or more characters of a series id, means.
-
-    `device` restricts the search. Raises InputError unless exactly one series matches.
-    """
+    """Return the one series with this model or id (6 characters suffice), on `device` if given; raises InputError."""
     on_device = [each for each in known if device in (None, each.device)]
     matches = [each for each in on_device if each.model == word or (len(word) >= 6 and each.series_id.startswith(word))]
     if len(matches) == 1:
@@ -94,10 +91,7 @@ def _listed(nights: Iterable[date]) -> str:
 
 
 def first_bad(count: int, is_bad: Callable[[int], bool]) -> int:
-    """Return the index of the first bad item of `count`; calls `is_bad` about log2(count) times.
-
-    The last item is bad, and so is each item after a bad one.
-    """
+    """Return the index of the first bad one of `count` items, by bisection; the last one must be bad."""
     low, high = 0, count - 1
     while low < high:
         middle = (low + high) // 2

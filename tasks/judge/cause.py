@@ -79,9 +79,8 @@ class Cause:
 def explain(operators: Sequence[Operator], a: Group, b: Group) -> Cause:
     """Return the change of the time of one run between two groups of sessions, B minus A, and its parts.
 
-    An operator is a part if it has 1 % of the time on a side, and either its calls changed, or its time changed by more
-    than its clock may hide. The change of its time must also be significant, or, below 5 sessions on a side, a fifth of
-    the whole change.
+    A part has 1 % of the time on a side. Its calls changed, or its time by more than its clock may hide. A change of time
+    is significant or, with fewer than 5 sessions on a side, a fifth of the whole change.
     """
     before_ms, after_ms = (_typical(group.times_ns) / _NS_PER_MS for group in (a, b))
     least_ms = _LEAST_SHARE * max(before_ms.sum(), after_ms.sum())
@@ -146,10 +145,7 @@ def _typical(times_ns: Array) -> Array:
 
 
 def _named(parts: Sequence[Part]) -> Iterator[tuple[float, tuple[str, str]]]:
-    """Yield for each part its change in milliseconds, and the texts before and after that number.
-
-    An operator that replaced the only other one of its category is one entry with it: `a` instead of `b`.
-    """
+    """Yield the change in ms of each part, and the texts before and after it; `a` instead of `b` is one entry."""
     replaced = dict(_replaced(parts))
     for part in parts:
         if part in replaced.values():

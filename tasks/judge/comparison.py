@@ -135,10 +135,7 @@ def _cut(n: int, m: int) -> int:
 
 
 def _more_sessions(n: int, m: int, bounds: tuple[float, float] | None, margin: float) -> int | None:
-    """Return how many further sessions of each side would give an answer, if noise and difference stay.
-
-    Without an interval, return how many the smaller side lacks for one. None if over 1000, or if none would do.
-    """
+    """Return how many more sessions of each side would give an answer if noise and difference stay; None over 1000."""
     least = LEAST_SESSIONS - min(n, m)
     if bounds is None:
         return least

@@ -37,8 +37,6 @@ _LEAST_DRIFT = 0.02
 
 @dataclass(frozen=True)
 class Drift:
-    """How the level of a series moved."""
-
     since: date
     """First night of the first level that lies beyond the original one."""
     ratio: float

@@ -60,7 +60,6 @@ class Metric:
         return figure if self.is_share else math.log(figure + self.offset)
 
     def figure(self, position: float) -> float:
-        """Return the figure at a position."""
         if self.is_share:
             return position
         figure = math.exp(position) - self.offset
@@ -90,10 +89,7 @@ class Metric:
         return "device worse" if self.is_worse(distance) else "device better"
 
     def change_text(self, baseline: float, distance: float) -> str:
-        """Return a move as text: `peak memory 48.4 MB -> 96.8 MB (+100.0 %)`; of the latency only `+10.0 %`.
-
-        A figure with an offset has no percentage, which the offset would change.
-        """
+        """Return a move as text: `peak memory 48.4 MB -> 96.8 MB (+100.0 %)`; of the latency only `+10.0 %`."""
         if self is LATENCY:
             return percent_change(math.exp(distance))
         before, after = self.figure(baseline), self.figure(baseline + distance)
@@ -125,7 +121,6 @@ def percent_change(ratio: float) -> str:
 
 
 LATENCY = Metric("latency", "ns", least_change=0.03, session_scatter=0.02, night_scatter=0.012)
-"""The time of a session."""
 
 OTHER_METRICS = (
     # Both depend on what the page cache contains, and scatter by 10 to 40 % between sessions on a busy machine.

@@ -22,8 +22,6 @@ Verdict = Literal[
 
 @dataclass(frozen=True)
 class Night:
-    """What one series on one device did in one night."""
-
     night: str
     """ISO date."""
     figures: tuple[float, ...]
@@ -38,7 +36,6 @@ class Night:
     failure: str = ""
     """The reason of the one that failed last, a sentence."""
     is_excluded: bool = False
-    """The user excluded this night."""
     starts_baseline: bool = False
     """Earlier nights are not compared with it: the user reset the baseline, or times are of other runs of a session."""
     content: str = ""
@@ -78,7 +75,6 @@ class NightVerdict:
 
 
 def without_baseline(night: Night, verdict: Verdict, reason: str) -> NightVerdict:
-    """Return a verdict on a night that is not compared."""
     return NightVerdict(night.night, verdict, None, None, None, None, None, None, 0, None, None, None, reason)
 
 

@@ -131,8 +131,7 @@ class _Series:
     def _second_step(self, tonight: Point, night: Night) -> NightVerdict | None:
         """Judge a night that lies beyond the confirmed step; None if it does not.
 
-        Confirmed by a comparison of the same night, it begins a step on top of the first; refuted, it belongs to the
-        first; else it is suspected.
+        Confirmed the same night, it begins another step; refuted, it belongs to the first; otherwise it is suspected.
         """
         if not self.step.is_confirmed or self.step.quiet_nights:
             return None
@@ -224,7 +223,6 @@ class _Series:
         self.step = Step()
 
     def _settle_at_step(self) -> None:
-        """Make the nights of the step the level."""
         self.former_moves = moves(self.level)
         self.level, self.step = self.step.points, Step()
 

@@ -109,8 +109,7 @@ def _columns(operators: Sequence[Operator]) -> list[Column]:
 def _common_factors(operators: Sequence[Operator], raw: Sequence[Array], baseline: int) -> tuple[list[Array], int]:
     """Return for each group the factor of each session, relative to the baseline, and how many operators vote on it.
 
-    An operator votes if it has 1 % of the time of the baseline, ran in every session, and its clock is fine enough.
-    With fewer than two votes, each factor is 1.
+    A vote needs 1 % of the time, a fine clock, and a run in every session. With fewer than two votes, factors are 1.
     """
     usual_ns = np.median([np.median(times, axis=0) for times in raw[:baseline]], axis=0)
     resolution_ns = np.array([each.resolution_ns for each in operators])
@@ -154,8 +153,6 @@ class OperatorVerdict:
 
 @dataclass(frozen=True)
 class OperatorVerdicts:
-    """What happened to the operators between two groups of sessions."""
-
     operators: tuple[OperatorVerdict, ...]
     """Operators and categories with at least 1 % of the time, the largest change first."""
     common: float

@@ -24,10 +24,7 @@ _Row = dict[str, Any]
 
 
 def judge_operators_of(connection: duckdb.DuckDBPyConnection, series: Collection[str]) -> None:
-    """Replace the operator verdicts and causes of these series; delete those of series without verdicts.
-
-    A series whose operators cannot be judged is logged and gets no rows.
-    """
+    """Replace the operator verdicts and causes of these series; delete those of series without verdicts."""
     for table in _TABLES:
         connection.execute(
             f"DELETE FROM {table} WHERE series_id IN (SELECT unnest(?::VARCHAR[])) "

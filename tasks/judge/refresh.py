@@ -25,10 +25,7 @@ _COMPARED = [field.name for field in fields(Comparison)]
 
 
 def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill `comparison_result` and `series_verdict` where rows are missing, and the tables of their operators.
-
-    A series that cannot be judged is logged and left out.
-    """
+    """Fill `comparison_result`, `series_verdict` and the tables of operators where rows are missing; log what fails."""
     _judge_comparisons(connection)
     decisions = decisions_of(connection)
     judged = _judge(connection, decisions, "nights_to_judge", (LATENCY,))

@@ -46,7 +46,6 @@ class Shift:
     metric: Metric
     baseline: Sequence[Point]
     center: float
-    """The position of the baseline."""
     distance: float
     scatter: float
     """Standard deviation of the shift of a night without a change."""

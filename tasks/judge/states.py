@@ -50,8 +50,6 @@ class Clusters:
 
 @dataclass(frozen=True)
 class States:
-    """Two states of the sessions of a device."""
-
     offset: float
     """How far the slow one is from the fast one, in positions."""
     slow_share: float
@@ -159,8 +157,6 @@ def states_of(nights: Sequence[Sequence[float]]) -> States | None:
 
 @dataclass(frozen=True)
 class PlacedSides:
-    """Both sides of a comparison in their states."""
-
     states: States
     sides: tuple[Placed, Placed]
 

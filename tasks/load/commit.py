@@ -79,10 +79,7 @@ class Loader:
         self._sessions = known_sessions(connection, [rows.session["session_id"] for rows in batch])
 
     def add(self, rows: Rows) -> str | None:
-        """Add a session whose content is not loaded, or return the reason why it is refused.
-
-        A bundle replaces the session of its ETDump if that was loaded without a bundle.
-        """
+        """Add a session, or return the reason why it is refused; a bundle replaces its ETDump that was loaded alone."""
         session_id, etdump = rows.session["session_id"], rows.session["etdump_sha256"]
         if session_id in self._sessions:
             return (
@@ -274,10 +271,7 @@ class _Others:
         self._of_times: dict[tuple[int, ...], str] = {tuple(each): session_id for session_id, each in times}
 
     def contradiction(self, rows: Rows) -> str | None:
-        """Return a sentence if a session has the times of another one, or its device the serial of another one.
-
-        Otherwise return None; later sessions are then compared with this one, too.
-        """
+        """Return how serial or times contradict another session, or None; later sessions are compared with it, too."""
         if not _is_judged(rows):
             return None
         name, sweep_id, serial = rows.device["name"], rows.sweep["sweep_id"], _serial(rows)

@@ -23,8 +23,6 @@ _BATCH_SESSIONS = 256
 
 @dataclass
 class LoadResult:
-    """The outcome of loading bundles and loose ETDumps."""
-
     loaded: int = 0
     already: int = 0
     """Already in the warehouse, by content."""

@@ -75,10 +75,7 @@ class Checksum:
 
 
 def check_warehouse(workspace: Workspace) -> Checked:
-    """Check the warehouse, the bundles of its store, its decisions and its newest snapshot.
-
-    Works on a copy, so loads wait only while the warehouse is copied. Raises WarehouseError or BundleError.
-    """
+    """Check everything; loads wait only while the warehouse is copied. Raises WarehouseError or BundleError."""
     target, bundles = workspace.warehouse, workspace.store
     with work_folder(target.parent) as folder:
         verified = _verified(bundles)  # before the copy, which then contains what is loaded meanwhile

@@ -177,11 +177,7 @@ def _of_night(night: date, matching: list[SeriesNight]) -> list[SeriesNight]:
 
 
 def _matching(workspace: Workspace, series: Selector) -> tuple[Selector, list[SeriesNight]]:
-    """Return the selector, with the model's name in the warehouse, and all nights of its series.
-
-    Without series in the warehouse, every selector is accepted. Otherwise raises InputError for a name that is unknown
-    or if no series has all of them.
-    """
+    """Return the selector, with the warehouse's model name, and its nights; raises InputError if no series matches."""
     nights = known_series(workspace.warehouse)
     if series.model and (model := model_named(series.model, shown_names(each.model for each in nights))):
         series = series.model_copy(update={"model": model})

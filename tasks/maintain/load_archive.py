@@ -1,5 +1,3 @@
-"""Load the bundles of archives into the warehouse."""
-
 import hashlib
 from collections.abc import Container, Iterable
 from pathlib import Path

@@ -44,8 +44,6 @@ class Rules:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the rules apply to now."""
-
     thin_before: date
     events: dict[date, int]
     sweeps: list[str]

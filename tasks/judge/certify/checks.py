@@ -60,10 +60,7 @@ def transfer(subject: Subject) -> Finding:
 
 
 def runner(subject: Subject) -> Finding:
-    """Find or build the runner, push it, start it, and compare the SME that it detects with what the system reports.
-
-    The runner's answer replaces SME and SME2 in `subject.facts`. A registered runner that reports none is `not tried`.
-    """
+    """Find or build the runner, push and start it; compare the SME that it detects with what the system reports."""
     candidate = _runner_of(subject)
     name = f"{candidate.platform} {candidate.runner_sha256[:8]} ({candidate.kind})"
     if not candidate.supports_farm_flags:
@@ -87,10 +84,7 @@ def runner(subject: Subject) -> Finding:
 
 
 def disk_full(subject: Subject) -> Finding:
-    """Push more than fits on a small disk: the error must name the cause, and no file be left. Then push what fits.
-
-    `not tried` if the device cannot mount a small disk.
-    """
+    """Push what does not fit on a small disk: the error names the cause and no file is left. Then push what fits."""
     device, folder = subject.device, subject.small_disk
     with subject.leased(), scratch_folder() as here, small_disk(device, folder, _DISK_MB) as needed:
         if needed is not None:

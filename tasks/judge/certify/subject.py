@@ -55,7 +55,6 @@ class Subject:
         return self.spec.platform or self.facts.platform
 
     def runner(self, variant: str = "sme2_off", mode: str = "timing") -> Runner | None:
-        """Return the device's runner for a variant and a mode; None if there is none."""
         return find_runner(self.places.runners, self.platform or "", variant, mode)
 
     def leased(self) -> Lease:

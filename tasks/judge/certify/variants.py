@@ -22,10 +22,7 @@ class Proof:
     least_snr_db: float | None
 
     def problem(self) -> str | None:
-        """Return what is wrong with outputs or evidence; None if outputs are accurate and the variant is proven.
-
-        `sme2_on` and `sme1` need proof for all of the time, `sme2_off` that SME had no share of it.
-        """
+        """Return what is wrong with outputs or evidence, None if both are as the variant promises."""
         if self.accuracy != "accurate":
             # The SNR of outputs that are equal to eager PyTorch is not known either.
             snr = "no SNR is known" if self.snr_db is None else f"SNR {self.snr_db:.0f} dB"

@@ -97,8 +97,7 @@ def _session_id(result: KitResult, copies: _Copies) -> str:
 def _loadable_record(result: KitResult, copies: _Copies, session_id: str, device: str, folder: Path) -> SessionRecord:
     """Return the record of a result; one that the warehouse would refuse is recorded as failed.
 
-    Removes an ETDump from the folder of `copies` that the bundle must not keep. Raises InputError if there is no valid
-    record.
+    Removes an ETDump that the bundle must not keep. Raises InputError without a valid record.
     """
     end = judge(result, (copies.log or b"").decode(errors="replace"), copies.etdump)
     try:
