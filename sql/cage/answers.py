@@ -149,6 +149,6 @@ def _send_error(error: Exception) -> None:
         try:
             with query_errors():
                 raise error
-        except WarehouseError as shown:
-            fields["sentence"] = str(shown)
+        except WarehouseError as converted:
+            fields["sentence"] = str(converted)
     _send(b"e", json.dumps({name: text and text[:MAX_MESSAGE_CHARS] for name, text in fields.items()}).encode())

@@ -43,7 +43,7 @@ def check_text(connection: duckdb.DuckDBPyConnection, text: str) -> None:
 
 @functools.cache
 def is_allowed(function: str) -> bool:
-    """Return whether a query may name a function: an allowed one of DuckDB, or a macro of etfarm, in any case."""
+    """Return whether a query may name a function, in any case: an allowed one of DuckDB, or a macro of etfarm."""
     return function.lower() in function_lists()[0]
 
 

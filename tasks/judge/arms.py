@@ -66,8 +66,8 @@ def find_arms(a: str, b: str, names: Sequence[Name], sweep_id: str | None = None
 
     A value inside sweeps, such as a device, is looked up in `sweep_id`; without one in the newest sweep that has both,
     or else in the newest sweep of each. Nights, sweeps, cells and sessions exclude a `sweep_id`.
-    Raises InputError if a word names nothing or several values, if both name the same one, or if their kinds differ:
-    only a night and a sweep, or a cell and a session, can be compared with each other.
+    Raises InputError if a word names nothing or several values, or a value that `sweep_id` lacks, if both are the same,
+    or if their kinds differ: only a night and a sweep, or a cell and a session, can be compared with each other.
     """
     (kind_a, value_a), (kind_b, value_b) = meanings = _meaning(a, names), _meaning(b, names)
     if (kind_a, value_a) == (kind_b, value_b):

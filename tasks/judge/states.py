@@ -61,8 +61,6 @@ class States:
 
 @dataclass(frozen=True)
 class Placed:
-    """The sessions of one night in their states."""
-
     positions: Positions
     """As if each was in the fast one."""
     is_slow: NDArray[np.bool_]

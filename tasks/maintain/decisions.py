@@ -153,7 +153,7 @@ def _write(workspace: Workspace, decision: dict[str, Any]) -> Decision:
 
 
 def _checked(option: str, text: str) -> str:
-    """Return a text of the user without control characters; raises InputError unless it is one line of 1 to 500."""
+    """Return a user's text without control characters; raises InputError unless it is a line of 1 to 500 characters."""
     text = text.strip()
     if not text:
         raise InputError(f"{option}: the text is empty; state why")
@@ -165,7 +165,7 @@ def _checked(option: str, text: str) -> str:
 
 
 def _of_night(night: date, matching: list[SeriesNight]) -> list[SeriesNight]:
-    """Return the nights that are `night`; raises InputError if there are none, but other nights of matching series."""
+    """Return the series that match in `night`; raises InputError if series match only in other nights."""
     of_night = [each for each in matching if each.night == night]
     if matching and not of_night:
         nights = sorted({each.night.isoformat() for each in matching})
