@@ -79,8 +79,8 @@ class Cause:
 def explain(operators: Sequence[Operator], a: Group, b: Group) -> Cause:
     """Return the change of the time of one run between two groups of sessions, B minus A, and its parts.
 
-    A part has 1 % of the time on a side. Its calls changed, or its time by more than its clock may hide. A change of its
-    time is significant or, with fewer than 5 sessions on a side, a fifth of the whole change.
+    A part has 1 % of the time on a side. Its calls changed, or its time by more than its clock may hide. A change of
+    its time is significant or, with fewer than 5 sessions on a side, a fifth of the whole change.
     """
     before_ms, after_ms = (_typical(group.times_ns) / _NS_PER_MS for group in (a, b))
     least_ms = _LEAST_SHARE * max(before_ms.sum(), after_ms.sum())
