@@ -62,14 +62,18 @@ def bounds(
     """Return the good night, and the first night of each run of equal content after it, up to the bad night.
 
     `nights` are in order of their dates. The default of `bad` is the newest night that is suspected, a regression or
-    an improvement; the default of `good` is the last good night of the same one. Raises InputError if there is no such
-    night, a date was not measured, `good` is not before `bad`, or both have the same content.
+    an improvement; the default of `good` is the last good night of the newest such night up to `bad`. Raises InputError
+    if there is no such night, a date was not measured, `good` is not before `bad`, or both have the same content.
     """
     by_date = {each.night: each for each in nights}
     if good is None or bad is None:
-        newest = next((each for each in reversed(nights) if each.verdict in _STEPS and each.baseline_to), None)
+        steps = [each for each in nights if each.verdict in _STEPS and each.baseline_to]
+        newest = next((each for each in reversed(steps) if bad is None or each.night <= bad), None)
         if newest is None:
-            raise InputError("no night of this series is suspected or a regression; name two with --good and --bad")
+            until = f" up to {bad}" if bad else ""
+            raise InputError(
+                f"no night of this series{until} is suspected or a regression; name two with --good and --bad"
+            )
         good, bad = good or newest.baseline_to, bad or newest.night
     for night in (good, bad):
         if night not in by_date:

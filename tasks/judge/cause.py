@@ -119,8 +119,8 @@ def clearer(by_module: Cause, by_operator: Cause) -> Cause:
 
 
 def _unnamed_ms(cause: Cause) -> float:
-    """Return the size of the change without its first three parts, which a sentence names."""
-    return abs(cause.change_ms - sum(part.change_ms for part in cause.parts[:_MOST_NAMED]))
+    """Return the size of the change without what a sentence names of it."""
+    return abs(cause.change_ms - sum(change_ms for change_ms, _ in list(_named(cause.parts))[:_MOST_NAMED]))
 
 
 def in_words(cause: Cause) -> str | None:
@@ -128,12 +128,12 @@ def in_words(cause: Cause) -> str | None:
     if not cause.parts:
         return None
     digits = _digits(max(abs(cause.change_ms), *(abs(part.change_ms) for part in cause.parts)))
-    texts, left_ms = [], round(cause.change_ms, digits)
-    for change_ms, text in list(_named(cause.parts))[:_MOST_NAMED]:
+    texts, left_ms, entries = [], round(cause.change_ms, digits), list(_named(cause.parts))
+    for change_ms, text in entries[:_MOST_NAMED]:
         texts.append(f"{text[0]} {change_ms:+.{digits}f} ms{text[1]}")
         left_ms -= round(change_ms, digits)
     if round(left_ms, digits):
-        others = "others and unexplained" if len(cause.parts) > _MOST_NAMED else "unexplained"
+        others = "others and unexplained" if len(entries) > _MOST_NAMED else "unexplained"
         texts.append(f"{others} {left_ms:+.{digits}f} ms")
     return ", ".join(texts)
 

@@ -31,6 +31,15 @@ def test_the_newest_step_gives_the_nights() -> None:
     assert [(each.night.day, each.pte_sha256) for each in contents] == [(3, "p2"), (4, "p3"), (6, "p4")]
 
 
+def test_of_a_bad_night_alone_the_good_one_is_that_of_the_newest_step_up_to_it() -> None:
+    # given a later step, whose last good night is after the bad night
+    nights = [*NIGHTS, night(7, "p4"), night(8, "p4"), night(9, "p5", "regression", 8)]
+    good, contents = bounds(nights, None, date(2026, 11, 6))
+    assert (good.night.day, contents[-1].night.day) == (2, 6)
+    with pytest.raises(InputError, match="no night of this series up to 2026-11-04 is suspected or a regression; name"):
+        bounds(nights, None, date(2026, 11, 4))
+
+
 def test_the_user_may_name_the_nights() -> None:
     good, contents = bounds(NIGHTS, date(2026, 11, 1), date(2026, 11, 4))
     assert (good.night.day, [each.night.day for each in contents]) == (1, [3, 4])

@@ -118,3 +118,17 @@ def test_the_place_in_the_model_that_changed_most_is_the_cause_where_it_explains
 ) -> None:
     by_operator = cause_of(0.002, **{CONVOLUTION: 0.58})
     assert (clearer(by_module, by_operator) is by_module) is is_clearer
+
+
+def test_a_replaced_operator_is_one_of_the_three_that_a_sentence_names() -> None:
+    # given an operator that replaced another, and two that changed, which are all named
+    parts = (
+        Part("a", "GEMM", 0.0, 2.0, None, None),
+        Part("b", "GEMM", 1.0, 0.0, None, None),
+        Part("c", "Other", 1.0, 1.5, None, None),
+        Part("d", "Other", 1.0, 1.25, None, None),
+    )
+    words = in_words(Cause(1.76, parts)) or ""
+    # then nothing else is left than what is unexplained
+    assert words.startswith("`a` instead of `b` +1.000 ms (+100.0 %), `c` +0.500 ms")
+    assert words.endswith("`d` +0.250 ms (+25.0 %), unexplained +0.010 ms")
