@@ -28,7 +28,7 @@ class Policy:
     pause_s: float = 0.0
     """Before the second attempt; doubled before each later one, up to `max_pause_s`."""
     max_pause_s: float = 0.0
-    """None above `pause_s`: the pause stays the same."""
+    """Not above `pause_s`: the pause stays the same."""
     errors: tuple[type[Exception], ...] = ()
     """After others there is no further attempt."""
     back_within_s: float = 0.0
@@ -83,7 +83,6 @@ class Attempts:
         return self._end - time.monotonic() if self._count < self._policy.attempts else 0.0
 
     def pause(self) -> None:
-        """Wait before the next attempt."""
         time.sleep(max(min(self._pause_s, self.left_s), 0.0))
         self._pause_s = min(2 * self._pause_s, max(self._policy.pause_s, self._policy.max_pause_s))
         self._count += 1
@@ -97,8 +96,8 @@ class Attempts:
     def lost(self, device: Device, error: DeviceLost | DeviceRefused) -> None:
         """Wait until a device that was lost answers; raise `error` if there is no further attempt.
 
-        Raises DeviceLost if it is not back in time. A device that comes back may refuse at first, so
-        after one loss a refusal is another.
+        Raises DeviceLost if it is not back in time. After the first loss, a refusal counts as another one: a device
+        that comes back may refuse at first.
         """
         if not (isinstance(error, self._policy.errors) or self._count > 1) or self.left_s <= 0:
             raise error
@@ -124,7 +123,7 @@ def probe(device: Device) -> None:
 
 
 def probe_until(device: Device, within_s: float | None = None) -> None:
-    """Probe until the device answers, each time over a new connection; raise the last error after `within_s`."""
+    """Probe until the device answers, over a new connection after a failure; raise the last error after `within_s`."""
     attempts = Attempts(PROBE, within_s)
     while True:
         try:
