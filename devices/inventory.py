@@ -187,7 +187,10 @@ class Inventory(BaseModel):
 
 
 def load_inventory(path: Path) -> Inventory:
-    """Read and check an inventory file; `labs` is without this machine's. InputError has file, line and correction."""
+    """Read and check an inventory file; raises InputError with file, line and correction.
+
+    The lab that this machine belongs to (ETFARM_SITE) is left out of `labs`.
+    """
     if not path.exists():
         raise InputError(f"{path}: no such inventory; pass one with --inventory")
     from devices.settings import settings  # slow to import

@@ -55,7 +55,10 @@ def end_group_words(pid: int) -> list[str]:
 
 
 def take_pid(name: str, stdout: bytearray) -> int | None:
-    """Remove and return the first line of the output, the process id; None until it arrives, DeviceRefused if another."""
+    """Remove and return the process id, the first line of a command's output; None until it has arrived.
+
+    Raises DeviceRefused if the line is another one.
+    """
     if b"\n" not in stdout:
         return None
     line, _, rest = stdout.partition(b"\n")

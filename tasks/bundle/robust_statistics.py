@@ -40,7 +40,7 @@ def interquartile_mean(values: ArrayLike) -> float:
 
 
 def median_interval(figures: Sequence[float]) -> tuple[float, float] | None:
-    """Return the 95 % interval of the median of figures above 0; None for fewer than 6, which have no such interval.
+    """Return the 95 % interval of the median; None for fewer than 6 figures, or if one is not above 0.
 
     The interval is that of Hodges and Lehmann on logarithms, from the exact distribution of Wilcoxon's signed ranks,
     so the noise need not be normal, only symmetric.
@@ -56,7 +56,7 @@ def median_interval(figures: Sequence[float]) -> tuple[float, float] | None:
 
 @functools.cache
 def _cut(n: int) -> int:
-    """Which of the sorted averages of pairs bounds the interval, counted from 1 at both ends; 0 if none does."""
+    """Return which of the sorted averages of pairs bounds the interval, from 1 at both ends; 0 if none does."""
     most = n * (n + 1) // 2
     # How many choices of signs have the rank sum 0, 1, ...
     ways = np.zeros(most + 1)

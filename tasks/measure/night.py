@@ -47,7 +47,7 @@ def _require_possible(night: date) -> None:
 
 
 def sweep_night(name: str, night: date, sweep_ids: Iterable[str], *, again: bool) -> SweepNight:
-    """Return the newest sweep of that name and night among `sweep_ids` (those with bundles), or a new one if `again`.
+    """Return the newest sweep of that name and night among `sweep_ids` (those with bundles), or the next if `again`.
 
     Ids have the form `smoke-2026-11-20`; the second sweep of a night is `smoke-2026-11-20.2`.
     """
@@ -61,7 +61,7 @@ def sweeps_of_night(name: str, night: date, sweep_ids: Iterable[str]) -> list[Sw
 
 def _numbers(name: str, night: date, sweep_ids: Iterable[str]) -> list[int]:
     first = _numbered(name, night, 1).sweep_id
-    suffixes = [known.removeprefix(first) for known in sweep_ids if known.startswith(first)]
+    suffixes = [sweep_id.removeprefix(first) for sweep_id in sweep_ids if sweep_id.startswith(first)]
     return [int(suffix[1:] or 1) for suffix in suffixes if re.fullmatch(r"(\.\d+)?", suffix, re.ASCII)]
 
 

@@ -38,8 +38,8 @@ class ExportStatus:
 
     pair: Pair
     state: ExportState
-    """shared: another machine has exported it; skipped: the recipe has no meaning for the model; unknown: only reading
-    gigabytes would tell; wrong: it cannot be exported."""
+    """shared: another machine has exported it; skipped: the recipe has no meaning for the model; unknown: too large to
+    be read for it; wrong: it cannot be exported."""
     cases: Cases = ()
     note: str = ""
     """Why it is skipped, unknown or wrong."""
@@ -65,7 +65,7 @@ class ExportSnapshot:
 
 
 def snapshot_of(statuses: Iterable[ExportStatus]) -> ExportSnapshot:
-    """Return the exports as a sweep finds them at its start."""
+    """Return the exports at the start of a sweep."""
     every = list(statuses)
     return ExportSnapshot(
         ready={each.pair: each.cases for each in every if each.state in ("ready", "skipped")},
@@ -117,7 +117,7 @@ def with_tapped(cases: Cases, tapped: Cases | None, error: str | None = None) ->
 
 
 def verified_export(entry: ModelEntry, recipe: str, place: ExportPlace) -> ExportStatus:
-    """Return the status of an export whose files are compared with their hashes, as an export does.
+    """Return the status of an export after comparing its files with their hashes.
 
     Raises FarmError if it cannot be exported.
     """
@@ -133,7 +133,7 @@ def verified_export(entry: ModelEntry, recipe: str, place: ExportPlace) -> Expor
 
 
 def known_export(entry: ModelEntry, recipe: str, place: ExportPlace) -> ExportStatus:
-    """Return what is known of an export in milliseconds, without torch, a change, or a look at its hashes.
+    """Return the status of an export in milliseconds: without torch, a change, or a comparison of hashes.
 
     Raises BundleError if the storage with shared exports does not answer.
     """
@@ -157,7 +157,7 @@ def known_export(entry: ModelEntry, recipe: str, place: ExportPlace) -> ExportSt
 
 
 def _complete_cases(folder: Path) -> Cases | None:
-    """Return the cases of an export whose program has its size."""
+    """Return the cases of an export; None if it is missing or damaged, or its program has another size."""
     try:
         exports = read_exports(folder)
         return exports if exports[0].pte.stat().st_size == exports[0].pte_bytes else None
@@ -182,7 +182,7 @@ class Probe:
 
 
 def probe_device(device: DeviceSpec, registry: Registry, answer_s: float | None = None) -> Probe:
-    """Check the health of a device, wait until it answers, and read its facts; `answer_s` replaces the policy's."""
+    """Check the health of a device, wait until it answers, and read its facts; `answer_s` replaces PROBE.within_s."""
     try:
         health = registry.health(device.name)
         if not health.usable:
@@ -209,7 +209,7 @@ def uses_of(spec: SweepSpec) -> list[Use]:
 
 
 def build_runners(platform: str, uses: Iterable[Use], folder: Path) -> Runners:
-    """Build the runner of a platform, once per content, and return the one of each use."""
+    """Build the runner of a platform, once per content, and return the runner of each use, also if the build failed."""
     error = None
     try:
         build_runner(platform, folder)

@@ -1,4 +1,4 @@
-"""Bundles in object storage: S3, and everything else that fsspec reaches.
+"""Bundles in object storage: S3, and others that fsspec supports.
 
 A bundle is `<location>/<sweep_id>/<session_id>/session.json`, and beside it its files as `<start of the hash>-<name>`.
 session.json is written last and only if it does not exist yet: it makes the bundle complete. Writers of one session
@@ -31,10 +31,7 @@ _RECORD_PATH = re.compile(rf"/[^/]+/{re.escape(RECORD)}")
 
 
 class SizeLimit(Callback):  # type: ignore[misc]
-    """Ends the transfer of a file that is longer than its record states, before it fills the disk.
-
-    Raises BundleError.
-    """
+    """Raises BundleError when a file that is transferred is longer than its record states, before it fills the disk."""
 
     def __init__(self, sizes: Mapping[str, int], key: str | None = None) -> None:
         super().__init__()
@@ -193,8 +190,8 @@ class ObjectStore(BundleStore):
 
     def _remove_leftovers(self, folder: str, stored: SessionRecord) -> None:
         """Remove what other writers of this session uploaded; theirs can no longer become complete."""
-        wanted = {*_sizes(folder, stored), f"{folder}/{RECORD}"}
-        leftovers = [path for path in self._fs.find(folder) if path not in wanted]
+        kept = {*_sizes(folder, stored), f"{folder}/{RECORD}"}
+        leftovers = [path for path in self._fs.find(folder) if path not in kept]
         if leftovers:
             self._fs.rm(leftovers)
 

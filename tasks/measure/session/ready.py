@@ -117,7 +117,7 @@ class Calibration:
         return None if time_ns is None or baseline is None else round(100 * (time_ns / baseline - 1), 1)
 
     def why_unknown(self, time_ns: int | None) -> str:
-        """Return why there is no slowdown."""
+        """Return why `slowdown_percent` is None."""
         if not self.command:
             return "a registered runner has no calibration load"
         if time_ns is None:
@@ -143,7 +143,7 @@ class Calibration:
 
 
 def calibration_of(context: SessionContext) -> Calibration:
-    """Return the calibration load of the session's runner, which is in the store of the device."""
+    """Return the calibration load of the session's runner, which must be in the store of the device."""
     spec, facts, runner = context.spec, context.facts, context.runner
     prefix = launch_prefix(spec, facts.os)
     tree = tree_path(context.device, runner.runner_sha256)

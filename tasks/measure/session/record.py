@@ -77,7 +77,7 @@ class SessionResult:
     export: Export | None
     runner: Runner | None
     started_at: str = field(default_factory=now)
-    """Stands in the record if no job has ended."""
+    """In the record only if no job has ended."""
     before: Conditions | None = None
     after: Conditions | None = None
     gates: list[GateRecord] = field(default_factory=list)
@@ -155,7 +155,7 @@ def code_of(error: DeviceError) -> str:
 
 
 def unexpected(error: Exception, title: str, collected: Path) -> Unsuccessful:
-    """Return the end of a session that an unforeseen error stopped; its trace is kept in the bundle."""
+    """Return the end of a session that an unexpected error stopped; log it, and write its trace to `collected`."""
     cause = excerpt(f"{type(error).__name__}: {error}")
     text = "".join(traceback.format_exception(error)).encode(errors="replace")
     with contextlib.suppress(OSError):  # publishing the bundle reports a full disk
