@@ -24,7 +24,7 @@ _NOT_A_NUMBER = {"int_parsing": "must be a whole number", "float_parsing": "must
 
 
 _INT, _FLOAT, _BOOL = (f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "bool"))
-# What YAML 1.1 reads in another way than it looks like.
+# YAML 1.1 reads such a number in base 8.
 _OCTAL = re.compile(r"[-+]?0[0-7_]+")
 _Path = tuple[int | str, ...]
 

@@ -35,8 +35,8 @@ class Limits(BaseModel):
     max_background_cpu_percent: Annotated[float, Field(gt=0, le=100)] | None = None
     """Of all cores, before a session only, sampled for half a second (macOS: one second)."""
     max_slowdown_percent: Above0 | None = None
-    """Of the runner's calibration load, before a session only, above this device's own time when it is cool; 5 finds
-    throttling that no sensor shows."""
+    """Of the runner's calibration load, before a session only, above this device's time when it is cool; 5 detects
+    throttling that no sensor reports."""
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,10 @@ class AdbLink:
             raise self.lost(cause) from None
 
     def _reconnect_and_request(self, service: str, known: int) -> socket.socket:
-        """Reconnect unless another thread did since there were `known` connections: that would end its new streams."""
+        """Return a stream after a reconnect, which is left out if there have been more than `known` connections.
+
+        Another thread has reconnected then, and a further reconnect would end its streams.
+        """
         with self._lock:
             if self._connections == known:
                 self._reconnect()

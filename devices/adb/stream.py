@@ -92,7 +92,7 @@ class SyncStream:
             raise SyncRefused(self.read(length).decode(errors="replace"))
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the content of the file of a `RECV` request."""
+        """Yield the content of the file that `RECV` requested."""
         while True:
             kind, length = self._head()
             if kind == b"DONE":

@@ -35,7 +35,7 @@ class Conditions(BaseModel):
     temperature_c: float | None = None
     """Android: skin, else battery; Linux: the hottest zone."""
     die_c: float | None = None
-    """The hottest processor sensor, which follows the load within milliseconds; macOS shows it to root only."""
+    """The hottest processor sensor, which follows the load within milliseconds; macOS reports it to root only."""
     thermal_status: int | None = None
     """0 for not throttled, up to 6: Android's scale."""
     battery_percent: float | None = None

@@ -14,7 +14,7 @@ from devices.errors import DeviceError, NoSpaceOnDevice
 from devices.ondevice.job import Job, run_job
 from devices.shell import call, make_folder, remove_path, run_script
 
-# The job of a trial ends when another command has made a file, or after this number of looks.
+# The job of a trial ends when another command has made a file, or after this number of checks.
 _LOOKS = 50
 _JOB = 'n=0; until [ -e "$1" ] || [ "$n" = "$2" ]; do n=$((n + 1)); sleep 0.1; done; [ -e "$1" ]'
 

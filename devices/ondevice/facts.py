@@ -51,8 +51,8 @@ def read_facts(device: Device) -> Facts:
     """Read what the device is; raises DeviceError if it does not answer or its system is not supported."""
     printed = sections(run_script(device, "facts"))
     if (system := printed.get("system", "")) not in _READERS:
-        shown = system if len(system) <= _MAX_SYSTEM_CHARS else f"{system[:_MAX_SYSTEM_CHARS]}..."
-        raise DeviceError(device.name, f"its system reads {shown!r}", "the farm measures on linux, macos and android")
+        name = system if len(system) <= _MAX_SYSTEM_CHARS else f"{system[:_MAX_SYSTEM_CHARS]}..."
+        raise DeviceError(device.name, f"its system reads {name!r}", "the farm measures on linux, macos and android")
     return parse_facts(printed, device.platform)
 
 

@@ -1,6 +1,6 @@
 """Exclusive use of a machine, stored on the machine: two farms that share a phone never measure at the same time.
 
-All farms on a machine use one folder, whatever their users and roots (scripts/machine.sh). It contains a folder
+All farms on a machine use one folder, regardless of user and root (scripts/machine.sh). It contains a folder
 `lease-<number>` while the machine is held, and in it one file with the record of the holder. Its name is the lease:
 `<token>.<boot>.<expiry>`, the expiry in seconds of the device's clock (an integer). An expired lease is taken over by
 creating the next number, with an atomic mkdir; the holder extends its lease by renaming the file. Nobody needs the
@@ -10,7 +10,8 @@ A process may be paused anywhere, for longer than its lease. So each first creat
 others: of two, at least one sees the other and withdraws. Files are removed by their names, which are never used again.
 
 A process that waits has a file `wait-<priority>.<since>.<token>.<boot>.<expiry>` there, which is valid for 30 s after
-each look at the device: one that was killed or cut off delays others no longer. The device's clock decides who is next.
+each request to the device: one that was killed or cut off delays others no longer. The device's clock decides who is
+next.
 """
 
 import json
@@ -122,8 +123,8 @@ class Lease:
         """
         since = datetime.now(UTC).isoformat(timespec="seconds")
         record = json.dumps(asdict(replace(process, since=since)))
-        asked = [str(self._priority), "waits" if waits else ""]
-        words = [self._token, str(math.ceil(self._ttl_s)), record, " ".join(dead), *asked]
+        queueing = [str(self._priority), "waits" if waits else ""]
+        words = [self._token, str(math.ceil(self._ttl_s)), record, " ".join(dead), *queueing]
         printed = run_script(self.device, "lease_acquire", self.device.machine_folder, *words).strip()
         answer, ahead, name, text = [*printed.split(" ", 3), "", "", ""][:4]
         return answer == "won", parse_integer(ahead) or 0, name, _holder(text) if name else None

@@ -142,7 +142,7 @@ def answer_within(transport: paramiko.Transport, silent_since: float | None = No
 class Arrived(threading.Event):
     """Set when a stream gets output or ends.
 
-    paramiko's own file descriptor misses output of one stream that arrives while the other one is read. It would also
+    paramiko's file descriptor misses output of one stream that arrives while the other one is read. It would also
     clear this event then; only who waits may do so, before looking.
     """
 

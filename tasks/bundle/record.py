@@ -156,7 +156,7 @@ class Accuracy(_Record):
     cosine: float | None = None
     top1_agreement: float | None = None
     least_snr_db: float | None = None
-    """The limit that applied."""
+    """The limit that applied; None for tokens."""
     least_top1: float | None = None
     """The share of equal choices that the sweep file requires; None if it states none."""
     is_inaccurate: bool | None = None

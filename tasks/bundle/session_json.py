@@ -1,4 +1,4 @@
-"""How session.json is read and written."""
+"""Read and write session.json."""
 
 from collections.abc import Iterable, Iterator
 

@@ -25,7 +25,7 @@ class EarlyStopping:
     same session. Sessions whose ids are `forgotten` do not count.
 
     Stopping by the width hardly harms `compare`: of cells whose true ratio is 1.05, and that ended at 8 to 40 sessions
-    (CV 2 %; normal, skewed, 5 % of sessions hot, two modes), 93.4 to 95.8 % of its 95 % intervals hold that ratio.
+    (CV 2 %; normal, skewed, 5 % of sessions hot, two modes), 93.4 to 95.8 % of its 95 % intervals contain that ratio.
     """
 
     def __init__(

@@ -1,8 +1,6 @@
 """The health of devices over time: one JSON file per device.
 
-Health is independent of state: a device may be idle and quarantined. Three strikes in a row quarantine a device for 12
-hours; afterwards it is suspect and the next strike quarantines it again. A success makes it good. Only the user retires
-a device.
+Health is independent of state: a device may be idle and quarantined. Only the user retires a device.
 """
 
 import fcntl
@@ -61,7 +59,7 @@ class Registry:
         self._now = now
 
     def health(self, name: str) -> Health:
-        """Return the device's health now; one without a file is good. Raises HealthError if the file is damaged."""
+        """Return the device's health now; good without a file, suspect after a quarantine. HealthError if it is damaged."""
         path = self._file(name)
         try:
             health = _HEALTH.validate_json(path.read_bytes())
@@ -82,9 +80,9 @@ class Registry:
         return health
 
     def strike(self, name: str, reason: str) -> Health:
-        """Record a failure caused by the device: it becomes suspect, with the third in a row quarantined.
+        """Record a failure caused by the device: it becomes suspect, with the third in a row quarantined for 12 hours.
 
-        The health of a quarantined or retired device does not change.
+        A quarantined or retired device does not change.
         """
         with self._locked():
             health = self.health(name)

@@ -184,7 +184,7 @@ def _id_of_attempt(key: str, attempt: int) -> str:
 
 
 def planned_of(record: SessionRecord) -> PlannedSession:
-    """Return the planned session of a bundle's record."""
+    """Rebuild the planned session from a bundle's record; both have the same `key`."""
     cell = Cell(
         record.device.name,
         record.model.name,

@@ -59,7 +59,6 @@ class ExportSnapshot:
     skipped: Mapping[Pair, str] = field(default_factory=dict)
     """Why such a pair was skipped."""
     errors: Mapping[Pair, str] = field(default_factory=dict)
-    """Why the export of a pair failed."""
     pending: frozenset[Pair] = frozenset()
     """The pairs whose export has not ended yet."""
 
@@ -84,7 +83,7 @@ class ExportPlace:
     shelf: BlobStore | None
     """Storage that several machines share."""
     has_numerics: bool
-    """Whether the program of the mode numerics, which returns the values of layers as well, is made beside each."""
+    """Whether the program of the mode numerics, which also returns the values of layers, is exported with each."""
 
 
 def export_place(spec: SweepSpec, workspace: Workspace) -> ExportPlace:
@@ -173,7 +172,7 @@ class Probe:
     facts: Facts = field(default_factory=Facts)
     unusable: str | None = None
     strike: str | None = None
-    """What the device did wrong, if it is to blame."""
+    """What the device did wrong; None if it is not the cause."""
 
     @property
     def platform(self) -> str | None:

@@ -140,7 +140,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _read(path: Path) -> dict[_Key, float]:
-    """Return the values of the file, none if it is missing; raises ValueError if it is not one of ours."""
+    """Return the values of the file, none if it is missing; raises ValueError if etfarm did not write it."""
     from prometheus_client.parser import text_string_to_metric_families
 
     if not path.exists():

@@ -30,7 +30,7 @@ class DeviceResults:
 
     records: Sequence[SessionRecord] = ()
     left_out: frozenset[str] = frozenset()
-    """Ids of sessions whose results do not count: forgotten, or not loadable."""
+    """Ids of sessions whose results do not count: forgotten, or `unloadable`."""
     unloadable: frozenset[str] = frozenset()
     taken: frozenset[str] = frozenset()
     """Ids of all bundles of the sweep, also of those that cannot be read."""

@@ -5,7 +5,7 @@ contains `<sweep_id>/<session_id>/<file>`, every session.json first, so that the
 other files. `tar --zstd -xf` in the folder of the bundles restores the folders that were packed, and an archive that
 `tar --zstd -cf` made of them is read as well, to its end.
 
-A few kilobytes can stand for terabytes: the headers of an entry, the size of a file, and how far the whole expands are
+A few kilobytes can expand to terabytes: the headers of an entry, the size of a file, and how far the whole expands are
 limited.
 """
 
@@ -100,7 +100,7 @@ def _members(archive: Path) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]
                 for member in tar:
                     yield tar, member
                     cast(Any, tar).members.clear()  # a tar keeps all that it has read
-                while stream.read(_BLOCK_BYTES):  # to the end, where a truncated archive shows
+                while stream.read(_BLOCK_BYTES):  # to the end, where a truncation is detected
                     pass
 
 
@@ -153,14 +153,13 @@ def _reading(archive: Path) -> Iterator[None]:
 
 
 def pack(folder: Path, archive: Path) -> None:
-    """Write all files of `folder` to `archive`."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     with archive.open("wb") as target:
         _write(target, ((str(path.relative_to(folder)), path) for path in files))
 
 
 def pack_bundles(target: BinaryIO, sweep_id: str, bundles: Mapping[str, Path]) -> None:
-    """Write the folders of bundles, by session id, as one archive with every session.json first."""
+    """Write the folders of bundles, by session id, as one archive."""
     files = [
         (path.name != RECORD, f"{sweep_id}/{session_id}/{path.name}", path)
         for session_id, folder in bundles.items()

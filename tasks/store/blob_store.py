@@ -32,10 +32,7 @@ class TooLargeError(BundleError):
 
 
 class CompleteFiles(LocalFileSystem):  # type: ignore[misc]
-    """fsspec's local files, of which each appears completely or not at all, also after a power failure.
-
-    Only regular files are read.
-    """
+    """fsspec's local files, written completely or not at all, also after a power failure; reads only regular ones."""
 
     def put_file(self, path1: str, path2: str, **_: object) -> None:
         with Path(path1).open("rb") as stream:
@@ -164,9 +161,10 @@ def read_files(fs: Any, sizes: Mapping[str, int], max_bytes: int) -> dict[str, b
 
     A file of more than `max_bytes` is not read; the errors of the storage are returned as well.
     """
-    some = {path: size for path, size in sizes.items() if 0 < size <= max_bytes}  # nothing can be requested of 0 bytes
-    got = fs.cat_ranges(list(some), [0] * len(some), list(some.values())) if some else []
-    contents: dict[str, bytes | Exception] = dict.fromkeys(sizes, b"") | dict(zip(some, got, strict=True))
+    # Nothing can be requested of 0 bytes.
+    readable = {path: size for path, size in sizes.items() if 0 < size <= max_bytes}
+    results = fs.cat_ranges(list(readable), [0] * len(readable), list(readable.values())) if readable else []
+    contents: dict[str, bytes | Exception] = dict.fromkeys(sizes, b"") | dict(zip(readable, results, strict=True))
     for path, size in sizes.items():
         if size > max_bytes:
             contents[path] = BundleError(f"{path}: has {size} bytes; the limit is {max_bytes}")

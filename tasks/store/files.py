@@ -61,7 +61,6 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def _scratch_parent() -> Path:
-    """Return the folder of all scratch folders of this user."""
     return Path(tempfile.gettempdir()) / f"etfarm-scratch-{getpass.getuser()}"
 
 
@@ -151,7 +150,7 @@ def remove_unfinished() -> None:
 
 
 def remove_with_unfinished(path: Path) -> None:
-    """Let `remove_unfinished` remove a file or folder that somebody else made for this process."""
+    """Let `remove_unfinished` remove a file or folder that other code made for this process."""
     _own.add(path)
 
 

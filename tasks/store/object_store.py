@@ -82,7 +82,6 @@ class ObjectStore(BundleStore):
         yield from parse_records(self._record_texts(sweep_id).items(), device=device, skip_damaged=skip_damaged)
 
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
-        """Upload the files, then session.json unless there is one; return the record that is in the store."""
         wait_if_ending()
         folder = f"{self._root}/{record.sweep.sweep_id}/{record.session_id}"
         sources = sorted(path for path in collected.iterdir() if path.is_file())
@@ -184,8 +183,8 @@ class ObjectStore(BundleStore):
                     read_bundle(aside)
                 except BundleError as error:
                     cause = str(error).removeprefix(f"{aside}/")
-                    shown = posixpath.dirname(path)
-                    raise BundleError(f"{shown}: the fetched bundle is damaged: {cause}") from None
+                    folder = posixpath.dirname(path)
+                    raise BundleError(f"{folder}: the fetched bundle is damaged: {cause}") from None
         return final
 
     def _remove_leftovers(self, folder: str, stored: SessionRecord) -> None:
@@ -197,6 +196,6 @@ class ObjectStore(BundleStore):
 
 
 def _sizes(folder: str, record: SessionRecord) -> dict[str, int]:
-    """Return where the files of a bundle are, in the order of their names, with their stated sizes in bytes."""
+    """Return where the files of a bundle are, in the order of their names, with their recorded sizes in bytes."""
     files = sorted(record.files.items())
     return {f"{folder}/{file.sha256[:_HASH_DIGITS]}-{name}": file.bytes for name, file in files}

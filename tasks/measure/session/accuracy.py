@@ -20,11 +20,11 @@ from tasks.store.files import sha256_of
 ZERO_LIMIT = 1e-3
 """The largest absolute error of an output that is 0 everywhere in eager PyTorch and so has no SNR."""
 EQUAL_SHARE_LIMIT = 0.9
-"""Integer outputs are accurate if so many elements are equal: of indices, such as tokens, an SNR means nothing."""
+"""Integer outputs are accurate if this share of elements is equal: an SNR of indices, such as tokens, means nothing."""
 SAMPLE_ELEMENTS = 64
 """Values of each layer that are kept."""
 _TOKENS: dict[str, None] = {"snr_db": None, "cosine": None}
-"""Figures that mean nothing of tokens."""
+"""Figures that mean nothing for tokens."""
 _REFERENCES = {"eager": "eager PyTorch", "fp32": "eager PyTorch in fp32", "host": "the same program on the host"}
 """In words; the first that an output is too far from is named."""
 
@@ -149,7 +149,7 @@ def _judged(
         figures |= _TOKENS | {"first_difference": first, "margin": margin}
         is_tie = margin is not None and margin <= max_margin(least_snr_db)
         # Where the recipe's numbers are not those of the reference, another text is right, too: in fp32, and in eager
-        # where activations are quantized at run time. How much is equal is shown.
+        # where activations are quantized at run time. The share of equal tokens is only reported.
         is_judged = reference == "host" or (reference == "eager" and references.limits.same_text)
         is_inaccurate = not is_tie and not found.is_equal if is_judged else None
         least_snr_db = None

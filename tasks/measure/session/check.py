@@ -32,7 +32,7 @@ _KIND_IN_WORDS = {
     "portable": "operator",
 }
 # XNNPACK names an operator after its packing, which is the same for SME and SME2; sql/seeds/sme_rule.csv maps such
-# names. Only the name of a kernel tells which of the two it was.
+# names. Only the name of a kernel distinguishes the two.
 _WITH_SME, _WITHOUT_SME = (
     re.compile("|".join(f"(?:{pattern})" for answer, pattern in seed_rows("sme_rule") if answer == shown))
     for shown in ("yes", "no")
@@ -156,7 +156,7 @@ def last_lines(log: Path, count: int) -> list[str]:
 
 
 def variant_contradiction(variant: Variant, operators: Iterable[str], kernels: Iterable[str] = ()) -> str | None:
-    """Return a sentence if the names of a run contradict its variant, None if they agree or do not show it.
+    """Return a sentence if the names of a run contradict its variant, None if they agree or are inconclusive.
 
     `operators` are names of delegated operators; `kernels` are names of executed or selected kernels, if any are known.
     """

@@ -52,7 +52,7 @@ class Difference:
 
     @property
     def is_equal(self) -> bool:
-        """Whether no element differs."""
+        """Whether no element differs; False without a pair of finite elements."""
         return self.max_abs_error == 0 and self.nonfinite_mismatches == 0
 
 
@@ -60,8 +60,8 @@ def has_choices(dtype: str, shape: tuple[int, ...]) -> bool:
     """Return whether the last dimension may be a choice: of floating-point tensors such as [batch, tokens, classes].
 
     Tensors of 4 dimensions or more are images or feature maps, whose last dimension is a width, and no model chooses
-    among more than a quarter of a million. That a last dimension is one of classes and not of features cannot be
-    known, so this share is shown and never decides.
+    among more than a quarter of a million. Whether a last dimension has classes or features is unknown, so the share
+    decides only where a sweep file states a limit for it.
     """
     is_floating = np.issubdtype(np.dtype(dtype), np.floating)
     return bool(is_floating) and 1 <= len(shape) <= _MOST_CHOICE_DIMENSIONS and 2 <= shape[-1] <= _MOST_CHOICES

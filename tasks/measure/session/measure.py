@@ -148,7 +148,7 @@ def _judge(context: SessionContext, result: SessionResult, job: JobResult, colle
 
 
 def _check_claims(context: SessionContext, result: SessionResult, runs: Runs, wall_s: float, collected: Path) -> None:
-    """Raise Unsuccessful if what the runner states contradicts itself, the program, the device or another session."""
+    """Raise Unsuccessful if the runner's claims contradict themselves, the program, the device or another session."""
     session, stats, method = result.session, result.stats, context.export.program_method
     cell, etdump, platform = session.cell, (collected / ETDUMP).read_bytes(), context.runner.platform
     claims = Claims(cell.variant, cell.executions, cell.warmup_executions, platform, context.facts, stats, wall_s)

@@ -85,7 +85,7 @@ def _updated(gates: Iterable[GateRecord], checks: Iterable[Check], why_no_slowdo
     updated = []
     for check in checks:
         before = earlier.get(check.limit)
-        seen = [before.worst if before else None, check.value if check.is_outside else None]
+        values = [before.worst if before else None, check.value if check.is_outside else None]
         note = None
         if check.value is None:
             note = why_no_slowdown if check.limit == "max_slowdown_percent" else "the device does not report it"
@@ -94,7 +94,7 @@ def _updated(gates: Iterable[GateRecord], checks: Iterable[Check], why_no_slowdo
                 limit=check.limit,
                 bound=check.bound,
                 value=check.value,
-                worst=(min if check.is_minimum else max)((each for each in seen if each is not None), default=None),
+                worst=(min if check.is_minimum else max)((each for each in values if each is not None), default=None),
                 waited_s=before.waited_s if before else 0,
                 note=note,
             )
