@@ -73,6 +73,7 @@ class AdbLink:
         self._server.close()
 
     def _open_stream(self, service: str) -> socket.socket:
+        """Return a stream, after a reconnect if needed; DeviceRefused for the states in _WAYS_ON, else DeviceLost."""
         connections, starts = self._connections, self._server.starts
         try:
             if self._stale:

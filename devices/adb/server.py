@@ -35,7 +35,7 @@ class AdbServer(AdbClient, ABC):  # type: ignore[misc] # adbutils has no types
         self.starts = 0
 
     def make_connection(self, timeout: float | None = None) -> AdbConnection:
-        """See adbutils, which would start a server on the default port of this machine. Default: ADB_ANSWER."""
+        """See adbutils, which would start a server on this machine's default port. `timeout`: default ADB_ANSWER."""
         try:
             stream = self.dial()
         except ConnectionRefusedError:

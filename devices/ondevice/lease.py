@@ -156,6 +156,7 @@ class Lease:
             logger.warning("a lease that this process may hold could not be released and will expire: %s", error)
 
     def _keep(self, ttl_s: str) -> None:
+        """Extend the lease, or only check it if `ttl_s` is "", and read the waiting priority; LeaseLost if not ours."""
         answer = run_script(self.device, "lease_keep", self.device.machine_folder, self._token, ttl_s).split()
         if answer[:1] != ["kept"]:
             other = current_holder(self.device)

@@ -115,6 +115,7 @@ def _socket(hop: Hop, through: Connection | None) -> socket.socket | paramiko.Ch
 
 
 def _enter(name: str, hop: Hop, through: Connection | None) -> paramiko.SSHClient:
+    """Connect to one hop, over `through` if there is one before it, and authenticate."""
     client = paramiko.SSHClient()
     try:
         _load_known_hosts(name, hop, client)

@@ -169,6 +169,7 @@ class Framed:
         return len(self.data) if self.status is not None else max(0, len(self.data) - len(self._marker) - _STATUS_BYTES)
 
     def feed(self, block: bytes) -> None:
+        """Process the next bytes; what comes before the first marker is discarded."""
         self.data += block
         if not self._has_begun:
             _stray, begin, rest = self.data.partition(self._marker + b"\n")

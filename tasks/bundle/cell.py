@@ -1,7 +1,4 @@
-"""The dimensions of a sweep's cells.
-
-A precision is the name of a recipe (tasks/export/recipes.py); `Platform` is defined in devices/platform.py.
-"""
+"""The dimensions of a sweep's cells; precisions are recipes (tasks/export/recipes.py)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -19,10 +19,9 @@ _Group = tuple[str, str, int]
 class EarlyStopping:
     """Decides which planned sessions of one device are needed, by what was measured so far.
 
-    A group of cells stops once, after a complete round, the 95 % interval of the median of each of its cells is
-    narrower than `interval_percent`, see `median_interval_percent`. None: every planned session is needed. The answer
-    depends on the records only, not on when they were made, so a sweep that was killed and started again ends at the
-    same session. Sessions whose ids are `forgotten` do not count.
+    A group of cells stops once, after ALERT_SESSIONS complete rounds or more, `median_interval_percent` of each cell is
+    below `interval_percent` (None: every planned session is needed). The answer depends on the records only, not on
+    when they were made: a sweep that was killed and started again ends at the same session.
 
     Stopping by the width hardly harms `compare`: of cells whose true ratio is 1.05, and that ended at 8 to 40 sessions
     (CV 2 %; normal, skewed, 5 % of sessions hot, two modes), 93.4 to 95.8 % of its 95 % intervals contain that ratio.

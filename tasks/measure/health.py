@@ -59,7 +59,7 @@ class Registry:
         self._now = now
 
     def health(self, name: str) -> Health:
-        """Return the device's health now; good without a file, suspect after a quarantine. HealthError if it is damaged."""
+        """Return the health now: good without a file, suspect after a quarantine. HealthError for a damaged file."""
         path = self._file(name)
         try:
             health = _HEALTH.validate_json(path.read_bytes())

@@ -30,10 +30,7 @@ def parse_night(text: str) -> date:
 
 
 def night_or_today(night: date | None, today: date) -> date:
-    """Return the night that a sweep belongs to, today if None is named.
-
-    Raises InputError for one in the future, or before ExecuTorch.
-    """
+    """Return the night of a sweep, by default today; InputError for one in the future, or before ExecuTorch."""
     if night and night > today:
         raise InputError(f"the night {night} is in the future (today is {today}); name today or an earlier night")
     _require_possible(night or today)
@@ -41,7 +38,7 @@ def night_or_today(night: date | None, today: date) -> date:
 
 
 def _require_possible(night: date) -> None:
-    """Raise InputError if no session can be of a night, also because this machine's clock is wrong."""
+    """Raise InputError if no session can be of a night, or seems so because this machine's clock is wrong."""
     if fault := night_fault(night):
         raise InputError(f"the night {night} {fault}; name a later night, or set the clock of this machine")
 
@@ -73,10 +70,7 @@ def _numbered(name: str, night: date, number: int) -> SweepNight:
 
 
 def source_of(sweep_file: Path) -> Source | None:
-    """Return the commit that is checked out where a sweep file lies; None without git, a repository or a commit.
-
-    It explains what changed between two nights.
-    """
+    """Return the commit that is checked out where a sweep file lies; None without git, a repository or a commit."""
     folder = sweep_file.absolute().parent
     newest = _printed(folder, "log", "-1", "--no-show-signature", "--format=%H %an")
     if not newest:

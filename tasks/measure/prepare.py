@@ -116,10 +116,7 @@ def with_tapped(cases: Cases, tapped: Cases | None, error: str | None = None) ->
 
 
 def verified_export(entry: ModelEntry, recipe: str, place: ExportPlace) -> ExportStatus:
-    """Return the status of an export after comparing its files with their hashes.
-
-    Raises FarmError if it cannot be exported.
-    """
+    """Return the status of an export, its files compared with their hashes; FarmError if it cannot be exported."""
     pair = entry.name, recipe
     try:
         cases = kept_cases(entry, recipe, place.folder, seed=place.seed)

@@ -169,10 +169,7 @@ def pack_bundles(target: BinaryIO, sweep_id: str, bundles: Mapping[str, Path]) -
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Write the files of an archive to `folder`; they are not checked.
-
-    Raises ArchiveError if the archive is damaged or has entries outside the folder.
-    """
+    """Write the files of an archive, unchecked, to `folder`; ArchiveError if it is damaged or leads out of it."""
     with _reading(archive):
         for tar, member in _members(archive):
             tar.extract(member, folder, filter="data")

@@ -97,7 +97,7 @@ class BundleStore(ABC):
 
     @abstractmethod
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
-        """Keep the bundle of `record` with the files of `collected`; return the stored record, perhaps an earlier one."""
+        """Keep the bundle of `record` with the files of `collected`; return the stored record, maybe an earlier one."""
 
     @abstractmethod
     def find(self, session_id: str) -> Path | None:

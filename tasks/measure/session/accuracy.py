@@ -207,6 +207,7 @@ def write_layer_drift(taps: Sequence[dict[str, Any]], first: int, folder: Path, 
 
 
 def _layer_of(tap: dict[str, Any], got: TensorFile, want: TensorFile) -> Layer:
+    """Return the figures of a layer; those against fp32 only if the fp32 layer has the same shape."""
     difference = difference_of(got, want)
     figures = {name: value for name, value in asdict(difference).items() if name in Layer.model_fields}
     if fp32 := tap.get("fp32"):

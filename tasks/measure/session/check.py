@@ -108,6 +108,7 @@ def check_result(
 
 
 def _check_stats(stats: Stats | None, threads: int) -> None:
+    """Raise Unsuccessful unless stats.json has the load time and the planned number of threads."""
     if stats is None:
         raise Unsuccessful("failed", "no_stats", "the runner exited with code 0 but its stats.json is missing")
     for name in ("load_ns", "threads_used"):

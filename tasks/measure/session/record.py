@@ -134,6 +134,7 @@ def session_record(result: SessionResult, log_tail: str | None = None) -> Sessio
 
 
 def _model_record(result: SessionResult) -> ModelRecord:
+    """Return the record of the model; without an export, only what the plan contains."""
     session, export = result.session, result.export
     if export is None:
         cell = session.cell
