@@ -32,7 +32,7 @@ _FIELDS: dict[Transport, set[str]] = {
     "simulated": {"count", "seconds"},
 }
 
-# Tells the runner of a simulated device how long a session lasts.
+# For the runner of a simulated device: how many seconds a session lasts.
 SECONDS_VARIABLE = "ETFARM_SIMULATED_SECONDS"
 
 

@@ -47,7 +47,7 @@ class Source(_Record):
     author: Annotated[str, Field(min_length=1, max_length=250)] | None = None
     """Who wrote it, by name without address: whom to ask about what it changed."""
     branch: Annotated[str, Field(min_length=1, max_length=250)] | None = None
-    """What was checked out; None where no branch is, as CI does it."""
+    """What was checked out; None for a detached HEAD, as in CI."""
 
 
 class SweepNight(_Record):
@@ -190,7 +190,7 @@ class GateRecord(_Record):
 
 
 class ImportRecord(_Record):
-    """Where a session comes from that the farm did not measure."""
+    """The origin of a session that the farm did not measure."""
 
     source: str
     experiment: str

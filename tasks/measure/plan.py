@@ -149,7 +149,7 @@ def still_to_run(
     """Return the sessions that are not done, in the same order.
 
     Those that failed, and those whose ids are `forgotten` or whose bundle is damaged, get the next attempt number and
-    so another session id. An id that is `taken`, because a bundle has it whose record may be unreadable, is skipped.
+    so another session id. Ids that are `taken` by a bundle, whose record may be unreadable, are skipped.
     """
     attempts: dict[str, int] = {}
     done: set[str] = set()

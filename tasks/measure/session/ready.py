@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 def wait_until_ready(context: SessionContext, gates: list[GateRecord], first: Conditions | None) -> Conditions:
     """Wait until the device is inside the limits and return its conditions; Unsuccessful after the context's time.
 
-    `gates` gets an entry for each limit that is set, also if the wait is in vain or the device is lost; those that it
+    `gates` gets an entry for each limit that is set, also if it times out or the device is lost; those that it
     has from an earlier call keep their times. `first` are conditions that were read just now, without a sample of the
     background load and without calibration: if a limit needs these, everything is read again.
     """

@@ -95,7 +95,7 @@ class SessionResult:
 def session_record(result: SessionResult, log_tail: str | None = None) -> SessionRecord:
     """Return the record of a session that ends now; `log_tail` (of the runner's standard error) is kept if it failed.
 
-    Its times are those of the job. A session whose clock was set back meanwhile starts when it ends.
+    Its times are those of the job. If the clock was set back meanwhile, the start is set to the end.
     """
     session, end, job, cell = result.session, result.end, result.job, result.session.cell
     ended_at = _farm_iso(job.ended_at) if job and job.ended_at else now()
