@@ -2,8 +2,9 @@
 
 The interquartile mean is the time of a session from its runs, and of a cell from its sessions. A quarter is left out at
 each end, rounded to the nearest number; of two the slower one. So about a quarter of the values may be outliers: they
-decide only which of the other values are in the middle. Parts, averaged over the same values, add up to the whole. For normal values its variance is 1.2 times that of a mean, a median's 1.4. The macro
-`_in_middle_half` is the same rule for SQL.
+decide only which of the other values are in the middle. Parts, averaged over the same values, add up to the whole. For
+normal values its variance is 1.2 times that of a mean, a median's 1.4. The macro `_in_middle_half` is the same rule for
+SQL.
 """
 
 import functools
