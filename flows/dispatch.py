@@ -7,6 +7,7 @@ each device does is in the table `progress` of the flow run.
 
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -39,7 +40,7 @@ _POLL_S = 0.2
 _log = logging.getLogger(__name__)
 
 
-class DeviceDispatcher:
+class DeviceDispatcher(ABC):
     """Starts each device as soon as it can be measured. A sweep and a lab know differently what a device needs."""
 
     def __init__(self, terms: SweepTerms) -> None:
@@ -48,9 +49,9 @@ class DeviceDispatcher:
         self.jobs: dict[str, DeviceJob] = {}
         """Of the devices that have started, by name."""
 
+    @abstractmethod
     def job(self, probe: Probe) -> DeviceJob | None:
         """Return what a probed device starts with; None while it has to wait. Several threads call it."""
-        raise NotImplementedError
 
     def start(self, probe: Probe, title: str | None = None) -> PrefectFuture[Any]:
         """Measure a device in a separate thread, which first waits for what the device needs."""
