@@ -190,8 +190,7 @@ def _keep_limit(device: Device) -> None:
 def surplus(entries: list[StoredEntry], limit_bytes: int) -> list[str]:
     """Return the paths of `entries` (least recently used first) to remove until the rest is within `limit_bytes`.
 
-    Entries that are not idle stay, so the rest may be larger. Idle unfinished uploads are always removed; they count
-    only in their turn, so older entries may be removed although the uploads would be enough.
+    Idle unfinished uploads are always removed, and first. Entries that are not idle stay, so the rest may be larger.
     """
     uploads = [entry for entry in entries if entry.idle and entry.path.startswith("incoming/")]
     left_bytes = sum(entry.size_bytes for entry in entries) - sum(entry.size_bytes for entry in uploads)
