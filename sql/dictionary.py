@@ -33,7 +33,7 @@ ORDER BY owner, column_index
 
 @functools.cache
 def described() -> dict[str, tuple[str, list[tuple[str, str, str]]]]:
-    """Return the comment of each public view, and its columns with type and comment, as this farm's warehouses have."""
+    """Return by public view its comment and its columns, each as name, type and comment, of a new warehouse."""
     with duckdb.connect() as connection:
         bring_up_to_date(connection, Path(":memory:"))
         rows = connection.execute(_COLUMNS, ["view"]).fetchall()
@@ -44,7 +44,6 @@ def described() -> dict[str, tuple[str, list[tuple[str, str, str]]]]:
 
 
 def data_dictionary() -> str:
-    """Return the dictionary of this farm's warehouse as Markdown."""
     with duckdb.connect() as connection:
         bring_up_to_date(connection, Path(":memory:"))
         return "\n".join([_INTRODUCTION, *_section(connection, "view"), *_section(connection, "table")])
@@ -61,7 +60,7 @@ def _section(connection: duckdb.DuckDBPyConnection, kind: str) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    """Return a comment with what Markdown or HTML would interpret escaped, except names in back quotes."""
+    """Escape what Markdown or HTML would interpret in a comment, except in back quotes."""
     parts = text.split("`")
     parts[::2] = [_SPECIAL.sub(r"\\\1", part) for part in parts[::2]]
     return "`".join(parts)

@@ -19,9 +19,9 @@ class NoWarehouse(WarehouseError):
 
 
 class UnusableFile(WarehouseError):
-    """What the file contained can be read only from the bundles.
+    """The content of the file is lost to this version; only the bundles still have it.
 
-    `inode` is the file's, so that another one that took its place meanwhile is told apart; None if it is gone.
+    `inode` identifies the file, in case another one takes its place meanwhile; None if it is gone.
     """
 
     def __init__(self, message: str, inode: int | None) -> None:

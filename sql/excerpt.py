@@ -1,8 +1,8 @@
 """A small warehouse in memory with the sessions of some models on some devices in a sweep, for pages about few cells.
 
 Views with windows read all cells of a sweep even if one is asked for, which takes seconds where a sweep has 10,000.
-The same views on an excerpt answer at once, with the same rows: nothing that a view says of a cell depends on another
-model, device or sweep, except verdicts and noise, which are not in it.
+The same views on an excerpt answer at once, with the same rows: what a view returns for a cell depends on no other
+model, device or sweep, except verdicts and noise, which an excerpt lacks.
 """
 
 from collections.abc import Collection, Mapping
@@ -24,7 +24,7 @@ _SESSIONS = f"SELECT session_key FROM session_cell WHERE cell_id IN ({_CELLS})"
 _RUNS = f"SELECT run_id FROM run WHERE session_key IN ({_SESSIONS})"
 # The first of these columns that a table has decides which of its rows are copied; of a table with none, all are.
 _LIMITS: Mapping[str, str] = {"session_key": _SESSIONS, "cell_id": _CELLS, "run_id": _RUNS}
-# What other nights decide, what the schema writes itself, and what says only which files were loaded.
+# Tables that depend on other nights, that the schema fills, or that only list loaded files.
 _LEFT_OUT = (
     "series_night", "series_verdict", "series_operator_verdict", "series_cause", "schema_migration", "schema_part",
     "operator_category", "load_ledger",
@@ -32,7 +32,7 @@ _LEFT_OUT = (
 
 
 class Excerpt:
-    """Excerpts of one warehouse, one at a time; its tables and views are made once."""
+    """Excerpts of one warehouse, one at a time; tables and views are created only once."""
 
     def __init__(self, whole: Reading) -> None:
         self._whole = whole
@@ -40,13 +40,13 @@ class Excerpt:
         bring_up_to_date(self.connection, Path("excerpt"), with_comments=False)
 
     def fill(self, sweep_id: str, measured: Collection[tuple[str, str]]) -> None:
-        """Let the connection have the sessions of models, with all their methods, on devices in a sweep, no others."""
+        """Replace the content by the sessions of pairs of model (all its cases) and device in a sweep."""
         models, devices = zip(*sorted(measured), strict=True)
-        given = {"sweep_id": sweep_id, "models": list(models), "devices": list(devices)}
+        parameters = {"sweep_id": sweep_id, "models": list(models), "devices": list(devices)}
         for table, columns in self._tables().items():
             limit = next((name for name in _LIMITS if name in columns), None)
             text = f"FROM {identifier(table)}" + (f" WHERE {limit} IN ({_LIMITS[limit]})" if limit else "")
-            rows = self._whole.execute(text, given if limit else None).to_arrow_table()
+            rows = self._whole.execute(text, parameters if limit else None).to_arrow_table()
             self.connection.execute(f"DELETE FROM {identifier(table)}")
             if rows.num_rows:
                 self.connection.register("incoming", rows)

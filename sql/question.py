@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sql.schema import sql_files
 
 NAMES = {
-    # A model with cases, such as llama@tg64, is also known by its name without them.
+    # A model with cases, such as llama@tg64, can also be named without them.
     "model": "SELECT DISTINCT unnest([model, regexp_replace(model, '@[^@]*$', '')]) FROM session_overview",
     **{kind: f"SELECT DISTINCT {kind} FROM session_overview" for kind in ("device", "precision", "variant")},
     "language model": "SELECT DISTINCT regexp_replace(model, '@[^@]*$', '') FROM session_overview",
@@ -40,7 +40,7 @@ class Question:
 
 
 def parameters_in(query: str) -> tuple[str, ...]:
-    """Return the name of each `$name` in a query, once."""
+    """Return the distinct names of the parameters `$name` in a query, in order."""
     return tuple(dict.fromkeys(_PARAMETER.findall(query)))
 
 

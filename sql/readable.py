@@ -1,4 +1,4 @@
-"""Which file a reader opens, found without importing DuckDB: a snapshot of this farm, or one that was handed over."""
+"""Files that readers open: a snapshot of this farm, or a file from elsewhere. Does not import DuckDB."""
 
 import contextlib
 import fcntl
@@ -25,8 +25,8 @@ _writers: dict[Path, threading.Lock] = {}
 class ReadableFile:
     """A warehouse file for readers, which nobody writes to while it is read.
 
-    `is_ours` if it is a published snapshot of the farm that reads it; any other file is read in a cage (sql/cage),
-    since its views, macros and blocks may be hostile. `named` is the file as the user knows it.
+    `is_ours` if it is a published snapshot of the farm that reads it. Any other file is read in a cage (sql/cage),
+    because its views, macros and blocks may be hostile. `named` is the path that the user gave.
     """
 
     path: Path
@@ -52,8 +52,8 @@ def query_memory_bytes() -> int:
 def copy_for_reader(path: Path, folder: Path) -> Path:
     """Copy a warehouse that others may write to into `folder`, and return the copy, which nobody else opens.
 
-    Writers wait only while it is copied, not while the copy is read; the file itself stays as it is. Nothing of it is
-    interpreted. Raises WarehouseError if a writer has it open for a minute, or OSError if there is no room.
+    Writers wait only while it is copied, not while the copy is read. The file is neither changed nor interpreted.
+    Raises NoWarehouse if it is missing, WarehouseError if a writer has it open for a minute, OSError without space.
     """
     if not path.is_file():
         raise NoWarehouse(MISSING.format(path))
@@ -68,12 +68,12 @@ def copy_for_reader(path: Path, folder: Path) -> Path:
 
 
 def one_writer(path: Path) -> threading.Lock:
-    """Return the lock of this process for writing to a file."""
+    """Return the lock that threads of this process hold while they write to a file."""
     return _writers.setdefault(path.absolute(), threading.Lock())
 
 
 def _wait_for_writer(file: int, path: Path) -> None:
-    """Take the lock that DuckDB takes for reading; closing the file releases it."""
+    """Take the lock that DuckDB takes for reading; closing the file releases it. Raises WarehouseError after 60 s."""
     give_up = time.monotonic() + PATIENCE_S
     while True:
         with contextlib.suppress(BlockingIOError, PermissionError):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sql.errors import OtherTables, WarehouseError
 
 if TYPE_CHECKING:
-    import duckdb  # slow to import, and a command that asks a cage needs only texts
+    import duckdb  # slow to import, and a command that uses a cage needs only the texts
 
 _HERE = Path(__file__).parent
 _HISTORY = """
@@ -38,7 +38,7 @@ _OF_TABLE = (
 
 @dataclass(frozen=True)
 class SqlFile:
-    """One .sql file of this farm: its name without suffix, its text and the SHA-256 of that text."""
+    """One .sql file: its name without suffix, its text and the SHA-256 of that text."""
 
     name: str
     text: str
@@ -58,13 +58,13 @@ def query_text(name: str) -> str:
 
 @functools.cache
 def migrations() -> tuple[SqlFile, ...]:
-    """Return the migrations of this farm in order; their names start with 0001, 0002, ..."""
+    """Return the migrations in order; their names start with 0001, 0002, ..."""
     return sql_files("migrations")
 
 
 @functools.cache
 def views() -> tuple[SqlFile, ...]:
-    """Return the views of this farm, each after those that it reads."""
+    """Return the views, each after those that it reads."""
     waiting = {file.name: file for file in sql_files("views")}
     ordered: list[SqlFile] = []
     while waiting:
@@ -94,42 +94,42 @@ def seed_rows(name: str) -> tuple[tuple[str, ...], ...]:
 def is_scalar_operator(operator: str) -> bool:
     """Return whether an operator of an exported graph computes a shape or a number, so that it is not portable.
 
-    The one rule, by scalar_operator.csv; the macro `_is_scalar_operator` is the same for SQL.
+    The rule is seeds/scalar_operator.csv; the macro `_is_scalar_operator` is the same for SQL.
     """
     return any(re.search(pattern, operator) for (pattern,) in seed_rows("scalar_operator"))
 
 
 @functools.cache
 def macros() -> tuple[SqlFile, ...]:
-    """Return the macros of this farm, those made from the rules in seeds/ included; views may use them."""
+    """Return the macros, those generated from the rules in seeds/ included."""
     rows = ", ".join(f"({literal(sme2)}, {literal(pattern)})" for sme2, pattern in seed_rows("sme_rule"))
     scalar = " OR ".join(f"regexp_matches(operator, {literal(pattern)})" for (pattern,) in seed_rows("scalar_operator"))
     ranks = ", ".join(f"{values}: {rank}" for values, rank in seed_rows("interval_rank"))
-    made = {
+    generated = {
         "_interval_rank": f"_interval_rank(n) AS map_extract_value(MAP {{{ranks}}}, n)",
         "_sme_rule": f"_sme_rule() AS TABLE FROM (VALUES {rows}) AS rule (sme2, pattern)",
         "_is_scalar_operator": f"_is_scalar_operator(operator) AS {scalar}",
     }
-    texts = {name: f"CREATE OR REPLACE MACRO {text};" for name, text in made.items()}
+    texts = {name: f"CREATE OR REPLACE MACRO {text};" for name, text in generated.items()}
     return (*(SqlFile(name, text, _sha256(text)) for name, text in texts.items()), *sql_files("macros"))
 
 
 def check_schema(connection: "duckdb.DuckDBPyConnection", path: Path) -> int:
-    """Return how many of this farm's migrations the warehouse has.
+    """Return how many of the migrations the warehouse has.
 
-    Raises WarehouseError if it has others: OtherTables, unless a newer farm added them.
+    Raises WarehouseError if the file is not a warehouse, or a newer etfarm added migrations; OtherTables for others.
     """
     if not _has_table(connection, "schema_migration"):
         raise WarehouseError(f"{path} is not a warehouse: it lacks the farm's tables; name another file")
-    known = [(file.name, file.sha256) for file in migrations()]
+    expected = [(file.name, file.sha256) for file in migrations()]
     applied = connection.execute("SELECT name, sha256 FROM schema_migration ORDER BY number").fetchall()
-    if applied[: len(known)] != known[: len(applied)]:
+    if applied[: len(expected)] != expected[: len(applied)]:
         cause = "its tables are those of another version of etfarm"
-        way_on = "`etfarm warehouse rebuild` builds it again from the bundles"
-        raise OtherTables(f"{path}: {cause}; {way_on}", path.stat().st_ino if path.is_file() else None)
-    if len(applied) > len(known):
+        remedy = "`etfarm warehouse rebuild` builds it again from the bundles"
+        raise OtherTables(f"{path}: {cause}; {remedy}", path.stat().st_ino if path.is_file() else None)
+    if len(applied) > len(expected):
         raise WarehouseError(
-            f"{path} was written by a newer farm ({len(applied)} migrations, this one has {len(known)}); "
+            f"{path} was written by a newer farm ({len(applied)} migrations, this one has {len(expected)}); "
             "update the farm"
         )
     return len(applied)
@@ -138,7 +138,7 @@ def check_schema(connection: "duckdb.DuckDBPyConnection", path: Path) -> int:
 def bring_up_to_date(connection: "duckdb.DuckDBPyConnection", path: Path, *, with_comments: bool = True) -> None:
     """Apply missing migrations, seeds, macros and views in one transaction; costs two reads if nothing is missing.
 
-    Without comments of tables and columns that views share, it takes half of the time.
+    Without comments it takes half of the time.
     """
     connection.begin()
     if not _has_table(connection, "schema_migration"):
@@ -157,14 +157,14 @@ def bring_up_to_date(connection: "duckdb.DuckDBPyConnection", path: Path, *, wit
 
 
 def update_for_reader(connection: "duckdb.DuckDBPyConnection") -> None:
-    """Give a reader this farm's macros and views if another version wrote the warehouse; the file stays as it is."""
+    """Create temporary macros and views of this version if another one wrote the warehouse; the file is unchanged."""
     if _parts(connection) != _wanted_parts():
         for file in (*macros(), *views()):
             connection.execute(_query_of(file.text).replace("CREATE OR REPLACE", "CREATE OR REPLACE TEMP", 1))
 
 
 def _refresh(connection: "duckdb.DuckDBPyConnection", *, with_comments: bool) -> None:
-    """Replace seeds, macros, views and cells if those in the warehouse are not this farm's."""
+    """Replace seeds, macros, views and aggregates if those in the warehouse are not of this version."""
     wanted, present = _wanted_parts(), _parts(connection)
     if present == wanted:
         return
@@ -187,7 +187,7 @@ def _refresh(connection: "duckdb.DuckDBPyConnection", *, with_comments: bool) ->
 
 
 def _parts(connection: "duckdb.DuckDBPyConnection") -> dict[str, str]:
-    """Return the hash of each part of the warehouse that is replaced when it changes."""
+    """Return the stored hash of each part that is replaced when it changes."""
     return dict(connection.execute("SELECT name, sha256 FROM schema_part").fetchall())
 
 
@@ -208,8 +208,8 @@ def _aggregate_files() -> tuple[SqlFile, ...]:
 
 
 def _has_table(connection: "duckdb.DuckDBPyConnection", name: str) -> bool:
-    found = connection.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = ?", [name]).fetchall()
-    return found != [(0,)]
+    count = connection.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = ?", [name]).fetchall()
+    return count != [(0,)]
 
 
 def _read(path: Path) -> SqlFile:
@@ -222,7 +222,7 @@ def _sha256(text: str) -> str:
 
 
 def _query_of(text: str) -> str:
-    """Return the query of a file without its comments."""
+    """Return the text of a file up to COMMENT ON, without its comments."""
     return re.sub(r"--[^\n]*", "", text.split("COMMENT ON", maxsplit=1)[0])
 
 
@@ -247,12 +247,12 @@ def _describe_columns(connection: "duckdb.DuckDBPyConnection") -> None:
     shared = shared_comments()
     for view, column in connection.execute(_UNCOMMENTED).fetchall():
         _comment(connection, view, column, shared.get(column))
-    known = table_comments()
+    of_tables = table_comments()
     for (table,) in connection.execute(_TABLES).fetchall():
-        if comment := known.get(f"{table}.*"):
+        if comment := of_tables.get(f"{table}.*"):
             connection.execute(f"COMMENT ON TABLE {identifier(table)} IS {literal(comment)}")
         for (column,) in connection.execute(_OF_TABLE, [table]).fetchall():
-            _comment(connection, table, column, known.get(f"{table}.{column}", shared.get(column)))
+            _comment(connection, table, column, of_tables.get(f"{table}.{column}", shared.get(column)))
 
 
 def _comment(connection: "duckdb.DuckDBPyConnection", owner: str, column: str, comment: str | None) -> None:

@@ -53,7 +53,7 @@ def open_read_only(
     """Open a warehouse file or one snapshot of this farm for reading; waits up to `patience_s` seconds for a writer.
 
     Queries use up to `memory_bytes` (default: `query_memory_bytes`), never spill to disk, and reach no other file,
-    extension or setting. A text of a user, or a file that somebody handed over, is for sql/cage.
+    extension or setting. For the text of a user, or a file from elsewhere, use sql/cage. Raises WarehouseError.
     """
     if not path.is_file():
         raise NoWarehouse(MISSING.format(path))
@@ -64,7 +64,7 @@ def open_read_only(
 
 
 def prepare_reader(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Give a connection this farm's macros and views; raises WarehouseError if the file is no warehouse of it."""
+    """Check the tables and, if no migration is missing, give the reader this version's views; raises WarehouseError."""
     if check_schema(connection, path) == len(migrations()):
         update_for_reader(connection)
 
@@ -99,8 +99,8 @@ def exclusive(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 def keep_aside(path: Path, damage: UnusableFile) -> Path | None:
     """Rename a damaged or outdated warehouse to `<name>-damaged-<time>` beside it, with its log; return the new path.
 
-    Returns None if that file is there no longer: another process was first. Raises WarehouseError if another
-    process has it open.
+    Return None if that file is gone, because another process was first. Raises WarehouseError if another process has
+    it open.
     """
     if damage.inode is None or _inode(path) != damage.inode:
         return None
@@ -120,9 +120,9 @@ def keep_aside(path: Path, damage: UnusableFile) -> Path | None:
 
 
 def query(path: Path, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Run one SQL query of the farm on a warehouse file or a snapshot of it; returns columns and rows.
+    """Run one trusted SQL query on a warehouse file or a snapshot; return its columns and rows.
 
-    If it is wrong, raises WarehouseError with DuckDB's message and suggestions.
+    Raises WarehouseError with DuckDB's message and suggestions if the query is wrong.
     """
     with open_read_only(path) as connection, query_errors():
         answer = connection.execute(text)
@@ -130,7 +130,7 @@ def query(path: Path, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
 
 
 def insert_rows(connection: duckdb.DuckDBPyConnection, table: str, rows: "Sequence[dict[str, Any]] | pa.Table") -> None:
-    """Insert rows, which all have the same columns, by the names of these; `table` is never user input."""
+    """Insert rows by the names of their columns, which are the same in all; `table` is never user input."""
     import pyarrow as pa  # slow to import, and a reader does not need it
 
     if not len(rows):
@@ -177,7 +177,7 @@ def first_line(error: Exception) -> str:
 
 
 def reader_settings(memory_bytes: int) -> Settings:
-    """Return the settings of a reader: no other files, no extensions, bounded memory, and no way to change them."""
+    """Return DuckDB settings for readers: no other files, no extensions, limited memory, and no way to change them."""
     return {
         "enable_external_access": "false",
         "autoinstall_known_extensions": "false",
@@ -245,8 +245,8 @@ def _connect(path: Path, settings: Settings | None, *, patience_s: float) -> duc
             if "Could not set lock" not in str(error) and "different configuration" not in str(error):
                 raise
             if time.monotonic() >= give_up:
-                found = re.search(r"PID (\d+)", str(error))
-                holder = f" (process {found[1]})" if found else ""
+                match = re.search(r"PID (\d+)", str(error))
+                holder = f" (process {match[1]})" if match else ""
                 raise WarehouseError(f"{path} is open in another process{holder}; close it there") from None
             time.sleep(random.uniform(0.005, 0.05))
 

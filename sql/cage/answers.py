@@ -72,7 +72,7 @@ def _skip_rows(connection: duckdb.DuckDBPyConnection, count: int) -> None:
 
 
 def _send_rows(connection: duckdb.DuckDBPyConnection, max_rows: int, *, has_maps: bool) -> None:
-    """Send up to `max_rows` rows in blocks, each as small as a frame must be."""
+    """Send up to `max_rows` rows in frames; raises WarehouseError if a single row is too large for one."""
     while max_rows > 0 and (block := connection.fetchmany(min(_BLOCK_ROWS, max_rows))):
         max_rows -= len(block)
         parts = [block]
@@ -98,7 +98,7 @@ def _send_arrow(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 class _ArrowSink:
-    """A file to which Arrow writes, whose parts are frames."""
+    """A file for Arrow that sends what is written to it in frames."""
 
     closed = False
 
@@ -122,7 +122,7 @@ def _too_large() -> Exception:
 
 
 def _requests() -> Iterator[dict[str, Any]]:
-    """Yield each request; the process ends with its owner, also while DuckDB computes."""
+    """Yield each request; at the end of the input, end the process, also while DuckDB computes."""
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def read() -> None:
@@ -143,12 +143,12 @@ def _send(kind: bytes, body: bytes | memoryview = b"") -> None:
 
 
 def _send_error(error: Exception) -> None:
-    """Send an error of the warehouse or of the query as DuckDB's class, its message and the sentence for a user."""
-    found = {"kind": type(error).__name__, "message": str(error), "sentence": None}
+    """Send an error as its class, its message and, for errors of warehouse or query, the sentence for a user."""
+    fields = {"kind": type(error).__name__, "message": str(error), "sentence": None}
     if isinstance(error, duckdb.Error | WarehouseError):  # its owner makes a sentence of any other error
         try:
             with query_errors():
                 raise error
-        except WarehouseError as known:
-            found["sentence"] = str(known)
-    _send(b"e", json.dumps({name: text and text[:MAX_MESSAGE_CHARS] for name, text in found.items()}).encode())
+        except WarehouseError as converted:
+            fields["sentence"] = str(converted)
+    _send(b"e", json.dumps({name: text and text[:MAX_MESSAGE_CHARS] for name, text in fields.items()}).encode())

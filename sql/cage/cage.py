@@ -1,4 +1,4 @@
-"""Queries of people and agents run in a child process that can only read one warehouse file (child.py, answers.py).
+"""Runs queries of users and agents in a child process that can only read one warehouse file (child.py, answers.py).
 
 What the child returns is data, and is checked: a crash, a message of any length or a hostile warehouse is an error of
 one query. This side imports neither DuckDB nor Arrow, which cost a question half a second.
@@ -70,19 +70,20 @@ class Cage:
         form: Literal["rows", "arrow"] = "rows",
         rows: range = _ALL_ROWS,
     ) -> "Answer":
-        """Run a query with its named parameters and return its columns and, as they are computed, its rows.
+        """Start a query with its named parameters; the answer has its columns, then its rows while they are computed.
 
-        `form` decides whether the answer has `blocks`, of the `rows` of these numbers, or `batches`. Raises QueryError
-        if the query is refused, wrong, beyond a limit or ends the child, or if the file is no warehouse.
+        Read an answer of form `rows` with `blocks`: it contains the rows with the numbers in `rows`, from 0. Read one
+        of form `arrow` with `batches`: it contains all rows. Raises QueryError if the query is refused, wrong, beyond a
+        limit or ends the child, or if the file is not a warehouse.
         """
-        asked = {"text": text, "parameters": encode_parameters(parameters or {}), "form": form}
+        request = {"text": text, "parameters": encode_parameters(parameters or {}), "form": form}
         budget = Budget(self.limits)
         self._has_answered = False
         try:
             if not self._is_ready:
                 self._frame(b"k", budget)
                 self._is_ready = True
-            self._send({**asked, "first_row": rows.start, "end_row": rows.stop})
+            self._send({**request, "first_row": rows.start, "end_row": rows.stop})
             _, body = self._frame(b"c", budget)
             columns = decode_columns(body)
         except BaseException as error:
@@ -93,7 +94,7 @@ class Cage:
         return Answer(self, columns, budget)
 
     def kill(self) -> None:
-        """End the child; a thread that waits for an answer gets a QueryError. `close` is still needed."""
+        """End the child: a thread that waits for an answer gets a QueryError. Call `close` as well."""
         self._process.kill()
 
     def close(self) -> None:
@@ -119,7 +120,7 @@ class Cage:
             raise self._crash() from None
 
     def _frame(self, expected: bytes, budget: Budget) -> tuple[bytes, bytes]:
-        """Return the next frame, of one of the `expected` kinds; raises QueryError for an error, and beyond a limit."""
+        """Return kind and body of the next frame; raises QueryError for an error, another kind, and beyond a limit."""
         kind, length = _HEADER.unpack(self._read(_HEADER.size, budget))
         budget.spend(length)
         if length > MAX_FRAME_BYTES or kind not in (expected + b"e"):
@@ -182,12 +183,12 @@ class Answer:
             yield block
 
     def all_rows(self) -> list[Row]:
-        """Return all rows; raises QueryError if they have more than 256 MiB."""
+        """Return all rows; raises QueryError above 256 MiB."""
         self.keep_whole()
         return [row for block in self.blocks() for row in block]
 
     def keep_whole(self) -> None:
-        """Let the rows have at most 256 MiB, since all of them are kept; raises QueryError while they are read."""
+        """Limit the rest of the answer to 256 MiB, because it is kept; reading more raises QueryError."""
         self._budget.keep_whole()
 
     def batches(self) -> "tuple[pa.Schema, Iterator[pa.RecordBatch]]":
@@ -224,7 +225,7 @@ class Answer:
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
     def _bodies(self, kind: bytes) -> Iterator[bytes]:
-        """Yield the bodies of the frames up to the end of the answer; otherwise end the child."""
+        """Yield the bodies of the frames up to the end of the answer; end the child if they are not read that far."""
         try:
             while True:
                 received, body = self._cage._frame(kind + b"z", self._budget)
@@ -246,7 +247,7 @@ class _Stream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer with what is there, or with the next part; 0 at the end."""
+        """Fill a buffer from the current or the next part; return the number of bytes, 0 at the end."""
         if not self._rest:
             self._rest = memoryview(next(self._parts, b""))
         count = min(len(buffer), len(self._rest))
@@ -273,9 +274,9 @@ def _error_of(body: bytes, file: ReadableFile) -> QueryError:
     """Return the error in a frame, with the file as the user named it, not the copy that was opened."""
     try:
         opened, named = str(file.path.absolute()), str(file.named)
-        found = {name: str(text or "").replace(opened, named) for name, text in json.loads(body).items()}
-        kind, message = found["kind"], found["message"]
-        return QueryError(found["sentence"] or f"the query failed: {kind}: {message}", kind, message)
+        fields = {name: str(text or "").replace(opened, named) for name, text in json.loads(body).items()}
+        kind, message = fields["kind"], fields["message"]
+        return QueryError(fields["sentence"] or f"the query failed: {kind}: {message}", kind, message)
     except (ValueError, AttributeError, KeyError, RecursionError):
         return QueryError("the query failed, and its process sent no reason; run it again")
 

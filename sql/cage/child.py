@@ -9,7 +9,7 @@ _SYSTEM_FILES = (
     "/dev/urandom", "/etc/localtime", "/usr/share/zoneinfo", "/etc/ld.so.cache", "/lib", "/lib64", "/usr/lib",
     "/usr/local/lib",
 )  # fmt: skip
-# Beside what DuckDB counts: Python, Arrow, stacks of threads, and a row on its way.
+# Beyond what DuckDB counts: Python, Arrow, stacks of threads, and rows being sent.
 _OTHER_MEMORY_BYTES = 2 << 30
 
 

@@ -1,6 +1,6 @@
-"""Confine the calling process for good: it reads some paths, writes nothing, starts nothing and has no network.
+"""Confine the calling process permanently: it reads some paths, writes nothing, starts nothing and has no network.
 
-Linux brings both parts, without a dependency: Landlock limits files and TCP, and a filter of system calls what
+Linux has both parts, without a dependency: Landlock limits files and TCP, and a filter of system calls what
 Landlock does not cover: other sockets, other processes, attributes of files. Threads that already run are not covered,
 so confine a process before it imports what starts threads. Elsewhere only the limits of resources remain.
 """
@@ -104,7 +104,7 @@ def landlock_version() -> int:
 
 
 def has_syscall_filter() -> bool:
-    """Return whether system calls can be filtered here."""
+    """Return whether this kernel filters system calls and the numbers of this architecture are listed."""
     is_known = sys.platform == "linux" and platform.machine() in _ARCHITECTURES
     return is_known and Path("/proc/sys/kernel/seccomp").is_dir()
 
@@ -119,7 +119,7 @@ def _prctl(option: int, second: object, third: object) -> None:
 
 
 def _drop_capabilities() -> None:
-    """Give up what root may do, except to read files of others."""
+    """Drop the capabilities of root, except reading files of other users."""
     header, sets = struct.pack("=Ii", _CAPABILITIES_VERSION, 0), ctypes.create_string_buffer(24)
     _checked(_libc().capget(header, sets))
     kept = struct.unpack("=6I", sets.raw)[1] & _MAY_READ_ANY_FILE  # of the permitted ones
@@ -127,7 +127,7 @@ def _drop_capabilities() -> None:
 
 
 def _checked(result: int) -> int:
-    """Return what a system call returned; raises OSError if it failed."""
+    """Return the result of a system call; raises OSError if it is negative."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
@@ -135,7 +135,7 @@ def _checked(result: int) -> int:
 
 
 def _restrict_files(readable: Iterable[Path], abi: int) -> None:
-    """Refuse each access to files but reading `readable`, and TCP, abstract sockets and signals where Landlock can."""
+    """Refuse access to files except reading `readable`; where Landlock can, also TCP, abstract sockets and signals."""
     libc = _libc()
     accesses = (1 << _FILE_ACCESSES[min(abi, len(_FILE_ACCESSES)) - 1]) - 1
     attributes = struct.pack("=Q", accesses)
@@ -171,7 +171,7 @@ def _install(program: bytes) -> None:
 
 
 def _program(pid: int, architecture: int, column: int) -> bytes:
-    """Return the filter: what is not refused is allowed, as Python and DuckDB need different calls everywhere."""
+    """Return the filter; what it does not refuse is allowed, because each system needs different calls."""
     lines = [(_LOAD, 0, 0, _ARCHITECTURE_AT), (_EQUAL, 1, 0, architecture), (_RETURN, 0, 0, _KILL)]
     lines += [(_LOAD, 0, 0, _NUMBER_AT), (_AT_LEAST, 0, 1, _X32), _refuse(errno.EPERM)]
     for name, numbers in _REFUSED_CALLS.items():
@@ -197,7 +197,7 @@ def _refuse(number: int) -> tuple[int, int, int, int]:
 def _if_argument(
     index: int, number: int, test: int, value: int, *, is_refused: bool = False
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Allow a call only if one of its arguments passes a test, or refuse it then; the rest reads its number again."""
+    """Allow a call only if an argument passes a test (`is_refused`: only if not), then load the call's number again."""
     yield (_EQUAL, 0, 4, number)
     yield (_LOAD, 0, 0, _FIRST_ARGUMENT_AT + 8 * index)
     yield (test, 0, 1, value) if is_refused else (test, 1, 0, value)

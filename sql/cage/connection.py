@@ -1,4 +1,4 @@
-"""The farm's own queries on a warehouse file, in this process or, for a file that was handed over, in a cage."""
+"""etfarm's queries on a warehouse file: in this process or, for a file from elsewhere, in a cage."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -40,7 +40,7 @@ class Reading(Protocol):
 
 @contextlib.contextmanager
 def open_readable(file: ReadableFile | Path) -> Iterator[Reading]:
-    """Open a file for the farm's queries, a path as one of this farm; raises WarehouseError if it is no warehouse."""
+    """Open a file for etfarm's queries; a path is trusted. Raises WarehouseError if it is not a warehouse."""
     if isinstance(file, ReadableFile) and not file.is_ours:
         with Cage(file) as cage:
             yield CagedConnection(cage)
@@ -50,7 +50,7 @@ def open_readable(file: ReadableFile | Path) -> Iterator[Reading]:
 
 
 class CagedConnection:
-    """Answers queries as a connection of DuckDB does, by a cage; errors are DuckDB's classes."""
+    """Answers queries like a connection of DuckDB, with a cage; errors have DuckDB's classes."""
 
     def __init__(self, cage: Cage) -> None:
         self._cage = cage
@@ -64,7 +64,7 @@ class CagedConnection:
         return [(column,) for column in self._columns]
 
     def execute(self, query: str, parameters: Mapping[str, Any] | None = None, /) -> Self:
-        """Note a query, which is run when its rows are fetched."""
+        """Store a query, which runs when its columns or rows are read."""
         self._query, self._rows = (query, parameters), None
         return self
 
@@ -82,7 +82,7 @@ class CagedConnection:
             return pa.Table.from_batches(batches, schema)
 
     def interrupt(self) -> None:
-        """End the query that another thread runs, with an error there; there is no other after it."""
+        """End the query that another thread runs, with an error there; the connection cannot be used afterwards."""
         self._cage.kill()
 
     def _fetch(self) -> list[Row]:
@@ -95,7 +95,7 @@ class CagedConnection:
 
 @contextlib.contextmanager
 def _duckdb_errors() -> Iterator[None]:
-    """Raise an error of a caged query as the class of DuckDB that it had in the cage."""
+    """Raise a QueryError inside the block as the class of DuckDB that it had in the cage, if it had one."""
     try:
         yield
     except QueryError as error:

@@ -1,4 +1,4 @@
-"""What a query in a cage may take, and the error of one that failed."""
+"""Limits of queries in a cage, and the error of one that failed."""
 
 import time
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ from sql.errors import WarehouseError
 
 @dataclass(frozen=True)
 class Limits:
-    """What each query in a cage may take, its rows on their way included."""
+    """Limits of each query in a cage: its time and the size of its answer, with sending, and its memory."""
 
     max_s: float = 3_600.0
     max_bytes: int = 1 << 36
     memory_bytes: int | None = None
-    """None: `query_memory_bytes`. It is set when the child starts."""
+    """None: `query_memory_bytes`. Fixed when the child starts."""
 
 
 DEFAULT_LIMITS = Limits()
 MAX_KEPT_BYTES = 256 << 20
-"""Of an answer that is kept whole."""
+"""Largest answer that is kept in memory."""
 
 
 class QueryError(WarehouseError):
@@ -31,23 +31,21 @@ class QueryError(WarehouseError):
 
 
 class Budget:
-    """What a query may still take."""
+    """Time and bytes that a query has left."""
 
     def __init__(self, limits: Limits) -> None:
         self._until = time.monotonic() + limits.max_s
         self._max_bytes = self._left_bytes = limits.max_bytes
 
     def left_s(self) -> float:
-        """Return the seconds that are left."""
         return max(self._until - time.monotonic(), 0.0)
 
     def keep_whole(self) -> None:
-        """Let the rest of the answer have no more than may be kept in memory."""
         if self._left_bytes > MAX_KEPT_BYTES:
             self._max_bytes = self._left_bytes = MAX_KEPT_BYTES
 
     def spend(self, size_bytes: int) -> None:
-        """Count bytes of the answer; raises QueryError beyond the limit."""
+        """Subtract bytes of the answer; raises QueryError beyond the limit."""
         self._left_bytes -= size_bytes
         if self._left_bytes < 0:
             limit = f"{self._max_bytes / (1 << 20):g} MiB"

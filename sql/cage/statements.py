@@ -1,4 +1,4 @@
-"""What a text of SQL may ask for: reading statements that name allowed functions only, found in DuckDB's own parse.
+"""Check a text of SQL, by DuckDB's parser: it may only read, and name only allowed functions.
 
 functions.txt lists every function of DuckDB as allowed or refused; what is on neither list is refused.
 """
@@ -43,13 +43,13 @@ def check_text(connection: duckdb.DuckDBPyConnection, text: str) -> None:
 
 @functools.cache
 def is_allowed(function: str) -> bool:
-    """Return whether a query may name a function: one of DuckDB's that is allowed, or a macro of the farm."""
+    """Return whether a query may name a function, in any case: an allowed one of DuckDB, or a macro of etfarm."""
     return function.lower() in function_lists()[0]
 
 
 @functools.cache
 def function_lists() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names of allowed functions, the farm's macros included, and the patterns of refused ones.
+    """Return the names of allowed functions, etfarm's macros included, and the patterns of refused ones.
 
     All are in lower case, since DuckDB finds a function in any case.
     """
@@ -109,7 +109,7 @@ def _query_of(statement: duckdb.Statement) -> str:
 
 
 def _explained(words: Sequence[tuple[int, str]]) -> int:
-    """Return where the statement begins that EXPLAIN is about."""
+    """Return the byte at which the statement inside EXPLAIN begins; 0 if there is none."""
     depth = 0
     for at, word in words[1:]:
         depth += (word == "(") - (word == ")")
@@ -119,7 +119,7 @@ def _explained(words: Sequence[tuple[int, str]]) -> int:
 
 
 def _with_values(text: str) -> str:
-    """Return PIVOT without IN, with IN (NULL) behind each column that it pivots on: it names the same functions.
+    """Return a PIVOT without IN, with IN (NULL) behind each column that it pivots on: its functions stay the same.
 
     Raises WarehouseError for any other text.
     """
@@ -141,7 +141,7 @@ def _with_values(text: str) -> str:
 
 
 def _words(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each keyword and operator of a text in lower case with its place in bytes, and "?" for anything else."""
+    """Yield (byte offset, word) for each token: a keyword or operator in lower case, "?" for any other."""
     written = text.encode()
     for at, kind in duckdb.tokenize(text):
         if kind == duckdb.token_type.operator:

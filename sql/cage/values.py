@@ -11,9 +11,9 @@ from uuid import UUID
 
 Row = tuple[Any, ...]
 MAX_FRAME_BYTES = 256 << 20
-"""Of one part of an answer."""
+"""Largest body of a frame."""
 MAX_MESSAGE_CHARS = 2_000
-"""Of an error: about a screen."""
+"""Longest text of an error: about a screen."""
 
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # of a surrogate pair
 _TYPE = "\u0000type"  # no column of a view has such a name; a query that makes one gets its own answer wrong
@@ -82,7 +82,6 @@ def encode_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decode_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of `encode_parameters`."""
     decoded: dict[str, Any] = json.loads(json.dumps(parameters), object_hook=_untagged)
     return decoded
 

@@ -1,5 +1,3 @@
-"""A cage that is kept between queries, for a program that asks many: its start takes longer than most queries."""
-
 import contextlib
 import threading
 from collections.abc import Iterator
@@ -11,7 +9,7 @@ from sql.readable import ReadableFile
 
 
 class WarmCage:
-    """Keeps a cage between queries, for a program that asks many; several threads may ask at once."""
+    """Keeps a cage between queries, because its start takes longer than most of them; threads may ask at once."""
 
     def __init__(self) -> None:
         self._idle: Cage | None = None
@@ -21,7 +19,7 @@ class WarmCage:
 
     @contextlib.contextmanager
     def cage(self, file: ReadableFile, limits: Limits = DEFAULT_LIMITS) -> Iterator[Cage]:
-        """Yield a cage of a file with these limits, and keep it if it can answer another query.
+        """Yield a cage of a file with these limits, the kept one if it fits; keep it if it can answer another query.
 
         Raises WarehouseError after `end`.
         """
@@ -46,7 +44,7 @@ class WarmCage:
                     cage.close()
 
     def end(self) -> None:
-        """End all queries, those that run included, for good."""
+        """End all running queries and refuse further ones."""
         with self._lock:
             self._has_ended = True
             for cage in (*self._busy, *filter(None, [self._idle])):

@@ -1,4 +1,4 @@
-"""What to do about portable operators: the known causes of advice.csv, and their sentences."""
+"""Advice about portable operators: their known causes (advice.csv), and the rewrite of the model for each."""
 
 import csv
 import re
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HEAVY_SHARE = 0.05
-"""A portable operator with more of Method::execute than this gets advice."""
+"""Share of the time of Method::execute; a portable operator with more gets advice."""
 NO_REASON = "the partitioner gave no reason"
 _UNKNOWN = "No rewrite is known: replace the operator in the model, or accept its time."
 _WORD = re.compile(r"^(?:\w+(?:\.|::))?(\w+)")
@@ -15,9 +15,9 @@ _WORD = re.compile(r"^(?:\w+(?:\.|::))?(\w+)")
 
 @dataclass(frozen=True)
 class Advice:
-    """A cause and, where there is one, the rewrite of the model that delegates the operator.
+    """Why an operator is portable, and the rewrite of the model that delegates it, if there is one.
 
-    The entry is about an operator if its word is in `operators`, the partitioner's reason contains `reason`, and the
+    The entry applies to an operator if its word is in `operators`, the partitioner's reason contains `reason`, and the
     model has portable operators of all words in `beside`.
     """
 
@@ -31,7 +31,7 @@ class Advice:
 
     @property
     def text(self) -> str:
-        """The cause, then what to do, as two sentences."""
+        """Two sentences: the cause, then what to do."""
         remedy = f"Next: {self.rewrite}" if self.rewrite else "Nothing can be done in the exporter"
         return f"{_capital(self.cause)}. {remedy}."
 
@@ -54,16 +54,16 @@ with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as _s
 
 
 def word_of(operator: str) -> str:
-    """Return what the exporter's and the runtime's names share: `mean` of aten.mean.dim, aten::mean and mean."""
+    """Return the word that the names of exporter and runtime share: `mean` of aten.mean.dim, aten::mean and mean."""
     match = _WORD.match(operator)
     return match[1] if match else operator
 
 
 def advice_for(operator: str, reason: str | None, portable: Iterable[str] = ()) -> Advice | None:
-    """Return the table's entry for a portable operator, None if it has none.
+    """Return the first entry of the table that applies to a portable operator; None if there is none.
 
-    `operator` is a name of the exporter or of the runtime, `reason` the partitioner's (all of them, joined), `portable`
-    the names of all portable operators of the model: some operators are explained by those beside them.
+    `operator` is a name of the exporter or of the runtime. `reason` joins all reasons of the partitioner. `portable`
+    are the names of all portable operators of the model: some operators are explained by those beside them.
     """
     word, beside = word_of(operator), frozenset(map(word_of, portable))
     for entry in TABLE:

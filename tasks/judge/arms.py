@@ -1,4 +1,4 @@
-"""The two arms of a comparison: what the words of a user name."""
+"""Find the two arms of a comparison from the words of a user."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ _ID_PREFIX = re.compile(r"[0-9a-f]{6,}")
 
 @dataclass(frozen=True)
 class Name:
-    """Something that a word may name, in one of the sweeps that contain it."""
+    """A value that a word may name, in one of the sweeps that contain it."""
 
     kind: str
     value: str
@@ -40,7 +40,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Arm:
-    """One side of a comparison: all cells with this value, in one sweep or, without `sweep_id`, in all."""
+    """One side of a comparison: all cells with this value, in one sweep, or in all if `sweep_id` is None."""
 
     kind: str
     value: str
@@ -52,7 +52,7 @@ class Arm:
 
 
 def word_of(argument: str) -> str:
-    """Return the word that an argument stands for: the path of a bundle or of a sweep's bundles ends with its id."""
+    """Return the argument, or the last part of the path of an existing folder: bundles and sweeps are named by id."""
     return Path(argument).name if "/" in argument and Path(argument).is_dir() else argument
 
 
@@ -62,13 +62,14 @@ def id_of(word: str) -> str:
 
 
 def find_arms(a: str, b: str, names: Sequence[Name], sweep_id: str | None = None) -> tuple[Arm, Arm]:
-    """Return what two words name.
+    """Return the arms that two words name.
 
-    What is part of sweeps, such as a device, is looked up in `sweep_id`; without one in the newest sweep that has both,
-    or else in the newest of each. Raises InputError if a word names nothing or several things, and if the two cannot be
-    compared.
+    A value inside sweeps, such as a device, is looked up in `sweep_id`; without one in the newest sweep that has both,
+    or else in the newest sweep of each. Nights, sweeps, cells and sessions exclude a `sweep_id`.
+    Raises InputError if a word names nothing or several values, or a value that `sweep_id` lacks, if both are the same,
+    or if their kinds differ: only a night and a sweep, or a cell and a session, can be compared with each other.
     """
-    (kind_a, value_a), (kind_b, value_b) = found = _meaning(a, names), _meaning(b, names)
+    (kind_a, value_a), (kind_b, value_b) = meanings = _meaning(a, names), _meaning(b, names)
     if (kind_a, value_a) == (kind_b, value_b):
         raise InputError(f"A and B are the same {_KINDS[kind_a]} ({value_a}); name two")
     if kind_a != kind_b and not {kind_a, kind_b} <= _NIGHTS and not {kind_a, kind_b} <= SINGLE:
@@ -77,7 +78,7 @@ def find_arms(a: str, b: str, names: Sequence[Name], sweep_id: str | None = None
         if sweep_id is not None:
             raise InputError(f"--sweep: A is a {_KINDS[kind_a]}; use it with names inside a sweep, such as sme2_off")
         return Arm(kind_a, value_a, None), Arm(kind_b, value_b, None)
-    in_a, in_b = ([name.sweep_id for name in _by_age(names) if (name.kind, name.value) == each] for each in found)
+    in_a, in_b = ([name.sweep_id for name in _by_age(names) if (name.kind, name.value) == each] for each in meanings)
     if sweep_id is None:
         common = next((each for each in in_a if each in in_b), None)
         return Arm(kind_a, value_a, common or in_a[0]), Arm(kind_b, value_b, common or in_b[0])
@@ -89,7 +90,7 @@ def find_arms(a: str, b: str, names: Sequence[Name], sweep_id: str | None = None
 
 
 def _by_age(names: Iterable[Name]) -> list[Name]:
-    """Names of the newest sweep first."""
+    """Return the names of the newest sweep first; those without a start come last."""
     return sorted(names, key=lambda name: (name.last_started_at or datetime.min, name.sweep_id), reverse=True)
 
 
@@ -100,29 +101,29 @@ def _check_sweep(sweep_id: str, names: Iterable[Name]) -> None:
 
 
 def _meaning(word: str, names: Sequence[Name]) -> tuple[str, str]:
-    """Return the kind and the value that a word names; raises InputError unless it is exactly one."""
+    """Return the kind and the value that a word names; raises InputError unless exactly one matches."""
     kind, _, rest = word.partition(":")
-    found = {(name.kind, name.value) for name in names if name.value == word or (name.kind, name.value) == (kind, rest)}
+    pairs = {(name.kind, name.value) for name in names if name.value == word or (name.kind, name.value) == (kind, rest)}
     stem = id_of(word)
-    if not found and _ID_PREFIX.fullmatch(stem):
+    if not pairs and _ID_PREFIX.fullmatch(stem):
         ids = [name for name in names if name.kind in _IDS and name.value.startswith(stem)]
-        found = {(name.kind, name.value) for name in ids if stem == word or name.kind == kind}
-    if len(found) == 1:
-        return found.pop()
-    if not found:
+        pairs = {(name.kind, name.value) for name in ids if stem == word or name.kind == kind}
+    if len(pairs) == 1:
+        return pairs.pop()
+    if not pairs:
         raise InputError(_unknown(word, names))
-    kinds = sorted({kind for kind, _ in found})
+    kinds = sorted({kind for kind, _ in pairs})
     if len(kinds) == 1:
-        raise InputError(f"`{word}` begins {len(found)} ids of a {_KINDS[kinds[0]]}; write more digits")
+        raise InputError(f"`{word}` begins {len(pairs)} ids of a {_KINDS[kinds[0]]}; write more digits")
     named = " and ".join(f"a {_KINDS[kind]}" for kind in kinds)
     raise InputError(f"`{word}` is {named}; write {' or '.join(f'{kind}:{stem}' for kind in kinds)}")
 
 
 def _unknown(word: str, names: Iterable[Name]) -> str:
     if re.fullmatch(r"[0-9a-f]{1,5}", id_of(word)) and not any(name.value == word for name in names):
-        way_on = "; an id needs at least 6 digits"
+        remedy = "; an id needs at least 6 digits"
     else:
-        way_on = did_you_mean(word, {name.value for name in names if name.kind not in _IDS})
-    way_on = way_on or '; list the sweeps with: etfarm sql "FROM sweep_overview"'
+        remedy = did_you_mean(word, {name.value for name in names if name.kind not in _IDS})
+    remedy = remedy or '; list the sweeps with: etfarm sql "FROM sweep_overview"'
     kinds = "a night, sweep, device, model, precision, variant or ExecuTorch version, nor the id of a cell, session or"
-    return f"`{word}` is not {kinds} runner, with timing results{way_on}"
+    return f"`{word}` is not {kinds} runner, with timing results{remedy}"

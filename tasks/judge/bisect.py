@@ -1,4 +1,4 @@
-"""Which night a change came with, and which of its inputs: the search, without devices."""
+"""Bisection: find the night that a change came with, and which of its inputs; needs no device."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,6 @@ _STEPS = {"regression", "suspected", "improvement"}
 
 @dataclass(frozen=True)
 class SeriesOnDevice:
-    """A series on a device, as `etfarm bisect` names it."""
-
     series_id: str
     device: str
     model: str
@@ -29,7 +27,7 @@ class SeriesOnDevice:
 
 @dataclass(frozen=True)
 class MeasuredNight:
-    """A night of a series, and what ran: the keys to find model and runner again."""
+    """A night of a series, with the keys to find its model and runner again."""
 
     night: date
     verdict: Verdict
@@ -42,28 +40,30 @@ class MeasuredNight:
 
     @property
     def content(self) -> tuple[str | None, str | None]:
-        """The hashes of model and runner."""
+        """The hashes of model and runner, None where unknown."""
         return self.pte_sha256, self.runner_sha256
 
 
 def find_series(word: str, device: str | None, known: Iterable[SeriesOnDevice]) -> SeriesOnDevice:
-    """Return the series that a model's name or the begin of a series id means; raises InputError unless it is one."""
+    """Return the one series with this model or id (6 characters suffice), on `device` if given; raises InputError."""
     on_device = [each for each in known if device in (None, each.device)]
-    found = [each for each in on_device if each.model == word or (len(word) >= 6 and each.series_id.startswith(word))]
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    matches = [each for each in on_device if each.model == word or (len(word) >= 6 and each.series_id.startswith(word))]
+    if len(matches) == 1:
+        return matches[0]
+    if not matches:
         raise unknown_series(word, {each.model for each in on_device})
-    lines = "".join(f"\n  {each.series_id[:12]}  {each}" for each in found)
-    raise InputError(f"`{word}` is {len(found)} series; name one by its id, and --device:{lines}")
+    lines = "".join(f"\n  {each.series_id[:12]}  {each}" for each in matches)
+    raise InputError(f"`{word}` is {len(matches)} series; name one by its id, and --device:{lines}")
 
 
 def bounds(
     nights: Sequence[MeasuredNight], good: date | None, bad: date | None
 ) -> tuple[MeasuredNight, list[MeasuredNight]]:
-    """Return the good night and the first night of each content after it, the bad night's content last.
+    """Return the good night, and the first night of each run of equal content after it, up to the bad night.
 
-    Without `good` and `bad`, they are the last good night and the newest night of the newest step. Raises InputError.
+    `nights` are in order of their dates. The default of `bad` is the newest night that is suspected, a regression or
+    an improvement; the default of `good` is the last good night of the same one. Raises InputError if there is no such
+    night, a date was not measured, `good` is not before `bad`, or both have the same content.
     """
     by_date = {each.night: each for each in nights}
     if good is None or bad is None:
@@ -86,12 +86,12 @@ def bounds(
 
 
 def _listed(nights: Iterable[date]) -> str:
-    known = [str(night) for night in nights]
-    return ", ".join(known if len(known) <= 6 else [*known[:2], "...", *known[-3:]])
+    dates = [str(night) for night in nights]
+    return ", ".join(dates if len(dates) <= 6 else [*dates[:2], "...", *dates[-3:]])
 
 
 def first_bad(count: int, is_bad: Callable[[int], bool]) -> int:
-    """Return the index of the first bad one of `count`, of which the last is bad; asks about as few as possible."""
+    """Return the index of the first bad one of `count` items, by bisection; the last one must be bad."""
     low, high = 0, count - 1
     while low < high:
         middle = (low + high) // 2

@@ -1,7 +1,7 @@
 """Why a latency changed, in milliseconds: which operators differ between two groups of sessions, and by how much.
 
-Both groups are taken as they are: nothing that operators share is removed. Parts are means of the same sessions as the
-time of a cell, so that they add up to the change; what no operator explains is called unexplained.
+Both groups are taken as they are: nothing that operators share is removed. Parts are means over the same sessions as
+the time of a cell, so they add up to the change. The rest, which no operator explains, is called unexplained.
 """
 
 import math
@@ -18,15 +18,15 @@ from tasks.judge.figures import percent_change
 from tasks.judge.operators import Array, Group, Operator
 
 UNATTRIBUTED = "Unattributed"
-"""The operator that stands for the time of no operator."""
+"""Name of the operator that stands for time outside all operators."""
 _NO_PLACES = {
     "Inserted": "operators that the export inserted",
     "Unknown": "operators of unknown modules",
     "": "the model's own operators",
 }
-"""What counts for no module inside the model, in words."""
+"""Texts for parts that are not a module inside the model."""
 _FALSE_DISCOVERIES = 0.05  # share of the parts named although they did not change
-_LEAST_SHARE = 0.01  # of the time, before or after: a smaller part has no name
+_LEAST_SHARE = 0.01  # of the time, before or after: a smaller part is not named
 _LARGE_SHARE = 0.2  # of the change: a part that is named without a test, where there are too few sessions for one
 _UNEXPLAINED = 0.15  # of the change: modules may leave so much more of it unnamed than operators
 _MOST_NAMED = 3
@@ -35,7 +35,7 @@ _NS_PER_MS = 1e6
 
 @dataclass(frozen=True)
 class Part:
-    """What one operator, or one module, adds to a change."""
+    """Contribution of one operator, or of one module, to a change."""
 
     name: str
     category: str
@@ -55,12 +55,11 @@ class Part:
 
     @property
     def has_other_calls(self) -> bool:
-        """Whether it is called more or less often."""
+        """Whether it is called more or less often, to two decimals per run; False if calls are unknown."""
         return self.calls is not None and round(self.calls[0], 2) != round(self.calls[1], 2)
 
     @property
     def change_ms(self) -> float:
-        """Milliseconds that it adds to one run."""
         return self.after_ms - self.before_ms
 
 
@@ -74,12 +73,15 @@ class Cause:
 
     @property
     def unexplained_ms(self) -> float:
-        """The change that no named operator explains."""
         return self.change_ms - sum(part.change_ms for part in self.parts)
 
 
 def explain(operators: Sequence[Operator], a: Group, b: Group) -> Cause:
-    """Return what operators add to the difference between two groups of sessions, B minus A."""
+    """Return the change of the time of one run between two groups of sessions, B minus A, and its parts.
+
+    A part has 1 % of the time on a side. Its calls changed, or its time by more than its clock may hide. A change of
+    its time is significant or, with fewer than 5 sessions on a side, a fifth of the whole change.
+    """
     before_ms, after_ms = (_typical(group.times_ns) / _NS_PER_MS for group in (a, b))
     least_ms = _LEAST_SHARE * max(before_ms.sum(), after_ms.sum())
     columns = np.flatnonzero(np.maximum(before_ms, after_ms) >= least_ms).tolist()
@@ -87,24 +89,25 @@ def explain(operators: Sequence[Operator], a: Group, b: Group) -> Cause:
     change_ms = float(after_ms.sum() - before_ms.sum())
     are_few = min(len(a.times_ns), len(b.times_ns)) < LEAST_SESSIONS
     parts = []
-    for column, is_found in zip(columns, _discoveries(comparisons), strict=True):
+    for column, is_significant in zip(columns, _discoveries(comparisons), strict=True):
         operator, before, after = operators[column], float(before_ms[column]), float(after_ms[column])
         is_large = are_few and abs(after - before) >= _LARGE_SHARE * abs(change_ms)
         is_coarse = abs(after - before) <= operator.resolution_ns / _NS_PER_MS
         bounds = shift_interval(a.times_ns[:, column], b.times_ns[:, column]) if before and after else None
         low, high = (bound / _NS_PER_MS for bound in bounds) if bounds else (None, None)
         part = Part(operator.name, operator.category, before, after, low, high, _calls(a, b, column))
-        if part.has_other_calls or (not is_coarse and (is_found or is_large)):
+        if part.has_other_calls or (not is_coarse and (is_significant or is_large)):
             parts.append(part)
     parts.sort(key=lambda part: -abs(part.change_ms))
     return Cause(change_ms, tuple(parts))
 
 
 def clearer(by_module: Cause, by_operator: Cause) -> Cause:
-    """Return the explanation that says more.
+    """Return the more useful of two explanations of a change.
 
-    First modules that are new or gone, then operators that are, or are called more or less often. Otherwise modules,
-    which are the places to look at, unless the operators that a sentence names explain more of the change.
+    Modules that are new or gone come first, then operators that are, or that are called more or less often. Otherwise
+    modules, because they are places to look at, unless the largest part is not a module or the first three operators
+    explain clearly more of the change than the first three modules.
     """
     if any(part.is_new_or_gone for part in by_module.parts):
         return by_module
@@ -116,12 +119,12 @@ def clearer(by_module: Cause, by_operator: Cause) -> Cause:
 
 
 def _unnamed_ms(cause: Cause) -> float:
-    """Return the size of the change that a sentence about it leaves."""
+    """Return the size of the change without its first three parts, which a sentence names."""
     return abs(cause.change_ms - sum(part.change_ms for part in cause.parts[:_MOST_NAMED]))
 
 
 def in_words(cause: Cause) -> str | None:
-    """Write a cause: "`Convolution IGEMM` +2.28 ms (+38.0 %), unexplained +0.01 ms"; None without a part."""
+    """Return text such as "`Convolution IGEMM` +2.28 ms (+38.0 %), unexplained +0.01 ms"; None without a part."""
     if not cause.parts:
         return None
     digits = _digits(max(abs(cause.change_ms), *(abs(part.change_ms) for part in cause.parts)))
@@ -136,13 +139,13 @@ def in_words(cause: Cause) -> str | None:
 
 
 def _typical(times_ns: Array) -> Array:
-    """Return the mean of each column over the sessions that the time of a cell is the mean of."""
+    """Return the mean of each column over the middle half of the sessions by total time, as for the time of a cell."""
     mean: Array = times_ns[interquartile_indices(times_ns.sum(axis=1))].mean(axis=0)
     return mean
 
 
 def _named(parts: Sequence[Part]) -> Iterator[tuple[float, tuple[str, str]]]:
-    """Yield each part with its name and what is said of it; one that replaced the only one of its kind in one line."""
+    """Yield the change in ms of each part, and the texts before and after it; `a` instead of `b` is one entry."""
     replaced = dict(_replaced(parts))
     for part in parts:
         if part in replaced.values():
@@ -161,7 +164,7 @@ def _named(parts: Sequence[Part]) -> Iterator[tuple[float, tuple[str, str]]]:
 
 
 def _replaced(parts: Sequence[Part]) -> Iterator[tuple[Part, Part]]:
-    """Yield each operator that is the only new one of its category, with the only one of it that is gone."""
+    """Yield (new, gone) for each category with exactly one new operator and one that is gone."""
     for category in {part.category for part in parts}:
         of_category = [part for part in parts if part.category == category]
         new = [part for part in of_category if not part.before_ms]
@@ -181,14 +184,14 @@ def _calls(a: Group, b: Group, column: int) -> tuple[float, float] | None:
 
 
 def _digits(largest_ms: float) -> int:
-    """How many decimals show three digits of the largest change; at least those of a microsecond."""
+    """Return how many decimals show three digits of the largest change, but at least 3, a microsecond."""
     return max(3, 2 - math.floor(math.log10(largest_ms))) if largest_ms else 3
 
 
 def _discoveries(comparisons: Sequence[Comparison]) -> list[bool]:
-    """Return which sides differ, by Benjamini and Hochberg's rule on Mann and Whitney's p.
+    """Return whether the sides of each comparison differ, by Benjamini and Hochberg's rule on Mann and Whitney's p.
 
-    Pages and `etfarm compare` ask this, too; scipy, which has the rule, takes a second to import.
+    scipy has the rule, but takes a second to import, which pages and `etfarm compare` would wait for.
     """
     chances = np.array([_chance(each) for each in comparisons])
     order = np.argsort(chances)
@@ -199,7 +202,7 @@ def _discoveries(comparisons: Sequence[Comparison]) -> list[bool]:
 
 
 def _chance(comparison: Comparison) -> float:
-    """Return how probable it is that two equal sides differ by as much, from the normal distribution of U."""
+    """Return the two-sided p of Mann and Whitney by the normal approximation of U; 1 without sessions on a side."""
     n, m, superiority = comparison.sessions_a, comparison.sessions_b, comparison.superiority
     if superiority is None:
         return 1.0
@@ -216,14 +219,14 @@ Keys = Callable[[Row], list[Key]]
 
 
 def by_operator(row: Row) -> list[Key]:
-    """Return the key of each entry of a session: its operator."""
+    """Return name and category of the operator of each entry of a session."""
     return list(zip(row["operators"], row["categories"], strict=True))
 
 
 def by_module(a: Sequence[Row], b: Sequence[Row]) -> Keys | None:
-    """Return the keys of two groups of sessions by module; None if a module is not known.
+    """Return a function from a session to the module of each of its entries; None if any module is unknown.
 
-    Of modules inside one that only one side has, the outermost such one stands for all.
+    If a module exists on one side only, the outermost such module around it stands for everything inside.
     """
     paths = [{path for row in side for path in row["modules"]} for side in (a, b)]
     if any(None in side for side in paths):
@@ -235,21 +238,21 @@ def by_module(a: Sequence[Row], b: Sequence[Row]) -> Keys | None:
 
 
 def _around(path: str) -> Iterator[str]:
-    """Yield the modules around a module, the outermost first, and itself."""
+    """Yield the path of each module around a module, the outermost first, then the path itself."""
     names = path.split(".")
     for count in range(1, len(names) + 1):
         yield ".".join(names[:count])
 
 
 def operators_of(sessions: Sequence[Row], keys: Keys = by_operator) -> dict[Key, Operator]:
-    """Return every operator (or module) of the sessions, with the coarsest resolution of any session."""
+    """Return each operator (or module) of the sessions, sorted by key, with its coarsest resolution in any session."""
     resolution_ns: dict[Key, float] = {}
     for row in sessions:
         of_row: dict[Key, float] = {}
         for key, hidden_ns in zip(keys(row), row["resolutions_ns"], strict=True):
             of_row[key] = of_row.get(key, 0.0) + hidden_ns
         resolution_ns |= {key: max(resolution_ns.get(key, 0.0), hidden_ns) for key, hidden_ns in of_row.items()}
-    unattributed_ns = sum(resolution_ns.values())  # what the clocks of operators lose is in the time of none
+    unattributed_ns = sum(resolution_ns.values())  # what the clocks of operators lose counts as unattributed
     return {
         key: Operator(*key, unattributed_ns if key[0] == UNATTRIBUTED else hidden_ns)
         for key, hidden_ns in sorted(resolution_ns.items())
@@ -257,7 +260,7 @@ def operators_of(sessions: Sequence[Row], keys: Keys = by_operator) -> dict[Key,
 
 
 def group_of(sessions: Sequence[Row], known: Collection[Key], name: str, keys: Keys = by_operator) -> Group:
-    """Return the times and calls of some sessions; `known` are the keys of operators_of, in its order."""
+    """Return times and calls, added up by key; `known` are the keys of operators_of, the columns in its order."""
     columns = {key: column for column, key in enumerate(known)}
     times_ns, calls = (np.zeros((len(sessions), len(columns))) for _ in range(2))
     for index, row in enumerate(sessions):
@@ -268,14 +271,14 @@ def group_of(sessions: Sequence[Row], known: Collection[Key], name: str, keys: K
 
 
 def cause_between(a: Sequence[Row], b: Sequence[Row]) -> str | None:
-    """Name the modules or operators behind a difference between two groups of sessions, B minus A."""
+    """Return the modules or operators behind a difference, B minus A, as text; None if none stands out."""
     operators = _explained(a, b, by_operator)
     modules = by_module(a, b)
     return in_words(clearer(_explained(a, b, modules), operators) if modules else operators)
 
 
 def cause_of_rows(rows: Iterable[Sequence[Any]]) -> str | None:
-    """Name what is behind a difference, from the rows of comparison_operators.sql: side `a` or `b`, then the parts."""
+    """Return cause_between for rows of comparison_operators.sql: the side `a` or `b`, then PART_COLUMNS."""
     sides: dict[str, list[Row]] = {"a": [], "b": []}
     for arm, *values in rows:
         sides[arm].append(dict(zip(PART_COLUMNS, values, strict=True)))
@@ -283,5 +286,5 @@ def cause_of_rows(rows: Iterable[Sequence[Any]]) -> str | None:
 
 
 def _explained(a: Sequence[Row], b: Sequence[Row], keys: Keys) -> Cause:
-    known = operators_of([*a, *b], keys)
-    return explain(list(known.values()), group_of(a, known, "a", keys), group_of(b, known, "b", keys))
+    operators = operators_of([*a, *b], keys)
+    return explain(list(operators.values()), group_of(a, operators, "a", keys), group_of(b, operators, "b", keys))

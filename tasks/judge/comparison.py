@@ -13,7 +13,7 @@ from tasks.judge.states import States, place_sides
 
 Answer = Literal["different", "same", "unknown"]
 MARGIN = 0.01
-"""Two sides are the same if they differ by less than this."""
+"""A fraction: two sides are the same if the whole interval of their ratio lies inside it."""
 _ALPHA = 0.05
 _MOST_SESSIONS = 1000
 _EXACT_UP_TO = 30  # sessions of the smaller side; the normal approximation is exact enough above
@@ -30,14 +30,14 @@ class Comparison:
     sessions_a: int
     sessions_b: int
     time_a: float | None
-    """The mean of the middle half of its sessions, as the time of a cell is."""
+    """Interquartile mean of its sessions, as for the time of a cell; None without sessions."""
     time_b: float | None
     ratio: float | None
     low: float | None
     high: float | None
     answer: Answer
     more_sessions: int | None
-    """Further sessions of each side that would settle an `unknown`; None if 1000 would not, or nights differ."""
+    """Further sessions of each side that would settle `unknown`; None if 1000 would not, or nights set the interval."""
     superiority: float | None
     note: str | None = None
     """How the sessions were compared within two states of the device, or why they could not be; None if it has one.
@@ -52,9 +52,9 @@ def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN, half
     `different`: the interval excludes 1. `same`: it lies inside the margin, between 1 / (1 + margin) and 1 + margin,
     which is tested first: a difference of 0.2 % is no reason to hold a release. Otherwise `unknown`.
 
-    The interval is that of Hodges and Lehmann on logarithms, from the exact distribution of Mann and Whitney's U: it
-    holds for any noise that both sides share, also with outliers and two modes. Sides of two nights share less: the
-    interval is then as wide as that of nights without a change, `half_of_nights` (a logarithm) to each side, or wider.
+    The interval is that of Hodges and Lehmann on logarithms, from the distribution of Mann and Whitney's U: it holds
+    for any noise that both sides share, also with outliers and two modes. Two nights differ also without a change, so
+    the interval of their sides reaches at least `half_of_nights` (a logarithm) to each side of its middle.
     """
     time_a, time_b = (interquartile_mean(side) if len(side) else None for side in (a, b))
     if not time_a or not time_b or min(*a, *b) <= 0:
@@ -78,7 +78,8 @@ def compare_sessions(
 ) -> Comparison:
     """Compare two sides by the times of their sessions, within the two states of their device if it has them.
 
-    `states` are those that earlier nights showed; without them, both sides have to show the same two.
+    `states` are those that earlier nights showed; without them, both sides have to show the same two. If a side may be
+    in either state, the answer is `unknown`, without a ratio.
     """
     plain = compare(a, b, margin, half_of_nights)
     placed = place_sides(np.log(a), np.log(b), states) if plain.ratio is not None else None
@@ -117,7 +118,7 @@ def shift_interval(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[floa
 
 
 def _cut(n: int, m: int) -> int:
-    """Which of the sorted differences bounds the interval, counted from 1 at both ends."""
+    """Return which of the n * m sorted differences bounds the interval, counted from 1 at either end."""
     if min(n, m) > _EXACT_UP_TO:
         return max(int(n * m / 2 - 1.959964 * math.sqrt(n * m * (n + m + 1) / 12)), 1)
     # How many orders of n and m values have U = 0, 1, ...: the coefficients of a Gaussian binomial.
@@ -134,7 +135,7 @@ def _cut(n: int, m: int) -> int:
 
 
 def _more_sessions(n: int, m: int, bounds: tuple[float, float] | None, margin: float) -> int | None:
-    """How many further sessions of each side would settle the question, if the noise and the difference stay."""
+    """Return how many more sessions of each side would give an answer if noise and difference stay; None over 1000."""
     least = LEAST_SESSIONS - min(n, m)
     if bounds is None:
         return least

@@ -1,8 +1,8 @@
-"""What people decided about nights: a baseline starts again, a night does not count, a decision is taken back; notes.
+"""Decisions of users about nights: baseline resets, excluded nights, notes, and revocations of any of these.
 
-A bundle store keeps one small file per decision in its folder `decisions`, `<id>.json`; none is ever changed or
-removed. The warehouse has a copy of all. Bundles and figures stay as they are: decisions only tell which nights a
-verdict may compare. A note does not even do that.
+A bundle store keeps each decision in a file `decisions/<id>.json`, which is never changed or removed. The warehouse has
+a copy of all. Bundles and figures stay as they are: decisions only select the nights that a verdict compares, and notes
+not even these.
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ class SeriesNight:
 
 
 class Selector(BaseModel):
-    """The series that a decision is about; None stands for all."""
+    """The series that a decision is about; a field that is None matches all."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -56,14 +56,13 @@ class Selector(BaseModel):
         return self.model_dump(exclude_none=True)
 
     def matches(self, series: SeriesNight) -> bool:
-        """Return whether the series is one of them."""
         return all(getattr(series, field) == value for field, value in self.given.items())
 
 
 class Decision(BaseModel):
-    """One decision; a revocation has the id of what it takes back in `revokes`, and neither night nor series.
+    """One decision. A revocation has the id of the revoked decision in `revokes`, and no night.
 
-    A note has a night only if it is about that night.
+    A note has a night only if it is about that night. Every other kind has one.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -72,7 +71,7 @@ class Decision(BaseModel):
     id: Annotated[str, StringConstraints(pattern="^[0-9a-f]{8}$")]
     kind: Kind
     reason: str
-    """Why; the text of a note."""
+    """The reason, or the text of a note."""
     decided_at: AwareDatetime
     """UTC."""
     decided_by: str
@@ -91,7 +90,6 @@ class Decision(BaseModel):
 
     @property
     def file_name(self) -> str:
-        """The name of its file."""
         return f"{self.id}.json"
 
     def text(self) -> bytes:
@@ -101,25 +99,25 @@ class Decision(BaseModel):
 
 @dataclass(frozen=True)
 class Decisions:
-    """All decisions of a store, the oldest first, and a sentence for each file that is not one."""
+    """All decisions, the oldest first, and a sentence for each file of the store that is not one."""
 
     records: tuple[Decision, ...] = ()
     damaged: tuple[str, ...] = ()
 
     @cached_property
     def revoked(self) -> dict[str, Decision]:
-        """The first revocation of each revoked decision, by the id of the latter."""
+        """The first revocation of each revoked decision, by the id of the revoked one."""
         revocations = (record for record in reversed(self.records) if record.revokes is not None)
         return {str(record.revokes): record for record in revocations}
 
     @cached_property
     def in_force(self) -> tuple[Decision, ...]:
-        """The resets, exclusions and notes that nobody revoked."""
+        """The resets, exclusions and notes that are not revoked."""
         return tuple(r for r in self.records if r.kind != "revocation" and r.id not in self.revoked)
 
 
 def read_decisions(store: BundleStore) -> Decisions:
-    """Return the decisions recorded in a store; a damaged file is named and stops nothing.
+    """Return the decisions of a store; a damaged file only adds a sentence to `damaged`.
 
     Raises BundleError if the store does not answer.
     """
@@ -134,7 +132,7 @@ def read_decisions(store: BundleStore) -> Decisions:
 
 
 def is_excluded(decisions: Decisions, series: SeriesNight) -> bool:
-    """Return whether this night of the series is never compared and never part of a baseline."""
+    """Return whether a decision in force keeps this night of the series out of comparisons and baselines."""
     return any(
         decision.kind == "night_exclusion" and decision.night == series.night and decision.series.matches(series)
         for decision in decisions.in_force
@@ -142,10 +140,10 @@ def is_excluded(decisions: Decisions, series: SeriesNight) -> bool:
 
 
 def starts_baseline(decisions: Decisions, series: SeriesNight, previous: date | None = None) -> bool:
-    """Return whether this night of the series is not compared with older nights, because a baseline was reset.
+    """Return whether a baseline reset in force separates this night of the series from older ones.
 
-    `previous` is the night before it in the series: a reset between the two counts too, because the night that it
-    names may have no sessions of the series. Without it, only a reset of exactly this night counts.
+    A reset counts if it names this night, or one after `previous`, the night before it in the series: the night that a
+    reset names may have no sessions of the series. Without `previous`, only this night counts.
     """
     return any(
         decision.kind == "baseline_reset"
@@ -161,7 +159,7 @@ def _in_order(records: Iterable[Decision]) -> tuple[Decision, ...]:
 
 
 def _parse(content: bytes | Exception, path: str) -> Decision | str:
-    """Return the decision in a file's content, or the sentence why there is none."""
+    """Return the decision in a file's content, or a sentence with the reason why there is none."""
     if isinstance(content, Exception):
         cause = getattr(content, "strerror", None) or type(content).__name__
         shown = str(content) if isinstance(content, BundleError) else f"{path}: cannot be read ({cause})"
@@ -179,12 +177,12 @@ def _parse(content: bytes | Exception, path: str) -> Decision | str:
 
 
 def decisions_of(connection: duckdb.DuckDBPyConnection) -> Decisions:
-    """Return the decisions that a warehouse contains."""
+    """Return the decisions in a warehouse, the oldest first."""
     return Decisions(tuple(_decision(row) for row in connection.execute(_ROWS).fetchall()))
 
 
 def known_series(warehouse: Path) -> list[SeriesNight]:
-    """Return every night of every series in a warehouse; empty if the file is missing, which is not created."""
+    """Return every night of every series in a warehouse; empty for a missing file, which is not created."""
     if not warehouse.is_file():
         return []
     with writing(warehouse) as connection:
@@ -192,7 +190,7 @@ def known_series(warehouse: Path) -> list[SeriesNight]:
 
 
 def missing_decisions(connection: duckdb.DuckDBPyConnection, decisions: Decisions) -> list[Decision]:
-    """Return the decisions of a store that a warehouse does not contain as they are recorded."""
+    """Return the decisions of a store that a warehouse lacks, or has with another content."""
     present = set(decisions_of(connection).records)
     return [record for record in decisions.records if record not in present]
 

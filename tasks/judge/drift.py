@@ -1,7 +1,7 @@
 """Whether the level of a series moved slowly over weeks: information beside the verdicts on nights, never an alarm.
 
 A night is compared with the 21 nights before it, so a change of 0.1 % a night is never suspected. A change-point method
-sees it: PELT with a Gaussian kernel, of the library ruptures (extra `drift`). Without that library nothing is found.
+sees it: PELT with a Gaussian kernel, of the library ruptures (extra `drift`), without which no drift is reported.
 
 Share of series that were reported, of 300 simulated ones each (60 nights, CV 1.2 %, 4 % hot nights of +4 to 15 %):
 
@@ -37,8 +37,6 @@ _LEAST_DRIFT = 0.02
 
 @dataclass(frozen=True)
 class Drift:
-    """How the level of a series moved."""
-
     since: date
     """First night of the first level that lies beyond the original one."""
     ratio: float
@@ -50,8 +48,8 @@ class Drift:
 def slow_drift(nights: Sequence[date], figures: Sequence[float]) -> Drift | None:
     """Return how far a series has moved in one direction up to its last night; None for less than 2 %.
 
-    `figures` are one per night, above 0, for example the medians of latencies. A single step that is large enough for
-    a verdict on a night is left to it. Needs 14 nights, of which the last 60 are used, and the library ruptures.
+    `figures` are one per night, above 0, for example the medians of latencies. A single step of more than
+    3 %, the least change of a latency, is left to the verdicts. Needs 14 nights (the last 60 are used) and ruptures.
     """
     if len(figures) < LEAST_NIGHTS or find_spec("ruptures") is None:
         return None
@@ -68,7 +66,7 @@ def slow_drift(nights: Sequence[date], figures: Sequence[float]) -> Drift | None
 
 
 def _level_starts(logs: NDArray[np.float64]) -> list[int]:
-    """Return where each level begins, the first one at 0."""
+    """Return the index at which each level begins, the first at 0."""
     from ruptures import KernelCPD  # takes a second to import
 
     ends: list[int] = KernelCPD(kernel="rbf", min_size=_LEAST_LEVEL).fit(logs[:, np.newaxis]).predict(pen=_PENALTY)

@@ -1,4 +1,4 @@
-"""What is judged of a series from night to night: latency and other figures, each with its margin and direction."""
+"""Figures of a series that are judged from night to night, each with its margin and direction."""
 
 import math
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ _MEGABYTE, _MILLISECOND = 1e6, 1e6
 
 @dataclass(frozen=True)
 class Metric:
-    """One figure of a session, and what the rule of the nights has to know about it.
+    """One figure of a session, and how it is judged from night to night.
 
-    The rule compares positions: logarithms of figures, so that changes are ratios, or the figures of a share.
+    Nights are compared by positions: logarithms of figures, so that changes are ratios; of a share, the figure itself.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Metric:
     session_scatter: float
     """Standard deviation between sessions and (below) nights without a change, in positions.
 
-    Assumed of a series with too few of them to estimate it; both 0 for a figure that moves only by a change.
+    Weighs as much as a few sessions or nights of the series (shift.py). Both are 0 for a figure without scatter.
     """
     night_scatter: float
     alarm_z: float = 2.0
@@ -37,13 +37,13 @@ class Metric:
     is_share: bool = False
     is_higher_better: bool = False
     is_of_outputs: bool = False
-    """Whether it tells how wrong outputs are: it is judged where they are inaccurate, too."""
+    """Whether it measures the error of outputs: it is judged where they are inaccurate, too."""
     offset: float = 0.0
-    """Added to each figure before its logarithm: gives 0 one, and hides changes that are small beside it."""
+    """Added to each figure before its logarithm, so that 0 has one and changes far below the offset do not count."""
 
     @property
     def least_distance(self) -> float:
-        """Return the least change in positions."""
+        """The least change, as a distance between positions."""
         return self.least_change if self.is_share else math.log(1 + self.least_change)
 
     @property
@@ -52,46 +52,44 @@ class Metric:
         return self.session_scatter == 0 and self.night_scatter == 0
 
     def has_position(self, figure: float) -> bool:
-        """Return whether a figure can be compared: a figure of 0 has no ratio."""
+        """Return whether a figure can be compared: 0 has no logarithm, unless there is an offset."""
         return self.is_share or figure + self.offset > 0
 
     def position(self, figure: float) -> float:
-        """Return the position of a figure; raises ValueError for one that has none."""
+        """Return what nights are compared by; raises ValueError for a figure without a position."""
         return figure if self.is_share else math.log(figure + self.offset)
 
     def figure(self, position: float) -> float:
-        """Return the figure at a position."""
         if self.is_share:
             return position
         figure = math.exp(position) - self.offset
         return figure if figure > 1e-6 * self.offset else 0.0  # the difference of two equal numbers is not exactly 0
 
     def ratio(self, baseline: float, distance: float) -> float | None:
-        """Return the ratio of two figures from the position of the lower one and their distance; None over 0."""
+        """Return figure over baseline, from the baseline's position and the distance; None for a baseline of 0."""
         if not self.is_share and not self.offset:
             return math.exp(distance)
         before = self.figure(baseline)
         return self.figure(baseline + distance) / before if before > 0 else None
 
     def ratio_change(self, baseline: float, distance: float) -> float | None:
-        """Return what a distance adds to the ratio, as a fraction; None over 0."""
+        """Return the ratio minus 1, exact also for small distances; None for a baseline of 0."""
         if not self.is_share and not self.offset:
             return math.expm1(distance)
         ratio = self.ratio(baseline, distance)
         return ratio - 1 if ratio is not None else None
 
     def is_worse(self, distance: float) -> bool:
-        """Return whether a move by this distance is one for the worse."""
         return (distance < 0) == self.is_higher_better
 
     def word_of_device(self, distance: float) -> OfDevice:
-        """Return the verdict on a device that moved the figure by this distance."""
+        """Return the verdict on a device that moved the figure by this distance; only times are slower or faster."""
         if self.unit == "ns":
             return "device slower" if self.is_worse(distance) else "device faster"
         return "device worse" if self.is_worse(distance) else "device better"
 
     def change_text(self, baseline: float, distance: float) -> str:
-        """Describe a move: `peak memory 48.4 MB -> 96.8 MB (+100.0 %)`; of the latency only the change, `+10.0 %`."""
+        """Return a move as text: `peak memory 48.4 MB -> 96.8 MB (+100.0 %)`; of the latency only `+10.0 %`."""
         if self is LATENCY:
             return percent_change(math.exp(distance))
         before, after = self.figure(baseline), self.figure(baseline + distance)
@@ -101,11 +99,11 @@ class Metric:
         return text if self.offset else f"{text} ({percent_change(math.exp(distance))})"
 
     def distance_text(self, distance: float) -> str:
-        """Write a distance without its sign: `3.0 %`, or `2.0 points` of a share."""
+        """Return a distance above 0 as text: `3.0 %`, or `2.0 points` of a share."""
         return f"{_POINTS * distance:.1f} points" if self.is_share else f"{100 * math.expm1(distance):.1f} %"
 
     def text(self, figure: float) -> str:
-        """Write a figure with its unit: `48.4 MB`, `1.250 ms`, `12.5 %` or `1.2e-06`."""
+        """Return a figure with its unit: `48.4 MB`, `1.25 ms`, `12.5 %` or `1.2e-06`."""
         match self.unit:
             case "ns":
                 return f"{figure / _MILLISECOND:.4g} ms"
@@ -118,12 +116,11 @@ class Metric:
 
 
 def percent_change(ratio: float) -> str:
-    """Write a ratio as a change: `+3.2 %`."""
+    """Return a ratio as a change: `+3.2 %`."""
     return f"{100 * (ratio - 1):+.1f} %"
 
 
 LATENCY = Metric("latency", "ns", least_change=0.03, session_scatter=0.02, night_scatter=0.012)
-"""The time of a session."""
 
 OTHER_METRICS = (
     # Both depend on what the page cache contains, and scatter by 10 to 40 % between sessions on a busy machine.

@@ -22,8 +22,6 @@ Verdict = Literal[
 
 @dataclass(frozen=True)
 class Night:
-    """What one series on one device did in one night."""
-
     night: str
     """ISO date."""
     figures: tuple[float, ...]
@@ -38,17 +36,16 @@ class Night:
     failure: str = ""
     """The reason of the one that failed last, a sentence."""
     is_excluded: bool = False
-    """The user excluded this night."""
     starts_baseline: bool = False
-    """The user reset the baseline: the nights before this one are not compared with it."""
+    """Earlier nights are not compared with it: the user reset the baseline, or times are of other runs of a session."""
     content: str = ""
     """Equal for two nights if program, inputs, runner and executions are (macro `_content`); empty if unknown."""
     same_night: Comparison | None = None
-    """The content of an earlier night (A) and this night's (B), measured alternately this night."""
+    """The content of an earlier night (A) and this night's (B), interleaved this night."""
     inaccuracy: str | None = None
     """Why its figures do not count although it ran: what is wrong with the outputs; None if nothing is."""
     same_night_content: str = ""
-    """The content A; it counts only if it is that of the last good night. Empty if unknown."""
+    """The content A; if known, the comparison counts only if it is that of the last good night. Empty if unknown."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,7 @@ class NightVerdict:
     night: str
     verdict: Verdict
     baseline_value: float | None
-    """The median of the baseline nights, in the unit of the metric; within states with as many sessions in each."""
+    """The median of the baseline nights, in the unit of the metric; within states, with as many sessions in each."""
     ratio: float | None
     """This night's figure over the baseline's; None if that is 0."""
     low: float | None
@@ -67,23 +64,22 @@ class NightVerdict:
     z: float | None
     """Robust z against the baseline nights."""
     noise_floor: float | None
-    """19 of 20 nights without a change move the ratio by less."""
+    """A fraction: 19 of 20 nights without a change move the ratio by less."""
     baseline_nights: int
     baseline_from: str | None
     baseline_to: str | None
     """The last good night: the newest of the baseline that does not share this night's shift."""
     since: str | None
-    """The first night of the present step, for regression, suspected and improvement."""
+    """The first night of the step that the night belongs to; None outside a step."""
     reason: str
 
 
 def without_baseline(night: Night, verdict: Verdict, reason: str) -> NightVerdict:
-    """Return a verdict on a night that is not compared."""
     return NightVerdict(night.night, verdict, None, None, None, None, None, None, 0, None, None, None, reason)
 
 
 def unfit(night: Night, metric: Metric) -> tuple[Verdict, str] | None:
-    """Why a night cannot be compared; None if it can."""
+    """Return the verdict on a night that cannot be compared and its reason; None if it can be compared."""
     valid, invalid = len(night.figures), night.invalid_sessions
     if night.is_excluded:
         return "insufficient data", "excluded by the user"
@@ -101,7 +97,7 @@ def unfit(night: Night, metric: Metric) -> tuple[Verdict, str] | None:
 
 
 def _failed(night: Night) -> str:
-    """Say why a night has no result: `8 of 8 sessions failed (export_failed): cannot export ...`."""
+    """Return why a night has no result: `8 of 8 sessions failed (export_failed): cannot export ...`."""
     failed = night.failed_sessions
     return (
         f"{failed} of {failed + night.invalid_sessions} sessions failed ({', '.join(night.failures)}): {night.failure}"
@@ -114,5 +110,4 @@ def least_sessions(metric: Metric) -> int:
 
 
 def too_few(sessions: int, metric: Metric) -> str:
-    """Say that a night has too few sessions."""
     return f"too few sessions: {sessions} of at least {least_sessions(metric)}"

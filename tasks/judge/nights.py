@@ -35,8 +35,8 @@ from tasks.judge.step import SameNight, Step, is_same_content, measured, same_ni
 
 STEP_NIGHTS = 7
 """A confirmed step is reported for this many nights; then its nights are the baseline."""
-_LEAST_LEVEL = 3  # nights; of fewer, the odd one may be among those that a step is compared with
-_STATE_NIGHTS = 4  # the level of so many earlier nights is a state of the device
+_LEAST_LEVEL = 3  # nights; in a baseline of fewer, a single odd night may make a step
+_STATE_NIGHTS = 4  # a level that so many earlier nights had is a state of the device
 
 
 def judge_all(nights: Sequence[Night], metric: Metric = LATENCY) -> list[NightVerdict]:
@@ -55,7 +55,7 @@ def judge(nights: Sequence[Night], metric: Metric = LATENCY) -> NightVerdict:
 
 
 class _WithinStates:
-    """A series on a device whose sessions may have two states: once they are recognised, it is judged within them."""
+    """A series on a device. Once its sessions show two states, its latency is judged within them."""
 
     def __init__(self, metric: Metric) -> None:
         self.metric = metric
@@ -72,7 +72,7 @@ class _WithinStates:
         self.clusters = [*self.clusters, clusters(positions)][-REMEMBERED:]
         states = recognised(self.clusters, self.states)
         if states != self.states:
-            # Earlier verdicts stay; what they left behind, such as the level, is made again within the states.
+            # Earlier verdicts stay; the level and the step are computed again within the states.
             self.series, self.states = _Series(self.metric), states
             for earlier in self.past:
                 self._judge(earlier, np.log(earlier.figures))
@@ -87,17 +87,17 @@ class _WithinStates:
         placed = place(positions, self.states, level, is_same=bool(content) and content == night.content)
         if placed is None:
             return without_baseline(night, "insufficient data", open_state(positions, self.states, level))
-        found = self.series.judge(replace(night, figures=tuple(np.exp(placed.positions))))
-        before = interquartile_mean(night.figures) / found.ratio if found.ratio else None
+        verdict = self.series.judge(replace(night, figures=tuple(np.exp(placed.positions))))
+        before = interquartile_mean(night.figures) / verdict.ratio if verdict.ratio else None
         return replace(
-            found,
+            verdict,
             baseline_value=before,
-            reason=f"{found.reason}; {in_words(placed, self.states, night.frequencies_mhz)}",
+            reason=f"{verdict.reason}; {in_words(placed, self.states, night.frequencies_mhz)}",
         )
 
 
 class _Series:
-    """What is known of a series before a night: its level, how much that moves, and the step it may be in."""
+    """State of a series before a night: its level, how much nights move around it, and the step it may be in."""
 
     def __init__(self, metric: Metric) -> None:
         self.metric = metric
@@ -109,7 +109,7 @@ class _Series:
 
     @property
     def newest(self) -> tuple[float | None, str]:
-        """The position of the last nights, None before the first, and the content of the last."""
+        """Median position of the step or else the level (None before the first night); content of the last night."""
         if not self.history:
             return None, ""
         points = self.level if self.step.quiet_nights or not self.step.points else self.step.points
@@ -129,7 +129,10 @@ class _Series:
         return self._second_step(tonight, night) or self._compare(tonight, night)
 
     def _second_step(self, tonight: Point, night: Night) -> NightVerdict | None:
-        """Judge a night that lies beyond the confirmed step; None if it does not."""
+        """Judge a night that lies beyond the confirmed step; None if it does not.
+
+        Confirmed the same night, it begins another step; refuted, it belongs to the first; otherwise it is suspected.
+        """
         if not self.step.is_confirmed or self.step.quiet_nights:
             return None
         found = shift(tonight, self.step.points, moves(self.level), self.metric)
@@ -143,7 +146,7 @@ class _Series:
         return as_first if answer == "refuted" else _verdict("suspected", tonight, found, tonight.night, _open(found))
 
     def _compare(self, tonight: Point, night: Night) -> NightVerdict:
-        """Compare a night with the level, and add it to the level or to the step."""
+        """Compare a night with the level, then add it to the level or to a step."""
         found = shift(tonight, self.level, self.former_moves, self.metric)
         if found.is_off and found.other_state is None and self._seen(found) >= _STATE_NIGHTS:
             found = replace(found, other_state=found.distance)
@@ -173,16 +176,16 @@ class _Series:
         return same_night_answer(tonight, found, night.same_night, night.same_night_content, is_known=is_known)
 
     def _is_known(self, found: Shift) -> bool:
-        """Whether the device may be in another of its states than last."""
+        """Return whether the device may be in another state than last: it has two, or was at this level before."""
         return found.other_state is not None or self._seen(found) > 0
 
     def _seen(self, found: Shift) -> int:
-        """Count the nights before tonight and the step that were where the device is now."""
+        """Count the nights before this one and its step that were at the present level."""
         since = self.step.points[0].night if self.step.points else self.history[-1].night
         return found.seen_before([each for each in self.history if each.night < since])
 
     def _of_step(self, tonight: Point, found: Shift, night: Night, is_measured: bool) -> NightVerdict:
-        """Return the verdict on a night that was added to the step."""
+        """Return the verdict on a night that was added to the step; may make the step the level."""
         since, nights = self.step.points[0].night, len(self.step.points)
         if not is_measured and len(self.level) < _LEAST_LEVEL:
             word: Verdict = "no change" if self.step.is_of_device else "suspected"
@@ -190,10 +193,10 @@ class _Series:
                 self._settle_at_step()
             return _verdict(word, tonight, found, since, _open(found))
         if self.step.is_of_device:
-            is_told = self.step.is_confirmed and not self._seen(found)
-            word = self.metric.word_of_device(found.distance) if is_told else "no change"
+            is_reported = self.step.is_confirmed and not self._seen(found)
+            word = self.metric.word_of_device(found.distance) if is_reported else "no change"
             why = _by_nights(self.step, self.step.is_confirmed)
-            if self.step.is_confirmed:  # told once: models are compared with the device as it is now
+            if self.step.is_confirmed:  # reported once: models are then compared with the device as it is now
                 self._settle_at_step()
             return _verdict(word, tonight, found, since, why)
         is_certain = is_measured or found.bounds[0] > 0 or found.bounds[1] < 0
@@ -204,7 +207,7 @@ class _Series:
         return _verdict(verdict, tonight, found, since, why, night.same_night if is_measured else None)
 
     def _quiet(self, tonight: Point, found: Shift, why: str, decided_by: Comparison | None = None) -> NightVerdict:
-        """Take a night without a shift of the series into the level."""
+        """Add a night without a shift of the series to the level; the second one in a row ends the step."""
         self.level.append(tonight)
         self.step.quiet_nights += 1
         if self.step.quiet_nights == 2:
@@ -214,13 +217,12 @@ class _Series:
         return _verdict("insufficient data", tonight, found, None, too_few(tonight.sessions, self.metric))
 
     def _end_step(self) -> None:
-        """Forget the step. Nights that were only suspected belong to the level, those of a confirmed step do not."""
+        """End the step. Nights that were only suspected join the level, those of a confirmed step do not."""
         if not self.step.is_confirmed:
             self.level = sorted([*self.level, *self.step.points], key=lambda each: each.night)
         self.step = Step()
 
     def _settle_at_step(self) -> None:
-        """Take the nights of the step as the level."""
         self.former_moves = moves(self.level)
         self.level, self.step = self.step.points, Step()
 
@@ -277,9 +279,9 @@ def _verdict(
 
 
 def _figures(tonight: Point, found: Shift, decided_by: Comparison | None) -> tuple[float | None, ...]:
-    """Return the figure before, the ratio and its interval.
+    """Return the baseline's figure, the ratio, and the ends of its interval (None with too few sessions).
 
-    Those of the comparison that decided, if one did: it is free of what moves a device from night to night.
+    They are those of `decided_by`, if there is one: it is free of what moves a device from night to night.
     """
     metric = found.metric
     if decided_by is not None and decided_by.ratio:

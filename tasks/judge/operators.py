@@ -31,7 +31,7 @@ OPERATOR = Metric("operator time", "ns", least_change=0.02, session_scatter=0.01
 WINDOW_NIGHTS = 3
 """Two of this many nights confirm a change; all of them are compared with the nights before."""
 _FALSE_ALARMS = 0.02  # suspected operators in a night without a change, however many operators there are
-_LEAST_TOTAL_CHANGE = 0.01  # of a smaller one, no operator has a part
+_LEAST_TOTAL_CHANGE = 0.01  # as a fraction; of a smaller one, no operator has a part
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Adjusted:
         self.baseline_total_ns = float(self.baseline_ns[: len(operators)].sum())
 
     def counted(self) -> list[int]:
-        """Return the columns that have enough of the time, before or now."""
+        """Return the columns with 1 % of the time or more, in the baseline or in the last group."""
         least_ns = LEAST_SHARE * max(self.total_ns, self.baseline_total_ns)
         return np.flatnonzero(np.maximum(self.level_ns, self.baseline_ns) >= least_ns).tolist()
 
@@ -107,13 +107,16 @@ def _columns(operators: Sequence[Operator]) -> list[Column]:
 
 
 def _common_factors(operators: Sequence[Operator], raw: Sequence[Array], baseline: int) -> tuple[list[Array], int]:
-    """Return for each group the factor of each session, relative to the baseline, and how many operators vote on it."""
+    """Return for each group the factor of each session, relative to the baseline, and how many operators vote on it.
+
+    A vote needs 1 % of the time, a fine clock, and a run in every session. With fewer than two votes, factors are 1.
+    """
     usual_ns = np.median([np.median(times, axis=0) for times in raw[:baseline]], axis=0)
     resolution_ns = np.array([each.resolution_ns for each in operators])
     votes = (usual_ns >= LEAST_SHARE * usual_ns.sum()) & (resolution_ns <= _COARSEST_VOTE * usual_ns)
     for times in raw:
         votes &= (times > 0).all(axis=0)
-    if votes.sum() < 2:  # what the only operator does cannot be told from what all do
+    if votes.sum() < 2:  # a change of the only operator cannot be separated from one of all
         return [np.ones(len(times)) for times in raw], int(votes.sum())
     logs = [_middle(np.log(times[:, votes] / usual_ns[votes])) for times in raw]
     usual = np.median([np.median(log) for log in logs[:baseline]])
@@ -141,16 +144,15 @@ class OperatorVerdict:
     """The 95 % interval of the ratio."""
     high: float | None
     time_ns: float
-    """Median over the sessions, as measured."""
+    """Mean over the middle half of the sessions, as measured."""
     baseline_ns: float
+    """Median over the baseline, without the common factor."""
     part_percent: float | None
     """What it adds to the change of the total beside the common factor; None if the total changed by less than 1 %."""
 
 
 @dataclass(frozen=True)
 class OperatorVerdicts:
-    """What happened to the operators between two groups of sessions."""
-
     operators: tuple[OperatorVerdict, ...]
     """Operators and categories with at least 1 % of the time, the largest change first."""
     common: float
@@ -185,16 +187,16 @@ def judge_operators(
 
 
 def _window_start(nights: Sequence[str], since: str | None) -> int:
-    """Return the index of the first night that is judged; those before it are the baseline."""
+    """Return the index of the first night of the window or of the step; those before it are the baseline."""
     before = len(nights) - 1
-    start = before - min(WINDOW_NIGHTS - 1, before // 3)
+    start = before - min(WINDOW_NIGHTS - 1, before // 3)  # a short history must keep most nights as a baseline
     return start if since is None else min(start, sum(night < since for night in nights))
 
 
 def _judge(adjusted: Adjusted, column: int, baseline: int, z: float) -> _Answer:
-    """Judge the last group in one column."""
-    before_ns, tonight_ns = adjusted.baseline_ns[column], adjusted.level_ns[column]
-    if before_ns <= 0 or tonight_ns <= 0:
+    """Judge the last group in one column; a change needs two nights of the window in its direction."""
+    before_ns, now_ns = adjusted.baseline_ns[column], adjusted.level_ns[column]
+    if before_ns <= 0 or now_ns <= 0:
         return _appeared(before_ns), None, None, None
     ran = [own[own[:, column] > 0, column].tolist() for own in adjusted.own_ns]
     level = [Point("", "", len(figures), math.log(median(figures)), 0.0) for figures in ran[:baseline] if figures]
@@ -202,18 +204,18 @@ def _judge(adjusted: Adjusted, column: int, baseline: int, z: float) -> _Answer:
     metric = replace(OPERATOR, alarm_z=student(z, len(level)))
     window = [figures for figures in ran[baseline:] if figures]
     moves = [_move(figures, level, resolution_ns, metric) for figures in window]
-    found = moves[-1]
-    is_off = found.is_off and len(ran[-1]) >= metric.least_sessions
+    last = moves[-1]
+    is_off = last.is_off and len(ran[-1]) >= metric.least_sessions
     if len(ran[-1]) < LEAST_SESSIONS:
-        return "suspected" if is_off else "insufficient data", math.exp(found.distance), None, None
+        return "suspected" if is_off else "insufficient data", math.exp(last.distance), None, None
     alike = [
-        each.is_off and each.distance * found.distance > 0
+        each.is_off and each.distance * last.distance > 0
         for each, figures in zip(moves, window, strict=True)
         if len(figures) >= ALERT_SESSIONS
     ]
-    low, high = math.exp(found.distance - found.half), math.exp(found.distance + found.half)
-    is_off = is_off and not _is_left_behind(found.distance, adjusted.common)
-    return _word(found.distance, is_off, sum(alike) >= 2), math.exp(found.distance), low, high
+    low, high = math.exp(last.distance - last.half), math.exp(last.distance + last.half)
+    is_off = is_off and not _is_left_behind(last.distance, adjusted.common)
+    return _word(last.distance, is_off, sum(alike) >= 2), math.exp(last.distance), low, high
 
 
 def _move(figures: Sequence[float], level: Sequence[Point], resolution_ns: float, metric: Metric) -> Shift:
@@ -242,7 +244,7 @@ def _word(distance: float, is_off: bool, is_confirmed: bool) -> Verdict:
 
 
 def _verdicts(adjusted: Adjusted, answers: Mapping[int, _Answer]) -> OperatorVerdicts:
-    """Put the parts of the change beside the verdicts: those of the operators and the common one add up to 100 %."""
+    """Add the parts of the change to the verdicts: those of all operators and the common one add up to 100 %."""
     total_ns, before_ns = adjusted.total_ns, adjusted.baseline_total_ns
     changed_ns = total_ns - before_ns
     has_parts = abs(changed_ns) >= _LEAST_TOTAL_CHANGE * before_ns

@@ -18,13 +18,13 @@ from tasks.judge.operators import OperatorVerdicts, judge_operators
 _log = logging.getLogger(__name__)
 _QUERY = next(file.text for file in sql_files("loading") if file.name == "operators_to_judge")
 _TABLES = ("series_operator_verdict", "series_cause")
-_MOST_NAMED = 2  # operators whose part of the time is too small to move it
+_MOST_NAMED = 2  # operators that changed while the total did not
 _SERIES = 200  # at a time, to bound memory
 _Row = dict[str, Any]
 
 
 def judge_operators_of(connection: duckdb.DuckDBPyConnection, series: Collection[str]) -> None:
-    """Fill the tables of operator verdicts for series whose latency was judged again; drop rows of lost series."""
+    """Replace the operator verdicts and causes of these series; delete those of series without verdicts."""
     for table in _TABLES:
         connection.execute(
             f"DELETE FROM {table} WHERE series_id IN (SELECT unnest(?::VARCHAR[])) "
@@ -43,35 +43,35 @@ def _judge(connection: duckdb.DuckDBPyConnection, series: Sequence[str]) -> None
     for (series_id, device), sessions in groupby(rows, lambda row: (row["series_id"], row["device"])):
         try:
             _judge_series(list(sessions), operators, causes)
-        except (ArithmeticError, ValueError, LookupError) as error:  # must not keep a load from its end
+        except (ArithmeticError, ValueError, LookupError) as error:  # must not stop a load
             _log.error("%s on %s: operators not judged (%s: %s)", series_id, device, type(error).__name__, error)
     for table, judged in zip(_TABLES, (operators, causes), strict=True):
         insert_rows(connection, table, judged)
 
 
 def _judge_series(sessions: list[_Row], operators: list[_Row], causes: list[_Row]) -> None:
-    """Add the rows of one series on one device, from its sessions in the order of the nights."""
-    known = operators_of(sessions)
-    nights = [(group[0], group_of(group, known, str(group[0]["night"]))) for group in _by_night(sessions)]
+    """Append the rows of one series on one device, from its sessions in the order of the nights."""
+    keys = operators_of(sessions)
+    nights = [(group[0], group_of(group, keys, str(group[0]["night"]))) for group in _by_night(sessions)]
     by_night = {of_night[0]["night"]: of_night for of_night in _by_night(sessions)}
     for index, (row, _) in enumerate(nights):
         if not row["is_judged"]:
             continue
         compared = [group for before, group in nights[: index + 1] if before["night"] >= row["baseline_from"]]
-        found = judge_operators(list(known.values()), compared, str(row["since"]) if row["since"] else None)
-        if found is None:
+        judged = judge_operators(list(keys.values()), compared, str(row["since"]) if row["since"] else None)
+        if judged is None:
             continue
         key = {name: row[name] for name in ("series_id", "device", "night")}
-        for each in found.operators:
+        for each in judged.operators:
             verdict = asdict(each)
             operators.append({**key, "operator": verdict.pop("name"), **verdict})
         is_changed = row["verdict"] in ("regression", "suspected", "improvement")
         causes.append(
             {
                 **key,
-                "common_factor": found.common,
-                "common_percent": found.common_percent,
-                "cause": _cause(by_night, row) if is_changed else beside_total(found),
+                "common_factor": judged.common,
+                "common_percent": judged.common_percent,
+                "cause": _cause(by_night, row) if is_changed else beside_total(judged),
             }
         )
 
@@ -81,8 +81,8 @@ def _cause(by_night: Mapping[date, Sequence[_Row]], row: _Row) -> str | None:
     before, tonight = by_night[row["baseline_to"]], by_night[row["night"]]
     if before[0]["content"] and before[0]["content"] == row["content"]:
         return None
-    words = cause_between(before, tonight)
-    return words and f"{words}, compared with {row['baseline_to']}: changes of the device since then are included"
+    text = cause_between(before, tonight)
+    return text and f"{text}, compared with {row['baseline_to']}: changes of the device since then are included"
 
 
 def _by_night(sessions: Sequence[_Row]) -> list[list[_Row]]:
@@ -90,7 +90,7 @@ def _by_night(sessions: Sequence[_Row]) -> list[list[_Row]]:
 
 
 def beside_total(found: OperatorVerdicts) -> str | None:
-    """Name what is confirmed of operators whose part of the time is too small to move it: "`mean` +6.0 %, 11 % ..."."""
+    """Return up to two confirmed changes of operators, such as "`mean` +6.0 %, 11 % of the time"; None without one."""
     operators = [each for each in found.operators if each.level == "operator" and each.ratio is not None]
     total_ns = sum(each.time_ns for each in found.operators if each.level == "operator")
     confirmed = [each for each in operators if each.verdict in ("regression", "improvement")][:_MOST_NAMED]

@@ -81,20 +81,20 @@ class Pair:
 
     @property
     def nights_differ_by(self) -> float | None:
-        """By how much nights of the series differ without a change, a fraction; None on one night or two devices."""
+        """By how much two nights differ without a change, a fraction; None in one sweep or on two devices."""
         if self.a.sweep_id == self.b.sweep_id or self.a.device != self.b.device:
             return None
-        known = max(self.a, self.b, key=lambda cell: cell.baseline_nights)
-        return math.expm1(between_nights(known.noise_floor, known.baseline_nights))
+        measured_longer = max(self.a, self.b, key=lambda cell: cell.baseline_nights)
+        return math.expm1(between_nights(measured_longer.noise_floor, measured_longer.baseline_nights))
 
     @property
     def inaccurate_sides(self) -> str:
-        """The sides with inaccurate outputs: `A`, `B`, `A and B`, or nothing."""
+        """The sides with inaccurate outputs: `A`, `B`, `A and B`, or an empty text."""
         return " and ".join(side for side, cell in (("A", self.a), ("B", self.b)) if cell.accuracy == "inaccurate")
 
     @property
     def is_of_device(self) -> bool:
-        """Whether both are one device with one content on two occasions: a difference is then the device's."""
+        """Whether both are one content on one device, measured at two times: a difference is then the device's."""
         of_both = [[getattr(cell, name) for name in (*_SERIES, *_CONTENT)] for cell in (self.a, self.b)]
         is_known = self.a.pte_sha256 is not None and self.a.runner_sha256 is not None
         return is_known and of_both[0] == of_both[1]
@@ -107,7 +107,7 @@ class Pair:
         return self.result.answer if self.result else None
 
     def is_regression(self, margin: float) -> bool:
-        """Whether B is slower than A by more than the margin (a fraction), as its sessions show, and not the device."""
+        """Whether B is slower by more than the margin (a fraction) and the noise, and the device is not the cause."""
         if self.is_of_device or self.result is None or self.result.ratio is None or self.result.low is None:
             return False
         return self.result.answer == "different" and self.result.low > 1 and self.result.ratio > 1 + margin
@@ -145,6 +145,7 @@ def match_cells(a: Sequence[Cell], b: Sequence[Cell], kind: str) -> Matched:
 
 
 def _newest(cells: Iterable[Cell], fields: Sequence[str], older: list[Cell]) -> dict[tuple[Any, ...], Cell]:
+    """Return the newest cell by the values of its `fields`, sorted by these; append the others to `older`."""
     newest: dict[tuple[Any, ...], Cell] = {}
     for cell in sorted(cells, key=lambda each: (each.last_started_at or datetime.min, each.cell), reverse=True):
         key = tuple(getattr(cell, each) for each in fields)

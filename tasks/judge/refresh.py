@@ -1,4 +1,4 @@
-"""Judge the nights of every series without verdicts in the warehouse: new ones, and those that something changed."""
+"""Judge the series of a warehouse that have no verdicts: new ones, and those that lost them by a change."""
 
 import logging
 from dataclasses import asdict, fields
@@ -25,7 +25,7 @@ _COMPARED = [field.name for field in fields(Comparison)]
 
 
 def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill `comparison_result` and `series_verdict` where rows are missing, and what was judged of their operators."""
+    """Fill `comparison_result`, `series_verdict` and the tables of operators where rows are missing; log what fails."""
     _judge_comparisons(connection)
     decisions = decisions_of(connection)
     judged = _judge(connection, decisions, "nights_to_judge", (LATENCY,))
@@ -56,7 +56,7 @@ def _judge(
         for metric in metrics:
             try:
                 judged += _judged([row for row in nights if row[metric.name] is not None], decisions, metric)
-            except (ArithmeticError, ValueError, LookupError) as error:  # must not keep a load from its end
+            except (ArithmeticError, ValueError, LookupError) as error:  # must not stop a load
                 what = f"{series_id} on {device}, {metric.name}"
                 _log.error("%s: no verdict (%s: %s)", what, type(error).__name__, error)
     insert_rows(connection, "series_verdict", judged)

@@ -17,11 +17,11 @@ _ASSUMED = 4  # how many nights or sessions the assumed scatter of a metric is w
 _MAD_TO_SD = 1.4826
 _MAD_EFFICIENCY = 0.4  # relative to a standard deviation
 _MEDIAN_VARIANCE = math.pi / 2  # relative to a mean's
-# Usually 1; 2 if two states 6 % apart last for 5 nights each. Few series without states, also with a correlation of 0.7
-# from night to night, have more than 1.5.
+# How far nights lie from their median, over how far from the night before. Usually 1; 2 if two states 6 % apart last
+# for 5 nights each. Few series without states, also with a correlation of 0.7 from night to night, have more than 1.5.
 _LASTING = 1.5
 _LEAST_IN_STATE = 3  # nights
-_KNOWN = 2 / 3  # of a shift: a night that lies so far from the baseline is in the same state
+_KNOWN = 2 / 3  # of a shift: a night that lies so far from the baseline is at the same level
 _SHARED = 1 / 8  # a night that moved by more of the shift may share it
 # A normal quantile of 98.4 %: about one night of 25 is hot and misses any interval, so the others must make up for it.
 _INTERVAL_Z = 2.4
@@ -46,14 +46,13 @@ class Shift:
     metric: Metric
     baseline: Sequence[Point]
     center: float
-    """The position of the baseline."""
     distance: float
     scatter: float
     """Standard deviation of the shift of a night without a change."""
     half: float
     """Half the width of the 95 % interval of the shift."""
     other_state: float | None
-    """How far the other state of nights is from the baseline; None if the device has one."""
+    """How far the other state of nights is from the baseline; None if the device has only one."""
     last_good: Point
     """The newest night of the baseline that does not share the shift.
 
@@ -73,14 +72,14 @@ class Shift:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The 95 % interval of the shift; of a night that is nearer to the other state also of its shift from there."""
+        """The 95 % interval of the shift; for a night nearer to the other state, with that of the shift from there."""
         shifts = [self.distance]
         if self.other_state is not None and abs(self.distance - self.other_state) < abs(self.distance):
             shifts.append(self.distance - self.other_state)
         return min(shifts) - self.half, max(shifts) + self.half
 
     def seen_before(self, nights: Sequence[Point]) -> int:
-        """Count the nights that lie as far from the baseline as this one, or nearly so, in its direction."""
+        """Count the nights that lie at least two thirds as far from the baseline as this one, in its direction."""
         moved = [(each.position - self.center) * self.distance for each in nights]
         return sum(move >= _KNOWN * self.distance**2 for move in moved)
 
@@ -91,7 +90,7 @@ class Shift:
 
 
 def point(night: str, content: str, figures: Sequence[float], metric: Metric = LATENCY) -> Point:
-    """Reduce a night to what later nights need. Raises ValueError for figures without a position."""
+    """Reduce a night to what later nights need. Raises ValueError if a figure has no position."""
     positions = [metric.position(figure) for figure in figures]
     center = median(positions)
     variance = _variance([position - center for position in positions], metric.session_scatter**2)
@@ -100,15 +99,16 @@ def point(night: str, content: str, figures: Sequence[float], metric: Metric = L
 
 
 def moves(level: Sequence[Point]) -> list[float]:
-    """Return how far each of the last nights of a level lies from their median."""
+    """Return how far each of the last 21 nights of a level lies from their median."""
     positions = [each.position for each in level[-BASELINE_NIGHTS:]]
     center = median(positions)
     return [position - center for position in positions]
 
 
 def shift(tonight: Point, level: Sequence[Point], former_moves: Sequence[float], metric: Metric = LATENCY) -> Shift:
-    """Compare a night with the last nights of a level (at least one).
+    """Compare a night with the last 21 nights of a level (at least one).
 
+    If the latencies of these nights have two states, only the nights in the state of the newest one are the baseline.
     `former_moves` are those of earlier levels: a series keeps its scatter when its level changes.
     """
     baseline = level[-BASELINE_NIGHTS:]
@@ -124,7 +124,7 @@ def shift(tonight: Point, level: Sequence[Point], former_moves: Sequence[float],
     scatter = math.sqrt(variance * (1 + _MEDIAN_VARIANCE / len(baseline)))
     half = student(_INTERVAL_Z, len(seen)) * scatter
     direction = math.copysign(1, distance)
-    good = [
+    good = [  # never empty: some moves are 0 or have the other direction
         each
         for each, move in zip(baseline, moves(baseline), strict=True)
         if move * direction <= _SHARED * abs(distance)

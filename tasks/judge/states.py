@@ -1,6 +1,6 @@
 """Devices whose sessions have two states: recognised by a gap that recurs, and compared within each.
 
-A state is whatever makes a session slower by the same ratio: cores of another cluster, another frequency, other pages.
+A state is anything that slows a session by the same ratio: cores of another cluster, another frequency, other pages.
 Chance decides how many sessions of a night are in it, and the time of the night moves with that number. Positions are
 logarithms of times, so the distance of both states is the same for every content.
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tasks.judge.figures import LATENCY, percent_change
 
 REMEMBERED = 60
-"""Nights: in how many a device shows its states."""
+"""How many of the last nights states are searched in."""
 
 _LEAST_IN_STATE = 2  # sessions; a single one may be hot
 # Of 8 normal sessions 7 in 100 nights have such a gap, of exponential ones 12; with two states 15 % apart 65.
@@ -50,8 +50,6 @@ class Clusters:
 
 @dataclass(frozen=True)
 class States:
-    """Two states of the sessions of a device."""
-
     offset: float
     """How far the slow one is from the fast one, in positions."""
     slow_share: float
@@ -63,15 +61,13 @@ class States:
 
 @dataclass(frozen=True)
 class Placed:
-    """The sessions of one night in their states."""
-
     positions: Positions
     """As if each was in the fast one."""
     is_slow: NDArray[np.bool_]
 
     @property
     def slow(self) -> int:
-        """How many are in the slow one."""
+        """Number of sessions in the slow state."""
         return int(self.is_slow.sum())
 
     def __str__(self) -> str:
@@ -94,9 +90,9 @@ def clusters(positions: Positions) -> Clusters | None:
 def recognised(
     nights: Sequence[Clusters | None], known: States | None = None, least_nights: int = _LEAST_NIGHTS
 ) -> States | None:
-    """Return the two states that enough nights show at the same distance; None if there are none.
+    """Return the two states that enough nights show at about the same distance; None if there are none.
 
-    Those that were known are kept as long as their distance is about the same.
+    Enough are `least_nights`, and a third of the nights. `known` is returned as it is while its distance fits.
     """
     able = [night for night in nights if night is not None]
     offsets = np.array([night.offset for night in able if night.is_clear])
@@ -114,11 +110,11 @@ def recognised(
 
 
 def place(positions: Positions, states: States, level: float | None, *, is_same: bool = False) -> Placed | None:
-    """Find the state of each session of a night; None if all are in one and it is open in which.
+    """Find the state of each session of a night; None if all are in one state and it is open in which.
 
-    `level` is where the fast state was before, None if unknown; `is_same` says that it was with the same content.
-    Sessions that are all in one state are in the usual one if that is 20 times likelier. If not, they are in the one at
-    whose level they lie; but other content at the level of the rarer one may as well have changed by the distance.
+    `level` is the former position of the fast state, None if unknown; `is_same` if it is of the same content.
+    Sessions that are all in one state are in the usual one if that is 20 times likelier. If not, they are in the state
+    whose level is near. But another content at the level of the rarer state is open: it may have changed by as much.
     """
     usual = _place_alone(positions, states)
     log_odds = len(positions) * abs(math.log(states.slow_share / (1 - states.slow_share)))
@@ -135,7 +131,7 @@ def place(positions: Positions, states: States, level: float | None, *, is_same:
 
 
 def _place_alone(positions: Positions, states: States) -> Placed:
-    """Find the state of each session; of sessions that are all in one, it is the usual one."""
+    """Find the state of each session; if all are in one, take the usual one."""
     slow = _slow_sessions(positions, states.offset)
     return _placed(positions, states, slow or len(positions) * (states.slow_share > 1 / 2))
 
@@ -146,7 +142,7 @@ def _placed(positions: Positions, states: States, slow: int) -> Placed:
 
 
 def _slow_sessions(positions: Positions, offset: float) -> int:
-    """Return how many sessions lie nearer to the others without this offset; 0 if all are in one state."""
+    """Return how many of the slowest sessions lie nearer to the others without this offset; 0 for a single state."""
     ordered, count = np.sort(positions), np.arange(len(positions))
     moved = ordered - offset * (count >= len(ordered) - count[:, None])  # a row for each number of slow sessions
     return int(np.argmin(np.abs(moved - np.median(moved, axis=1, keepdims=True)).sum(axis=1)))
@@ -159,8 +155,6 @@ def states_of(nights: Sequence[Sequence[float]]) -> States | None:
 
 @dataclass(frozen=True)
 class PlacedSides:
-    """Both sides of a comparison in their states."""
-
     states: States
     sides: tuple[Placed, Placed]
 
@@ -172,8 +166,8 @@ class PlacedSides:
 def place_sides(a: Positions, b: Positions, states: States | None) -> PlacedSides | str | None:
     """Place both sides of a comparison in these states, or in those that both show; None if there are none.
 
-    A text says why not, if the sessions of a side are all in one state and it is open in which. Sides in one state each
-    are compared as they are, unless they are nearer to being in different ones.
+    Return a text with the reason if the sessions of a side are all in one state and it is open in which. Two sides that
+    are in one state each are compared as they are, unless they lie more than half of the distance apart.
     """
     states = states or recognised([clusters(a), clusters(b)], least_nights=2)
     if states is None:
@@ -196,13 +190,13 @@ def place_sides(a: Positions, b: Positions, states: States | None) -> PlacedSide
 
 
 def in_words(placed: Placed, states: States, frequencies_mhz: Sequence[float | None]) -> str:
-    """Say that a night was compared within the states, at which clocks, and what its baseline is then."""
+    """Return the sentence about a night compared within the states: counts, clocks, and what its baseline is."""
     sessions = f"{placed} tonight{_clocks(placed, states, frequencies_mhz)}"
     return f"{states}: {sessions}, compared within each; the baseline shown has as many of each"
 
 
 def _clocks(placed: Placed, states: States, frequencies_mhz: Sequence[float | None]) -> str:
-    """Name the clocks of both states if these explain half of their distance or more."""
+    """Return the clocks of both states as text; empty if one is unknown or they explain less than half the offset."""
     clocks = [clock for clock in frequencies_mhz if clock]
     if len(clocks) < len(placed.positions) or not _LEAST_IN_STATE <= placed.slow <= len(clocks) - _LEAST_IN_STATE:
         return ""
@@ -213,7 +207,7 @@ def _clocks(placed: Placed, states: States, frequencies_mhz: Sequence[float | No
 
 
 def open_state(positions: Positions, states: States, level: float | None) -> str:
-    """Say why sessions cannot be compared, with their change in either state."""
+    """Return why sessions cannot be compared, with their change in either state."""
     distance = float(np.median(positions)) - (level or 0.0)
     fast, slow = (percent_change(math.exp(distance - offset)) for offset in (0.0, states.offset))
     return f"{states}: all {len(positions)} are in one, {fast} if it is the fast one and {slow} if it is the slow one"

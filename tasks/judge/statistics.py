@@ -118,7 +118,7 @@ def _quartile_ratio(latency: _Floats) -> float | None:
 def _spread(latency: _Floats, median: float) -> float:
     """Return the standard deviation that normal data with this MAD have, at least a thousandth of the median."""
     away = np.abs(latency - median)
-    # Where more than half of the runs took equally long, the mean distance tells more.
+    # The MAD is 0 where more than half of the runs took equally long; the mean distance is not.
     spread = 1.4826 * float(np.median(away)) or 1.2533 * float(away.mean())
     return max(spread, _LEAST_SPREAD * median)
 

@@ -1,6 +1,6 @@
 """Nights of a series that are shifted: what confirms them, and whether they are the model's or the device's.
 
-A comparison of the same night confirms or refutes a shift: two contents, measured alternately on the device.
+An interleaved comparison of two contents, in the same night on the device, confirms or refutes a shift.
 """
 
 import math
@@ -16,7 +16,7 @@ from tasks.judge.shift import Point, Shift
 ALTERNATELY = "measured alternately the same night"
 SameNight = Literal["confirmed", "refuted", "open"]
 
-_STRONG_Z = 3.0  # two nights above it confirm one another; so do three that are suspected
+_STRONG_Z = 3.0  # two nights above it confirm one another; so do three that are suspected (docs/numbers.md)
 
 
 @dataclass
@@ -26,8 +26,9 @@ class Step:
     points: list[Point] = field(default_factory=list)
     shifts: list[float] = field(default_factory=list)
     alert_nights: int = 0
-    """Nights with enough sessions to confirm one another."""
+    """Nights that may confirm one another."""
     strong_nights: int = 0
+    """Those of them that moved by more than 3 standard deviations."""
     is_confirmed: bool = False
     quiet_nights: int = 0
     """Nights without the shift since the last one with it."""
@@ -35,9 +36,10 @@ class Step:
     """Whether it began although neither model nor runner had changed."""
 
     def add(self, tonight: Point, found: Shift, is_confirmed: bool, *, counts: bool) -> None:
-        """Add a night that is shifted; `is_confirmed` if it needs no other night.
+        """Add a shifted night. It confirms the step alone if `is_confirmed`.
 
-        It counts for others unless a comparison of the same night, which knows more, found no difference.
+        Otherwise three nights confirm it, or two that moved by more than 3 standard deviations. Only nights with 8
+        sessions and `counts` do. `counts` is False if a comparison of the same night left the shift open.
         """
         if not self.points:
             self.is_of_device = is_same_content(tonight, found)
@@ -50,32 +52,32 @@ class Step:
         self.quiet_nights = 0
 
     def has_direction(self, distance: float) -> bool:
-        """Whether a shift has the direction of the step; never before its first night."""
+        """Return whether a shift has the direction of the step; False before its first night."""
         return bool(self.shifts) and (self.shifts[0] > 0) == (distance > 0)
 
     def is_followed_by_other_content(self, tonight: Point, found: Shift) -> bool:
-        """Whether a step of the device goes on in a night with another model or runner."""
+        """Return whether a step of the device continues in a night with another model or runner."""
         is_other = bool(self.points) and tonight.content != self.points[-1].content
         return is_other and self.is_of_device and self.has_direction(found.distance)
 
     def lasts(self, distance: float) -> bool:
-        """Whether a night belongs to the confirmed step: it is nearer to the step than to the baseline."""
+        """Return whether a night belongs to the confirmed step: it is nearer to the step than to the baseline."""
         return self.is_confirmed and self.has_direction(distance) and abs(distance) > abs(median(self.shifts)) / 2
 
 
 def is_same_content(tonight: Point, found: Shift) -> bool:
-    """Return whether neither model nor runner changed since the last good night."""
+    """Return whether neither model nor runner changed since the last good night; False if content is unknown."""
     return bool(tonight.content) and tonight.content == found.last_good.content
 
 
 def same_night_answer(
     tonight: Point, found: Shift, same_night: Comparison | None, former_content: str, *, is_known: bool
 ) -> SameNight:
-    """Return whether the comparison shows the shift; equal content compared with itself adds nothing.
+    """Return whether the comparison of the same night shows the shift; open without one, and for equal content.
 
-    `former_content` is side A of it, empty if unknown; it counts only if it is that of the last good night. `is_known`
-    says that the device was at tonight's level before: its state then explains the shift, unless the comparison finds a
-    change that would be suspected alone.
+    A figure that confirms itself needs none. `former_content` is that of side A, empty if unknown; another one than
+    that of the last good night leaves the shift open. `is_known` if the device was at this level before: its state then
+    explains the shift, unless the comparison finds the least change of the metric or more.
     """
     if found.metric.confirms_itself and found.is_off and not is_same_content(tonight, found):
         return "confirmed"
@@ -94,7 +96,7 @@ def same_night_answer(
 
 
 def measured(found: Shift, same: Comparison | None) -> str:
-    """Say what the comparison found; of a figure that confirms itself, that it needs none."""
+    """Return the result as text, empty without an interval; of a figure that confirms itself, why it needs none."""
     if found.metric.confirms_itself:
         return (
             f"a change above {found.metric.distance_text(found.limit)} by another model or runner needs no second night"

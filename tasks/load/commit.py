@@ -79,7 +79,7 @@ class Loader:
         self._sessions = known_sessions(connection, [rows.session["session_id"] for rows in batch])
 
     def add(self, rows: Rows) -> str | None:
-        """Add a session that the warehouse does not contain, or return the reason why it is refused."""
+        """Add a session, or return the reason why it is refused; a bundle replaces its ETDump that was loaded alone."""
         session_id, etdump = rows.session["session_id"], rows.session["etdump_sha256"]
         if session_id in self._sessions:
             return (
@@ -139,8 +139,8 @@ class Loader:
             row["source_map_id"] = self._take_sources(rows, model_id, node_ids)
             self._take_runs(rows.runs, node_ids, rows.session["warmup_executions"])
         self._rows["session"].append(row)
-        for table, given in rows.details.items():
-            self._rows[table] += [{**session_key, **row} for row in given]
+        for table, details in rows.details.items():
+            self._rows[table] += [{**session_key, **row} for row in details]
         self._take_ledger(rows)
         self._sessions.add(rows.session["session_id"])
 
@@ -161,7 +161,7 @@ class Loader:
             )
 
     def _take_sources(self, rows: Rows, model_id: int, node_ids: NDArray[np.int32]) -> int | None:
-        """Enter where the operators of a session come from, once per configuration; return the id of that entry."""
+        """Enter the sources of a session's operators, once per model and tree; return their id, None if unknown."""
         if rows.sources is None or rows.runs is None:
             return None
         content = json.dumps([rows.model["content_sha256"], rows.sources.sha256, node_ids.tolist()])
@@ -170,10 +170,10 @@ class Loader:
         source_map_id, is_new = self._dimensions["source_map"].enter(row)
         if is_new:
             key = {"source_map_id": source_map_id}
-            for found in node_sources(rows.sources, rows.runs.tree):
-                node = found.pop("node")
+            for source in node_sources(rows.sources, rows.runs.tree):
+                node = source.pop("node")
                 node_id = None if node is None else int(node_ids[node])
-                self._rows["node_source"].append({**key, "node_id": node_id, **found})
+                self._rows["node_source"].append({**key, "node_id": node_id, **source})
             self._rows["module_class"] += [
                 {**key, "module_path": path, "module_class": name} for path, name in rows.sources.modules
             ]
@@ -207,10 +207,10 @@ class Loader:
         """Return whether a session in the warehouse was loaded from an ETDump without a bundle."""
         if session_key > self._last_before:
             return False  # it is in this batch, in which bundles come first
-        found = self._connection.execute(
+        bundles = self._connection.execute(
             "SELECT count(*) FROM load_ledger WHERE session_key = ? AND kind = 'bundle'", [session_key]
         )
-        return found.fetchall() == [(0,)]
+        return bundles.fetchall() == [(0,)]
 
     def _run(self, inputs: dict[str, pa.Table], *statements: str) -> None:
         for name, table in inputs.items():
@@ -225,19 +225,19 @@ class Loader:
 
 
 def known_contents(connection: Reading, hashes: Sequence[str | None]) -> dict[str, int]:
-    """Return the hashes that the ledger contains, each with its session."""
+    """Return those of the hashes that the ledger contains, each with its session key."""
     query = "SELECT sha256, session_key FROM load_ledger WHERE sha256 IN (SELECT unnest($hashes::VARCHAR[]))"
     return dict(connection.execute(query, {"hashes": list(hashes)}).fetchall())
 
 
 def known_sessions(connection: duckdb.DuckDBPyConnection, session_ids: list[str]) -> set[str]:
-    """Return the session ids that the warehouse contains."""
+    """Return those of the session ids that the warehouse contains."""
     query = "SELECT session_id FROM session WHERE session_id IN (SELECT unnest(?::VARCHAR[]))"
     return {row[0] for row in connection.execute(query, [session_ids]).fetchall()}
 
 
 def add_session_statistics(connection: duckdb.DuckDBPyConnection) -> None:
-    """Insert the row of each timing session that has none; also of sessions whose events were thinned."""
+    """Insert the statistics of each succeeded timing session that has none; its runs suffice, events may be thinned."""
     all_missing = connection.execute(_MISSING).fetchall()
     for first in range(0, len(all_missing), _SESSIONS):
         missing = all_missing[first : first + _SESSIONS]
@@ -258,7 +258,7 @@ def _columns(rows: Sequence[Row]) -> pa.Table:
 
 
 class _Others:
-    """The sessions of a warehouse and of the batch that is added to it, as far as a batch can contradict them."""
+    """Serials and times of sessions in a warehouse and in the batch being added, which no other may have."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, batch: Sequence[Rows]) -> None:
         judged = [rows for rows in batch if _is_judged(rows)]
@@ -271,7 +271,7 @@ class _Others:
         self._of_times: dict[tuple[int, ...], str] = {tuple(each): session_id for session_id, each in times}
 
     def contradiction(self, rows: Rows) -> str | None:
-        """Return what a session shares with another one; None if it does not, and it is one of the others from now."""
+        """Return how serial or times contradict another session, or None; later sessions are compared with it, too."""
         if not _is_judged(rows):
             return None
         name, sweep_id, serial = rows.device["name"], rows.sweep["sweep_id"], _serial(rows)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from tasks.etdump.tree import TreeNode
 from tasks.rows.record_rows import Row
 
-# Tables without numbers; the rows of all others are told apart by their content.
+# Tables whose key is a column; all others have numbered rows, which their content identifies.
 _KEYS = {"sweep": "sweep_id", "series": "series_id"}
 _NodeKey = tuple[int | None, str, str, int, int]
 
@@ -49,24 +49,24 @@ class NodeIds:
 
     def of(self, model_id: int, tree: tuple[TreeNode, ...]) -> NDArray[np.int32]:
         """Return the id of each node of a tree, in the tree's order (parents first)."""
-        known = self._of_model.setdefault(model_id, {}) or self._load(model_id)
+        node_ids = self._of_model.setdefault(model_id, {}) or self._load(model_id)
         ids: list[int] = []
         for node in tree:
             parent_id = ids[node.parent] if node.parent >= 0 else None
             key = (parent_id, node.kind, node.name, node.chain_index, node.instruction_id)
-            if key not in known:
+            if key not in node_ids:
                 self._last += 1
-                known[key] = self._last
+                node_ids[key] = self._last
                 self.new.append(_node_row(self._last, model_id, parent_id, node))
-            ids.append(known[key])
+            ids.append(node_ids[key])
         return np.array(ids, np.int32)
 
     def _load(self, model_id: int) -> dict[_NodeKey, int]:
-        found = self._connection.execute(
+        rows = self._connection.execute(
             "SELECT parent_node_id, kind, name, chain_index, instruction_id, node_id FROM node WHERE model_id = ?",
             [model_id],
         ).fetchall()
-        self._of_model[model_id] = {(row[0], row[1], row[2], row[3], row[4]): row[5] for row in found}
+        self._of_model[model_id] = {(row[0], row[1], row[2], row[3], row[4]): row[5] for row in rows}
         return self._of_model[model_id]
 
 

@@ -23,8 +23,6 @@ _BATCH_SESSIONS = 256
 
 @dataclass
 class LoadResult:
-    """The outcome of loading bundles and loose ETDumps."""
-
     loaded: int = 0
     already: int = 0
     """Already in the warehouse, by content."""
@@ -34,7 +32,6 @@ class LoadResult:
     """Left out because `etfarm decisions forget` named them."""
 
     def add(self, other: "LoadResult") -> None:
-        """Add the counts and refusals of another load."""
         self.loaded += other.loaded
         self.already += other.already
         self.refused += other.refused
@@ -106,17 +103,17 @@ def _find_fresh(
 
     The result counts the others.
     """
-    result, found = LoadResult(), dict[Path, None]()
+    result, candidates = LoadResult(), dict[Path, None]()
     for path in paths:
         inside = list(find_results(path))
-        found.update(dict.fromkeys(inside))
+        candidates.update(dict.fromkeys(inside))
         if path.is_dir() and not inside:
             result.refused.append((path, f"{path}: contains neither a bundle nor an .etdump file"))
         elif not inside:
             is_other = "not a file or folder; pass bundles or .etdump files"
             result.refused.append((path, f"{path}: {is_other if path.exists() else 'no such file or folder'}"))
-    kept = [path for path in found if not forgotten or session_id_of(path) not in forgotten]
-    result.forgotten = len(found) - len(kept)
+    kept = [path for path in candidates if not forgotten or session_id_of(path) not in forgotten]
+    result.forgotten = len(candidates) - len(kept)
     hashes: dict[Path, str] = {}
     for path in kept:
         with contextlib.suppress(UntrustedFileError):  # reported when it is read again
@@ -141,7 +138,7 @@ def _commit(batch: list[Rows], warehouse: Path) -> LoadResult:
                 else:
                     result.loaded += 1
             loader.flush()
-    except Exception as error:  # rows that nobody foresaw must not keep the others from being loaded
+    except Exception as error:  # unexpected rows must not keep the others from being loaded
         if isinstance(error, WarehouseError) and not isinstance(error, RowsRefused):
             raise
         result = LoadResult()

@@ -1,4 +1,4 @@
-"""Read and check bundles and loose ETDumps: in this process if there are few, otherwise side by side in several."""
+"""Read and check bundles and loose ETDumps: in this process if there are few, otherwise in several at once."""
 
 import contextlib
 import logging
@@ -22,7 +22,7 @@ _ETDUMP = "model.etdump"
 _WORTH_BYTES = 300 << 20  # about 4 million events; below, starting processes costs two cores more than it saves
 _MOST_PROCESSES = 8  # one process inserts about as fast as this many read
 _MOST_CAUSE = 300
-# Far more than the clocks of a farm and its labs may differ, and less than what would be a wrong night.
+# Far more than the clocks of a farm and its labs differ, but too little for a wrong night.
 _MOST_AHEAD = timedelta(days=1)
 _AHEAD = 4  # bundles per process that are read before they are needed
 
@@ -53,7 +53,7 @@ def _parse(path: Path) -> Rows | str:
         return str(error)
     except OSError as error:
         return f"{path}: cannot be read ({error.strerror})"
-    except Exception as error:  # a bundle that nobody foresaw must not keep the others from being loaded
+    except Exception as error:  # an unexpected bundle must not keep the others from being loaded
         _log.debug("%s", path, exc_info=True)
         cause = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_CAUSE]
         return f"{path}: cannot be loaded ({cause}); report this error and measure again"
@@ -101,7 +101,7 @@ def _side_by_side(paths: Sequence[Path], processes: int) -> Iterator[tuple[Path,
 
 
 def _submit(pool: ProcessPoolExecutor, path: Path) -> Future[Rows | str]:
-    """Submit a path, which may start a process: one that never gets the Ctrl-C of a terminal."""
+    """Submit a path; a process that this starts does not get the Ctrl-C of a terminal."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # a new process inherits the mask
     try:
         return pool.submit(_parse, path)

@@ -30,7 +30,7 @@ _FICLONE = 0x40049409  # ioctl of Linux: share the blocks of another file until 
 
 @dataclass(frozen=True)
 class _Published:
-    """A snapshot as it was published."""
+    """Content of the file `current`: a snapshot as it was published."""
 
     name: str
     sha256: str
@@ -60,7 +60,7 @@ def newest_snapshot(snapshots: Path, *, always_hashed: bool = False) -> Path:
 
 
 def publish(workspace: Workspace) -> None:
-    """Publish a snapshot of the warehouse in the data folder; nothing for one elsewhere, or a missing one."""
+    """Publish a snapshot of the warehouse in the data folder; do nothing if it is elsewhere or missing."""
     if workspace.has_snapshots and workspace.warehouse.is_file():
         publish_snapshot(workspace.warehouse, workspace.snapshots)
 
@@ -68,7 +68,7 @@ def publish(workspace: Workspace) -> None:
 def publish_snapshot(warehouse: Path, snapshots: Path) -> Path:
     """Copy the warehouse to a new read-only `snapshots/warehouse-<seq>.duckdb`; make `current` name it, with its hash.
 
-    Returns the new file and removes all but the last few. Writers wait meanwhile, readers are not affected.
+    Return the new file and remove all but the last three. Writers wait meanwhile, readers are not affected.
     Raises WarehouseError.
     """
     from sql.warehouse import open_to_copy  # imports DuckDB, which readers of a snapshot may not need
@@ -133,7 +133,7 @@ def _copy(source: BinaryIO, target: BinaryIO) -> str:
 
 
 def _clone(source: BinaryIO, target: BinaryIO) -> bool:
-    """Let a file share the blocks of another one; returns False if the file system cannot."""
+    """Let the target share the blocks of the source; return False if the file system cannot."""
     try:
         fcntl.ioctl(target.fileno(), _FICLONE, source.fileno())
     except OSError:

@@ -59,7 +59,7 @@ SELECT
 
 @dataclass(frozen=True)
 class Checked:
-    """A sentence for each finding, and a line that counts what was checked."""
+    """A sentence for each finding; and, for the case without one, a line that counts what was checked."""
 
     findings: list[str]
     counts: str
@@ -114,9 +114,8 @@ def check_warehouse(workspace: Workspace) -> Checked:
 def check_aggregates(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
     """Compute each aggregate again, with the statements of a load, and yield a sentence for each that differs.
 
-    The statements write into temporary tables, which come before the warehouse's own of the same name. Aggregates of
-    thinned sessions have no events to compute them from, and are left out, as are statistics and verdicts that no load
-    has computed yet.
+    The statements write into temporary tables, which hide those of the warehouse. Aggregates of thinned sessions are
+    taken as they are, because their events are gone. Statistics and verdicts that are not computed yet are left out.
     """
     [(database,)] = connection.execute("SELECT current_database()").fetchall()
     statements = {file.name: file.text for file in sql_files("loading")}
@@ -192,7 +191,7 @@ def _check_ledger(
 
 
 def _is_there(path: Path, sha256: str) -> bool:
-    """Return whether a bundle or a loose ETDump outside the store still has the content that was loaded."""
+    """Return whether a path outside the store still has the content that was loaded; False if missing or unreadable."""
     try:
         return content_sha256(path) == sha256
     except UntrustedFileError:

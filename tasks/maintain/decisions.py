@@ -81,8 +81,8 @@ def revoke(workspace: Workspace, decision_id: str, reason: str) -> str:
         at = decisions.revoked[decision_id].decided_at
         raise InputError(f"{decision_id}: already revoked on {at:%Y-%m-%d %H:%M} UTC; nothing was recorded")
     if decision_id not in in_force:
-        way_on = did_you_mean(decision_id, in_force) or "; list them with `etfarm decisions`"
-        raise InputError(f"{decision_id}: not a decision of {workspace.store.location}{way_on}")
+        remedy = did_you_mean(decision_id, in_force) or "; list them with `etfarm decisions`"
+        raise InputError(f"{decision_id}: not a decision of {workspace.store.location}{remedy}")
     _write(workspace, {"kind": "revocation", "reason": _checked("--reason", reason), "revokes": decision_id})
     return f"{decision_id}: revoked; its record stays"
 
@@ -119,12 +119,12 @@ def store_decisions(warehouse: Path, decisions: Decisions) -> int:
 
 
 def series_text(series: Selector) -> str:
-    """Return the selected series as text."""
+    """Return text such as `model a, device b`; `every series` if nothing is selected."""
     return ", ".join(f"{option} {value}" for option, value in series.given.items()) or "every series"
 
 
 def _record(workspace: Workspace, what: str, decision: dict[str, Any], matching: Sequence[SeriesNight]) -> str:
-    """Record a decision unless the same one is in force; return the line with the outcome."""
+    """Record a decision, unless an equal one is in force (a note: with this text); return a line with the outcome."""
     for same in read_decisions(workspace.store).in_force:
         is_same = all(getattr(same, name) == decision[name] for name in ("kind", "night", "series"))
         if is_same and (same.kind != "note" or same.reason == decision["reason"]):
@@ -153,7 +153,7 @@ def _write(workspace: Workspace, decision: dict[str, Any]) -> Decision:
 
 
 def _checked(option: str, text: str) -> str:
-    """Return a text of the user without what could act on a terminal; raises InputError unless it is one short line."""
+    """Return a user's text without control characters; raises InputError unless it is a line of 1 to 500 characters."""
     text = text.strip()
     if not text:
         raise InputError(f"{option}: the text is empty; state why")
@@ -165,7 +165,7 @@ def _checked(option: str, text: str) -> str:
 
 
 def _of_night(night: date, matching: list[SeriesNight]) -> list[SeriesNight]:
-    """Return what matches in one night; raises InputError if series match, but none has sessions of it."""
+    """Return the series that match in `night`; raises InputError if series match only in other nights."""
     of_night = [each for each in matching if each.night == night]
     if matching and not of_night:
         nights = sorted({each.night.isoformat() for each in matching})
@@ -177,16 +177,16 @@ def _of_night(night: date, matching: list[SeriesNight]) -> list[SeriesNight]:
 
 
 def _matching(workspace: Workspace, series: Selector) -> tuple[Selector, list[SeriesNight]]:
-    """Return what selects the series, its model by the name in the warehouse, and their nights; raises InputError."""
-    known = known_series(workspace.warehouse)
-    if series.model and (model := model_named(series.model, shown_names(each.model for each in known))):
+    """Return the selector, with the warehouse's model name, and its nights; raises InputError if no series matches."""
+    nights = known_series(workspace.warehouse)
+    if series.model and (model := model_named(series.model, shown_names(each.model for each in nights))):
         series = series.model_copy(update={"model": model})
     for option, value in series.given.items():
-        values = sorted({str(getattr(each, option)) for each in known})
-        if known and value not in values:
+        values = sorted({str(getattr(each, option)) for each in nights})
+        if nights and value not in values:
             near = did_you_mean(value, values) or f"; known: {', '.join(values)}"
             raise InputError(f"--{option} {value}: unknown to the warehouse{near}")
-    matching = [each for each in known if series.matches(each)]
-    if known and not matching:
+    matching = [each for each in nights if series.matches(each)]
+    if nights and not matching:
         raise InputError(f"{series_text(series)}: no series has all of these; leave an option out")
     return series, matching

@@ -38,8 +38,8 @@ def forget_target(workspace: Workspace, target: str, reason: str) -> str:
         _log.info("%d sessions are recorded as forgotten", len(new))
     removed = forget_sessions(workspace.warehouse, sessions)
     publish(workspace)
-    known = f", {len(sessions) - len(new)} were already forgotten" if len(new) < len(sessions) else ""
-    return f"{target}: {len(new)} forgotten{known}; {removed} removed from the warehouse; the bundles are unchanged"
+    repeated = f", {len(sessions) - len(new)} were already forgotten" if len(new) < len(sessions) else ""
+    return f"{target}: {len(new)} forgotten{repeated}; {removed} removed from the warehouse; the bundles are unchanged"
 
 
 def forget_sessions(warehouse: Path, session_ids: Collection[str]) -> int:
@@ -62,15 +62,15 @@ def forget_sessions(warehouse: Path, session_ids: Collection[str]) -> int:
 
 
 def _sessions_of(workspace: Workspace, target: str) -> dict[str, str]:
-    """Return the sweep of each session that `target` names, by session id."""
-    bundles, known = workspace.store, dict[str, str]()
+    """Return the sweep of each session that `target`, a session or a sweep, names, by session id; raises InputError."""
+    bundles, sweeps = workspace.store, dict[str, str]()
     if workspace.warehouse.is_file():
         with writing(workspace.warehouse) as connection:
-            known |= dict(connection.execute("SELECT session_id, sweep_id FROM session").fetchall())
-    known |= {session_id: sweep_id for sweep_id in bundles.sweep_ids() for session_id in bundles.session_ids(sweep_id)}
-    named = {session_id: sweep_id for session_id, sweep_id in known.items() if target in (session_id, sweep_id)}
+            sweeps |= dict(connection.execute("SELECT session_id, sweep_id FROM session").fetchall())
+    sweeps |= {session_id: sweep_id for sweep_id in bundles.sweep_ids() for session_id in bundles.session_ids(sweep_id)}
+    named = {session_id: sweep_id for session_id, sweep_id in sweeps.items() if target in (session_id, sweep_id)}
     if not named:
-        words = [*known.values(), *known]
+        words = [*sweeps.values(), *sweeps]
         raise InputError(
             f"{target}: neither a sweep nor a session of {bundles.location} or the warehouse"
             f"{did_you_mean(target, words) or '; list sessions with `etfarm sql` from session_overview'}"

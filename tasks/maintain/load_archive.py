@@ -1,5 +1,3 @@
-"""Load the bundles of archives into the warehouse."""
-
 import hashlib
 from collections.abc import Container, Iterable
 from pathlib import Path
@@ -24,10 +22,10 @@ def load_archives(archives: Iterable[Path], warehouse: Path, forgotten: Containe
     hashes = _packed_hashes(archives, forgotten, result)
     loaded = loaded_contents([sha256 for kept in hashes.values() for sha256 in kept.values()], warehouse)
     for archive, kept in hashes.items():
-        wanted = {session_id for session_id, sha256 in kept.items() if sha256 not in loaded}
-        result.already += len(kept) - len(wanted)
-        if wanted:
-            result.add(_load(archive, wanted, warehouse))
+        fresh = {session_id for session_id, sha256 in kept.items() if sha256 not in loaded}
+        result.already += len(kept) - len(fresh)
+        if fresh:
+            result.add(_load(archive, fresh, warehouse))
     judge_missing(warehouse)
     return result
 
@@ -37,7 +35,7 @@ def archive_refusals(
 ) -> list[tuple[Path, str]]:
     """Return the bundles of archives that a load would refuse because of their hashes, with the reasons.
 
-    An archive whose bundles are all loaded, which `known` returns, is read no further than its session.json files.
+    `known` returns those of the hashes that are loaded. If all are, only the session.json files of an archive are read.
     """
     result = LoadResult()
     for archive, hashes in _packed_hashes(archives, forgotten, result).items():
@@ -52,7 +50,7 @@ def archive_refusals(
 def _packed_hashes(
     archives: Iterable[Path], forgotten: Container[str], result: LoadResult
 ) -> dict[Path, dict[str, str]]:
-    """Return the hash of each session.json of each archive, by session id; damaged archives are only refused."""
+    """Return the hash of each session.json by archive and session id; add refused and forgotten ones to `result`."""
     hashes: dict[Path, dict[str, str]] = {}
     for archive in archives:
         try:

@@ -44,8 +44,6 @@ class Rules:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the rules apply to now."""
-
     thin_before: date
     events: dict[date, int]
     sweeps: list[str]
@@ -53,7 +51,6 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no rule applies to anything."""
         return not (self.events or self.sweeps or self.unused)
 
 
@@ -93,7 +90,7 @@ def describe(plan: Plan, workspace: Workspace) -> Iterator[str]:
 def prune(plan: Plan, workspace: Workspace) -> Iterator[str]:
     """Carry out a plan, and yield a line for each thing that was done or could not be done.
 
-    Killed at any time, nothing is lost, and the next prune does the rest. Raises FarmError if another one is running.
+    If it is killed, nothing is lost, and the next prune does the rest. Raises FarmError if another one is running.
     """
     store = workspace.store
     with only_one(store.root if isinstance(store, LocalStore) else workspace.root):
@@ -113,7 +110,7 @@ def prune(plan: Plan, workspace: Workspace) -> Iterator[str]:
 
 @contextlib.contextmanager
 def only_one(root: Path) -> Iterator[None]:
-    """Keep other processes that prune the bundles in `root` out of the block; raises FarmError if one is there."""
+    """Keep other processes that prune `root` out of the block; raises FarmError if one is inside."""
     root.mkdir(parents=True, exist_ok=True)
     with (root / ".prune.lock").open("w") as lock:
         try:
@@ -126,14 +123,14 @@ def only_one(root: Path) -> Iterator[None]:
 def pack_sweep(root: Path, sweep_id: str) -> str:
     """Move the bundles of `root/<sweep_id>` into the sweep's archive; return their number and sizes as text.
 
-    Those that the archive contains already stay. Killed at any time, each bundle is in its folder or in the archive.
+    Bundles already in the archive stay there. If it is killed, each bundle is in its folder or in the archive.
     Raises BundleError if a bundle is damaged, the folder contains anything else, or the disk is full; the folders then
     stay. Call it inside `only_one`.
     """
     folder, archive = root / sweep_id, archive_of(root, sweep_id)
     remove_leftovers(folder)
     bundles = {path.name: path for path in sorted(folder.iterdir()) if not path.name.startswith(UNFINISHED)}
-    wanted = {session_id: _checked(path) for session_id, path in bundles.items()}
+    hashes = {session_id: _checked(path) for session_id, path in bundles.items()}
     before = size_bytes(folder)
     try:
         with work_folder(root) as scratch:
@@ -141,12 +138,12 @@ def pack_sweep(root: Path, sweep_id: str) -> str:
             older = {session_id: scratch / sweep_id / session_id for session_id in texts}
             if older:
                 unpack_bundles(archive, scratch, texts)
-            wanted |= {session_id: content_sha256(path) for session_id, path in older.items()}
+            hashes |= {session_id: content_sha256(path) for session_id, path in older.items()}
             _log.info("packing %s: %d bundles", sweep_id, len(bundles))
             with complete_file(archive) as stream:
                 pack_bundles(stream, sweep_id, {**older, **bundles})
                 stream.flush()
-                _require_complete(Path(stream.name), sweep_id, wanted)
+                _require_complete(Path(stream.name), sweep_id, hashes)
                 _log.info("verified %s", sweep_id)
     except OSError as error:
         raise BundleError(f"{archive}: cannot be written ({error.strerror}); the bundles stay in {folder}") from None
@@ -205,22 +202,22 @@ def _unused_folders(workspace: Workspace, recent: Iterable[SessionRecord], *, be
     """Return the folders of exports and runners that `recent` bundles do not refer to and that are old.
 
     Old means written before `before_s` (seconds since 1970): what was made for a sweep that has just started is in no
-    bundle yet. Registered runners are never returned, because the farm cannot build them again.
+    bundle yet. Registered runners are never returned, because etfarm cannot build them again.
     """
     keys: set[str | None] = set()
     hashes: set[str] = set()
     for record in recent:
         keys.add(record.model.export_key)
         hashes |= {record.runner.runner_sha256} if record.runner else set()
-    found = [
+    folders = [
         path.parent
         for path in sorted(workspace.exports.glob("[!.]*/export.json"))
         if path.parent.name not in keys and path.stat().st_mtime < before_s
     ]
     for manifest in sorted(workspace.runners.glob(f"[!.]*/[!.]*/{MANIFEST}")):
         if manifest.stat().st_mtime < before_s and _is_built(manifest.parent, hashes):
-            found.append(manifest.parent)
-    return found
+            folders.append(manifest.parent)
+    return folders
 
 
 def _unused_archives(shared: Path, *, before_s: float) -> list[Path]:
@@ -239,9 +236,9 @@ def _is_built(folder: Path, used: set[str]) -> bool:
 
 def _night_of(sweep_id: str) -> date | None:
     """Return the night in the id of a sweep; None if it has none, and no rule applies to the sweep."""
-    found = _NIGHT.search(sweep_id)
+    match = _NIGHT.search(sweep_id)
     try:
-        return date.fromisoformat(found[1]) if found else None
+        return date.fromisoformat(match[1]) if match else None
     except ValueError:
         return None
 

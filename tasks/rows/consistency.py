@@ -1,13 +1,13 @@
 """What a runner states about its session in several places must fit together: its ETDump, its stats.json and its job.
 
-A wrong or lying runner would otherwise give times that nothing shows to be wrong. The limits come from 278 sessions of
-the farm's runner on x86-64, of 10 us to 80 ms an execution: its clock around an execution was ahead of the ETDump's by
-0.2 us or more in each execution, and by 8.5 us or less in the middle of a session; all that it timed was shorter than
-its job, whose clock has steps of 10 ms.
+Otherwise wrong times of a faulty or dishonest runner would go unnoticed. The limits come from 278 sessions of etfarm's
+runner on x86-64, with executions of 10 us to 80 ms. Its time around an execution was longer than the ETDump's by 0.2 us
+or more in each execution, and by 8.5 us or less in the middle of a session. All that it timed was shorter than its job,
+whose clock has steps of 10 ms.
 
 Times may be copied and not measured: an execution's from another one, or a session's from another session. Equal times
-show a copy only where the clock is fine enough that chance would not give them. How much chance each time has is
-estimated from the session itself, so a coarse clock or a very short model is never accused.
+show a copy only where the clock is so fine that chance would not give them. The scatter of the times is estimated from
+the session itself, so a coarse clock or a very short model is never taken for a copy.
 """
 
 import hashlib
@@ -22,38 +22,38 @@ from tasks.bundle.runner_stats import Stats
 from tasks.etdump.tree import Runs
 
 _CLOCK_STEP_NS = 100
-"""Both are of one clock, and the outer one begins before and ends after: only the rounding of its ticks differs."""
+"""An execution may be longer in the ETDump than around it by this: both are of one clock, whose ticks are rounded."""
 _LEAST_COVERED = 0.8
-"""Of the time around an execution that its ETDump shows, where both differ the least,"""
+"""Share of the time around an execution that the ETDump must show, in the execution where both differ the least."""
 _MOST_AROUND_NS = 50_000
-"""unless it is only so much less: recording takes longer than a tiny model."""
+"""A smaller share is accepted up to this difference: recording takes longer than a tiny model."""
 _FEW_AROUND = 3
-"""In fewer executions, another process may have run between both clock readings each time."""
+"""With fewer executions, the share is not checked: another process may have run between the clock readings."""
 _WALL_SLACK_S = 0.1
 _NS_PER_S = 1e9
 _Times = NDArray[np.int64]
 _FEW = 5
-"""In fewer executions nothing shows how much they differ by chance."""
+"""In fewer executions, how much they differ by chance is unknown."""
 _MOST_EQUAL_STEPS = 1_000
-"""A tiny model lasts few steps of a coarse clock, and often the same number."""
+"""From this on, not all executions may be equal; a tiny model lasts fewer steps, and often the same number."""
 _MANY = 10
-"""Equal executions beside others, such as a warm-up: half of a session or more,"""
+"""Equal executions beside others, such as a warm-up, are refused from this on, if they are half of the session"""
 _MANY_EQUAL_STEPS = 10_000
-"""each of so many steps, as the times of a machine then differ from each other."""
+"""and each lasts this many steps: the times of a machine then differ from each other."""
 _ROUNDED_STEP_NS = 42
-"""Ticks of 24 MHz, rounded to nanoseconds, look like a clock of 1 ns."""
+"""Least step of that limit: ticks of 24 MHz, rounded to nanoseconds, look like a clock of 1 ns."""
 _MOST_COMPARED = 64
-"""Executions, of which all pairs are compared."""
+"""Different executions, of which all pairs are compared."""
 _MOST_ALIKE = 0.5
-"""Of the parts of two executions that nobody copied: those of one phase of a coarse clock have more in common."""
+"""Share of equal parts in two executions that are not copies; with more, a coarse clock explains equal ones."""
 _PAIR_BITS = 20
-"""Beyond one bit for each doubling of the pairs: one honest session in a million would be refused."""
+"""Bits of chance, plus one for each doubling of the pairs: one honest session in a million would be refused."""
 _SESSION_BITS = 40
 """The same for whole sessions, of which a warehouse has millions."""
 
 
 def contradiction_between(runs: Runs, claims: Claims) -> str | None:
-    """Return how the parts of a successful session contradict each other, with both figures; None if they do not."""
+    """Return how the parts of a successful session contradict each other, a sentence; None if they do not."""
     cause = (
         contradiction_in(claims)
         or _executions_overlap(runs)
@@ -65,17 +65,17 @@ def contradiction_between(runs: Runs, claims: Claims) -> str | None:
 
 
 def other_content(etdump: bytes, stats: Stats | None) -> str | None:
-    """Return why an ETDump is not the one that the runner wrote; None if nothing shows that."""
-    found, stated = zlib.crc32(etdump), stats.etdump_crc32 if stats else None
-    if stated is None or stated == found:
+    """Return a sentence if the CRC-32 of an ETDump is not that in stats.json; None if it is, or none is stated."""
+    computed, stated = zlib.crc32(etdump), stats.etdump_crc32 if stats else None
+    if stated is None or stated == computed:
         return None
-    return f"model.etdump has CRC-32 {found:08x}, and stats.json states {stated:08x}"
+    return f"model.etdump has CRC-32 {computed:08x}, and stats.json states {stated:08x}"
 
 
 def etdump_of_another(etdump: bytes, runs: Runs, session_id: str, seen: dict[str, str]) -> str | None:
     """Return that an ETDump, or the times in it, are those of another session of the device; None if they are not.
 
-    `seen` has the sessions of a device by the hashes of their ETDumps and times, and gets this one.
+    `seen` has the sessions of a device by the hashes of their ETDumps and times; this session is added.
     """
     sha256 = hashlib.sha256(etdump).hexdigest()
     if (other := seen.setdefault(sha256, session_id)) != session_id:
@@ -136,7 +136,7 @@ def _other_times(runs: Runs, stats: Stats) -> str | None:
 
 
 def identical_executions(runs: Runs) -> str | None:
-    """Return a sentence if many long executions last equally long to the clock's step, as those of no machine do."""
+    """Return a sentence if many long executions last equally long to the clock's step, as on no machine; else None."""
     times, counts = np.unique(runs.execute_ns, return_counts=True)
     time_ns, equal, count = int(times[counts.argmax()]), int(counts.max()), len(runs.execute_ns)
     step_ns = _step_ns(runs) if equal >= _FEW else 1
@@ -148,7 +148,7 @@ def identical_executions(runs: Runs) -> str | None:
 
 
 def copied_execution(runs: Runs) -> str | None:
-    """Return which execution has all the times of another one; None if none has, or if it may be by chance."""
+    """Return a sentence if an execution has all the times of another one; None if none has, or by chance."""
     times, counts = np.unique(runs.execute_ns, return_counts=True)
     if not (counts > 1).any() or (parts := _parts_ns(runs)) is None:
         return None
@@ -164,10 +164,10 @@ def copied_execution(runs: Runs) -> str | None:
         return None
     others = parts[np.sort(firsts)[:_MOST_COMPARED]]
     count = len(runs.execute_ns)
-    wanted_bits = _PAIR_BITS + math.log2(count * (count - 1) / 2)
+    required_bits = _PAIR_BITS + math.log2(count * (count - 1) / 2)
     bits = _bits(others)
     is_chance = bits >= 1
-    if bits[is_chance].sum() < wanted_bits:
+    if bits[is_chance].sum() < required_bits:
         return None
     # Executions of one phase of the clock agree in more parts than others do.
     alike = (others[:, None, is_chance] == others[None, :, is_chance]).mean(axis=2)
@@ -181,9 +181,9 @@ def copied_execution(runs: Runs) -> str | None:
 
 
 def times_key(runs: Runs) -> str | None:
-    """Return what two sessions share if the executions of one are the other's at another time.
+    """Return a hash of the times of all executions, which two sessions share only if one has the times of the other.
 
-    None if two honest sessions could have it: the closest executions then differ by few steps of the clock.
+    None if two honest sessions could share it: the closest executions differ by few steps of the clock, or are few.
     """
     times = runs.execute_ns
     if len(times) < _FEW:
@@ -194,7 +194,7 @@ def times_key(runs: Runs) -> str | None:
 
 
 def _parts_ns(runs: Runs) -> _Times | None:
-    """Return the parts of each execution, a row for each: the time between two moments, and of delegated operators.
+    """Return a row per execution: the times between successive moments, then those of the delegated operators.
 
     Delegates may use other clocks, so what is between their operators is not compared. None if the executions do not
     consist of the same events.
@@ -214,13 +214,13 @@ def _parts_ns(runs: Runs) -> _Times | None:
 
 
 def _bits(parts: _Times) -> NDArray[np.float64]:
-    """Return how much chance is in each part, by how often two executions have the same."""
+    """Return the bits of chance in each part, from how many pairs of executions are equal in it (at least one)."""
     pairs = len(parts) * (len(parts) - 1)
     counts = [np.unique(column, return_counts=True)[1] for column in parts.T]
     return -np.log2([max((count * (count - 1)).sum() / pairs, 2 / pairs) for count in counts])
 
 
 def _step_ns(runs: Runs) -> int:
-    """Return the step of the clock, by the events that the runtime itself timed."""
+    """Return the step of the clock in ns: the greatest common divisor of all times that the runtime measured."""
     nodes = [index for index, node in enumerate(runs.tree) if node.kind != "delegated"]
     return max(int(np.gcd.reduce(np.concatenate([runs.execute_ns, runs.dur_ns[np.isin(runs.node, nodes)]]))), 1)

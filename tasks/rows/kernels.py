@@ -19,7 +19,7 @@ _LOGS = ("stderr.txt", "stdout.txt", "logcat.txt")  # Notes go to stderr, on And
 
 
 class _Samples(BaseModel, frozen=True, strict=True):
-    """How often samples fell into one function; without a name, into a library whose functions have none."""
+    """Number of samples in one function or, without a name, in a library whose functions have no names."""
 
     samples: Count
     name: str | None = None
@@ -48,7 +48,7 @@ class _SelectedKernels(BaseModel, frozen=True, strict=True):
 
 
 def kernels_of(folder: Path, record: SessionRecord) -> dict[str, list[dict[str, Any]]]:
-    """Return rows of `kernel` and `kernel_profile`: executed kernels of a profile, selected ones, or none.
+    """Return rows of `kernel` and `kernel_profile` by table: executed kernels of a profile, selected ones, or no table.
 
     Raises BundleError if the file with them cannot be parsed.
     """
@@ -74,7 +74,7 @@ def kernels_of(folder: Path, record: SessionRecord) -> dict[str, list[dict[str, 
 def kernel_names(collected: Path, mode: str) -> list[str]:
     """Return the names of the kernels that a session executed (by its profile) or selected.
 
-    `collected` is the folder with its files. A file that cannot be parsed has none: the loading reports it.
+    `collected` is the folder with its files. Empty if the file is missing or cannot be parsed: the load reports that.
     """
     if mode == "trace":
         return list(_logged([collected / name for name in _LOGS if (collected / name).is_file()]))

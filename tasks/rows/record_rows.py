@@ -30,7 +30,7 @@ def session_row(record: SessionRecord, runs: Runs | None) -> Row:
         "purpose": record.arm.purpose if record.arm else None,
         "comparison": record.arm.comparison if record.arm else None,
         "arm": record.arm.side if record.arm else None,
-        # It explains a change and is no part of the cell: the .pte file and the runner decide what may be pooled.
+        # The source explains a change, but the .pte file and the runner decide which sessions form a cell.
         **{f"source_{name}": getattr(record.sweep.source, name, None) for name in Source.model_fields},
         "started_at": _utc(datetime.fromisoformat(record.started_at)),
         "ended_at": _utc(datetime.fromisoformat(record.ended_at)),
@@ -45,7 +45,7 @@ def session_row(record: SessionRecord, runs: Runs | None) -> Row:
 
 
 def delegate_note(runs: Runs | None) -> str | None:
-    """Return what to know about the times of the delegates, None if they are simply times."""
+    """Return the notes on the times of the delegates, joined; None if there are none."""
     return "; ".join(runs.delegate_notes) or None if runs else None
 
 
@@ -109,7 +109,10 @@ def runner_row(record: SessionRecord) -> Row | None:
 
 
 def series_row(record: SessionRecord) -> Row:
-    """Return the key that sessions of different nights must share to be compared."""
+    """Return the row of `series`; sessions of different nights are compared only if they share its id.
+
+    The id contains `backend_in_series`, which keeps older ids valid; the column has the actual backend.
+    """
     facts, precision = record.device.facts, record.model.precision
     delegates = None if record.model.delegate_calls is None else set(record.model.backends.values())
     key = {
@@ -128,7 +131,7 @@ def series_row(record: SessionRecord) -> Row:
 
 
 def conditions_rows(record: SessionRecord) -> list[Row]:
-    """Return a row for each moment; the columns of device_conditions are the fields of Conditions."""
+    """Return a row of `device_conditions` for each moment with conditions; the columns are the fields of Conditions."""
     return [
         {
             **seen.model_dump(),
@@ -142,7 +145,7 @@ def conditions_rows(record: SessionRecord) -> list[Row]:
 
 
 def with_hash(row: Row, extra: str = "") -> Row:
-    """Return a row with the hash of its content, and of `extra`, by which equal rows are found."""
+    """Return a row with `content_sha256`, of its content and of `extra`, by which equal rows are found."""
     return {"content_sha256": hashlib.sha256((_json(row) + extra).encode()).hexdigest(), **row}
 
 
@@ -151,5 +154,5 @@ def _json(value: Any) -> str:
 
 
 def _utc(moment: datetime) -> datetime:
-    """Return a time as UTC without a zone, as stored in the warehouse; a time without a zone is UTC already."""
+    """Return a time in UTC without a zone, as in the warehouse; a time without a zone is taken as UTC."""
     return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment

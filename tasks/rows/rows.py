@@ -70,12 +70,11 @@ class Rows:
 
     @property
     def is_loose(self) -> bool:
-        """Return whether this is an ETDump or a log without a bundle."""
+        """Whether this is an ETDump or a log without a bundle."""
         return bool(self.session["etdump_sha256"] == self.sha256)
 
     @property
     def events(self) -> int:
-        """Number of events to load."""
         return len(self.runs.node) if self.runs else 0
 
 
@@ -83,7 +82,7 @@ def rows_of_bundle(folder: Path, runs: Runs | None = None) -> Rows:
     """Check a bundle against its hashes and return its rows; a session that did not succeed has no runs.
 
     `runs` are those of its ETDump if this process has just read and checked it.
-    Raises BundleError, EtdumpError or LoadError, each with one sentence.
+    Raises BundleError, EtdumpError or LoadError.
     """
     record = read_bundle(folder)
     sha256 = content_sha256(folder)
@@ -92,7 +91,7 @@ def rows_of_bundle(folder: Path, runs: Runs | None = None) -> Rows:
     elif runs is None:
         runs = _read_runs(folder / ETDUMP, record)
     try:
-        # A session that failed may have some, too.
+        # A session that failed may have values of layers, too.
         layers = read_layer_drift(folder / LAYER_DRIFT) if LAYER_DRIFT in record.files else []
         details = {
             "device_conditions": conditions_rows(record),
@@ -137,7 +136,7 @@ def _has_events(folder: Path, record: SessionRecord) -> bool:
 
 
 def rows_of_loose(path: Path) -> Rows:
-    """Return the rows of an ETDump without a bundle, or of a log of ExecuTorch's own runner of language models.
+    """Return the rows of an ETDump without a bundle, or of a log of ExecuTorch's runner for language models.
 
     The first run of an ETDump counts as warm-up. Raises EtdumpError, or LoadError if an ETDump does not
     contain an execution.
@@ -155,7 +154,7 @@ def rows_of_loose(path: Path) -> Rows:
 
 
 def _observer_log(path: Path) -> bytes | None:
-    """Return the content of a file that is a log with such a line, None of any other."""
+    """Return the content of a log with a PyTorchObserver line; None for any other file."""
     if path.suffix == ".etdump":
         return None
     try:
@@ -166,7 +165,7 @@ def _observer_log(path: Path) -> bytes | None:
 
 
 def _observed(content: bytes, shown: str) -> dict[str, Any]:
-    """Return the columns of `session` that the report of a log states; raises LoadError."""
+    """Return the columns of `session` from the one PyTorchObserver line of a log; raises LoadError."""
     lines = [line[line.index(_MARK) :] for line in content.splitlines() if _MARK in line]
     if len(lines) != 1:
         raise LoadError(f"{shown}: has {len(lines)} PyTorchObserver lines; load a log for each text, with one")
@@ -213,15 +212,15 @@ def _loose_rows(path: Path, sha256: str, stated: Row, runs: Runs | None = None) 
 def session_id_of(path: Path) -> str | None:
     """Return the session id of a bundle's folder or a loose ETDump, read without its other files.
 
-    If session.json is damaged, it is the id that the folder's name begins with; None if there is none.
+    If session.json is damaged, return the id at the start of the folder's name; None without one.
     """
     try:
         if not path.is_dir():
             return content_sha256(path)[:16]
         return str(json.loads(read_untrusted(path / RECORD, MOST_RECORD_BYTES))["session_id"])
     except (UntrustedFileError, ValueError, KeyError, TypeError, RecursionError):
-        found = _SESSION_ID.match(path.name)
-        return found[0] if found else None
+        match = _SESSION_ID.match(path.name)
+        return match[0] if match else None
 
 
 def _read_runs(path: Path, record: SessionRecord) -> Runs:

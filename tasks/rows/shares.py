@@ -1,4 +1,4 @@
-"""What part of the time operators take: of the runs and the sessions that count (docs/numbers.md)."""
+"""Shares of operators in the time: of the runs and the sessions in the middle half (docs/numbers.md)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from tasks.etdump.reader import Etdump
 
 @dataclass(frozen=True)
 class TypicalRuns:
-    """The middle half of the measured runs of an ETDump: how many, their nanoseconds together, and their events."""
+    """The middle half of the measured runs: how many, their nanoseconds together, and a mask of their events."""
 
     count: int
     execute_ns: float
@@ -23,7 +23,7 @@ class TypicalRuns:
 
 @dataclass(frozen=True)
 class SessionTimes:
-    """The time of a session and of its parts, in nanoseconds per run."""
+    """Time of a session, of kinds of events and of portable operators by name, in nanoseconds per run."""
 
     execute_ns: float
     of_kind: dict[EventKind, float]
@@ -32,7 +32,7 @@ class SessionTimes:
 
 @dataclass(frozen=True)
 class Share:
-    """A part of the time of a cell, and the smallest and the largest part of one of its sessions."""
+    """Share in the time of a cell (0 to 1), and the smallest and largest share in any of its sessions."""
 
     value: float
     low: float
@@ -46,7 +46,6 @@ def typical_runs(dump: Etdump, warmup_executions: int) -> TypicalRuns:
 
 
 def session_times(dump: Etdump, warmup_executions: int) -> SessionTimes:
-    """Return the time of a session, and of its delegated and portable operators."""
     typical = typical_runs(dump, warmup_executions)
     of_kind = {}
     portable: defaultdict[str, float] = defaultdict(float)
@@ -65,7 +64,7 @@ def cell_sessions(sessions: Sequence[SessionTimes]) -> list[SessionTimes]:
 
 
 def share(sessions: Sequence[SessionTimes], part: Callable[[SessionTimes], float]) -> Share:
-    """Return which part of the time of a cell something takes; `part` are its nanoseconds in a session."""
+    """Return the share of something in the time of a cell; `part` returns its nanoseconds per run of a session."""
     typical = cell_sessions(sessions)
     whole_ns = sum(session.execute_ns for session in typical)
     each = [part(session) / session.execute_ns if session.execute_ns else 0.0 for session in sessions]

@@ -40,7 +40,7 @@ _ALIKE = (
     "Square Root", "Static Reshape", "Subtract",
 )  # fmt: skip
 _CONCATENATES = tuple(f"Concatenate{inputs}" for inputs in range(2, 6))
-# The kinds of nodes, without the prefix XNN of their names, that run as an operator of this name.
+# By the name of an operator: the kinds of nodes, without their prefix XNN, that run as it.
 _NODES_OF: dict[str, tuple[str, ...]] = {name: (name.replace(" ", ""),) for name in _ALIKE} | {
     "ApproxGELU": ("Gelu",),
     "ArgMax Pooling": ("ArgMaxPooling2d",),
@@ -77,7 +77,7 @@ class _Node(BaseModel, extra="forbid", frozen=True):
     sources: list[SmallCount]
     fused: list[SmallCount] = []
     clamp: list[SmallCount] = []
-    """Activations that are limits of its output, or that run after it."""
+    """Activations that limit its output or run after it."""
 
 
 class _Instruction(BaseModel, extra="forbid", frozen=True):
@@ -99,7 +99,7 @@ class _File(BaseModel, extra="forbid", frozen=True):
 
 @dataclass(frozen=True)
 class Source:
-    """An operator of the exported model; what is None is not stated by the export."""
+    """An operator of the exported model; None where the export states nothing."""
 
     module_path: str | None
     operator: str
@@ -140,7 +140,7 @@ def _parse(content: bytes, sha256: str, method: str) -> Sources | None:
     for instruction in (each for listed in file.methods.values() for each in listed):
         nodes = instruction.nodes or []
         for index in (*instruction.sources, *(i for node in nodes for i in (*node.sources, *node.fused, *node.clamp))):
-            sources[index]
+            sources[index]  # raises IndexError, which read_sources reports
     chosen = file.methods.get(method)
     if chosen is None:
         return None
@@ -167,9 +167,9 @@ def node_sources(sources: Sources, tree: Sequence[TreeNode]) -> Iterator[dict[st
 
 
 def event_sources(sources: Sources, dump: Etdump) -> dict[int, dict[str, str]]:
-    """Return what is known of the source of each operator, by row of `dump`, with the column names of operator_source.
+    """Return the source of each operator by row of `dump`, with the column names of operator_source; None is left out.
 
-    Empty if the executions are of several methods: the order of their operators is then of none.
+    Empty if the executions are of several methods, whose operators cannot be assigned by their order.
     """
     runs = runs_of(dump)
     if several_methods(dump, runs):
@@ -184,32 +184,40 @@ def event_sources(sources: Sources, dump: Etdump) -> dict[int, dict[str, str]]:
 
 
 def _of_delegate(sources: Sources, tree: Sequence[TreeNode], operators: list[int]) -> Iterator[dict[str, Any]]:
-    place = _place(tree[operators[0]])
-    listed = sources.instructions.get((place["chain_index"], place["instruction_id"]))
+    """Yield a row for each operator of one delegate call, then for each node that did not run.
+
+    `operators` are indexes into the tree, in the order in which they ran. An operator with one possible node gets its
+    sources; with several, what their sources have in common; with none, it is unknown. For example, one `Convolution`
+    may be either of two nodes XNNConv2d: its row states what both share, and neither counts as not executed.
+    """
+    instruction = _place(tree[operators[0]])
+    listed = sources.instructions.get((instruction["chain_index"], instruction["instruction_id"]))
     nodes = list(_with_clamps((listed.nodes if listed else None) or []))
-    everything = [sources.sources[index] for index in listed.sources] if listed else []
-    why = _NOT_LISTED if listed is None else _NOT_REPORTED if listed.nodes is None else _NOT_ALIGNED
+    all_sources = [sources.sources[index] for index in listed.sources] if listed else []
+    cause = _NOT_LISTED if listed is None else _NOT_REPORTED if listed.nodes is None else _NOT_ALIGNED
     aligned = align([tree[index].parts.operator for index in operators], [node.kind for node in nodes])
-    ran = {candidate for candidates in aligned for candidate in candidates}
+    may_have_run = {candidate for candidates in aligned for candidate in candidates}
+    # The clamp of a node is the next one (_with_clamps); if it may have run separately, it is not listed as fused.
     nodes = [
-        node.model_copy(update={"clamp": []}) if node.clamp and number + 1 in ran else node
+        node.model_copy(update={"clamp": []}) if node.clamp and number + 1 in may_have_run else node
         for number, node in enumerate(nodes)
     ]
     for index, candidates in zip(operators, aligned, strict=True):
-        row = {**place, "node": index}
+        row = {**instruction, "node": index}
         match [nodes[candidate] for candidate in candidates]:
             case []:
-                yield {**row, **_unknown(everything, why)}
+                yield {**row, **_unknown(all_sources, cause)}
             case [only]:
                 yield {**row, **_of_node(sources, only)}
-            case several:
-                possible = [sources.sources[i] for node in several for i in node.sources]
-                has_inserted = not all(node.sources for node in several)
-                yield {**row, **_described([*possible, *([None] if has_inserted else [])], why)}
+            case possible_nodes:
+                possible_sources = [sources.sources[i] for node in possible_nodes for i in node.sources]
+                has_inserted = not all(node.sources for node in possible_nodes)
+                yield {**row, **_described([*possible_sources, *([None] if has_inserted else [])], cause)}
+    # Without any match, which nodes ran is unknown.
     for number, node in enumerate(nodes if any(aligned) else []):
-        if number not in ran and not isinstance(node, _Clamp):
+        if number not in may_have_run and not isinstance(node, _Clamp):
             described = _of_node(sources, node)
-            yield {**place, **described, "node": None, "certainty": "not executed", "note": _LEFT_OUT}
+            yield {**instruction, **described, "node": None, "certainty": "not executed", "note": _LEFT_OUT}
 
 
 class _Clamp(_Node, frozen=True):
@@ -217,6 +225,7 @@ class _Clamp(_Node, frozen=True):
 
 
 def _with_clamps(nodes: Sequence[_Node]) -> Iterator[_Node]:
+    """Yield each node, and right behind it the clamp that it may run as a separate operator."""
     for node in nodes:
         yield node
         if node.clamp:
@@ -241,14 +250,14 @@ def _of_node(sources: Sources, node: _Node) -> dict[str, Any]:
 
 def _described(chosen: Sequence[Source | None], why: str) -> dict[str, Any]:
     """Return what the possible sources of an operator have in common; None among them is an inserted node."""
-    known = [source for source in dict.fromkeys(chosen) if source is not None]
-    if not known:
+    distinct = [source for source in dict.fromkeys(chosen) if source is not None]
+    if not distinct:
         return _unknown([], why)
-    lines = {source.file_line for source in known}
-    operators = list(dict.fromkeys(source.operator for source in known))
-    is_one = len({source.module_path for source in known}) == len(operators) == 1 and None not in chosen
+    lines = {source.file_line for source in distinct}
+    operators = list(dict.fromkeys(source.operator for source in distinct))
+    is_one = len({source.module_path for source in distinct}) == len(operators) == 1 and None not in chosen
     return {
-        "module_path": _shared_path(known),
+        "module_path": _shared_path(distinct),
         "source_operator": " or ".join(operators),
         "file_line": lines.pop() if len(lines) == 1 else None,
         "certainty": "known" if is_one else "ambiguous",
@@ -278,27 +287,27 @@ def align(operators: Sequence[str], kinds: Sequence[str]) -> list[list[int]]:
     `kinds` are those of the graph's nodes, such as `XNNConv2d`. One index means that the operator is that node; several
     that the order leaves them open; none that no node runs as such an operator, or that the sequences do not match.
     """
-    known = [place for place, operator in enumerate(operators) if operator in _NODES_OF]
-    wanted = [_NODES_OF[operators[place]] for place in known]
+    places = [place for place, operator in enumerate(operators) if operator in _NODES_OF]
+    node_kinds = [_NODES_OF[operators[place]] for place in places]
     nodes = [kind.removeprefix("XNN") for kind in kinds]
-    first = _embed(wanted, nodes)
-    last = _embed(wanted[::-1], nodes[::-1])
-    found: list[list[int]] = [[] for _ in operators]
+    first = _embed(node_kinds, nodes)
+    last = _embed(node_kinds[::-1], nodes[::-1])
+    candidates: list[list[int]] = [[] for _ in operators]
     if first is None or last is None:
-        return found
-    for place, names, low, high in zip(known, wanted, first, reversed(last), strict=True):
-        found[place] = [node for node in range(low, len(nodes) - high) if nodes[node] in names]
-    return found
+        return candidates
+    for place, names, low, high in zip(places, node_kinds, first, reversed(last), strict=True):
+        candidates[place] = [node for node in range(low, len(nodes) - high) if nodes[node] in names]
+    return candidates
 
 
 def _embed(wanted: Sequence[tuple[str, ...]], nodes: Sequence[str]) -> list[int] | None:
     """Return the earliest node for each operator, in order and each node once; None if there are not enough."""
-    found, node = [], 0
+    embedding, node = [], 0
     for names in wanted:
         while node < len(nodes) and nodes[node] not in names:
             node += 1
         if node == len(nodes):
             return None
-        found.append(node)
+        embedding.append(node)
         node += 1
-    return found
+    return embedding

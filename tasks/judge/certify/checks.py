@@ -1,4 +1,4 @@
-"""The checks that need no sweep; each returns its finding, or raises FarmError if it failed."""
+"""Checks of a device that need no sweep; each returns its finding, and raises FarmError if the device fails it."""
 
 import os
 import time
@@ -27,7 +27,7 @@ _FITS_BYTES = 1 << 20
 
 
 def reached(subject: Subject) -> Finding:
-    """Connect, read what the device is, and remove what a killed certification left on it."""
+    """Connect, read the facts into `subject.facts`, and remove what a killed certification left on the device."""
     spec, begin = subject.spec, time.monotonic()
     probe(subject.device)
     answer_s = time.monotonic() - begin
@@ -42,7 +42,7 @@ def reached(subject: Subject) -> Finding:
 
 
 def transfer(subject: Subject) -> Finding:
-    """Push random bytes and pull them back."""
+    """Push random bytes, pull them back, and compare their hashes."""
     device, remote = subject.device, f"{subject.device.root}/transfer"
     with subject.leased(), scratch_folder() as here:
         sent = _random_file(here / "sent", _TRANSFER_BYTES)
@@ -60,14 +60,14 @@ def transfer(subject: Subject) -> Finding:
 
 
 def runner(subject: Subject) -> Finding:
-    """Find or build the runner, push it, start it, and compare what it finds of SME with the operating system."""
-    found = _runner_of(subject)
-    name = f"{found.platform} {found.runner_sha256[:8]} ({found.kind})"
-    if not found.supports_farm_flags:
+    """Find or build the runner, push and start it; compare the SME that it detects with what the system reports."""
+    candidate = _runner_of(subject)
+    name = f"{candidate.platform} {candidate.runner_sha256[:8]} ({candidate.kind})"
+    if not candidate.supports_farm_flags:
         return Finding("not tried", f"{name}: a registered runner does not tell what it finds; build the farm's own")
     with subject.leased():
         begin = time.monotonic()
-        result = run_version(found, subject.device, subject.spec, subject.facts)
+        result = run_version(candidate, subject.device, subject.spec, subject.facts)
         took_s = time.monotonic() - begin
     try:
         version = read_json(Version, result.stdout)
@@ -84,7 +84,7 @@ def runner(subject: Subject) -> Finding:
 
 
 def disk_full(subject: Subject) -> Finding:
-    """Push to a disk that is too small: one sentence, and nothing half-done; then push what fits."""
+    """Push what does not fit on a small disk: the error names the cause and no file is left. Then push what fits."""
     device, folder = subject.device, subject.small_disk
     with subject.leased(), scratch_folder() as here, small_disk(device, folder, _DISK_MB) as needed:
         if needed is not None:
@@ -104,7 +104,7 @@ def disk_full(subject: Subject) -> Finding:
 
 
 def left_behind(subject: Subject) -> Finding:
-    """Count what the certification left, remove its models and runners, and check that the device is free."""
+    """Fail if jobs or session folders were left; remove models and runners, and check that the lease is free."""
     device = subject.device
     left = read_leftovers(device)
     if left.jobs or left.sessions:
@@ -121,7 +121,7 @@ def left_behind(subject: Subject) -> Finding:
 
 
 def _runner_of(subject: Subject) -> Runner:
-    """Return the runner that a sweep would use; a registered one is found even where none can be built."""
+    """Build the runner if needed and return it; if it cannot be built, return one that exists, or raise FarmError."""
     if subject.platform is None:
         raise FarmError(f"{subject.spec.name}: unknown platform; state it in the inventory")
     try:
@@ -129,9 +129,9 @@ def _runner_of(subject: Subject) -> Runner:
     except RunnerError:
         if subject.runner() is None:
             raise
-    found = subject.runner()
-    assert found is not None
-    return found
+    existing = subject.runner()
+    assert existing is not None
+    return existing
 
 
 def _refusal(subject: Subject, large: Path) -> str:

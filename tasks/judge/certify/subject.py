@@ -24,7 +24,7 @@ _WAIT_S = 10.0
 
 @dataclass(frozen=True)
 class Finding:
-    """How a check ended; `text` is one line: figures first, or the reason."""
+    """Result of a check; `text` is one line: figures first, or the reason."""
 
     status: Literal["passed", "failed", "not tried"]
     text: str
@@ -51,15 +51,14 @@ class Subject:
 
     @property
     def platform(self) -> str | None:
-        """The platform of its runner."""
+        """From the inventory, else from the facts; None if unknown."""
         return self.spec.platform or self.facts.platform
 
     def runner(self, variant: str = "sme2_off", mode: str = "timing") -> Runner | None:
-        """Return the device's runner for a variant and a mode; None if there is none."""
         return find_runner(self.places.runners, self.platform or "", variant, mode)
 
     def leased(self) -> Lease:
-        """Hold the device for a `with` block; raises DeviceBusy with the name of another holder."""
+        """Hold the device for a `with` block; raises DeviceBusy with the name of the holder after 10 s."""
         return acquire(self.device, "etfarm devices certify", ttl_s=_LEASE_S, wait_s=_WAIT_S)
 
     def clear(self) -> None:
@@ -75,7 +74,7 @@ class Subject:
 def opened(spec: DeviceSpec, var: Path, night: date) -> Iterator[Subject]:
     """Yield the subject of a certification whose results go to `var`/certify/<name>.
 
-    It shares the exports and the runners of `var`. Earlier strikes against the device are forgotten there.
+    It shares the exports and the runners of `var` by links. Strikes of earlier certifications are cleared.
     """
     places = Workspace(var.absolute() / "certify" / spec.name)
     places.root.mkdir(parents=True, exist_ok=True)

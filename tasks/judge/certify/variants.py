@@ -9,7 +9,7 @@ _ALL = 0.999
 
 @dataclass(frozen=True)
 class Proof:
-    """What the warehouse knows of a model in a variant, as in sql/queries/certify_variants.sql; shares are 0 to 1."""
+    """Evidence of a model in a variant, a row of sql/queries/certify_variants.sql; shares are 0 to 1."""
 
     model: str
     variant: str
@@ -22,7 +22,7 @@ class Proof:
     least_snr_db: float | None
 
     def problem(self) -> str | None:
-        """Return what is wrong with evidence or outputs, None if both are as the variant promises."""
+        """Return what is wrong with outputs or evidence, None if both are as the variant promises."""
         if self.accuracy != "accurate":
             # The SNR of outputs that are equal to eager PyTorch is not known either.
             snr = "no SNR is known" if self.snr_db is None else f"SNR {self.snr_db:.0f} dB"
@@ -40,11 +40,11 @@ class Proof:
 
 
 def problems(proofs: Iterable[Proof], models: Collection[str], variants: Collection[str]) -> list[str]:
-    """Return what is wrong, also with pairs of a model and a variant that have no session that counts."""
-    found = {(proof.model, proof.variant): proof.problem() for proof in proofs}
+    """Return a sentence for each problem, and for each pair of model and variant without a session that counts."""
+    by_pair = {(proof.model, proof.variant): proof.problem() for proof in proofs}
     pairs = [(model, variant) for variant in variants for model in models]
-    missing = [f"{model} {variant}: no session counts" for model, variant in pairs if (model, variant) not in found]
-    return missing + [problem for problem in found.values() if problem]
+    missing = [f"{model} {variant}: no session counts" for model, variant in pairs if (model, variant) not in by_pair]
+    return missing + [problem for problem in by_pair.values() if problem]
 
 
 def _percent(share: float | None) -> str:

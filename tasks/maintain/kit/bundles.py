@@ -1,4 +1,4 @@
-"""Turn results of the profiling kit into bundles that state where they come from and nothing that the kit does not."""
+"""Turn results of the profiling kit into bundles: they state their origin, and only what the kit states."""
 
 import hashlib
 import os
@@ -31,7 +31,7 @@ _TAIL_BYTES = 4000
 
 @dataclass(frozen=True)
 class _Copies:
-    """A result's files in a folder of the farm, where nobody changes them; `moment` is when the newest was written."""
+    """A result's files, copied so that nobody changes them; `moment` is when the newest was written."""
 
     folder: Path
     log: bytes | None
@@ -40,7 +40,7 @@ class _Copies:
 
     @property
     def tail(self) -> str | None:
-        """The end of the log."""
+        """The last 4000 bytes of the log, None without a log."""
         return self.log[-_TAIL_BYTES:].decode(errors="replace") if self.log is not None else None
 
 
@@ -87,7 +87,7 @@ def _copied(result: KitResult, folder: Path) -> _Copies:
 
 
 def _session_id(result: KitResult, copies: _Copies) -> str:
-    """Return an id of the content: the same result has the same id in any folder."""
+    """Return an id from names and content: the same result has the same id in any folder."""
     contents = [sha256_of(copies.etdump)] if copies.etdump else []
     contents += [hashlib.sha256(copies.log).hexdigest()] if copies.log is not None else []
     what = [KIT, result.model, result.precision, result.experiment.name, result.mode, str(result.threads)]
@@ -95,9 +95,9 @@ def _session_id(result: KitResult, copies: _Copies) -> str:
 
 
 def _loadable_record(result: KitResult, copies: _Copies, session_id: str, device: str, folder: Path) -> SessionRecord:
-    """Return the record of a result; one that the warehouse would refuse has failed.
+    """Return the record of a result; one that the warehouse would refuse is recorded as failed.
 
-    Leaves the files in the folder of `copies` that the bundle keeps. Raises InputError if there is no valid record.
+    Removes an ETDump that the bundle must not keep. Raises InputError without a valid record.
     """
     end = judge(result, (copies.log or b"").decode(errors="replace"), copies.etdump)
     try:

@@ -163,7 +163,7 @@ def _manifest(path: Path, raw: dict[str, Any]) -> KitConfig:
 
 
 def _flat(result: Any) -> Any:
-    """Newer manifests state the runs of a result, older ones in its metrics."""
+    """Return a result as an entry of `experiments`: older manifests state its runs in its metrics."""
     if not isinstance(result, dict):
         return result
     metrics = result.get("metrics")

@@ -26,7 +26,7 @@ from tasks.measure.session.check import variant_contradiction
 _FILE = re.compile(r"(?P<prefix>.+)_t(?P<threads>\d+)(?P<ending>\.etdump|_latency\.log|_xnntrace\.log|\.log)", re.S)
 _USUAL_EXPERIMENT = re.compile(r"(?:(?P<model>.+)_)?(?P<experiment>(?:mac|android)_sme2_(?:on|off)(?:_\w+)?)")
 _MODEL = re.compile(rf"(?P<name>.+?)(?:_xnnpack)?_(?P<precision>{'|'.join(RECIPES)}|q8|int8)")
-# The numbers are as long as those that are meant: a log may contain anything.
+# Digits are limited, because a log may contain anything.
 _FAILED = re.compile(r"Command failed with exit code (-?\d{1,9})")
 _CRASHED = re.compile(
     r"\b(?:Unexpected error:|Segmentation fault|Aborted|Bus error|Illegal instruction|Killed|Fatal signal)"
@@ -51,7 +51,7 @@ class KitResult:
 
 @dataclass(frozen=True)
 class End:
-    """How a result ended: `executions` of the ETDump or, if it failed, as configured."""
+    """How a result ended: `executions` are those of the ETDump or, if it failed, as configured; 1 of a trace."""
 
     executions: int
     status: Literal["succeeded", "failed", "invalid"] = "succeeded"
@@ -76,11 +76,11 @@ def find_kit_results(
             key = (path.parent, match["prefix"], int(match["threads"]), "trace" if is_trace else "timing")
             files.setdefault(key, {})["etdump" if match["ending"] == ".etdump" else "log"] = path
     results, left_out = [], []
-    for (_, prefix, threads, _), found in files.items():
+    for (_, prefix, threads, _), by_kind in files.items():
         try:
-            for path in found.values():
+            for path in by_kind.values():
                 name_in(folder, path)
-            result = _result(prefix, threads, found, configs, precision)
+            result = _result(prefix, threads, by_kind, configs, precision)
         except FarmError as error:
             left_out.append(str(error))
             continue
@@ -91,7 +91,7 @@ def find_kit_results(
 
 
 def judge(result: KitResult, log: str, etdump: Path | None) -> End:
-    """Decide how a result ended, from its log and a copy of its ETDump."""
+    """Return how a result ended, from its log and a copy of its ETDump (None without one); the first fault counts."""
     configured = result.experiment.runs
     if failed := _FAILED.search(log):
         code = int(failed[1])
@@ -122,9 +122,9 @@ def _stale(result: KitResult, dump: Etdump, log: str) -> str | None:
     if not dump.executions:
         return "the ETDump contains 0 complete executions"
     is_stated = "runs" in result.experiment.model_fields_set or not all(each.is_manifest for each in result.configs)
-    wanted = result.experiment.runs if is_stated else dump.executions
-    if dump.executions != wanted:
-        return f"the ETDump contains {dump.executions} executions instead of {wanted}: it is of another run"
+    expected = result.experiment.runs if is_stated else dump.executions
+    if dump.executions != expected:
+        return f"the ETDump contains {dump.executions} executions instead of {expected}: it is of another run"
     if executed := _EXECUTED.search(log):
         logged, logged_ms = int(executed[1]), float(executed[2])
         total_ms = float(dump.execute_ns.sum()) / 1e6
@@ -146,7 +146,7 @@ def _result(
     shown = next(iter(files.values()))
     if not 1 <= threads <= MOST_INT:
         raise InputError(f"{shown}: `_t{threads}` in its name is not a number of threads; rename it")
-    stem, experiment, known = _identify(shown, prefix, configs)
+    stem, experiment, stated_by = _identify(shown, prefix, configs)
     match = _MODEL.fullmatch(stem)
     stated = match["precision"] if match else None
     if stated not in RECIPES:
@@ -164,7 +164,7 @@ def _result(
         threads=threads,
         etdump=files.get("etdump"),
         log=files.get("log"),
-        configs=known,
+        configs=stated_by,
     )
 
 
@@ -184,9 +184,9 @@ def _identify(shown: Path, prefix: str, configs: Sequence[KitConfig]) -> tuple[s
         )
     if stems:
         stem = stems.pop()
-        known = [each for each in candidates if each[0].model_stem == stem]
-        known.sort(key=lambda each: each[0].is_manifest)  # what ran counts more than what was configured
-        return stem, _merged(experiment for _, experiment in known), tuple(config for config, _ in known)
+        stating = [each for each in candidates if each[0].model_stem == stem]
+        stating.sort(key=lambda each: each[0].is_manifest)  # what ran counts more than what was configured
+        return stem, _merged(experiment for _, experiment in stating), tuple(config for config, _ in stating)
     usual = _USUAL_EXPERIMENT.fullmatch(prefix)
     if not usual or not usual["model"]:
         raise InputError(f"{shown}: no configuration or manifest states its model; copy the kit's JSON beside it")
@@ -197,7 +197,7 @@ def _identify(shown: Path, prefix: str, configs: Sequence[KitConfig]) -> tuple[s
 
 
 def _merged(experiments: Iterable[Experiment]) -> Experiment:
-    """Return one experiment from what several files state; a manifest does not state the runner, a template may."""
+    """Return one experiment from several files. Later files override earlier ones; only some state the runner."""
     stated: dict[str, object] = {}
     for experiment in experiments:
         stated |= experiment.model_dump(exclude_unset=True)
