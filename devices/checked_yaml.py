@@ -24,17 +24,17 @@ _NOT_A_NUMBER = {"int_parsing": "must be a whole number", "float_parsing": "must
 
 
 _INT, _FLOAT, _BOOL = (f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "bool"))
-# What YAML 1.1 reads in another way than it looks like.
+# YAML 1.1 reads such a number in base 8.
 _OCTAL = re.compile(r"[-+]?0[0-7_]+")
 _Path = tuple[int | str, ...]
 
 
 class _Refused(yaml.MarkedYAMLError):
-    """YAML that is valid but not accepted; its problem is the message."""
+    """YAML that is valid but not accepted; `problem` is the whole message."""
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses duplicate keys, of which PyYAML keeps the last, and aliases that stand for too many values."""
+    """Refuses duplicate keys, of which PyYAML keeps the last, and too many values, counting what aliases repeat."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -45,7 +45,7 @@ class _Loader(yaml.SafeLoader):
         before = self._values
         is_alias = self.check_event(yaml.AliasEvent)
         node = super().compose_node(parent, index)
-        if is_alias:  # counts as often as it is used; inside the node that it stands for, once
+        if is_alias:  # counts as all values that it repeats; inside the node that it stands for, as one
             self._values += self._sizes.get(id(node), 1)
         else:
             self._values += 1
@@ -56,52 +56,57 @@ class _Loader(yaml.SafeLoader):
 
     def compose_mapping_node(self, anchor: dict[Any, yaml.Node]) -> yaml.MappingNode:
         mapping = super().compose_mapping_node(anchor)
-        known: set[str] = set()
+        keys: set[str] = set()
         for key in (key for key, _ in mapping.value if isinstance(key, yaml.ScalarNode)):
-            if key.value in known:
+            if key.value in keys:
                 raise _Refused(problem=f"duplicate key `{key.value}`; remove one", problem_mark=key.start_mark)
-            known.add(key.value)
+            keys.add(key.value)
         return mapping
 
 
 def load_checked(path: Path, model: type[Model]) -> Model:
     """Read the YAML file at `path` into `model`, whose validators find the file's folder in their context (`folder`).
 
-    Raises Mistakes, each as `file:line: key: what is wrong; what to write instead`.
+    Raises InputError if it cannot be read or is not YAML, otherwise Mistakes: at most 20, each as
+    `file:line: key: what is wrong; what to write instead`.
     """
     root, data = _parse(path, _read_text(path))
     try:
         checked = model.model_validate(data, context={"folder": path.parent})
     except ValidationError as error:
-        found = [f"{path}:{sentence}" for sentence in _mistakes(error, root, model)]
-        more = [f"{path}: {len(found) - _MAX_MISTAKES} more mistakes"] if len(found) > _MAX_MISTAKES else []
-        raise Mistakes([*found[:_MAX_MISTAKES], *more]) from None
-    if found := _booleans_for_numbers(root, checked):
-        raise Mistakes([f"{path}:{sentence}" for sentence in found[:_MAX_MISTAKES]])
+        mistakes = [f"{path}:{sentence}" for sentence in _mistakes(error, root, model)]
+        more = [f"{path}: {len(mistakes) - _MAX_MISTAKES} more mistakes"] if len(mistakes) > _MAX_MISTAKES else []
+        raise Mistakes([*mistakes[:_MAX_MISTAKES], *more]) from None
+    if mistakes := _booleans_for_numbers(root, checked):
+        raise Mistakes([f"{path}:{sentence}" for sentence in mistakes[:_MAX_MISTAKES]])
     return checked
 
 
 def read_yaml(path: Path) -> dict[Any, Any]:
-    """Return the keys and values of a YAML file, unchecked; raises InputError as load_checked does."""
+    """Return the content of a YAML file, not checked against a model; raises InputError as load_checked does."""
     return _parse(path, _read_text(path))[1]
 
 
 def _mistakes(error: ValidationError, root: yaml.Node, model: type[BaseModel]) -> list[str]:
-    """Return a sentence for each mistake, in the order of their lines."""
-    found: dict[_Path, tuple[int, str]] = {}
+    """Return a sentence for each place with a mistake, by line; of several errors at a place, the first is kept.
+
+    A missing key is left out if a misspelled one explains it.
+    """
+    sentences: dict[_Path, tuple[int, str]] = {}
     explained = {loc for each in error.errors() if (loc := _meant(each, model))}
     for each in error.errors():
         loc = each["loc"]
-        node, line, known = _place_of(root, loc)
-        # Beyond the file are the kinds that a value can have, each with an error, and keys that a text is short for.
-        place = loc[:known] + tuple(step for step in loc[known:] if step in _keys_at(model, loc[:known]))
+        node, line, depth = _place_of(root, loc)
+        # Beyond the nodes of the file, pydantic adds the kind that it tried, which is dropped, and keys for which the
+        # file has a short text, which stay: `via: host:0` gives (..., "via", "port").
+        place = loc[:depth] + tuple(step for step in loc[depth:] if step in _keys_at(model, loc[:depth]))
         if not (each["type"] == "missing" and loc in explained):
-            found.setdefault(place, (line, f"{line}: {_key_of(place)}{excerpt(_advice(each, model, node), 400)}"))
-    return [sentence for _, sentence in sorted(found.values(), key=lambda each: each[0])]
+            sentences.setdefault(place, (line, f"{line}: {_key_of(place)}{excerpt(_advice(each, model, node), 400)}"))
+    return [sentence for _, sentence in sorted(sentences.values(), key=lambda each: each[0])]
 
 
 def _meant(error: ErrorDetails, model: type[BaseModel]) -> _Path | None:
-    """Return the key that a misspelt one explains: it is no mistake of its own that the right one is missing."""
+    """Return the location of the key that an unknown one probably stands for; None for other errors."""
     if error["type"] != "extra_forbidden":
         return None
     *parent, written = error["loc"]
@@ -110,7 +115,7 @@ def _meant(error: ErrorDetails, model: type[BaseModel]) -> _Path | None:
 
 
 def _parse(path: Path, text: str) -> tuple[yaml.Node, dict[Any, Any]]:
-    """Return the nodes of the file, which have lines, and its keys and values; raises InputError."""
+    """Return the root of the file's nodes, which have lines, and its content; raises InputError."""
     try:
         loader = _Loader(text)
         root = loader.get_single_node()
@@ -132,7 +137,7 @@ def _parse(path: Path, text: str) -> tuple[yaml.Node, dict[Any, Any]]:
 
 
 def _scalars(root: yaml.Node) -> Iterator[tuple[_Path, yaml.ScalarNode]]:
-    """Yield each key and value without quotes, with its place in the file; what aliases repeat, once."""
+    """Yield each key and value without quotes, with its path in the file; what aliases repeat comes once."""
     left: list[tuple[_Path, yaml.Node]] = [((), root)]
     seen: set[int] = set()
     while left:
@@ -151,7 +156,7 @@ def _scalars(root: yaml.Node) -> Iterator[tuple[_Path, yaml.ScalarNode]]:
 
 
 def _refuse_if_misread(loader: _Loader, place: _Path, node: yaml.ScalarNode) -> None:
-    """Raise _Refused for a number that YAML 1.1 counts in base 60 or 8, such as 1:30 and 010."""
+    """Raise _Refused for a number that YAML 1.1 reads in base 60 or 8, such as 1:30 and 010; 07 has the same value."""
     written = str(node.value)
     base = 60 if ":" in written else 8 if _OCTAL.fullmatch(written) else 10
     if node.tag not in (_INT, _FLOAT) or base == 10:
@@ -166,7 +171,7 @@ def _refuse_if_misread(loader: _Loader, place: _Path, node: yaml.ScalarNode) -> 
 
 def _booleans_for_numbers(root: yaml.Node, checked: BaseModel) -> list[str]:
     """Return a sentence for each yes, true, ... that became a number: pydantic takes them for 1 and 0."""
-    found = []
+    sentences = []
     for place, node in _scalars(root):
         value: Any = checked
         for step in place if node.tag == _BOOL else ():
@@ -176,8 +181,8 @@ def _booleans_for_numbers(root: yaml.Node, checked: BaseModel) -> list[str]:
                 value = None
         if node.tag == _BOOL and isinstance(value, int | float) and not isinstance(value, bool):
             line = node.start_mark.line + 1
-            found.append(f"{line}: {_key_of(place)}must be a number, not {node.value}")
-    return found
+            sentences.append(f"{line}: {_key_of(place)}must be a number, not {node.value}")
+    return sentences
 
 
 def _read_text(path: Path) -> str:
@@ -194,21 +199,21 @@ def _read_text(path: Path) -> str:
 
 
 def _place_of(node: yaml.Node, loc: _Path) -> tuple[yaml.Node, int, int]:
-    """Follow pydantic's location through the YAML nodes; return the node, its line, and how many steps are in the file.
+    """Follow pydantic's location through the YAML nodes; return its last node, the line, and the number of steps to it.
 
-    Unknown keys point at the key itself.
+    The line of a value with a key is that of the key. Steps that are not in the file are passed over.
     """
-    line, known = node.start_mark.line + 1, 0
+    line, depth = node.start_mark.line + 1, 0
     for number, step in enumerate(loc, 1):
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
                 if key.value == str(step):
-                    node, line, known = value, key.start_mark.line + 1, number
+                    node, line, depth = value, key.start_mark.line + 1, number
                     break
         elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-            node, known = node.value[step], number
+            node, depth = node.value[step], number
             line = node.start_mark.line + 1
-    return node, line, known
+    return node, line, depth
 
 
 def _key_of(loc: _Path) -> str:
@@ -217,9 +222,10 @@ def _key_of(loc: _Path) -> str:
 
 
 def _advice(error: ErrorDetails, model: type[BaseModel], node: yaml.Node) -> str:
+    """Return what is wrong at a node and, as far as pydantic's message lacks it, what is written there."""
     if error["type"] == "extra_forbidden":
-        known = _keys_at(model, error["loc"][:-1])
-        return f"unknown key; the keys are {', '.join(known)}{did_you_mean(str(error['loc'][-1]), known)}"
+        keys = _keys_at(model, error["loc"][:-1])
+        return f"unknown key; the keys are {', '.join(keys)}{did_you_mean(str(error['loc'][-1]), keys)}"
     if error["type"] == "missing":
         return "required key is missing"
     if error["type"] == "model_type":
@@ -236,6 +242,7 @@ def _advice(error: ErrorDetails, model: type[BaseModel], node: yaml.Node) -> str
 
 
 def _keys_at(model: type[BaseModel], loc: _Path) -> list[str]:
+    """Return the keys at a location, sorted; where several models are possible, those of the first."""
     current = model
     for step in loc:
         if field := current.model_fields.get(str(step)):
@@ -248,6 +255,6 @@ def _is_model(kind: Any) -> bool:
 
 
 def _kinds(annotation: Any) -> list[Any]:
-    """The annotation itself and every type inside its brackets (`list[Thing]`, `Thing | None`)."""
+    """Return the annotation and every type inside its brackets (`list[Thing]`, `Thing | None`)."""
     inner = [kind for argument in getattr(annotation, "__args__", ()) for kind in _kinds(argument)]
     return [annotation, *inner]

@@ -16,7 +16,7 @@ FILE_LIMIT_BYTES = 256 << 20
 
 @dataclass(frozen=True)
 class CommandResult:
-    """How a command ended: either `exit_code` or `signal` is None, both streams are complete."""
+    """How a command ended: either `exit_code` or `signal` is None; both streams are complete."""
 
     exit_code: int | None
     signal: int | None
@@ -40,7 +40,7 @@ class Device(ABC):
     release of the lease.
     `lease_token` is the lease that `devices/ondevice/lease.py` holds on the machine; no job starts after it was lost.
     `waiting_priority` is the highest that waited for the machine when the lease was last used; None if nobody did.
-    `is_remote` is whether a call needs a network or a cable, so that it pays to join several calls.
+    `is_remote`: a call needs a network or a cable, so several calls are better joined into one.
     `machine_folder` is a folder of the machine that all farms share; "" is the default, and tests set another one.
     Methods may be called from several threads.
     """

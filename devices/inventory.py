@@ -32,16 +32,16 @@ _FIELDS: dict[Transport, set[str]] = {
     "simulated": {"count", "seconds"},
 }
 
-# Tells the runner of a simulated device how long a session lasts.
+# For the runner of a simulated device: how many seconds a session lasts.
 SECONDS_VARIABLE = "ETFARM_SIMULATED_SECONDS"
 
 
-# Names the lab that this machine is: it reaches the devices of that lab itself.
+# Names the lab that this machine belongs to: it reaches the devices of that lab itself.
 SITE_VARIABLE = "ETFARM_SITE"
 
 
 class DeviceSpec(BaseModel):
-    """One device of the inventory."""
+    """A device of the inventory or, with `count`, several simulated ones."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -105,8 +105,8 @@ class DeviceSpec(BaseModel):
 
     @model_validator(mode="after")
     def _address_fits_transport(self) -> Self:
-        known = set().union(*_FIELDS.values())
-        for field in sorted((known - _FIELDS[self.transport]) & self.model_fields_set):
+        restricted = set().union(*_FIELDS.values())
+        for field in sorted((restricted - _FIELDS[self.transport]) & self.model_fields_set):
             owners = " and ".join(name for name, fields in _FIELDS.items() if field in fields)
             raise ValueError(f"`{field}` is for {owners} devices, but `{self.name}` is {self.transport}; remove it")
         if self.transport == "ssh" and not self.address:
@@ -127,20 +127,20 @@ class DeviceSpec(BaseModel):
         return self
 
     def each(self) -> "list[DeviceSpec]":
-        """Return the devices that the entry stands for."""
+        """Return the entry itself, or `count` devices."""
         if self.count is None:
             return [self]
         names = [f"{self.name}-{number:03}" for number in range(1, self.count + 1)]
         return [self.model_copy(update={"name": name, "count": None}) for name in names]
 
     def selectable_labels(self) -> dict[str, str]:
-        """Return what a sweep's selector can match: the labels, and the name, the transport and the site."""
+        """Return what a sweep's selector can match: labels, and name, transport and site, which replace such labels."""
         named = {"name": self.name, "transport": self.transport} | ({"site": self.site} if self.site else {})
         return {**self.labels, **named}
 
 
 def check_name(name: str, kind: str) -> str:
-    """Return the name of a device or a lab; raises ValueError unless it fits in a file name."""
+    """Return the name of a device or a lab; raises ValueError unless it can be a part of a file name."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise ValueError(f"a {kind}'s name consists of letters, digits, dots, dashes and underscores")
     return name
@@ -173,7 +173,7 @@ class Inventory(BaseModel):
 
     @property
     def reached(self) -> list[DeviceSpec]:
-        """The devices that this machine itself reaches."""
+        """The devices that this machine itself reaches: those outside `labs`."""
         return [device for device in self.devices if device.site not in self.labs]
 
     @field_validator("devices")
@@ -187,7 +187,10 @@ class Inventory(BaseModel):
 
 
 def load_inventory(path: Path) -> Inventory:
-    """Read and check an inventory file; raises InputError with one sentence: file, line and correction."""
+    """Read and check an inventory file; raises InputError with file, line and correction.
+
+    The lab that this machine belongs to (ETFARM_SITE) is left out of `labs`.
+    """
     if not path.exists():
         raise InputError(f"{path}: no such inventory; pass one with --inventory")
     from devices.settings import settings  # slow to import
@@ -198,11 +201,11 @@ def load_inventory(path: Path) -> Inventory:
 
 
 def device_named(path: Path, name: str) -> DeviceSpec:
-    """Return a device of an inventory file; raises InputError that lists the known ones."""
+    """Return a device of an inventory file; raises InputError, which lists all names."""
     devices = {spec.name: spec for spec in load_inventory(path).devices}
     if name not in devices:
-        known = ", ".join(devices)
-        raise InputError(f"{path}: unknown device `{name}`; devices: {known}{did_you_mean(name, devices)}")
+        names = ", ".join(devices)
+        raise InputError(f"{path}: unknown device `{name}`; devices: {names}{did_you_mean(name, devices)}")
     return devices[name]
 
 
@@ -247,7 +250,7 @@ def _open_local(spec: DeviceSpec) -> Device:
 
 
 def _open_simulated(spec: DeviceSpec) -> Device:
-    """Open a folder of this machine as a machine of its own: with its store, its jobs and its lease."""
+    """Return a folder of this machine as a separate machine, with its store, jobs and lease."""
     root = spec.root or f"{tempfile.gettempdir()}/etfarm-{getpass.getuser()}-{SIMULATED}"
     device = LocalDevice(spec.name, f"{root}/{spec.name}", SIMULATED)
     device.machine_folder = f"{device.root}/machine"
@@ -255,12 +258,11 @@ def _open_simulated(spec: DeviceSpec) -> Device:
 
 
 def ssh_address(spec: DeviceSpec) -> SshAddress:
-    """Return the address that the inventory states for an SSH device."""
     return SshAddress.model_validate(spec.model_dump(include=_FIELDS["ssh"]))
 
 
 def adb_serial(spec: DeviceSpec) -> str:
-    """Return what the adb server calls a phone: its serial, or `host:port` of one on the network."""
+    """Return what the adb server calls a phone: its serial, or `host:port` of one on the network (default: 5555)."""
     if spec.address and ":" not in spec.address:
         return f"{spec.address}:5555"
     return spec.serial or spec.address or ""
@@ -275,7 +277,7 @@ def _open_ssh(spec: DeviceSpec) -> Device:
 
 
 def adb_server(spec: DeviceSpec) -> "AdbServer":
-    """Return the way to the adb server of a phone, on this machine or on the lab host that the entry names."""
+    """Return the adb server of a phone, on this machine or on the lab host that the entry names."""
     from devices.adb.server import LabHostServer, LocalServer  # adbutils is slow to import, and many have no phone
 
     if spec.via is None:

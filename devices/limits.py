@@ -16,9 +16,9 @@ Above0 = Annotated[float, Field(gt=0)]
 class Limits(BaseModel):
     """Bounds for conditions; None means unlimited. A condition that the device does not report counts as inside.
 
-    Limits decide when a session starts and whether it counts, not what it measures: they are no part of a cell. This
-    holds for `max_slowdown_percent` too, although its load runs on the device: it is a process of its own that ends
-    before the job begins, the model's load and warm-up executions follow, and both sides of every comparison have it.
+    Limits decide when a session starts and whether it counts, not what it measures: they are not part of a cell. This
+    holds for `max_slowdown_percent` too, although its load runs on the device. That load is a separate process and ends
+    before the job begins; the model is loaded and warmed up after it; both sides of every comparison have it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -35,13 +35,13 @@ class Limits(BaseModel):
     max_background_cpu_percent: Annotated[float, Field(gt=0, le=100)] | None = None
     """Of all cores, before a session only, sampled for half a second (macOS: one second)."""
     max_slowdown_percent: Above0 | None = None
-    """Of the runner's calibration load, before a session only, above this device's own time when it is cool; 5 finds
-    throttling that no sensor shows."""
+    """Of the runner's calibration load, before a session only, above this device's time when it is cool; 5 detects
+    throttling that no sensor reports."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A condition beside its limit."""
+    """A condition and its limit."""
 
     limit: str
     """The name of the limit in `Limits`."""
@@ -59,7 +59,7 @@ class Check:
 
     @property
     def is_outside(self) -> bool:
-        """Whether the value is known and beyond the limit."""
+        """Whether the value is beyond the limit; False if it is unknown or equals the limit."""
         if self.value is None:
             return False
         return self.value < self.bound if self.is_minimum else self.value > self.bound

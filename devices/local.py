@@ -18,7 +18,7 @@ from devices.shell import command_words
 from devices.untrusted import check_fetchable, save_fetched
 
 _TERM_GRACE_S = 0.5
-# What a program on this machine gets of the controller's environment, which has tokens of its user and of the farm.
+# All that a program gets of the controller's environment, which may contain tokens of its user and of the farm.
 _KEPT = ("PATH", "HOME", "TMPDIR", "LANG")
 _CHUNK_BYTES = 1 << 20
 
@@ -85,7 +85,10 @@ class LocalDevice(Device):
         """Do nothing: there is no connection."""
 
     def _read_until_end(self, process: subprocess.Popen[bytes], argv: Sequence[str], end: float) -> tuple[bytes, bytes]:
-        """Return both streams of a process that ended; subprocess.TimeoutExpired at `end` (monotonic, seconds)."""
+        """Return both streams of a process that ended.
+
+        Raises subprocess.TimeoutExpired at `end` (monotonic, seconds), OutputTooLong beyond the limit of the output.
+        """
         streams = {stream.fileno(): bytearray() for stream in (process.stdout, process.stderr) if stream}
         with selectors.DefaultSelector() as selector:
             for descriptor in streams:
@@ -107,12 +110,12 @@ class LocalDevice(Device):
 
 
 def stated_environment() -> dict[str, str]:
-    """Return the environment of a program that this machine runs as a device; what a job needs more, it states."""
+    """Return the environment of a program that this machine runs as a device; a job sets more in its command."""
     return {name: os.environ[name] for name in _KEPT if name in os.environ}
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Send TERM, then KILL to the process group."""
+    """Send TERM to the process group, KILL after at most half a second, and wait for the process."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):

@@ -1,6 +1,6 @@
 """The platforms of devices and of the runners that are built for them: one table, a row for each.
 
-To add one, add its name and its row here, and its branches in devices/runner/platform, which refuses to compile for
+To add one, add its name and its row here, and its branches in devices/runner/platform, which does not compile for
 others.
 """
 
@@ -15,7 +15,7 @@ SIMULATED: Final = "simulated"
 
 @dataclass(frozen=True)
 class PlatformFacts:
-    """What is the same for all devices of a platform."""
+    """Facts that all devices of a platform share."""
 
     system: Literal["linux", "macos", "android"]
     processor: Literal["x86_64", "aarch64"]
@@ -26,7 +26,6 @@ class PlatformFacts:
 
     @property
     def can_have_sme(self) -> bool:
-        """Whether its processors may have SME."""
         return self.processor == "aarch64"
 
     @property
@@ -36,7 +35,6 @@ class PlatformFacts:
 
     @property
     def library_suffix(self) -> str:
-        """The end of the names of its shared libraries."""
         return ".so" if self.is_elf else ".dylib"
 
     @property
@@ -46,7 +44,7 @@ class PlatformFacts:
 
     @property
     def shows_selected_kernels(self) -> bool:
-        """Whether the farm's runner can tell there which kernels XNNPACK selected."""
+        """Whether the farm's runner can report there which kernels XNNPACK selected."""
         return self.is_elf and self.processor == "aarch64"
 
 

@@ -22,13 +22,13 @@ class Policy:
     timeout_s: float = math.inf
     """Of one attempt."""
     attempts: float = 1
-    """At most so many; math.inf if only the time counts."""
+    """The most attempts; math.inf if only time limits them."""
     within_s: float = math.inf
     """No attempt begins later than this after the first one; a caller may state another time."""
     pause_s: float = 0.0
     """Before the second attempt; doubled before each later one, up to `max_pause_s`."""
     max_pause_s: float = 0.0
-    """None above `pause_s`: the pause stays the same."""
+    """Not above `pause_s`: the pause stays the same."""
     errors: tuple[type[Exception], ...] = ()
     """After others there is no further attempt."""
     back_within_s: float = 0.0
@@ -41,7 +41,7 @@ _LOST = (DeviceLost, DeviceRefused)  # a phone that is offline, or a host that r
 ADB_ANSWER = Policy(timeout_s=8)
 ADB_SERVER_START = Policy(timeout_s=20)
 ADB_RECONNECT = Policy(attempts=math.inf, within_s=5, pause_s=0.05)
-# After so much silence of a running command a device is asked for a sign of life, and gets as long again for it.
+# After this silence of a running command, the device must give a sign of life within the same time again.
 ADB_SILENCE = Policy(timeout_s=6)
 SSH_SILENCE = Policy(timeout_s=6)
 SSH_CONNECT = Policy(timeout_s=8)  # to each hop
@@ -60,11 +60,11 @@ LOG = Policy(timeout_s=60)  # the log of a run that is fetched by a command
 # Attaching to a running job: `within_s` counts from its deadline, `timeout_s` is what its end may take beyond that.
 JOB = Policy(timeout_s=12, attempts=math.inf, within_s=120, errors=(DeviceLost,), back_within_s=120)
 TRIAL = Policy(timeout_s=10)  # the job of a trial, which is not attached to again
-# Looks at a device in use disturb what its holder measures, so they become rarer. LEASE_LOST: a device that is lost
+# Requests to a device in use disturb what its holder measures, so they become rarer. LEASE_LOST: a device that is lost
 # while a process waits for it.
 LEASE = Policy(attempts=math.inf, pause_s=0.5, max_pause_s=5)
 LEASE_LOST = Policy(attempts=2, errors=_LOST, back_within_s=120)
-SETTLE = Policy(attempts=math.inf, pause_s=2)  # looks at the conditions before a session
+SETTLE = Policy(attempts=math.inf, pause_s=2)  # checks of the conditions before a session
 RUNNER_VERSION = Policy(timeout_s=30)
 
 
@@ -83,7 +83,6 @@ class Attempts:
         return self._end - time.monotonic() if self._count < self._policy.attempts else 0.0
 
     def pause(self) -> None:
-        """Wait before the next attempt."""
         time.sleep(max(min(self._pause_s, self.left_s), 0.0))
         self._pause_s = min(2 * self._pause_s, max(self._policy.pause_s, self._policy.max_pause_s))
         self._count += 1
@@ -97,8 +96,8 @@ class Attempts:
     def lost(self, device: Device, error: DeviceLost | DeviceRefused) -> None:
         """Wait until a device that was lost answers; raise `error` if there is no further attempt.
 
-        Raises DeviceLost if it is not back in time. A device that comes back may refuse at first, so
-        after one loss a refusal is another.
+        Raises DeviceLost if it is not back in time. After the first loss, a refusal counts as another one: a device
+        that comes back may refuse at first.
         """
         if not (isinstance(error, self._policy.errors) or self._count > 1) or self.left_s <= 0:
             raise error
@@ -124,7 +123,7 @@ def probe(device: Device) -> None:
 
 
 def probe_until(device: Device, within_s: float | None = None) -> None:
-    """Probe until the device answers, each time over a new connection; raise the last error after `within_s`."""
+    """Probe until the device answers, over a new connection after a failure; raise the last error after `within_s`."""
     attempts = Attempts(PROBE, within_s)
     while True:
         try:

@@ -46,7 +46,7 @@ class Settings(BaseSettings):
 
 
 def settings() -> Settings:
-    """Read the settings; raises InputError with one sentence for a wrong value."""
+    """Read the environment; raises InputError with one sentence for the first wrong value."""
     try:
         return Settings()
     except ValidationError as error:

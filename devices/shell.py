@@ -41,7 +41,7 @@ def command_words(argv: Sequence[str], *, announce_pid: bool = False) -> list[st
 
 
 def command_line(argv: Sequence[str]) -> str:
-    """Return the same as one string for a remote shell; the first line of stdout is the process id.
+    """Return `command_words` as one string for a remote shell; the first line of stdout is the process id.
 
     adbd makes that shell the leader of a session. `exec` replaces it with the command, whose process id is
     therefore also the id of its process group.
@@ -50,12 +50,15 @@ def command_line(argv: Sequence[str]) -> str:
 
 
 def end_group_words(pid: int) -> list[str]:
-    """Return the command that ends the process group `pid`."""
+    """Return the command that sends TERM and, after half a second, KILL to the process group `pid`."""
     return ["sh", "-c", script_text("end_group"), "sh", str(pid)]
 
 
 def take_pid(name: str, stdout: bytearray) -> int | None:
-    """Remove the line with the process id from the output of a `command_line`; None until the line has arrived."""
+    """Remove and return the process id, the first line of a command's output; None until it has arrived.
+
+    Raises DeviceRefused if the line is another one.
+    """
     if b"\n" not in stdout:
         return None
     line, _, rest = stdout.partition(b"\n")
@@ -74,7 +77,7 @@ def split_status(status: int) -> tuple[int | None, int | None]:
 def call(device: Device, argv: Sequence[str], *, policy: Policy | None = None) -> str:
     """Run a housekeeping command on the device and return what it printed; `policy` is retry.SCRIPT by default.
 
-    Raises DeviceError if it fails, NoSpaceOnDevice if the disk is full, DeviceLost if it does not end.
+    Raises DeviceError if it fails or prints too much, NoSpaceOnDevice if the disk is full, DeviceLost if it hangs.
     """
     deadline_s = (policy or retry.SCRIPT).timeout_s
     try:
@@ -119,5 +122,5 @@ def available_bytes(df: str) -> int | None:
 
     The columns are found from the percentage, since the name of a disk or a share may contain blanks.
     """
-    found = re.search(r"\s[0-9]+\s+[0-9]+\s+([0-9]{1,15})\s+[0-9]+%\s+/", df.rstrip().rpartition("\n")[2])
-    return int(found[1]) * 1024 if found else None
+    match = re.search(r"\s[0-9]+\s+[0-9]+\s+([0-9]{1,15})\s+[0-9]+%\s+/", df.rstrip().rpartition("\n")[2])
+    return int(match[1]) * 1024 if match else None

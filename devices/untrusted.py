@@ -1,4 +1,4 @@
-"""What others wrote: files, JSON and text are checked and limited here before anything else of the farm sees them.
+"""Files, JSON and text that others wrote: they are checked and limited here before any other module uses them.
 
 A pipe or a device would be read without end, a sparse file fills the memory, and a link leads to files of this
 machine. Text can act on a terminal, and parsers differ in which value they keep of a duplicate key.
@@ -41,12 +41,12 @@ def sanitize(text: object) -> str:
 
 
 def sanitize_line(text: object) -> str:
-    """Return the same on one line: tabs and line ends become blanks."""
+    """Sanitize a text and return it on one line: tabs and line ends become blanks."""
     return sanitize(_LINE_BREAKS.sub(" ", str(text)))
 
 
 def sanitize_data(value: Any) -> Any:
-    """Sanitize every text in lists and mappings, as JSON has them."""
+    """Sanitize every text in a value of JSON, keys included."""
     if isinstance(value, str):
         return sanitize(value)
     if isinstance(value, Mapping):
@@ -70,13 +70,13 @@ def read_json(model: type[Model], content: str | bytes, *, context: dict[str, An
     from pydantic import ValidationError
     from pydantic_core import PydanticCustomError
 
-    read = model.model_validate_json(content, context=context)
+    parsed = model.model_validate_json(content, context=context)
     try:
         parse_json(content)
     except (ValueError, RecursionError) as error:
         mistake = PydanticCustomError("json", "{cause}", {"cause": excerpt(str(error))})
         raise ValidationError.from_exception_data(model.__name__, [{"type": mistake, "input": None}]) from None
-    return read
+    return parsed
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class UntrustedFileError(FarmError):
-    """A file cannot be read, or is not a regular file of at most its limit; the text is one sentence."""
+    """A file is missing, cannot be read, or is not a regular file of at most its limit; the text is one sentence."""
 
     def __init__(self, text: str, *, is_missing: bool = False) -> None:
         super().__init__(text)
@@ -141,7 +141,7 @@ def hash_untrusted(path: Path, max_bytes: int) -> str:
 
 
 def check_fetchable(name: str, remote: str, mode: int, size_bytes: int, limit_bytes: int) -> None:
-    """Raise FileRefused unless a file's mode and size, as the device `name` states them, allow to fetch it.
+    """Raise FileRefused unless a file's mode and size, as the device `name` reports them, allow fetching it.
 
     A link is not followed: it can name an endless file, or one that does not belong to the farm.
     """
@@ -154,8 +154,8 @@ def check_fetchable(name: str, remote: str, mode: int, size_bytes: int, limit_by
 def save_fetched(name: str, remote: str, chunks: Iterable[bytes], local: Path, limit_bytes: int) -> None:
     """Write the content of a device's file to `local`, which is then complete, or untouched after an error.
 
-    Raises FileRefused when more than `limit_bytes` arrive, whatever size the device stated, and TransferFailed if
-    `local` cannot be written.
+    Raises FileRefused when more than `limit_bytes` arrive, even if the device reported a smaller size, and
+    TransferFailed if `local` cannot be written.
     """
     part = local.with_name(f".{uuid.uuid4().hex}.part")
     received = 0

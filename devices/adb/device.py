@@ -1,4 +1,4 @@
-"""An Android phone over adb as a device, and the link to it: its states, and how it is brought back after a loss."""
+"""An Android phone over adb as a device, and the link to it: its states, and the reconnect after a loss."""
 
 import select
 import socket
@@ -21,7 +21,7 @@ from devices.untrusted import check_fetchable, save_fetched
 
 # adbd accepts about 64 KB, older versions less.
 _MAX_LINE_BYTES = 32_000
-_REGULAR_FILE = 0o100644
+_REGULAR_FILE = 0o100644  # with rw-r--r--; SEND takes the mode in decimal
 _ALLOW = "unlock it and allow USB debugging from this computer"
 _WAYS_ON = {
     "unauthorized": _ALLOW,
@@ -36,8 +36,8 @@ _WAYS_ON = {
 class AdbLink:
     """The link to one phone by its serial; for a phone on the network the serial is `host:port`.
 
-    A phone on the network is connected if it is not, and reconnected after it was lost: a stale connection would
-    discard all data for a minute. An adb server that does not run is started.
+    It connects a phone on the network that is not connected. After a loss it has the adb server open a new connection:
+    a stale one discards all data for a minute. It starts the adb server if none runs.
     """
 
     def __init__(self, serial: str, *, network: bool, server: AdbServer) -> None:
@@ -51,7 +51,7 @@ class AdbLink:
 
     @contextmanager
     def open(self, service: str) -> Iterator[socket.socket]:
-        """Yield a stream to a service of the phone's adbd; errors of the stream are raised as DeviceLost.
+        """Yield a stream to a service of the phone's adbd for the block; errors of the stream are raised as DeviceLost.
 
         Raises DeviceRefused while the phone is unauthorized, offline or not found.
         """
@@ -64,19 +64,20 @@ class AdbLink:
             stream.close()
 
     def lost(self, cause: str) -> DeviceLost:
-        """Return the error to raise when the phone stopped answering; the next stream opens a new connection."""
+        """Mark the connection as stale, so that the next stream reconnects; return the error to raise."""
         self._stale = True
         return DeviceLost(self.name, f"stopped answering ({cause})", f"check {self._server.check_first}")
 
     def close(self) -> None:
-        """Release the way to the adb server; the phone's connection belongs to that server and stays."""
+        """Close the connection to the adb server; that server's connection to the phone stays."""
         self._server.close()
 
     def _open_stream(self, service: str) -> socket.socket:
-        known, starts = self._connections, self._server.starts
+        """Return a stream, after a reconnect if needed; DeviceRefused for the states in _WAYS_ON, else DeviceLost."""
+        connections, starts = self._connections, self._server.starts
         try:
             if self._stale:
-                return self._reconnect_and_request(service, known)
+                return self._reconnect_and_request(service, connections)
             try:
                 return self._request(f"host:transport:{self._serial}", service)
             except AdbError as error:
@@ -85,7 +86,7 @@ class AdbLink:
                 recoverable = ("not found", "offline") if self._network or is_new else ("offline",)
                 if not any(state in str(error) for state in recoverable):
                     raise
-                return self._reconnect_and_request(service, known)
+                return self._reconnect_and_request(service, connections)
         except (AdbError, EOFError, OSError) as error:
             cause = " ".join(str(error).split()) or type(error).__name__
             for state, way_on in _WAYS_ON.items():
@@ -94,7 +95,10 @@ class AdbLink:
             raise self.lost(cause) from None
 
     def _reconnect_and_request(self, service: str, known: int) -> socket.socket:
-        """Reconnect unless another thread did since `known`: that would end the streams that it has opened."""
+        """Return a stream after a reconnect, which is left out if there have been more than `known` connections.
+
+        Another thread has reconnected then, and a further reconnect would end its streams.
+        """
         with self._lock:
             if self._connections == known:
                 self._reconnect()
@@ -103,7 +107,7 @@ class AdbLink:
         return self._request(f"host:transport:{self._serial}", service)
 
     def _request(self, *services: str) -> socket.socket:
-        """Return a new stream to the adb server on which each of `services` was accepted in turn."""
+        """Return a new stream to the adb server, on which `services` were accepted in turn; else raise AdbError."""
         connection: AdbConnection = self._server.make_connection()
         stream: socket.socket = connection.conn
         try:
@@ -117,7 +121,7 @@ class AdbLink:
         return stream
 
     def _reconnect(self) -> None:
-        """Make the adb server drop the phone's connection and open it again; AdbError if that fails."""
+        """Make the adb server drop the phone's connection and open it again; AdbError if that takes too long."""
         answer = ""
         attempts = retry.Attempts(retry.ADB_RECONNECT)
         if self._network:
@@ -207,9 +211,9 @@ class AdbDevice(Device):
             remove_path(self, part)
 
     def _shell(self, line: str, deadline_s: float) -> ShellOutput:
-        """Run a command line until it ends, or for `deadline_s` without connecting, or until it prints too much.
+        """Run a command line until it ends, prints more than the limit, or reaches `deadline_s` (without connecting).
 
-        Unless it ended, `status` is None.
+        `status` is None unless it ended. Raises DeviceLost if a silent phone gives no sign of life.
         """
         size_bytes = len(line.encode())
         if size_bytes > _MAX_LINE_BYTES:
@@ -235,7 +239,7 @@ class AdbDevice(Device):
         return output
 
     def _end_group(self, pid: int | None) -> None:
-        """Kill the process group; raises DeviceLost if the phone does not do it."""
+        """Kill the process group; raises DeviceLost if the phone does not do it, or if `pid` never arrived."""
         if pid is None:
             raise self._link.lost("a command did not start before its deadline")
         if self._shell(command_line(end_group_words(pid)), retry.ADB_SILENCE.timeout_s).status is None:

@@ -20,10 +20,10 @@ _NOT_FOUND = 127
 
 
 class AdbServer(AdbClient, ABC):  # type: ignore[misc] # adbutils has no types
-    """One phone's way to its adb server: `name` is the phone's, `where` a part of messages.
+    """The adb server of one phone, as a client of adbutils; a connection starts the server if none listens.
 
-    It is the client of adbutils over this way; its first connection starts the server if none listens. `starts` counts
-    how often that was necessary; `check_first` is what to check when the phone is lost.
+    `name` is the phone's name and `where` the server's place, both for messages. `starts` counts how often the server
+    was started; `check_first` is what to check when the phone is lost.
     """
 
     check_first = "its cable or network, and its power"
@@ -35,7 +35,7 @@ class AdbServer(AdbClient, ABC):  # type: ignore[misc] # adbutils has no types
         self.starts = 0
 
     def make_connection(self, timeout: float | None = None) -> AdbConnection:
-        """See adbutils, which itself would start a server on the default port of this machine."""
+        """See adbutils, which would start a server on this machine's default port. `timeout`: default ADB_ANSWER."""
         try:
             stream = self.dial()
         except ConnectionRefusedError:
@@ -66,7 +66,7 @@ class AdbServer(AdbClient, ABC):  # type: ignore[misc] # adbutils has no types
 
     @abstractmethod
     def close(self) -> None:
-        """Release the way to the server; the next stream opens it again. The server keeps running."""
+        """Close the connection to the server, which keeps running; the next stream opens another one."""
 
 
 class _Connection(AdbConnection):  # type: ignore[misc]
@@ -84,7 +84,7 @@ class _Connection(AdbConnection):  # type: ignore[misc]
 
 
 class LocalServer(AdbServer):
-    """The adb server of this machine; `port` None means adb's setting, usually 5037."""
+    """The adb server of this machine; `port` None means that of ANDROID_ADB_SERVER_PORT, or else 5037."""
 
     def __init__(self, name: str, port: int | None) -> None:
         chosen = port or int(os.environ.get("ANDROID_ADB_SERVER_PORT", DEFAULT_PORT))
@@ -102,14 +102,11 @@ class LocalServer(AdbServer):
             raise DeviceLost(self.name, cause, f"run `{' '.join(command)}` to see why") from None
 
     def close(self) -> None:
-        """Do nothing: every stream has a connection of its own."""
+        """Do nothing: every stream is a separate connection."""
 
 
 class LabHostServer(AdbServer):
-    """The adb server on 127.0.0.1 of a lab host, through an SSH connection that all phones of that host share.
-
-    Its errors have the name of the phone and of the host.
-    """
+    """The adb server on 127.0.0.1 of a lab host, through its one SSH connection; errors name phone and host."""
 
     def __init__(self, name: str, via: SshAddress, port: int | None) -> None:
         from devices.ssh.device import shared_host  # cryptography is slow to import, and many farms have no SSH host
@@ -140,7 +137,7 @@ class LabHostServer(AdbServer):
                 raise DeviceLost(self.name, f"{failed} ({printed})", why)
 
     def close(self) -> None:
-        """See AdbServer.close: the connection ends with its last phone."""
+        """See AdbServer.close; the SSH connection ends with its last phone."""
         self._ssh.release(self)
 
     @contextmanager

@@ -34,11 +34,11 @@ class ShellOutput:
 
     @property
     def size_bytes(self) -> int:
-        """How much of the output, and of a packet that is incomplete, is in memory."""
+        """Bytes in memory: the output and the part of an incomplete packet."""
         return len(self.stdout) + len(self.stderr) + len(self._unread)
 
     def feed(self, received: bytes) -> None:
-        """Process the next bytes of the stream."""
+        """Process the next bytes of the stream; DeviceRefused if the first line is not a process id."""
         self._unread += received
         start = 0
         while len(self._unread) >= start + 5:
@@ -71,7 +71,6 @@ class SyncStream:
         self._stream = stream
 
     def request(self, kind: str, path: str) -> None:
-        """Send a request."""
         self._stream.sendall(_packet(kind, path.encode()))
 
     def send(self, block: bytes) -> None:
@@ -93,7 +92,7 @@ class SyncStream:
             raise SyncRefused(self.read(length).decode(errors="replace"))
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the content of a requested file."""
+        """Yield the content of the file that `RECV` requested."""
         while True:
             kind, length = self._head()
             if kind == b"DONE":
@@ -115,7 +114,7 @@ class SyncStream:
 
     def _head(self) -> tuple[bytes, int]:
         kind, length = struct.unpack("<4sI", self.read(8))
-        if kind != b"DONE" and length > CHUNK_BYTES:
+        if kind != b"DONE" and length > CHUNK_BYTES:  # after DONE, the number is not a length
             raise SyncRefused(f"a part of {length} bytes is longer than the limit of {CHUNK_BYTES}")
         return kind, length
 

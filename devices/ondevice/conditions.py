@@ -35,7 +35,7 @@ class Conditions(BaseModel):
     temperature_c: float | None = None
     """Android: skin, else battery; Linux: the hottest zone."""
     die_c: float | None = None
-    """The hottest processor sensor, which follows the load within milliseconds; macOS shows it to root only."""
+    """The hottest processor sensor, which follows the load within milliseconds; macOS reports it to root only."""
     thermal_status: int | None = None
     """0 for not throttled, up to 6: Android's scale."""
     battery_percent: float | None = None
@@ -55,9 +55,10 @@ class Conditions(BaseModel):
 
 
 def read_conditions(device: Device, sample_s: float | None = None, calibration: Sequence[str] = ()) -> Conditions:
-    """Read the current state of the device; raises DeviceError if it does not answer, or with something else.
+    """Read the current state of the device; raises DeviceError if it does not answer or prints something else.
 
-    The background load is sampled for `sample_s` seconds. `calibration` is the command of the calibration load.
+    The background load is sampled for `sample_s` seconds (macOS: one second), not at all without it. `calibration` is
+    the command of the calibration load; empty: none is run.
     """
     sample = "" if sample_s is None else f"{sample_s:g}"
     return conditions_of(device, run_script(device, "conditions", device.root, sample, *calibration))
@@ -65,17 +66,17 @@ def read_conditions(device: Device, sample_s: float | None = None, calibration: 
 
 def conditions_of(device: Device, printed: str) -> Conditions:
     """Return the conditions that the script has just printed; raises DeviceError if it printed something else."""
-    found = sections(printed)
-    if (system := found.get("system", "")) not in _READERS:
+    parts = sections(printed)
+    if (system := parts.get("system", "")) not in _READERS:
         cause = f"the script that reads its conditions printed {system[:_MAX_CHARS]!r} as its system"
         raise DeviceError(device.name, cause, "check what its shell prints before every command")
-    return parse_conditions(found)
+    return parse_conditions(parts)
 
 
 def conditions_at(printed: str, moment: datetime) -> Conditions | None:
     """Return the conditions that the script printed on the device at `moment` (UTC); None if it was interrupted."""
-    found = sections(printed)
-    return parse_conditions(found, moment) if found.get("system") in _READERS else None
+    parts = sections(printed)
+    return parse_conditions(parts, moment) if parts.get("system") in _READERS else None
 
 
 def parse_conditions(printed: dict[str, str], taken_at: datetime | None = None) -> Conditions:
@@ -106,7 +107,7 @@ def _android(printed: dict[str, str]) -> dict[str, Any]:
     current = thermal.partition("Current temperatures from HAL")[2] or thermal
     # mType 3 is the skin sensor, which throttling depends on; it varies less than the processor sensors, mType 0.
     values = re.findall(r"mValue=([0-9]{1,9}(?:\.[0-9]{0,30})?), mType=([0-9]{1,3})\b", current)
-    processor, skin = (_plausible(float(value) for value, kind in values if kind == wanted) for wanted in ("0", "3"))
+    processor, skin = (_plausible(float(value) for value, kind in values if kind == sensor) for sensor in ("0", "3"))
     tenths = _first(r"temperature: (\d+)", battery)
     of_battery = [] if tenths is None else _plausible([tenths / 10])
     status = _first(r"Thermal Status: (\d+)", thermal)
@@ -158,9 +159,9 @@ def _kernel(printed: dict[str, str]) -> dict[str, Any]:
 
 
 def _kernel_busy(counters: str) -> float | None:
-    """Return the busy share between two readings of the first line of /proc/stat: user, nice, system, idle, iowait, ...
+    """Return the busy share of all cores, in percent, between two readings of /proc/stat; None without two of them.
 
-    The last two of its ten numbers are part of user and nice.
+    A line has user, nice, system, idle, iowait, ...; the last two of its ten numbers are part of user and nice.
     """
     lines = re.findall(r"^cpu ((?: [0-9]{1,18}){5,}) ?$", counters, re.MULTILINE)
     if len(lines) != 2:
@@ -175,9 +176,9 @@ def _percent(value: float) -> float | None:
 
 
 def _zone_temperatures(printed: dict[str, str], names: re.Pattern[str] | None = None) -> list[float]:
-    """Return the plausible temperatures of zones with such a name in degrees Celsius; the kernel has thousandths."""
-    found = re.findall(r"^(.*) (-?[0-9]{1,9})\s*$", printed.get("zones", ""), re.MULTILINE)
-    return _plausible(int(number) / 1000 for name, number in found if names is None or names.search(name))
+    """Return the plausible temperatures, in °C, of zones with such a name (None: all); the kernel has thousandths."""
+    zones = re.findall(r"^(.*) (-?[0-9]{1,9})\s*$", printed.get("zones", ""), re.MULTILINE)
+    return _plausible(int(number) / 1000 for name, number in zones if names is None or names.search(name))
 
 
 def _plausible(temperatures_c: Iterable[float]) -> list[float]:
@@ -185,9 +186,9 @@ def _plausible(temperatures_c: Iterable[float]) -> list[float]:
 
 
 def _first(pattern: str, text: str) -> float | None:
-    """Return the first number that the pattern finds; None if there is none, or one beyond every plausible value."""
-    found = re.search(pattern, text, re.ASCII)
-    value = float(found[1]) if found else None
+    """Return the first number that the pattern finds; None if there is none, or one of 1e15 or more."""
+    match = re.search(pattern, text, re.ASCII)
+    value = float(match[1]) if match else None
     return value if value is not None and value < _LARGEST else None
 
 

@@ -1,4 +1,4 @@
-"""Try what a sweep needs of a device, count what sweeps left there, and mount a disk that is soon full."""
+"""Test what a sweep needs of a device, count what sweeps left there, and mount a small disk to fill."""
 
 import tempfile
 import uuid
@@ -14,23 +14,23 @@ from devices.errors import DeviceError, NoSpaceOnDevice
 from devices.ondevice.job import Job, run_job
 from devices.shell import call, make_folder, remove_path, run_script
 
-# The job of a trial ends when another command has made a file, or after this number of looks.
+# The job of a trial ends when another command has made a file, or after this number of checks.
 _LOOKS = 50
 _JOB = 'n=0; until [ -e "$1" ] || [ "$n" = "$2" ]; do n=$((n + 1)); sleep 0.1; done; [ -e "$1" ]'
 
 
 def try_out(device: Device) -> None:
-    """Do on an idle device, in about a second, what each session of a sweep does; leave nothing there.
+    """Upload and fetch a file, and run a job beside another command, as each session does; leave nothing there.
 
-    Raises DeviceError, whose text states what is missing and what to do.
+    Takes about a second on an idle device. Raises DeviceError, whose text states what is missing and what to do.
     """
-    with _own_root(device) as folder, tempfile.TemporaryDirectory() as here:
-        there, back = Path(here, "there"), Path(here, "back")
-        there.write_text("a trial of etfarm\n", encoding="utf-8")
-        device.upload(there, f"{folder}/file")
-        device.fetch(f"{folder}/file", back)
-        if back.read_bytes() != there.read_bytes():
-            cause = f"a file of {there.stat().st_size} bytes came back with {back.stat().st_size} other ones"
+    with _own_root(device) as folder, tempfile.TemporaryDirectory() as scratch:
+        sent, received = Path(scratch, "there"), Path(scratch, "back")
+        sent.write_text("a trial of etfarm\n", encoding="utf-8")
+        device.upload(sent, f"{folder}/file")
+        device.fetch(f"{folder}/file", received)
+        if received.read_bytes() != sent.read_bytes():
+            cause = f"a file of {sent.stat().st_size} bytes came back with {received.stat().st_size} other ones"
             raise DeviceError(device.name, cause, "check its disk and what is between it and this machine")
         with ThreadPoolExecutor(1) as pool:
             go = f"{folder}/go"
@@ -46,7 +46,7 @@ def try_out(device: Device) -> None:
 
 @contextmanager
 def _own_root(device: Device) -> Iterator[str]:
-    """Give the device a root and a folder of its machine that no other process uses, so that no farm sees the trial."""
+    """Give the device a new root and machine folder for the block, so that no farm sees the trial; yield the root."""
     root, machine = device.root, device.machine_folder
     folder = f"{root}/trial-{uuid.uuid4().hex[:12]}"
     try:
@@ -82,9 +82,9 @@ def read_leftovers(device: Device) -> DeviceLeftovers:
 
 @contextmanager
 def small_disk(device: Device, folder: str, size_mb: int) -> Iterator[str | None]:
-    """Mount an empty disk of `size_mb` MiB in memory at `folder` (absolute, below the root); not tried on macOS.
+    """Mount an empty disk of `size_mb` MiB in memory at `folder` (absolute, below the root) for the block.
 
-    Yields None, or what the device would need if it cannot mount one. Raises DeviceError.
+    Not tested on macOS. Yields None, or what the device would need if it cannot mount one. Raises DeviceError.
     """
     answer = run_script(device, "small_disk", folder, str(size_mb)).strip()
     try:

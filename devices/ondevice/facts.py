@@ -45,32 +45,31 @@ class Facts(BaseModel):
     sme: bool | None = None
     """Whether the processor has SME of any version, by the operating system or, if it was run, by the runner."""
     sme2: bool | None = None
-    """Whether it has SME2."""
 
 
 def read_facts(device: Device) -> Facts:
     """Read what the device is; raises DeviceError if it does not answer or its system is not supported."""
     printed = sections(run_script(device, "facts"))
     if (system := printed.get("system", "")) not in _READERS:
-        shown = system if len(system) <= _MAX_SYSTEM_CHARS else f"{system[:_MAX_SYSTEM_CHARS]}..."
-        raise DeviceError(device.name, f"its system reads {shown!r}", "the farm measures on linux, macos and android")
+        name = system if len(system) <= _MAX_SYSTEM_CHARS else f"{system[:_MAX_SYSTEM_CHARS]}..."
+        raise DeviceError(device.name, f"its system reads {name!r}", "the farm measures on linux, macos and android")
     return parse_facts(printed, device.platform)
 
 
 def sections(text: str) -> dict[str, str]:
-    """Split the output of a script that uses `scripts/sections.sh` into key -> the lines below it.
+    """Split the output of a script that uses `scripts/sections.sh` into key -> the stripped text below it.
 
-    The first line of a key opens its section: what a command prints never replaces an earlier one.
+    A second line `@key` is text: what a command prints never replaces an earlier section.
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     key = ""
     for line in text.splitlines():
-        if re.fullmatch(r"@[a-z0-9]+", line) and line[1:] not in found:
+        if re.fullmatch(r"@[a-z0-9]+", line) and line[1:] not in texts:
             key = line[1:]
-            found[key] = ""
+            texts[key] = ""
         else:
-            found[key] = found.get(key, "") + line + "\n"
-    return {key: value.strip() for key, value in found.items()}
+            texts[key] = texts.get(key, "") + line + "\n"
+    return {key: value.strip() for key, value in texts.items()}
 
 
 def parse_facts(printed: dict[str, str], platform: str | None) -> Facts:
@@ -79,16 +78,16 @@ def parse_facts(printed: dict[str, str], platform: str | None) -> Facts:
     arch = machine if system == "macos" else _ARCHES.get(machine, machine)
     if not re.fullmatch(r"\w{1,32}", arch, re.ASCII):
         arch = ""
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "os": system,
         "arch": arch or None,
         "hostname": printed.get("hostname") or None,
         "platform": f"{system}-{'arm64' if arch == 'aarch64' and system != 'linux' else arch}" if arch else None,
         **_READERS[system](printed),
     }
-    for key, value in known.items():
-        known[key] = value[:_MAX_CHARS] if isinstance(value, str) else value
-    facts = Facts(**known)
+    for key, value in fields.items():
+        fields[key] = value[:_MAX_CHARS] if isinstance(value, str) else value
+    facts = Facts(**fields)
     if platform and platform != facts.platform:
         # Programs run through a launcher, whose processor and libraries are not those that the device reports.
         has = False if platform in WITHOUT_SME else None
@@ -124,14 +123,14 @@ def _android(printed: dict[str, str]) -> dict[str, Any]:
 
 
 def _macos(printed: dict[str, str]) -> dict[str, Any]:
-    known = dict(re.findall(r"^([\w.]+): (.*)$", printed.get("sysctl", ""), re.MULTILINE))
+    settings = dict(re.findall(r"^([\w.]+): (.*)$", printed.get("sysctl", ""), re.MULTILINE))
     version = dict(re.findall(r"^(\w+):\s*(.*)$", printed.get("version", ""), re.MULTILINE))
     return {
         "os_version": version.get("ProductVersion"),
-        "model": known.get("hw.model"),
-        "soc": known.get("machdep.cpu.brand_string"),
-        "cores": _number(known.get("hw.ncpu"), _MAX_CORES),
-        "memory_bytes": _number(known.get("hw.memsize")),
+        "model": settings.get("hw.model"),
+        "soc": settings.get("machdep.cpu.brand_string"),
+        "cores": _number(settings.get("hw.ncpu"), _MAX_CORES),
+        "memory_bytes": _number(settings.get("hw.memsize")),
         "sme": printed.get("sme") == "1",
         "sme2": printed.get("sme2") == "1",
         "serial": None,
@@ -159,13 +158,13 @@ def _kilobytes(printed: dict[str, str], name: str) -> int | None:
 
 def _field(text: str, *names: str) -> str | None:
     for name in names:
-        if found := re.search(rf"^{name}\s*: *(.*)$", text, re.MULTILINE):
-            return found[1].strip() or None
+        if match := re.search(rf"^{name}\s*: *(.*)$", text, re.MULTILINE):
+            return match[1].strip() or None
     return None
 
 
 def _largest_version(text: str, pattern: str) -> str | None:
-    """Return the largest of the versions that a pattern finds, of at most four numbers below 100,000."""
+    """Return the largest version of two to four numbers below 100,000 that a pattern finds; None without one."""
     found = [each for each in re.findall(pattern, text, re.MULTILINE) if re.fullmatch(r"\d{1,5}(\.\d{1,5}){1,3}", each)]
     return max(found, key=lambda version: [int(part) for part in version.split(".")], default=None)
 

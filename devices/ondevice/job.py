@@ -39,7 +39,7 @@ HOUSEKEEPING_S = 300.0
 _KEPT_DAYS = 6
 # How many folders of collected jobs one call removes: adb accepts command lines of up to 30 KB.
 MAX_FOLDERS = 50
-# An entry of the store is marked as used when it was not for so long; `prune` spares those of the last hour.
+# An entry of the store is marked as used only if it was not for so long; `prune` keeps those of the last hour.
 _FRESH_MINUTES = 15
 _SIZE = re.compile("[0-9]{1,9}")
 _INTEGER = re.compile("-?[0-9]{1,10}")
@@ -62,7 +62,7 @@ class Job:
     identity: str = "any"
     """One word: a job of another identity is never taken for this one."""
     files: Sequence[str] = ()
-    """Files of the folder, named without blanks, that are sent with the result if they have 512 KB together."""
+    """Files of the folder, named without blanks, to send with the result as far as they fit into 512 KB together."""
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,11 @@ class Prepared:
 
 
 def prepare_job(device: Device, job: Job, contents: Sequence[Content], *, ttl_s: float) -> Prepared:
-    """Keep the ended job of the folder if it is of this identity; otherwise remove it, and store and verify `contents`.
+    """Keep the ended job of the folder if it is of this identity; else remove the folder, store and verify `contents`.
 
-    One round trip if all contents are in the store; it also removes the folders `device.collected`. The device's lease
-    is extended to `ttl_s`; raises LeaseLost, and removes nothing, if another process took it over. Raises as
-    `store.put` and `store.put_tree` do.
+    One round trip if all contents are in the store; it also removes up to MAX_FOLDERS of `device.collected`. The
+    device's lease, if any, is extended to `ttl_s`; raises LeaseLost, and removes nothing, if another process took it
+    over. Raises as `store.put` and `store.put_tree` do.
     """
     for content in contents:
         checked_hash(device, content.sha256)
@@ -131,7 +131,7 @@ def run_job(device: Device, job: Job, policy: Policy | None = None) -> JobResult
     again as `policy` states (default: retry.JOB). At its end, `device.waiting_priority` is the highest priority that
     waits for the device.
     Raises LeaseLost, and starts nothing, if another process took over the device's lease; DeviceLost if the device
-    does not come back, was restarted, or has no result of this job.
+    does not come back, was restarted, or has no result of this job; DeviceError if it cannot start one.
     """
     policy = policy or retry.JOB
     scripts = [script_text("job"), script_text("job_watchdog"), script_text("conditions")]
@@ -159,10 +159,10 @@ def run_job(device: Device, job: Job, policy: Policy | None = None) -> JobResult
 
 
 def clear_jobs(device: Device, group: str, planned: Container[str]) -> list[str]:
-    """Remove jobs in `<root>/sessions/` that are not collected any more; return the names of their folders.
+    """Remove the folders in `<root>/sessions/` that nobody will collect; call it after acquiring the lease.
 
-    These are the ones of `group`, the part of their identity before the first dash, that are not `planned`, and all
-    others after a week. Call it after acquiring the lease.
+    These are jobs of `group`, the part of their identity before the first dash, that are not `planned`; all jobs after
+    a week; and folders without a job. Return the names of the first kind.
     """
     names = run_script(device, "job_clear_old", device.root, str(_KEPT_DAYS), group).split()
     stale = [name for name in names if name.isalnum() and name not in planned]
@@ -172,7 +172,7 @@ def clear_jobs(device: Device, group: str, planned: Container[str]) -> list[str]
 
 
 def kill_leftovers(device: Device) -> list[int]:
-    """End every job that still runs on the device; return their group ids. Call it after acquiring the lease."""
+    """End every job of this root or user that still runs; return the group ids. Call it after acquiring the lease."""
     return [int(line) for line in run_script(device, "job_kill_leftovers", device.root, device.machine_folder).split()]
 
 
@@ -190,6 +190,7 @@ def _sent(names: Sequence[str], printed: bytes) -> tuple[dict[str, bytes | None]
 
 
 def _result(device: Device, folder: str, report: str, printed: str, sent: Mapping[str, bytes | None]) -> JobResult:
+    """Return the result from the first line that job_run.sh printed, `report`, and from the conditions, `printed`."""
     words = report.split()
     if words == ["unleased"]:
         raise _lease_lost(device)
@@ -224,5 +225,4 @@ def parse_integer(word: str) -> int | None:
 
 
 def _lease_lost(device: Device) -> LeaseLost:
-    """Return the error of a device whose lease was taken over before a job started."""
     return LeaseLost(device.name, "our lease was taken over before the job started", "run the sweep again")

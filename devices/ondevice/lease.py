@@ -1,16 +1,17 @@
 """Exclusive use of a machine, stored on the machine: two farms that share a phone never measure at the same time.
 
-All farms on a machine use one folder, whatever their users and roots (scripts/machine.sh). It contains a folder
+All farms on a machine use one folder, regardless of user and root (scripts/machine.sh). It contains a folder
 `lease-<number>` while the machine is held, and in it one file with the record of the holder. Its name is the lease:
 `<token>.<boot>.<expiry>`, the expiry in seconds of the device's clock (an integer). An expired lease is taken over by
 creating the next number, with an atomic mkdir; the holder extends its lease by renaming the file. Nobody needs the
 right to change the files of another user.
 
-A process may be paused anywhere, for longer than its lease. So each first makes what others look at, then looks at the
+A process may be paused anywhere, for longer than its lease. So each first creates its file, then looks for those of
 others: of two, at least one sees the other and withdraws. Files are removed by their names, which are never used again.
 
 A process that waits has a file `wait-<priority>.<since>.<token>.<boot>.<expiry>` there, which is valid for 30 s after
-each look at the device: one that was killed or cut off delays others no longer. The device's clock decides who is next.
+each request to the device: one that was killed or cut off delays others no longer. The device's clock decides who is
+next.
 """
 
 import json
@@ -39,7 +40,7 @@ from devices.untrusted import excerpt
 logger = logging.getLogger(__name__)
 
 _WAITER = re.compile(r"(-?[0-9]{1,10}) ([0-9]{1,10}) (\S{1,64}) (.*)")
-# Tokens of the leases that this process holds or asks for; each is added before the first question to the device. A
+# Tokens of the leases that this process holds or requests; each is added before the first request to the device. A
 # lease of this process that is missing here was released, or its answer was lost, while the device was unreachable.
 _held: set[str] = set()
 
@@ -52,13 +53,13 @@ class Holder:
     host: str
     pid: Annotated[int, Field(gt=0, lt=1 << 31)]
     since: str
-    place: str
+    place: str  # this and the next: see `_where`
     started: str
     priority: Annotated[int, Field(gt=-1000, lt=1000)] = 0
 
     @property
     def process(self) -> str:
-        """The process and its host; empty if they are not known."""
+        """The process and its host; empty if they are unknown."""
         return f"process {self.pid} on {excerpt(self.host, 80)}" if self.host else ""
 
     def __str__(self) -> str:
@@ -85,16 +86,16 @@ class Lease:
         self._priority = priority
 
     def take(self, process: Holder, wait_s: float, tell: Callable[[str], None]) -> None:
-        """Make this the lease of a process; see `acquire`."""
+        """Wait until the device is ours and `process` its holder; see `acquire`."""
         _held.add(self._token)
-        attempts, lost, told = retry.Attempts(retry.LEASE, wait_s), retry.Attempts(retry.LEASE_LOST), ""
+        attempts, lost, last_cause = retry.Attempts(retry.LEASE, wait_s), retry.Attempts(retry.LEASE_LOST), ""
         dead: list[str] = []
         while True:
             left_s = attempts.left_s
             try:
                 has_won, ahead, name, other = self._ask(process, dead, waits=left_s > 0)
             except (DeviceLost, DeviceRefused) as error:
-                if not told:
+                if not last_cause:
                     raise
                 lost.lost(self.device, error)
                 continue
@@ -107,20 +108,23 @@ class Lease:
             cause = f"is held by {other or _UNKNOWN}" + (f", {ahead} before this sweep in the queue" if ahead else "")
             if left_s <= 0:
                 raise DeviceBusy(self.device.name, cause, "wait, or end that process")
-            if cause != told:
+            if cause != last_cause:
                 logger.warning("%s: %s; waiting", self.device.name, cause)
                 tell(cause)
-                told = cause
+                last_cause = cause
             lost = retry.Attempts(retry.LEASE_LOST)
             attempts.pause()
         self.device.lease_token, self.device.waiting_priority = self._token, None
 
     def _ask(self, process: Holder, dead: list[str], *, waits: bool) -> tuple[bool, int, str, Holder | None]:
-        """Try once: whether the device is ours, how many come before, and the lease that counted so far."""
+        """Try once: whether the device is ours, how many come before, and the other lease: its file and its holder.
+
+        The other lease is the one taken over or, if the device is not ours, a valid one; "" and None without one.
+        """
         since = datetime.now(UTC).isoformat(timespec="seconds")
         record = json.dumps(asdict(replace(process, since=since)))
-        asked = [str(self._priority), "waits" if waits else ""]
-        words = [self._token, str(math.ceil(self._ttl_s)), record, " ".join(dead), *asked]
+        queueing = [str(self._priority), "waits" if waits else ""]
+        words = [self._token, str(math.ceil(self._ttl_s)), record, " ".join(dead), *queueing]
         printed = run_script(self.device, "lease_acquire", self.device.machine_folder, *words).strip()
         answer, ahead, name, text = [*printed.split(" ", 3), "", "", ""][:4]
         return answer == "won", parse_integer(ahead) or 0, name, _holder(text) if name else None
@@ -130,7 +134,7 @@ class Lease:
         self._keep(str(math.ceil(ttl_s or self._ttl_s)))
 
     def check(self) -> None:
-        """Raise LeaseLost if another process took over the lease."""
+        """Raise LeaseLost unless the lease is still ours; it is not extended."""
         self._keep("")
 
     def is_outranked(self) -> bool:
@@ -139,7 +143,10 @@ class Lease:
         return waiting is not None and waiting > self._priority
 
     def release(self) -> None:
-        """Release the device. If it is unreachable, it is free for this process at once, for others on expiry."""
+        """Release the device, and remove the folders of collected jobs. Errors are logged.
+
+        If the device is unreachable, it is free for this process at once, for others on expiry.
+        """
         _held.discard(self._token)
         try:
             folders, self.device.collected = self.device.collected, []
@@ -149,6 +156,7 @@ class Lease:
             logger.warning("a lease that this process may hold could not be released and will expire: %s", error)
 
     def _keep(self, ttl_s: str) -> None:
+        """Extend the lease, or only check it if `ttl_s` is "", and read the waiting priority; LeaseLost if not ours."""
         answer = run_script(self.device, "lease_keep", self.device.machine_folder, self._token, ttl_s).split()
         if answer[:1] != ["kept"]:
             other = current_holder(self.device)
@@ -169,7 +177,7 @@ class Lease:
 
 
 def lease_ttl_s(session_s: float) -> float:
-    """How long a token lives for sessions of at most `session_s`: longer, because nothing renews it during one."""
+    """Return how long a lease must last for sessions of at most `session_s`, since nothing renews it during one."""
     return session_s + HOUSEKEEPING_S
 
 
@@ -217,8 +225,8 @@ def device_queue(device: Device) -> tuple[Holder | None, list[Holder]]:
     for line in run_script(device, "lease_queue", device.machine_folder).splitlines():
         if line.startswith("held "):
             holder = _holder(line.removeprefix("held "))
-        elif found := _WAITER.fullmatch(line):
-            priority, since_s, token, record = found.groups()
+        elif match := _WAITER.fullmatch(line):
+            priority, since_s, token, record = match.groups()
             rank = (-int(priority), int(since_s), token)
             waiting.append((rank, replace(_holder(record), priority=int(priority))))
     return holder, [each for _, each in sorted(waiting, key=lambda each: each[0])]
@@ -239,7 +247,7 @@ def _where(pid: int) -> tuple[str, str]:
 
 
 def has_ended(holder: Holder) -> bool:
-    """Return whether the holder's process is known to have ended: it ran on this host and boot."""
+    """Return whether the holder's process has ended; False if it ran on another host or boot, where that is unknown."""
     return holder.pid != os.getpid() and _is_gone(holder, "")
 
 

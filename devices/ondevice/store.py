@@ -44,30 +44,28 @@ class Content:
 
     @property
     def place(self) -> str:
-        """Its path in the store, under the root."""
+        """Path in the store, under the root."""
         return f"blobs/{self.sha256}" if isinstance(self.local, Path) else f"trees/{self.sha256}"
 
     @property
     def paths(self) -> list[str]:
-        """The paths of its files in the store, under the root."""
+        """Paths of its files in the store, under the root."""
         return [self.place] if isinstance(self.local, Path) else [f"{self.place}/{name}" for name in self.local]
 
 
 def blob_path(device: Device, sha256: str) -> str:
-    """Return the path of the file with this hash on the device."""
     return f"{device.root}/blobs/{checked_hash(device, sha256)}"
 
 
 def tree_path(device: Device, tree_sha256: str) -> str:
-    """Return the path of the folder with this hash on the device."""
     return f"{device.root}/trees/{checked_hash(device, tree_sha256)}"
 
 
 def put(device: Device, local: Path, sha256: str, *, executable: bool = False) -> str:
     """Push a file into the store and return its remote path; one round trip if it is already there.
 
-    The device hashes what arrived, and nothing else is read for it. Raises FileChanged if the local file has another
-    hash, TransferFailed if only the file that arrived has.
+    The device hashes what arrived; the local file is hashed only if that differs. Raises FileChanged if the local file
+    has another hash, TransferFailed if only the file that arrived has. Prunes the store if a file was pushed.
     """
     final = blob_path(device, sha256)
     mark = "executable" if executable else ""
@@ -94,8 +92,8 @@ def put_tree(device: Device, files: Mapping[str, Path], tree_sha256: str) -> str
     """Push a folder of files (relative name -> local file) into the store and return its remote path.
 
     `tree_sha256` is the hash of the lines `NAME HASH`, one for each file in their order. Raises FileChanged if the
-    local files do not have it, TransferFailed if a file arrives changed. All files are executable on the device. One
-    round trip if the folder is already there.
+    local files do not have it, TransferFailed if a file arrives changed or a name leads out of the folder. All files
+    are executable on the device. One round trip if the folder is already there; otherwise the store is pruned.
     """
     final = tree_path(device, tree_sha256)
     for name in files:
@@ -132,18 +130,19 @@ def push(device: Device, content: Content) -> str:
 def are_verified(contents: Iterable[Content], printed: str) -> bool:
     """Return whether no file was changed since its hash was verified, from what job_prepare.sh printed of the store.
 
-    Contents that were not marked as used recently count as not verified: `push` marks them.
+    It printed the state of each file, and for each content the states and hashes as verified; `=` precedes the first
+    hash. Contents that were not marked as used recently count as not verified: `push` marks them.
     """
     fresh, _, rest = printed.removeprefix("%fresh\n").partition("%state\n")
     states, guards = (part.splitlines() for part in rest.partition("%verified\n")[::2])
     for content in contents:
         count = len(content.paths)
-        known = [*states[:count], *guards[count : 2 * count]]
-        if content.place not in fresh.splitlines() or len(known) < 2 * count or states[:count] != guards[:count]:
+        lines = [*states[:count], *guards[count : 2 * count]]
+        if content.place not in fresh.splitlines() or len(lines) < 2 * count or states[:count] != guards[:count]:
             return False
-        hashes = _hash_column("\n".join([known[count][1:], *known[count + 1 :]]))
+        hashes = _hash_column("\n".join([lines[count][1:], *lines[count + 1 :]]))
         hashed = hashes[0] if isinstance(content.local, Path) else _tree_sha256(content.local, hashes)
-        if not known[count].startswith("=") or hashed != content.sha256:
+        if not lines[count].startswith("=") or hashed != content.sha256:
             return False
         states, guards = states[count:], guards[2 * count :]
     return not states and not guards
@@ -157,7 +156,7 @@ def stored_hashes(device: Device, *, deadline_s: float) -> set[str]:
 
 
 def remove(device: Device, remote: str) -> None:
-    """Delete a file or folder inside the device's root; a missing one is ignored."""
+    """Delete a file or folder; a missing one is ignored. Raises DeviceError if it is not inside the device's root."""
     inside = PurePosixPath(remote)
     if ".." in inside.parts or PurePosixPath(device.root) not in inside.parents:
         raise DeviceError(device.name, f"{remote} is not inside {device.root} and was not removed")
@@ -167,7 +166,7 @@ def remove(device: Device, remote: str) -> None:
 def prune(device: Device, limit_bytes: int) -> list[str]:
     """Shrink the store to `limit_bytes`, least recently used first; return the removed paths (under root).
 
-    Entries used within the last hour are kept.
+    Entries used within the last hour are kept, so it may stay larger.
     """
     listing = run_script(device, "store_list", device.root, str(SPARE_MINUTES), policy=retry.TRANSFER)
     entries = []
@@ -191,7 +190,7 @@ def _keep_limit(device: Device) -> None:
 def surplus(entries: list[StoredEntry], limit_bytes: int) -> list[str]:
     """Return the paths of `entries` (least recently used first) to remove until the rest is within `limit_bytes`.
 
-    Idle unfinished uploads are always removed.
+    Idle unfinished uploads are always removed, and first. Entries that are not idle stay, so the rest may be larger.
     """
     uploads = [entry for entry in entries if entry.idle and entry.path.startswith("incoming/")]
     left_bytes = sum(entry.size_bytes for entry in entries) - sum(entry.size_bytes for entry in uploads)
@@ -226,6 +225,7 @@ def _tree_sha256(names: Iterable[str], hashes: list[str]) -> str:
 
 
 def _send_tree(device: Device, files: Mapping[str, Path], part: str, hashes: list[str]) -> None:
+    """Upload the files as a tar and unpack it to the folder `part`; TransferFailed unless all arrive with `hashes`."""
     with tempfile.TemporaryDirectory(prefix=f"etfarm-tree-{os.getpid()}-") as folder:
         packed = Path(folder) / "tree.tar"
         with tarfile.open(packed, "w", format=tarfile.GNU_FORMAT) as archive:
@@ -235,8 +235,8 @@ def _send_tree(device: Device, files: Mapping[str, Path], part: str, hashes: lis
     marked = [f"./{name}" for name in files]
     listing = run_script(device, "store_unpack", f"{part}.tar", part, *marked, policy=retry.TRANSFER)
     arrived = _hash_column(listing)
-    for name, got, wanted in zip(files, arrived, hashes, strict=False):
-        if got != wanted:
+    for name, got, expected in zip(files, arrived, hashes, strict=False):
+        if got != expected:
             raise TransferFailed(device.name, f"{name} arrived with hash {got[:16]}", "push it again")
     if len(arrived) != len(files):
         raise TransferFailed(device.name, f"only {len(arrived)} of {len(files)} files arrived", "push them again")
@@ -259,7 +259,7 @@ def _sha256(device: Device, local: Path) -> str:
 
 
 def checked_hash(device: Device, sha256: str) -> str:
-    """Return a hash that is part of a path on the device; raises DeviceError if it is not a hash."""
+    """Return a hash that is part of a path on the device; DeviceError unless it has 16 to 64 hexadecimal digits."""
     if not re.fullmatch("[0-9a-f]{16,64}", sha256):
         raise DeviceError(device.name, f"{shlex.quote(sha256)} is not a hash in lower-case hexadecimal digits")
     return sha256

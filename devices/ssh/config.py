@@ -29,7 +29,7 @@ class SshAddress(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
-        """What an editor accepts: the keys, or the text that is short for them."""
+        """Return what an editor accepts: the keys, or the text that stands for them."""
         return {"anyOf": [{"type": "string"}, handler(schema)]}
 
     @model_validator(mode="before")
@@ -66,7 +66,7 @@ def resolve(name: str, where: SshAddress) -> Hop:
     """Resolve a host with the inventory and ssh_config; raises DeviceRefused if they cannot be evaluated.
 
     OpenSSH reads its configuration itself (`ssh -G`), so the farm connects to the same host as the user's `ssh`;
-    paramiko.SSHConfig knows neither `Include` nor OpenSSH's defaults.
+    paramiko.SSHConfig supports neither `Include` nor OpenSSH's defaults.
     """
     settings = _openssh_settings(name, where)
     jump = where.proxy_jump or settings.get("proxyjump", ["none"])[0]
@@ -91,7 +91,7 @@ def resolve(name: str, where: SshAddress) -> Hop:
 
 
 def _openssh_settings(name: str, where: SshAddress) -> dict[str, list[str]]:
-    """Return setting -> values, as OpenSSH resolves them from its configuration and the inventory's address."""
+    """Return setting (lower case) -> values, as OpenSSH resolves its configuration and the inventory's address."""
     words = ["ssh", "-G"]
     for option, value in (("-F", where.ssh_config), ("-p", where.port), ("-l", where.user)):
         words += [option, str(value)] if value is not None else []
@@ -115,6 +115,6 @@ def _openssh_settings(name: str, where: SshAddress) -> dict[str, list[str]]:
 
 
 def _files(words: str) -> list[Path]:
-    """Return the files of a setting: one path that contains blanks, or several paths."""
+    """Return the files of a setting: one existing path, which may contain blanks, or several paths."""
     single = Path(words).expanduser()
     return [single] if single.is_file() else [Path(word).expanduser() for word in words.split()]

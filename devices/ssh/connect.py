@@ -35,7 +35,6 @@ class Connection:
     clients: list[paramiko.SSHClient] = field(default_factory=list)
 
     def close(self) -> None:
-        """Close the connection to every hop."""
         for client in self.clients:
             client.close()
 
@@ -66,10 +65,7 @@ def connect(name: str, where: SshAddress) -> Connection:
 
 
 def check_entry(name: str, where: SshAddress) -> None:
-    """Check without a connection that a host and its jump hosts have known host keys, and that a private key exists.
-
-    Raises DeviceRefused.
-    """
+    """Raise DeviceRefused unless a host and its jump hosts have known host keys and a private key; do not connect."""
     hop = resolve(name, where)
     if hop.jump:
         earlier, _, last = hop.jump.rpartition(",")
@@ -119,6 +115,7 @@ def _socket(hop: Hop, through: Connection | None) -> socket.socket | paramiko.Ch
 
 
 def _enter(name: str, hop: Hop, through: Connection | None) -> paramiko.SSHClient:
+    """Connect to one hop, over `through` if there is one before it, and authenticate."""
     client = paramiko.SSHClient()
     try:
         _load_known_hosts(name, hop, client)

@@ -1,4 +1,4 @@
-"""A macOS or Linux host over SSH as a device, and one that several users share to reach its ports."""
+"""A macOS or Linux host over SSH as a device, and a host whose connection several users share to reach its ports."""
 
 import threading
 import time
@@ -39,7 +39,7 @@ class SshDevice(Device):
         super().__init__(name, root, platform)
         self._where = where
         self._lock = threading.Lock()
-        # Several threads that wait for answers of one SFTP session would take each other's.
+        # Held during a transfer: several threads on one SFTP session would take each other's answers.
         self._transferring = threading.Lock()
         self._connection: Connection | None = None
         self._sftp: paramiko.SFTPClient | None = None
@@ -171,7 +171,7 @@ class SshDevice(Device):
             shell.close()
 
     def _end_group(self, transport: paramiko.Transport, pid: int | None) -> None:
-        """Kill a shell with all that it started, over another one; raises TimeoutError if the host does not do it."""
+        """Kill a shell with all that it started, over another one; TimeoutError if that fails or there is no `pid`."""
         if pid is None:
             raise TimeoutError("a command did not start before its deadline")
         with self._shell(transport) as shell:
@@ -233,7 +233,7 @@ class SharedHost(SshDevice):
                 self._disconnect()
 
     def _open(self, transport: paramiko.Transport, port: int) -> paramiko.Channel | paramiko.ChannelException:
-        """Return the stream, or the host's refusal, after which the connection is as good as before."""
+        """Return the stream, or the host's refusal, after which the connection is still usable."""
         with self._opening:
             if self._prompt is not transport:
                 # OpenSSH sets TCP_NODELAY at the first command; without it, answers in two packets take 40 ms more.
@@ -249,7 +249,7 @@ class SharedHost(SshDevice):
 
 
 def shared_host(where: SshAddress) -> SharedHost:
-    """Return the host at an address; the same object for all who ask while one of them keeps it."""
+    """Return the host at an address; the same object for all callers as long as one of them keeps it."""
     with _hosts_lock:
         host = _hosts.get(where)
         if host is None:

@@ -41,9 +41,9 @@ class RemoteShell:
         self._channel.in_stderr_buffer.set_event(self._arrived)
 
     def run(self, argv: Sequence[str], end: float, max_bytes: int) -> bool:
-        """Run a command; False if `end` (monotonic, seconds) or the limit of its output comes first.
+        """Run a command; return True at its end, False if `end` (monotonic, seconds) comes first or it prints too much.
 
-        Raises EOFError if the channel was closed. A host that is silent for long is asked for a sign of life.
+        Raises EOFError if the channel was closed, or if a silent host gives no sign of life.
         """
         silence_s, last_received = retry.SSH_SILENCE.timeout_s, time.monotonic()
         has_begun = False
@@ -77,7 +77,7 @@ class RemoteShell:
 
     @property
     def size_bytes(self) -> int:
-        """How much of the output is in memory."""
+        """Bytes of the output in memory."""
         return self._out.size_bytes + self._err.size_bytes
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ class RemoteShell:
 
 @contextmanager
 def answer_within(transport: paramiko.Transport, silent_since: float | None = None) -> Iterator[None]:
-    """Close the connection if a request in the block gets no answer in time; paramiko has no timeout for it.
+    """Close the connection and raise EOFError if the block takes too long; paramiko has no timeout for such requests.
 
     The error states how long the peer was silent: since the block began, or since `silent_since` (monotonic, seconds).
     """
@@ -142,15 +142,14 @@ def answer_within(transport: paramiko.Transport, silent_since: float | None = No
 class Arrived(threading.Event):
     """Set when a stream gets output or ends.
 
-    paramiko's own file descriptor misses output of one stream that arrives while the other one is read. It would also
+    paramiko's file descriptor misses output of one stream that arrives while the other one is read. It would also
     clear this event then; only who waits may do so, before looking.
     """
 
     def clear(self) -> None:
-        """Ignore what paramiko wants when it has read all of one stream."""
+        """Do nothing: paramiko calls this when it has read all of one stream."""
 
     def clear_first(self) -> None:
-        """Clear the event, before looking for output."""
         super().clear()
 
 
@@ -166,11 +165,11 @@ class Framed:
 
     @property
     def size_bytes(self) -> int:
-        """How much of the output is in memory, without what may be a part of the last marker and its line."""
+        """Bytes of the output in memory, without what may be a part of the last marker and its line."""
         return len(self.data) if self.status is not None else max(0, len(self.data) - len(self._marker) - _STATUS_BYTES)
 
     def feed(self, block: bytes) -> None:
-        """Process the next bytes of the stream."""
+        """Process the next bytes; what comes before the first marker is discarded."""
         self.data += block
         if not self._has_begun:
             _stray, begin, rest = self.data.partition(self._marker + b"\n")

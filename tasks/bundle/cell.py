@@ -1,7 +1,4 @@
-"""The dimensions of a sweep's cells.
-
-A precision is the name of a recipe (tasks/export/recipes.py); `Platform` is defined in devices/platform.py.
-"""
+"""The dimensions of a sweep's cells; precisions are recipes (tasks/export/recipes.py)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,12 +20,12 @@ AS_IS = "as_is"
 """The precision of a .pte file that the farm did not export."""
 Status = Literal["succeeded", "failed", "invalid"]
 Purpose = Literal["same_night", "comparison", "bisection", "noise"]
-"""Why two contents are measured alternately, beside a sweep's own matrix."""
+"""Why two contents are measured interleaved, beside the matrix of a sweep."""
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One side of a comparison whose two sides are measured alternately."""
+    """One side of a comparison whose two sides are measured interleaved."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # of the record of a session
 
@@ -53,14 +50,14 @@ class Cell:
     executions: int
     warmup_executions: int
     arm: Arm | None = None
-    """None for the sessions of a sweep's own matrix; others belong to no series and no night."""
+    """None for sessions of the sweep's matrix; others belong to no series and no night."""
 
 
 def backend_of(precision: str, delegates: Iterable[str] | None) -> str:
-    """Return the backend that a model was lowered to, from the ids of its program's delegates: `coreml+xnnpack`.
+    """Return the backends that a model was lowered to, from the ids of its program's delegates: `coreml+xnnpack`.
 
-    Without delegates it is `portable`. Of a bundle that does not state them it is the one of the farm's own exports, or
-    `unknown` of a .pte file from elsewhere.
+    Without delegates it is `portable`. None, of a bundle that does not state them, gives `xnnpack`, or `unknown` for a
+    .pte file from elsewhere.
     """
     if delegates is None:
         return backend_in_series(precision, ())
@@ -71,7 +68,8 @@ def backend_of(precision: str, delegates: Iterable[str] | None) -> str:
 def backend_in_series(precision: str, delegates: Iterable[str] | None) -> str:
     """Return the backend as a part of a series' key.
 
-    A series of XNNPACK or portable operators has the key that it had before programs were read for their delegates.
+    Without delegates other than XNNPACK it is `xnnpack`, or `unknown` for a .pte file from elsewhere: the keys from
+    before programs were read for their delegates.
     """
     if delegates is None or set(delegates) <= {XNNPACK}:
         return "unknown" if precision == AS_IS else "xnnpack"

@@ -1,8 +1,8 @@
 """What a session that succeeded may claim of itself: its variant, counts, runner, device and memory must fit together.
 
-The only place for these rules. A runner's check, a load, archives and labs all read them: `SessionRecord` has them as
-its validator, and what the record and its ETDump must agree on (tasks/rows/consistency.py) begins with them. A session
-that failed or is invalid claims no figure. What a record does not state is not judged.
+These rules are only here. A runner's check, a load, archives and labs apply them: they validate `SessionRecord`, and
+tasks/rows/consistency.py applies them before it compares a record with its ETDump. A session that failed or is invalid
+claims no figure. What a record does not state is not judged.
 """
 
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def facts_contradiction(facts: Facts) -> str | None:
 
 
 def real_serial(serial: str | None, *, emulated: bool) -> str | None:
-    """Return the serial number by which a device is known to be the same under two names; None if it has none.
+    """Return the serial number that identifies a device under any name; None if it has none.
 
     Only phones report one; machines that are reached locally or by SSH do not. Emulators of one kind share theirs, and
     boards without one report zeros or a placeholder.
@@ -86,12 +86,12 @@ def _of_stats(claims: Claims, stats: Stats) -> Iterator[str]:
     if extension and claims.platform in WITHOUT_SME:
         yield f"stats.json states {extension}, but the runner is one for {claims.platform}"
     has = {True: "a processor with", False: "one without"}
-    for name, stated, known in (
+    for name, stated, fact in (
         ("SME", stats.sme_hardware, claims.facts.sme),
         ("SME2", stats.sme2_hardware, claims.facts.sme2),
     ):
-        if stated is not None and known is not None and stated != known:
-            yield f"stats.json states {has[stated]} {name}, but the device's facts {has[known]} {name}"
+        if stated is not None and fact is not None and stated != fact:
+            yield f"stats.json states {has[stated]} {name}, but the device's facts {has[fact]} {name}"
         if stated is False and name == _EXTENSION.get(claims.variant):
             yield f"the variant is {claims.variant}, but stats.json states a processor without {name}"
 

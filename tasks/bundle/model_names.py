@@ -1,4 +1,4 @@
-"""How pages name models, and what a word names: `./voice.py:make` shows as `voice` if no other model shows as that."""
+"""Short names of models, and what a word names: `./voice.py:make` is shown as `voice` if no other model is."""
 
 import re
 from collections import Counter
@@ -9,21 +9,21 @@ from devices.suggest import did_you_mean
 
 _OF_FILE = re.compile(r"(?:.*/)?(?P<stem>[^/:]+)\.(?:py:(?P<factory>\w+)|pte)(?P<case>@.*)?", re.DOTALL)
 _SAYS_NOTHING = ("model", "models")
-"""Names of files that tell nothing about the model in them: `./model.py:voice` shows as `model:voice`."""
+"""Names of files that do not describe the model in them: `./model.py:voice` is shown as `model:voice`."""
 
 
 def shown_names(models: Iterable[str]) -> dict[str, str]:
-    """Return the name to show for each model; no two are equal."""
+    """Return the name to show for each model: a file's stem, with its factory or in full where others are equal."""
     models = set(models)
     shown = {model: _shortest(model) for model in models}
-    taken = Counter(shown.values())
-    shown = {model: name if taken[name] == 1 else _with_factory(model) for model, name in shown.items()}
-    taken = Counter(shown.values())
-    return {model: name if taken[name] == 1 else model for model, name in shown.items()}
+    counts = Counter(shown.values())
+    shown = {model: name if counts[name] == 1 else _with_factory(model) for model, name in shown.items()}
+    counts = Counter(shown.values())
+    return {model: name if counts[name] == 1 else model for model, name in shown.items()}
 
 
 def model_named(word: str, shown: Mapping[str, str]) -> str | None:
-    """Return the model that a user means, by its own name or by the one of `shown_names`; None if neither is known."""
+    """Return the model that a user means, by its name or by that of `shown_names`; None if there is no such model."""
     return word if word in shown else next((model for model, name in shown.items() if name == word), None)
 
 
@@ -34,14 +34,14 @@ def unknown_series(word: str, models: Iterable[str]) -> InputError:
 
 
 def _shortest(model: str) -> str:
-    found = _OF_FILE.fullmatch(model)
-    if found and found["stem"] in _SAYS_NOTHING:
+    match = _OF_FILE.fullmatch(model)
+    if match and match["stem"] in _SAYS_NOTHING:
         return _with_factory(model)
-    return f"{found['stem']}{found['case'] or ''}" if found else model
+    return f"{match['stem']}{match['case'] or ''}" if match else model
 
 
 def _with_factory(model: str) -> str:
-    found = _OF_FILE.fullmatch(model)
-    if not found or not found["factory"]:
+    match = _OF_FILE.fullmatch(model)
+    if not match or not match["factory"]:
         return model
-    return f"{found['stem']}:{found['factory']}{found['case'] or ''}"
+    return f"{match['stem']}:{match['factory']}{match['case'] or ''}"

@@ -26,7 +26,7 @@ _MOST_NAME_BYTES = 200  # file systems take 255; the store puts part of a hash i
 
 
 def plain_name(name: str) -> str:
-    """Return `name` if a file or folder can have it; others would lead out of the folder of a bundle.
+    """Return `name` unless it is a path, hidden, too long or unprintable: a path could lead out of a bundle's folder.
 
     Raises PydanticCustomError, a ValueError.
     """
@@ -38,7 +38,7 @@ def plain_name(name: str) -> str:
 
 
 def stated_name(name: str) -> str:
-    """Return `name` if it names anything; raises PydanticCustomError, a ValueError."""
+    """Return `name` unless it is blank or contains NUL; raises PydanticCustomError, a ValueError."""
     if not name.strip() or "\0" in name:
         cause = "{name} is not a name: it is empty or contains NUL"
         raise PydanticCustomError("name", cause, {"name": repr(sanitize_line(name)[:_MOST_NAME_SHOWN])})

@@ -1,4 +1,4 @@
-"""session.json: everything that is known about one session, checked where it is parsed."""
+"""session.json: all that is recorded about one session, checked where it is parsed."""
 
 import re
 from typing import Annotated, Any, Literal, Self
@@ -47,7 +47,7 @@ class Source(_Record):
     author: Annotated[str, Field(min_length=1, max_length=250)] | None = None
     """Who wrote it, by name without address: whom to ask about what it changed."""
     branch: Annotated[str, Field(min_length=1, max_length=250)] | None = None
-    """What was checked out; None where no branch is, as CI does it."""
+    """What was checked out; None for a detached HEAD, as in CI."""
 
 
 class SweepNight(_Record):
@@ -92,7 +92,7 @@ class ModelRecord(_Record):
     prompt_tokens: Count | None = None
     """Of a prompt that is read in chunks, of which an execution reads the last one; the set-up reads the others."""
     steps: Count | None = None
-    """Executions of a session, each one token further; None: each is at the same depth."""
+    """Executions of a session, each one token further; None if each is at the same depth."""
     macs: Count | None = None
     """Multiply-accumulate operations of one execution; None of a dynamic shape, and of a .pte file from elsewhere."""
     read_bytes: Count | None = None
@@ -123,7 +123,7 @@ class RunnerRecord(_Record):
 
 
 class DeviceRecord(_Record):
-    """The device: its name and labels in the inventory, and its facts (all None if it was never reached)."""
+    """The device as in the inventory, and its facts (all None if it was never reached)."""
 
     name: Name
     transport: Name
@@ -156,16 +156,16 @@ class Accuracy(_Record):
     cosine: float | None = None
     top1_agreement: float | None = None
     least_snr_db: float | None = None
-    """The limit that applied."""
+    """The limit that applied; None for tokens."""
     least_top1: float | None = None
-    """The share of equal choices that the sweep file asks for, None if it states none."""
+    """The share of equal choices that the sweep file requires; None if it states none."""
     is_inaccurate: bool | None = None
     """Whether the output is beyond the limit; None if it was not judged."""
     first_difference: Count | None = None
     """Number, from 0, of the first written token that differs; None if none does, and of all other outputs."""
     margin: Finite | None = None
     """How far the scores of that token and of the reference's are from each other in eager PyTorch, relative to the
-    root mean square of all scores there; None if it is not one of the likeliest four, or not known."""
+    root mean square of all scores there; None if it is not one of the likeliest four, or unknown."""
 
 
 class FileRecord(_Record):
@@ -190,7 +190,7 @@ class GateRecord(_Record):
 
 
 class ImportRecord(_Record):
-    """Where a session comes from that the farm did not measure."""
+    """The origin of a session that the farm did not measure."""
 
     source: str
     experiment: str
@@ -261,8 +261,8 @@ class SessionRecord(_Record):
         if self.status == "succeeded" and (cause := contradiction_in(self.claims)):
             raise PydanticCustomError(CLAIM, "{cause}", {"cause": cause})
         require_counts("device.facts", self.device.facts.model_dump())
-        for moment, seen in self.conditions.items():
-            require_counts(f"conditions.{moment}", seen.model_dump() if seen else None)
+        for moment, conditions in self.conditions.items():
+            require_counts(f"conditions.{moment}", conditions.model_dump() if conditions else None)
         require_counts("model.delegated", self.model.delegated)
         require_counts("model.portable", self.model.portable)
         return self

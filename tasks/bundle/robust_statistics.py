@@ -1,10 +1,10 @@
 """Robust statistics of few figures, such as the times of a cell's sessions: their mean, an interval, how many it needs.
 
 The interquartile mean is the time of a session from its runs, and of a cell from its sessions. A quarter is left out at
-each end, rounded to the nearest number; of two the slower one. So about a quarter of the values may be anything: they
-are left out, and the mean moves only by which of the others are the middle ones. Parts, averaged over the same values,
-add up to the whole. For normal values its variance is 1.2 times that of a mean, a median's 1.4. The macro
-`_in_middle_half` is the same rule for SQL.
+each end, rounded to the nearest number; of two the slower one. So about a quarter of the values may be outliers: they
+decide only which of the other values are in the middle. Parts, averaged over the same values, add up to the whole. For
+normal values its variance is 1.2 times that of a mean, a median's 1.4. The macro `_in_middle_half` is the same rule for
+SQL.
 """
 
 import functools
@@ -40,7 +40,7 @@ def interquartile_mean(values: ArrayLike) -> float:
 
 
 def median_interval(figures: Sequence[float]) -> tuple[float, float] | None:
-    """Return the 95 % interval of the median of figures above 0; None for fewer than 6, which have no such interval.
+    """Return the 95 % interval of the median; None for fewer than 6 figures, or if one is not above 0.
 
     The interval is that of Hodges and Lehmann on logarithms, from the exact distribution of Wilcoxon's signed ranks,
     so the noise need not be normal, only symmetric.
@@ -56,7 +56,7 @@ def median_interval(figures: Sequence[float]) -> tuple[float, float] | None:
 
 @functools.cache
 def _cut(n: int) -> int:
-    """Which of the sorted averages of pairs bounds the interval, counted from 1 at both ends; 0 if none does."""
+    """Return which of the sorted averages of pairs bounds the interval, from 1 at both ends; 0 if none does."""
     most = n * (n + 1) // 2
     # How many choices of signs have the rank sum 0, 1, ...
     ways = np.zeros(most + 1)

@@ -1,4 +1,4 @@
-"""How session.json is read and written."""
+"""Read and write session.json."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,7 +10,7 @@ from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.values import first_mistake
 
 Text = bytes | BundleError
-"""The content of a session.json, or why it is not believed without having been parsed."""
+"""The content of a session.json, or why it was refused before parsing."""
 
 
 def parse_record(content: Text, path: str) -> SessionRecord:
@@ -29,7 +29,7 @@ def parse_record(content: Text, path: str) -> SessionRecord:
 def parse_records(
     texts: Iterable[tuple[str, Text]], *, device: str | None = None, skip_damaged: bool
 ) -> Iterator[SessionRecord]:
-    """Yield the record of each session.json, or of those of one device, given as their paths and contents.
+    """Yield the record of each session.json (path, content), or of those of one device.
 
     Raises BundleError where one is damaged, unless such ones are skipped.
     """

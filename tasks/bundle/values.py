@@ -1,4 +1,4 @@
-"""What a number or a time in session.json may be, so that all that is read fits the columns of the warehouse."""
+"""Types for the numbers and times in session.json; their limits make every value fit its column in the warehouse."""
 
 import contextlib
 from datetime import UTC, date, datetime, timedelta
@@ -34,7 +34,7 @@ def _checked_night(text: str) -> str:
 
 
 def night_fault(night: date) -> str | None:
-    """Return why no session can be of a night, as `is ...`; None if one can."""
+    """Return why no session can be of a night, as a predicate `is ...`; None if one can."""
     if night < _FIRST_NIGHT:
         return f"is before {_FIRST_NIGHT}, the first release of ExecuTorch"
     if night - datetime.now(UTC).date() > _ZONES_APART:

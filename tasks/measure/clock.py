@@ -17,9 +17,9 @@ def farm_time(moment: datetime | None = None) -> datetime:
 
 
 class ClockWatch:
-    """Compares how far the clock of this machine went on since now with the time that passed.
+    """Detects that the clock of this machine was set since now, by comparison with the monotonic clock.
 
-    The clock that counts what passed stops while a machine sleeps.
+    It detects sleep, too: the monotonic clock stops then.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""When a device has measured enough: sessions that a sweep can leave out because times are already known well.
+"""Early stopping: sessions that a sweep can leave out because the times are already precise enough.
 
 The cells of one model, precision and number of threads end together, so that all its variants have as many sessions as
 each other, in the order ABBA.
@@ -17,14 +17,14 @@ _Group = tuple[str, str, int]
 
 
 class EarlyStopping:
-    """Which planned sessions of one device are needed, given what was measured so far.
+    """Decides which planned sessions of one device are needed, by what was measured so far.
 
-    A group of cells has enough once, after a complete round, the 95 % interval of the median of each of its cells is
-    narrower than `interval_percent` of that median. None: every planned session is needed. The answer depends on the
-    records only, not on when they were made, so a sweep that was killed and started again ends at the same session.
+    A group of cells stops once, after ALERT_SESSIONS complete rounds or more, `median_interval_percent` of each cell is
+    below `interval_percent` (None: every planned session is needed). The answer depends on the records only, not on
+    when they were made: a sweep that was killed and started again ends at the same session.
 
     Stopping by the width hardly harms `compare`: of cells whose true ratio is 1.05, and that ended at 8 to 40 sessions
-    (CV 2 %; normal, skewed, 5 % of sessions hot, two modes), 93.4 to 95.8 % of its 95 % intervals hold that ratio.
+    (CV 2 %; normal, skewed, 5 % of sessions hot, two modes), 93.4 to 95.8 % of its 95 % intervals contain that ratio.
     """
 
     def __init__(
@@ -49,13 +49,13 @@ class EarlyStopping:
                     self.add(record)
 
     def add(self, record: SessionRecord) -> None:
-        """Take a session into account that has ended; one that did not succeed, or has no statistics, adds nothing."""
+        """Count a session that has ended; one that did not succeed, or has no statistics, changes nothing."""
         session = planned_of(record)
         if session.key in self._keys and (figure := _figure(record)):
             self._figures[_group(session)][session.cell][session.index] = figure
 
     def needs(self, session: PlannedSession) -> bool:
-        """Return whether a session must be measured; one that failed before is always repeated."""
+        """Return whether a session must be measured; one that failed before, or is in no round, always."""
         if self._interval_percent is None or session.attempt > 1 or session.key not in self._keys:
             return True
         # Only rounds before the session's count, so that all sessions of a round get the same answer.
@@ -105,7 +105,7 @@ def _group(session: PlannedSession) -> _Group:
 
 
 def _figure(record: SessionRecord) -> float | None:
-    """The time of a session: the mean of the middle half of its measured runs; None without one, and where it is 0."""
+    """Return the interquartile mean of the measured executions, in ns; None without any, and where it is 0."""
     if record.status != "succeeded" or record.stats is None or record.stats.execution_ns is None:
         return None
     measured = record.stats.execution_ns[record.warmup_executions :]

@@ -11,8 +11,8 @@ from tasks.measure.clock import farm_time
 def finish_moment(finish_by: str | None) -> datetime | None:
     """Return the next moment at which the clock of this machine shows `finish_by`, such as `07:00`.
 
-    It has this machine's UTC offset, so that machines in other time zones mean the same moment and show the time as it
-    is written in the sweep file. None without a time.
+    It has this machine's UTC offset: machines in other time zones use the same moment and print the time that is in
+    the sweep file. None without a time.
     """
     if finish_by is None:
         return None
@@ -46,7 +46,7 @@ class FinishBy:
 
     @property
     def left_s(self) -> float:
-        """How long it is until the moment, in seconds; 0 if it has passed."""
+        """Seconds until the moment; 0 if it has passed, infinite without one."""
         return math.inf if self._moment is None else max((self._moment - clock()).total_seconds(), 0.0)
 
     @property

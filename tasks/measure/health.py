@@ -1,8 +1,6 @@
 """The health of devices over time: one JSON file per device.
 
-Health is independent of state: a device may be idle and quarantined. Three strikes in a row quarantine a device for 12
-hours; afterwards it is suspect and the next strike quarantines it again. A success makes it good. Only the user retires
-a device.
+Health is independent of state: a device may be idle and quarantined. Only the user retires a device.
 """
 
 import fcntl
@@ -61,7 +59,7 @@ class Registry:
         self._now = now
 
     def health(self, name: str) -> Health:
-        """Return the device's health now; an unknown device is good. Raises HealthError if its file is damaged."""
+        """Return the health now: good without a file, suspect after a quarantine. HealthError for a damaged file."""
         path = self._file(name)
         try:
             health = _HEALTH.validate_json(path.read_bytes())
@@ -77,12 +75,15 @@ class Registry:
                 f"{path}: the file is damaged ({cause}); remove it to reset the health of {name}"
             ) from None
         if expired:
-            # One more strike and it is quarantined again.
+            # The next strike quarantines it again.
             return Health("suspect", f"was quarantined: {health.reason}", health.until, None, STRIKES - 1)
         return health
 
     def strike(self, name: str, reason: str) -> Health:
-        """Record a failure caused by the device: it becomes suspect, and quarantined with the third in a row."""
+        """Record a failure caused by the device: it becomes suspect, with the third in a row quarantined for 12 hours.
+
+        A quarantined or retired device does not change.
+        """
         with self._locked():
             health = self.health(name)
             if not health.usable:
@@ -117,10 +118,7 @@ class Registry:
             return self._write(name, Health("retired", reason, _iso(self._now())))
 
     def replace(self, name: str, expected: Health | None, health: Health) -> None:
-        """Take over a health that another machine found out, unless the device's is no longer the `expected` one.
-
-        None expects nothing.
-        """
+        """Write a health that another machine determined, if the device's is still `expected` (None: in any case)."""
         with self._locked():
             if self.health(name) == expected or expected is None:
                 self._write(name, health)

@@ -55,7 +55,7 @@ def plan_round(
     sessions_per_side: int,
     more: Iterable[tuple[Side, range]] = (),
 ) -> Round:
-    """Return the sessions that compare each pair, one pair after the other, and those with further numbers (`more`).
+    """Return the sessions that compare each pair, one pair after the other, then those of `more`, outside comparisons.
 
     Sides take turns in the order A B, B A, A B, ..., so that a steady drift of the device affects both equally. The
     first session of the round is discarded automatically, as in a sweep.
@@ -84,7 +84,10 @@ def plan_noise(
     exports: Mapping[tuple[str, str], Sequence[Export]],
     runners: Mapping[tuple[Variant, Mode], Runner],
 ) -> list[PlannedSession]:
-    """Return the sessions that compare the first model of a sweep with itself; empty if it cannot run here."""
+    """Return the sessions that compare the first cell of a sweep, of the last variant, with itself.
+
+    Empty if the sweep has no `noise_sessions` or no timing, or if the cell has no export or runner here.
+    """
     entry, precision = spec.pairs[0]
     variant = spec.variants[-1]
     export, runner = next(iter(exports.get((entry.name, precision), ())), None), runners.get((variant, "timing"))

@@ -30,10 +30,7 @@ def parse_night(text: str) -> date:
 
 
 def night_or_today(night: date | None, today: date) -> date:
-    """Return the night that a sweep belongs to, today if None is named.
-
-    Raises InputError for one in the future, or before ExecuTorch.
-    """
+    """Return the night of a sweep, by default today; InputError for one in the future, or before ExecuTorch."""
     if night and night > today:
         raise InputError(f"the night {night} is in the future (today is {today}); name today or an earlier night")
     _require_possible(night or today)
@@ -41,13 +38,13 @@ def night_or_today(night: date | None, today: date) -> date:
 
 
 def _require_possible(night: date) -> None:
-    """Raise InputError if no session can be of a night, also because this machine's clock is wrong."""
+    """Raise InputError if no session can be of a night, or seems so because this machine's clock is wrong."""
     if fault := night_fault(night):
         raise InputError(f"the night {night} {fault}; name a later night, or set the clock of this machine")
 
 
 def sweep_night(name: str, night: date, sweep_ids: Iterable[str], *, again: bool) -> SweepNight:
-    """Return the newest sweep of that name and night among `sweep_ids` (those with bundles), or a new one if `again`.
+    """Return the newest sweep of that name and night among `sweep_ids` (those with bundles), or the next if `again`.
 
     Ids have the form `smoke-2026-11-20`; the second sweep of a night is `smoke-2026-11-20.2`.
     """
@@ -61,7 +58,7 @@ def sweeps_of_night(name: str, night: date, sweep_ids: Iterable[str]) -> list[Sw
 
 def _numbers(name: str, night: date, sweep_ids: Iterable[str]) -> list[int]:
     first = _numbered(name, night, 1).sweep_id
-    suffixes = [known.removeprefix(first) for known in sweep_ids if known.startswith(first)]
+    suffixes = [sweep_id.removeprefix(first) for sweep_id in sweep_ids if sweep_id.startswith(first)]
     return [int(suffix[1:] or 1) for suffix in suffixes if re.fullmatch(r"(\.\d+)?", suffix, re.ASCII)]
 
 
@@ -73,10 +70,7 @@ def _numbered(name: str, night: date, number: int) -> SweepNight:
 
 
 def source_of(sweep_file: Path) -> Source | None:
-    """Return the commit that is checked out where a sweep file lies; None without git, a repository or a commit.
-
-    It explains what changed between two nights.
-    """
+    """Return the commit that is checked out where a sweep file lies; None without git, a repository or a commit."""
     folder = sweep_file.absolute().parent
     newest = _printed(folder, "log", "-1", "--no-show-signature", "--format=%H %an")
     if not newest:

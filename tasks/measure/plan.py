@@ -16,7 +16,7 @@ from tasks.runner.manifest import Runner
 
 DISCARDED_INDEX = -1
 FIRST_SESSION = "first_session"
-_MAX_ATTEMPTS = 100  # within one night
+_MAX_ATTEMPTS = 100  # of a session; later ones are not looked for
 _Group = tuple[str, str, Export | None, int]
 """Model, precision, export and threads: sessions that differ only in variant, mode and number."""
 
@@ -33,7 +33,7 @@ class PlannedSession:
     runner_sha256: str | None
     attempt: int = 1
     inputs_sha256: str | None = None
-    """What is executed with the program; None without an export, and in bundles of an older farm."""
+    """Hash of what is executed with the program; None without an export, and in old bundles."""
 
     @property
     def key(self) -> str:
@@ -60,7 +60,7 @@ class PlannedSession:
 
     @property
     def shows_tracing_cost(self) -> bool:
-        """Whether it also executes without an ETDump: one session of each cell does, at its end."""
+        """Whether it also executes without an ETDump, at its end: the first session of each cell in timing does."""
         return self.cell.mode == "timing" and self.index == 0 and self.cell.arm is None
 
 
@@ -99,8 +99,8 @@ def plan_device(
     def session(group: _Group, variant: Variant, mode: Mode, index: int) -> PlannedSession:
         model, precision, measured, threads = group
         export, runner = export_for(measured, mode), runners.get((variant, mode))
-        wanted = (1, 0) if mode == "numerics" else (spec.executions, spec.warmup_executions)
-        executions = export.executions(*wanted) if export else wanted
+        requested = (1, 0) if mode == "numerics" else (spec.executions, spec.warmup_executions)
+        executions = export.executions(*requested) if export else requested
         cell = Cell(device, model, precision, threads, variant, mode, *executions)
         pte_sha256 = export.pte_sha256 if export else None
         inputs_sha256 = export.inputs_sha256 if export else None
@@ -124,13 +124,13 @@ def plan_device(
 
 
 def possible_variants(variants: Iterable[Variant], facts: Facts) -> list[Variant]:
-    """Return the variants that a device may be able to run: all but those whose extension it is known not to have."""
+    """Return the variants that a device may be able to run: all but those whose extension its facts rule out."""
     lacking = {"sme2_on": facts.sme2 is False, "sme1": facts.sme is False, "sme2_off": False}
     return [variant for variant in variants if not lacking[variant]]
 
 
 def thread_counts(threads: Iterable[ThreadCount], facts: Facts) -> list[int]:
-    """Return the numbers of threads for a device, each once; `all` is left out if its cores are not known."""
+    """Return the numbers of threads for a device, each once; `all` is left out if its cores are unknown."""
     counts = [facts.cores if each == "all" else each for each in threads]
     return list(dict.fromkeys(count for count in counts if count))
 
@@ -149,7 +149,7 @@ def still_to_run(
     """Return the sessions that are not done, in the same order.
 
     Those that failed, and those whose ids are `forgotten` or whose bundle is damaged, get the next attempt number and
-    so another session id. An id that is `taken`, because a bundle has it whose record may be unreadable, is skipped.
+    so another session id. Ids that are `taken` by a bundle, whose record may be unreadable, are skipped.
     """
     attempts: dict[str, int] = {}
     done: set[str] = set()
@@ -170,13 +170,13 @@ def still_to_run(
 
 
 def attempts_among(planned: Iterable[PlannedSession], session_ids: Collection[str]) -> set[str]:
-    """Return those of some session ids that are attempts of planned sessions."""
-    found: set[str] = set()
+    """Return those of `session_ids` that are attempts, up to the hundredth, of planned sessions."""
+    ids: set[str] = set()
     if session_ids:
         for key in (session.key for session in planned):
             attempts = (_id_of_attempt(key, attempt) for attempt in range(1, _MAX_ATTEMPTS + 1))
-            found.update(session_id for session_id in attempts if session_id in session_ids)
-    return found
+            ids.update(session_id for session_id in attempts if session_id in session_ids)
+    return ids
 
 
 def _id_of_attempt(key: str, attempt: int) -> str:
@@ -184,7 +184,7 @@ def _id_of_attempt(key: str, attempt: int) -> str:
 
 
 def planned_of(record: SessionRecord) -> PlannedSession:
-    """Return the planned session of a bundle's record."""
+    """Rebuild the planned session from a bundle's record; both have the same `key`."""
     cell = Cell(
         record.device.name,
         record.model.name,

@@ -38,8 +38,8 @@ class ExportStatus:
 
     pair: Pair
     state: ExportState
-    """shared: another machine has exported it; skipped: the recipe has no meaning for the model; unknown: only reading
-    gigabytes would tell; wrong: it cannot be exported."""
+    """shared: another machine has exported it; skipped: the recipe has no meaning for the model; unknown: too large to
+    be read for it; wrong: it cannot be exported."""
     cases: Cases = ()
     note: str = ""
     """Why it is skipped, unknown or wrong."""
@@ -59,13 +59,12 @@ class ExportSnapshot:
     skipped: Mapping[Pair, str] = field(default_factory=dict)
     """Why such a pair was skipped."""
     errors: Mapping[Pair, str] = field(default_factory=dict)
-    """Why the export of a pair failed."""
     pending: frozenset[Pair] = frozenset()
     """The pairs whose export has not ended yet."""
 
 
 def snapshot_of(statuses: Iterable[ExportStatus]) -> ExportSnapshot:
-    """Return the exports as a sweep finds them at its start."""
+    """Return the exports at the start of a sweep."""
     every = list(statuses)
     return ExportSnapshot(
         ready={each.pair: each.cases for each in every if each.state in ("ready", "skipped")},
@@ -84,7 +83,7 @@ class ExportPlace:
     shelf: BlobStore | None
     """Storage that several machines share."""
     has_numerics: bool
-    """Whether the program of the mode numerics, which returns the values of layers as well, is made beside each."""
+    """Whether the program of the mode numerics, which also returns the values of layers, is exported with each."""
 
 
 def export_place(spec: SweepSpec, workspace: Workspace) -> ExportPlace:
@@ -117,10 +116,7 @@ def with_tapped(cases: Cases, tapped: Cases | None, error: str | None = None) ->
 
 
 def verified_export(entry: ModelEntry, recipe: str, place: ExportPlace) -> ExportStatus:
-    """Return the status of an export whose files are compared with their hashes, as an export does.
-
-    Raises FarmError if it cannot be exported.
-    """
+    """Return the status of an export, its files compared with their hashes; FarmError if it cannot be exported."""
     pair = entry.name, recipe
     try:
         cases = kept_cases(entry, recipe, place.folder, seed=place.seed)
@@ -133,7 +129,7 @@ def verified_export(entry: ModelEntry, recipe: str, place: ExportPlace) -> Expor
 
 
 def known_export(entry: ModelEntry, recipe: str, place: ExportPlace) -> ExportStatus:
-    """Return what is known of an export in milliseconds, without torch, a change, or a look at its hashes.
+    """Return the status of an export in milliseconds: without torch, a change, or a comparison of hashes.
 
     Raises BundleError if the storage with shared exports does not answer.
     """
@@ -157,7 +153,7 @@ def known_export(entry: ModelEntry, recipe: str, place: ExportPlace) -> ExportSt
 
 
 def _complete_cases(folder: Path) -> Cases | None:
-    """Return the cases of an export whose program has its size."""
+    """Return the cases of an export; None if it is missing or damaged, or its program has another size."""
     try:
         exports = read_exports(folder)
         return exports if exports[0].pte.stat().st_size == exports[0].pte_bytes else None
@@ -173,7 +169,7 @@ class Probe:
     facts: Facts = field(default_factory=Facts)
     unusable: str | None = None
     strike: str | None = None
-    """What the device did wrong, if it is to blame."""
+    """What the device did wrong; None if it is not the cause."""
 
     @property
     def platform(self) -> str | None:
@@ -182,7 +178,7 @@ class Probe:
 
 
 def probe_device(device: DeviceSpec, registry: Registry, answer_s: float | None = None) -> Probe:
-    """Check the health of a device, wait until it answers, and read its facts; `answer_s` replaces the policy's."""
+    """Check the health of a device, wait until it answers, and read its facts; `answer_s` replaces PROBE.within_s."""
     try:
         health = registry.health(device.name)
         if not health.usable:
@@ -209,7 +205,7 @@ def uses_of(spec: SweepSpec) -> list[Use]:
 
 
 def build_runners(platform: str, uses: Iterable[Use], folder: Path) -> Runners:
-    """Build the runner of a platform, once per content, and return the one of each use."""
+    """Build the runner of a platform, once per content, and return the runner of each use, also if the build failed."""
     error = None
     try:
         build_runner(platform, folder)

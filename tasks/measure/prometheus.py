@@ -27,7 +27,7 @@ _PAUSE_S = 5.0
 
 @dataclass(frozen=True)
 class _Kind:
-    """What is known of a metric beside its values; a `newest` keeps the largest value of all processes."""
+    """The definition of a metric; a `newest` is a gauge that keeps the largest value of all processes."""
 
     type: Literal["counter", "gauge", "newest"]
     help: str
@@ -65,7 +65,6 @@ _warned: set[str] = set()
 
 
 def is_on() -> bool:
-    """Whether figures are wanted."""
     return _file() is not None
 
 
@@ -132,7 +131,7 @@ def _merged(kind: _Kind, before: float | None, value: float) -> float:
 
 @contextlib.contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Exclude the other processes of this machine, which write the same file."""
+    """Lock the file against other processes of this machine for the block; remove leftovers of killed ones."""
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(path.parent)
     with path.with_name(f"{path.name}.lock").open("a") as lock:
@@ -141,7 +140,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _read(path: Path) -> dict[_Key, float]:
-    """Return the values of the file, none if it is missing; raises ValueError if it is not one of ours."""
+    """Return the values of the file, none if it is missing; raises ValueError if etfarm did not write it."""
     from prometheus_client.parser import text_string_to_metric_families
 
     if not path.exists():

@@ -33,7 +33,7 @@ Precision = Annotated[
 
 
 def _matching(pattern: re.Pattern[str]) -> Any:
-    """What an editor checks; the sentence about a mistake is the validator's."""
+    """Return what an editor checks; the validator states the mistake in a sentence."""
     return {"pattern": f"^{pattern.pattern}$"}
 
 

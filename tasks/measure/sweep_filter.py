@@ -48,7 +48,7 @@ class SweepFilter(BaseModel, extra="forbid", frozen=True):
 
 
 def choose(wanted: Sequence[str], known: Iterable[str], kind: str, sweep: str) -> list[str]:
-    """Return what is wanted in the order of the sweep, all that is known if nothing is; raises InputError."""
+    """Return `wanted` in the order of `known`, or all of `known` if it is empty; InputError for an unknown one."""
     every: Collection[str] = list(known)
     for each in wanted:
         if each not in every:

@@ -30,7 +30,7 @@ class DeviceResults:
 
     records: Sequence[SessionRecord] = ()
     left_out: frozenset[str] = frozenset()
-    """Ids of sessions whose results do not count: forgotten, or not loadable."""
+    """Ids of sessions whose results do not count: forgotten, or `unloadable`."""
     unloadable: frozenset[str] = frozenset()
     taken: frozenset[str] = frozenset()
     """Ids of all bundles of the sweep, also of those that cannot be read."""
@@ -114,8 +114,8 @@ def plan_rest(
 ) -> DevicePlan:
     """Return what is left of the `planned` sessions of a device.
 
-    `first` is the key of the session that an earlier plan of the same start discards: one that is planned when more
-    models are exported discards no other.
+    `first` is the key of the session that an earlier plan of the same start discards: a later plan, made when more
+    models are exported, discards no other.
     """
     planned, first = _with_one_first(planned, results, first)
     ready = [each for each in planned if (each.cell.model, each.cell.precision) not in exports.pending]
@@ -133,7 +133,7 @@ def plan_rest(
 def _with_one_first(
     planned: Sequence[PlannedSession], results: DeviceResults, first: str | None
 ) -> tuple[list[PlannedSession], str | None]:
-    """Return the plan, and its key, with the discarded session of an earlier plan or start instead of another one."""
+    """Return the plan, its discarded session first, and that session's key; one of an earlier plan or start is kept."""
     rest = [each for each in planned if each.index != DISCARDED_INDEX]
     possible = {each.key: each for each in (replace(each, index=DISCARDED_INDEX) for each in rest if not each.index)}
     if first is None:

@@ -5,7 +5,7 @@ contains `<sweep_id>/<session_id>/<file>`, every session.json first, so that the
 other files. `tar --zstd -xf` in the folder of the bundles restores the folders that were packed, and an archive that
 `tar --zstd -cf` made of them is read as well, to its end.
 
-A few kilobytes can stand for terabytes: the headers of an entry, the size of a file, and how far the whole expands are
+A few kilobytes can expand to terabytes: the headers of an entry, the size of a file, and how far the whole expands are
 limited.
 """
 
@@ -40,9 +40,9 @@ _HEADERS = {
     tarfile.GNUTYPE_LONGLINK,
 }
 _MOST_TIMES = 1000
-"""An archive of ETDumps expands 3 to 30 times, a model of zeros 30,000 times;"""
+"""How many times its size an archive may expand; one of ETDumps expands 3 to 30 times."""
 _ALWAYS_BYTES = 1 << 30
-"""up to this, it may."""
+"""To this size an archive may expand at any ratio: a model of zeros expands 30,000 times."""
 
 
 class ArchiveError(BundleError):
@@ -65,7 +65,7 @@ class _PackedFile:
 
 
 class _Member(tarfile.TarInfo):
-    """An entry whose long name or other description is not read if it is too long."""
+    """An entry; ReadError if a long name or other header exceeds its limit, before that is read."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
@@ -76,7 +76,7 @@ class _Member(tarfile.TarInfo):
 
 
 class _Expanding:
-    """The content of a compressed file, which ends with an error when it expands too far."""
+    """The content of a compressed file; `read` raises ReadError when it expands too far."""
 
     def __init__(self, stream: IO[bytes], packed_bytes: int) -> None:
         self._stream = stream
@@ -100,12 +100,15 @@ def _members(archive: Path) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]
                 for member in tar:
                     yield tar, member
                     cast(Any, tar).members.clear()  # a tar keeps all that it has read
-                while stream.read(_BLOCK_BYTES):  # to the end, where a truncated archive shows
+                while stream.read(_BLOCK_BYTES):  # to the end, where a truncation is detected
                     pass
 
 
 def _files_of_bundles(archive: Path) -> Iterator[_PackedFile]:
-    """Yield each file in an archive of bundles, to be read before the next one, all inside `_reading`."""
+    """Yield each file in an archive of bundles, to be read before the next one, all inside `_reading`.
+
+    Raises ReadError for too large a file or, in an archive that the farm packed, for a wrong order.
+    """
     recorded: set[str] = set()
     has_other = False
     for tar, member in _members(archive):
@@ -138,7 +141,7 @@ def _steps(member: tarfile.TarInfo) -> tuple[str, str, str]:
 
 @contextlib.contextmanager
 def _reading(archive: Path) -> Iterator[None]:
-    """Turn the errors of reading an archive in this block into ArchiveError, or BundleError if it is no file."""
+    """Turn the errors of reading an archive in this block into ArchiveError, or BundleError if it cannot be opened."""
     try:
         yield
     except (tarfile.TarError, zstd.ZstdError, EOFError) as error:
@@ -150,7 +153,6 @@ def _reading(archive: Path) -> Iterator[None]:
 
 
 def pack(folder: Path, archive: Path) -> None:
-    """Write all files of `folder` to `archive`."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     with archive.open("wb") as target:
         _write(target, ((str(path.relative_to(folder)), path) for path in files))
@@ -167,17 +169,14 @@ def pack_bundles(target: BinaryIO, sweep_id: str, bundles: Mapping[str, Path]) -
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Write the files of an archive to `folder`; they are not checked.
-
-    Raises ArchiveError if the archive is damaged or has entries outside the folder.
-    """
+    """Write the files of an archive, unchecked, to `folder`; ArchiveError if it is damaged or leads out of it."""
     with _reading(archive):
         for tar, member in _members(archive):
             tar.extract(member, folder, filter="data")
 
 
 def unpack_bundles(archive: Path, folder: Path, texts: Mapping[str, bytes]) -> None:
-    """Write the bundles whose session.json files are `texts`, by session id: the files that these list, and no others.
+    """Write the bundles whose session.json files are `texts`, by session id; only the files that these list.
 
     The files are not checked. Raises ArchiveError if the archive is damaged.
     """
@@ -192,7 +191,6 @@ def unpack_bundles(archive: Path, folder: Path, texts: Mapping[str, bytes]) -> N
 
 
 def archive_of(root: Path, sweep_id: str) -> Path:
-    """Return where the archive of a sweep is."""
     return root / f"{sweep_id}{SUFFIX}"
 
 
@@ -204,7 +202,7 @@ def find_archives(path: Path) -> list[Path]:
 
 
 def archives_and_others(paths: list[Path]) -> tuple[list[Path], list[Path]]:
-    """Return the archives among and in some paths, and the paths that contain anything else to load."""
+    """Return the archives among and inside `paths`, and those of `paths` that contain anything else to load."""
     archives = list(dict.fromkeys(archive for path in paths for archive in find_archives(path)))
     others = [path for path in paths if path not in archives and (not find_archives(path) or any(find_results(path)))]
     return archives, others
@@ -225,16 +223,16 @@ def packed_records(archive: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def verify_archive(archive: Path, sweep_id: str) -> Iterator[Verified]:
-    """Read every file of an archive and compare it with its hash; an unreadable archive is one damage."""
+    """Read every file of an archive and compare it with its hash; a damaged archive is an entry of its name."""
     texts: dict[str, bytes] = {}
-    found: dict[str, dict[str, str]] = {}
+    hashes: dict[str, dict[str, str]] = {}
     try:
         with _reading(archive):
             for each in _files_of_bundles(archive):
                 if each.name == RECORD:
                     texts[each.session_id] = each.stream.read()
                 else:
-                    of_session = found.setdefault(each.session_id, {})
+                    of_session = hashes.setdefault(each.session_id, {})
                     of_session[each.name] = hashlib.file_digest(each.stream, "sha256").hexdigest()
     except ArchiveError as error:
         yield Verified(archive.name, sweep_id, None, str(error))
@@ -243,7 +241,7 @@ def verify_archive(archive: Path, sweep_id: str) -> Iterator[Verified]:
         try:
             record = parse_record(text, f"{archive}: {session_id}/{RECORD}")
             files = {name: file.sha256 for name, file in record.files.items()}
-            if found.get(session_id, {}) != files:
+            if hashes.get(session_id, {}) != files:
                 cause = "do not match their hashes; restore the archive from a backup"
                 damage = f"{archive}: the files of {session_id} {cause}"
         except BundleError as error:

@@ -1,4 +1,4 @@
-"""Files by name below a folder or a URL, on fsspec: what farms and labs share beside the bundles, and users' records.
+"""Files by name below a folder or a URL, through fsspec: what farms and labs share beside bundles, and users' records.
 
 A name is a path such as `exports/1f3a.tar.zst`. Every file appears completely or not at all; the newest content stays.
 """
@@ -24,7 +24,7 @@ from tasks.store.files import write_complete
 SHARED = frozenset({"exports", "runners", "labs"})
 """The first folders of all names that farms and labs share."""
 _MAX_BYTES = 64 << 20
-"""Of what is read whole; an order of 300 exports has some 10 MB."""
+"""Of a file that is read at once; a lab's order of 300 exports has some 10 MB."""
 
 
 class TooLargeError(BundleError):
@@ -32,10 +32,7 @@ class TooLargeError(BundleError):
 
 
 class CompleteFiles(LocalFileSystem):  # type: ignore[misc]
-    """fsspec's local files, of which each appears completely or not at all, also after a power failure.
-
-    Only regular files are read.
-    """
+    """fsspec's local files, written completely or not at all, also after a power failure; reads only regular ones."""
 
     def put_file(self, path1: str, path2: str, **_: object) -> None:
         with Path(path1).open("rb") as stream:
@@ -72,7 +69,6 @@ class BlobStore:
     location: str
 
     def put(self, name: str, source: Path) -> None:
-        """Keep a file under this name."""
         with reported(self.location, f"{name} cannot be written"):
             self._fs.put_file(str(source), self._path(name))
 
@@ -86,12 +82,11 @@ class BlobStore:
         return True
 
     def has(self, name: str) -> bool:
-        """Return whether there is a file of this name, which is then about to be used."""
+        """Return whether there is a file of this name; in a local folder it counts as used now."""
         with reported(self.location, f"{name} cannot be found"):
             return bool(self._fs.isfile(self._path(name)))
 
     def write(self, name: str, content: bytes) -> None:
-        """Keep a small content under this name."""
         with reported(self.location, f"{name} cannot be written"):
             self._fs.pipe_file(self._path(name), content)
 
@@ -166,9 +161,10 @@ def read_files(fs: Any, sizes: Mapping[str, int], max_bytes: int) -> dict[str, b
 
     A file of more than `max_bytes` is not read; the errors of the storage are returned as well.
     """
-    some = {path: size for path, size in sizes.items() if 0 < size <= max_bytes}  # nothing can be requested of 0 bytes
-    got = fs.cat_ranges(list(some), [0] * len(some), list(some.values())) if some else []
-    contents: dict[str, bytes | Exception] = dict.fromkeys(sizes, b"") | dict(zip(some, got, strict=True))
+    # Nothing can be requested of 0 bytes.
+    readable = {path: size for path, size in sizes.items() if 0 < size <= max_bytes}
+    results = fs.cat_ranges(list(readable), [0] * len(readable), list(readable.values())) if readable else []
+    contents: dict[str, bytes | Exception] = dict.fromkeys(sizes, b"") | dict(zip(readable, results, strict=True))
     for path, size in sizes.items():
         if size > max_bytes:
             contents[path] = BundleError(f"{path}: has {size} bytes; the limit is {max_bytes}")

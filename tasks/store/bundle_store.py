@@ -1,7 +1,7 @@
-"""What every store of bundles promises, and the records of users that lie beside the bundles in every store.
+"""The interface of every store of bundles, and the records of users that lie beside the bundles in every store.
 
 A store keeps one small file for each `etfarm decisions forget` in its folder `forgotten`: the sessions that are left
-out of all figures, also of a rebuilt warehouse. The bundles themselves never change. The slot of a forgotten session
+out of all figures, also of a rebuilt warehouse. The bundles themselves never change. A forgotten session
 counts as not done: a sweep that is started again measures it under the next attempt, which has another session id.
 """
 
@@ -22,7 +22,7 @@ from tasks.store.blob_store import BlobStore
 from tasks.store.folder import Verified
 
 DECISIONS = "decisions"
-"""Where a store keeps the records of tasks/judge/decisions.py."""
+"""Where a store keeps decisions about nights (tasks/judge/decisions.py), a file each."""
 _FORGOTTEN = "forgotten"
 NOT_SWEEPS = frozenset({_FORGOTTEN, DECISIONS})
 """Folders beside those of sweeps; the id of a sweep ends with its night, so no sweep has such a name."""
@@ -97,7 +97,7 @@ class BundleStore(ABC):
 
     @abstractmethod
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
-        """Keep the bundle of `record` with the files of `collected`; return the record as it is in the store."""
+        """Keep the bundle of `record` with the files of `collected`; return the stored record, maybe an earlier one."""
 
     @abstractmethod
     def find(self, session_id: str) -> Path | None:
@@ -112,7 +112,7 @@ class BundleStore(ABC):
         """Read every file of a sweep's bundles and compare it with its hash."""
 
     def forget(self, record: Forgotten) -> None:
-        """Record sessions that are left out of all figures from now on; a record that is written twice is kept once."""
+        """Record sessions that are left out of all figures from now on; an equal record is kept once."""
         content = record.text()
         self._files.write(f"{_FORGOTTEN}/{hashlib.sha256(content).hexdigest()[:16]}.json", content)
 
@@ -134,7 +134,6 @@ class BundleStore(ABC):
         return reasons
 
     def record_decision(self, name: str, content: bytes) -> None:
-        """Write the file of a decision about nights (tasks/judge/decisions.py)."""
         self._files.write(f"{DECISIONS}/{name}", content)
 
     def decisions(self) -> dict[str, bytes | Exception]:

@@ -61,7 +61,6 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def _scratch_parent() -> Path:
-    """Return the folder of all scratch folders of this user."""
     return Path(tempfile.gettempdir()) / f"etfarm-scratch-{getpass.getuser()}"
 
 
@@ -93,12 +92,12 @@ def leftovers_below(root: Path, stores: Sequence[Path]) -> list[Path]:
     `stores` are the folders of the bundles, which may be elsewhere.
     """
     folders = {_scratch_parent(), *(path.parent for path in _unfinished_below(root, stores))}
-    found = [path for folder in sorted(folders) for path in leftovers(folder)]
-    return found + [path for path in _trees() if _is_of_dead_process(path, _TREE)]
+    paths = [path for folder in sorted(folders) for path in leftovers(folder)]
+    return paths + [path for path in _trees() if _is_of_dead_process(path, _TREE)]
 
 
 def unfinished_elsewhere(root: Path, stores: Sequence[Path]) -> list[Path]:
-    """Return what processes of other machines write there, or left: only those machines know which."""
+    """Return what other machines write there or left less than a day ago; only they can tell which."""
     here = socket.gethostname()
     return [path for path in _unfinished_below(root, stores) if machine_of(path) != here and not _is_left(path)]
 
@@ -121,7 +120,7 @@ def machine_of(path: Path) -> str:
 
 
 def _is_left(path: Path) -> bool:
-    """Return whether a process of this machine that wrote it has ended, or another machine has long written nothing."""
+    """Return whether its process on this machine has ended, or another machine wrote nothing to it for a day."""
     if machine_of(path) == socket.gethostname():
         return _is_of_dead_process(path, UNFINISHED)
     try:
@@ -151,12 +150,12 @@ def remove_unfinished() -> None:
 
 
 def remove_with_unfinished(path: Path) -> None:
-    """Let `remove_unfinished` remove a file or folder that somebody else made for this process."""
+    """Let `remove_unfinished` remove a file or folder that other code made for this process."""
     _own.add(path)
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a folder, also if another thread is still writing to it."""
+    """Remove a file or a folder, also if another thread is still writing to it; after five tries it may stay."""
     for _ in range(_TRIES):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -180,7 +179,7 @@ def size_bytes(path: Path) -> int:
 
 
 def end_publishing() -> None:
-    """Let every other thread wait that begins a bundle or another folder: this process is about to end.
+    """Let every thread wait forever that begins a bundle or another folder: this process is about to end.
 
     Sessions whose devices are being released would otherwise be recorded as failed.
     """
@@ -216,7 +215,7 @@ def _unfinished_in(parent: Path) -> Path:
 
 
 def _unfinished_name(name: str) -> str:
-    """Return a name that tells the process and the machine, because machines may share the folder."""
+    """Return a name with the process and the machine, because machines may share the folder."""
     return f"{UNFINISHED}{os.getpid()}-{name}@{socket.gethostname()}"
 
 

@@ -87,7 +87,7 @@ def read_bundle(folder: Path) -> SessionRecord:
 
 
 def _matches(path: Path, wanted: FileRecord) -> bool:
-    """Return whether a file has the size and the hash that session.json states; raises BundleError without one."""
+    """Return whether a file has the size and hash that session.json states; raises BundleError if it cannot be read."""
     try:
         with open_untrusted(path, MOST_FILE_BYTES) as stream:
             has_size = os.fstat(stream.fileno()).st_size == wanted.bytes
@@ -98,9 +98,9 @@ def _matches(path: Path, wanted: FileRecord) -> bool:
 
 
 def content_sha256(path: Path) -> str:
-    """Return the hash that a bundle's folder or a loose ETDump is known by; raises UntrustedFileError.
+    """Return the hash that identifies a bundle's folder or a loose ETDump; raises UntrustedFileError.
 
-    That of a bundle is its session.json's, which holds the hashes of all other files.
+    That of a bundle is its session.json's, which contains the hashes of all other files.
     """
     if path.is_dir():
         return hash_untrusted(path / RECORD, MOST_RECORD_BYTES)
@@ -128,12 +128,12 @@ def _is_of(record: Path, device: str) -> bool:
     try:
         return _device_of(record, record.stat().st_mtime_ns) == device
     except OSError:
-        return True  # reading the record tells the cause
+        return True  # reading the record reports the cause
 
 
 @lru_cache(maxsize=1 << 16)
 def _device_of(record: Path, _changed_ns: int) -> str:
-    """Return the name of a bundle's device; each of a hundred devices would read the records of all."""
+    """Return the name of a bundle's device, cached: each of a hundred devices would read the records of all."""
     return read_record(record.parent).device.name
 
 
@@ -144,8 +144,8 @@ def find_results(path: Path) -> Iterator[Path]:
     its ETDump is not a loose one, since it is one session of a cell and may already be loaded from a copy.
     """
     if path.is_file():
-        found = path.resolve() if path.is_symlink() else path  # a link that the user names, unlike one below a folder
-        yield found.parent if found.name == RECORD else found
+        target = path.resolve() if path.is_symlink() else path  # a link that the user names, unlike one below a folder
+        yield target.parent if target.name == RECORD else target
     for folder, names, files in os.walk(path):
         names[:] = sorted(name for name in names if not name.startswith(UNFINISHED))
         if RECORD in files:

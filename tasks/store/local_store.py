@@ -64,8 +64,8 @@ class LocalStore(BundleStore):
 
     def find(self, session_id: str) -> Path | None:
         folders = (self.root / sweep_id / session_id for sweep_id in self.sweep_ids())
-        if found := next((folder for folder in folders if session_id and (folder / RECORD).is_file()), None):
-            return found
+        if unpacked := next((folder for folder in folders if session_id and (folder / RECORD).is_file()), None):
+            return unpacked
         for archive in find_archives(self.root):
             for packed_id, text in packed_records(archive):
                 if packed_id == session_id:

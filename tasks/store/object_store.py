@@ -1,4 +1,4 @@
-"""Bundles in object storage: S3, and everything else that fsspec reaches.
+"""Bundles in object storage: S3, and others that fsspec supports.
 
 A bundle is `<location>/<sweep_id>/<session_id>/session.json`, and beside it its files as `<start of the hash>-<name>`.
 session.json is written last and only if it does not exist yet: it makes the bundle complete. Writers of one session
@@ -31,10 +31,7 @@ _RECORD_PATH = re.compile(rf"/[^/]+/{re.escape(RECORD)}")
 
 
 class SizeLimit(Callback):  # type: ignore[misc]
-    """Ends the transfer of a file that is longer than its record states, before it fills the disk.
-
-    Raises BundleError.
-    """
+    """Raises BundleError when a file that is transferred is longer than its record states, before it fills the disk."""
 
     def __init__(self, sizes: Mapping[str, int], key: str | None = None) -> None:
         super().__init__()
@@ -85,7 +82,6 @@ class ObjectStore(BundleStore):
         yield from parse_records(self._record_texts(sweep_id).items(), device=device, skip_damaged=skip_damaged)
 
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
-        """Upload the files, then session.json unless there is one; return the record that is in the store."""
         wait_if_ending()
         folder = f"{self._root}/{record.sweep.sweep_id}/{record.session_id}"
         sources = sorted(path for path in collected.iterdir() if path.is_file())
@@ -187,19 +183,19 @@ class ObjectStore(BundleStore):
                     read_bundle(aside)
                 except BundleError as error:
                     cause = str(error).removeprefix(f"{aside}/")
-                    shown = posixpath.dirname(path)
-                    raise BundleError(f"{shown}: the fetched bundle is damaged: {cause}") from None
+                    folder = posixpath.dirname(path)
+                    raise BundleError(f"{folder}: the fetched bundle is damaged: {cause}") from None
         return final
 
     def _remove_leftovers(self, folder: str, stored: SessionRecord) -> None:
         """Remove what other writers of this session uploaded; theirs can no longer become complete."""
-        wanted = {*_sizes(folder, stored), f"{folder}/{RECORD}"}
-        leftovers = [path for path in self._fs.find(folder) if path not in wanted]
+        kept = {*_sizes(folder, stored), f"{folder}/{RECORD}"}
+        leftovers = [path for path in self._fs.find(folder) if path not in kept]
         if leftovers:
             self._fs.rm(leftovers)
 
 
 def _sizes(folder: str, record: SessionRecord) -> dict[str, int]:
-    """Return where the files of a bundle are, in the order of their names, with their stated sizes in bytes."""
+    """Return where the files of a bundle are, in the order of their names, with their recorded sizes in bytes."""
     files = sorted(record.files.items())
     return {f"{folder}/{file.sha256[:_HASH_DIGITS]}-{name}": file.bytes for name, file in files}

@@ -15,13 +15,13 @@ class Workspace:
 
     root: Path
     warehouse_file: Path | None = None
-    """The DuckDB file that the user names instead of the one in the data folder."""
+    """A DuckDB file instead of the one in the data folder."""
     bundles_location: str | None = None
-    """The folder or the URL, such as s3://bucket/prefix, of all bundles instead of the one in the data folder."""
+    """The folder or URL, such as s3://bucket/prefix, of all bundles instead of that in the data folder."""
 
     @cached_property
     def store(self) -> "BundleStore":
-        """All bundles: the source of truth. Raises InputError for a URL that is unsupported or has credentials."""
+        """All bundles, the source of truth; InputError for a URL that is unsupported or has credentials."""
         from tasks.store.local_store import LocalStore
         from tasks.store.object_store import ObjectStore
 
@@ -77,7 +77,7 @@ class Workspace:
 
     @property
     def registry(self) -> Path:
-        """The health of each device."""
+        """The health and the calibrations of each device."""
         return self.root / "devices"
 
     @property
@@ -89,7 +89,7 @@ class Workspace:
 def stated_workspace(
     var: str | None = None, bundles: str | None = None, warehouse: str | Path | None = None
 ) -> Workspace:
-    """Return the workspace that a deployment states; where it states nothing, that of ETFARM_VAR and ETFARM_BUNDLES."""
+    """Return the workspace of a deployment; ETFARM_VAR and ETFARM_BUNDLES apply where it states nothing."""
     from devices.settings import settings  # slow to import
 
     root = Path(var or settings().var).absolute()

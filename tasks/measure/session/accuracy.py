@@ -20,11 +20,11 @@ from tasks.store.files import sha256_of
 ZERO_LIMIT = 1e-3
 """The largest absolute error of an output that is 0 everywhere in eager PyTorch and so has no SNR."""
 EQUAL_SHARE_LIMIT = 0.9
-"""Integer outputs are accurate if so many elements are equal: of indices, such as tokens, an SNR means nothing."""
+"""Integer outputs are accurate if this share of elements is equal: an SNR of indices, such as tokens, means nothing."""
 SAMPLE_ELEMENTS = 64
 """Values of each layer that are kept."""
 _TOKENS: dict[str, None] = {"snr_db": None, "cosine": None}
-"""Figures that mean nothing of tokens."""
+"""Figures that mean nothing for tokens."""
 _REFERENCES = {"eager": "eager PyTorch", "fp32": "eager PyTorch in fp32", "host": "the same program on the host"}
 """In words; the first that an output is too far from is named."""
 
@@ -54,27 +54,27 @@ class References:
 
 
 def compare_outputs(references: References, collected: Path) -> list[Accuracy]:
-    """Compare each `output-N.bin` in `collected` with its references; return the rows of output 0 first, then of 1, ...
+    """Compare each `output-N.bin` in `collected` with its references; return rows by output, then host, eager, fp32.
 
-    Raises OutputMismatchError if an output is missing, has another size, or is NaN or infinite where eager PyTorch in
-    the same precision is finite.
+    Limits of the sweep file apply against fp32, or against eager where there is none. Raises OutputMismatchError if an
+    output is missing, has another size, or is NaN or infinite where eager PyTorch in the same precision is finite.
     """
     rows: list[Accuracy] = []
     for number, entry in enumerate(references.eager):
-        want = _reference(references.folder, entry)
-        got = TensorFile(collected / f"output-{number}.bin", want.dtype, want.shape)
-        check_size(number, got, want)
-        found = difference_of(got, want)
-        if found.lost:
+        eager = _reference(references.folder, entry)
+        got = TensorFile(collected / f"output-{number}.bin", eager.dtype, eager.shape)
+        check_size(number, got, eager)
+        diff = difference_of(got, eager)
+        if diff.lost:
             raise OutputMismatchError(
-                f"output {number} is NaN or infinite in {found.lost} of {found.elements} elements where eager PyTorch "
+                f"output {number} is NaN or infinite in {diff.lost} of {diff.elements} elements where eager PyTorch "
                 f"is finite; add the mode numerics to see the first such layer, or use another precision"
             )
         wanted, has_fp32 = references.wanted, number < len(references.fp32)
         if number < len(references.host):
             host = _reference(references.folder, references.host[number])
             rows.append(_judged(references, "host", number, (got, host), difference_of(got, host)))
-        rows.append(_judged(references, "eager", number, (got, want), found, None if has_fp32 else wanted))
+        rows.append(_judged(references, "eager", number, (got, eager), diff, None if has_fp32 else wanted))
         if has_fp32:
             exact = _reference(references.folder, references.fp32[number])
             rows.append(_judged(references, "fp32", number, (got, exact), difference_of(got, exact), wanted))
@@ -135,7 +135,7 @@ def _judged(
     found: Difference,
     wanted: AccuracyWanted | None = None,
 ) -> Accuracy:
-    """Return the figures of an output against a reference, `files`, and whether they are beyond the limit."""
+    """Return the figures of an output against a reference (`files` has both), and whether they are beyond the limit."""
     least_snr_db: float | None = getattr(references.limits, f"{reference}_db")
     if wanted and wanted.min_snr_db is not None:
         least_snr_db = wanted.min_snr_db
@@ -149,7 +149,7 @@ def _judged(
         figures |= _TOKENS | {"first_difference": first, "margin": margin}
         is_tie = margin is not None and margin <= max_margin(least_snr_db)
         # Where the recipe's numbers are not those of the reference, another text is right, too: in fp32, and in eager
-        # where activations are quantized at run time. How much is equal is shown.
+        # where activations are quantized at run time. The share of equal tokens is only reported.
         is_judged = reference == "host" or (reference == "eager" and references.limits.same_text)
         is_inaccurate = not is_tie and not found.is_equal if is_judged else None
         least_snr_db = None
@@ -176,7 +176,7 @@ def max_margin(least_snr_db: float) -> float:
 
 
 def _is_inaccurate(found: Difference, least_snr_db: float, *, is_integer: bool) -> bool | None:
-    """Return whether an output is beyond its limit; None if its figures cannot tell."""
+    """Return whether an output is beyond its limit; None if its figures are inconclusive."""
     if found.lost:
         return True  # as an fp16 value that is infinite in eager PyTorch too, but finite in fp32
     if found.max_abs_error is None:
@@ -191,9 +191,10 @@ def _is_inaccurate(found: Difference, least_snr_db: float, *, is_integer: bool) 
 
 
 def write_layer_drift(taps: Sequence[dict[str, Any]], first: int, folder: Path, collected: Path) -> None:
-    """Compare each tapped output in `collected`, from number `first`, with its reference in `folder`; remove it.
+    """Compare each tapped output in `collected`, from number `first`, with its reference in `folder`, and remove it.
 
-    `taps` are those of export.json. Raises OutputMismatchError if a tapped output is missing or has another size.
+    Writes layer_drift.json there. `taps` are those of export.json. Raises OutputMismatchError if a tapped output is
+    missing or has another size.
     """
     layers = []
     for number, tap in enumerate(taps, first):
@@ -206,16 +207,17 @@ def write_layer_drift(taps: Sequence[dict[str, Any]], first: int, folder: Path, 
 
 
 def _layer_of(tap: dict[str, Any], got: TensorFile, want: TensorFile) -> Layer:
-    found = difference_of(got, want)
-    figures = {name: value for name, value in asdict(found).items() if name in Layer.model_fields}
+    """Return the figures of a layer; those against fp32 only if the fp32 layer has the same shape."""
+    difference = difference_of(got, want)
+    figures = {name: value for name, value in asdict(difference).items() if name in Layer.model_fields}
     if fp32 := tap.get("fp32"):
         exact = _reference(want.path.parent, fp32)
         if exact.shape == want.shape:
             beside_fp32 = difference_of(got, exact)
             figures |= {"snr_fp32_db": beside_fp32.snr_db, "lost_fp32": beside_fp32.lost}
     sample: list[float] = []
-    if found.elements:
-        at = np.linspace(0, found.elements - 1, min(SAMPLE_ELEMENTS, found.elements)).astype(np.int64)
+    if difference.elements:
+        at = np.linspace(0, difference.elements - 1, min(SAMPLE_ELEMENTS, difference.elements)).astype(np.int64)
         sample = np.memmap(got.path, dtype=got.dtype, mode="r")[at].astype(np.float64).tolist()
     return Layer(
         layer=tap["order"],

@@ -32,7 +32,7 @@ _KIND_IN_WORDS = {
     "portable": "operator",
 }
 # XNNPACK names an operator after its packing, which is the same for SME and SME2; sql/seeds/sme_rule.csv maps such
-# names. Only the name of a kernel tells which of the two it was.
+# names. Only the name of a kernel distinguishes the two.
 _WITH_SME, _WITHOUT_SME = (
     re.compile("|".join(f"(?:{pattern})" for answer, pattern in seed_rows("sme_rule") if answer == shown))
     for shown in ("yes", "no")
@@ -50,7 +50,7 @@ class Unsuccessful(FarmError):
 
 
 def check_end(job: JobResult, deadline_s: float, collected: Path, session: PlannedSession) -> None:
-    """Raise Unsuccessful unless the runner ended by itself with exit code 0; it names a program that crashes it."""
+    """Raise Unsuccessful unless the runner exited with code 0; a crash in ExecuTorch names the .pte file."""
     model, pte_sha256 = session.cell.model, session.pte_sha256
     if job.deadline_exceeded:
         raise Unsuccessful(
@@ -108,6 +108,7 @@ def check_result(
 
 
 def _check_stats(stats: Stats | None, threads: int) -> None:
+    """Raise Unsuccessful unless stats.json has the load time and the planned number of threads."""
     if stats is None:
         raise Unsuccessful("failed", "no_stats", "the runner exited with code 0 but its stats.json is missing")
     for name in ("load_ns", "threads_used"):
@@ -122,7 +123,7 @@ def _check_stats(stats: Stats | None, threads: int) -> None:
 def check_conditions(session: PlannedSession, job: JobResult, limits: Limits) -> None:
     """Raise Unsuccessful unless the job recorded its conditions, was inside the limits and alone.
 
-    Its code is such as `thermal`. The first session of a device is discarded automatically.
+    The code for a limit is its kind, such as `thermal`. The first session of a device is discarded automatically.
     """
     if session.index == DISCARDED_INDEX:
         reason = "the first session of a device in a sweep is discarded automatically"
@@ -156,7 +157,7 @@ def last_lines(log: Path, count: int) -> list[str]:
 
 
 def variant_contradiction(variant: Variant, operators: Iterable[str], kernels: Iterable[str] = ()) -> str | None:
-    """Return a sentence if the names of a run contradict its variant, None if they agree or do not show it.
+    """Return a sentence if the names of a run contradict its variant, None if they agree or are inconclusive.
 
     `operators` are names of delegated operators; `kernels` are names of executed or selected kernels, if any are known.
     """
@@ -174,7 +175,7 @@ def variant_contradiction(variant: Variant, operators: Iterable[str], kernels: I
 
 
 def _kernel_contradiction(variant: Variant, kernels: Iterable[str]) -> str | None:
-    """Compare with the kernels of matrix products; those that pack data for SME2 have names of SME."""
+    """Compare with kernels of matrix products only: kernels that pack data for SME2 have names of SME."""
     products = [kernel for name in kernels if (kernel := parse_kernel(name)) and kernel.is_product]
     sme1 = [kernel.name for kernel in products if kernel.isa_family == "SME"]
     sme2 = [kernel.name for kernel in products if kernel.isa_family == "SME2"]
@@ -190,8 +191,8 @@ def _kernel_contradiction(variant: Variant, kernels: Iterable[str]) -> str | Non
 def other_program(runs: Runs, method: ProgramMethod) -> str | None:
     """Return which call of the ETDump is not one of the program's, or the other way round; None if all agree."""
     calls = {(each.chain, each.instruction): each for each in method.calls}
-    shown = [node for node in runs.tree if node.kind in _KIND_IN_WORDS]
-    for node in shown:
+    nodes = [node for node in runs.tree if node.kind in _KIND_IN_WORDS]
+    for node in nodes:
         call = calls.get((node.chain_index, node.instruction_id))
         is_it = call is not None and (node.kind == "delegate_call") == (call.delegate is not None)
         if node.kind == "portable" and call is not None:
@@ -199,7 +200,7 @@ def other_program(runs: Runs, method: ProgramMethod) -> str | None:
         if not is_it:
             what = f"{_KIND_IN_WORDS[node.kind]} {node.name} at {_place(node.chain_index, node.instruction_id)}"
             return f"the ETDump shows {what}, where the program calls {_in_words(call)}"
-    missing = sorted(calls.keys() - {(node.chain_index, node.instruction_id) for node in shown})
+    missing = sorted(calls.keys() - {(node.chain_index, node.instruction_id) for node in nodes})
     if not missing or method.has_branches:
         return None
     return (

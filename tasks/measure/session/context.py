@@ -42,7 +42,7 @@ class SessionContext:
     wanted: AccuracyWanted | None = None
     """What the sweep file states about the outputs; None for the limits of the recipe."""
     etdumps: dict[str, str] = field(default_factory=dict)
-    """The sessions of this device so far, by the hash of their ETDump."""
+    """The sessions of this device so far, by the hashes of their ETDump and of its times."""
 
 
 def pushed_contents(context: SessionContext) -> list[Content]:
@@ -108,7 +108,7 @@ def _shapes(tensors: Tensors) -> str:
 
 
 class Version(BaseModel, strict=True):
-    """What the farm's runner prints of itself and of the processor."""
+    """What the farm's runner prints of the processor for `--version`."""
 
     sme_hardware: bool
     sme2_hardware: bool
@@ -118,8 +118,8 @@ def with_answer_of(runner: Runner, device: Device, spec: DeviceSpec, facts: Fact
     """Return the facts with what the runner, started with the inventory's launcher, finds of SME and SME2.
 
     `facts` alone are the operating system's answer: it describes the host and not an emulator that launches the
-    programs, and some systems hide features of the processor. A runner that does not tell, or that the device is too
-    old for, leaves them as they are. Raises DeviceError if the device fails.
+    programs, and some systems hide features of the processor. A runner that does not report them, or that the device
+    is too old for, leaves them as they are. Raises DeviceError if the device fails.
     """
     if not runner.supports_farm_flags or why_too_old(runner, device.name, facts):
         return facts
@@ -131,7 +131,6 @@ def with_answer_of(runner: Runner, device: Device, spec: DeviceSpec, facts: Fact
 
 
 def with_version(version: Version, facts: Facts) -> Facts:
-    """Return the facts with what the runner found of SME and SME2."""
     return facts.model_copy(update={"sme": version.sme_hardware, "sme2": version.sme2_hardware})
 
 

@@ -26,7 +26,7 @@ class TensorFile:
 
 @dataclass(frozen=True)
 class Difference:
-    """What tells a tensor from its reference; None where a figure has no meaning.
+    """How a tensor differs from its reference; None where a figure has no meaning.
 
     Elements count in errors, SNR and cosine if they are finite on both sides.
     """
@@ -52,7 +52,7 @@ class Difference:
 
     @property
     def is_equal(self) -> bool:
-        """Whether no element differs."""
+        """Whether no element differs; False without a pair of finite elements."""
         return self.max_abs_error == 0 and self.nonfinite_mismatches == 0
 
 
@@ -60,8 +60,8 @@ def has_choices(dtype: str, shape: tuple[int, ...]) -> bool:
     """Return whether the last dimension may be a choice: of floating-point tensors such as [batch, tokens, classes].
 
     Tensors of 4 dimensions or more are images or feature maps, whose last dimension is a width, and no model chooses
-    among more than a quarter of a million. That a last dimension is one of classes and not of features cannot be
-    known, so this share is shown and never decides.
+    among more than a quarter of a million. Whether a last dimension has classes or features is unknown, so the share
+    decides only where a sweep file states a limit for it.
     """
     is_floating = np.issubdtype(np.dtype(dtype), np.floating)
     return bool(is_floating) and 1 <= len(shape) <= _MOST_CHOICE_DIMENSIONS and 2 <= shape[-1] <= _MOST_CHOICES
@@ -88,18 +88,18 @@ def difference_of(got: TensorFile, want: TensorFile) -> Difference:
 
 def first_difference(got: TensorFile, want: TensorFile) -> int | None:
     """Return the number, from 0, of the first element that differs, None if none does; for small tensors."""
-    found = np.flatnonzero(_elements(got) != _elements(want))
-    return int(found[0]) if len(found) else None
+    places = np.flatnonzero(_elements(got) != _elements(want))
+    return int(places[0]) if len(places) else None
 
 
 def margin_of(place: int, texts: Sequence[TensorFile], choices: Sequence[TensorFile]) -> float | None:
-    """Return how far the scores of the tokens of two texts are from each other at a place, relative to their RMS.
+    """Return how far apart the scores of two texts' tokens at a place are, relative to the RMS of all scores there.
 
     `choices` are the likeliest tokens at each place and how far each is behind the first; None if either is missing.
     """
     tokens, behind = (_elements(each).reshape(each.shape)[place].tolist() for each in choices)
-    found = dict(zip(tokens, behind, strict=True))
-    one, other = (found.get(int(_elements(text)[place]), math.nan) for text in texts)
+    scores = dict(zip(tokens, behind, strict=True))
+    one, other = (scores.get(int(_elements(text)[place]), math.nan) for text in texts)
     return abs(one - other) if math.isfinite(one - other) else None
 
 
@@ -123,7 +123,6 @@ class _Sums:
         self.signal = self.noise = self.other_signal = self.product = 0.0
 
     def add(self, got: _Values, want: _Values) -> None:
-        """Add a block of elements."""
         self.elements += len(got)
         self.equal += int((got == want).sum())
         got_finite, want_finite = np.isfinite(got), np.isfinite(want)
@@ -144,11 +143,9 @@ class _Sums:
             self.product += _product(got, want)
 
     def equal_share(self) -> float | None:
-        """Return the share of equal elements."""
         return self.equal / self.elements if self.elements else None
 
     def difference(self, agreement: float | None) -> Difference:
-        """Return the figures of all blocks."""
         snr_db = 10 * (_log10(self.signal) - _log10(self.noise)) if self.signal > 0 and self.noise > 0 else None
         # A float64 sum of squares can be 0 or infinite where the values are not; such figures are left out.
         lengths = math.sqrt(self.signal) * math.sqrt(self.other_signal)
@@ -166,7 +163,7 @@ class _Sums:
 
 
 def _same_choice(got: _Values, want: _Values) -> NDArray[np.bool_]:
-    """Return for each row whether both sides choose the same; among equal largest elements, any is right."""
+    """Return for each row whether both sides choose the same; of equal largest elements, any is right. NaN is least."""
     got, want = (np.where(np.isnan(values), -np.inf, values) for values in (got, want))
     rows, of_got, of_want = np.arange(len(got)), got.argmax(axis=1), want.argmax(axis=1)
     agrees: NDArray[np.bool_] = (want[rows, of_got] == want[rows, of_want]) | (got[rows, of_want] == got[rows, of_got])

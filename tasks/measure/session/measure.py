@@ -84,8 +84,8 @@ def _run(context: SessionContext, result: SessionResult, folder: str, location: 
     result.command = command = runner_command(session, context, folder)
     # Everything that makes a job this session's: a job that differs in any part is not collected. The command contains
     # the launcher, the cores, the executions and the hashes of what is pushed.
-    asked = [session.session_id, session.attempt, session.pte_sha256, session.runner_sha256, session.inputs_sha256]
-    request = json.dumps([asked, command, context.deadline_s])
+    content = [session.session_id, session.attempt, session.pte_sha256, session.runner_sha256, session.inputs_sha256]
+    request = json.dumps([content, command, context.deadline_s])
     identity = f"{_job_group(session.sweep, location)}-{hashlib.sha256(request.encode()).hexdigest()}"
     logs_to_logcat = session.cell.mode == "trace" and context.facts.os == "android"
     if logs_to_logcat:
@@ -122,7 +122,7 @@ def _run(context: SessionContext, result: SessionResult, folder: str, location: 
 
 
 def _judge(context: SessionContext, result: SessionResult, job: JobResult, collected: Path) -> None:
-    """Raise Unsuccessful or OutputMismatchError unless the result of the run is valid."""
+    """Fill in statistics, runs and accuracy; raise Unsuccessful or OutputMismatchError unless the result is valid."""
     session, export = result.session, context.export
     try:
         try:
@@ -148,7 +148,7 @@ def _judge(context: SessionContext, result: SessionResult, job: JobResult, colle
 
 
 def _check_claims(context: SessionContext, result: SessionResult, runs: Runs, wall_s: float, collected: Path) -> None:
-    """Raise Unsuccessful if what the runner states contradicts itself, the program, the device or another session."""
+    """Raise Unsuccessful if the runner's claims contradict themselves, the program, the device or another session."""
     session, stats, method = result.session, result.stats, context.export.program_method
     cell, etdump, platform = session.cell, (collected / ETDUMP).read_bytes(), context.runner.platform
     claims = Claims(cell.variant, cell.executions, cell.warmup_executions, platform, context.facts, stats, wall_s)
@@ -184,7 +184,7 @@ def _references(context: SessionContext, session: PlannedSession) -> References:
 def _job_group(sweep: SweepNight, location: str) -> str:
     """Return the part of the identity that all jobs of a farm's sweep share.
 
-    `location`, where the bundles are kept, tells farms apart that measure the same sweep on the same night.
+    `location`, where the bundles are kept, distinguishes farms that measure the same sweep on the same night.
     """
     where = location if "://" in location else str(Path(location).resolve())
     text = json.dumps([socket.gethostname(), where, sweep.sweep_id])
@@ -194,7 +194,7 @@ def _job_group(sweep: SweepNight, location: str) -> str:
 def clear_stale_jobs(
     device: Device, sweep: SweepNight, planned: Iterable[PlannedSession], bundles: BundleStore
 ) -> None:
-    """Remove what sessions of this sweep left on the device that are not planned any more, and all that is old."""
+    """Remove what sessions of this sweep that are no longer planned left on the device; see `clear_jobs`."""
     stale = clear_jobs(device, _job_group(sweep, bundles.location), {session.session_id for session in planned})
     if stale:
         _log.info("%s: removed the files of %d sessions that are not planned any more", device.name, len(stale))

@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 def wait_until_ready(context: SessionContext, gates: list[GateRecord], first: Conditions | None) -> Conditions:
     """Wait until the device is inside the limits and return its conditions; Unsuccessful after the context's time.
 
-    `gates` gets an entry for each limit that is set, also if the wait is in vain or the device is lost; those that it
+    `gates` gets an entry for each limit that is set, also if it times out or the device is lost; those that it
     has from an earlier call keep their times. `first` are conditions that were read just now, without a sample of the
     background load and without calibration: if a limit needs these, everything is read again.
     """
@@ -85,7 +85,7 @@ def _updated(gates: Iterable[GateRecord], checks: Iterable[Check], why_no_slowdo
     updated = []
     for check in checks:
         before = earlier.get(check.limit)
-        seen = [before.worst if before else None, check.value if check.is_outside else None]
+        values = [before.worst if before else None, check.value if check.is_outside else None]
         note = None
         if check.value is None:
             note = why_no_slowdown if check.limit == "max_slowdown_percent" else "the device does not report it"
@@ -94,7 +94,7 @@ def _updated(gates: Iterable[GateRecord], checks: Iterable[Check], why_no_slowdo
                 limit=check.limit,
                 bound=check.bound,
                 value=check.value,
-                worst=(min if check.is_minimum else max)((each for each in seen if each is not None), default=None),
+                worst=(min if check.is_minimum else max)((each for each in values if each is not None), default=None),
                 waited_s=before.waited_s if before else 0,
                 note=note,
             )
@@ -117,7 +117,7 @@ class Calibration:
         return None if time_ns is None or baseline is None else round(100 * (time_ns / baseline - 1), 1)
 
     def why_unknown(self, time_ns: int | None) -> str:
-        """Return why there is no slowdown."""
+        """Return why `slowdown_percent` is None."""
         if not self.command:
             return "a registered runner has no calibration load"
         if time_ns is None:
@@ -143,7 +143,7 @@ class Calibration:
 
 
 def calibration_of(context: SessionContext) -> Calibration:
-    """Return the calibration load of the session's runner, which is in the store of the device."""
+    """Return the calibration load of the session's runner, which must be in the store of the device."""
     spec, facts, runner = context.spec, context.facts, context.runner
     prefix = launch_prefix(spec, facts.os)
     tree = tree_path(context.device, runner.runner_sha256)

@@ -77,7 +77,7 @@ class SessionResult:
     export: Export | None
     runner: Runner | None
     started_at: str = field(default_factory=now)
-    """Stands in the record if no job has ended."""
+    """In the record only if no job has ended."""
     before: Conditions | None = None
     after: Conditions | None = None
     gates: list[GateRecord] = field(default_factory=list)
@@ -95,7 +95,7 @@ class SessionResult:
 def session_record(result: SessionResult, log_tail: str | None = None) -> SessionRecord:
     """Return the record of a session that ends now; `log_tail` (of the runner's standard error) is kept if it failed.
 
-    Its times are those of the job. A session whose clock was set back meanwhile starts when it ends.
+    Its times are those of the job. If the clock was set back meanwhile, the start is set to the end.
     """
     session, end, job, cell = result.session, result.end, result.job, result.session.cell
     ended_at = _farm_iso(job.ended_at) if job and job.ended_at else now()
@@ -134,6 +134,7 @@ def session_record(result: SessionResult, log_tail: str | None = None) -> Sessio
 
 
 def _model_record(result: SessionResult) -> ModelRecord:
+    """Return the record of the model; without an export, only what the plan contains."""
     session, export = result.session, result.export
     if export is None:
         cell = session.cell
@@ -155,7 +156,7 @@ def code_of(error: DeviceError) -> str:
 
 
 def unexpected(error: Exception, title: str, collected: Path) -> Unsuccessful:
-    """Return the end of a session that an unforeseen error stopped; its trace is kept in the bundle."""
+    """Return the end of a session that an unexpected error stopped; log it, and write its trace to `collected`."""
     cause = excerpt(f"{type(error).__name__}: {error}")
     text = "".join(traceback.format_exception(error)).encode(errors="replace")
     with contextlib.suppress(OSError):  # publishing the bundle reports a full disk
