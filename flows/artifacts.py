@@ -23,7 +23,7 @@ from flows.progress import board
 from tasks.pages.comparison import night_markdown, verdict_row
 from tasks.results.verdicts import Verdict, headline
 
-_PAUSE_S = 10.0
+_PAUSE_S = 10.0  # between two updates of the table `progress`
 # Prefect stores every update of the table as an event. So a table of many devices is sent less often.
 _PAUSE_OF_STEP_S = 0.1
 _MAX_SENDING_S = 7.0
@@ -31,10 +31,7 @@ _MAX_SENDING_S = 7.0
 
 @contextlib.contextmanager
 def shown_progress() -> Iterator[None]:
-    """Show the progress of each step of the present flow run in a table, which a thread updates during the block.
-
-    A changed table is sent every 10 s, plus 0.1 s per step, and at the end of the block.
-    """
+    """Show the progress of each step of the present flow run in a table, which a thread updates during the block."""
     ended = threading.Event()
     thread = threading.Thread(target=copy_context().run, args=(_show_steps, ended), daemon=True)
     thread.start()

@@ -29,9 +29,8 @@ from tasks.pages.report import keep_dropped
 def result_if_complete(request: SweepRequest) -> SweepResult | None:
     """Return the result of a sweep whose sessions are all measured; None if anything is, or may be, left to do.
 
-    Plan as the flow does, from the present files, devices and runners: a model may have changed, or a device may be
-    new. If the plan is complete, load the bundles, write the report and send the notification. After an error the
-    result is None: the flow meets the error again and reports it.
+    Plan as the flow does, from the present files, devices and runners, since a model may have changed or a device may
+    be new. Load the bundles, write the report and notify. After an error return None: the flow reports it.
     """
     sweep_id, workspace = request.sweep.sweep_id, request.workspace
     labs, devices = request.selection.labs, request.selection.devices

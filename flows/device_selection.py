@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DeviceSelection:
-    """The devices of a sweep. `labs` are the sites of the inventory whose own worker measures their devices."""
+    """The devices of a sweep. `labs` are the sites of the inventory whose worker measures their devices."""
 
     devices: list[DeviceSpec]
     labs: list[str]

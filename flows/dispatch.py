@@ -57,10 +57,7 @@ class DeviceDispatcher:
         return device_step.submit(f"measure on {title or probe.device.name}", self, probe)
 
     def wait_for_job(self, probe: Probe) -> DeviceJob:
-        """Wait for the job of a device; add it to `jobs` and return it.
-
-        A usable device also waits until an export is ready, or until all have failed.
-        """
+        """Wait for the job of a device and, if the device is usable, for the first export; return the job."""
         with prometheus.seconds("etfarm_wait_seconds", device=probe.device.name, cause="export"):
             while (job := self.job(probe)) is None:
                 time.sleep(_POLL_S)

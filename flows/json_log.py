@@ -82,11 +82,9 @@ class _Formatter(JsonFormatter):
 
 
 def _secrets() -> list[str]:
-    """Return the values of environment variables whose names mark them as secret, the longest first.
-
-    Also the parts of lists, and the passwords of `user:password`. A secret may contain another one: it goes first.
-    """
+    """Return the values of variables with secret names, parts of lists, and passwords of `user:password`."""
     values = [value for name, value in os.environ.items() if _SECRET_NAME.search(name)]
     values += [part for value in values for part in re.split(r"[\s,]+", value)]
     values += [value.partition(":")[2] for value in values if "://" not in value]
+    # The longest first, since a secret may contain another one.
     return sorted({value for value in values if len(value) >= _SHORTEST_SECRET}, key=len, reverse=True)

@@ -67,8 +67,6 @@ def log_verdicts(rows: list[Verdict], fail_on: FailingVerdict) -> None:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """How a sweep and its steps ended."""
-
     sweep_id: str
     tallies: list[DeviceTally]
     skipped: Mapping[tuple[str, str], str]
@@ -146,10 +144,7 @@ class SweepResult:
 
 
 def notify_end(result: SweepResult, places: Workspace) -> None:
-    """Count a sweep that has ended, and send the message about it.
-
-    If this start ran no session and a message was sent before (the file `notified`), none is sent.
-    """
+    """Count an ended sweep and send its message, unless one was sent and this start ran no session."""
     prometheus.record("etfarm_sweeps", end="failed" if result.is_bad else "completed")
     prometheus.flush()
     with _errors_as_warnings():
@@ -181,10 +176,7 @@ def notify_of_error(sweep: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _errors_as_warnings() -> Iterator[None]:
-    """Turn any error in the block into a warning with its type: a notification must not change how a sweep ends.
-
-    The text of the error is left out, because it may contain a URL with a secret.
-    """
+    """Turn any error into a warning, so that the sweep ends as it would; without its text, which may contain a URL."""
     try:
         yield
     except Exception as error:
@@ -220,10 +212,7 @@ def _device_lines(result: SweepResult, places: Workspace) -> list[str]:
 
 
 def _send(message: Message) -> bool:
-    """Send a message to all services of ETFARM_NOTIFY; return whether there are any and all accepted it.
-
-    A failure is a warning.
-    """
+    """Send a message to all services; return whether there are any and all accepted it. A failure is a warning."""
     urls = settings().notify.get_secret_value().strip()
     warnings = send(urls, message) if urls else []
     for warning in warnings:

@@ -27,10 +27,9 @@ _NOISE_SESSIONS = 8
 
 
 def sme_proof(subject: Subject) -> Finding:
-    """Measure small models in every variant of the device; check which kernels ran, and the outputs.
+    """Measure small models in every variant of the device; check the executed kernels and the outputs.
 
-    Store the sweep's id in `proof_sweep`: its comparison of a model with itself is for `noise`. Without the mode
-    profile, only a device that has sme2_off alone is tried.
+    The sweep also compares a model with itself: `noise` reads the result, by the id in `proof_sweep`.
     """
     possible = possible_variants(VARIANTS, subject.facts)
     with_runner = [variant for variant in VARIANTS if subject.runner(variant)]

@@ -134,7 +134,6 @@ def _records(subject: Subject, sweep_id: str) -> list[SessionRecord]:
 
 
 def _last_line(subject: Subject, name: str) -> str:
-    """Return the last line that a sweep printed."""
     text = _log(subject, name).read_text(encoding="utf-8", errors="replace")
     return excerpt((text.strip().splitlines() or ["it printed nothing"])[-1])
 

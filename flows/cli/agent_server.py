@@ -51,10 +51,7 @@ class _Server(MCPServer[Any]):
 
 
 def run(server: MCPServer[Any], at_end: Callable[[], None]) -> None:
-    """Answer on standard output until standard input closes; then call `at_end` at once.
-
-    A thread passes the input on through a pipe: it repairs messages, and notices the end while a tool runs.
-    """
+    """Answer on standard output until standard input closes; then call `at_end`, even while a tool runs."""
     received, passed_on = os.pipe()
     client_input = sys.stdin.buffer
     sys.stdin = open(received, encoding="utf-8")  # noqa: SIM115, PTH123 -- the server closes it

@@ -1,4 +1,4 @@
-"""`etfarm compare A.pte B.pte`: measure two files alternately on a device, and print how they compare."""
+"""`etfarm compare A.pte B.pte`: measure two files interleaved on a device, and print how they compare."""
 
 import contextlib
 import hashlib
@@ -47,14 +47,11 @@ def words_of(a: str | None, b: str | None, base: str | None) -> tuple[str, str] 
 def files_of(
     a: str | None, b: str | None, base: str | None, model: str | None, precision: str | None, var: Path
 ) -> tuple[tuple[Path, Path], tuple[str, str]]:
-    """Return the .pte files to compare and their labels: A and B, or exports of a model at `base` and as it is now.
-
-    A label of a file has the last two parts of its path: the folders above are of this machine alone.
-    """
+    """Return the .pte files to compare and their labels: A and B, or exports of a model at `base` and as it is now."""
     if base is not None:
         files = exported_sides(model, precision or "fp32", base, var)
         return files, (f"{model} at {base}", f"{model} as it is now")
-    before, after = (Path(word) for word in (a, b) if word is not None)
+    before, after = (Path(word) for word in (a, b) if word is not None)  # labels leave out this machine's folders
     return (before, after), (str(Path(*before.parts[-2:])), str(Path(*after.parts[-2:])))
 
 
@@ -68,7 +65,7 @@ def _are_files(words: tuple[str, str]) -> bool:
 
 @dataclass(frozen=True)
 class FilesToCompare:
-    """Two .pte files to measure alternately on one device."""
+    """Two .pte files to measure interleaved on one device."""
 
     files: tuple[Path, Path]
     labels: tuple[str, str]
@@ -86,8 +83,7 @@ def run_compare_files(
 ) -> int:
     """Measure and compare two .pte files, print the result, and return 1 if `fail_on` lists it, else 0.
 
-    `refused` has the values of options that are not for files: all must be None. Raises InputError before anything is
-    measured.
+    `refused` has the options that are not for files: all must be None. Raises InputError before it measures.
     """
     files = asked.files
     _check(files, refused)

@@ -62,8 +62,6 @@ class _Answer:
 
 @dataclass(frozen=True)
 class DeviceOutlook:
-    """What a sweep would do on one device."""
-
     device: str
     state: str
     """reachable, in a lab, off or not selected."""

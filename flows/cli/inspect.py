@@ -56,8 +56,7 @@ def inspect_etdump(file: Path) -> None:
 def _heaviest(dump: Etdump, warmup: int) -> list[tuple[str, float, float, float | str]]:
     """Return the 25 events with the most self time, of the middle half of the measured executions.
 
-    A row is: name, calls per execution, self milliseconds per execution, share of the time in percent (a dash if the
-    executions last 0 ns).
+    A row: name, calls and self milliseconds per execution, percent of the time (a dash if that is 0 ns).
     """
     typical = typical_runs(dump, warmup)
     counted, runs, total_ns = typical.events, typical.count, typical.execute_ns

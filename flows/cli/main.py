@@ -100,10 +100,7 @@ def everywhere(
 
 
 def main() -> None:
-    """Run the command line. An error that the user can act on is printed as one sentence, with exit code 2.
-
-    A bug is printed with its traceback; the exit code is then 1, as after an interrupt or a closed pipe.
-    """
+    """Run the command line: an error of the user is one sentence and exit code 2, a bug a traceback and 1."""
     try:
         try:
             code = app(standalone_mode=False)

@@ -47,10 +47,7 @@ def validate(
 
 
 def _checked(file: Path) -> str:
-    """Return a description of a sweep file or an inventory, which has a list `devices`.
-
-    Raises InputError with a line for each mistake.
-    """
+    """Describe a sweep file, or an inventory, which has a list `devices`; raises InputError with all mistakes."""
     from devices.checked_yaml import read_yaml
     from devices.inventory import load_inventory
     from tasks.measure.spec import read_sweep

@@ -44,7 +44,6 @@ class Bisection:
     """The night that all others are compared with."""
 
     def conclusion(self) -> list[str]:
-        """Return the result as lines of text."""
         if self.answer == "unknown":
             return [
                 f"not settled with {SESSIONS_PER_SIDE} sessions a side: the noise of the device is larger than the "
@@ -119,10 +118,7 @@ class _Search:
         return " and ".join(causes) or "both together: neither shows it alone"
 
     def _kept(self, contents: list[MeasuredNight]) -> Iterator[MeasuredNight]:
-        """Yield the nights whose model and runner are kept, and fill `sides`; others are reported and left out.
-
-        Raises FarmError if those of the good or the bad night are not kept.
-        """
+        """Yield the nights whose files are kept, and fill `sides`; raises FarmError if a file of either end is not."""
         for night in (self.good, *contents):
             try:
                 self.sides[night.night] = self._side(night)

@@ -65,8 +65,7 @@ class Suspected:
 def same_night_jobs(jobs: Iterable[DeviceJob], sweep_id: str, workspace: Workspace) -> list[DeviceJob]:
     """Return a job for each device with suspected series that can be compared, or that get more sessions.
 
-    Series that cannot be compared are reported with the reason. Devices with nothing left to run are left out. Raises
-    WarehouseError.
+    Series that cannot be compared are reported; devices with nothing left to run are omitted. Raises WarehouseError.
     """
     job_of = {job.device.name: job for job in jobs}
     again = []
@@ -80,10 +79,7 @@ def same_night_jobs(jobs: Iterable[DeviceJob], sweep_id: str, workspace: Workspa
 
 
 def same_night_job(job: DeviceJob, rows: list[Suspected]) -> DeviceJob:
-    """Return the job that measures the suspected series of one device again, the first `MAX_SERIES` that can be.
-
-    Its round is empty if none can be measured.
-    """
+    """Return the job that measures the first `MAX_SERIES` series of a device again; without sessions if none can be."""
     pairs: list[tuple[Side, Side]] = []
     more: list[tuple[Side, range]] = []
     for row in rows:

@@ -32,10 +32,7 @@ class Reported:
         self._causes: set[str | None] = set()
 
     def has(self, record: SessionRecord) -> bool:
-        """Return whether the cause of a session that could not start was reported, and remember it.
-
-        It was if an export failed with it, or if another session has it. False for any other session.
-        """
+        """Return whether an export or another session reported why this session could not start; remember the cause."""
         if record.reason_code not in _COULD_NOT_START:
             return False
         is_reported = record.reason in self._causes or record.reason in self._exports.now().errors.values()
@@ -138,8 +135,6 @@ class SweepTerms:
 
 @dataclass
 class DeviceTally:
-    """How the sessions of a device ended."""
-
     device: str
     already_done: int = 0
     not_needed: int = 0

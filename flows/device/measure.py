@@ -47,8 +47,7 @@ Show = Callable[[str, SessionRecord], object]
 def measure_device(job: DeviceJob, show: Show = log_failed) -> DeviceTally:
     """Run all remaining sessions of a device; a failure is recorded, and the next session starts.
 
-    An error of the device itself ends its part of the sweep and is a strike. If nothing more can be recorded, such as
-    on a full disk, the reason is in the tally's `stopped_by`.
+    If nothing more can be recorded, such as on a full disk, the reason is in the tally's `stopped_by`.
     """
     run, finish, wait_s = _DeviceRun(job, show), FinishBy(job.finish_by), job.spec.lease_wait_s
     registry, name = Registry(job.workspace.registry), job.device.name
@@ -229,10 +228,7 @@ class _DeviceRun:
         board.done(self.job.title, line, failed=record.status == "failed")
 
     def _recover_device(self, record: SessionRecord, device: Device, lease: Lease) -> None:
-        """After a failed session, probe the device and end leftover jobs.
-
-        Raises DeviceError after `STRIKES` sessions in a row that failed because of the device.
-        """
+        """Probe the device and end leftover jobs; raises DeviceError if it caused `STRIKES` failures in a row."""
         probe_until(device)
         lease.renew()  # if another farm took the device over, the job that runs there is not a leftover
         kill_leftovers(device)

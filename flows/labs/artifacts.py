@@ -43,10 +43,7 @@ class LabArtifacts:
         self._next_at = 0.0
 
     def start_of(self, job: DeviceJob) -> Start:
-        """Share the runners of a job and the exports of its round, open its bar, and return its `Start`.
-
-        Raises BundleError or OSError.
-        """
+        """Share the runners of a job and the exports of its round, and open its bar; raises BundleError or OSError."""
         shelf, again = self.bundles.shelf, job.round
         self._jobs[job.device.name] = job
         board.expect(job.title, len(job.planned(job.facts, job.exports.now())), lab=job.device.site or "")

@@ -60,10 +60,7 @@ class _RunKilledError(FarmError):
 def in_labs(
     dispatcher: DeviceDispatcher, devices: list[DeviceSpec], sites: Collection[str]
 ) -> Iterator[list["LabController"]]:
-    """Start to measure the devices of the sites through their labs; yield a controller for each lab.
-
-    At the end of the block, wait for all, set their `tallies`, and remove what this start shared.
-    """
+    """Let labs measure the devices of their sites; at the end of the block, wait for them and set their `tallies`."""
     used = list(dict.fromkeys(str(device.site) for device in devices if device.site in sites))
     if not used:
         yield []
@@ -95,8 +92,6 @@ def lab_step(site: str, lab: "LabController") -> State[Any]:
 
 
 class LabController:
-    """Runs one start of a sweep in one lab."""
-
     def __init__(
         self, site: str, devices: list[DeviceSpec], dispatcher: DeviceDispatcher, artifacts: LabArtifacts
     ) -> None:
@@ -113,10 +108,7 @@ class LabController:
         self._lost: str | None = None
 
     def measure(self) -> list[DeviceTally]:
-        """Measure on all devices and return their tallies, in the order of the devices.
-
-        Sessions that the lab does not measure are recorded as failed, with the reason.
-        """
+        """Measure on all devices; sessions that the lab does not measure are recorded as failed, with the reason."""
         terms = self._dispatcher.terms
         exports = terms.exports.now()
         for device in self._devices:
@@ -159,10 +151,7 @@ class LabController:
             yield name, probe
 
     def _measure(self, order: Order, jobs: list[DeviceJob]) -> Iterator[tuple[str, DeviceTally]]:
-        """Yield the tally of each device with a result; if that is refused, count the bundles in the store.
-
-        If the artifacts cannot be shared, yield nothing and set `_lost`.
-        """
+        """Yield the tally of each device with a result; that of a refused result counts the bundles in the store."""
         self._jobs = {job.device.name: job for job in jobs}
         try:
             starts = {name: self._artifacts.start_of(job) for name, job in self._jobs.items()}
@@ -203,8 +192,7 @@ class LabController:
     def _run(self, name: str, title: str, order: Order) -> Iterator[tuple[str, Result | InputError]]:
         """Start a flow run for an order; yield each result until all devices have one.
 
-        Raises FarmError, and cancels a run that has not ended, if no further result is to be expected;
-        _RunKilledError if another run may do the rest.
+        Raises FarmError, and cancels a run that has not ended, if no further result is to be expected.
         """
         place = f"{self._artifacts.start}/{name}"
         write_shared(self._artifacts.bundles.shelf, f"{place}/order", order)
@@ -241,10 +229,7 @@ class LabController:
                 raise error
 
     def _new_results(self, place: str, left: dict[str, DeviceSpec]) -> list[tuple[str, Result | InputError]]:
-        """Return the new results of the devices in `left`; fewer if the storage does not answer: call again.
-
-        A result of a device that is not in the order is reported once.
-        """
+        """Return the new results of devices in `left`; those that the storage does not answer come the next time."""
         results: list[tuple[str, Result | InputError]] = []
         try:
             for file in self._artifacts.bundles.shelf.names(f"labs/{place}/results"):

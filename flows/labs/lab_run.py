@@ -70,10 +70,7 @@ def lab(order: str, bundles: str) -> State[Any]:
 
 
 class _LabRun(DeviceDispatcher):
-    """One order of a sweep, whose clock and health of devices this process takes over.
-
-    Raises InputError if the order is missing or cannot be followed here.
-    """
+    """One order of a sweep; raises InputError if it is missing or cannot be followed here."""
 
     def __init__(self, name: str, workspace: Workspace) -> None:
         order = read_shared(workspace.store.shelf, f"{name}/order", Order)

@@ -148,10 +148,7 @@ def read_shared(shelf: BlobStore, name: str, kind: type[_Kind]) -> _Kind | None:
 
 
 def parsed(kind: type[_Kind], text: bytes) -> _Kind:
-    """Return a message; paths in it are not looked up, since their files are on another machine.
-
-    Raises InputError if another version of etfarm wrote it, or if it has an impossible value.
-    """
+    """Return a message, whose files are on another machine; raises InputError if it is of another version or wrong."""
     try:
         return read_json(kind, text, context={ELSEWHERE: True})
     except ValidationError as error:

@@ -79,13 +79,13 @@ def kept_databases(prefect_home: Path) -> list[Path]:
 def _replace_damaged_database(prefect_home: Path, cause: str = "") -> bool:
     """Rename the server's database and its log if it is damaged; report both names, and return whether it was.
 
-    `cause` is why the server did not start: the database may be of another version of Prefect. A database elsewhere
-    (PREFECT_API_DATABASE_CONNECTION_URL) is never touched.
+    A database elsewhere (PREFECT_API_DATABASE_CONNECTION_URL) is never touched.
     """
     database = prefect_home / _DATABASE
     url = get_current_settings().server.database.connection_url
     if not database.is_file() or str(database) not in (url.get_secret_value() if url else ""):
         return False
+    # The database of another version of Prefect has a revision that this one does not have.
     damage = _damage_of(database) or (cause if "Can't locate revision" in cause else None)
     if damage is None:
         return False

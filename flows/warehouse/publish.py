@@ -81,10 +81,7 @@ def load_store(workspace: Workspace, sweep_id: str | None = None) -> LoadResult:
 
 
 def load_from_elsewhere(present: duckdb.DuckDBPyConnection, rebuilt: Path, forgotten: Container[str]) -> LoadResult:
-    """Load into the rebuilt warehouse what only the present one has: loose ETDumps, bundles outside the store.
-
-    Files that no longer exist are left out.
-    """
+    """Load what only the present warehouse has, if the files still exist: loose ETDumps, bundles outside the store."""
     with open_read_only(rebuilt) as connection:
         loaded = {row[0] for row in connection.execute("SELECT sha256 FROM load_ledger").fetchall()}
     paths = {Path(path) for sha256, path in present.execute(_LEDGER).fetchall() if sha256 not in loaded}
@@ -133,10 +130,7 @@ def session_of(path: Path) -> str:
 
 
 def ask_warehouse(query: str, workspace: Workspace, **parameters: str | list[str] | None) -> list[tuple[Any, ...]]:
-    """Return the rows of a query of `sql/queries`, named without suffix, in the newest snapshot.
-
-    Raises WarehouseError.
-    """
+    """Return the rows of a query of `sql/queries`, named without suffix, of the snapshot; raises WarehouseError."""
     with readable_warehouse(workspace) as readable, open_readable(readable) as connection:
         return connection.execute(query_text(query), parameters).fetchall()
 

@@ -103,10 +103,7 @@ class LiveSite:
             return self._shown, self._newest
 
     def _show(self, pages: SnapshotPages) -> None:
-        """Make the home page of a snapshot, then serve it and retire the former one.
-
-        An error is not reported here: the next request meets it again.
-        """
+        """Make the home page of a snapshot, then serve the snapshot; an error is the answer to the next request."""
         try:
             with suppress(FarmError, WarehouseError):
                 pages.file(_HOME)

@@ -90,11 +90,7 @@ class SnapshotPages:
 
     @contextmanager
     def _reading(self) -> Iterator[Site]:
-        """Yield a site that nobody else uses; wait if `_MAX_SIDE_BY_SIDE` are in use.
-
-        A site that failed is not used again, since its cache may be incomplete. Its connection stays open until the
-        snapshot is closed.
-        """
+        """Yield a site that nobody else uses; one that failed is not used again, since its cache may be incomplete."""
         with self._places:
             with self._lock:
                 self._readers += 1
