@@ -7,6 +7,7 @@ sessions. The table `progress` of the flow run shows what each device does.
 
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -39,7 +40,7 @@ _POLL_S = 0.2
 _log = logging.getLogger(__name__)
 
 
-class DeviceDispatcher:
+class DeviceDispatcher(ABC):
     """Starts each device as soon as it can be measured, which `job` of a subclass decides."""
 
     def __init__(self, terms: SweepTerms) -> None:
@@ -48,9 +49,9 @@ class DeviceDispatcher:
         self.jobs: dict[str, DeviceJob] = {}
         """The jobs of started devices, by device name."""
 
+    @abstractmethod
     def job(self, probe: Probe) -> DeviceJob | None:
         """Return the job of a probed device; None while it has to wait. Several threads call this."""
-        raise NotImplementedError
 
     def start(self, probe: Probe, title: str | None = None) -> PrefectFuture[Any]:
         """Submit the task that waits for the job of a device and measures it."""

@@ -193,12 +193,13 @@ def surplus(entries: list[StoredEntry], limit_bytes: int) -> list[str]:
 
     Idle unfinished uploads are always removed.
     """
-    total = sum(entry.size_bytes for entry in entries)
-    removed = []
+    uploads = [entry for entry in entries if entry.idle and entry.path.startswith("incoming/")]
+    left_bytes = sum(entry.size_bytes for entry in entries) - sum(entry.size_bytes for entry in uploads)
+    removed = [entry.path for entry in uploads]
     for entry in entries:
-        if entry.idle and (total > limit_bytes or entry.path.startswith("incoming/")):
+        if entry.idle and entry not in uploads and left_bytes > limit_bytes:
             removed.append(entry.path)
-            total -= entry.size_bytes
+            left_bytes -= entry.size_bytes
     return removed
 
 

@@ -163,7 +163,8 @@ class Answers:
 
     def trace(self, session_id: _SessionId, run: _Only = None) -> dict[str, Any]:
         """Path of a trace of a session for Perfetto (one run; `run` is an index or all); kept until the server ends."""
-        path = self._traces / f"{session_id}.json"
+        name = f"{session_id}-{run}" if run and run.isalnum() else session_id
+        path = self._traces / f"{name}.json"
         return {
             "path": str(path),
             "answer": write_trace(session_id, run, path, self._workspace.store),

@@ -228,3 +228,13 @@ def test_abandoned_uploads_are_always_removed() -> None:
     entries = [StoredEntry("incoming/x", 1, idle=True), StoredEntry("incoming/y", 1, idle=False)]
 
     assert surplus(entries, 1000) == ["incoming/x"]
+
+
+def test_nothing_else_is_removed_where_an_abandoned_upload_makes_enough_room() -> None:
+    entries = [
+        StoredEntry("blobs/a", 10, idle=True),
+        StoredEntry("blobs/b", 80, idle=False),
+        StoredEntry("incoming/x", 20, idle=True),
+    ]
+
+    assert surplus(entries, 100) == ["incoming/x"]

@@ -189,7 +189,11 @@ def test_a_session_has_its_breakdown_a_trace_and_columns_their_units(maker: Bund
     )[1]
     assert [(row["category"], row["share"]) for row in answer["categories"]] == shares
     path = Path(ask("trace", session_id=session_id)["path"])
-    assert json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+    trace = path.read_text(encoding="utf-8")
+    assert json.loads(trace)["traceEvents"]
+    # and the trace of another run leaves it as it was
+    assert ask("trace", session_id=session_id, run="all")["path"] != str(path)
+    assert path.read_text(encoding="utf-8") == trace
     columns = ask("sql", query="SELECT cv AS cv FROM session_latency")["columns"]
     described = {row["name"]: row["meaning"] for row in ask("describe", view="session_latency")["columns"]}
     assert columns == [{"name": "cv", "meaning": described["cv"]}]
