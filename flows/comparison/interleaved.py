@@ -96,7 +96,7 @@ class InterleavedDevice:
         """Measure both sides with `sessions` each, in the order A B B A ..., load them, and compare the sides.
 
         Sessions that this sweep has measured are not repeated, and those of `earlier` sweeps count, too. Raises
-        FarmError, with the reason of the first failure, if no session of a side counts.
+        FarmError, with the reason of one of its sessions, if no session of a side counts.
         """
         tally = measure_device(self._job(a, b, purpose, sessions))
         for sweep in (*self.earlier, self.sweep):
@@ -133,7 +133,7 @@ class InterleavedDevice:
         return terms.job(self.probe, self.runners, again=again)
 
     def _failure(self, comparison: str, side: str) -> str:
-        """Return the status and reason of the first session of a side that has a reason."""
+        """Return the status and reason of a session of this side that has a reason."""
         for record in self.workspace.store.records(self.sweep.sweep_id, skip_damaged=True):
             if record.arm and (record.arm.comparison, record.arm.side) == (comparison, side) and record.reason:
                 return f"{record.status}: {record.reason}"
