@@ -1,4 +1,4 @@
-"""Artifacts of a sweep in Prefect's UI; without an answer of the server nothing is shown, and the sweep goes on."""
+"""Artifacts of a flow run in Prefect's UI. If the server does not answer, they are left out, and the run goes on."""
 
 import contextlib
 import json
@@ -23,15 +23,15 @@ from flows.progress import board
 from tasks.pages.comparison import night_markdown, verdict_row
 from tasks.results.verdicts import Verdict, headline
 
-_PAUSE_S = 10.0
-# Prefect keeps each state of the table as an event, so that of a thousand devices is sent less often.
+_PAUSE_S = 10.0  # between two updates of the table `progress`
+# Prefect stores every update of the table as an event. So a table of many devices is sent less often.
 _PAUSE_OF_STEP_S = 0.1
 _MAX_SENDING_S = 7.0
 
 
 @contextlib.contextmanager
 def shown_progress() -> Iterator[None]:
-    """Show how far each step of the present flow run is, in one table, which is sent again while it changes."""
+    """Show the progress of each step of the present flow run in a table, which a thread updates during the block."""
     ended = threading.Event()
     thread = threading.Thread(target=copy_context().run, args=(_show_steps, ended), daemon=True)
     thread.start()
@@ -43,12 +43,12 @@ def shown_progress() -> Iterator[None]:
 
 
 def _show_steps(ended: threading.Event) -> None:
-    shown: list[dict[str, Any]] = []
+    sent_steps: list[dict[str, Any]] = []
     table: UUID | None = None
     has_ended = False
     while not has_ended:
-        has_ended = ended.wait(_PAUSE_S + _PAUSE_OF_STEP_S * len(shown))
-        if (steps := board.steps()) == shown:
+        has_ended = ended.wait(_PAUSE_S + _PAUSE_OF_STEP_S * len(sent_steps))
+        if (steps := board.steps()) == sent_steps:
             continue
         with _sending(), get_client(sync_client=True) as client:
             if table is None:
@@ -56,7 +56,7 @@ def _show_steps(ended: threading.Event) -> None:
                 table = cast(UUID, create_table_artifact(_plain_rows(steps), key="progress", description=described))
             else:
                 client.update_artifact(table, ArtifactUpdate(data=json.dumps(_plain_rows(steps))))
-            shown = steps
+            sent_steps = steps
 
 
 def show_markdown(markdown: str, key: str, description: str) -> None:
@@ -65,10 +65,7 @@ def show_markdown(markdown: str, key: str, description: str) -> None:
 
 
 def show_verdicts(rows: list[Verdict], sweep_id: str) -> None:
-    """Show the verdicts and the matrix of the night in Prefect's UI, and emit an event for each regression.
-
-    The event is `etfarm.regression`.
-    """
+    """Show the verdicts as a table and the night as a matrix; emit `etfarm.regression` for each regression."""
     show_table([verdict_row(row) for row in rows], "verdicts", f"{sweep_id}: {headline(rows)}")
     if rows and (markdown := night_markdown(rows, page_link(rows[0].night))):
         show_markdown(markdown, "night", f"{sweep_id}: models and devices")
@@ -79,7 +76,7 @@ def show_verdicts(rows: list[Verdict], sweep_id: str) -> None:
 
 
 def show_report(html: Path) -> None:
-    """Show the report of a sweep, and where its page is."""
+    """Show the Markdown file beside the HTML file of a report, with the address of the latter."""
     markdown = html.with_suffix(".md").read_text(encoding="utf-8")
     show_markdown(markdown, "report", f"Complete: {report_link(html)}")
 
@@ -90,7 +87,7 @@ def show_table(rows: list[dict[str, Any]], key: str, description: str) -> None:
 
 
 def _plain_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows without characters that could act where they are shown."""
+    """Return the rows with control characters in texts replaced."""
     return [
         {key: sanitize_line(value) if isinstance(value, str) else value for key, value in row.items()} for row in rows
     ]
@@ -98,14 +95,14 @@ def _plain_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @contextlib.contextmanager
 def _sending() -> Iterator[None]:
-    """Leave out what the server does not accept within seconds."""
+    """Suppress errors of the server in the block. A request takes at most 7 s and is repeated once."""
     seconds = {PREFECT_CLIENT_MAX_RETRIES: 1, PREFECT_API_REQUEST_TIMEOUT: _MAX_SENDING_S}
     with contextlib.suppress(httpx.HTTPError, RuntimeError), temporary_settings(seconds):
         yield
 
 
 def show_devices(states: list[DeviceState]) -> None:
-    """Show the state and health of devices as a table."""
+    """Show a table of devices; `reason` is why one is unreachable, otherwise the reason of its health."""
     table = [
         {
             "device": each.spec.name,

@@ -1,4 +1,4 @@
-"""A start of a sweep whose plan is complete: how it ends is known in seconds, without a Prefect server."""
+"""End a sweep whose plan is already complete, in seconds and without a Prefect server."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -27,10 +27,10 @@ from tasks.pages.report import keep_dropped
 
 
 def result_if_complete(request: SweepRequest) -> SweepResult | None:
-    """Return how a sweep ends that has a result for every session; None if anything is, or may be, left to do.
+    """Return the result of a sweep whose sessions are all measured; None if anything is, or may be, left to do.
 
-    Plans as the flow does, from the present files, devices and runners, so that a changed model, a new device or a new
-    runner is not missed. Loads the bundles, and writes the report. What fails here is left to the flow to report.
+    Plan as the flow does, from the present files, devices and runners, since a model may have changed or a device may
+    be new. Load the bundles, write the report and notify. After an error return None: the flow reports it.
     """
     sweep_id, workspace = request.sweep.sweep_id, request.workspace
     labs, devices = request.selection.labs, request.selection.devices
@@ -70,11 +70,11 @@ def result_if_complete(request: SweepRequest) -> SweepResult | None:
 
 
 def _job(request: SweepRequest, probe: Probe, exports: ExportSnapshot) -> DeviceJob:
-    """Return what a device would run."""
+    """Return the job of a device; builds the runner of its platform if that is missing."""
     runners = build_runners(str(probe.platform), uses_of(request.spec), request.workspace.runners)
     queue = ExportQueue(ready=exports.ready)
     job = SweepTerms(request.spec, request.sweep, request.workspace, queue).job(probe, runners)
-    # The runner reported SME and SME2 in an earlier session of this night: it is not started again to ask.
+    # SME and SME2 as the runner reported them in an earlier session of this sweep: it is not started again for this.
     for record in job.results().records:
         earlier = record.device.facts
         if (earlier.serial, earlier.build) == (probe.facts.serial, probe.facts.build):

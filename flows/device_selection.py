@@ -1,4 +1,4 @@
-"""What one start of a sweep was asked to do, and which devices of the inventory it measures."""
+"""Select the devices of a sweep from the inventory."""
 
 import os
 from collections.abc import Sequence
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DeviceSelection:
-    """The devices of a sweep, and the sites whose devices are measured by the worker of a lab."""
+    """The devices of a sweep. `labs` are the sites of the inventory whose worker measures their devices."""
 
     devices: list[DeviceSpec]
     labs: list[str]
     reasons: dict[str, list[str]] = field(default_factory=dict)
-    """Why each device of the inventory is not selected, by name; none for those that are."""
+    """By device of the inventory, why it is not selected; an empty list if it is. Only `match_devices` fills this."""
 
 
 @dataclass(frozen=True)
 class SweepRequest:
-    """What one start of a sweep was asked to do, checked."""
+    """One start of a sweep: its validated settings and its devices."""
 
     spec: SweepSpec
     sweep: SweepNight
@@ -39,14 +39,14 @@ class SweepRequest:
 
 
 def stated_inventory(inventory_file: str | None) -> str:
-    """Return the inventory that a deployment states, or that of ETFARM_INVENTORY: a worker has no option for it."""
+    """Return the given inventory file, else that of ETFARM_INVENTORY (a worker has no option), else the default."""
     return inventory_file or os.environ.get("ETFARM_INVENTORY") or "deployments/inventories/local.yaml"
 
 
 def match_devices(spec: SweepSpec, inventory_file: str, only: Sequence[str] = ()) -> DeviceSelection:
-    """Return the devices that a sweep's selector matches, of these `only` those with such a name; maybe none.
+    """Return the devices that a sweep's selector matches, possibly none; names in `only` restrict them further.
 
-    Raises InputError for a name that is not among them.
+    Raises InputError if a device in `only` does not match, unless no device matches.
     """
     inventory = load_inventory(Path(inventory_file))
     reasons = {device.name: matches(spec.devices, device.selectable_labels()) for device in inventory.devices}
@@ -57,7 +57,7 @@ def match_devices(spec: SweepSpec, inventory_file: str, only: Sequence[str] = ()
 
 
 def choose_devices(spec: SweepSpec, inventory_file: str, only: Sequence[str] = ()) -> DeviceSelection:
-    """Return the devices to measure; raises InputError as `match_devices` and `with_labs`, and if none matches."""
+    """Return at least one device to measure. Raises InputError if none matches, or as the functions it calls."""
     selection = match_devices(spec, inventory_file, only)
     if not selection.devices:
         details = "; ".join(f"{name}: {', '.join(why)}" for name, why in selection.reasons.items())
@@ -66,7 +66,7 @@ def choose_devices(spec: SweepSpec, inventory_file: str, only: Sequence[str] = (
 
 
 def with_labs(devices: list[DeviceSpec], inventory_file: str) -> DeviceSelection:
-    """Return devices with the labs of their inventory; raises InputError if one is needed without a shared server."""
+    """Return the selection of these devices. Raises InputError if a lab measures one and PREFECT_API_URL is not set."""
     labs = load_inventory(Path(inventory_file)).labs
     if needed := sorted({str(device.site) for device in devices if device.site in labs}):
         from prefect.settings import PREFECT_API_URL  # takes seconds

@@ -1,8 +1,8 @@
-"""The devices that one process measures side by side, of a sweep or of an order in the worker of a lab; its task runs.
+"""Measure devices side by side in one process: those of a sweep, or those of an order in the worker of a lab.
 
-A task is a few lines around plain code. A device has a task run, and each of its sessions that failed. A session that
-succeeded has none: with one for each, Prefect's server and its database had most of the work of short sessions. What
-each device does is in the table `progress` of the flow run.
+A Prefect task is a few lines around plain code. Each device has a task run, and so has each session that failed or was
+invalid. A session that succeeded has none: otherwise Prefect's server and database did most of the work of short
+sessions. The table `progress` of the flow run shows what each device does.
 """
 
 import logging
@@ -41,24 +41,24 @@ _log = logging.getLogger(__name__)
 
 
 class DeviceDispatcher(ABC):
-    """Starts each device as soon as it can be measured. A sweep and a lab know differently what a device needs."""
+    """Starts each device as soon as it can be measured, which `job` of a subclass decides."""
 
     def __init__(self, terms: SweepTerms) -> None:
         assert isinstance(terms.spec, SweepSpec)
         self.spec, self.terms = terms.spec, terms
         self.jobs: dict[str, DeviceJob] = {}
-        """Of the devices that have started, by name."""
+        """The jobs of started devices, by device name."""
 
     @abstractmethod
     def job(self, probe: Probe) -> DeviceJob | None:
-        """Return what a probed device starts with; None while it has to wait. Several threads call it."""
+        """Return the job of a probed device; None while it has to wait. Several threads call this."""
 
     def start(self, probe: Probe, title: str | None = None) -> PrefectFuture[Any]:
-        """Measure a device in a separate thread, which first waits for what the device needs."""
+        """Submit the task that waits for the job of a device and measures it."""
         return device_step.submit(f"measure on {title or probe.device.name}", self, probe)
 
     def wait_for_job(self, probe: Probe) -> DeviceJob:
-        """Return the job of a device when it can start: its runner is built, and its first model exported."""
+        """Wait for the job of a device and, if the device is usable, for the first export; return the job."""
         with prometheus.seconds("etfarm_wait_seconds", device=probe.device.name, cause="export"):
             while (job := self.job(probe)) is None:
                 time.sleep(_POLL_S)
@@ -70,7 +70,7 @@ class DeviceDispatcher(ABC):
 
 @task(task_run_name="export {model.name} {precision}", cache_policy=NO_CACHE)
 def export_step(model: ModelEntry, precision: str, place: ExportPlace, exports: ExportQueue) -> State[Any]:
-    """Export one model by one recipe for `exports`; one that cannot be exported fails only this task."""
+    """Export one model by one recipe, and record in `exports` that it is ready, skipped or failed."""
     pair, title = (model.name, precision), f"{model.name} {precision}"
     try:
         cases = make_export(model, precision, place, partial(show_step, title))
@@ -94,7 +94,7 @@ def export_step(model: ModelEntry, precision: str, place: ExportPlace, exports: 
 
 @task(task_run_name="probe {device.name}", cache_policy=NO_CACHE)
 def probe_step(device: DeviceSpec, registry_dir: Path) -> State[Any]:
-    """Check the health of a device, check that it answers, and read its facts; one that does not gets a strike."""
+    """Probe a device; the state carries the `Probe`. A failure that the device caused is a strike against it."""
     registry = Registry(registry_dir)
     probe = probe_device(device, registry)
     if probe.strike:
@@ -103,7 +103,7 @@ def probe_step(device: DeviceSpec, registry_dir: Path) -> State[Any]:
 
 
 def probe_all(devices: list[DeviceSpec], places: Workspace) -> Iterator[Probe]:
-    """Probe all devices in parallel and yield each when it is done; one whose probe fails is unusable."""
+    """Probe devices in parallel; yield each `Probe` as it ends. After an unforeseen error the device is unusable."""
     steps = {probe_step.submit(device, places.registry): device for device in devices}
     for step in as_completed(list(steps)):
         result, device = step.result(raise_on_failure=False), steps[step]
@@ -116,7 +116,7 @@ def probe_all(devices: list[DeviceSpec], places: Workspace) -> Iterator[Probe]:
 
 @task(task_run_name="runner {platform}", cache_policy=NO_CACHE)
 def runner_step(platform: str, uses: list[Use], runners_dir: Path) -> State[Any]:
-    """Build the runner of one platform, once per content; its data are the runners of each variant and mode."""
+    """Build the runner of a platform, once per content; the state carries the `Runners` of all uses."""
     board.doing("runner", platform)
     runners = build_runners(platform, uses, runners_dir)
     board.done("runner", f"{platform}: {runners.error or 'ready'}", failed=runners.error is not None)
@@ -125,7 +125,7 @@ def runner_step(platform: str, uses: list[Use], runners_dir: Path) -> State[Any]
 
 @task(task_run_name="{title}", cache_policy=NO_CACHE)
 def device_step(title: str, dispatcher: DeviceDispatcher, probe: Probe) -> State[Any]:
-    """Measure one device's part of a sweep."""
+    """Wait for the job of a device and run it; the state carries the `DeviceTally`."""
     job = dispatcher.wait_for_job(probe)
 
     def show(title: str, record: SessionRecord) -> None:
@@ -137,22 +137,22 @@ def device_step(title: str, dispatcher: DeviceDispatcher, probe: Probe) -> State
 
 @task(task_run_name="{title}", cache_policy=NO_CACHE)
 def failed_session_step(title: str, record: SessionRecord, location: str) -> State[Any]:
-    """Show a session that has failed or was invalid: the task's state is its status, the message its reason.
+    """Show a failed or invalid session as a task run: the state has its status as name and its reason as message.
 
-    The task's log has the reason, what to do, the end of the runner's log, and the place of the bundle in the store.
+    The log has the reason, what to do, the end of the runner's log, and the location of the bundle.
     """
     log_failed(title, record, record.log_tail, f"bundle: {location}/{record.sweep.sweep_id}/{record.session_id}")
     return Failed(name=record.status.capitalize(), message=record.reason)
 
 
 def tallies_of(steps: Mapping[str, PrefectFuture[Any]]) -> list[DeviceTally]:
-    """Return how the devices ended, by name; the failure of one device is reported in the end state."""
+    """Wait for the steps of all devices; return a tally for each, in the order of `steps`."""
     wait(list(steps.values()))
     return [tally_of(name, step) for name, step in steps.items()]
 
 
 def tally_of(name: str, step: PrefectFuture[Any]) -> DeviceTally:
-    """Return how a device ended whose step has ended."""
+    """Return the tally of a step that has ended; an unforeseen error is logged and becomes `stopped_by`."""
     result = step.result(raise_on_failure=False)
     if isinstance(result, DeviceTally):
         return result

@@ -1,4 +1,4 @@
-"""The exports of a sweep as they become ready: devices read them while others are still being made."""
+"""The exports of a sweep, which devices read while others are still being made."""
 
 import threading
 from collections.abc import Iterable, Mapping
@@ -8,9 +8,9 @@ from tasks.measure.prepare import Cases, ExportSnapshot, Pair
 
 
 class ExportQueue:
-    """The exports of some pairs, written by the steps that make them and read by all devices; thread-safe.
+    """The exports of pairs of model and recipe: export steps write them, all devices read them; thread-safe.
 
-    A pair that has ended stays as it is.
+    A call for a pair that is not pending changes nothing.
     """
 
     def __init__(self, pending: Iterable[Pair] = (), ready: Mapping[Pair, Cases] | None = None) -> None:
@@ -23,7 +23,7 @@ class ExportQueue:
                 self._end(pair, replace(self._now, ready={**self._now.ready, pair: cases}))
 
     def skip(self, pair: Pair, reason: str) -> None:
-        """Take over why a pair is not exported, although nothing failed."""
+        """End a pair without cases and without an error: the recipe has no meaning for the model."""
         with self._changed:
             now = self._now
             if pair in now.pending:
@@ -35,7 +35,7 @@ class ExportQueue:
                 self._end(pair, replace(self._now, errors={**self._now.errors, pair: error}))
 
     def fail_pending(self, error: str) -> None:
-        """Let all pairs fail whose export has not ended, so that no device waits for them."""
+        """Fail all pending pairs, so that no device waits for them."""
         for pair in self.now().pending:
             self.fail(pair, error)
 
@@ -44,12 +44,12 @@ class ExportQueue:
             return self._now
 
     def wait_for_change(self, since: ExportSnapshot, timeout_s: float) -> None:
-        """Wait until an export has ended that was pending in `since`, at most `timeout_s`."""
+        """Wait, at most `timeout_s`, until an export has ended since the snapshot `since` was taken."""
         with self._changed:
             self._changed.wait_for(lambda: self._now is not since, timeout_s)
 
     def wait_for_first(self) -> None:
-        """Wait until an export is ready, or until all have failed."""
+        """Wait until an export has a case, or until none is pending."""
         with self._changed:
             self._changed.wait_for(lambda: any(self._now.ready.values()) or not self._now.pending)
 

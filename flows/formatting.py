@@ -12,30 +12,30 @@ _MAX_NAMED = 3
 
 
 def first_of(sentences: Sequence[str]) -> str:
-    """Return the first three sentences, and how many more there are."""
+    """Join the first three sentences with semicolons, and add how many more there are."""
     more = f"; and {len(sentences) - _MAX_NAMED} more" if len(sentences) > _MAX_NAMED else ""
     return f"{'; '.join(sentences[:_MAX_NAMED])}{more}"
 
 
 def listed(sentences: Iterable[str]) -> str:
-    """Return the end of a message: the first sentences after a semicolon, nothing if there are none."""
-    found = list(sentences)
-    return f"; {first_of(found)}" if found else ""
+    """Return `first_of` after a semicolon, to append to a message; an empty text without sentences."""
+    all_sentences = list(sentences)
+    return f"; {first_of(all_sentences)}" if all_sentences else ""
 
 
 def in_words(counts: Mapping[str, int]) -> str:
-    """Return counts as text, without zeros: `24 succeeded, 1 already done`."""
+    """Return counts as text, without zeros: `24 succeeded, 1 already done`; `nothing to do` if all are zero."""
     counted = [f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count]
     return ", ".join(counted) or "nothing to do"
 
 
 def report_link(html: Path) -> str:
-    """Return where users read a report: below ETFARM_REPORT_URL, which serves the folder of reports, or its path."""
+    """Return the address of a report below ETFARM_REPORT_URL, which serves the folder of reports; its path if unset."""
     served = settings().report_url
     return f"{served}/{quote(html.parent.name)}/{quote(html.name)}" if served else str(html)
 
 
 def page_link(night: date) -> str | None:
-    """Return where users read the page of a night: below ETFARM_SITE_URL, which serves `etfarm site`; None if unset."""
+    """Return the address of a night's page below ETFARM_SITE_URL, which serves `etfarm site`; None if unset."""
     served = settings().site_url
     return f"{served}/{night_page(night)}" if served else None

@@ -1,6 +1,6 @@
-"""The farm's log as JSON, an object per line, if ETFARM_LOG asks for it: `json` on standard error, or else a file.
+"""The log as JSON, one object per line: on standard error if ETFARM_LOG is `json`, otherwise in the file it names.
 
-A worker starts a process for each flow run, so the log is set up by the import of this room, in every process.
+A worker starts a process for each flow run, so the import of the package `flows` sets the log up in every process.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ _context: contextvars.ContextVar[Mapping[str, str]] = contextvars.ContextVar(
 
 @contextlib.contextmanager
 def log_context(**known: str) -> Iterator[None]:
-    """Let every line that is logged in the block, and in the steps that it starts, have these fields."""
+    """Add these fields to every line that is logged in the block, and in the steps that it starts."""
     token = _context.set({**_context.get(), **known})
     try:
         yield
@@ -40,22 +40,22 @@ def log_context(**known: str) -> Iterator[None]:
 
 
 def set_up_json_log() -> None:
-    """Add the JSON log to the farm's loggers, if it is wanted and was not added before.
+    """Add the JSON log to the loggers of all packages, once, if ETFARM_LOG is set.
 
-    A file that cannot be written is a warning: no measurement fails because of its log.
+    A file that cannot be opened is a warning: no measurement fails because of its log.
     """
-    wanted = os.environ.get("ETFARM_LOG")  # not by devices/settings.py: it is read by an import
-    if not wanted or any(handler.name == _HANDLER for handler in logging.getLogger(ROOMS[0]).handlers):
+    destination = os.environ.get("ETFARM_LOG")  # not by devices/settings.py: it is read by an import
+    if not destination or any(handler.name == _HANDLER for handler in logging.getLogger(ROOMS[0]).handlers):
         return
     handler: logging.Handler = logging.StreamHandler()
     try:
-        if wanted != "json":
-            Path(wanted).parent.mkdir(parents=True, exist_ok=True)
+        if destination != "json":
+            Path(destination).parent.mkdir(parents=True, exist_ok=True)
             # Several processes append to the file; one that logrotate has moved is opened again.
-            handler = WatchedFileHandler(wanted)
+            handler = WatchedFileHandler(destination)
     except OSError as error:
-        way_on = "name a file that can be written, or `json` for standard error"
-        show(f"etfarm: ETFARM_LOG {wanted}: {error.strerror}; {way_on}", err=True)
+        remedy = "name a file that can be written, or `json` for standard error"
+        show(f"etfarm: ETFARM_LOG {destination}: {error.strerror}; {remedy}", err=True)
         return
     handler.set_name(_HANDLER)
     handler.setFormatter(_Formatter())
@@ -64,7 +64,7 @@ def set_up_json_log() -> None:
 
 
 class _Formatter(JsonFormatter):
-    """Adds the context in which a record was logged, and hides secrets."""
+    """Adds the fields of `log_context`, and replaces secrets with `***`."""
 
     def __init__(self) -> None:
         names = {"levelname": "level", "name": "logger"}
@@ -82,8 +82,9 @@ class _Formatter(JsonFormatter):
 
 
 def _secrets() -> list[str]:
-    """Return the values of variables that are secret by their names, and the passwords of `user:password`."""
+    """Return the values of variables with secret names, parts of lists, and passwords of `user:password`."""
     values = [value for name, value in os.environ.items() if _SECRET_NAME.search(name)]
     values += [part for value in values for part in re.split(r"[\s,]+", value)]
     values += [value.partition(":")[2] for value in values if "://" not in value]
+    # The longest first, since a secret may contain another one.
     return sorted({value for value in values if len(value) >= _SHORTEST_SECRET}, key=len, reverse=True)

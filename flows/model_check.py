@@ -47,6 +47,8 @@ _IF_INACCURATE = (
 
 @dataclass(frozen=True)
 class PortableOperator:
+    """`count` is None for a .pte file from elsewhere, `share` for an operator that did not run."""
+
     operator: str
     count: int | None
     share: Share | None
@@ -98,9 +100,9 @@ def check_model(
     wait_s: float = LEASE_WAIT_S,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Iterator[CheckedCase]:
-    """Export a model and run each of its cases in a few sessions on this machine, which it holds as a sweep does.
+    """Export a model, lease this machine, and run each case in `SESSIONS` sessions; yield it when it has run.
 
-    If others hold the machine, it waits up to `wait_s`; `tell` gets the cause of the wait. Raises FarmError.
+    Wait up to `wait_s` for the lease; `tell` gets the cause of the wait. No bundle is kept. Raises FarmError.
     """
     places = Workspace(var.absolute())
     with shown_export(f"{model} {precision}") as tell_step:
@@ -129,7 +131,7 @@ def check_model(
 
 
 def _checked(bench: SessionContext, lease: Lease, folder: Path) -> CheckedCase:
-    """Run the sessions of a case, up to the first that does not succeed."""
+    """Run the sessions of a case, up to the first that does not succeed; add its times if all did."""
     export, store = bench.export, LocalStore(folder / "bundles")
     night = sweep_night("check", datetime.now(UTC).date(), (), again=False)
     executions = export.executions(EXECUTIONS, WARMUP_EXECUTIONS)
@@ -160,7 +162,7 @@ def _checked(bench: SessionContext, lease: Lease, folder: Path) -> CheckedCase:
 
 
 def _add_shares(checked: CheckedCase, sessions: list[SessionTimes]) -> None:
-    """Add the time of the cell and the shares of its parts."""
+    """Add the times of a case and the shares of its parts, the portable operators in descending order."""
     typical = cell_sessions(sessions)
     checked.times_ms = [session.execute_ns / 1e6 for session in sessions]
     checked.time_ms = sum(session.execute_ns for session in typical) / len(typical) / 1e6

@@ -1,7 +1,7 @@
-"""The farm in a notebook: `Farm("var").view("session_latency")` is a frame of pandas. These names stay as they are.
+"""Results in a notebook: `Farm("var").view("session_latency")` is a pandas DataFrame. This interface is stable.
 
-The words are those of the command line: views and columns as `etfarm sql` has them (sql/DICTIONARY.md), comparisons as
-`etfarm compare` answers. Nothing is written; each call reads the newest published warehouse.
+Views and columns are those of `etfarm sql` (sql/DICTIONARY.md), comparisons those of `etfarm compare`. Nothing is
+written; each call reads the newest snapshot.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from tasks.store.workspace import Workspace
 
 @dataclass(frozen=True)
 class Session:
-    """One session: what is known about it, and its runs and operators, a row each."""
+    """One session, with a row per run and per operator."""
 
     facts: "pd.Series[Any]"
     """The columns of session_overview."""
@@ -54,7 +54,7 @@ class Farm:
         self._cages = WarmCage()
 
     def views(self) -> pd.DataFrame:
-        """Return the name and the description of each view."""
+        """Return the columns `view_name` and `comment`, a row per view."""
         return self.sql(
             "SELECT view_name, comment FROM duckdb_views() "
             "WHERE NOT internal AND NOT starts_with(view_name, '_') ORDER BY view_name"
@@ -62,9 +62,9 @@ class Farm:
 
     def view(self, name: str) -> pd.DataFrame:
         """Return all rows of a view; raises InputError if there is none of this name."""
-        known = list(self.views()["view_name"])
-        if name not in known:
-            raise InputError(f"unknown view `{name}`{did_you_mean(name, known) or '; `views()` lists them'}")
+        names = list(self.views()["view_name"])
+        if name not in names:
+            raise InputError(f"unknown view `{name}`{did_you_mean(name, names) or '; `views()` lists them'}")
         return self.sql(f"FROM {identifier(name)}")
 
     def sql(self, text: str, **parameters: Any) -> pd.DataFrame:
@@ -77,12 +77,12 @@ class Farm:
 
     def session(self, session_id: str) -> Session:
         """Return one session by its id; raises InputError if it is not in the warehouse."""
-        found = self.sql("FROM session_overview WHERE session_id = $id", id=session_id)
-        if found.empty:
+        overview = self.sql("FROM session_overview WHERE session_id = $id", id=session_id)
+        if overview.empty:
             raise InputError(f"no session has the id `{session_id}`; `view('session_overview')` lists all")
         operators = "FROM operator_time WHERE cell IN (SELECT cell FROM session_latency WHERE session_id = $id)"
         runs = self.sql("FROM run_latency WHERE session_id = $id ORDER BY run_index", id=session_id)
-        return Session(found.iloc[0], runs, self.sql(operators, id=session_id))
+        return Session(overview.iloc[0], runs, self.sql(operators, id=session_id))
 
     def compare(self, a: str, b: str, margin_percent: float = 1.0) -> Comparison:
         """Compare two nights, sweeps, devices, models, precisions, variants or ids, as `etfarm compare A B` does.
@@ -90,8 +90,8 @@ class Farm:
         Raises InputError if a word names nothing, or if no series is in both.
         """
         with readable_warehouse(self._workspace) as file, open_reader(file) as reader, query_errors():
-            found = compare_arms(reader, a, b, margin=margin_percent / 100)
-        return Comparison(found.headline, pd.DataFrame([{"word": each.word, **pair(each)} for each in found.changes]))
+            result = compare_arms(reader, a, b, margin=margin_percent / 100)
+        return Comparison(result.headline, pd.DataFrame([{"word": each.word, **pair(each)} for each in result.changes]))
 
     def explain(
         self, name: str, device: str | None = None, precision: str | None = None, variant: str | None = None

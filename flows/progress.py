@@ -13,7 +13,7 @@ from flows.terminal import show_above
 
 
 def _together(task: Task) -> str:
-    """Return what is being done with the items of a step side by side."""
+    """Return what a step does with each item in progress, joined with semicolons."""
     return "; ".join(list(task.fields["doing"].values()))
 
 
@@ -35,7 +35,7 @@ class Board:
 
     @contextlib.contextmanager
     def shown(self, console: Console) -> Iterator[None]:
-        """Draw the bars on `console` (standard error) while the block runs; a log file gets a line per change."""
+        """Draw the bars on `console` while the block runs; without a terminal, print a line per change instead."""
         title = _PlainColumn("{task.description}", markup=False)
         columns = (title, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), _DoingColumn(""))
         # Drawing a hundred bars takes as much time as the farm's other work.
@@ -54,7 +54,7 @@ class Board:
         self._print(line, always=True)
 
     def steps(self) -> list[dict[str, Any]]:
-        """Return how far each step is, also if nothing is drawn: items done and failed, of how many, what it does."""
+        """Return a row per step, also if nothing is drawn: items done, planned (`of`) and failed, and what it does."""
         return [
             {
                 "step": task.description,
@@ -68,13 +68,13 @@ class Board:
         ]
 
     def expect(self, step: str, total: int, lab: str = "") -> None:
-        """Open the bar of `step` with `total` items, which are done in a lab if one is named."""
+        """Open the bar of `step`, or reset it, with `total` items; `lab` names the lab that does them."""
         if self._task(step) is None:
             self._progress.add_task(step, total=0, failed=0, doing={}, lab="")
         self._update(step, f"{total} to do" if total else "", completed=0, total=total, failed=0, doing={}, lab=lab)
 
     def fewer(self, step: str, count: int, why: str) -> None:
-        """Take items off the bar of `step` that need not be done."""
+        """Take `count` items off the total of `step`, and print why."""
         if task := self._task(step):
             self._update(step, why, total=(task.total or 0) - count)
 
@@ -82,9 +82,9 @@ class Board:
         self._update(step, total=total)
 
     def doing(self, step: str, what: str, *, item: str = "", in_log: bool = True) -> None:
-        """Show what `step` is doing, with one of the items that are done side by side if it is named.
+        """Show what `step` is doing; `item` names one of several items in progress.
 
-        What takes seconds needs no line in a log file beside that of its end.
+        `in_log=False` prints no line in a log file: for work of seconds, the line of its end is enough.
         """
         if task := self._task(step):
             task.fields["doing"][item] = what
@@ -102,14 +102,14 @@ class Board:
         return next((task for task in self._progress.tasks if task.description == step), None)
 
     def _update(self, step: str, line: str = "", *, always: bool = False, **changes: Any) -> None:
-        """Change a step that is open; ignored for any other."""
+        """Change the bar of a step and print `line`; do nothing if the step has no bar."""
         if task := self._task(step):
             self._progress.update(task.id, **changes)
             if line:
                 self._print(f"{step}: {line}", always=always)
 
     def _print(self, line: str, *, always: bool = False) -> None:
-        """Print a line; without a terminal (a log file, CI) lines replace the bars."""
+        """Print a line if `always`, or if there is no terminal (a log file, CI), where lines replace the bars."""
         if not self._progress.disable and (always or not self._progress.console.is_terminal):
             show_above(self._progress.console, line)
 
@@ -118,13 +118,13 @@ board = Board()
 
 
 def show_step(title: str, step: str, is_long: bool) -> None:
-    """Show which step the export of a model is in, in a sweep; a log file gets a line of a step that lasts."""
+    """Show the present step of an export in a sweep; a long one also gets a line in a log file."""
     board.doing("export", f"{title}: {step}", item=title, in_log=is_long)
 
 
 @contextlib.contextmanager
 def shown_export(title: str) -> Iterator[Callable[[str, bool], None]]:
-    """Show an export outside a sweep on standard error while the block runs; yields what takes its steps."""
+    """Show an export outside a sweep on standard error; yield the function to call at each of its steps."""
     console = Console(stderr=True)
     with console.status(Text(title)) as status:
 

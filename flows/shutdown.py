@@ -25,11 +25,11 @@ _CANCEL_S = 5.0
 
 @contextlib.contextmanager
 def shutdown_handler(flow_run_id: str | None = None) -> Iterator[None]:
-    """End the process cleanly, and the flow run as cancelled, on these signals while the main thread is in the block.
+    """On one of `_SIGNALS` in the block, end the process cleanly and its flow run as cancelled.
 
     An exception would wait for the threads of the devices, which wait for their runners. Instead the runners are ended,
-    the devices are released, unfinished and scratch files are removed, and the process exits as if killed. A signal
-    that was ignored when the process started (nohup) stays ignored.
+    the devices are released, unfinished files are removed, and the process exits with 128 + the signal's number. An
+    ignored signal (nohup) stays ignored. Outside the main thread this does nothing: signals arrive there.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -46,8 +46,8 @@ def shutdown_handler(flow_run_id: str | None = None) -> Iterator[None]:
 
 
 def _on_signal(flow_run_id: str | None, number: int, _frame: FrameType | None) -> None:
-    for known in _SIGNALS:
-        signal.signal(known, signal.SIG_DFL)  # a second signal ends the process at once
+    for handled in _SIGNALS:
+        signal.signal(handled, signal.SIG_DFL)  # a second signal ends the process at once
     end_publishing()
     logging.disable()  # the other threads would log the loss of their jobs and server
     board.close()
@@ -65,7 +65,7 @@ def _on_signal(flow_run_id: str | None, number: int, _frame: FrameType | None) -
 
 
 def _cancel_run(flow_run_id: str | None, cause: str) -> None:
-    """Set the flow runs to cancelled at a shared server, which would show them as running."""
+    """Cancel the flow run at a shared server, which would show it as running; errors are ignored."""
     if flow_run_id is None or "PREFECT_API_URL" not in os.environ:
         return
     with contextlib.suppress(Exception), get_client(sync_client=True) as client:

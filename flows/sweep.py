@@ -46,7 +46,7 @@ def _flow_run_name() -> str:
 
 
 def name_of(sweep_file: str, night: date | None) -> str:
-    """Return the name of a flow run that was not given one: `nightly 2026-11-01`."""
+    """Return the default name of a flow run: `nightly 2026-11-01`."""
     return f"{Path(sweep_file).stem} {night or date.today()}"
 
 
@@ -94,7 +94,7 @@ def sweep(
 
 
 def measure_and_report(request: SweepRequest) -> State[Any]:
-    """Run all steps of a sweep inside the present flow run; return its end state."""
+    """Run all steps of a sweep inside the present flow run, and notify; return a state that carries a `SweepEnd`."""
     sweep_id, devices = request.sweep.sweep_id, request.selection.devices
     with log_context(sweep=sweep_id), shown_progress():
         _log.info("sweep %s on %s", sweep_id, ", ".join(device.name for device in devices))
@@ -135,7 +135,7 @@ def measure_and_report(request: SweepRequest) -> State[Any]:
 
 @task(task_run_name="check {request.sweep.sweep_id}", cache_policy=NO_CACHE)
 def check_step(request: SweepRequest) -> State[Any]:
-    """Find why bundles of the sweep cannot be loaded, by session id; Failed if there are any."""
+    """Load what earlier starts measured; the state carries the reasons of refused bundles by session id."""
     unloadable = unloadable_sessions(request.workspace, request.sweep.sweep_id)
     if unloadable:
         board.expect("check", len(unloadable))
@@ -149,7 +149,7 @@ def check_step(request: SweepRequest) -> State[Any]:
 
 @task(task_run_name="load {request.sweep.sweep_id}", cache_policy=NO_CACHE)
 def load_step(request: SweepRequest) -> State[Any]:
-    """Load the sweep's bundles and publish the snapshot; Failed, with the reasons by session id, if any was refused."""
+    """Load the sweep's bundles and publish a snapshot; Failed if one is refused, with the reasons by session id."""
     board.expect("load", 1)
     if request.sweep.sweep_id not in request.workspace.store.sweep_ids():
         board.done("load", "no session was recorded", failed=True)
@@ -166,13 +166,13 @@ def load_step(request: SweepRequest) -> State[Any]:
 
 @task(task_run_name="suspected series {request.sweep.sweep_id}", cache_policy=NO_CACHE)
 def same_night_step(request: SweepRequest, jobs: list[DeviceJob]) -> list[DeviceJob]:
-    """Return what is to be measured again the same night: suspected series beside their last good night."""
+    """Return the jobs that measure suspected series again, interleaved with their last good night."""
     return same_night_jobs(jobs, request.sweep.sweep_id, request.workspace)
 
 
 @task(task_run_name="verdicts {request.sweep.sweep_id}", cache_policy=NO_CACHE)
 def verdict_step(request: SweepRequest) -> list[Verdict]:
-    """Return the verdicts on the sweep's night, and show them."""
+    """Return the verdicts on the sweep's night; show and log them, and log a warning for each noisy device."""
     sweep_id = request.sweep.sweep_id
     rows = verdicts_of(sweep_id, request.workspace)
     show_verdicts(rows, sweep_id)
@@ -184,7 +184,7 @@ def verdict_step(request: SweepRequest) -> list[Verdict]:
 
 @task(task_run_name="report {request.sweep.sweep_id}", cache_policy=NO_CACHE)
 def report_step(request: SweepRequest, refused: Mapping[str, str], dropped: str | None) -> State[Any]:
-    """Write the report and publish it as a Prefect artifact; the message is where it is."""
+    """Write the report, with the sessions `dropped`, and show it as an artifact; the state carries its path."""
     sweep_id, workspace = request.sweep.sweep_id, request.workspace
     board.expect("report", 1)
     keep_dropped(workspace.reports / sweep_id, dropped)

@@ -33,7 +33,7 @@ _LABS_PROBED_S = 30.0
 
 
 class RunnerSteps:
-    """The runners of all platforms, each built once, as soon as a device of that platform has been probed."""
+    """The runners of all platforms, each built once, as soon as a device of the platform is probed."""
 
     def __init__(self, spec: SweepSpec, places: Workspace) -> None:
         self._uses, self._folder = uses_of(spec), places.runners
@@ -44,7 +44,7 @@ class RunnerSteps:
         board.expect("runner", 0)
 
     def start(self, platform: str | None) -> None:
-        """Start to build the runners of a platform, unless that was done."""
+        """Start to build the runners of a platform, unless that was done or the platform is unknown."""
         with self._starting:  # labs report their devices from other threads
             if platform and platform not in self._steps:
                 self._steps[platform] = runner_step.submit(platform, self._uses, self._folder)
@@ -56,7 +56,7 @@ class RunnerSteps:
         self._all_started.set()
 
     def runners(self, platform: str | None) -> Runners | None:
-        """Return the runners of a platform, none for an unknown one; None while they are being built."""
+        """Return the runners of a platform: empty for an unknown one, None while they are being built."""
         if not platform:
             return Runners()
         if platform not in self._ended:
@@ -68,6 +68,7 @@ class RunnerSteps:
         return Runners(error=f"{platform}: {why}")
 
     def have_ended(self) -> bool:
+        # A copy, since other threads add steps.
         return self._all_started.is_set() and self._ended.issuperset(dict(self._steps))
 
 
@@ -83,7 +84,7 @@ class SweepDispatcher(DeviceDispatcher):
         board.expect("export", len(spec.pairs))
         self._runners = RunnerSteps(spec, workspace)
         self._by_serial: dict[str, DeviceSpec] = {}
-        """The first device of each serial."""
+        """By serial, the first device that was probed."""
         super().__init__(
             SweepTerms(
                 spec=spec,
@@ -96,10 +97,7 @@ class SweepDispatcher(DeviceDispatcher):
         )
 
     def measure(self) -> list[DeviceTally]:
-        """Measure on all devices; return how they ended, in the order of the inventory. `jobs` then has what they ran.
-
-        No session starts that would not end by `finish_by`.
-        """
+        """Measure on all devices and wait for them; return their tallies in the order of the inventory."""
         here = [device for device in self._devices if device.site not in self._labs]
         spec, workspace, exports = self.spec, self.terms.workspace, self.terms.exports
         place = export_place(spec, workspace)
@@ -128,7 +126,7 @@ class SweepDispatcher(DeviceDispatcher):
                 exports.fail_pending("the sweep stopped before the export ended; run the same command to resume")
         tallies = tallies_of({device.name: steps[device.name] for device in here})
         tallies += [tally for lab in labs for tally in lab.tallies]
-        order = [device.name for device in self._devices]
+        order = [device.name for device in self._devices]  # a lab that failed as a whole has one tally, which is last
         return sorted(tallies, key=lambda each: order.index(each.device) if each.device in order else len(order))
 
     def job(self, probe: Probe) -> DeviceJob | None:
@@ -141,7 +139,7 @@ class SweepDispatcher(DeviceDispatcher):
         return None if runners is None else self.terms.job(probe, runners, self._why_refused(probe))
 
     def _why_refused(self, probe: Probe) -> str | None:
-        """Return why a device must not be used: it has two names, and is measured under the first that is probed."""
+        """Return why a device must not be used: one with the same serial was probed before. None otherwise."""
         device = probe.device
         if (serial := real_serial(probe.facts.serial, emulated=device.emulated)) is None:
             return None
@@ -153,7 +151,7 @@ class SweepDispatcher(DeviceDispatcher):
 
 
 class RoundDispatcher(DeviceDispatcher):
-    """Starts devices at once with the rounds that they are to measure: all that these need is ready."""
+    """Starts each device at once with its round, whose exports and runners are ready."""
 
     def __init__(self, jobs: Sequence[DeviceJob], labs: Collection[str]) -> None:
         first = jobs[0]
@@ -163,7 +161,7 @@ class RoundDispatcher(DeviceDispatcher):
         self._ready, self._labs = {job.device.name: job for job in jobs}, labs
 
     def measure(self) -> list[DeviceTally]:
-        """Measure all rounds in parallel, those of labs by their workers; return how the devices ended."""
+        """Measure all rounds in parallel, those of labs by their workers; return the tallies."""
         devices = [job.device for job in self._ready.values()]
         with in_labs(self, devices, self._labs) as labs:
             here = [job for job in self._ready.values() if job.device.site not in self._labs]

@@ -35,18 +35,18 @@ _SESSIONS_OF_THIS_START = ("succeeded", "failed", "invalid", "discarded")
 
 
 class SweepEnd(BaseModel):
-    """What a sweep returns to its caller."""
+    """The result of a sweep's flow run."""
 
     sweep_id: str
     message: str
     sessions: dict[str, int] = {}
-    """How many ended how."""
+    """Their number by how they ended (`COUNTED`)."""
     report: str | None = None
-    """Its file; None if it could not be written."""
+    """Path of the HTML file; None if it could not be written."""
 
 
 def verdicts_of(sweep_id: str, workspace: Workspace) -> list[Verdict]:
-    """Return the verdicts on the sweep's night, worst first: each on latency, and the changes of other figures."""
+    """Return the verdicts on the sweep's night, worst first: all on latency, of other figures those that changed."""
     with readable_warehouse(workspace) as readable, open_answers(readable, sweep_id) as answers:
         return answers.rows(Verdict)
 
@@ -67,12 +67,10 @@ def log_verdicts(rows: list[Verdict], fail_on: FailingVerdict) -> None:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """How a sweep and its steps ended."""
-
     sweep_id: str
     tallies: list[DeviceTally]
     skipped: Mapping[tuple[str, str], str]
-    """Why a model was not exported by a recipe, although nothing failed."""
+    """By model and recipe, why they were not exported, although nothing failed."""
     fail_on: FailingVerdict
     refused: Mapping[str, str] = field(default_factory=dict)
     """Why sessions could not be loaded, by their ids."""
@@ -90,7 +88,7 @@ class SweepResult:
 
     @property
     def sessions(self) -> str:
-        """The counts, and what was skipped: `sessions: 24 succeeded, 1 discarded`."""
+        """The counts and the skipped exports: `sessions: 24 succeeded, 1 discarded`."""
         ended = f"sessions: {counts_in_words(self.tallies)}"
         skipped = [f"{model} {precision} ({reason})" for (model, precision), reason in sorted(self.skipped.items())]
         return f"{ended}; skipped: {', '.join(skipped)}" if skipped else ended
@@ -101,7 +99,7 @@ class SweepResult:
 
     @property
     def errors(self) -> list[str]:
-        """What failed beside sessions and the report."""
+        """Devices that stopped, refused bundles whose sessions were not measured again, and failed steps."""
         broken = [tally.stopped_by for tally in self.tallies if tally.stopped_by]
         replaced = {session_id for tally in self.tallies for session_id in tally.replaced}
         if missing := [reason for session_id, reason in self.refused.items() if session_id not in replaced]:
@@ -110,7 +108,7 @@ class SweepResult:
 
     @property
     def causes(self) -> list[str]:
-        """Why other sessions failed or were invalid: the first reason of each device."""
+        """The first reason of each device why sessions failed or were invalid, unless the verdicts state it."""
         reported = "; ".join(failed_lines(self.rows))
         reasons = [(tally.device, tally.unusable or tally.first_reason) for tally in self.tallies]
         return [
@@ -146,7 +144,7 @@ class SweepResult:
 
 
 def notify_end(result: SweepResult, places: Workspace) -> None:
-    """Count a sweep that has ended and send the message about it, unless nothing was measured since the last one."""
+    """Count an ended sweep and send its message, unless one was sent and this start ran no session."""
     prometheus.record("etfarm_sweeps", end="failed" if result.is_bad else "completed")
     prometheus.flush()
     with _errors_as_warnings():
@@ -159,7 +157,7 @@ def notify_end(result: SweepResult, places: Workspace) -> None:
 
 @contextlib.contextmanager
 def notify_of_error(sweep: str) -> Iterator[None]:
-    """Count a sweep that starts; send a message about an error that stops it, which is raised again."""
+    """Count a sweep that starts. Count and report an error that stops it, and raise the error again."""
     for end in ("completed", "failed", "stopped"):
         prometheus.record("etfarm_sweeps", 0, end=end)  # Prometheus sees an increase only of what was there before
     prometheus.record("etfarm_sweeps_started")
@@ -178,7 +176,7 @@ def notify_of_error(sweep: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _errors_as_warnings() -> Iterator[None]:
-    """No error of a notification changes how a sweep ends; its text is not shown, because it may contain a URL."""
+    """Turn any error into a warning, so that the sweep ends as it would; without its text, which may contain a URL."""
     try:
         yield
     except Exception as error:
@@ -186,7 +184,7 @@ def _errors_as_warnings() -> Iterator[None]:
 
 
 def message_of(result: SweepResult, places: Workspace) -> Message:
-    """Return the message about a sweep that has ended, with at most 10 regressions and 10 reasons of failures."""
+    """Return the message about a sweep that has ended: at most 10 regressions, 10 failures and 10 causes of devices."""
     summary = "The verdicts could not be read." if result.verdicts is None else headline(result.rows)
     lines = [result.sessions, *result.errors]
     for sentences in ([row.line for row in fails(result.rows, "regression")], failed_lines(result.rows)):
@@ -200,7 +198,7 @@ def message_of(result: SweepResult, places: Workspace) -> Message:
 
 
 def _device_lines(result: SweepResult, places: Workspace) -> list[str]:
-    """Why sessions of devices failed, and which devices sweeps will not use."""
+    """Return why sessions of devices failed, and a line for each of these devices that sweeps no longer use."""
     lines = result.causes[:_MAX_LINES]
     if len(result.causes) > _MAX_LINES:
         lines.append(f"{len(result.causes) - _MAX_LINES} more devices in the report")

@@ -1,4 +1,4 @@
-"""The one way to the terminal: no text of a file, a device or a server can act on it."""
+"""All output to the terminal: control characters in texts of files, devices and servers are replaced."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from devices.untrusted import sanitize, sanitize_line
 
 
 def show(*lines: object, err: bool = False) -> None:
-    """Print each of `lines` as one line to standard output, or to standard error."""
+    """Print each of `lines` as one line to standard output, or with `err` to standard error."""
     for line in lines:
         typer.echo(sanitize_line(line), err=err)
 

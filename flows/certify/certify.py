@@ -1,4 +1,4 @@
-"""`etfarm devices certify`: the farm's acceptance on one device, a check after the other."""
+"""`etfarm devices certify`: the acceptance checks of one device, one after the other."""
 
 import contextlib
 import platform
@@ -27,7 +27,10 @@ _NOISE_SESSIONS = 8
 
 
 def sme_proof(subject: Subject) -> Finding:
-    """Measure small models in every variant of the device; compare their kernels and outputs with what is promised."""
+    """Measure small models in every variant of the device; check the executed kernels and the outputs.
+
+    The sweep also compares a model with itself: `noise` reads the result, by the id in `proof_sweep`.
+    """
     possible = possible_variants(VARIANTS, subject.facts)
     with_runner = [variant for variant in VARIANTS if subject.runner(variant)]
     modes = [mode for mode in ("profile", "selected") if subject.runner(mode=mode)]
@@ -48,21 +51,21 @@ def sme_proof(subject: Subject) -> Finding:
         return Finding("failed", f"{len(wrong)} of {len(_MODELS) * len(measured)} are wrong: {'; '.join(wrong)}")
     lacking = [variant for variant in ("sme2_on", "sme1") if variant not in possible]
     rest = f"; not {' and '.join(lacking)}, which the device does not have" if lacking else ""
-    least = min((proof.snr_db for proof in proofs if proof.snr_db is not None), default=None)
-    snr = "no SNR of outputs is known" if least is None else f"least SNR of outputs {least:.0f} dB"
+    min_snr_db = min((proof.snr_db for proof in proofs if proof.snr_db is not None), default=None)
+    snr = "no SNR of outputs is known" if min_snr_db is None else f"least SNR of outputs {min_snr_db:.0f} dB"
     text = f"{len(proofs)} of {len(proofs)} as promised: {len(_MODELS)} models in {', '.join(measured)}{rest}; {snr}"
     return Finding("passed", text)
 
 
 def noise(subject: Subject) -> Finding:
-    """Compare a model with itself, measured alternately: the interval of the ratio must include 1.
+    """Compare a model with itself, measured interleaved: the 95 % interval of the ratio must include 1.
 
-    By chance it does not once in 20 comparisons, so one that does not is repeated.
+    By chance it does not once in 20 comparisons. So a comparison that fails is repeated once.
     """
     if subject.spec.emulated:
         reason = "not judged: the times of an emulated device mean nothing; it takes a device that is not emulated"
         return Finding("not tried", reason)
-    found: list[str] = []
+    intervals: list[str] = []
     settings = {"models": _MODELS[:1], "noise_sessions": _NOISE_SESSIONS}
     for sweep_id in (subject.proof_sweep, None):
         measured_id = sweep_id or run_to_end(subject, "certify-noise", settings)
@@ -70,11 +73,11 @@ def noise(subject: Subject) -> Finding:
         if not rows:
             raise FarmError("the comparison of a model with itself has no result")
         ratio, low, high, smallest = rows[0]
-        found.append(f"{ratio:.3f} ({low:.3f} to {high:.3f})")
+        intervals.append(f"{ratio:.3f} ({low:.3f} to {high:.3f})")
         if low <= 1 <= high:
             change = f"a change of {100 * smallest:.1f} % or more would show"
-            return Finding("passed", f"{found[-1]} B / A: no difference found; {change}")
-    text = f"{' and '.join(found)} B / A: different twice, although both are the same model"
+            return Finding("passed", f"{intervals[-1]} B / A: no difference found; {change}")
+    text = f"{' and '.join(intervals)} B / A: different twice, although both are the same model"
     return Finding("failed", f"{text}; end what else runs on the device")
 
 
@@ -94,7 +97,7 @@ _CHECKS: dict[str, tuple[Callable[[Subject], Finding], str | None]] = {
 def certify(spec: DeviceSpec, var: Path, night: date) -> Generator[str, None, None]:
     """Yield a line `status: check, time: text` as each check ends; one that failed stops only those that need it.
 
-    The device is left as it was.
+    At the end, all files of the certification are removed from the device.
     """
     with opened(spec, var, night) as subject:
         stopped: set[str] = set()
@@ -114,7 +117,7 @@ def certify(spec: DeviceSpec, var: Path, night: date) -> Generator[str, None, No
 
 
 def page(device: str, lines: Sequence[str], logs: Path) -> str:
-    """Return what a certification printed as Markdown, to attach to a report of a bug; `logs` are of its sweeps."""
+    """Return the lines of a certification as a Markdown page for a bug report; `logs` is the folder of its logs."""
     host = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     about = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, etfarm {version('etfarm')} on {escaped(host)}."
     points = "\n".join(f"- {escaped(line)}" for line in lines)

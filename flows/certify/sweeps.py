@@ -59,7 +59,10 @@ def run_to_end(subject: Subject, name: str, settings: Mapping[str, Any]) -> str:
 
 
 def kill_and_reattach(subject: Subject) -> Finding:
-    """Kill the farm during a session, start it again, then kill the runner during the next session."""
+    """Kill the farm during a session, start it again, then kill the runner during the next session.
+
+    The first session must succeed with one start of its runner, the second fail by signal 9. Nothing may be left.
+    """
     device, folder = subject.device, f"{subject.device.root}/kill"
     launcher = ["sh", "-c", _HOLDING, "sh", folder]
     make_folder(device, folder)
@@ -95,7 +98,7 @@ def kill_and_reattach(subject: Subject) -> Finding:
 def _started(
     subject: Subject, name: str, settings: Mapping[str, Any], *, again: bool = True, launcher: Sequence[str] = ()
 ) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
-    """Start a sweep on the device alone; yield its id and the process, which ends with the block.
+    """Start a sweep on this device only; yield its id and the process, which ends with the block.
 
     With `again` everything is measured again, otherwise the newest sweep of that name is resumed. The process prints
     to `logs/<name>.log` in the results.
@@ -105,8 +108,8 @@ def _started(
     device["launcher"] = [*launcher, *subject.spec.launcher]
     file = _write(subject, name, {"name": name, "lease_wait_s": 60, **_SETTINGS, **executions, **settings})
     inventory = _write(subject, f"{name}-inventory", {"devices": [device]})
-    known = subject.places.store.sweep_ids()
-    sweep_id = sweep_night(name, subject.night, known, again=again).sweep_id
+    sweep_ids = subject.places.store.sweep_ids()
+    sweep_id = sweep_night(name, subject.night, sweep_ids, again=again).sweep_id
     command = [sys.executable, "-m", "flows.cli.main", "sweep", str(file), "--inventory", str(inventory)]
     command += ["--var", str(subject.places.root), "--night", subject.night.isoformat(), "--fail-on", "never"]
     if again:
@@ -125,13 +128,12 @@ def _started(
 
 
 def _records(subject: Subject, sweep_id: str) -> list[SessionRecord]:
-    """Return the records of a sweep, without the first session of the device, which is always discarded."""
+    """Return the records of a sweep in the order in which they ended, without the session that is always discarded."""
     records = subject.places.store.records(sweep_id, skip_damaged=True)
     return sorted((each for each in records if each.reason_code != FIRST_SESSION), key=lambda each: each.ended_at)
 
 
 def _last_line(subject: Subject, name: str) -> str:
-    """Return the last line that a sweep printed."""
     text = _log(subject, name).read_text(encoding="utf-8", errors="replace")
     return excerpt((text.strip().splitlines() or ["it printed nothing"])[-1])
 

@@ -96,9 +96,9 @@ class Answers:
         """How B compares with A, two nights, sweeps, devices, models, precisions, variants (sme2_off), or ids."""
         only = {"model": model, "device": device, "precision": precision}
         with readable_warehouse(self._workspace) as file, open_reader(file) as reader, query_errors():
-            found = compare_arms(reader, a, b, only=only, margin=margin_percent / 100)
-        rows = [pair(change) for change in (*worst_first(found.changes), *found.uncompared)]
-        answer = {"answer": found.headline, "a": found.a, "b": found.b, "remarks": list(found.remarks)}
+            result = compare_arms(reader, a, b, only=only, margin=margin_percent / 100)
+        rows = [pair(change) for change in (*worst_first(result.changes), *result.uncompared)]
+        answer = {"answer": result.headline, "a": result.a, "b": result.b, "remarks": list(result.remarks)}
         page = page_of(rows, offset, limit)
         cells = [row.get(f"cell_{side}") for row in page["rows"] for side in "ab"]
         return self._from({**marked(answer), "units": _UNITS, **page}, cells)
@@ -130,14 +130,14 @@ class Answers:
 
     def describe(self, view: _Only = None) -> dict[str, Any]:
         """The columns of a view with types, units and meanings; without a name, all views."""
-        known = described()
+        views = described()
         if view is None:
-            return {"views": {name: comment for name, (comment, _) in known.items()}}
-        if view not in known:
+            return {"views": {name: comment for name, (comment, _) in views.items()}}
+        if view not in views:
             raise InputError(
-                f"unknown view `{view}`{did_you_mean(view, known) or '; describe without a name lists all'}"
+                f"unknown view `{view}`{did_you_mean(view, views) or '; describe without a name lists all'}"
             )
-        comment, columns = known[view]
+        comment, columns = views[view]
         shown = [{"name": column, "type": kind, "meaning": meaning} for column, kind, meaning in columns]
         return {"view": view, "meaning": comment, "columns": shown}
 
@@ -172,7 +172,7 @@ class Answers:
         }
 
     def _times(self, session_id: str, cell: str, runs: list[RunRow]) -> dict[str, Any]:
-        """The figures of a session, and of all sessions of its cell by category and by operator."""
+        """Return the figures of a session, and those of all sessions of its cell by category and by operator."""
         parts = {
             "latency": (
                 "SELECT runs, warmup_runs, time_ms, median_ms, mad_ms, iqr_ms, p90_ms, min_ms, max_ms, load_ms, "
@@ -200,26 +200,26 @@ class Answers:
             return [dict(zip(answer.columns, row, strict=True)) for row in answer.all_rows()]
 
     def _log(self, session_id: str) -> str:
-        """The logs in a session's bundle, one after another; empty if the bundle is elsewhere."""
+        """Return the logs in a session's bundle, one after another; empty if the bundle is elsewhere."""
         folder = self._workspace.store.find(session_id)
         files = [folder / name for name in _LOGS if folder and (folder / name).is_file()]
         return "".join(f"{file.name}:\n{file.read_text(encoding='utf-8', errors='replace')}\n" for file in files)
 
     def _from(self, answer: dict[str, Any], cells: Sequence[str | None] = ()) -> dict[str, Any]:
-        """An answer with the snapshot that it was read from, and with sweep and sessions of each cell in it."""
+        """Return an answer with the name of the snapshot, and with the sweep and the sessions of each cell in it."""
         with readable_warehouse(self._workspace) as file:
             name = file.name
         of_cells = (
             "SELECT cell, any_value(sweep_id) AS sweep_id, list(session_id ORDER BY session_id) AS session_ids "
             "FROM session_latency WHERE cell IN (SELECT unnest($id::VARCHAR[])) GROUP BY cell ORDER BY cell"
         )
-        known = [cell for cell in dict.fromkeys(cells) if cell]
-        origins = {row.pop("cell"): marked(row) for row in self._rows(of_cells, known)} if known else {}
+        cell_ids = [cell for cell in dict.fromkeys(cells) if cell]
+        origins = {row.pop("cell"): marked(row) for row in self._rows(of_cells, cell_ids)} if cell_ids else {}
         return {**answer, **({"cells": origins} if origins else {}), "warehouse": name}
 
 
 def _verdict(row: Verdict) -> dict[str, Any]:
-    """A verdict as docs/json.md has it, but times in milliseconds, with its unit and ids."""
+    """Return a verdict as in docs/json.md, but with times in milliseconds, its unit and its ids."""
     unit = METRICS[row.metric].unit
     scale, unit = (1e6, "ms") if unit == "ns" else (1, unit)
     before, after = (None if value is None else value / scale for value in (row.baseline_value, row.value))
@@ -228,9 +228,9 @@ def _verdict(row: Verdict) -> dict[str, Any]:
 
 
 def _columns(names: list[str], query: str) -> Iterator[dict[str, Any]]:
-    """Name each column, with its meaning and unit where the views of the query agree on it.
+    """Yield the name of each column, with its meaning (and unit) if the views of the query agree on it.
 
-    A name that is neither in one of them nor in the query came from data, as by PIVOT.
+    A name that is neither in a view nor in the query comes from data, for example by PIVOT: it is marked as foreign.
     """
     meanings = defaultdict[str, set[str]](set)
     for view, (_, columns) in described().items():

@@ -51,9 +51,9 @@ def bisect(
 
     workspace = Workspace(var.absolute(), warehouse, bundles)
     sweep = sweep_night("bisect", date.today(), workspace.store.sweep_ids(), again=False)
-    known = [SeriesOnDevice(*row) for row in ask_warehouse("bisect_series", workspace)]
-    models = shown_names(each.model for each in known)
-    found_series = find_series(model_named(series, models) or series, device, known)
+    all_series = [SeriesOnDevice(*row) for row in ask_warehouse("bisect_series", workspace)]
+    models = shown_names(each.model for each in all_series)
+    found_series = find_series(model_named(series, models) or series, device, all_series)
     spec = choose_device(inventory, found_series.device)
     asked = {"series_id": found_series.series_id, "device": found_series.device}
     nights = [MeasuredNight(*row) for row in ask_warehouse("bisect_nights", workspace, **asked)]
@@ -64,7 +64,7 @@ def bisect(
 
     parameters = {"series": found_series, "good": first, "contents": contents, "device": spec}
     parameters |= {"workspace": workspace, "sweep": sweep}
-    found = data_of(run_with_server(bisect_flow, parameters, var, "bisection"))
-    for line in [*found.steps, *found.conclusion()]:
+    result = data_of(run_with_server(bisect_flow, parameters, var, "bisection"))
+    for line in [*result.steps, *result.conclusion()]:
         show(line)
-    raise typer.Exit(0 if found.first_bad else 1)
+    raise typer.Exit(0 if result.first_bad else 1)

@@ -1,4 +1,4 @@
-"""`etfarm compare A.pte B.pte`: measure two files alternately on a device, and print how they compare."""
+"""`etfarm compare A.pte B.pte`: measure two files interleaved on a device, and print how they compare."""
 
 import contextlib
 import hashlib
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 def words_of(a: str | None, b: str | None, base: str | None) -> tuple[str, str] | None:
-    """Return A and B if what they name was measured already; None if it is .pte files, or both sides of a commit.
+    """Return A and B if they name measured results; None if they are .pte files, or with a commit `base` instead.
 
-    Raises InputError unless A and B, or a commit, are given, and if only one of A and B is a .pte file.
+    Raises InputError if these are missing, if both are given, or if only one of A and B is a .pte file.
     """
     if base is not None:
         if a is not None:
@@ -47,11 +47,11 @@ def words_of(a: str | None, b: str | None, base: str | None) -> tuple[str, str] 
 def files_of(
     a: str | None, b: str | None, base: str | None, model: str | None, precision: str | None, var: Path
 ) -> tuple[tuple[Path, Path], tuple[str, str]]:
-    """Return the .pte files to compare, those of A and B or of a model at `base` and as it is now, and their labels."""
+    """Return the .pte files to compare and their labels: A and B, or exports of a model at `base` and as it is now."""
     if base is not None:
         files = exported_sides(model, precision or "fp32", base, var)
         return files, (f"{model} at {base}", f"{model} as it is now")
-    before, after = (Path(word) for word in (a, b) if word is not None)
+    before, after = (Path(word) for word in (a, b) if word is not None)  # labels leave out this machine's folders
     return (before, after), (str(Path(*before.parts[-2:])), str(Path(*after.parts[-2:])))
 
 
@@ -65,11 +65,11 @@ def _are_files(words: tuple[str, str]) -> bool:
 
 @dataclass(frozen=True)
 class FilesToCompare:
-    """Two .pte files to measure alternately on one device."""
+    """Two .pte files to measure interleaved on one device."""
 
     files: tuple[Path, Path]
     labels: tuple[str, str]
-    """Name A and B."""
+    """Names of A and B in the output."""
     device: str | None
     inventory: Path
     sessions: int
@@ -81,9 +81,9 @@ class FilesToCompare:
 def run_compare_files(
     asked: FilesToCompare, refused: Mapping[str, str | None], fail_on: Collection[str], shown: ComparisonOutput
 ) -> int:
-    """Print how two .pte files compare; return 1 if the answer is what `fail_on` lists, else 0.
+    """Measure and compare two .pte files, print the result, and return 1 if `fail_on` lists it, else 0.
 
-    `refused` are the values of options that are not for files. Raises InputError before anything is measured.
+    `refused` has the options that are not for files: all must be None. Raises InputError before it measures.
     """
     files = asked.files
     _check(files, refused)
@@ -117,7 +117,7 @@ def _check(files: Iterable[Path], only: Mapping[str, str | None]) -> None:
 
 
 def _sweeps_of(files: tuple[Path, Path], device: str, sweep_ids: Iterable[str]) -> tuple[SweepNight, list[SweepNight]]:
-    """Return where the new sessions belong, and the sweeps of the same files on the same device and day."""
+    """Return a new sweep for the sessions, and the earlier ones of the same files on the same device and day."""
     content = " ".join([*(sha256_of(file) for file in files), device])
     name = f"compare-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
     today, known = date.today(), list(sweep_ids)
@@ -125,29 +125,29 @@ def _sweeps_of(files: tuple[Path, Path], device: str, sweep_ids: Iterable[str]) 
 
 
 def _comparison(answer: "InterleavedResult", asked: FilesToCompare, device: str, workspace: Workspace) -> Comparison:
-    """Return the comparison with its one change; no path is in it, since folders are of this machine alone."""
+    """Return the result as the comparison of one series, as for stored results."""
     exports = [exported_or_prebuilt(file, workspace.exports) for file in asked.files]
     shown = shown_names(export.model for export in exports)
     models, precisions = [shown[export.model] for export in exports], [export.precision for export in exports]
-    found = answer.result
+    result = answer.result
     with readable_warehouse(workspace) as readable, open_reader(readable) as reader:
-        known = read_side_facts(reader, [*answer.cells[0], *answer.cells[1]])
+        side_facts = read_side_facts(reader, [*answer.cells[0], *answer.cells[1]])
     sides = [
         replace(
-            _last(known, cells),
+            _last(side_facts, cells),
             sessions=sessions,
             time_ms=None if time_ns is None else time_ns / 1e6,
             pte_bytes=file.stat().st_size,
         )
         for cells, sessions, time_ns, file in zip(
             answer.cells,
-            (found.sessions_a, found.sessions_b),
-            (found.time_a, found.time_b),
+            (result.sessions_a, result.sessions_b),
+            (result.time_a, result.time_b),
             asked.files,
             strict=True,
         )
     ]
-    is_slower = found.answer == "different" and (found.low or 0) > 1
+    is_slower = result.answer == "different" and (result.low or 0) > 1
     word = answer.word
     if word == "different":
         word = SLOWER if is_slower else "faster"
@@ -160,8 +160,8 @@ def _comparison(answer: "InterleavedResult", asked: FilesToCompare, device: str,
         a=sides[0],
         b=sides[1],
         cause=answer.cause,
-        is_regression=is_slower and (found.ratio or 0) > 1 + asked.margin,
-        **measured_figures(found, word, " and ".join(answer.inaccurate_sides)),
+        is_regression=is_slower and (result.ratio or 0) > 1 + asked.margin,
+        **measured_figures(result, word, " and ".join(answer.inaccurate_sides)),
     )
     a, b = asked.labels
     answer_line = headline([change], asked.margin)
@@ -173,21 +173,21 @@ def _last(known: Mapping[str, SideFacts], cells: Sequence[str]) -> SideFacts:
 
 
 def _remarks(answer: "InterleavedResult") -> Iterator[str]:
-    found = answer.result
+    result = answer.result
     yield "A and B were measured in turns on one device"
-    if found.note:
-        yield found.note
+    if result.note:
+        yield result.note
     if answer.calls > 1 and answer.since:
         since = answer.since.isoformat(" ", "minutes")
-        counts = f"{found.sessions_a} sessions of A and {found.sessions_b} of B"
+        counts = f"{result.sessions_a} sessions of A and {result.sessions_b} of B"
         yield f"from {counts}, of {answer.calls} calls since {since} UTC"
-    if answer.word == "unknown" and found.more_sessions:
-        more = max(found.more_sessions, LEAST_SESSIONS)
+    if answer.word == "unknown" and result.more_sessions:
+        more = max(result.more_sessions, LEAST_SESSIONS)
         yield f"compare again with --sessions {more}, which adds them to these"
 
 
 def exported_sides(model: str | None, precision: str, base: str, var: Path) -> tuple[Path, Path]:
-    """Return the .pte files of a model at the commit `base` and as its files are now, both exported.
+    """Export a model at the commit `base` and as its files are now; return both .pte files.
 
     Raises InputError if there is no such commit or no git, FarmError if a side cannot be exported.
     """
@@ -205,7 +205,7 @@ def exported_sides(model: str | None, precision: str, base: str, var: Path) -> t
 
 @contextlib.contextmanager
 def _worktree(root: Path, commit: str) -> Iterator[Path]:
-    """Check a commit out into a folder for the block alone; the user's own folder stays as it is."""
+    """Check a commit out into a temporary folder for the block; the user's checkout stays as it is."""
     with tempfile.TemporaryDirectory(prefix="etfarm-base-") as folder:
         tree = Path(folder, "tree").resolve()
         _git("-C", str(root), "worktree", "add", "--quiet", "--detach", str(tree), commit)
@@ -216,7 +216,7 @@ def _worktree(root: Path, commit: str) -> Iterator[Path]:
 
 
 def _exported(model: str, precision: str, var: Path, folder: Path, side: str) -> Path:
-    """Export in another process, whose modules are those of `folder`."""
+    """Export in another process, whose modules are those of `folder`; return the .pte file."""
     show(f"exporting {model} {precision}: {side}", err=True)
     if not folder.is_dir():
         raise InputError(f"{side}: this folder is not in that commit; run the command where the model's file was")

@@ -70,8 +70,8 @@ def probe(name: NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, va
 
     with open_device(reached_device(inventory, name)) as device:
         wait_for_answer(device)
-        known = {**read_facts(device).model_dump(), **read_conditions(device).model_dump()}
-    show(*(f"{key}: {'unknown' if value is None else value}" for key, value in known.items()))
+        values = {**read_facts(device).model_dump(), **read_conditions(device).model_dump()}
+    show(*(f"{key}: {'unknown' if value is None else value}" for key, value in values.items()))
 
 
 @app.command(epilog="Example: etfarm devices certify this-machine -o page.md")
@@ -118,9 +118,9 @@ def certify(
 
 
 def _leave(number: int, _frame: FrameType | None) -> NoReturn:
-    """End the sweep that runs and clear the device on the way out."""
-    for known in _SIGNALS:
-        signal.signal(known, signal.SIG_IGN)
+    """Exit with 128 + the signal's number: the exception ends the running sweep and clears the device."""
+    for signal_number in _SIGNALS:
+        signal.signal(signal_number, signal.SIG_IGN)
     sys.exit(128 + number)
 
 
@@ -143,11 +143,11 @@ def why(
     for word in selector:
         if "=" not in word:
             raise InputError(f"`{word}` is not a label; write key=value, such as tier=nightly")
-    wanted = dict(word.split("=", 1) for word in selector)
+    labels = dict(word.split("=", 1) for word in selector)
     rows = []
     for device in device_states(inventory, var):
         health = device.known_health
-        reasons = matches(wanted, device.spec.selectable_labels())
+        reasons = matches(labels, device.spec.selectable_labels())
         reasons += [f"it is {health}"] if health and not health.usable else []
         reasons += [device.state] if device.unreachable else []
         rows.append((device.spec.name, not reasons, "; ".join(reasons) or "would be used"))
@@ -186,7 +186,7 @@ def retire(
 
 
 def _registry(name: str, inventory: Path, var: Path) -> "Registry":
-    """Return the health of all devices; raises InputError if the inventory does not list this one."""
+    """Return the registry of all devices' health; raises InputError if the inventory does not list this device."""
     from devices.inventory import device_named
     from tasks.measure.health import Registry
     from tasks.store.workspace import Workspace

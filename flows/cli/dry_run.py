@@ -52,7 +52,7 @@ _STATES: dict[ExportState, str] = {
 
 @dataclass
 class _Answer:
-    """What a device answered: its facts and what it stores, or why it cannot be used."""
+    """The facts of a device and the hashes of the files that it stores; or why it cannot be used."""
 
     facts: Facts | None = None
     stored: set[str] = field(default_factory=set)
@@ -62,8 +62,6 @@ class _Answer:
 
 @dataclass(frozen=True)
 class DeviceOutlook:
-    """What a sweep would do on one device."""
-
     device: str
     state: str
     """reachable, in a lab, off or not selected."""
@@ -76,11 +74,11 @@ class DeviceOutlook:
     not_needed: int = 0
     """Further sessions that earlier ones of this night made superfluous (`interval_percent`)."""
     unknown: int = 0
-    """Sessions of which only an export tells whether they are measured."""
+    """Sessions that may be measured already, which only an export shows."""
     seconds: tuple[float, float] | None = None
-    """Least and most time for the rest by earlier sweeps; None if unknown."""
+    """Least and most time for the rest, estimated from earlier sweeps; None if unknown."""
     push_bytes: int | None = None
-    """What the device lacks of the exports that exist and of the runners; None if that is unknown."""
+    """Size of the existing exports and runners that the device does not store; None if unknown."""
     platform: str | None = None
     runners_to_build: bool = False
 
@@ -103,13 +101,13 @@ class DryRun:
 
 
 def dry_run(request: SweepRequest) -> DryRun:
-    """Return what each device of the inventory would measure; asks the devices side by side, for 1.5 s at most.
+    """Return what each device of the inventory would measure. The devices are asked side by side, for 1.5 s.
 
     Raises BundleError if the store does not answer.
     """
     spec, workspace, selection = request.spec, request.workspace, request.selection
     registry, answers = Registry(workspace.registry), {device.name: _Answer() for device in selection.devices}
-    # They answer while this process finds out the rest, slow imports included.
+    # They answer while this process reads files and imports slow modules.
     threads = [
         threading.Thread(target=_ask, args=(device, selection.labs, registry, answers), daemon=True)
         for device in selection.devices
@@ -155,7 +153,7 @@ def dry_run(request: SweepRequest) -> DryRun:
 
 
 def _ask(device: DeviceSpec, labs: Sequence[str], registry: Registry, answers: dict[str, _Answer]) -> None:
-    """Ask a device, and write down its answer; a lab's worker asks its own."""
+    """Write the answer of a device into `answers`. One of a lab is not asked: only its worker reaches it."""
     if device.site in labs:
         answers[device.name] = _Answer(cause=f"{device.site}; only its worker reaches the device", in_lab=True)
         return
@@ -177,7 +175,7 @@ def _ask(device: DeviceSpec, labs: Sequence[str], registry: Registry, answers: d
 def _bytes_to_push(
     sessions: Iterable[PlannedSession], exports: ExportSnapshot, runners: Runners, stored: set[str]
 ) -> int:
-    """Return the size of the runners, models and inputs that a device needs for sessions and does not store yet."""
+    """Return the size of the runners, models and inputs that sessions need and the device does not store yet."""
     cases = {(case.model, case.precision): case for each in exports.ready.values() for case in each}
     sizes: dict[str, int] = {}
     for session in sessions:
@@ -191,7 +189,7 @@ def _bytes_to_push(
 
 
 class Pace:
-    """Seconds of each kind of session in the newest sweeps of each device; nothing without a readable warehouse."""
+    """Mean seconds of each kind of session in the newest sweeps of each device; empty without a readable warehouse."""
 
     def __init__(self, models: Sequence[str], workspace: Workspace) -> None:
         from flows.warehouse.publish import ask_warehouse  # slow to import; meanwhile the devices answer
@@ -206,19 +204,19 @@ class Pace:
             show(f"etfarm: without expected times: {error}", err=True)
 
     def seconds(self, device: str, sessions: Iterable[PlannedSession]) -> tuple[float, float] | None:
-        """Return the least and most time for sessions on a device, by earlier sweeps and a third more; None: unknown.
+        """Return the least and most seconds for sessions on a device, widened by `_WIDER`; None if unknown.
 
-        A sweep counts if it measured three quarters of them; the others are taken to last as long.
+        An earlier sweep counts if it measured three quarters of them; the others are assumed to take as long.
         """
         cells = [each.cell for each in sessions]
         kinds: list[_Kind] = [(c.model, c.precision, c.threads, c.variant, c.mode, c.executions) for c in cells]
         if not kinds:
             return 0.0, 0.0
         totals = []
-        for known in self._sweeps[device].values():
-            found = [known[kind] for kind in kinds if kind in known]
-            if len(found) >= _MIN_KNOWN * len(kinds):
-                totals.append(sum(found) * len(kinds) / len(found))
+        for seconds_of in self._sweeps[device].values():
+            matching = [seconds_of[kind] for kind in kinds if kind in seconds_of]
+            if len(matching) >= _MIN_KNOWN * len(kinds):
+                totals.append(sum(matching) * len(kinds) / len(matching))
         return (min(totals) / _WIDER, max(totals) * _WIDER) if totals else None
 
 
@@ -234,7 +232,7 @@ def as_json(run: DryRun) -> str:
 
 
 def lines_of(run: DryRun, now: datetime) -> Iterator[str]:
-    """Yield what a user reads: a sentence about all, then about exports, then a line per device."""
+    """Yield the text form of a dry run: a line about all devices, then about exports, then one per device."""
     used = [each for each in run.devices if each.is_used]
     totals = (sum(getattr(each, name) for each in used) for name in ("cells", "sessions", "measured"))
     cells, sessions, measured = totals
@@ -261,17 +259,17 @@ def _device(outlook: DeviceOutlook, waiting: int) -> str:
     if outlook.platform:
         about.append(f"runner {outlook.platform} {'to build' if outlook.runners_to_build else 'ready'}")
     if outlook.push_bytes is not None:
-        known = [f"{outlook.push_bytes / 1e6:.1f} MB"] if outlook.push_bytes else []
-        about.append(f"to push: {' and '.join(known + [f'{waiting} exports'] * bool(waiting)) or 'nothing'}")
+        sizes = [f"{outlook.push_bytes / 1e6:.1f} MB"] if outlook.push_bytes else []
+        about.append(f"to push: {' and '.join(sizes + [f'{waiting} exports'] * bool(waiting)) or 'nothing'}")
     return f"{outlook.device}: {state}; {'; '.join([*about, _span(outlook.seconds)])}"
 
 
 def _time(run: DryRun, used: Sequence[DeviceOutlook], now: datetime) -> str:
-    """Devices measure side by side: the slowest one decides."""
-    known = [each.seconds for each in used if each.seconds is not None]
-    if not used or len(known) < len(used):
+    """Return how long the sweep takes and until when; devices measure side by side, so the slowest one decides."""
+    spans = [each.seconds for each in used if each.seconds is not None]
+    if not used or len(spans) < len(used):
         return "time unknown"
-    span = max(each[0] for each in known), max(each[1] for each in known)
+    span = max(each[0] for each in spans), max(each[1] for each in spans)
     if not span[1]:
         return "nothing to measure"
     ends = dict.fromkeys((now + timedelta(seconds=each)).strftime("%H:%M") for each in span)

@@ -18,8 +18,8 @@ _HEAVIEST = 25
 def inspect_etdump(file: Path) -> None:
     """Print the executions and the slowest operators of an ETDump; raises EtdumpError.
 
-    In a bundle, its session states the warm-up runs; otherwise the first execution is one. The executions of several
-    methods are not summarized.
+    The warm-up runs are those of the session if the file is in a bundle, otherwise the first execution. Executions of
+    several methods are not summarized.
     """
     record = record_beside(file)
     dump = read_etdump(file.resolve(), name=str(file), backends=record.model.backends if record else None)
@@ -54,9 +54,9 @@ def inspect_etdump(file: Path) -> None:
 
 
 def _heaviest(dump: Etdump, warmup: int) -> list[tuple[str, float, float, float | str]]:
-    """Return operators by self time per execution, over the middle half of the measured ones.
+    """Return the 25 events with the most self time, of the middle half of the measured executions.
 
-    A share is a dash if the executions last 0 ns.
+    A row: name, calls and self milliseconds per execution, percent of the time (a dash if that is 0 ns).
     """
     typical = typical_runs(dump, warmup)
     counted, runs, total_ns = typical.events, typical.count, typical.execute_ns

@@ -44,10 +44,8 @@ PANELS = {
 
 
 class _Root(TyperGroup):
-    """The root: its help lists the commands in panels."""
-
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a section for each panel."""
+        """List the commands in a section for each panel."""
         for panel, names in PANELS.items():
             with formatter.section(panel):
                 formatter.write_dl([(name, self.commands[name].get_short_help_str(66)) for name in names])
@@ -102,7 +100,7 @@ def everywhere(
 
 
 def main() -> None:
-    """Run the command line; an error of the user ends it with one sentence and exit code 2."""
+    """Run the command line: an error of the user is one sentence and exit code 2, a bug a traceback and 1."""
     try:
         try:
             code = app(standalone_mode=False)
@@ -126,7 +124,7 @@ def main() -> None:
 
 
 def _show_usage(error: typer.Abort | TyperException) -> int:
-    """Print what is wrong with the words of a command, of which a shell's `*` may have made some; return its code."""
+    """Print a usage error and return its exit code. A shell's `*` may have put file names into it: it is sanitized."""
     if isinstance(error, typer.Abort):
         show("Aborted!", err=True)
         return 1
@@ -137,7 +135,7 @@ def _show_usage(error: typer.Abort | TyperException) -> int:
 
 
 def _drop_output() -> None:
-    """Drop what could not be written; otherwise the interpreter tries again at its end, and changes the exit code."""
+    """Drop unwritable output. Otherwise the interpreter tries again at its end, and changes the exit code."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,8 +1,8 @@
 """What an agent reads: figures as they are, and every text that others wrote as the value of a field `foreign_text`.
 
-Names of models, devices and operators, logs, reasons and messages come from files and devices of others. An agent that
-reads them may take them for instructions, so none stands alone: only words that the farm itself uses, dates and hashes
-do. Marked text is cleaned and bounded.
+Names of models, devices and operators, logs, reasons and messages come from files and devices of others. An agent may
+take them for instructions, so they are marked. Only fixed words of etfarm, dates and hashes are not. Marked text is
+sanitized and bounded.
 """
 
 import json
@@ -33,9 +33,9 @@ _HARMLESS = re.compile(r"[0-9a-f]{16}|[0-9a-f]{64}|\d{4}-\d\d-\d\d")
 
 
 def marked(value: Any) -> Any:
-    """Return a value for JSON, with every text in it marked that the farm did not choose.
+    """Return a value for JSON in which every text that others wrote is `{"foreign_text": ...}`.
 
-    Names of fields stay: they are the farm's.
+    Keys of dictionaries are etfarm's and stay. Lists have at most 100 items; NaN and infinity become None.
     """
     if isinstance(value, float | Decimal):
         return float(value) if math.isfinite(value) else None
@@ -51,26 +51,26 @@ def marked(value: Any) -> Any:
 
 
 def marked_cell(value: Any) -> Any:
-    """Return the same of a value of a query, where names inside may be anybody's."""
+    """Return `marked` of a value of a query; a dictionary, whose keys may be foreign, becomes one text."""
     if isinstance(value, dict):
         return {"foreign_text": bounded(json.dumps(for_json(value), default=str))}
     return _first(value, marked_cell) if isinstance(value, list | tuple) else marked(value)
 
 
 def _first(values: Sequence[Any], shown: Callable[[Any], Any]) -> list[Any]:
-    """Return the first items, and how many are left out."""
+    """Return the first 100 items, and a last item with the number of those left out."""
     more = len(values) - _MOST_ITEMS
     return [*map(shown, values[:_MOST_ITEMS]), *([{"items_left_out": more}] if more > 0 else [])]
 
 
 def bounded(text: str, most: int = MOST_LETTERS) -> str:
-    """Return text without characters that act; what is beyond `most` letters is counted."""
+    """Return sanitized text, cut after `most` characters, with the number of those left out."""
     more = len(text) - most
     return sanitize(text[:most]) + (f"\u2026 ({more} more characters)" if more > 0 else "")
 
 
 def page_of(rows: Sequence[Any], offset: int, limit: int, shown: Callable[[Any], Any] = marked) -> dict[str, Any]:
-    """Return some of all rows, and the offset of the next one, null after the last."""
+    """Return up to `limit` rows from `offset` on, fewer if they are long; `next_offset` is None after the last row."""
     page = _fitting([shown(row) for row in rows[offset : offset + limit]])
     after = offset + len(page)
     return {
@@ -82,12 +82,12 @@ def page_of(rows: Sequence[Any], offset: int, limit: int, shown: Callable[[Any],
 
 
 def _fitting(rows: Sequence[Any]) -> list[Any]:
-    """Return the first rows, up to the number of letters that an answer may have; the first one is cut instead."""
-    letters, fitting = 0, list[Any]()
+    """Return the first rows, with 40,000 characters of JSON at most; a first row that is longer is cut."""
+    chars, fitting = 0, list[Any]()
     for row in rows:
         text = json.dumps(row)
-        letters += len(text)
-        if letters > _MOST_ROW_LETTERS:
+        chars += len(text)
+        if chars > _MOST_ROW_LETTERS:
             return fitting or [{"foreign_text": bounded(text, _MOST_ROW_LETTERS)}]
         fitting.append(row)
     return fitting

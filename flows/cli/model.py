@@ -45,10 +45,10 @@ def fetch(
     from tasks.store.workspace import Workspace
 
     workspace = Workspace(var, warehouse, bundles)
-    known = shown_names(name for (name,) in ask_warehouse("measured_models", workspace))
-    name = model_named(model, known)
+    shown = shown_names(name for (name,) in ask_warehouse("measured_models", workspace))
+    name = model_named(model, shown)
     if name is None:
-        raise InputError(f"no night measured the model `{model}`{did_you_mean(model, known.values())}")
+        raise InputError(f"no night measured the model `{model}`{did_you_mean(model, shown.values())}")
     query = {"model": name, "precision": precision, "branch": branch, "night": night}
     exports, shelf = workspace.exports, workspace.store.shelf
     for key, sha256, case, of_night, commit, is_worse in ask_warehouse("newest_good_file", workspace, **query):
@@ -59,12 +59,12 @@ def fetch(
             continue
         why = "; no night without a change for the worse has one" if is_worse else ""
         of_commit = f", commit {commit[:7]}" if commit else ""
-        show(f"{known[name]} {precision} of {of_night}{of_commit}, .pte {sha256[:8]}{why}", err=True)
+        show(f"{shown[name]} {precision} of {of_night}{of_commit}, .pte {sha256[:8]}{why}", err=True)
         shutil.copytree(folder, output, dirs_exist_ok=False)
         show(output / "model.pte")
         return
     limits = "".join(f", {key} {value}" for key, value in (("branch", branch), ("night", night)) if value)
-    raise InputError(f"no .pte file of {known[name]} {precision}{limits} is kept; measure one with `etfarm sweep`")
+    raise InputError(f"no .pte file of {shown[name]} {precision}{limits} is kept; measure one with `etfarm sweep`")
 
 
 @app.command(epilog="Example: etfarm model check ./model.py:make --precision fp16 --max-portable 20")
@@ -132,7 +132,7 @@ def export(
 
 
 def _lines(case: "CheckedCase") -> Iterator[str]:
-    """Yield what a user reads about a case."""
+    """Yield the lines of a case for `--format text`."""
     from tasks.results.text import evidence, in_ms
 
     export, (delegated, portable) = case.export, _counts(case)
@@ -166,7 +166,7 @@ def _lines(case: "CheckedCase") -> Iterator[str]:
 
 
 def _as_object(case: "CheckedCase") -> dict[str, Any]:
-    """Return what docs/json.md states about a case."""
+    """Return a case as an object of docs/json.md."""
     export, (delegated, portable) = case.export, _counts(case)
     return {
         "model": export.model,
@@ -201,7 +201,7 @@ def _counts(case: "CheckedCase") -> tuple[int, int]:
 
 
 def _percent(share: "Share") -> str:
-    """A share with the smallest and the largest of one session: `12.3 % (11.8 to 13.0 %)`."""
+    """Return a share with the smallest and the largest of one session: `12.3 % (11.8 to 13.0 %)`."""
     return f"{100 * share.value:.1f} % ({100 * share.low:.1f} to {100 * share.high:.1f} %)"
 
 

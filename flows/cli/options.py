@@ -65,7 +65,7 @@ def choose_device(inventory: Path, name: str | None) -> "DeviceSpec":
 
 
 def error_message(error: BaseException) -> str | None:
-    """Return the message of an error that the user can act on, or None for a bug of the farm."""
+    """Return the message of an error that the user can act on; None for any other, which is a bug."""
     from devices.errors import FarmError
     from sql.errors import WarehouseError
 

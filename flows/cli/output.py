@@ -1,4 +1,4 @@
-"""What a command writes: files that appear completely or not at all, the rows of a query, a comparison."""
+"""Write output of commands: files (complete or not at all), the rows of a query, a comparison."""
 
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
@@ -23,7 +23,7 @@ _SUFFIXES = (".csv", ".json", ".parquet", ".arrow", ".md")
 
 
 def check_output(file: Path, suffixes: Collection[str]) -> None:
-    """Raise InputError if nothing can be written to a file of this name."""
+    """Raise InputError if the file has another suffix or is a folder."""
     if file.suffix not in suffixes:
         raise InputError(f"{file}: unknown output format; end its name in {', '.join(suffixes)}")
     if file.is_dir():
@@ -34,7 +34,7 @@ def check_output(file: Path, suffixes: Collection[str]) -> None:
 def output_file(file: Path, suffixes: Collection[str] = _SUFFIXES) -> Iterator[BinaryIO]:
     """Yield a stream whose content becomes `file` at the end of the block; on an error the file stays as it was.
 
-    Raises InputError if rows cannot be written to a file of this name.
+    Raises InputError as `check_output`.
     """
     check_output(file, suffixes)
     remove_leftovers(file.parent)
@@ -84,7 +84,7 @@ def _write_arrow(answer: Answer, stream: BinaryIO, suffix: str) -> None:
 
 @dataclass(frozen=True)
 class ComparisonOutput:
-    """How a comparison, or what a night changed, is printed and written to files."""
+    """Where and how a comparison, also of a night with those before it, is printed and written."""
 
     form: str
     """table, csv, json or markdown; another one is printed by the command itself."""
@@ -92,12 +92,12 @@ class ComparisonOutput:
     workspace: Workspace
 
     def check(self) -> None:
-        """Raise InputError for a file that no output can be written to: before anything is measured."""
+        """Raise InputError if a file cannot be written; to call before anything is measured."""
         for file in self.files:
             check_output(file, comparisons.WRITERS)
 
     def show(self, comparison: Comparison) -> None:
-        """Print and write a comparison; for a pull request, with what is known about its worst change."""
+        """Print and write a comparison; as Markdown, for a pull request, with an explanation of its worst change."""
         if self.form == "markdown" or any(file.suffix == ".md" for file in self.files):
             with readable_warehouse(self.workspace) as readable, open_reader(readable) as reader:
                 comparison = replace(comparison, explained=explain_worst(reader, comparison))
@@ -112,7 +112,7 @@ class ComparisonOutput:
                 stream.write(comparisons.WRITERS[file.suffix](comparison).encode())
 
     def exit_code(self, comparison: Comparison, fail_on: Collection[str]) -> int:
-        """Return 1, and print why, if a change is what `fail_on` lists; else 0."""
+        """Return 1, and print why, if `fail_on` lists the result of a change; else 0."""
         reasons = fail_reasons(comparison, fail_on)
         if reasons:
             show(f"etfarm: compare failed: {'; '.join(reasons)}", err=True)

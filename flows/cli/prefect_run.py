@@ -36,7 +36,7 @@ def announce(what: str, kind: str, var: Path) -> None:
 def run_with_server(work: "Flow[..., Any]", parameters: dict[str, Any], var: Path, kind: str) -> "State[Any]":
     """Run a flow with a Prefect server and return its end state; raises FarmError if an error stopped it.
 
-    While the server is away, the flow goes on; if it is away when the flow ends, this process ends with a sentence.
+    The flow goes on without an answer of the server. If it then fails, this process ends with a sentence and code 2.
     """
     from flows.server.connection import cause_of_no_answer, check_server
     from flows.server.embedded import embedded_server

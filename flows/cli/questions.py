@@ -16,9 +16,9 @@ _LIST = "list them with `etfarm sql --list`"
 
 def question_list() -> str:
     """Return each question with its options, one per line."""
-    known = questions().values()
-    width = max(len(question.name) for question in known)
-    return "".join(f"{each.name:{width}}  {each.summary} ({', '.join(_options(each))})\n" for each in known)
+    listed = questions().values()
+    width = max(len(question.name) for question in listed)
+    return "".join(f"{each.name:{width}}  {each.summary} ({', '.join(_options(each))})\n" for each in listed)
 
 
 def named_question(text: str) -> Question | None:
@@ -31,7 +31,7 @@ def named_question(text: str) -> Question | None:
 
 
 def question_of(query: str) -> Question:
-    """Return SQL as a question without a name, whose options are the `$name`s in it."""
+    """Return SQL as a question without a name; each `$name` in it is an option."""
     return Question("", "", query, parameters_in(query))
 
 
@@ -52,29 +52,29 @@ def parameters_of(question: Question, words: Sequence[str]) -> dict[str, str | N
         if option not in _options(question):
             near, name = did_you_mean(option, _options(question)), question.name or "this query"
             raise InputError(f"{option}: not an option of {name}; use {', '.join(_options(question))}{near}")
-        given = value if has_value else next(remaining, None)
-        if given is None:
+        text = value if has_value else next(remaining, None)
+        if text is None:
             raise InputError(f"{option}: its value is missing; write {option} VALUE")
-        values[option.removeprefix("--")] = given
+        values[option.removeprefix("--")] = text
     return values
 
 
 def known_names(question: Question, values: Mapping[str, str | None], cage: Cage) -> dict[str, str | None]:
-    """Return the parameters, a model by its name in the warehouse; raises InputError for a name that is not in it."""
+    """Return the parameters, models by their names in the warehouse; raises InputError for a name that is not in it."""
     named = dict(values)
     for parameter, kind in question.kinds.items():
         value = values.get(parameter)
         if value is None:
             continue
-        known = sorted(row[0] for row in cage.ask(NAMES[kind]).all_rows() if row[0] is not None)
-        if not known:
+        contained = sorted(row[0] for row in cage.ask(NAMES[kind]).all_rows() if row[0] is not None)
+        if not contained:
             raise InputError(
                 f"--{parameter} {value}: the warehouse contains no {kind}; load bundles with `etfarm warehouse load`"
             )
         is_model = kind in ("model", "language model")
-        named[parameter] = model_named(value, shown_names(known)) if is_model else value
-        if named[parameter] not in known:
-            near = did_you_mean(value, known) or f"; known: {_first(known)}"
+        named[parameter] = model_named(value, shown_names(contained)) if is_model else value
+        if named[parameter] not in contained:
+            near = did_you_mean(value, contained) or f"; known: {_first(contained)}"
             raise InputError(f"--{parameter} {value}: the warehouse contains no such {kind}{near}")
     return named
 

@@ -115,7 +115,7 @@ def sweep(
 
 
 def _end_if_complete(request: "SweepRequest", var: Path, form: str) -> None:
-    """End without a Prefect server, which takes longer than all the rest, if nothing is left to measure."""
+    """If nothing is left to measure, print the result and exit, without the seconds that a Prefect server takes."""
     from flows.complete_sweep import result_if_complete
 
     if result := result_if_complete(request):
@@ -132,7 +132,7 @@ def _print_end(end: "SweepEnd", code: int, form: str, workspace: "Workspace") ->
 
 
 def _print_plan(request: "SweepRequest", form: str) -> NoReturn:
-    """Print what the sweep would do; exit with 1 if it would measure on no device."""
+    """Print what the sweep would do, and exit: with 1 if it would measure on no device, else 0."""
     from flows.cli.dry_run import as_json, dry_run, lines_of
 
     run = dry_run(request)

@@ -1,4 +1,4 @@
-"""What a sweep prints at its end: the times of its cells and the verdicts, for people or as one JSON object."""
+"""What a sweep prints at its end: the times of its cells and the verdicts, as text or as one JSON object."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ _OF_VERDICT = (
 
 
 def pieces_of(end: SweepEnd, workspace: Workspace) -> Iterator[str]:
-    """Yield the table of times, a line per verdict that matters, and the sentence about all: ten lines at most."""
+    """Yield at most ten lines: the table of times, verdicts that matter, noisy devices, and the message of the end."""
     lines = _shortened(
         [*_verdict_lines(end, workspace), *noise_of(end.sweep_id, workspace)],
         _MAX_VERDICTS,
@@ -40,7 +40,7 @@ def pieces_of(end: SweepEnd, workspace: Workspace) -> Iterator[str]:
     is_ambiguous = any(row[-1] for row in rows)
     columns = len(_TITLES) if is_ambiguous else len(_TITLES) - 1  # every name has one content
     table = "".join(table_lines(_TITLES[:columns], [[row[:columns] for row in rows]])).splitlines()
-    head, cells = table[:2], table[2:-1]
+    head, cells = table[:2], table[2:-1]  # the last line counts the rows
     room = _MAX_LINES - len(head) - len(lines) - 1
     for line in [*head, *_shortened(cells, room, "cells: etfarm site report"), *lines]:
         yield f"{line}\n"
@@ -56,7 +56,7 @@ def _verdict_lines(end: SweepEnd, workspace: Workspace) -> Iterable[str]:
 
 
 def _shortened(lines: list[str], most: int, rest: str) -> list[str]:
-    """Return at most so many lines, the last of which counts those that are left out."""
+    """Return at most `most` lines; if some are left out, the last one counts them and names the `rest`."""
     return lines if len(lines) <= most else [*lines[: most - 1], f"{len(lines) - most + 1} more {rest}"]
 
 

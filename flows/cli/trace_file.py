@@ -17,7 +17,7 @@ from tasks.store.folder import read_bundle, record_beside
 
 @dataclass(frozen=True)
 class _Source:
-    """An ETDump to trace: what it is called, its number of warm-up runs, and where it and its operators come from."""
+    """An ETDump to trace; `about` are facts of its session, `sources` those of its operators by event."""
 
     title: str
     warmup_runs: int
@@ -43,7 +43,7 @@ def write_trace(session: str, run: str | None, output: Path, bundles: BundleStor
 
 
 def etdump_of(session: str, bundles: BundleStore) -> Path:
-    """Return the ETDump that a path or the id of a session names; raises InputError if there is none."""
+    """Return the ETDump that a path or the id of a session names; raises InputError or BundleError if there is none."""
     path = Path(session)
     if path.is_file() and path.name != RECORD:
         return path
@@ -74,7 +74,7 @@ def _source(session: str, bundles: BundleStore) -> _Source:
 
 
 def _bundle(session: str, bundles: BundleStore) -> Path:
-    """Return the folder of a bundle with an ETDump."""
+    """Return the folder of a bundle by a path or the id of a session; raises InputError if it has no ETDump."""
     path = Path(session)
     folder = path.parent if path.name == RECORD else path
     if not folder.is_dir():

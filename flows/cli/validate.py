@@ -47,7 +47,7 @@ def validate(
 
 
 def _checked(file: Path) -> str:
-    """Return what a file is; raises InputError with a line for each mistake. An inventory has a list of devices."""
+    """Describe a sweep file, or an inventory, which has a list `devices`; raises InputError with all mistakes."""
     from devices.checked_yaml import read_yaml
     from devices.inventory import load_inventory
     from tasks.measure.spec import read_sweep

@@ -1,4 +1,4 @@
-"""Find the night and the input that a change came with: stored models and runners, measured alternately again."""
+"""Find the night and the input that a change came with: stored models and runners, measured again interleaved."""
 
 import logging
 import math
@@ -23,31 +23,27 @@ from tasks.measure.interleaved import SESSIONS_PER_SIDE, Side, comparison_id
 from tasks.runner.manifest import kept_runner
 from tasks.store.workspace import Workspace
 
-_MIN_PART = 0.3  # of the change, by which an input is one that it came with
+_MIN_PART = 0.3  # of the change: an input that shows at least this much when swapped alone is a cause
 _log = logging.getLogger(__name__)
 
 
 @dataclass
 class Bisection:
-    """What a bisection found."""
-
     steps: list[str] = field(default_factory=list)
     """One line for each comparison."""
     answer: str = "unknown"
-    """Of the comparison of the good with the bad night."""
+    """That of the comparison of the good with the bad night: different, same or unknown."""
     first_bad: date | None = None
-    """The first night with the change; None if tonight's measurement does not show one."""
+    """The first night with the change; None if the good and the bad night do not differ now."""
     good: date | None = None
-    """The night before it whose content differs."""
+    """The last night before it with another content."""
     came_with: str | None = None
-    """The input that the change came with."""
     changed: str | None = None
     cause: str | None = None
     good_night: date | None = None
     """The night that all others are compared with."""
 
     def conclusion(self) -> list[str]:
-        """Return the answer in sentences."""
         if self.answer == "unknown":
             return [
                 f"not settled with {SESSIONS_PER_SIDE} sessions a side: the noise of the device is larger than the "
@@ -108,7 +104,7 @@ class _Search:
         return self.found
 
     def _input(self, a: Side, b: Side) -> str:
-        """Return which input the change came with; if both differ, each is swapped alone."""
+        """Return which input the change came with; if both differ, each is swapped alone and measured."""
         if a.runner.runner_sha256 == b.runner.runner_sha256:
             return "the model file"
         if a.export.pte_sha256 == b.export.pte_sha256:
@@ -118,11 +114,11 @@ class _Search:
             "the model file": self._sides("model file alone", a, replace(a, export=b.export)),
         }
         parts = {name: math.log(answer.result.ratio or 1) / self.total for name, answer in swapped.items()}
-        found = [name for name, part in parts.items() if part > _MIN_PART]
-        return " and ".join(found) or "both together: neither shows it alone"
+        causes = [name for name, part in parts.items() if part > _MIN_PART]
+        return " and ".join(causes) or "both together: neither shows it alone"
 
     def _kept(self, contents: list[MeasuredNight]) -> Iterator[MeasuredNight]:
-        """Yield the contents whose files are still in the var folder; raises FarmError if one of both ends is not."""
+        """Yield the nights whose files are kept, and fill `sides`; raises FarmError if a file of either end is not."""
         for night in (self.good, *contents):
             try:
                 self.sides[night.night] = self._side(night)
@@ -134,7 +130,7 @@ class _Search:
                 self._step(f"{night.night}: left out: {error}")
 
     def _is_bad(self, index: int) -> bool:
-        """Whether a content is nearer to the bad night than to the good one."""
+        """Return whether a content is nearer to the bad night than to the good one, on a logarithmic scale."""
         if index == len(self.nights) - 1:
             return True
         middle = self._compare("good night and one between", self.good, self.nights[index]).result

@@ -1,4 +1,4 @@
-"""Measure two contents interleaved on one device, load what came of it, and compare them: two files, for example."""
+"""Measure two contents, such as two files, interleaved on one device; load their sessions and compare them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,11 +36,11 @@ class InterleavedResult:
 
     result: Comparison
     cause: str | None
-    """The operators behind a difference; None if there is none or nothing can be named."""
+    """The operators behind a difference; None without a difference or without such operators."""
     inaccurate_sides: tuple[str, ...] = ()
     """`A`, `B` or both, if their outputs are inaccurate: the times are then no result."""
     calls: int = 1
-    """How many calls measured the sessions."""
+    """How many calls of the command measured the sessions."""
     since: datetime | None = None
     """When the first of them was started, UTC."""
     cells: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
@@ -50,11 +50,11 @@ class InterleavedResult:
 
     @property
     def word(self) -> str:
-        """different, same, unknown or inaccurate."""
+        """`different`, `same`, `unknown` or `inaccurate`."""
         return "inaccurate" if self.inaccurate_sides else self.result.answer
 
     def in_words(self) -> str:
-        """`+38.0 % (+37.1 % to +39.0 %; 8 and 8 sessions), different; cause: ...`."""
+        """Return `+38.0 % (+37.1 % to +39.0 %; 8 and 8 sessions), different; cause: ...`."""
         found = self.result
         if found.ratio is None or found.low is None or found.high is None:
             return f"{found.answer}: {found.note or f'too few sessions ({found.sessions_a} and {found.sessions_b})'}"
@@ -81,7 +81,7 @@ class InterleavedDevice:
 
     @property
     def variant(self) -> Variant:
-        """With SME2, or SME, where the device is known to have it, as a model is shipped."""
+        """With SME2, or else SME, if the device reports it: as a model is shipped."""
         facts = self.probe.facts
         return "sme2_on" if facts.sme2 else "sme1" if facts.sme else "sme2_off"
 
@@ -93,10 +93,10 @@ class InterleavedDevice:
         raise FarmError(f"no runner for {self.probe.platform} and {self.variant}; see `etfarm devices runner --help`")
 
     def compare(self, a: Side, b: Side, purpose: Purpose, sessions: int, margin: float = MARGIN) -> InterleavedResult:
-        """Measure both sides with this many sessions each, A B B A ..., and compare them.
+        """Measure both sides with `sessions` each, in the order A B B A ..., load them, and compare the sides.
 
-        What was measured before in the same sweep is not measured again; what earlier sweeps measured counts, too.
-        Raises FarmError, with the reason of the first failure, if this sweep has no session of a side that counts.
+        Sessions that this sweep has measured are not repeated, and those of `earlier` sweeps count, too. Raises
+        FarmError, with the reason of one of its sessions, if no session of a side counts.
         """
         tally = measure_device(self._job(a, b, purpose, sessions))
         for sweep in (*self.earlier, self.sweep):
@@ -125,7 +125,6 @@ class InterleavedDevice:
         )
 
     def ask(self, query: str, **parameters: str | list[str]) -> list[tuple[Any, ...]]:
-        """Return the rows of a query of `sql/queries`, named without its suffix."""
         return ask_warehouse(query, self.workspace, **parameters)
 
     def _job(self, a: Side, b: Side, purpose: Purpose, sessions: int) -> DeviceJob:
@@ -134,7 +133,7 @@ class InterleavedDevice:
         return terms.job(self.probe, self.runners, again=again)
 
     def _failure(self, comparison: str, side: str) -> str:
-        """Return why no session of a side counts."""
+        """Return the status and reason of a session of this side that has a reason."""
         for record in self.workspace.store.records(self.sweep.sweep_id, skip_damaged=True):
             if record.arm and (record.arm.comparison, record.arm.side) == (comparison, side) and record.reason:
                 return f"{record.status}: {record.reason}"
@@ -187,7 +186,7 @@ def compare_files(
 
 
 def _side(pte: Path, bench: InterleavedDevice) -> Side:
-    """Return what measures a file: one thread, and as many executions as a sweep without settings of its own."""
+    """Return the side that measures a file: with one thread, and the executions that a sweep has by default."""
     export = exported_or_prebuilt(pte, bench.workspace.exports)
     fields = SweepSpec.model_fields
     executions = export.executions(fields["executions"].default, fields["warmup_executions"].default)

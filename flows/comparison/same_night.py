@@ -1,6 +1,6 @@
-"""Measure suspected nights again the same night, alternately with model and runner of the last good night.
+"""Measure suspected series again the same night, interleaved with model and runner of their last good night.
 
-Where those are not kept, a night with few sessions gets more, so that it counts for the nights after it.
+If those are not kept, a night with few sessions gets more, so that it counts for the nights after it.
 """
 
 import logging
@@ -23,13 +23,13 @@ from tasks.runner.manifest import Runner, kept_runner
 from tasks.store.workspace import Workspace
 
 MAX_SERIES = 4
-"""Per device and night: a change that affects every model must not keep a device until the morning."""
+"""Per device and night: a change of every model must not occupy a device until the morning."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Suspected:
-    """A suspected night of a series: what ran on the last good night (a) and tonight (b)."""
+    """A suspected night of a series: what ran on the last good night (a) and on this night (b)."""
 
     device: str
     model: str
@@ -46,11 +46,10 @@ class Suspected:
     pte_sha256_b: str | None
     runner_sha256_b: str | None
     sessions: int
-    """Those that count tonight."""
+    """Those of this night that count."""
 
     @property
     def cell(self) -> Cell:
-        """The cell of tonight's sessions."""
         return Cell(
             self.device,
             self.model,
@@ -64,23 +63,23 @@ class Suspected:
 
 
 def same_night_jobs(jobs: Iterable[DeviceJob], sweep_id: str, workspace: Workspace) -> list[DeviceJob]:
-    """Return a job for each device with suspected series: those that can be compared, or that get more sessions.
+    """Return a job for each device with suspected series that can be compared, or that get more sessions.
 
-    What cannot be compared is told on the terminal with its reason. Raises WarehouseError.
+    Series that cannot be compared are reported; devices with nothing left to run are omitted. Raises WarehouseError.
     """
-    of_device = {job.device.name: job for job in jobs}
+    job_of = {job.device.name: job for job in jobs}
     again = []
     suspected = [Suspected(*row) for row in ask_warehouse("same_night", workspace, sweep_id=sweep_id)]
-    for device, rows in groupby(suspected, lambda row: row.device):
-        if job := of_device.get(device):
-            found = same_night_job(job, list(rows))
-            if found.plan_now().todo:
-                again.append(found)
+    for device, rows in groupby(suspected, lambda row: row.device):  # the query orders them by device
+        if job := job_of.get(device):
+            new_job = same_night_job(job, list(rows))
+            if new_job.plan_now().todo:
+                again.append(new_job)
     return again
 
 
 def same_night_job(job: DeviceJob, rows: list[Suspected]) -> DeviceJob:
-    """Return the job that measures the suspected series of one device again; without sessions if that is impossible."""
+    """Return the job that measures the first `MAX_SERIES` series of a device again; without sessions if none can be."""
     pairs: list[tuple[Side, Side]] = []
     more: list[tuple[Side, range]] = []
     for row in rows:
@@ -88,22 +87,22 @@ def same_night_job(job: DeviceJob, rows: list[Suspected]) -> DeviceJob:
             _tell(row, f"only {MAX_SERIES} series of a device are, those with the largest change")
             continue
         try:
-            tonight = _tonight(job, row)
+            present = _tonight(job, row)
         except FarmError as error:
             _tell(row, str(error))
             continue
         try:
-            pairs.append((_former(job, row), tonight))
+            pairs.append((_former(job, row), present))
         except FarmError as error:
             numbers = _more_numbers(job, row)
             instead = f"; it is measured in {len(numbers)} more sessions instead" if numbers else ""
             _tell(row, f"{error}{instead}")
-            more += [(tonight, numbers)] if numbers else []
+            more += [(present, numbers)] if numbers else []
     return replace(job, round=plan_round(job.sweep, pairs, "same_night", SESSIONS_PER_SIDE, more))
 
 
 def _more_numbers(job: DeviceJob, row: Suspected) -> range:
-    """Return the numbers of the sessions that a night lacks to count for the nights after it."""
+    """Return the repetitions that a night lacks to have `ALERT_SESSIONS`; they follow the planned ones."""
     planned = job.spec.sessions if isinstance(job.spec, SweepSpec) else 0
     return range(planned, planned + max(ALERT_SESSIONS - row.sessions, 0))
 
@@ -116,7 +115,7 @@ def _former(job: DeviceJob, row: Suspected) -> Side:
 
 
 def _tonight(job: DeviceJob, row: Suspected) -> Side:
-    """Return tonight's model and runner; raises FarmError if they were replaced since the series was measured."""
+    """Return the present model and runner; raises FarmError if they were replaced since the series was measured."""
     export = job.case(row.model, row.precision)
     runner: Runner | None = job.runners.get((row.variant, "timing"))
     if export is None or export.pte_sha256 != row.pte_sha256_b:

@@ -30,7 +30,7 @@ _DIGITS = 8
 
 
 def one_of(names: list[str]) -> Any:
-    """Return what makes a text a choice of these names: a list in the form; the server refuses any other text."""
+    """Return a field that the form in Prefect's UI shows as a list of these names; the server refuses other texts."""
     return Field(json_schema_extra={"enum": list(names)})
 
 
@@ -51,15 +51,15 @@ class Overrides(BaseModel):
 
     @property
     def digest(self) -> str:
-        """Eight hexadecimal digits: the same changes have the same ones."""
+        """Eight hexadecimal digits, the same for equal overrides."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:_DIGITS]
 
 
 def changed_spec(spec: SweepSpec, overrides: Overrides, folder: Path) -> SweepSpec:
-    """Return the sweep with the changes, under another name; the sweep itself if there are none.
+    """Return the sweep with the overrides under another name; the sweep itself if there are none.
 
-    Its name has the digest of the changes: it shares a sweep id, and so a cell, with no other sweep. Raises InputError
-    with one sentence if the changes make no sense.
+    The name contains the digest of the overrides, so it shares a sweep id, and thus a cell, with no other sweep. Raises
+    InputError if the result is not a valid sweep.
     """
     if overrides == Overrides():
         return spec
@@ -76,7 +76,7 @@ def changed_spec(spec: SweepSpec, overrides: Overrides, folder: Path) -> SweepSp
 
 
 def named_devices(names: list[str], inventory: Path) -> list[DeviceSpec]:
-    """Return these devices of the inventory; raises InputError, with what is known, for an unknown or repeated name."""
+    """Return these devices of the inventory in this order; raises InputError for an unknown or repeated name."""
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"overrides: duplicate device `{name}`; remove one")
@@ -84,7 +84,7 @@ def named_devices(names: list[str], inventory: Path) -> list[DeviceSpec]:
 
 
 def _files(folder: str) -> list[str]:
-    """Return the YAML files of a folder of the checkout, as deployments name them."""
+    """Return the YAML files of a folder of the checkout, relative to its root and sorted."""
     return sorted(path.relative_to(_ROOT).as_posix() for path in (_ROOT / folder).glob("*.yaml"))
 
 

@@ -76,9 +76,9 @@ def upkeep(
     checked = check_warehouse(workspace)
     for finding in checked.findings:
         _log.error("%s", finding)
-    found = [*not_packed, *checked.findings]
+    problems = [*not_packed, *checked.findings]
     ended = f"{len(checked.findings)} findings" if checked.findings else checked.counts
-    return end_state(None, f"{freed}; {ended}{listed(found)}", is_bad=bool(found))
+    return end_state(None, f"{freed}; {ended}{listed(problems)}", is_bad=bool(problems))
 
 
 @flow(name="report", flow_run_name=dated_name("report"))

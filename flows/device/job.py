@@ -1,4 +1,4 @@
-"""What one device needs for its part of a sweep, and how its sessions ended."""
+"""The job of one device in a sweep, and the tally of its sessions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,27 +25,24 @@ _COULD_NOT_START = ("export_failed", "no_runner", "no_backend")
 
 
 class Reported:
-    """The causes that the user has read: of a model or a runner, which all its sessions share."""
+    """Causes that were reported: all sessions of a model or runner that is missing share one."""
 
     def __init__(self, exports: ExportQueue) -> None:
         self._exports = exports
         self._causes: set[str | None] = set()
 
     def has(self, record: SessionRecord) -> bool:
-        """Return whether an export, or the record of another session that could not start, has reported its cause."""
+        """Return whether an export or another session reported why this session could not start; remember the cause."""
         if record.reason_code not in _COULD_NOT_START:
             return False
-        is_known = record.reason in self._causes or record.reason in self._exports.now().errors.values()
+        is_reported = record.reason in self._causes or record.reason in self._exports.now().errors.values()
         self._causes.add(record.reason)
-        return is_known
+        return is_reported
 
 
 @dataclass(frozen=True)
 class DeviceJob:
-    """What one device needs for its part of a sweep: the results of the earlier steps.
-
-    Exports may still be pending. If the build of a runner failed, the reason is in `runner_error`.
-    """
+    """What one device needs for its part of a sweep: the results of the earlier steps; exports may be pending."""
 
     spec: Terms
     sweep: SweepNight
@@ -65,11 +62,11 @@ class DeviceJob:
 
     @property
     def title(self) -> str:
-        """The name of its flow run and of its progress bar, without `device`."""
+        """The name of its progress bar; that of its task run is `measure on <title>`."""
         return self.device.name if self.round is None else f"{self.device.name} again"
 
     def planned(self, facts: Facts, exports: ExportSnapshot) -> list[PlannedSession]:
-        """Return all sessions of this job in their order; `facts` tell which variants the device can run."""
+        """Return all sessions of this job in their order; `facts` decide which variants the device can run."""
         if self.round is not None:
             return self.round.sessions
         assert isinstance(self.spec, SweepSpec)
@@ -78,24 +75,24 @@ class DeviceJob:
     def plan(
         self, facts: Facts, exports: ExportSnapshot, results: DeviceResults, first: str | None = None
     ) -> DevicePlan:
-        """Return what is left to run; `first` is the session that an earlier plan of this start discards."""
+        """Return what is left to run; `first` is the key of the session that an earlier plan of this start discards."""
         return plan_rest(self.planned(facts, exports), exports, results, self.spec.interval_percent, first)
 
     def plan_now(self) -> DevicePlan:
-        """Return what is left to run by the facts, exports and bundles that are known now."""
+        """Return what is left to run with the present facts, exports and bundles."""
         return self.plan(self.facts, self.exports.now(), self.results())
 
     def results(self) -> DeviceResults:
         return read_results(self.workspace.store, self.sweep.sweep_id, self.device.name, self.unloadable)
 
     def export_of(self, session: PlannedSession) -> Export | None:
-        """Return the model that a session runs; None if its export failed."""
+        """Return the model that a session runs; None if it is not exported."""
         if self.round is not None:
             return self.round.exports.get((session.pte_sha256, session.inputs_sha256))
         return export_for(self.case(session.cell.model, session.cell.precision), session.cell.mode)
 
     def case(self, model: str, precision: str) -> Export | None:
-        """Return the export of a case by its full name; None if it has none."""
+        """Return the export of a case by its full name; None if it is not exported."""
         exports = (each for cases in self.exports.now().ready.values() for each in cases)
         return next((each for each in exports if (each.model, each.precision) == (model, precision)), None)
 
@@ -113,13 +110,13 @@ class SweepTerms:
     sweep: SweepNight
     workspace: Workspace
     exports: ExportQueue
-    """Some may still be made."""
+    """Some may be pending."""
     unloadable: Mapping[str, str] = field(default_factory=dict)
     """Why bundles of the sweep cannot be loaded, by session id."""
     finish_by: datetime | None = None
 
     def job(self, probe: Probe, runners: Runners, refused: str | None = None, again: Round | None = None) -> DeviceJob:
-        """Return the job of a device; `refused` is why it must not be used, `again` runs instead of the matrix."""
+        """Return the job of a device; `refused` is why it must not be used, `again` replaces the matrix."""
         return DeviceJob(
             spec=self.spec,
             sweep=self.sweep,
@@ -138,8 +135,6 @@ class SweepTerms:
 
 @dataclass
 class DeviceTally:
-    """How the sessions of a device ended."""
-
     device: str
     already_done: int = 0
     not_needed: int = 0
@@ -159,6 +154,7 @@ class DeviceTally:
     """Ids of unloadable bundles of which this start or an earlier one made another attempt."""
 
     def count(self, record: SessionRecord) -> None:
+        """Count an ended session, here and in the metrics."""
         end = end_of(record)
         prometheus.record("etfarm_sessions", device=self.device, end=end, reason=record.reason_code or "")
         ended_at = datetime.fromisoformat(record.ended_at).timestamp()
@@ -179,23 +175,23 @@ class DeviceTally:
 
     @property
     def is_bad(self) -> bool:
-        """Whether any session failed or was invalid, or the device could not be used to the end."""
+        """Whether a session failed or was invalid, or the device could not be used to the end."""
         return bool(self.failed or self.invalid or self.unusable or self.stopped_by)
 
     def in_words(self) -> str:
-        """The counts, and the first reason of what went wrong: `3 succeeded, 1 failed; exit code 134`."""
+        """Return the counts, and one reason of what went wrong: `3 succeeded, 1 failed; exit code 134`."""
         reason = self.stopped_by or self.unusable or self.first_reason
         return counts_in_words([self]) + (f"; {reason}" if reason else "")
 
 
 def end_of(record: SessionRecord) -> str:
-    """Return how a session is counted: as its status, or as `discarded`."""
+    """Return how a session is counted: as its status, or the first one of a device as `discarded`."""
     return "discarded" if record.reason_code == FIRST_SESSION else record.status
 
 
 def counts_in_words(tallies: Sequence[DeviceTally]) -> str:
     """Return the counts of devices: `24 succeeded, 8 dropped (would not have ended by 07:00)`."""
-    counted = {name: sum(tally.counts[name] for tally in tallies) for name in COUNTED[:-1]}
+    counted = {name: sum(tally.counts[name] for tally in tallies) for name in COUNTED[:-1]}  # without `dropped`
     dropped = dropped_in_words(tallies)
     if dropped and not any(counted.values()):
         return dropped

@@ -1,4 +1,4 @@
-"""Exclusive use of a device by one sweep of this process, which releases all its devices when it is stopped."""
+"""The leases of this process on devices, and their release when the process is stopped."""
 
 import contextlib
 import threading
@@ -20,10 +20,10 @@ _held: set[lease.Lease] = set()  # a signal handler releases them all
 def held(
     device: Device, sweep_id: str, *, step: str, priority: int, ttl_s: float, wait_s: float
 ) -> Iterator[lease.Lease]:
-    """Hold `device` for the block; raises DeviceBusy if it is still held by others after `wait_s`.
+    """Hold `device` for the block; raises DeviceBusy if others still hold it after `wait_s`.
 
     The lease expires `ttl_s` after its last renewal. That must be longer than a session, because nothing may use the
-    device during a measurement. While it waits, the bar of `step` shows the holder and the place in the queue.
+    device during a measurement. During the wait, the bar of `step` shows the holder and the place in the queue.
     """
 
     def tell(cause: str) -> None:
@@ -40,7 +40,7 @@ def held(
 
 
 def release_all() -> None:
-    """End the jobs on all devices that this process holds and release the devices, within ten seconds."""
+    """End the jobs on all devices that this process holds and release the devices; wait ten seconds at most."""
     threads = [threading.Thread(target=_release, args=(token,), daemon=True) for token in list(_held)]
     for thread in threads:
         thread.start()

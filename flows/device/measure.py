@@ -41,11 +41,11 @@ def log_failed(title: str, record: SessionRecord, *details: str | None) -> None:
 
 
 Show = Callable[[str, SessionRecord], object]
-"""Gets the title and the record of a session that failed or was invalid, and logs it."""
+"""Reports a session that failed or was invalid, by its title and record."""
 
 
 def measure_device(job: DeviceJob, show: Show = log_failed) -> DeviceTally:
-    """Run all remaining sessions of this device; a failure is recorded and the next session starts.
+    """Run all remaining sessions of a device; a failure is recorded, and the next session starts.
 
     If nothing more can be recorded, such as on a full disk, the reason is in the tally's `stopped_by`.
     """
@@ -80,7 +80,7 @@ def measure_device(job: DeviceJob, show: Show = log_failed) -> DeviceTally:
                     registry.succeed(name)
                 run.drop_rest()
             except DeviceError as error:
-                if isinstance(error, DeviceBusy) and wait_s < job.spec.lease_wait_s:
+                if isinstance(error, DeviceBusy) and wait_s < job.spec.lease_wait_s:  # `finish_by` ended the wait
                     run.drop_rest()
                     return run.tally
                 if not isinstance(error, DeviceBusy | LeaseLost):
@@ -110,9 +110,9 @@ class _DeviceRun:
         self._reported = Reported(job.exports)
 
     def measure_sessions(self, device: Device, lease: Lease) -> None:
-        """Run the sessions until all `has_ended`, or until another sweep comes first.
+        """Run sessions until none is left, which sets `has_ended`, or until a sweep of higher priority waits.
 
-        Raises DeviceError only if the device itself fails.
+        Raises DeviceError if the device itself fails, and FarmError if a session cannot be recorded.
         """
         job = self.job
         if self._queue is None:
@@ -148,8 +148,7 @@ class _DeviceRun:
     def record_rest(self, code: str, reason: str) -> None:
         """Record the remaining sessions as failed for the same reason; the next start of the sweep retries them.
 
-        Those that may turn out not to be needed are not recorded: nothing would repeat them, and they would stay
-        failed.
+        Sessions that may turn out not to be needed are not recorded: they would stay failed, since none repeats them.
         """
         _log.error("%s; next: %s", reason, remedy(code))
         self.tally.unusable = reason
@@ -159,9 +158,9 @@ class _DeviceRun:
             )
 
     def drop_rest(self) -> None:
-        """Count the remaining sessions as dropped if there is a time by which the device must have ended.
+        """Count the remaining sessions as dropped if the sweep has a `finish_by`.
 
-        Those of a model that could not be exported are recorded as failed: that takes no time.
+        Sessions of a model that could not be exported are recorded as failed instead: that takes no time.
         """
         if self.job.finish_by is None:
             return
@@ -174,14 +173,14 @@ class _DeviceRun:
         queue.drop_rest(self.job.finish_by)
 
     def _rest(self) -> SessionQueue:
-        """Return the sessions that are left, of all models: they are known when every export has ended."""
-        self.job.exports.wait_for_all()  # the id of a session depends on the exported model
+        """Wait for all exports, since the id of a session depends on them; return the sessions that are left."""
+        self.job.exports.wait_for_all()
         queue = self._queue or SessionQueue(self.job, self._facts, self.tally)
         queue.refresh()
         return queue
 
     def _measure(self, session: PlannedSession, device: Device) -> SessionRecord:
-        """Run one session and return its record; raises FarmError if nothing can be recorded, as on a full disk."""
+        """Run one session and return its record; raises FarmError if it cannot be recorded, as on a full disk."""
         job = self.job
         export, runner = job.export_of(session), job.runner_of(session)
         try:
@@ -216,7 +215,7 @@ class _DeviceRun:
         )
 
     def _report(self, session: PlannedSession, record: SessionRecord) -> None:
-        """Report how a session ended; one that could not start is only counted if its cause has been reported."""
+        """Report how a session ended; if it could not start for a reported cause, only the bar moves."""
         line = ""
         if not self._reported.has(record):
             is_discarded = record.reason_code == FIRST_SESSION
@@ -229,7 +228,7 @@ class _DeviceRun:
         board.done(self.job.title, line, failed=record.status == "failed")
 
     def _recover_device(self, record: SessionRecord, device: Device, lease: Lease) -> None:
-        """After a failed session: probe the device, end leftover jobs; give up after too many failures in a row."""
+        """Probe the device and end leftover jobs; raises DeviceError if it caused `STRIKES` failures in a row."""
         probe_until(device)
         lease.renew()  # if another farm took the device over, the job that runs there is not a leftover
         kill_leftovers(device)
@@ -240,13 +239,13 @@ class _DeviceRun:
 
 
 def wanted_accuracy(spec: Terms, case: str) -> AccuracyWanted | None:
-    """Return what the sweep file states about the accuracy of a model; all its cases have the same."""
+    """Return the accuracy that the sweep file requires of a model, which all its cases share; None without one."""
     models = spec.models if isinstance(spec, SweepSpec) else []
     return next((each.accuracy for each in models if each.name == case.partition("@")[0]), None)
 
 
 def _why_not_exported(job: DeviceJob, session: PlannedSession) -> tuple[str, str] | None:
-    """Return the reason code and the reason of a session whose export failed; None of any other."""
+    """Return the reason code and the reason of a session whose export failed; None for any other."""
     cell = session.cell
     if error := job.exports.now().errors.get((cell.model, cell.precision)):
         return "export_failed", error

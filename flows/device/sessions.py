@@ -1,4 +1,4 @@
-"""The sessions of one device that are still to run: in the planned order, restricted to models that are exported."""
+"""The sessions of one device that are left to run: those of exported models, in the planned order."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -13,14 +13,14 @@ from tasks.measure.finish_by import FinishBy, would_not_end
 from tasks.measure.plan import PlannedSession
 from tasks.measure.prepare import ExportSnapshot
 
-# While a device waits for an export, its lease is renewed.
+# How often the lease is renewed while a device waits for an export.
 _RENEW_S = 10.0
 
 
 class SessionQueue:
-    """What one start of a sweep runs on a device: its plan, made again whenever an export has ended.
+    """The sessions that one start of a sweep runs on a device, planned again whenever an export has ended.
 
-    The next session is always the first of the planned order: a model that arrives later catches up its rounds.
+    The next session is always the first of the planned order: a model that is exported late catches up.
     """
 
     def __init__(self, job: DeviceJob, facts: Facts, tally: DeviceTally) -> None:
@@ -29,7 +29,7 @@ class SessionQueue:
         self._job, self._facts, self._tally = job, facts, tally
         self._results = job.results()
         self._measured: list[SessionRecord] = []
-        """By this start."""
+        """The records of this start."""
         self._gone: set[str] = set()
         """The keys of sessions that this start has run, or that it found superfluous."""
         self.first: str | None = None
@@ -40,7 +40,7 @@ class SessionQueue:
 
     @property
     def expected(self) -> int:
-        """The sessions of this start as far as they are known, ended ones and those of pending exports included."""
+        """How many sessions this start has, as far as planned: ended ones and those of pending exports included."""
         return self.ended + len(self.left) + self._pending
 
     @property
@@ -49,9 +49,9 @@ class SessionQueue:
         return not self._exports.pending
 
     def next(self, renew_lease: Callable[[], None]) -> PlannedSession | None:
-        """Return the next session; waits for an export only if no session is ready.
+        """Return the next session; wait for an export, and renew the lease, only if no session is ready.
 
-        None after the last, and if it would not end by the time at which the device must have ended.
+        None after the last one, or if it would not end by `finish_by`.
         """
         name = self._job.device.name
         self.refresh()
@@ -68,7 +68,7 @@ class SessionQueue:
         return self.left[0]
 
     def end(self, session: PlannedSession, record: SessionRecord) -> None:
-        """Take a session off, and those that are not needed any more. A failed one is left to the next start."""
+        """Remove an ended session, and those that its result makes superfluous. A failed one is not repeated here."""
         if session.pte_sha256 and session.runner_sha256:  # otherwise it did not run
             self._finish.end()
         self.left.remove(session)
@@ -85,14 +85,14 @@ class SessionQueue:
             board.resize(self._job.title, self.expected)
 
     def drop_rest(self, finish_by: datetime) -> None:
-        """Leave all sessions that are left to the next start: they would not end in time."""
+        """Drop the remaining sessions, which would not end in time; the next start of the sweep runs them."""
         if count := len(self.left):
             self._tally.drop(count, finish_by)
             board.fewer(self._job.title, count, f"{count} sessions dropped: {would_not_end(finish_by)}")
             self.left = []
 
     def certain(self) -> list[PlannedSession]:
-        """Return the sessions left that are needed, no matter what the others will measure."""
+        """Return the remaining sessions that are needed whatever the others will measure."""
         return self._stopping.certain(self.left)
 
     def _plan(self, exports: ExportSnapshot) -> None:

@@ -1,4 +1,4 @@
-"""The state and health of every device of an inventory: whether it answers, who holds it, what a sweep would miss."""
+"""The state and health of every device of an inventory: whether it answers, who holds it, what a sweep lacks there."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,11 +19,7 @@ _AT_ONCE = 32
 
 @dataclass(frozen=True)
 class DeviceState:
-    """A device, whether it is idle or leased now, and how far it is trusted.
-
-    State and health are independent: a device can be idle and quarantined. The health of one that cannot be reached is
-    not known unless somebody stated it.
-    """
+    """The state of a device now (idle, leased, unreachable, ...), and its health, which is independent of that."""
 
     spec: DeviceSpec
     state: str
@@ -33,16 +29,16 @@ class DeviceState:
 
     @property
     def known_health(self) -> Health | None:
-        """The health; None if it is not known."""
+        """The health; None if the device is unreachable and nothing else was recorded of it."""
         return None if self.unreachable and self.health.state == "good" else self.health
 
 
 def device_states(inventory: Path, var: Path, *, record: bool = False) -> list[DeviceState]:
-    """Return the state of every device, in the order of the inventory; with `record`, health gets the result.
+    """Return the state of every device, in the order of the inventory. Of a lab, only the worker is looked at.
 
-    A device that cannot be reached or used gets a strike. One that passes the trial loses the suspicion that such
-    strikes left, and no other: it may still fail its sessions. Of the devices of a lab, only its worker is looked at.
-    Raises InputError or HealthError.
+    With `record`, a device that cannot be reached or used gets a strike. One that can becomes good again if its last
+    strike was of this kind, and stays suspect otherwise: it may still fail its sessions. Raises InputError or
+    HealthError.
     """
     registry, listed = Registry(Workspace(var).registry), load_inventory(inventory)
     labs = _labs(listed.labs)
@@ -63,7 +59,7 @@ def device_states(inventory: Path, var: Path, *, record: bool = False) -> list[D
 
 
 def _labs(sites: list[str]) -> dict[str | None, tuple[str, str | None]]:
-    """Return the state of the devices of each lab, and why they cannot be reached."""
+    """Return, by lab, the state of its devices and why they cannot be reached; None if they can or it is unknown."""
     if not sites:
         return {}
     from flows.server.shared_server import online_labs  # Prefect is slow to import, and many farms have no labs
@@ -79,7 +75,7 @@ def _labs(sites: list[str]) -> dict[str | None, tuple[str, str | None]]:
 
 
 def _state_of(spec: DeviceSpec) -> tuple[str, str | None]:
-    """Return the state, and why the device cannot be used; one that a live process holds is left alone."""
+    """Return the state, and why the device cannot be used (None if it can). One that is in use is not tried."""
     word = UNREACHABLE
     try:
         with open_device(spec) as device:

@@ -1,4 +1,4 @@
-"""What one start of a sweep shares with its labs in the store, and what their bundles there show of them."""
+"""What one start of a sweep shares with its labs in the store, and the progress that their bundles there show."""
 
 import logging
 import threading
@@ -27,10 +27,10 @@ class LabArtifacts:
     def __init__(self, dispatcher: DeviceDispatcher) -> None:
         terms = dispatcher.terms
         self.start = f"{terms.sweep.sweep_id}/{uuid.uuid4().hex[:8]}"
-        """A sweep that is started again never meets files of an earlier start."""
+        """Folder of this start, unique so that no start reads files of an earlier one."""
         self.bundles = terms.workspace.store
         self.heard = time.monotonic()
-        """When the last bundle of a lab came."""
+        """When the last bundle of a lab was seen (monotonic clock)."""
         self.unread = 0
         """New bundles that could not be read."""
         self._terms = terms
@@ -43,7 +43,7 @@ class LabArtifacts:
         self._next_at = 0.0
 
     def start_of(self, job: DeviceJob) -> Start:
-        """Return what the lab needs to measure a job, shared now, and open its bar; raises BundleError or OSError."""
+        """Share the runners of a job and the exports of its round, and open its bar; raises BundleError or OSError."""
         shelf, again = self.bundles.shelf, job.round
         self._jobs[job.device.name] = job
         board.expect(job.title, len(job.planned(job.facts, job.exports.now())), lab=job.device.site or "")
@@ -57,9 +57,9 @@ class LabArtifacts:
         )
 
     def update(self) -> None:
-        """Share the exports that have ended since, and show the sessions of labs, if that is due.
+        """Share the exports that have ended, and show the new sessions of labs, unless that was done just now.
 
-        Several labs call it. What the storage does not answer is done the next time.
+        The threads of all labs call this. If the storage does not answer, the next call tries again.
         """
         with self._lock:
             if (begun := time.monotonic()) < self._next_at:
@@ -69,11 +69,11 @@ class LabArtifacts:
                 self._show_new_bundles()
             except FarmError as error:
                 _log.warning("%s", error)
-            # Listing ten thousand bundles takes a second.
+            # Listing ten thousand bundles takes a second: at most a sixth of the time is spent on it.
             self._next_at = time.monotonic() + max(POLL_S / 2, 5 * (time.monotonic() - begun))
 
     def counted(self, name: str) -> dict[str, int]:
-        """Return how many sessions of a device ended how since the start; raises BundleError."""
+        """Return the number of a device's sessions since the start by how they ended; raises BundleError."""
         with self._lock:
             self._show_new_bundles()
         return {end: self._ends[name][end] for end in _ENDS}
@@ -97,7 +97,7 @@ class LabArtifacts:
         return Exported(pair=pair, keys=keys, tapped_error=cases[0].tapped_error)
 
     def _show_new_bundles(self) -> None:
-        """Show the sessions of labs that have ended since, by their bundles; each record is read once."""
+        """Count and show the sessions whose bundles are new; each record is read once."""
         sweep_id = self._terms.sweep.sweep_id
         for session_id in set(self.bundles.session_ids(sweep_id)) - self._seen:
             self._seen.add(session_id)

@@ -1,7 +1,7 @@
-"""The sweep's part of a lab: its worker probes the devices, then measures on those that may start.
+"""The sweep's side of a lab: the lab's worker probes the devices, then measures on those that may start.
 
-Each is a flow run with an order in the store and a result for each device. If its process is killed, another run does
-the rest. What a lab does not measure fails with the reason, and is left to the next start.
+Each of the two is a flow run with an order in the store and a result for each device. If its process is killed, a
+second run does the rest. Sessions that a lab does not measure fail with the reason, and are left to the next start.
 """
 
 import contextlib
@@ -53,14 +53,14 @@ _log = logging.getLogger(__name__)
 
 
 class _RunKilledError(FarmError):
-    """The process of a lab's run, or its worker before that started, was killed."""
+    """The process of a lab's run was killed, or its worker before the process started. Another run may do the rest."""
 
 
 @contextlib.contextmanager
 def in_labs(
     dispatcher: DeviceDispatcher, devices: list[DeviceSpec], sites: Collection[str]
 ) -> Iterator[list["LabController"]]:
-    """Let the workers of some sites measure the devices that are there; wait for them at the end of the block."""
+    """Let labs measure the devices of their sites; at the end of the block, wait for them and set their `tallies`."""
     used = list(dict.fromkeys(str(device.site) for device in devices if device.site in sites))
     if not used:
         yield []
@@ -85,15 +85,13 @@ def in_labs(
 
 @task(task_run_name="lab {site}", cache_policy=NO_CACHE)
 def lab_step(site: str, lab: "LabController") -> State[Any]:
-    """Let one lab measure its devices, and wait for it."""
+    """Measure on the devices of a lab; the state carries their tallies."""
     tallies = lab.measure()
     message = "; ".join(f"{tally.device}: {tally.in_words()}" for tally in tallies)
     return end_state(tallies, message, is_bad=any(tally.is_bad for tally in tallies))
 
 
 class LabController:
-    """One start of a sweep in one lab."""
-
     def __init__(
         self, site: str, devices: list[DeviceSpec], dispatcher: DeviceDispatcher, artifacts: LabArtifacts
     ) -> None:
@@ -110,7 +108,7 @@ class LabController:
         self._lost: str | None = None
 
     def measure(self) -> list[DeviceTally]:
-        """Measure on all devices; what the lab does not measure is recorded as failed, with its reason."""
+        """Measure on all devices; sessions that the lab does not measure are recorded as failed, with the reason."""
         terms = self._dispatcher.terms
         exports = terms.exports.now()
         for device in self._devices:
@@ -142,7 +140,7 @@ class LabController:
         ]
 
     def _probe(self, order: Order) -> Iterator[tuple[str, Probe]]:
-        """Yield the probe of each device that the lab probed; its runner begins to be built."""
+        """Yield the probe of each device for which the lab sent a result; a refused result makes it unusable."""
         specs = {device.name: device for device in self._devices}
         for name, result in self._results("probe", order):
             if isinstance(result, InputError):
@@ -153,7 +151,7 @@ class LabController:
             yield name, probe
 
     def _measure(self, order: Order, jobs: list[DeviceJob]) -> Iterator[tuple[str, DeviceTally]]:
-        """Yield how each device ended that the lab measured."""
+        """Yield the tally of each device with a result; that of a refused result counts the bundles in the store."""
         self._jobs = {job.device.name: job for job in jobs}
         try:
             starts = {name: self._artifacts.start_of(job) for name, job in self._jobs.items()}
@@ -164,14 +162,14 @@ class LabController:
         for name, result in self._results("measure", order.model_copy(update=changes)):
             if isinstance(result, Result) and result.tally:
                 yield name, result.tally
-            else:  # what the store has of it
+            else:
                 counts: dict[str, Any] = self._artifacts.counted(name)
                 yield name, DeviceTally(name, stopped_by=f"{name}: {result}", **counts)
 
     def _results(self, kind: Literal["probe", "measure"], order: Order) -> Iterator[tuple[str, Result | InputError]]:
-        """Let the worker do an order; yield the result of each device, or why that is refused, as it comes.
+        """Let the worker do an order; yield the result of each device as it comes, or why it is refused.
 
-        If the lab does not do the rest, the reason is in `_lost`.
+        A killed run is followed by one for the rest. If the lab does not complete the order, `_lost` has the reason.
         """
         left = {device.name: device for device in order.devices}
         for number in range(1, _MAX_RUNS + 1) if left else ():
@@ -192,7 +190,10 @@ class LabController:
                     return
 
     def _run(self, name: str, title: str, order: Order) -> Iterator[tuple[str, Result | InputError]]:
-        """Start a run; yield each result until all are there. Raises FarmError if nothing more is to be expected."""
+        """Start a flow run for an order; yield each result until all devices have one.
+
+        Raises FarmError, and cancels a run that has not ended, if no further result is to be expected.
+        """
         place = f"{self._artifacts.start}/{name}"
         write_shared(self._artifacts.bundles.shelf, f"{place}/order", order)
         run = start(self.site, place, title, self._artifacts.bundles.location)
@@ -228,25 +229,25 @@ class LabController:
                 raise error
 
     def _new_results(self, place: str, left: dict[str, DeviceSpec]) -> list[tuple[str, Result | InputError]]:
-        """Return what came of the devices that are `left`; if the storage does not answer, it comes the next time."""
-        found: list[tuple[str, Result | InputError]] = []
+        """Return the new results of devices in `left`; those that the storage does not answer come the next time."""
+        results: list[tuple[str, Result | InputError]] = []
         try:
             for file in self._artifacts.bundles.shelf.names(f"labs/{place}/results"):
                 name = file.removesuffix(".json")
                 if name in left:
                     try:
-                        found.append((name, self._validated(f"{place}/results/{name}", left[name])))
+                        results.append((name, self._validated(f"{place}/results/{name}", left[name])))
                     except InputError as error:
-                        found.append((name, self._refusal(str(error))))
+                        results.append((name, self._refusal(str(error))))
                 elif name not in self._refused and name not in self._health:
                     self._refused.add(name)
                     self._refusal(f"it sent a result of {excerpt(name, 100)}, which is not a device of its order")
         except BundleError as error:
             _log.warning("lab %s: %s", self.site, error)
-        return found
+        return results
 
     def _validated(self, file: str, device: DeviceSpec) -> Result:
-        """Return a device's result as far as it is accepted, and keep its health; raises InputError if it is not."""
+        """Return a device's result with its validated tally, and store its health; raises InputError if refused."""
         name, before, job = device.name, self._health[device.name], self._jobs.get(device.name)
         result = read_shared(self._artifacts.bundles.shelf, file, Result)
         assert result is not None
@@ -263,7 +264,7 @@ class LabController:
         return result
 
     def _refusal(self, why: str) -> InputError:
-        """Report why a result is refused; return the sentence."""
+        """Report why a result is refused; return it as an error."""
         sentence = f"lab {self.site}: {why}; check the machine of the lab"
         _log.error("%s", sentence)
         board.tell(sentence)
@@ -271,7 +272,7 @@ class LabController:
 
 
 def deploy() -> None:
-    """Create the work pool and the deployment at the server, or update them; the code is what labs have installed."""
+    """Create or update the work pool and the deployment at the server; labs run the code that they have installed."""
     create_pool(LABS_POOL)
     lab_flow.to_deployment(  # type: ignore[union-attr]
         name="lab",
@@ -283,7 +284,7 @@ def deploy() -> None:
 
 
 def start(site: str, order: str, title: str, bundles: str) -> UUID:
-    """Ask the worker of a lab to run an order; return the flow run."""
+    """Create a flow run for the worker of a lab; return its id. The same order again returns the same run."""
     run = run_deployment(
         "lab/lab",
         parameters={"order": order, "bundles": bundles},
@@ -297,6 +298,6 @@ def start(site: str, order: str, title: str, bundles: str) -> UUID:
 
 
 def cancel(run: UUID, why: str) -> None:
-    """End a run: one that waits at once, one that runs through its worker."""
+    """Cancel a lab's run; an error of the server is ignored."""
     with contextlib.suppress(httpx.HTTPError, ObjectNotFound), get_client(sync_client=True) as client:
         cancel_lab_run(client, run, why)

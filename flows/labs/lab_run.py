@@ -1,4 +1,4 @@
-"""The lab's part of a sweep: a flow run of its worker, which does what an order lists on the devices beside it."""
+"""The lab's side of a sweep: a flow run of its worker, which does what an order lists on the devices of the lab."""
 
 import contextlib
 import logging
@@ -47,7 +47,7 @@ from tasks.store.workspace import Workspace, stated_workspace
 
 _MAX_DEVICES = 1024
 _side_by_side = cast(TaskRunner[PrefectFuture[Any]], ThreadPoolTaskRunner[Any](max_workers=_MAX_DEVICES))
-# The server reports its clock in full seconds, and answers within some.
+# The server reports its time in full seconds, and may take seconds to answer.
 _MIN_CORRECTED_S = 5.0
 _GONE = "the farm that started this sweep stopped answering; run the same command to resume"
 _log = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ class _LabRun(DeviceDispatcher):
             self._registry.replace(device, None, health)
 
     def probe(self) -> State[Any]:
-        """Probe the devices side by side."""
+        """Probe the devices side by side and write the result of each; Failed if one is unusable."""
         unusable = []
         for probe in probe_all(self.order.devices, self._workspace):
             unusable += [probe.unusable] if probe.unusable else []
@@ -101,7 +101,7 @@ class _LabRun(DeviceDispatcher):
         return end_state(None, message, is_bad=bool(unusable))
 
     def measure(self, starts: dict[str, Start]) -> State[Any]:
-        """Measure on the devices side by side, each from the first export on that is there."""
+        """Measure on the devices side by side, each as soon as it has an export; write the result of each."""
         has_ended = threading.Event()
         fetching = threading.Thread(target=self._fetch_exports, args=(has_ended,), daemon=True)
         fetching.start()
@@ -125,7 +125,7 @@ class _LabRun(DeviceDispatcher):
             _log.error("%s", error)
 
     def job(self, probe: Probe) -> DeviceJob:
-        """Return the job of a device; its runners are fetched first."""
+        """Fetch the runners of a device and the exports of its round; return its job, an error in `runner_error`."""
         assert self.order.starts is not None
         start, again, runners = self.order.starts[probe.device.name], None, Runners()
         try:
@@ -140,7 +140,10 @@ class _LabRun(DeviceDispatcher):
         return self.terms.job(probe, runners, again=again)
 
     def _fetch_exports(self, has_ended: threading.Event) -> None:
-        """Take the exports that the sweep shares, until none is pending; when it is gone, nothing waits any more."""
+        """Take over the exports that the sweep shares, until none is pending or this run `has_ended`.
+
+        If the sweep has ended, or shared nothing for `MAX_SILENCE_S`, the pending ones fail.
+        """
         file, heard = f"{self._name.rpartition('/')[0]}/exports", time.monotonic()
         while (pending := self._exports.now().pending) and not has_ended.wait(POLL_S):
             state = state_of(self.order.run)  # asked first: what it shared before its end is taken
@@ -176,18 +179,21 @@ class _LabRun(DeviceDispatcher):
 
 
 def state_of(run: UUID) -> State | None:
-    """Return the state of a flow run; None if the server does not answer."""
+    """Return the state of a flow run; None if the server does not answer or does not have the run."""
     with contextlib.suppress(httpx.HTTPError, ObjectNotFound), connection.client_without_retries() as client:
         return client.read_flow_run(run).state
     return None
 
 
 def _correction_s(of_farm: float | None) -> float:
-    """Return how far this clock is ahead of the farm's, 0 for little; raises InputError if that is beyond an hour."""
-    here = connection.ahead_of_server_s()
-    if warning := connection.clock_warning(here):
+    """Return how many seconds this clock is ahead of the farm's, which is `of_farm` ahead of the server's.
+
+    0 if that is below 5 s, or if one of the clocks is unknown. Raises InputError if they are more than an hour apart.
+    """
+    ahead_of_server_s = connection.ahead_of_server_s()
+    if warning := connection.clock_warning(ahead_of_server_s):
         _log.warning("%s", warning)
-    ahead_s = 0.0 if here is None or of_farm is None else here - of_farm
+    ahead_s = 0.0 if ahead_of_server_s is None or of_farm is None else ahead_of_server_s - of_farm
     if abs(ahead_s) > MOST_APART_S:
         apart = f"{abs(ahead_s):.0f} s {'ahead of' if ahead_s > 0 else 'behind'}"
         raise InputError(f"this lab's clock is {apart} the sweep's; set both clocks and run the same command again")

@@ -1,4 +1,4 @@
-"""What a sweep and the runs of a lab exchange: small files in the store of the bundles.
+"""Messages between a sweep and the runs of a lab: small files in the store of the bundles, below `labs/`.
 
 `<start>/<run>/order` is written by the sweep before the run starts, `<start>/<run>/results/<device>` by the run, and
 `<start>/exports` by the sweep again whenever exports have ended.
@@ -35,9 +35,9 @@ from tasks.measure.spec import SweepSpec
 from tasks.store.blob_store import BlobStore, TooLargeError
 
 POLL_S = 5.0
-"""How often each side looks for new files, and asks the server whether the other one lives."""
+"""How often each side looks for new files, and asks the server whether the other side runs."""
 MAX_SILENCE_S = 4 * 3600.0
-"""No export, build or wait takes longer: bounds the wait for a side that was killed if no server ever tells."""
+"""No export, build or wait takes longer. Limits the wait for a killed side if the server does not report its end."""
 _MAX_REPEAT_S = 60.0
 _ETFARM = version("etfarm")
 _Kind = TypeVar("_Kind", bound="Message")
@@ -55,19 +55,19 @@ class Message(_Part):
 
 
 class Start(_Part):
-    """What a probed device starts with; runners and exports are named as they are shared in the store."""
+    """What a probed device starts with; `uses`, `exports` and `runners` name what is shared in the store."""
 
     facts: Facts
     uses: list[tuple[Variant, Mode, str]] = []
     runner_error: str | None = None
     sessions: list[PlannedSession] = []
-    """To run instead of the matrix of the sweep, with these exports and runners."""
+    """Run instead of the matrix of the sweep, with `exports` and `runners`."""
     exports: list[str] = []
     runners: list[str] = []
 
 
 class Order(Message):
-    """What a run of a lab has to do: probe the devices, or measure on them."""
+    """What a run of a lab has to do: probe the devices (without `starts`), or measure on them."""
 
     run: UUID
     """The flow run of the sweep: if it has ended, nothing more will be exported."""
@@ -75,20 +75,20 @@ class Order(Message):
     sweep: SweepNight
     devices: list[DeviceSpec]
     starts: dict[str, Start] | None = None
-    """By device, all that a measurement needs except exports; None if the run only probes."""
+    """By device, all that a measurement needs except exports."""
     pairs: list[tuple[str, str]] = []
     """The models and recipes whose exports follow; none if each device gets its sessions."""
     unloadable: dict[str, str] = {}
     health: dict[str, Health] = {}
-    """Of each device, which the farm keeps: a lab keeps none from one order to the next."""
+    """By device. The farm keeps it; a lab keeps none from one order to the next."""
     finish_by: AwareDatetime | None = None
-    """When the lab must have ended: a moment, because a lab may be in another time zone than the farm."""
+    """When the lab must have ended: with a UTC offset, because a lab may be in another time zone than the farm."""
     clock_ahead_s: FiniteFloat | None = None
-    """How far the farm's clock is ahead of the server's."""
+    """How far the farm's clock is ahead of the server's; None if unknown."""
 
     @field_serializer("devices")
     def _as_written(self, devices: list[DeviceSpec]) -> list[dict[str, Any]]:
-        """Leave out what is not set: an entry may not even name a field of another transport."""
+        """Leave out fields that are not set: an entry may not even name a field of another transport."""
         return [device.model_dump(mode="json", exclude_unset=True, exclude_none=True) for device in devices]
 
 
@@ -109,7 +109,7 @@ class Exports(Message):
 
 
 class Result(Message):
-    """How a device ended: its facts after a probe, its tally after a measurement; and its health then."""
+    """How a device ended: its facts after a probe, its tally after a measurement, and its health."""
 
     facts: Facts = Facts()
     unusable: str | None = None
@@ -124,7 +124,7 @@ class Result(Message):
 
 
 def write_shared(shelf: BlobStore, name: str, message: Message) -> None:
-    """Write a file; raises BundleError if the storage does not answer for a minute."""
+    """Write `labs/<name>.json`; raises BundleError if the storage does not answer for a minute."""
     end = time.monotonic() + _MAX_REPEAT_S
     while True:
         try:
@@ -136,9 +136,9 @@ def write_shared(shelf: BlobStore, name: str, message: Message) -> None:
 
 
 def read_shared(shelf: BlobStore, name: str, kind: type[_Kind]) -> _Kind | None:
-    """Return the content of a file; None if it does not exist. Raises BundleError if the storage does not answer.
+    """Return the content of `labs/<name>.json`; None if it does not exist.
 
-    Raises InputError if it is too large, of another version of etfarm, or has an impossible value.
+    Raises BundleError if the storage does not answer, InputError if the file is too large or as `parsed`.
     """
     try:
         text = shelf.read(f"labs/{name}.json")
@@ -148,7 +148,7 @@ def read_shared(shelf: BlobStore, name: str, kind: type[_Kind]) -> _Kind | None:
 
 
 def parsed(kind: type[_Kind], text: bytes) -> _Kind:
-    """Return a message; files that it names are elsewhere. Raises InputError if it is of another version or wrong."""
+    """Return a message, whose files are on another machine; raises InputError if it is of another version or wrong."""
     try:
         return read_json(kind, text, context={ELSEWHERE: True})
     except ValidationError as error:

@@ -17,7 +17,7 @@ _MAX_CHARS = 1000
 
 
 def validate_facts(spec: DeviceSpec, facts: Facts) -> None:
-    """Raise InputError if the facts of a device contradict its entry in the inventory, or each other."""
+    """Raise InputError if facts with a platform contradict the device's entry in the inventory, or each other."""
     system, platform = facts.os, facts.platform
     if platform is None:
         return
@@ -33,15 +33,15 @@ def validate_facts(spec: DeviceSpec, facts: Facts) -> None:
 
 
 def validate_tally(job: DeviceJob, tally: DeviceTally, stored: dict[str, int], unread: int) -> DeviceTally:
-    """Return how a device ended; raises InputError if its lab claims more sessions than planned or stored.
+    """Return a tally with bounded texts; raises InputError if it has more sessions than are planned or stored.
 
-    `stored` counts the sessions with a bundle by how they ended; `unread` new bundles may be any such session.
+    `stored` counts the sessions with a bundle by how they ended; each of the `unread` new bundles may be any of them.
     """
     name = job.device.name
     for end, count in stored.items():
         if (claimed := getattr(tally, end)) > count + unread:
             raise InputError(f"it reported {claimed} sessions of {name} as {end}, but the store has {count}")
-    # Whichever variants its processor turns out to run, and the discarded session of an earlier start.
+    # The runner may report SME and SME2, so all variants count. One more: the discarded session of an earlier start.
     facts = job.facts.model_copy(update={"sme": None, "sme2": None})
     claimed, planned = sum(tally.counts.values()), len(job.planned(facts, job.exports.now())) + 1
     if claimed > planned:

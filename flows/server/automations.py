@@ -18,8 +18,8 @@ from tasks.pages.notify import keep_silent, urls_of
 def deploy_automations(file: Path, notify: str) -> list[str]:
     """Create the automations of a file at the server, or update those of the same name; return a line for each.
 
-    The server sends notifications to the services in `notify`, URLs of apprise, which it stores encrypted. Without any,
-    automations that only notify are left out. Raises InputError, and ServerGoneError if the server cannot be used.
+    The server notifies the services in `notify`, URLs of apprise, and stores these encrypted. Without any, automations
+    that only notify are left out. Raises InputError, and ServerGoneError if the server cannot be used.
     """
     try:
         entries = yaml.safe_load(file.read_text(encoding="utf-8"))
@@ -61,7 +61,7 @@ def _put(client: SyncPrefectClient, automation: AutomationCore) -> str:
 
 
 def _save_services(notify: str) -> list[str]:
-    """Store each service at the server; return the ids of the blocks. Nothing prints or logs the URLs."""
+    """Store each service at the server; return the ids of the blocks. The URLs are neither printed nor logged."""
     from apprise import Apprise
 
     keep_silent()

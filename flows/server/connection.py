@@ -53,7 +53,7 @@ def require_server() -> None:
 
 
 def wait_for_server() -> None:
-    """Do as `require_server`, but give a server that starts at the same time a minute, or more on a busy machine."""
+    """Call `require_server` until the server can be used, for a minute, or longer on a busy machine."""
     begun = time.monotonic()
     while True:
         try:
@@ -65,19 +65,19 @@ def wait_for_server() -> None:
 
 
 def stretched_s(idle_s: float) -> float:
-    """Return how long something may take now that takes at most `idle_s` on an idle machine."""
+    """Return the time limit `idle_s` of an idle machine, multiplied by the present load per core if that is above 1."""
     return idle_s * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def check_server() -> None:
     """Raise ServerGoneError within 8 seconds unless the server at PREFECT_API_URL answers as a Prefect server."""
     if (cause := cause_of_no_answer()) is not None:
-        remedy = next((remedy for known, remedy in _REMEDIES.items() if cause.startswith(known)), _START)
+        remedy = next((remedy for cause_start, remedy in _REMEDIES.items() if cause.startswith(cause_start)), _START)
         raise ServerGoneError(f"PREFECT_API_URL {PREFECT_API_URL.value()}: {cause}; {remedy}")
 
 
 def cause_of_no_answer() -> str | None:
-    """Return within 8 seconds why the server of this process's clients is not usable; None if it is."""
+    """Return within 8 seconds why the server of Prefect's clients here is not usable; None if it is."""
     causes: list[str | None] = []
     # In a thread, because neither the look-up of a name nor an answer that trickles in has a time limit.
     settings = contextvars.copy_context()
@@ -90,7 +90,7 @@ def cause_of_no_answer() -> str | None:
 
 @contextlib.contextmanager
 def client_without_retries() -> Iterator[SyncPrefectClient]:
-    """Yield a client whose requests, like all others in the block, fail in seconds if the server does not answer."""
+    """Yield a client without retries and with a limit of 7 s per request; both hold for all clients in the block."""
     with (
         temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0, PREFECT_API_REQUEST_TIMEOUT: _ANSWER_S - 1}),
         get_client(sync_client=True) as client,
@@ -99,7 +99,7 @@ def client_without_retries() -> Iterator[SyncPrefectClient]:
 
 
 def ahead_of_server_s() -> float | None:
-    """Return how far this machine's clock is ahead of the server's, to a second; None if no server answers."""
+    """Return how many seconds this machine's clock is ahead of the server's, to a second; None if no server answers."""
     if "PREFECT_API_URL" not in os.environ:
         return None  # an embedded server is on this machine
     try:
@@ -112,7 +112,7 @@ def ahead_of_server_s() -> float | None:
 
 
 def clock_warning(ahead_s: float | None) -> str | None:
-    """Return a sentence if a clock that is so far `ahead_of_server_s` has to be set; None if not, or if unknown."""
+    """Return a warning if the clocks are more than two minutes apart; None if not, or if that is unknown."""
     if ahead_s is None or abs(ahead_s) <= _MAX_CLOCK_DIFFERENCE_S:
         return None
     apart = f"{abs(ahead_s):.0f} s {'ahead of' if ahead_s > 0 else 'behind'}"
@@ -120,7 +120,7 @@ def clock_warning(ahead_s: float | None) -> str | None:
 
 
 def _lasting_cause() -> str | None:
-    """Return why the server is not usable, or None; one whose database is restarted is asked again."""
+    """Return why the server is not usable, or None; after HTTP status 5xx (a database restarts), ask again for 4 s."""
     end = time.monotonic() + _RESTARTED_S
     while True:
         cause = _present_cause()
@@ -157,8 +157,8 @@ def _tls_cause(error: Exception) -> str | None:
     path = PREFECT_API_SSL_CERT_FILE.value()
     if path and not Path(path).is_file():
         return f"{_NO_FILE} ({path})"
-    found = re.search(r"certificate verify failed: (.*?)\.?( \(_ssl|$)", str(error))
-    return f"{_UNTRUSTED} ({found[1]})" if found else None
+    match = re.search(r"certificate verify failed: (.*?)\.?( \(_ssl|$)", str(error))
+    return f"{_UNTRUSTED} ({match[1]})" if match else None
 
 
 def _first_line(error: Exception) -> str:

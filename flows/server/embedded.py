@@ -51,8 +51,8 @@ _UNUSED_SERVICES = (
 def embedded_server(prefect_home: Path) -> Iterator[None]:
     """Start a server that the Prefect clients of the block use, and that ends with this process.
 
-    If its database is damaged, it is kept under another name and the server starts with a new one: it only describes
-    past runs; everything that was measured is in the bundles. Raises FarmError.
+    A damaged database is renamed, and the server starts with a new one: it only describes past runs, and all results
+    are in the bundles. Raises FarmError if the disk is full or the server does not start.
     """
     if shutil.disk_usage(prefect_home).free < _MIN_FREE_BYTES:  # the server would retry for 90 seconds
         raise FarmError(f"{prefect_home}: the disk is full; free space and run the same command again")
@@ -77,7 +77,7 @@ def kept_databases(prefect_home: Path) -> list[Path]:
 
 
 def _replace_damaged_database(prefect_home: Path, cause: str = "") -> bool:
-    """Keep the server's database under another name if it is damaged, and print a sentence that names both.
+    """Rename the server's database and its log if it is damaged; report both names, and return whether it was.
 
     A database elsewhere (PREFECT_API_DATABASE_CONNECTION_URL) is never touched.
     """
@@ -85,14 +85,15 @@ def _replace_damaged_database(prefect_home: Path, cause: str = "") -> bool:
     url = get_current_settings().server.database.connection_url
     if not database.is_file() or str(database) not in (url.get_secret_value() if url else ""):
         return False
+    # The database of another version of Prefect has a revision that this one does not have.
     damage = _damage_of(database) or (cause if "Can't locate revision" in cause else None)
     if damage is None:
         return False
-    kept = database.with_name(f"{_DATABASE}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+    renamed = database.with_name(f"{_DATABASE}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
     for suffix in ("", "-wal", "-shm"):
         with contextlib.suppress(FileNotFoundError):
-            database.with_name(_DATABASE + suffix).rename(kept.with_name(kept.name + suffix))
-    board.tell(f"{database}: damaged ({damage}); kept as {kept.name} and replaced by a new one; no result is lost")
+            database.with_name(_DATABASE + suffix).rename(renamed.with_name(renamed.name + suffix))
+    board.tell(f"{database}: damaged ({damage}); kept as {renamed.name} and replaced by a new one; no result is lost")
     return True
 
 
@@ -108,25 +109,25 @@ def _damage_of(database: Path) -> str | None:
 
 
 def _start(prefect_home: Path) -> tuple[int, str | None]:
-    """Start the server and wait until it answers; return its port, and why it does not answer."""
+    """Start the server and wait until it answers; return its port, and why it does not answer (None if it does)."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    marks = {"PREFECT_UI_ENABLED": "0", "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "ERROR"}
-    marks |= {f"PREFECT_SERVER_SERVICES_{service}_ENABLED": "0" for service in _UNUSED_SERVICES}
+    variables = {"PREFECT_UI_ENABLED": "0", "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "ERROR"}
+    variables |= {f"PREFECT_SERVER_SERVICES_{service}_ENABLED": "0" for service in _UNUSED_SERVICES}
     settings = get_current_settings().to_environment_variables(exclude_unset=True)
     with _log_of(prefect_home).open("wb") as log:
-        process = subprocess.Popen(_command(port), env=os.environ | settings | marks, stdout=log, stderr=log)
+        process = subprocess.Popen(_command(port), env=os.environ | settings | variables, stdout=log, stderr=log)
     atexit.register(_stop, process)
-    health, begun, is_told = f"http://127.0.0.1:{port}/api/health", time.monotonic(), False
+    health, begun, is_reported = f"http://127.0.0.1:{port}/api/health", time.monotonic(), False
     idle_s = PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.value()
     load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count() or 1} cores"
     while process.poll() is None and (left_s := begun + stretched_s(idle_s) - time.monotonic()) > 0:
         with contextlib.suppress(httpx.HTTPError):
             if httpx.get(health, timeout=min(left_s, _ASK_S)).status_code == httpx.codes.OK:
                 return port, None
-        if not is_told and time.monotonic() - begun > _TELL_AFTER_S:
+        if not is_reported and time.monotonic() - begun > _TELL_AFTER_S:
             board.tell(f"the Prefect server has not started yet ({load}); waiting {left_s:.0f} s at most")
-            is_told = True
+            is_reported = True
         time.sleep(_POLL_S)
     if process.poll() is not None:
         return port, _last_line(_log_of(prefect_home))
@@ -159,7 +160,7 @@ def _last_line(log: Path) -> str:
 
 
 def _end_with(parent: int) -> None:
-    """End this process as soon as `parent` is not its parent any more, as after a SIGKILL of that."""
+    """End this process as soon as `parent` is not its parent any more, for example after a SIGKILL."""
     while os.getppid() == parent:
         time.sleep(_POLL_S)
     os.kill(os.getpid(), signal.SIGTERM)  # keeps what the server has not written yet

@@ -1,6 +1,6 @@
 """Prefect's settings, which must be set before it is imported, and what its UI shows of the log.
 
-The UI shows every line of the farm, and of Prefect's engine only errors that nobody foresaw.
+The UI shows every line of the farm, and of Prefect's engine only unforeseen errors.
 """
 
 import contextlib
@@ -21,14 +21,11 @@ HEARTBEAT = ("PREFECT_FLOWS_HEARTBEAT_FREQUENCY", "30")
 """Seconds between two signs of life of a flow run, Prefect's least; deployments/automations.yaml waits for three."""
 
 RESTARTS = ("PREFECT_CLIENT_RETRY_EXTRA_CODES", "500")
-"""What else Prefect's clients repeat: a server whose database is restarted answers so."""
+"""HTTP status that Prefect's clients repeat, too: that of a server whose database is restarted."""
 
 
 def prepare_prefect(prefect_home: Path) -> None:
-    """Set Prefect's environment: store all data in the var folder of this machine and log only to the UI.
-
-    A variable that is already set is not changed.
-    """
+    """Set Prefect's environment variables, unless they are set: its data in `prefect_home`, its log only in the UI."""
     defaults = {
         "PREFECT_HOME": str(prefect_home),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -58,9 +55,9 @@ def prepare_prefect(prefect_home: Path) -> None:
 
 
 def set_up_shown_log() -> None:
-    """Let the farm's lines reach Prefect, which gives its extra loggers a handler but no level.
+    """Set the level of the farm's loggers, to which Prefect adds a handler but no level; filter Prefect's own lines.
 
-    Every handler gets them, and Prefect's about its runs, without characters that could act on a terminal.
+    Control characters in both are replaced, for every handler.
     """
     if logging.getLogRecordFactory() is not _plain_record:
         logging.setLogRecordFactory(_plain_record)

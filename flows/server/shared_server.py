@@ -35,7 +35,7 @@ _POLL_S = 0.1
 
 
 def run_shared_server() -> NoReturn:
-    """Become the server, with its user interface; raises InputError if its address cannot be used."""
+    """Replace this process by the server with its user interface; raises InputError if its address cannot be used."""
     host, port = PREFECT_SERVER_API_HOST.value(), PREFECT_SERVER_API_PORT.value()
     try:
         with socket.create_server((host, port)):
@@ -55,7 +55,7 @@ def run_shared_server() -> NoReturn:
 def _create_pools_beside(api: str) -> None:
     """Create the work pools as soon as the server answers, so that `prefect deploy` needs no worker before it.
 
-    In a process that is no child of the server, which would not wait for its end.
+    This needs a process that is not a child of the server, because the server would not wait for its end.
     """
     if (child := os.fork()) != 0:
         os.waitpid(child, 0)
@@ -114,7 +114,7 @@ def run_worker(pool: str, queue: str = "default") -> int:
 
 
 def online_labs() -> set[str] | None:
-    """Return the labs whose workers have sent a heartbeat lately; None if no server can be asked."""
+    """Return the sites of labs whose workers are online; None if no server can be asked."""
     if "PREFECT_API_URL" not in os.environ:
         return None
     try:
@@ -124,20 +124,21 @@ def online_labs() -> set[str] | None:
         return set() if error.response.status_code == httpx.codes.NOT_FOUND else None
     except (httpx.HTTPError, OSError, ValueError):
         return None
+    # `run_worker` names a worker by its host and its queue, which is the site.
     return {worker.name.rpartition(" ")[2] for worker in workers if worker.status == "ONLINE"}
 
 
 def _end_sweeps(worker: "subprocess.Popen[bytes]") -> None:
-    """Send SIGTERM to each process of the worker, once because a second one ends a sweep at once; wait until they end.
+    """Send SIGTERM to each child process of the worker, and wait until they end, at most 60 s.
 
-    A worker that is not idle may start another flow run meanwhile.
+    Each gets it once, because a second one ends a sweep at once. The worker may start another flow run meanwhile.
     """
-    told: set[int] = set()
+    signaled: set[int] = set()
     end = time.monotonic() + _MAX_STOP_S
     while (children := _children(worker.pid)) and time.monotonic() < end:
-        for child in children - told:
+        for child in children - signaled:
             os.kill(child, signal.SIGTERM)  # its worker has not waited for it: the id cannot belong to another process
-        told |= children
+        signaled |= children
         time.sleep(_POLL_S)
 
 

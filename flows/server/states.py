@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 def end_state(data: Any, message: str, *, is_bad: bool) -> State[Any]:
-    """Return the state in which a step ends by itself, Failed and logged if `is_bad`; it carries `data` either way."""
+    """Return Completed, or Failed and logged as an error if `is_bad`; the state carries `data` either way."""
     if is_bad:
         _log.error("%s", message)
     return (Failed if is_bad else Completed)(message=message, data=data)
@@ -60,12 +60,12 @@ def given_name() -> str | None:
 
 
 def dated_name(flow: str) -> Callable[[], str]:
-    """Return what names the runs of a flow that no user created: `health 2026-11-01`."""
+    """Return a function that names a flow run: as its user did, otherwise `health 2026-11-01`."""
     return lambda: given_name() or f"{flow} {date.today()}"
 
 
 def with_sentence(work: Callable[_P, State[Any]]) -> Callable[_P, State[Any]]:
-    """Let a flow's function end as Failed with one sentence if it raises an error that the user can act on."""
+    """Decorate a flow's function: a FarmError or WarehouseError ends it as Failed, with the error as the message."""
 
     @functools.wraps(work)
     def ended(*positional: _P.args, **named: _P.kwargs) -> State[Any]:
@@ -78,7 +78,7 @@ def with_sentence(work: Callable[_P, State[Any]]) -> Callable[_P, State[Any]]:
 
 
 def cancel_run(client: SyncPrefectClient, flow_run_id: UUID, why: str) -> None:
-    """Set a flow run of this process to Cancelled, with its task runs, and let the labs below it end theirs."""
+    """Set a flow run of this process and its unfinished task runs to Cancelled; cancel the lab runs below it first."""
     state: State[Any] = Cancelled(message=why)
     below = FlowRunFilter(parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[flow_run_id]))
     for run in client.read_flow_runs(flow_run_filter=below):
@@ -95,7 +95,7 @@ def cancel_run(client: SyncPrefectClient, flow_run_id: UUID, why: str) -> None:
 
 
 def cancel_lab_run(client: SyncPrefectClient, run: UUID, why: str) -> None:
-    """End a run of a worker: one that waits at once, one that runs through its worker; one that has ended stays."""
+    """Cancel a worker's run: one that is scheduled at once, one that runs through its worker. An ended one stays."""
     state = client.read_flow_run(run).state
     if state is not None and not state.is_final():
         is_waiting = state.is_scheduled()

@@ -1,7 +1,7 @@
-"""The set-up of this machine for `etfarm doctor`: each check returns lines `ok: ...` or `fix: ...` with what to do.
+"""The set-up of this machine for `etfarm doctor`: each check returns findings `ok: ...` or `fix: ...` with what to do.
 
-A check connects to no device (but to the hosts whose adb servers have phones), changes nothing, and returns nothing if
-it does not apply; a new one is added to CHECKS.
+A check changes nothing, and returns nothing if it does not apply. It connects to no device, only to hosts whose adb
+servers have phones. A new one is added to CHECKS.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ _MAX_AHEAD_S = 60.0
 
 
 def check_setup(workspace: Workspace, inventory: Path) -> list[Finding]:
-    """Run all checks side by side; one that has not ended after 12 seconds is a finding.
+    """Run all checks side by side; one that has not ended after 12 seconds becomes a finding.
 
     Raises InputError if the inventory cannot be read.
     """
@@ -62,14 +62,14 @@ def check_setup(workspace: Workspace, inventory: Path) -> list[Finding]:
     pool = ThreadPool(len(calls))  # of daemon threads: one that hangs does not keep the process alive
     started = {name: pool.apply_async(contextvars.copy_context().run, [call]) for name, call in calls.items()}
     end = time.monotonic() + _LONGEST_S
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for name, result in started.items():
         try:
-            found += result.get(max(end - time.monotonic(), 0))
+            findings += result.get(max(end - time.monotonic(), 0))
         except NotInTimeError:
             late = f"the check `{name}` did not end within {_LONGEST_S:g} s"
-            found.append(fix(f"{late}; check the network and the disks, then retry"))
-    return found
+            findings.append(fix(f"{late}; check the network and the disks, then retry"))
+    return findings
 
 
 def prefect_server(_workspace: Workspace, _devices: Devices) -> list[Finding]:
@@ -91,7 +91,7 @@ def prefect_server(_workspace: Workspace, _devices: Devices) -> list[Finding]:
 
 
 def confined_queries(_workspace: Workspace, _devices: Devices) -> list[Finding]:
-    """Whether this machine can confine what runs a query of an agent or a warehouse that was handed over."""
+    """Whether this machine can confine the process that runs queries of agents, or of a foreign warehouse."""
     if missing := missing_parts():
         lacks = f"this machine lacks {' and '.join(missing)}"
         rest = "a list of allowed functions and limits of time and memory still hold"
@@ -100,7 +100,7 @@ def confined_queries(_workspace: Workspace, _devices: Devices) -> list[Finding]:
 
 
 def prefect_worker(_workspace: Workspace, _devices: Devices) -> list[Finding]:
-    """Whether a worker of the work pool has sent a heartbeat lately; nothing if there is no server to ask."""
+    """Whether a worker of the work pool is online; nothing if there is no server to ask."""
     if "PREFECT_API_URL" not in os.environ:
         return []
     try:
@@ -138,14 +138,14 @@ def lab_workers(labs: list[str]) -> list[Finding]:
 
 
 def set_variables(_workspace: Workspace, _devices: Devices) -> list[Finding]:
-    """The settings that environment variables change; secrets are masked."""
-    known = settings()
-    words = [f"{PREFIX}{name.upper()}={getattr(known, name)}" for name in sorted(known.model_fields_set)]
+    """The settings that environment variables set; secrets are masked."""
+    present = settings()
+    words = [f"{PREFIX}{name.upper()}={getattr(present, name)}" for name in sorted(present.model_fields_set)]
     return [ok(f"settings of the environment: {', '.join(words)}")] if words else []
 
 
 def versions(_workspace: Workspace, _devices: Devices) -> list[Finding]:
-    """Whether executorch and torch are the pair that etfarm pins; a machine without both only cannot export."""
+    """Whether executorch and torch have the pinned versions; a machine without both is ok, but cannot export."""
     installed: dict[str, str] = {}
     for name in _PAIR:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -155,11 +155,11 @@ def versions(_workspace: Workspace, _devices: Devices) -> list[Finding]:
         return [ok(f"{text}; to export, {_INSTALL_PAIR}")]
     words = [re.match(r"([\w-]+)==([\w.]+)", line) for line in importlib.metadata.requires("etfarm") or []]
     pinned = {word[1]: word[2] for word in words if word and word[1] in _PAIR}
-    found = ", ".join(f"{name} {installed.get(name, 'missing')}" for name in _PAIR)
+    installed_words = ", ".join(f"{name} {installed.get(name, 'missing')}" for name in _PAIR)
     if {name: version.partition("+")[0] for name, version in installed.items()} == pinned:
-        return [ok(f"{found}: the pinned versions")]
-    wanted = ", ".join(f"{name} {pinned[name]}" for name in _PAIR)
-    return [fix(f"{found}; pinned are {wanted}: {_INSTALL_PAIR}")]
+        return [ok(f"{installed_words}: the pinned versions")]
+    pinned_words = ", ".join(f"{name} {pinned[name]}" for name in _PAIR)
+    return [fix(f"{installed_words}; pinned are {pinned_words}: {_INSTALL_PAIR}")]
 
 
 def open_files(_workspace: Workspace, devices: Devices) -> list[Finding]:
@@ -176,7 +176,7 @@ def open_files(_workspace: Workspace, devices: Devices) -> list[Finding]:
 
 
 def disk(workspace: Workspace, _devices: Devices) -> list[Finding]:
-    """Whether the disk of the var folder has space for a sweep."""
+    """Whether the disk of the data folder has 5 GB free."""
     free = shutil.disk_usage(workspace.root).free
     text = f"{free / 1e9:.1f} GB free in {workspace.root}"
     if free >= _MIN_FREE_BYTES:
@@ -193,7 +193,7 @@ def server_clock(_workspace: Workspace, _devices: Devices) -> list[Finding]:
 
 
 def clock(workspace: Workspace, _devices: Devices) -> list[Finding]:
-    """Whether this machine's clock is behind the newest bundle; nothing without bundles."""
+    """Whether this machine's clock is more than a minute behind the newest bundle; nothing without bundles."""
     written = [path.stat().st_mtime for path in workspace.bundles.glob("[!.]*/[!.]*/session.json")]
     if not written:
         return []
@@ -205,17 +205,17 @@ def clock(workspace: Workspace, _devices: Devices) -> list[Finding]:
 
 
 def compilers(workspace: Workspace, devices: Devices) -> list[Finding]:
-    """Whether the runner of each platform can be built or is there; an SSH host's platform must be in the inventory."""
-    wanted: set[Platform] = {spec.platform for spec in devices if spec.platform}
-    found = []
+    """Whether the runner of each platform can be built or exists; an SSH host needs its platform in the inventory."""
+    platforms: set[Platform] = {spec.platform for spec in devices if spec.platform}
+    findings = []
     if any(spec.platform is None and spec.transport in ("local", "simulated") for spec in devices):
         try:
-            wanted.add(host_platform())
+            platforms.add(host_platform())
         except FarmError as error:
-            found.append(fix(str(error)))
+            findings.append(fix(str(error)))
     if any(spec.platform is None and spec.transport == "adb" for spec in devices):
-        wanted.add("android-arm64")
-    return found + [_compiler(platform, workspace) for platform in PLATFORMS if platform in wanted]
+        platforms.add("android-arm64")
+    return findings + [_compiler(platform, workspace) for platform in PLATFORMS if platform in platforms]
 
 
 CHECKS: tuple[Callable[[Workspace, Devices], list[Finding]], ...] = (

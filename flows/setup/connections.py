@@ -1,4 +1,4 @@
-"""The checks of `etfarm doctor` of the ways to phones and SSH hosts: adb servers, host keys, private keys."""
+"""The checks of `etfarm doctor` for connections to phones and SSH hosts: adb servers, host keys, private keys."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,10 +29,10 @@ def ssh(_workspace: Workspace, devices: Devices) -> list[Finding]:
     hosts += [(name, via) for via, name in {spec.via: spec.name for spec in reversed(devices) if spec.via}.items()]
     if not hosts:
         return []
-    found = [fix(text) for name, where in hosts if (text := _entry_error(name, where))]
-    good = len(hosts) - len(found)
+    errors = [fix(text) for name, where in hosts if (text := _entry_error(name, where))]
+    good = len(hosts) - len(errors)
     return [
-        *found,
+        *errors,
         *([ok(f"{good} of {len(hosts)} SSH hosts with a known host key and a private key")] if good else []),
     ]
 
@@ -48,7 +48,7 @@ def _entry_error(name: str, where: SshAddress) -> str | None:
 
 
 def _adb_of(phones: Devices) -> list[Finding]:
-    """Return what there is to tell of the adb server that all of these phones share."""
+    """Return the findings about the adb server that all of these phones share."""
     from adbutils import AdbError  # slow to import, and many farms have no phone
 
     if phones[0].via and _entry_error(phones[0].name, phones[0].via):

@@ -1,4 +1,4 @@
-"""What sweeps that have ended left, and what blocks the next one: `etfarm doctor` lists it, the next sweep clears it.
+"""What ended sweeps left behind, and what blocks the next one: `etfarm doctor` lists it.
 
 A check is a function that returns findings and changes nothing; a new one is added to `findings`.
 """
@@ -24,24 +24,24 @@ _AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: what was found, and what to do about it; `needs_user` unless the next sweep clears it."""
+    """A line about what was found and what to do; `needs_user` if the user has to do it."""
 
     text: str
     needs_user: bool
 
 
 def ok(text: str) -> Finding:
-    """Return a line of the set-up that needs nothing."""
+    """Return a finding about the set-up that needs nothing."""
     return Finding(f"ok: {text}", needs_user=False)
 
 
 def fix(text: str) -> Finding:
-    """Return a line of the set-up that the user has to correct."""
+    """Return a finding about the set-up that the user has to correct."""
     return Finding(f"fix: {text}", needs_user=True)
 
 
 def clear_leftovers(workspace: Workspace) -> None:
-    """Remove unfinished files and scratch folders; jobs on a device are ended when it is leased next."""
+    """Remove the unfinished files and scratch folders of killed processes. Jobs on a device end with its next lease."""
     for path in leftovers_below(workspace.root, workspace.store.folders):
         remove(path)
 
@@ -58,12 +58,12 @@ def findings(workspace: Workspace, inventory: Path) -> list[Finding]:
 
 def _unfinished_files(workspace: Workspace) -> list[Finding]:
     """Scratch folders and unfinished files of processes that have ended, or may have on other machines."""
-    given = (workspace.root, workspace.store.folders)
+    folders = (workspace.root, workspace.store.folders)
     lines = [
         f"{path}: left by a killed process ({_size(path)}); the next sweep removes it"
-        for path in leftovers_below(*given)
+        for path in leftovers_below(*folders)
     ]
-    for path in unfinished_elsewhere(*given):
+    for path in unfinished_elsewhere(*folders):
         writer = machine_of(path)
         lines.append(
             f"{path}: {writer} is writing it, or left it ({_size(path)}); "
@@ -73,7 +73,6 @@ def _unfinished_files(workspace: Workspace) -> list[Finding]:
 
 
 def _damaged_databases(workspace: Workspace) -> list[Finding]:
-    """Databases of Prefect that were damaged and replaced."""
     return [
         Finding(f"{path}: a damaged Prefect database that was replaced ({_size(path)}); remove it", needs_user=True)
         for path in kept_databases(workspace.prefect_home)
@@ -81,7 +80,7 @@ def _damaged_databases(workspace: Workspace) -> list[Finding]:
 
 
 def _snapshot(workspace: Workspace) -> list[Finding]:
-    """A published snapshot of the warehouse that readers cannot use."""
+    """A missing or unusable snapshot, if there is a warehouse or a snapshot."""
     if not (workspace.snapshots / "current").exists() and not workspace.warehouse.exists():
         return []
     try:
@@ -92,7 +91,7 @@ def _snapshot(workspace: Workspace) -> list[Finding]:
 
 
 def _devices(workspace: Workspace, inventory: Path) -> list[Finding]:
-    """Devices that sweeps cannot use, and what is left on the others."""
+    """Quarantined and unreachable devices, and what is left on those that no live process holds."""
     registry = Registry(workspace.registry)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         listed = load_inventory(inventory)

@@ -39,10 +39,10 @@ WHERE kind = 'bundle' OR session_key NOT IN (SELECT session_key FROM load_ledger
 
 
 def load_and_publish(workspace: Workspace, paths: list[Path]) -> LoadResult:
-    """Load bundles or ETDumps, and publish a snapshot.
+    """Load bundles or ETDumps and the decisions, and publish a snapshot. Raises InputError for a path without a file.
 
-    Sessions that the bundle store records as forgotten are left out. They are removed if the warehouse contains them,
-    because an `etfarm decisions forget` was killed or ran at the same time.
+    Forgotten sessions are not loaded. Those in the warehouse are removed: an `etfarm decisions forget` may have been
+    killed, or run at the same time. A damaged warehouse is kept aside and built again.
     """
     for path in paths:
         if not path.exists():
@@ -73,15 +73,15 @@ def load_store(workspace: Workspace, sweep_id: str | None = None) -> LoadResult:
 
     Bundles in object storage are fetched first, unless they are already loaded.
     """
-    found = _with_repair(lambda: _bundles(workspace, sweep_id), workspace)
-    result = load_and_publish(workspace, found.folders)
-    result.already += found.already
-    result.refused += found.refused
+    fetched = _with_repair(lambda: _bundles(workspace, sweep_id), workspace)
+    result = load_and_publish(workspace, fetched.folders)
+    result.already += fetched.already
+    result.refused += fetched.refused
     return result
 
 
 def load_from_elsewhere(present: duckdb.DuckDBPyConnection, rebuilt: Path, forgotten: Container[str]) -> LoadResult:
-    """Load what the present warehouse was loaded with and the rebuilt one lacks: loose ETDumps, bundles elsewhere."""
+    """Load what only the present warehouse has, if the files still exist: loose ETDumps, bundles outside the store."""
     with open_read_only(rebuilt) as connection:
         loaded = {row[0] for row in connection.execute("SELECT sha256 FROM load_ledger").fetchall()}
     paths = {Path(path) for sha256, path in present.execute(_LEDGER).fetchall() if sha256 not in loaded}
@@ -90,19 +90,19 @@ def load_from_elsewhere(present: duckdb.DuckDBPyConnection, rebuilt: Path, forgo
 
 
 def unloadable_sessions(workspace: Workspace, sweep_id: str) -> dict[str, str]:
-    """Load what an earlier start of a sweep measured; return why bundles were refused, by session id.
+    """Load what earlier starts of a sweep measured; return why bundles were refused, by session id.
 
-    Loading is what checks a bundle completely, and the end of the sweep then has less to load. Of a bundle that is
-    loaded already, only session.json is hashed: 0.24 s for 1,000. A session that the warehouse contains counts, even if
-    its bundle was damaged since. If the warehouse cannot be written now, the bundles are only checked.
+    Only a load checks a bundle completely, and the end of the sweep then has less to load. Of a loaded bundle only
+    session.json is hashed: 0.24 s for 1,000. A session in the warehouse is not refused, even if its bundle was damaged
+    since. If the warehouse cannot be written, the bundles are only checked.
     """
     store, target = workspace.store, workspace.warehouse
     if sweep_id not in store.sweep_ids():
         return {}
 
     def load() -> list[tuple[Path, str]]:
-        found = _bundles(workspace, sweep_id)
-        return [*found.refused, *_load_all(found.folders, target, store.forgotten()).refused]
+        fetched = _bundles(workspace, sweep_id)
+        return [*fetched.refused, *_load_all(fetched.folders, target, store.forgotten()).refused]
 
     try:
         refused = {session_of(path): reason for path, reason in _with_repair(load, workspace)}
@@ -114,7 +114,7 @@ def unloadable_sessions(workspace: Workspace, sweep_id: str) -> dict[str, str]:
 
 
 def unloaded_reasons(bundles: BundleStore, sweep_id: str, readable: ReadableFile | Path) -> list[str]:
-    """Return why bundles of a sweep cannot be loaded; those that the snapshot `readable` contains are not read."""
+    """Return why bundles of a sweep cannot be loaded; those in the snapshot `readable` are not read."""
 
     def known(hashes: Collection[str]) -> Collection[str]:
         with open_readable(readable) as connection:
@@ -124,21 +124,21 @@ def unloaded_reasons(bundles: BundleStore, sweep_id: str, readable: ReadableFile
 
 
 def session_of(path: Path) -> str:
-    """Return the id of a bundle from its folder, whose name begins with it in every store and in their caches."""
+    """Return the session id of a bundle from its folder or session.json: the folder's name begins with the id."""
     folder = path.parent if path.name == RECORD else path
     return folder.name.partition("-")[0]
 
 
 def ask_warehouse(query: str, workspace: Workspace, **parameters: str | list[str] | None) -> list[tuple[Any, ...]]:
-    """Return the rows of a query of `sql/queries`, named without its suffix; raises WarehouseError."""
+    """Return the rows of a query of `sql/queries`, named without suffix, of the snapshot; raises WarehouseError."""
     with readable_warehouse(workspace) as readable, open_readable(readable) as connection:
         return connection.execute(query_text(query), parameters).fetchall()
 
 
 def write_report(workspace: Workspace, sweep_id: str | None, refused: Sequence[str] = ()) -> Path:
-    """Write the report of a sweep (without an id, the newest) from a snapshot; return the path of the HTML file.
+    """Write the report of a sweep (None: the newest) from a snapshot; return the path of the HTML file.
 
-    It names the bundles of the sweep that cannot be loaded, and those that a load `refused`, with its reasons.
+    It lists the reasons of bundles that a load `refused`, and of those that cannot be loaded now.
     """
     from tasks.pages.report import render_report
     from tasks.results.reader import open_answers
@@ -150,16 +150,16 @@ def write_report(workspace: Workspace, sweep_id: str | None, refused: Sequence[s
 
 
 def tell(sentence: str) -> None:
-    """Print a sentence among the progress of a sweep, and as a warning of every other command."""
+    """Print a sentence above the progress bars, and log it as a warning."""
     board.tell(sentence)
     _log.warning("%s", sentence)
 
 
 def keep_damaged(workspace: Workspace, damage: UnusableFile) -> None:
-    """Rename an unusable warehouse, and log its new name.
+    """Rename an unusable warehouse, and report its new name.
 
-    Raises the damage again if the user named the file and it may be another program's, and WarehouseError if it is open
-    in another process.
+    Raise `damage` again if the user named a file that is not a DuckDB file: it may belong to another program. Raises
+    WarehouseError if another process has the file open.
     """
     if isinstance(damage, NotADatabase) and not workspace.has_snapshots:
         raise damage
@@ -169,7 +169,7 @@ def keep_damaged(workspace: Workspace, damage: UnusableFile) -> None:
 
 
 def _with_repair(work: Callable[[], _T], workspace: Workspace) -> _T:
-    """Do some work on the warehouse; if that is damaged, keep it aside, build it again, and repeat the work."""
+    """Call `work`; if the warehouse is damaged, rename it, build that of the data folder again, and repeat `work`."""
     try:
         return work()
     except WarehouseDamaged as damage:
@@ -180,22 +180,22 @@ def _with_repair(work: Callable[[], _T], workspace: Workspace) -> _T:
 
 
 def _load_again(workspace: Workspace) -> None:
-    """Load all bundles of the store, and what the last snapshot of the damaged warehouse was loaded with besides."""
+    """Load all bundles of the store, and what only the newest snapshot has; report the counts."""
     target, forgotten = workspace.warehouse, workspace.store.forgotten()
-    found = _bundles(workspace, None)
-    result = _load_all(found.folders, target, forgotten)
+    fetched = _bundles(workspace, None)
+    result = _load_all(fetched.folders, target, forgotten)
     with contextlib.suppress(WarehouseError), open_read_only(newest_snapshot(workspace.snapshots)) as before:
         result.add(load_from_elsewhere(before, target, forgotten))
-    refused = len(found.refused) + len(result.refused)
+    refused = len(fetched.refused) + len(result.refused)
     tell(f"{target}: built again: {result.loaded} sessions loaded, {refused} refused")
 
 
 def _bundles(workspace: Workspace, sweep_id: str | None) -> FetchedBundles:
     target, default = workspace.warehouse, workspace.bundles
-    found = workspace.store.local_folders(sweep_id, lambda hashes: loaded_contents(hashes, target))
+    fetched = workspace.store.local_folders(sweep_id, lambda hashes: loaded_contents(hashes, target))
     # Without a folder of bundles, a warehouse that was loaded from elsewhere is still published again.
-    folders = [folder for folder in found.folders if folder != default or default.exists() or not target.is_file()]
-    return replace(found, folders=folders)
+    folders = [folder for folder in fetched.folders if folder != default or default.exists() or not target.is_file()]
+    return replace(fetched, folders=folders)
 
 
 def _load_all(paths: list[Path], warehouse: Path, forgotten: Container[str]) -> LoadResult:
@@ -211,7 +211,7 @@ def _refused(bundles: BundleStore, sweep_id: str, known: LoadedSessions) -> dict
     if sweep_id not in bundles.sweep_ids():
         return {}
     forgotten = bundles.forgotten()
-    found = bundles.local_folders(sweep_id, known)
-    archives, others = archives_and_others(found.folders)
-    refused = [*found.refused, *refusals(others, known, forgotten), *archive_refusals(archives, known, forgotten)]
+    fetched = bundles.local_folders(sweep_id, known)
+    archives, others = archives_and_others(fetched.folders)
+    refused = [*fetched.refused, *refusals(others, known, forgotten), *archive_refusals(archives, known, forgotten)]
     return {session_of(path): reason for path, reason in refused if session_of(path) not in forgotten}

@@ -13,10 +13,10 @@ _WRITABLE = 0o222  # for its owner, its group or others
 
 @contextlib.contextmanager
 def readable_warehouse(workspace: Workspace) -> Iterator[ReadableFile]:
-    """Yield a file that readers may keep open without blocking a load: never a file that is written to.
+    """Yield a file that nobody writes to, so that readers may keep it open without blocking a load.
 
-    It is the newest snapshot, or a private copy of a warehouse elsewhere. A warehouse without permission to write, such
-    as a published snapshot, is yielded itself. Raises WarehouseError.
+    It is the newest snapshot, or a private copy of a warehouse elsewhere. A file that nobody may write, such as a
+    published snapshot, is not copied. Raises WarehouseError.
     """
     warehouse = workspace.warehouse
     if workspace.has_snapshots:

@@ -26,8 +26,6 @@ SELECT view_name FROM duckdb_views() WHERE NOT internal AND NOT starts_with(view
 
 @dataclass
 class Rebuilt:
-    """The outcome of a rebuild."""
-
     sessions: int = 0
     compared: bool = False
     """Whether there was a warehouse before."""
@@ -40,12 +38,11 @@ class Rebuilt:
 
 
 def rebuild_warehouse(workspace: Workspace) -> Rebuilt:
-    """Build a new warehouse beside the present one and replace it; a snapshot is published for the data folder.
+    """Build a new warehouse beside the present one, replace that, and publish a snapshot.
 
-    Until it is replaced, the present warehouse serves as before: only comparing and replacing keep loads waiting. If
-    this process is killed or fails, the present one stays as it is; a damaged one, or one with the tables of another
-    version, is kept aside. Raises InputError,
-    BundleError or WarehouseError.
+    The present warehouse serves until then: loads wait only while both are compared and replaced. If this process is
+    killed or fails, it stays as it is. A damaged one, or one with the tables of another version, is kept aside.
+    Raises InputError, BundleError or WarehouseError.
     """
     if not workspace.store.sweep_ids():
         raise InputError(f"{workspace.store.location}: contains no bundles, so there is nothing to rebuild from")

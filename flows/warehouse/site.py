@@ -42,10 +42,10 @@ _MAX_CHARS = 512
 
 
 class LiveSite:
-    """The pages of the newest snapshot, as `stated`, a file, names it.
+    """The pages of the newest snapshot; a change of the file `stated` means that there is a new one.
 
-    A large farm's home page takes seconds to make. So the pages of the former snapshot are shown until that of a new
-    one is made, in a thread beside the answers; what only the new one has is answered from it at once.
+    A large farm's home page takes seconds to make. So the former snapshot is served until a thread has made the new
+    home page. A page that only the new snapshot has is served from it at once.
     """
 
     def __init__(self, snapshot: Callable[[], AbstractContextManager[ReadableFile]], stated: Path) -> None:
@@ -58,22 +58,22 @@ class LiveSite:
         self._prepared = self._preparing.submit(self._show, self._newest)
 
     def answer(self, address: str) -> Response:
-        """Return what is at an address; a page that says why there is nothing, with status 404 or 503."""
+        """Return the file at an address, or a page with the reason and status 404 (no such page) or 503 (an error)."""
         address = address or _HOME
         shown, newest = self._snapshots()
         try:
-            found = shown.file(address)
-            if found is None and newest is not shown:
-                found = newest.file(address)
+            file = shown.file(address)
+            if file is None and newest is not shown:
+                file = newest.file(address)
         except (FarmError, WarehouseError) as error:
             return HTMLResponse(_sorry(address, str(error)), 503)
-        if found is None:
+        if file is None:
             return HTMLResponse(_sorry(address, f"There is no page {address}."), 404)
         cached = "max-age=3600" if address.startswith("assets/vega") else "no-cache"
-        return Response(found.content, media_type=found.kind, headers={"Cache-Control": cached})
+        return Response(file.content, media_type=file.kind, headers={"Cache-Control": cached})
 
     def interrupt(self) -> None:
-        """End what is being made."""
+        """Interrupt the queries of pages in progress."""
         for each in list(self._open):
             each.interrupt()
 
@@ -93,7 +93,7 @@ class LiveSite:
         return None
 
     def _snapshots(self) -> tuple[SnapshotPages, SnapshotPages]:
-        """The pages that are shown, and those of the newest snapshot, which are prepared if they are others."""
+        """Return the pages that are served, and those of the newest snapshot; start to prepare a new snapshot."""
         stamp = self._stamp()
         with self._lock:
             if stamp != self._newest.stamp:
@@ -103,7 +103,7 @@ class LiveSite:
             return self._shown, self._newest
 
     def _show(self, pages: SnapshotPages) -> None:
-        """Make the home page of a snapshot, then show it; an error is the answer to the next request."""
+        """Make the home page of a snapshot, then serve the snapshot; an error is the answer to the next request."""
         try:
             with suppress(FarmError, WarehouseError):
                 pages.file(_HOME)
@@ -115,7 +115,7 @@ class LiveSite:
 
 
 def _sorry(address: str, reason: str) -> str:
-    """Return a page with one sentence; its links lead to the pages that every farm has."""
+    """Return an HTML page with the reason and a link to the home page."""
     home = (sanitize_line(reason), " Go to ", Link("this morning", "index.html"), ".")
     return as_html(Page("Nothing here", answer=home, tone="flag", footer="etfarm", address=address))
 
@@ -152,10 +152,9 @@ def app_of(site: LiveSite, names: Iterable[str] = ()) -> FastAPI:
 
 
 def _refusal(request: Request, allowed: Container[str]) -> Response | None:
-    """Refuse a long address, and a host name that is not allowed, in one sentence.
+    """Return status 414 for a long address, 421 for a host name that is not allowed; None if the request may pass.
 
-    A page of a stranger can make a browser send requests to this machine, also under a name of its own that leads here
-    (DNS rebinding): then it could read the answers.
+    Against DNS rebinding: a foreign page under a name that resolves to this machine could read the answers.
     """
     if len(request.scope["path"]) > _MAX_CHARS:
         return PlainTextResponse(f"An address here has at most {_MAX_CHARS} characters.\n", 414)
@@ -168,13 +167,13 @@ def _refusal(request: Request, allowed: Container[str]) -> Response | None:
 
 
 def _name_in(host: str) -> str:
-    """Return the name in a `Host`, without its port."""
+    """Return the name in a `Host` header in lower case, without its port and final dot."""
     name, colon, port = host.rpartition(":")
     return (name if colon and (port.isdecimal() or not port) else host).lower().removesuffix(".")
 
 
 class SiteServer(uvicorn.Server):
-    """Serves the pages until Ctrl-C or SIGTERM, which end also what is being made; every answer has the headers."""
+    """Serves the pages until Ctrl-C or SIGTERM, which also interrupt pages in progress; every answer has _HEADERS."""
 
     def __init__(self, site: LiveSite, names: Iterable[str] = ()) -> None:
         app = app_of(site, names)
@@ -182,12 +181,12 @@ class SiteServer(uvicorn.Server):
         self._site = site
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End what is being made, then the server."""
+        """Interrupt pages in progress, then end the server."""
         self._site.interrupt()
         super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End what is being made until all requests are answered: an interrupt ends one query, and a page has many."""
+        """Interrupt again and again until all requests are answered: one interrupt ends one query of a page."""
         ending = asyncio.create_task(self._interrupt())
         try:
             await super().shutdown(sockets)
@@ -201,7 +200,7 @@ class SiteServer(uvicorn.Server):
 
 
 def serve(listener: socket.socket, workspace: Workspace, names: Iterable[str]) -> None:
-    """Serve the pages on a socket; raises KeyboardInterrupt when Ctrl-C has ended them in order."""
+    """Serve the pages on a socket until they are ended; raises KeyboardInterrupt after Ctrl-C."""
     site = site_of(workspace)
     try:
         SiteServer(site, names).run(sockets=[listener])

@@ -17,45 +17,48 @@ from tasks.pages.site.site import Site
 from tasks.results.reader import Reader, view_errors
 
 Stamp = tuple[int, int] | None
+"""Modification time in ns and inode of the file that names the snapshot; None if it is missing."""
 _MAX_KEPT = 500
 _MAX_SIDE_BY_SIDE = 4
-"""Each reads with a connection of its own and keeps what its pages share."""
+"""Each has its own connection and caches what its pages share."""
 
 
 class SnapshotPages:
-    """The pages of the snapshot that is the newest when the first one is requested.
+    """The pages of the snapshot that is the newest when the first page is requested.
 
-    `stamp` identifies what named it. The snapshot is open from the first request until it is `retired` and nobody reads
-    it any more. The lock is held for assignments only.
+    The snapshot is open from the first request until `retire` was called and nobody reads it any more.
     """
 
     def __init__(self, snapshot: Callable[[], AbstractContextManager[ReadableFile]], stamp: Stamp) -> None:
         self.stamp = stamp
         self._snapshot = snapshot
-        self._lock = threading.Lock()
-        self._opening = threading.Lock()
+        self._lock = threading.Lock()  # of the fields below, held for assignments only
+        self._opening = threading.Lock()  # the snapshot is opened once, and connections one after the other
         self._places = threading.Semaphore(_MAX_SIDE_BY_SIDE)
         self._made: dict[str, Future[File | None]] = {}
+        """Pages that are made or in progress, by address."""
         self._readers, self._is_retired, self._has_ended = 0, False, False
         self._stack = ExitStack()
+        """Closes the snapshot and its connections."""
         self._file: ReadableFile | None = None
         self._sites: list[Site] = []
+        """Those that nobody uses now."""
         self._connections: list[Reading] = []
 
     def file(self, address: str) -> File | None:
-        """Return what is at an address, None if nothing is; raises FarmError or WarehouseError.
+        """Return the file at an address, None if there is none; raises FarmError or WarehouseError.
 
-        Whoever requests a page that another one waits for waits for the same.
+        A page is made once: a request for one in progress waits for it.
         """
         with self._lock:
-            made = self._made.get(address)
-            if is_first := made is None:
+            page = self._made.get(address)
+            if is_first := page is None:
                 if len(self._made) >= _MAX_KEPT:
                     self._made.clear()
-                made = self._made[address] = Future()
+                page = self._made[address] = Future()
         if is_first:
-            self._make(address, made)
-        return made.result()
+            self._make(address, page)
+        return page.result()
 
     def retire(self) -> None:
         """Close the snapshot as soon as nobody reads it."""
@@ -63,7 +66,7 @@ class SnapshotPages:
         self._close_if_unused()
 
     def interrupt(self) -> None:
-        """End what is being made, with an error for whoever waits for it."""
+        """Interrupt pages in progress: their requests get an error. No connection is opened any more."""
         self._has_ended = True
         for connection in list(self._connections):
             connection.interrupt()
@@ -71,14 +74,14 @@ class SnapshotPages:
     def _make(self, address: str, made: "Future[File | None]") -> None:
         try:
             with self._reading() as site:
-                found = site.file(address)
+                file = site.file(address)
         except BaseException as error:
             self._forget(address, made)
             made.set_exception(error)
             return
-        if found is None:
+        if file is None:
             self._forget(address, made)  # there is no end of addresses without a page
-        made.set_result(found)
+        made.set_result(file)
 
     def _forget(self, address: str, made: "Future[File | None]") -> None:
         with self._lock:
@@ -87,7 +90,7 @@ class SnapshotPages:
 
     @contextmanager
     def _reading(self) -> Iterator[Site]:
-        """Yield a site that nobody else uses; one that failed is not used again, since it may lack what it read."""
+        """Yield a site that nobody else uses; one that failed is not used again, since its cache may be incomplete."""
         with self._places:
             with self._lock:
                 self._readers += 1
