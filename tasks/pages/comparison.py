@@ -1,4 +1,4 @@
-"""A comparison, or a night, on the terminal, as CSV, JSON, Markdown, JUnit XML for CI, a badge, and in Prefect's UI."""
+"""A comparison or a night on the terminal, as CSV, JSON, Markdown, JUnit XML or badge, and in Prefect's UI."""
 
 import io
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +34,7 @@ _BADGE = {"slower": "slower", "inaccurate": "inaccurate", "failed": "failed", "u
 
 
 def terminal(comparison: Comparison) -> Iterator[str]:
-    """Yield the answer, what A and B are, the changes as a table, and below it what was not compared."""
+    """Yield the answer, what A and B are, the changes as a table, what was not compared, and remarks."""
     yield f"{comparison.headline}\n\nA: {comparison.a}\nB: {comparison.b}\n\n"
     changes = worst_first(comparison.changes)
     columns: dict[str, list[object]] = {name: [str(getattr(each, name)) for each in changes] for name in _SERIES}
@@ -64,13 +64,13 @@ def _rounded(time_ms: float | None) -> float | None:
 
 
 def _replaced(change: SeriesChange) -> str:
-    """Why an older cell is not compared."""
+    """Return why an older cell is not compared; empty for other cells."""
     cell = change.a.cell or change.b.cell
     return f", cell {cell}; a newer cell is compared" if change.word.startswith("older") else ""
 
 
 def data(comparison: Comparison, form: str) -> Iterator[str]:
-    """Yield a row for each change, then one for each cell that was not compared, as `csv` or `json`."""
+    """Return pieces of `csv` or `json` with a row for each change, then for each cell that was not compared."""
     rows = [tuple(pair(each).values()) for each in (*comparison.changes, *comparison.uncompared)]
     return as_text(PAIR_KEYS, [rows], form)
 
@@ -78,7 +78,7 @@ def data(comparison: Comparison, form: str) -> Iterator[str]:
 def markdown(comparison: Comparison) -> str:
     """Return a comparison for a pull request: the answer and a table of what changed; the rest is folded.
 
-    At most 60 lines, whatever was compared.
+    It has at most 60 lines.
     """
     ordered = worst_first(comparison.changes)
     changed = [each for each in ordered if is_changed(each)]
@@ -102,7 +102,7 @@ def _folded(summary: str, content: str) -> str:
 
 
 def _points(sentences: Sequence[str], title: str) -> str:
-    """Return the first of some sentences as a list, and how many are left out."""
+    """Return the first three sentences as a list, and how many are left out."""
     points = [f"- {inline(with_code(sentence))}" for sentence in sentences[:_MAX_REMARKS]]
     hidden = len(sentences) - _MAX_REMARKS
     return "\n".join([*points, *([f"- {hidden} more: {title}"] if hidden > 0 else [])])
@@ -117,7 +117,10 @@ def _table(changes: Sequence[Change], limit: int) -> str:
 
 
 def _junit(comparison: Comparison) -> str:
-    """A test for each series: slower and inaccurate ones fail, those that failed are errors, others may be skipped."""
+    """Return a test for each series: slower and inaccurate ones fail, those that failed are errors.
+
+    Unknown ones and those without times are skipped.
+    """
     from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
     results: dict[str, Callable[[str], Skipped | Failure | Error]] = {"slower": Failure, "inaccurate": Failure}
@@ -139,7 +142,7 @@ def _junit(comparison: Comparison) -> str:
 
 
 def _badge(comparison: Comparison) -> str:
-    """A badge: how many series are slower."""
+    """Return a badge as SVG: how many series are slower, inaccurate, failed or unknown."""
     from anybadge import Badge
 
     words = [each.word for each in comparison.changes]
@@ -154,11 +157,11 @@ def _json(comparison: Comparison) -> str:
 
 
 WRITERS: dict[str, Callable[[Comparison], str]] = {".md": markdown, ".json": _json, ".xml": _junit, ".svg": _badge}
-"""Return the content of a file by its suffix."""
+"""Functions that return the content of a file, by its suffix."""
 
 
 def verdict_row(verdict: Verdict) -> dict[str, str]:
-    """Return a row of the table of verdicts in Prefect's UI, which its events carry, too."""
+    """Return a row of the table of verdicts in Prefect's UI; its events carry the same."""
     return {
         "verdict": verdict.verdict,
         "series": verdict.title,
@@ -174,7 +177,7 @@ def verdict_row(verdict: Verdict) -> dict[str, str]:
 
 
 def night_markdown(verdicts: Sequence[Verdict], link: str | None) -> str:
-    """Return the answer of a night and its matrix for Prefect's UI; empty without a verdict on a latency."""
+    """Return the answer and the matrix of a night as Markdown for Prefect's UI; empty without a verdict on latency."""
     latency = of_latency(verdicts)
     if not latency:
         return ""

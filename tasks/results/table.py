@@ -92,7 +92,7 @@ class Table:
         return replace(self, columns=[*self.columns, *columns], rows=rows)
 
     def shortened(self, most: int, where: Text) -> "Table":
-        """Return this table with its first `most` rows; the others are counted, and `where` is the place to find them."""
+        """Return this table with its first `most` rows; the others are counted, and `where` is their place."""
         hidden = more_rows(len(self.rows) - most, where)
         return replace(self, rows=self.rows[:most], hidden=hidden) if hidden else self
 
