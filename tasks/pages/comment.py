@@ -56,10 +56,7 @@ def _points(sentences: Sequence[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text of files, without folders of the machine, that Markdown, GitHub and GitLab show as plain text.
-
-    Names between backticks become code; a text over 1000 characters is cut.
-    """
+    """Return a text of files, cut and without folders of the machine, that Markdown, GitHub and GitLab leave alone."""
     return _CODE.sub(r"<code>\1</code>", _SPECIAL.sub(_inert, excerpt(_FOLDERS.sub("", text), _MAX_CHARS)))
 
 

@@ -37,24 +37,24 @@ def terminal(comparison: Comparison) -> Iterator[str]:
     """Yield the answer, what A and B are, the changes as a table, what was not compared, and remarks."""
     yield f"{comparison.headline}\n\nA: {comparison.a}\nB: {comparison.b}\n\n"
     changes = worst_first(comparison.changes)
-    columns: dict[str, list[object]] = {name: [str(getattr(each, name)) for each in changes] for name in _SERIES}
+    columns: dict[str, list[object]] = {name: [str(getattr(row, name)) for row in changes] for name in _SERIES}
     columns |= {
-        "sessions": [f"{each.a.sessions} + {each.b.sessions}" for each in changes],
-        "A ms": [_rounded(each.a.time_ms) for each in changes],
-        "B ms": [_rounded(each.b.time_ms) for each in changes],
-        "B against A": [answer_text(each) for each in changes],
+        "sessions": [f"{row.a.sessions} + {row.b.sessions}" for row in changes],
+        "A ms": [_rounded(row.a.time_ms) for row in changes],
+        "B ms": [_rounded(row.b.time_ms) for row in changes],
+        "B against A": [answer_text(row) for row in changes],
     }
     optional: dict[str, list[object]] = {
-        "cause": [each.cause for each in changes],
-        ".pte": [size_change(each) for each in changes],
-        "memory": [memory_change(each) for each in changes],
-        "what differs": [each.changed or "" for each in changes],
+        "cause": [row.cause for row in changes],
+        ".pte": [size_change(row) for row in changes],
+        "memory": [memory_change(row) for row in changes],
+        "what differs": [row.changed or "" for row in changes],
     }
     columns |= {title: values for title, values in optional.items() if any(values)}
     yield from as_text(list(columns), [list(zip(*columns.values(), strict=True))], "table")
     yield "\n"
-    for each in comparison.uncompared:
-        yield f"{each.word}: {series_name(each)} ({each.a.sessions + each.b.sessions} sessions){_replaced(each)}\n"
+    for row in comparison.uncompared:
+        yield f"{row.word}: {series_name(row)} ({row.a.sessions + row.b.sessions} sessions){_replaced(row)}\n"
     for remark in (*comparison.other_figures, *comparison.remarks):
         yield f"{remark}\n"
 
@@ -71,15 +71,12 @@ def _replaced(change: SeriesChange) -> str:
 
 def data(comparison: Comparison, form: str) -> Iterator[str]:
     """Return pieces of `csv` or `json` with a row for each change, then for each cell that was not compared."""
-    rows = [tuple(pair(each).values()) for each in (*comparison.changes, *comparison.uncompared)]
+    rows = [tuple(pair(change).values()) for change in (*comparison.changes, *comparison.uncompared)]
     return as_text(PAIR_KEYS, [rows], form)
 
 
 def markdown(comparison: Comparison) -> str:
-    """Return a comparison for a pull request: the answer and a table of what changed; the rest is folded.
-
-    It has at most 60 lines.
-    """
+    """Return at most 60 lines for a pull request: the answer and a table of what changed; the rest is folded."""
     ordered = worst_first(comparison.changes)
     changed = [each for each in ordered if is_changed(each)]
     others = [each for each in ordered if not is_changed(each)]
@@ -117,21 +114,18 @@ def _table(changes: Sequence[Change], limit: int) -> str:
 
 
 def _junit(comparison: Comparison) -> str:
-    """Return a test for each series: slower and inaccurate ones fail, those that failed are errors.
-
-    Unknown ones and those without times are skipped.
-    """
+    """Return a test for each series; slower and inaccurate ones fail, unknown ones and those without times skip."""
     from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
     results: dict[str, Callable[[str], Skipped | Failure | Error]] = {"slower": Failure, "inaccurate": Failure}
     results |= {"failed": Error, "unknown": Skipped, "emulated": Skipped, "simulated": Skipped}
     suite = TestSuite("etfarm compare")
-    for each in worst_first(comparison.changes):
-        name = f"{each.model} {each.precision} {each.variant} t{each.threads}"
-        case = TestCase(sanitize_line(name), sanitize_line(each.device), (each.b.time_ms or 0) / 1000)
-        message = sanitize_line("; ".join(filter(None, (answer_text(each), each.cause))))
-        if each.word in results:
-            case.result = [results[each.word](message)]
+    for change in worst_first(comparison.changes):
+        name = f"{change.model} {change.precision} {change.variant} t{change.threads}"
+        case = TestCase(sanitize_line(name), sanitize_line(change.device), (change.b.time_ms or 0) / 1000)
+        message = sanitize_line("; ".join(filter(None, (answer_text(change), change.cause))))
+        if change.word in results:
+            case.result = [results[change.word](message)]
         case.system_out = message
         suite.add_testcase(case)
     xml = JUnitXml("etfarm")
@@ -145,7 +139,7 @@ def _badge(comparison: Comparison) -> str:
     """Return a badge as SVG: how many series are slower, inaccurate, failed or unknown."""
     from anybadge import Badge
 
-    words = [each.word for each in comparison.changes]
+    words = [change.word for change in comparison.changes]
     worst = next((word for word in _COLOURS if word in words), "same")
     counts = (f"{words.count(word)} {title}" for word, title in _BADGE.items() if word in words)
     text = ", ".join(counts) or "no change"

@@ -88,10 +88,10 @@ def _inlined(name: str) -> Markup:
 
 def _policy(page: Page) -> str:
     """Return the content security policy of a page: files of the site, or the style and script inside the page."""
-    if page.address:  # opened from a folder, a file is an origin of its own in some browsers, so `self` is not enough
+    if page.address:  # opened from a folder, each file is a separate origin in some browsers, so `self` is not enough
         return _POLICY.format("'self' file:", "'self' file:")
     hashes = (hashlib.sha256(_inlined(name).encode()).digest() for name in ("page.js", "page.css"))
-    return _POLICY.format(*(f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes))
+    return _POLICY.format(*(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in hashes))
 
 
 @pass_context
@@ -190,6 +190,7 @@ def _sparkline(values: Sequence[float | None]) -> str:
         share = (value - least) / (most - least) if most > least else 0.5
         path += f"{command}{_MARGIN + step * night:.1f} {_HEIGHT - _MARGIN - height * share:.1f}"
         command = "L"
+    # Hidden from screen readers: a cell beside it states the newest value.
     size = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}"'
     return f'<svg class="spark" {size} aria-hidden="true"><path d="{path}"/></svg>'
 

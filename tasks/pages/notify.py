@@ -31,7 +31,7 @@ class Message:
 
 
 def send(urls: str, message: Message) -> list[str]:
-    """Send a message to each of apprise's URLs in `urls`, which are separated by whitespace or commas.
+    """Send a message to each URL of `urls_of(urls)`.
 
     Return a sentence for each service that did not accept it, which names the service only by the scheme of its URL.
     Takes at most 10 s, plus the time to import apprise.

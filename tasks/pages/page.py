@@ -121,7 +121,7 @@ class Log:
 
 @dataclass(frozen=True)
 class Fold:
-    """Blocks behind a title that opens them; Markdown shows them below it, or only the title (`in_markdown`)."""
+    """Blocks behind a title that opens them; Markdown shows only the title unless `in_markdown`."""
 
     kind: ClassVar[str] = "fold"
     title: Text
@@ -132,8 +132,6 @@ class Fold:
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading inside a section."""
-
     kind: ClassVar[str] = "heading"
     text: Text
 

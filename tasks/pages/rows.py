@@ -36,10 +36,7 @@ def as_text(columns: Sequence[str], blocks: Blocks, form: str, *, widest_cell: i
 
 
 def table_lines(columns: Sequence[str], blocks: Blocks, *, widest_cell: int = WIDEST_CELL) -> Iterator[str]:
-    """Yield a table with a line per row and the number of rows last; long cells are cut with an ellipsis.
-
-    The first block decides how wide the columns are, and which are numbers and aligned to the right.
-    """
+    """Yield a line per row, and the number of rows last; long cells are cut. The first block decides the widths."""
     count = 0
     widths: list[int] = []
     numeric: list[bool] = []

@@ -27,10 +27,7 @@ _NOTABLE_DROP_DB = 20.0
 
 @dataclass(frozen=True)
 class AccuracyRow(CellRow):
-    """The worst figures of one output against one reference, over the sessions of one content.
-
-    All modes but numerics count, and emulated devices, too. `cell` is the id of the content.
-    """
+    """The worst figures of an output against a reference, of the sessions of a content in all modes but numerics."""
 
     query = "accuracy"
     output: Annotated[int, Number("Output")]

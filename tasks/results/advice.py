@@ -44,7 +44,7 @@ def portable_advice(answers: Answers) -> Iterator[Text]:
 
 
 def _rewrites(rows: list[PortableOperatorRow]) -> Iterator[Text]:
-    """Yield other advice text with its operators: those over 5 % of the time or, without one, the three heaviest."""
+    """Yield each advice text with its operators: those over 5 % of the time or, without one, the three heaviest."""
     heavy = [row for row in rows if row.share]
     named_by_text = defaultdict(list)
     for row in [row for row in heavy if (row.share or 0) > FLAGGED_SHARE] or heavy[:_MOST_OPERATORS]:
@@ -94,7 +94,7 @@ def _speed_up(answers: Answers) -> Iterator[Text]:
 
 
 def _worst(rows: Iterable[WeightedRow], bound: float) -> list[tuple[WeightedRow, str]]:
-    """Return the worst row of each model and precision over the bound, and how many of its cells are over (or "")."""
+    """Return the row of the largest share of each model and precision over the bound, with a text on other cells."""
     worst_rows = []
     by_model = sorted(rows, key=_model)
     for _, group in groupby(by_model, key=_model):

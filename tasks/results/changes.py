@@ -99,10 +99,10 @@ class SeriesChange:
     emulated: bool = False
     ratio: float | None = None
     low: float | None = None
-    """`low` to `high` is the 95 % interval of the ratio."""
+    """Lower end of the 95 % interval of the ratio."""
     high: float | None = None
     more_sessions: int | None = None
-    """Further sessions of each side that would settle an unknown answer; None if 1000 would not."""
+    """Further sessions of each side that would settle an unknown answer; None if 1000 would not, or nights differ."""
     superiority: float | None = None
     """Probability that a session of B takes longer than one of A."""
     answer: str | None = None
@@ -179,7 +179,7 @@ def fail_reasons(comparison: Comparison, fail_on: Iterable[str]) -> list[str]:
     A cell without a counterpart counts as unknown.
     """
     changes = comparison.changes
-    without_counterpart = sum(each.word.startswith("only in") for each in comparison.uncompared)
+    without_counterpart = sum(change.word.startswith("only in") for change in comparison.uncompared)
     words = {
         "regression": "slower in B by more than the margin",
         "inaccurate": "with inaccurate outputs",
@@ -189,14 +189,14 @@ def fail_reasons(comparison: Comparison, fail_on: Iterable[str]) -> list[str]:
     reasons = []
     for reason in dict.fromkeys(fail_on):
         more = without_counterpart if reason == "unknown" else 0
-        failing = (each.is_regression if reason == "regression" else each.answer == reason for each in changes)
+        failing = (change.is_regression if reason == "regression" else change.answer == reason for change in changes)
         if count := sum(failing) + more:
             reasons.append(f"{reason}: {count} of {len(changes) + more} {words[reason]}")
     return reasons
 
 
 def sessions_text(changes: Sequence[Change]) -> str:
-    of_a, of_b = sum(each.a.sessions for each in changes), sum(each.b.sessions for each in changes)
+    of_a, of_b = sum(change.a.sessions for change in changes), sum(change.b.sessions for change in changes)
     return f"sessions: {of_a} of A, {of_b} of B"
 
 

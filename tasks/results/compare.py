@@ -125,7 +125,7 @@ def read_side_facts(reader: Reader, cells: Sequence[str]) -> dict[str, SideFacts
 def measured_figures(
     found: comparison.Comparison | None, word: str, inaccurate_sides: str = "", nights_differ_by: float | None = None
 ) -> dict[str, Any]:
-    """Return the fields of a SeriesChange from a comparison of sessions; without one, no figures and no answer."""
+    """Return the fields of a SeriesChange from a comparison, if there is one; inaccurate sides replace its answer."""
     names = ("ratio", "low", "high", "more_sessions", "superiority", "note")
     figures = {name: getattr(found, name) for name in names} if found else {}
     answer: str | None = found.answer if found else None
@@ -141,7 +141,7 @@ def _in_words(found: comparison.Comparison, word: str, nights_differ_by: float |
         return f"cannot tell: {_lacking(found, nights_differ_by)}"
     if word == "same":
         return f"not slower: at most {_percent(max(found.high - 1, 0))}"
-    ends = sorted(abs(each - 1) for each in (found.low, found.high))
+    ends = sorted(abs(bound - 1) for bound in (found.low, found.high))
     return f"{word} {_percent(abs(found.ratio - 1))} ({100 * ends[0]:.1f} to {_percent(ends[1])})"
 
 
@@ -259,7 +259,7 @@ def _side(cell: Cell, facts: Mapping[str, SideFacts], time_ms: float | None) -> 
 def _remarks(pairs: Sequence[Pair]) -> Iterator[str]:
     differing_nights = [pair.nights_differ_by for pair in pairs if pair.nights_differ_by is not None]
     if differing_nights:
-        least, most = (f"{100 * each:.1f} %" for each in (min(differing_nights), max(differing_nights)))
+        least, most = (f"{100 * share:.1f} %" for share in (min(differing_nights), max(differing_nights)))
         span = most if least == most else f"{least} to {most}, depending on the series,"
         yield f"{_NOT_IN_TURNS}; nights differ by {span} without a change, which the intervals include"
         yield _MEASURE_IN_TURNS

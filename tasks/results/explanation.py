@@ -1,7 +1,4 @@
-"""Explain a series: its verdict, what changed, where the time goes, conditions, and the next step.
-
-The sentences come from the other modules; nothing here computes a figure.
-"""
+"""Explain a series (verdict, changes, where the time goes, next step) with the sentences of the other modules."""
 
 import math
 import shlex
@@ -90,14 +87,14 @@ def explain_series(
     `cells` is the result of `read_variants`. Empty: the facts are about sessions without a result. None: only what the
     verdict states, and no other view is read. `answers` about the sweep of the cells are read if they are None.
     """
-    verdicts = [each for each in verdicts if (each.series_id, each.device) == (row.series_id, row.device)]
-    (newest,) = [each for each in verdicts if each.metric == LATENCY.name]
+    verdicts = [judged for judged in verdicts if (judged.series_id, judged.device) == (row.series_id, row.device)]
+    (newest,) = [judged for judged in verdicts if judged.metric == LATENCY.name]
     facts = [*_about_verdict(newest)]
     sessions: list[str] = []
     failed: list[Answers] = []
     if cells:
         if others := of_other_figures(verdicts):
-            facts.append(Fact("Other figures", [sentence(f"{each.verdict}: {each.reason}") for each in others]))
+            facts.append(Fact("Other figures", [sentence(f"{judged.verdict}: {judged.reason}") for judged in others]))
         facts += _about_cell(reader, cells, answers)
         sessions = _succeeded(reader, cells[0])
     elif cells is not None:
@@ -119,7 +116,7 @@ def explain_series(
 
 def explain_worst(reader: Reader, comparison: Comparison) -> Sequence[Fact]:
     """Return facts about the worst change of a comparison or a night; empty without a change."""
-    worst = next((each for each in worst_first(comparison.changes) if is_changed(each)), None)
+    worst = next((change for change in worst_first(comparison.changes) if is_changed(change)), None)
     if worst is None:
         return []
     return _explain_verdict(reader, worst) if isinstance(worst, Verdict) else explain_change(reader, worst)
@@ -128,9 +125,9 @@ def explain_worst(reader: Reader, comparison: Comparison) -> Sequence[Fact]:
 def _explain_verdict(reader: Reader, judged: Verdict) -> Sequence[Fact]:
     """Return the facts of `explain_series` about the series of a verdict, as of the night of the verdict."""
     verdicts = read_verdicts(reader, [judged.night])
-    latency = {(each.series_id, each.device): each for each in verdicts if each.metric == LATENCY.name}
+    latency = {(verdict.series_id, verdict.device): verdict for verdict in verdicts if verdict.metric == LATENCY.name}
     series = {(row.series_id, row.device): row for row in reader.rows(SeriesRow)}
-    as_of_night = {key: _as_of(series[key], each) for key, each in latency.items()}
+    as_of_night = {key: _as_of(series[key], verdict) for key, verdict in latency.items()}
     row = as_of_night[judged.series_id, judged.device]
     return explain_series(reader, row, verdicts, read_variants(reader, row, list(as_of_night.values()))).facts
 
@@ -162,11 +159,11 @@ def read_variants(reader: Reader, row: SeriesRow, every: Sequence[SeriesRow]) ->
         return []
     same = ("model", "device", "precision", "threads", "night")
     variants = [
-        each
-        for each in every
-        if each.variant != row.variant and all(getattr(each, name) == getattr(row, name) for name in same)
+        other
+        for other in every
+        if other.variant != row.variant and all(getattr(other, name) == getattr(row, name) for name in same)
     ]
-    return [cell, *(variant_cell for each in variants if (variant_cell := _cell_of(reader, each.cell)))]
+    return [cell, *(variant_cell for other in variants if (variant_cell := _cell_of(reader, other.cell)))]
 
 
 def worst_series_first(rows: Sequence[SeriesRow]) -> list[SeriesRow]:

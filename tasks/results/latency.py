@@ -94,10 +94,7 @@ def has_times(answers: Answers) -> bool:
 
 
 def latency_in_words(rows: Sequence[LatencyRow]) -> Iterator[Text]:
-    """Yield a sentence with the times of models on the device with most sessions, the fastest first.
-
-    All are measured under the simplest conditions there: fp32 before other precisions, few threads, SME2 off.
-    """
+    """Yield the times on the device with most sessions, of all models under its simplest conditions, fastest first."""
     timed = [row for row in rows if row.time_ms is not None]
     if not timed:
         return

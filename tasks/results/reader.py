@@ -126,7 +126,7 @@ class Answers:
     def __init__(self, reader: Reader, sweep: SweepRow) -> None:
         self.sweep = sweep
         self.not_loaded: Sequence[str] = ()
-        """Why bundles of the sweep could not be loaded, a sentence each."""
+        """Why bundles of the sweep could not be loaded and are in no figure, a sentence each."""
         self.dropped: str | None = None
         """How many sessions the newest start of the sweep dropped, and why: `8 dropped (...)`; None: no session."""
         self._reader = reader

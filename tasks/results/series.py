@@ -27,11 +27,6 @@ class HistoryRow(Row):
 
 @dataclass(frozen=True)
 class SeriesNightRow(Row):
-    """One night of a series on a device.
-
-    `sessions` is text: `<id> <ms>` of each session, separated by commas, with ` -` if the time is not made from it.
-    """
-
     query = "series_nights"
     series_id: str
     device: str
@@ -51,6 +46,7 @@ class SeriesNightRow(Row):
     build: str | None
     executorch_version: str | None
     sessions: str | None
+    """`<id> <ms>` of each session, separated by commas, with ` -` if the time of the night is not made from it."""
 
 
 @dataclass(frozen=True)

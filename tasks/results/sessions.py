@@ -38,8 +38,8 @@ class BeforeAndAfter(Number):
         before, after = getattr(row, name), getattr(row, self.after)
         if before is None and after is None:
             return NOTHING
-        shown = [DASH if value is None else f"{value:.{self.digits}f}" for value in (before, after)]
-        return Cell(" → ".join(shown), sort=after if after is not None else before)
+        texts = [DASH if value is None else f"{value:.{self.digits}f}" for value in (before, after)]
+        return Cell(" → ".join(texts), sort=after if after is not None else before)
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,6 @@ class RunRow(Row):
 
 @dataclass(frozen=True)
 class SessionConditionRow(Row):
-    """The conditions of the device before or after a session."""
-
     query = "session_conditions"
     session_id: str
     moment: Annotated[str, Words("When")]

@@ -109,8 +109,8 @@ def speedup_in_words(every: Sequence[SpeedupRow]) -> Iterator[Text]:
 
 def _intervals(rows: list[SpeedupRow]) -> str:
     speedups = [row.compared for row in rows]
-    bounds = [bound for each in speedups for bound in (each.low, each.high) if bound is not None]
-    without = sum(each.low is None for each in speedups)
+    bounds = [bound for speedup in speedups for bound in (speedup.low, speedup.high) if bound is not None]
+    without = sum(speedup.low is None for speedup in speedups)
     if not bounds:
         return f"{NO_INTERVAL} on each side"
     span = f"95 % {'interval' if len(rows) == 1 else 'intervals'} {_span(sorted(bounds))}"

@@ -228,11 +228,11 @@ def toned(cell: Cell, tone: Tone) -> Cell:
 def columns_of(row_class: type[Row]) -> dict[str, Words]:
     """Return the columns by their fields: first those of `naming`, then the others in the order of the fields."""
     hints = get_type_hints(row_class, include_extras=True)
-    shown = {}
+    columns = {}
     for row_field in dataclasses.fields(row_class):
         for column in getattr(hints[row_field.name], "__metadata__", ()):
-            shown[row_field.name] = column
-    return {**{name: shown[name] for name in row_class.naming if name in shown}, **shown}
+            columns[row_field.name] = column
+    return {**{name: columns[name] for name in row_class.naming if name in columns}, **columns}
 
 
 def table_of(

@@ -41,8 +41,6 @@ Text = str | tuple[str, ...]
 
 @dataclass(frozen=True)
 class Fact:
-    """Sentences under one title."""
-
     title: str
     sentences: Sequence[Text]
 

@@ -113,7 +113,6 @@ def _line(row: Verdict, times_ms: Sequence[float | None]) -> list[Cell]:
 
 
 def _why(row: Verdict) -> Text:
-    """Return the cause, then what changed."""
     changed = f"Changed: {row.changed}." if row.changed else "Nothing else changed."
     return joined(with_code(f"{row.cause}. "), changed) if row.cause else changed
 

@@ -1,7 +1,4 @@
-"""The page of a night, and the home page, which is that of the newest night and of the farm.
-
-What changed comes first, by what it adds to a run. Changes of devices are apart from changes of models.
-"""
+"""The page of a night, and the home page, which is that of the newest night and of the farm."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

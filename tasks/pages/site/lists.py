@@ -150,7 +150,6 @@ def _sme2_of(answers: Answers) -> Section:
 
 
 def comparison(reader: Reader, before: date, after: date) -> Page:
-    """Return the page of two nights side by side."""
     rows = reader.rows(TwoNightsRow, {"before": before, "after": after})
     both = [row for row in rows if row.ratio is not None]
     only = len(rows) - len(both)

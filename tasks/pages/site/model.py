@@ -54,10 +54,7 @@ def page_without_verdict(name: str, row: UnjudgedModelRow, answers: Answers) -> 
 
 
 def detailed(rows: Sequence[SeriesRow]) -> list[str]:
-    """Return up to six cells of a model in its newest night to show in full, one of each precision and variant.
-
-    A cell that changed is preferred to others of its kind, and comes first.
-    """
+    """Return up to six cells of the newest night, one of each precision and variant; cells that changed come first."""
     newest = max(row.night for row in rows)
     candidates = [row for row in rows if row.night == newest and row.time_ms is not None]
     candidates.sort(key=lambda row: row.verdict in ("no change", "insufficient data"))

@@ -30,12 +30,10 @@ _HTML = ".html"
 
 
 class Site:
-    """The pages of a warehouse file; `source` names the file at the end of every page.
-
-    `published` are the addresses that links may lead to; None: any.
-    """
+    """The pages of a warehouse file; `source` names the file at the end of every page."""
 
     published: Collection[str] | None = None
+    """The addresses that links may lead to; None: any."""
 
     def __init__(self, reader: Reader, source: str) -> None:
         self.reader = reader
@@ -272,4 +270,4 @@ class Site:
 
 def _names_in(folder: str, wanted: Sequence[str]) -> list[str]:
     """Return the names of those pages that are in a folder."""
-    return [each.removeprefix(folder).removesuffix(_HTML) for each in wanted if each.startswith(folder)]
+    return [address.removeprefix(folder).removesuffix(_HTML) for address in wanted if address.startswith(folder)]
