@@ -1,9 +1,9 @@
-"""Write the summary of a CI job from the answers of `etfarm compare`, and keep one comment of a pull request.
+"""Write the summary of a CI job from the results of `etfarm compare`, and keep one comment on a pull request.
 
-The summary is written always. The comment is made when a series changed, then updated in place, also when nothing is
-left to say. Needs nothing but Python and this checkout. Environment: GITHUB_STEP_SUMMARY (a file); ETFARM_COMMENTS
-(URL of the comments of the pull request, of GitHub or of GitLab); ETFARM_TOKEN; ETFARM_COMMENT_ITEM (URL of one comment
-without its id, as ETFARM_COMMENTS if unset).
+The summary is always written. The comment is created when a series changed or a comparison failed. Later runs replace
+its text, also if nothing changed. Needs nothing but Python and this checkout. Environment: GITHUB_STEP_SUMMARY (a file;
+unset: standard output); ETFARM_COMMENTS (URL of the comments of the pull request, of GitHub or GitLab; unset: no
+comment); ETFARM_TOKEN; ETFARM_COMMENT_ITEM (URL of one comment without its id; unset: ETFARM_COMMENTS).
 """
 
 import json
@@ -23,7 +23,10 @@ _TIMEOUT_S = 30
 
 
 def main(folder: Path) -> int:
-    """Write the summary, and the comment if one is wanted; return an exit code."""
+    """Write summary and comment from the `*.json` (pairs), `*.note` and `*.failed` files of a folder.
+
+    Return 0, also if the comment could not be written: the cause is printed to standard error.
+    """
     texts = {
         suffix: [file.read_text(encoding="utf-8").strip() for file in sorted(folder.glob(f"*.{suffix}"))]
         for suffix in ("json", "note", "failed")
@@ -45,28 +48,29 @@ def main(folder: Path) -> int:
 
 
 def _keep_comment(url: str, body: str, is_wanted: bool) -> None:
-    """Update the comment with the mark; make one only if it is wanted."""
-    kept = next((each for each in _pages(url) if str(each.get("body")).startswith(MARK)), None)
-    if kept:
+    """Replace the comment that begins with MARK; create one only if it is wanted."""
+    existing = next((candidate for candidate in _pages(url) if str(candidate.get("body")).startswith(MARK)), None)
+    if existing:
         item = os.environ.get("ETFARM_COMMENT_ITEM", url).rstrip("/")
         method = "PUT" if "/notes" in item else "PATCH"  # GitLab's notes are replaced, GitHub's comments patched
-        _call(method, f"{item}/{kept['id']}", {"body": body})
+        _call(method, f"{item}/{existing['id']}", {"body": body})
     elif is_wanted:
         _call("POST", url, {"body": body})
 
 
 def _pages(url: str) -> list[dict[str, Any]]:
-    """Return all comments; a page of 100 at a time."""
-    found: list[dict[str, Any]] = []
+    """Return the first 3000 comments, read in pages of 100."""
+    comments: list[dict[str, Any]] = []
     for page in range(1, 31):
         part = _call("GET", f"{url}?per_page=100&page={page}", None)
-        found += part
+        comments += part
         if len(part) < 100:
             break
-    return found
+    return comments
 
 
 def _call(method: str, url: str, body: dict[str, str] | None) -> Any:
+    """Return the JSON of the answer, None if it is empty. Raises ValueError for a URL that would show the token."""
     if not url.startswith(("https://", "http://127.0.0.1:")):
         raise ValueError(f"{url} is not an https URL")
     token = os.environ.get("ETFARM_TOKEN", "")

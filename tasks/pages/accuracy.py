@@ -11,7 +11,7 @@ from tasks.results.text import Code, Text
 
 
 def accuracy(answers: Answers) -> Section:
-    """The worst figures of each output over all sessions; emulated devices are included."""
+    """Return the worst figures of each output over all sessions; emulated devices are included."""
     rows, without = answers.rows(AccuracyRow), answers.rows(NotComparedRow)
     blocks: list[Block] = [
         Paragraph(
@@ -34,7 +34,7 @@ def accuracy(answers: Answers) -> Section:
 
 
 def layers(answers: Answers) -> Section:
-    """A fold for each model, device, precision and thread count that was measured in mode numerics."""
+    """Return a fold for each model, device, precision and thread count that was measured in mode numerics."""
     title = "Numbers by layer"
     rows = answers.rows(LayerRow)
     if not rows:
@@ -49,9 +49,9 @@ def layers(answers: Answers) -> Section:
             "back, or where an element is finite in the fp32 model alone."
         )
     ]
-    for found in pairs:
-        named = (Code(found[0].model), f" \u00b7 {names.label(found[0])} \u2014 {_finding(found)}")
-        blocks.append(Fold(named, [table_of(found, is_named=False)], is_open=len(blocks) == 1))
+    for pair in pairs:
+        named = (Code(pair[0].model), f" \u00b7 {names.label(pair[0])} \u2014 {_finding(pair)}")
+        blocks.append(Fold(named, [table_of(pair, is_named=False)], is_open=len(blocks) == 1))
     return Section("layers", title, blocks, list(_summary(pairs)))
 
 

@@ -1,6 +1,6 @@
 """A night in the formats of other programs: Bencher, github-action-benchmark, and PyTorch's benchmark database.
 
-Times are those of cells and sessions as everywhere; an interval is the 95 % interval of the median of sessions.
+Times are those of cells and sessions, as in reports; an interval is the 95 % interval of the median of sessions.
 """
 
 import json
@@ -43,12 +43,11 @@ class Figure:
 
     @property
     def name(self) -> str:
-        """The series in words."""
         return f"{self.model} {self.precision} {self.variant} t{self.threads} on {self.device}"
 
 
 def benchmarks(rows: Sequence[tuple[Any, ...]], form: Benchmarks) -> tuple[str, str]:
-    """Return the rows of `figures_of_night` in a format, and a sentence about what is left out (empty: nothing)."""
+    """Return JSON of the rows of `figures_of_night`, and a sentence about what is left out (empty: nothing)."""
     figures = [Figure(*row) for row in rows]
     real = [figure for figure in figures if figure.left_out is None]
     writers: dict[Benchmarks, Callable[[Sequence[Figure]], Any]] = {
@@ -57,12 +56,12 @@ def benchmarks(rows: Sequence[tuple[Any, ...]], form: Benchmarks) -> tuple[str, 
         "pytorch": _pytorch,
     }
     out = Counter(figure.left_out for figure in figures if figure.left_out)
-    told = f"left out, because not results: {', '.join(f'{count} {why}' for why, count in out.items())}" if out else ""
-    return json.dumps(writers[form](real), indent=1) + "\n", told
+    note = f"left out, because not results: {', '.join(f'{count} {why}' for why, count in out.items())}" if out else ""
+    return json.dumps(writers[form](real), indent=1) + "\n", note
 
 
 def _names(figures: Sequence[Figure]) -> list[str]:
-    """Return a name for each figure; two contents of one name get the ids of their cells."""
+    """Return a name for each figure, cut to 1024 characters; figures of equal names get the ids of their cells."""
     counts = Counter(figure.name for figure in figures)
     names = [each.name if counts[each.name] == 1 else f"{each.name} ({each.cell})" for each in figures]
     return [sanitize_line(name)[:_MOST_LETTERS] for name in names]
@@ -84,9 +83,9 @@ def _github_action(figures: Sequence[Figure]) -> list[dict[str, Any]]:
 
     def entry(name: str, figure: Figure) -> dict[str, Any]:
         interval = figure.interval_ms
-        known = {"range": f"{interval[0]:.6g} to {interval[1]:.6g} (95 % interval)"} if interval else {}
+        interval_range = {"range": f"{interval[0]:.6g} to {interval[1]:.6g} (95 % interval)"} if interval else {}
         extra = f"{len(figure.times_ms)} sessions, cell {figure.cell}"
-        return {"name": name, "unit": "ms", "value": figure.time_ms, **known, "extra": extra}
+        return {"name": name, "unit": "ms", "value": figure.time_ms, **interval_range, "extra": extra}
 
     return [entry(*each) for each in zip(_names(figures), figures, strict=True)]
 

@@ -7,12 +7,12 @@ from devices.untrusted import excerpt
 from tasks.results.changes import SeriesChange, headline_parts, is_changed, sessions_text, short_columns, worst_first
 
 _MAX_ROWS = 15
-"""Of each of the two tables and of the notes: at most 60 lines have text."""
+"""Of each of the two tables. With two lists of _MAX_NOTES, the comment has fewer than 60 lines of text."""
 _MAX_NOTES = 8
 _MAX_CHARS = 1000
 _NO_LINK = "<span></span>"
-# What acts in Markdown, and what begins a name of a user, a reference or a link: those are found in the text that
-# entities stand for, too, so the element that ends every such word is put behind it.
+# Characters that format Markdown, and those that begin a user's name, a reference or a link. The latter are recognized
+# even when written as entities, so an empty element is put behind them, which ends the word.
 _SPECIAL = re.compile(
     r"[\\`*\[\]<|]|(?<![a-z0-9])_+|_+(?![a-z0-9])|(?P<link>[#@~!&$]|[%^](?=[\w\"])|:(?=/)|(?<![a-z0-9])(?:www(?=\.)|gh(?:sa)?(?=-)))",
     re.IGNORECASE,
@@ -22,7 +22,7 @@ _FOLDERS = re.compile(r"(?<![\w.])(?:/[\w.@+ -]+)+/")
 
 
 def comment(changes: Sequence[SeriesChange], failures: Sequence[str], notes: Sequence[str]) -> str:
-    """Return the answer about all comparisons in the first line, what changed as a table, the rest folded."""
+    """Return the answer about all comparisons in the first line, failures, what changed as a table, the rest folded."""
     answer = f"Nothing was measured: {'; '.join(notes) or 'no file changed'}"
     if changes or failures:
         not_compared = [f"not compared: {len(failures)}"] if failures else []
@@ -56,7 +56,7 @@ def _points(sentences: Sequence[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text of files, without folders of the machine, as text that nothing in Markdown, GitHub or GitLab acts on."""
+    """Return a text of files, cut and without folders of the machine, that Markdown, GitHub and GitLab leave alone."""
     return _CODE.sub(r"<code>\1</code>", _SPECIAL.sub(_inert, excerpt(_FOLDERS.sub("", text), _MAX_CHARS)))
 
 

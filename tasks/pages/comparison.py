@@ -1,4 +1,4 @@
-"""A comparison, or a night, on the terminal, as CSV, JSON, Markdown, JUnit XML for CI, a badge, and in Prefect's UI."""
+"""A comparison or a night on the terminal, as CSV, JSON, Markdown, JUnit XML or badge, and in Prefect's UI."""
 
 import io
 from collections.abc import Callable, Iterator, Sequence
@@ -34,27 +34,27 @@ _BADGE = {"slower": "slower", "inaccurate": "inaccurate", "failed": "failed", "u
 
 
 def terminal(comparison: Comparison) -> Iterator[str]:
-    """Yield the answer, what A and B are, the changes as a table, and below it what was not compared."""
+    """Yield the answer, what A and B are, the changes as a table, what was not compared, and remarks."""
     yield f"{comparison.headline}\n\nA: {comparison.a}\nB: {comparison.b}\n\n"
     changes = worst_first(comparison.changes)
-    columns: dict[str, list[object]] = {name: [str(getattr(each, name)) for each in changes] for name in _SERIES}
+    columns: dict[str, list[object]] = {name: [str(getattr(row, name)) for row in changes] for name in _SERIES}
     columns |= {
-        "sessions": [f"{each.a.sessions} + {each.b.sessions}" for each in changes],
-        "A ms": [_rounded(each.a.time_ms) for each in changes],
-        "B ms": [_rounded(each.b.time_ms) for each in changes],
-        "B against A": [answer_text(each) for each in changes],
+        "sessions": [f"{row.a.sessions} + {row.b.sessions}" for row in changes],
+        "A ms": [_rounded(row.a.time_ms) for row in changes],
+        "B ms": [_rounded(row.b.time_ms) for row in changes],
+        "B against A": [answer_text(row) for row in changes],
     }
     optional: dict[str, list[object]] = {
-        "cause": [each.cause for each in changes],
-        ".pte": [size_change(each) for each in changes],
-        "memory": [memory_change(each) for each in changes],
-        "what differs": [each.changed or "" for each in changes],
+        "cause": [row.cause for row in changes],
+        ".pte": [size_change(row) for row in changes],
+        "memory": [memory_change(row) for row in changes],
+        "what differs": [row.changed or "" for row in changes],
     }
     columns |= {title: values for title, values in optional.items() if any(values)}
     yield from as_text(list(columns), [list(zip(*columns.values(), strict=True))], "table")
     yield "\n"
-    for each in comparison.uncompared:
-        yield f"{each.word}: {series_name(each)} ({each.a.sessions + each.b.sessions} sessions){_replaced(each)}\n"
+    for row in comparison.uncompared:
+        yield f"{row.word}: {series_name(row)} ({row.a.sessions + row.b.sessions} sessions){_replaced(row)}\n"
     for remark in (*comparison.other_figures, *comparison.remarks):
         yield f"{remark}\n"
 
@@ -64,22 +64,19 @@ def _rounded(time_ms: float | None) -> float | None:
 
 
 def _replaced(change: SeriesChange) -> str:
-    """Why an older cell is not compared."""
+    """Return why an older cell is not compared; empty for other cells."""
     cell = change.a.cell or change.b.cell
     return f", cell {cell}; a newer cell is compared" if change.word.startswith("older") else ""
 
 
 def data(comparison: Comparison, form: str) -> Iterator[str]:
-    """Yield a row for each change, then one for each cell that was not compared, as `csv` or `json`."""
-    rows = [tuple(pair(each).values()) for each in (*comparison.changes, *comparison.uncompared)]
+    """Return pieces of `csv` or `json` with a row for each change, then for each cell that was not compared."""
+    rows = [tuple(pair(change).values()) for change in (*comparison.changes, *comparison.uncompared)]
     return as_text(PAIR_KEYS, [rows], form)
 
 
 def markdown(comparison: Comparison) -> str:
-    """Return a comparison for a pull request: the answer and a table of what changed; the rest is folded.
-
-    At most 60 lines, whatever was compared.
-    """
+    """Return at most 60 lines for a pull request: the answer and a table of what changed; the rest is folded."""
     ordered = worst_first(comparison.changes)
     changed = [each for each in ordered if is_changed(each)]
     others = [each for each in ordered if not is_changed(each)]
@@ -102,7 +99,7 @@ def _folded(summary: str, content: str) -> str:
 
 
 def _points(sentences: Sequence[str], title: str) -> str:
-    """Return the first of some sentences as a list, and how many are left out."""
+    """Return the first three sentences as a list, and how many are left out."""
     points = [f"- {inline(with_code(sentence))}" for sentence in sentences[:_MAX_REMARKS]]
     hidden = len(sentences) - _MAX_REMARKS
     return "\n".join([*points, *([f"- {hidden} more: {title}"] if hidden > 0 else [])])
@@ -117,18 +114,18 @@ def _table(changes: Sequence[Change], limit: int) -> str:
 
 
 def _junit(comparison: Comparison) -> str:
-    """A test for each series: slower and inaccurate ones fail, those that failed are errors, others may be skipped."""
+    """Return a test for each series; slower and inaccurate ones fail, unknown ones and those without times skip."""
     from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
     results: dict[str, Callable[[str], Skipped | Failure | Error]] = {"slower": Failure, "inaccurate": Failure}
     results |= {"failed": Error, "unknown": Skipped, "emulated": Skipped, "simulated": Skipped}
     suite = TestSuite("etfarm compare")
-    for each in worst_first(comparison.changes):
-        name = f"{each.model} {each.precision} {each.variant} t{each.threads}"
-        case = TestCase(sanitize_line(name), sanitize_line(each.device), (each.b.time_ms or 0) / 1000)
-        message = sanitize_line("; ".join(filter(None, (answer_text(each), each.cause))))
-        if each.word in results:
-            case.result = [results[each.word](message)]
+    for change in worst_first(comparison.changes):
+        name = f"{change.model} {change.precision} {change.variant} t{change.threads}"
+        case = TestCase(sanitize_line(name), sanitize_line(change.device), (change.b.time_ms or 0) / 1000)
+        message = sanitize_line("; ".join(filter(None, (answer_text(change), change.cause))))
+        if change.word in results:
+            case.result = [results[change.word](message)]
         case.system_out = message
         suite.add_testcase(case)
     xml = JUnitXml("etfarm")
@@ -139,10 +136,10 @@ def _junit(comparison: Comparison) -> str:
 
 
 def _badge(comparison: Comparison) -> str:
-    """A badge: how many series are slower."""
+    """Return a badge as SVG: how many series are slower, inaccurate, failed or unknown."""
     from anybadge import Badge
 
-    words = [each.word for each in comparison.changes]
+    words = [change.word for change in comparison.changes]
     worst = next((word for word in _COLOURS if word in words), "same")
     counts = (f"{words.count(word)} {title}" for word, title in _BADGE.items() if word in words)
     text = ", ".join(counts) or "no change"
@@ -154,11 +151,11 @@ def _json(comparison: Comparison) -> str:
 
 
 WRITERS: dict[str, Callable[[Comparison], str]] = {".md": markdown, ".json": _json, ".xml": _junit, ".svg": _badge}
-"""Return the content of a file by its suffix."""
+"""Functions that return the content of a file, by its suffix."""
 
 
 def verdict_row(verdict: Verdict) -> dict[str, str]:
-    """Return a row of the table of verdicts in Prefect's UI, which its events carry, too."""
+    """Return a row of the table of verdicts in Prefect's UI; its events carry the same."""
     return {
         "verdict": verdict.verdict,
         "series": verdict.title,
@@ -174,7 +171,7 @@ def verdict_row(verdict: Verdict) -> dict[str, str]:
 
 
 def night_markdown(verdicts: Sequence[Verdict], link: str | None) -> str:
-    """Return the answer of a night and its matrix for Prefect's UI; empty without a verdict on a latency."""
+    """Return the answer and the matrix of a night as Markdown for Prefect's UI; empty without a verdict on latency."""
     latency = of_latency(verdicts)
     if not latency:
         return ""

@@ -1,4 +1,4 @@
-"""What is known about a series, on a terminal, in Markdown and as a section of a page."""
+"""The explanation of a series on a terminal, in Markdown and as a section of a page."""
 
 from collections.abc import Sequence
 
@@ -20,19 +20,19 @@ def terminal_lines(explanation: Explanation) -> list[str]:
 
 
 def markdown_lines(explanation: Explanation) -> list[str]:
-    """Return the lines for a pull request or a chat."""
+    """Return Markdown lines for a pull request or a chat: title, answer, and a list item for each fact."""
     others = [Fact("Others", explanation.others)] if explanation.others else []
     points = markdown_points([*explanation.facts, *others])
     return [f"**{inline(explanation.title)}**", "", inline(explanation.answer), "", *points]
 
 
 def markdown_points(facts: Sequence[Fact]) -> list[str]:
-    """Return facts as points of Markdown, a line each."""
+    """Return facts as list items of Markdown, a line each."""
     return [f"- {inline(joined(f'{fact.title}: ', separated(fact.sentences, ' ')))}" for fact in facts]
 
 
 def section(explanation: Explanation) -> Section:
-    """Return the series, its verdict and the facts as a section of a page."""
+    """Return the series, its verdict and a table of the facts, without the other series of the model."""
     rows = [[Cell(fact.title), Cell(separated(fact.sentences, " "))] for fact in explanation.facts]
     table = Table([Column("What"), Column("Answer", wraps=True)], rows)
     head = Paragraph(joined(explanation.title, ": ", explanation.answer))

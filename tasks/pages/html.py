@@ -1,6 +1,6 @@
 """Pages as HTML: files that stand alone, or pages of the site with their style and scripts as files beside them.
 
-Every text is escaped. Rows of tables are made here and not in a template: pages have tens of thousands of cells.
+Every text is escaped. Rows of tables are written here and not in a template: pages have tens of thousands of cells.
 """
 
 import base64
@@ -29,7 +29,7 @@ NAVIGATION = (
     ("Compare", "compare.html"),
     ("Runners", "runners.html"),
 )
-"""Title and address of the pages that every page leads to."""
+"""Title and address of the pages that every page links to."""
 _POLICY = "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'"
 SITE_POLICY = _POLICY.format("'self'", "'self'")
 """What a browser may load for a page of the site; charts need neither `eval` nor styles inside a page."""
@@ -38,12 +38,12 @@ _WIDTH, _HEIGHT, _MARGIN = 90, 20, 2
 
 
 def as_html(page: Page, published: Container[str] | None = None) -> str:
-    """Return the page as HTML: every text is escaped. Links lead to `published` addresses only; None: to any."""
+    """Return the page as HTML. Links lead only to addresses in `published`; None: to any."""
     return template("page.html").render(page=page, pages=NAVIGATION, published=published)
 
 
 def template(name: str) -> Template:
-    """Return the template of pages (`page.html`), of their style or script, or of the feed."""
+    """Return the template of pages (`page.html`), of a style or script (`page.css`), or of the feed."""
     return _environment().get_template(f"{name}.j2")
 
 
@@ -82,21 +82,21 @@ def _environment() -> Environment:
 
 @functools.cache
 def _inlined(name: str) -> Markup:
-    """Return the style or script as it stands in a page that stands alone."""
+    """Return the style or script that is inside of a page that stands alone."""
     return Markup(template(name).render())
 
 
 def _policy(page: Page) -> str:
-    """Return what a browser may load for a page: files of the site, or what stands in a page that stands alone."""
-    if page.address:  # in a folder, some browsers regard each file as a stranger to the others, which are no `self`
+    """Return the content security policy of a page: files of the site, or the style and script inside the page."""
+    if page.address:  # opened from a folder, each file is a separate origin in some browsers, so `self` is not enough
         return _POLICY.format("'self' file:", "'self' file:")
     hashes = (hashlib.sha256(_inlined(name).encode()).digest() for name in ("page.js", "page.css"))
-    return _POLICY.format(*(f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes))
+    return _POLICY.format(*(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in hashes))
 
 
 @pass_context
 def _linked(context: Context, values: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of a chart with the addresses in `to` as seen from the present page."""
+    """Return the rows of a chart with `href`, relative to the page, instead of `to`; neither without a link."""
     return [
         {name: value for name, value in row.items() if name != "to"}
         | ({"href": href} if (href := from_page(context, row["to"])) else {})
@@ -107,14 +107,14 @@ def _linked(context: Context, values: Sequence[Mapping[str, Any]]) -> list[dict[
 
 
 def as_json(value: Any) -> Markup:
-    """Return JSON for a script, in which no text can act or end the script's element."""
+    """Return JSON for a script, sanitized, in which no text can end the script's element. Raises ValueError for NaN."""
     text = json.dumps(sanitize_data(value), default=str, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
 @pass_context
 def from_page(context: Context, address: str) -> str:
-    """Return an address of the site as seen from the present page; nothing where the page stands alone.
+    """Return an address of the site relative to the page; empty if the page stands alone, or if it is not published.
 
     Addresses outside of the site stay as they are.
     """
@@ -129,7 +129,7 @@ def from_page(context: Context, address: str) -> str:
 
 @pass_context
 def inline(context: Context, text: Text) -> Markup:
-    """Return one line of text; names are set as code, and parts that lead to a published page are links."""
+    """Return one line of text with names as code, and links to published pages."""
     return Markup("".join([_part(context, part) for part in parts_of(text)]))
 
 
@@ -138,8 +138,8 @@ def rows(context: Context, table: Table) -> Markup:
     """Return the rows of a table, a line each."""
     lines = []
     for cells in table.rows:
-        made = [_cell(context, cell, column) for cell, column in zip(cells, table.columns, strict=True)]
-        lines.append(f"    <tr>{''.join(made)}</tr>\n")
+        written = [_cell(context, cell, column) for cell, column in zip(cells, table.columns, strict=True)]
+        lines.append(f"    <tr>{''.join(written)}</tr>\n")
     return Markup("".join(lines))
 
 
@@ -175,11 +175,11 @@ def _class(is_numeric: bool, wraps: bool, tone: Tone) -> str:
 
 
 def _sparkline(values: Sequence[float | None]) -> str:
-    """A value for each night as a line; a night without one is a gap. The cell beside it states the newest value."""
-    known = [value for value in values if value is not None]
-    if len(known) < 2:
+    """Return values, one for each night, as an SVG line with a gap for None; empty for fewer than two."""
+    numbers = [value for value in values if value is not None]
+    if len(numbers) < 2:
         return ""
-    least, most = min(known), max(known)
+    least, most = min(numbers), max(numbers)
     step = (_WIDTH - 2 * _MARGIN) / (len(values) - 1)
     height = _HEIGHT - 2 * _MARGIN
     path, command = "", "M"
@@ -190,22 +190,23 @@ def _sparkline(values: Sequence[float | None]) -> str:
         share = (value - least) / (most - least) if most > least else 0.5
         path += f"{command}{_MARGIN + step * night:.1f} {_HEIGHT - _MARGIN - height * share:.1f}"
         command = "L"
+    # Hidden from screen readers: a cell beside it states the newest value.
     size = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}"'
     return f'<svg class="spark" {size} aria-hidden="true"><path d="{path}"/></svg>'
 
 
 @dataclass(frozen=True)
 class File:
-    """What an address leads to."""
+    """The content of an address; `kind` is its media type."""
 
     kind: str
     content: str
 
 
 def asset(name: str, names: Callable[[], Iterator[tuple[str, str]]], published: Collection[str] | None) -> File | None:
-    """Return a style or script by its name; None if there is none.
+    """Return a style or script by its name; None if it does not exist.
 
-    `names` yields what the search finds, each name with its address. `published` are the addresses that are, if known.
+    `names` yields what the search finds, each name with its address. Links may lead to `published`; None: anywhere.
     """
     match name:
         case "page.css":
@@ -213,7 +214,7 @@ def asset(name: str, names: Callable[[], Iterator[tuple[str, str]]], published: 
         case "page.js" | "history.js":
             return File("text/javascript", template(name).render())
         case "kept.js":
-            # those of scripts' addresses that are not published for ever
+            # of pages that scripts link to, those that are not published permanently
             folders = ("nights/", "cells/", "sessions/", "comparisons/")
             kept = None if published is None else sorted(name for name in published if name.startswith(folders))
             return File("text/javascript", f"window.farmKept = {as_json(kept)};\n")

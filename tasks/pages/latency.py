@@ -16,7 +16,7 @@ _OF_THE_BEST = ("variant", "threads", "time_ms", "speedup")
 
 
 def latency(answers: Answers) -> Section:
-    """The times of all cells as bars and as a table; emulated devices are listed without times."""
+    """Return the times of all cells as bars and as a table; emulated devices are listed without times."""
     rows = answers.rows(LatencyRow)
     if not rows:
         return Section("latency", "Latency", [Paragraph("No session of this sweep succeeded, so there is no latency.")])
@@ -58,12 +58,12 @@ def _notes(rows: list[LatencyRow]) -> Iterator[Paragraph]:
 
 
 def _about_sessions(rows: list[LatencyRow]) -> Iterator[Paragraph]:
-    """Unusual sessions, and devices whose times mean nothing."""
+    """Yield notes on unusual sessions, and on devices whose times mean nothing."""
     drifting, bimodal = sum(row.drifting_sessions for row in rows), sum(row.bimodal_sessions for row in rows)
     if drifting or bimodal:
-        found = [(drifting, "with drift above 5 %"), (bimodal, "with two modes")]
+        kinds = [(drifting, "with drift above 5 %"), (bimodal, "with two modes")]
         yield Paragraph(
-            f"Unusual sessions: {listed(f'{count} {what}' for count, what in found if count)}. "
+            f"Unusual sessions: {listed(f'{count} {what}' for count, what in kinds if count)}. "
             "The list of sessions under Provenance shows them; they stay in every number.",
             tone="quiet",
         )
@@ -84,7 +84,7 @@ def _about_sessions(rows: list[LatencyRow]) -> Iterator[Paragraph]:
 
 
 def _generation(answers: Answers) -> list[Block]:
-    """Prefill and decoding of each language model; nothing without one."""
+    """Return prefill and decoding of each language model; empty without one."""
     rows = answers.rows(GenerationRow)
     if not rows:
         return []
@@ -101,7 +101,7 @@ def _generation(answers: Answers) -> list[Block]:
 
 
 def _charts(rows: list[LatencyRow], names: CellNames) -> Iterator[Block]:
-    """One chart per model, each on its own scale."""
+    """Yield a chart for each model, on its own scale."""
     timed = [row for row in rows if row.time_ms is not None]
     for model, of_model in groupby(timed, key=lambda row: row.model):
         cells = list(of_model)
@@ -125,7 +125,7 @@ def _bar(row: LatencyRow, longest_ms: float, names: CellNames) -> Bar:
 
 
 def threads(answers: Answers) -> Section:
-    """The recommended number of threads of each model, and the times behind it."""
+    """Return the recommended number of threads of each model, and the times behind it."""
     rows = answers.rows(ThreadRow)
     if not rows:
         return Section("threads", "Threads", [Paragraph("No model was measured with several numbers of threads.")])
@@ -146,7 +146,7 @@ def threads(answers: Answers) -> Section:
 
 
 def _times(groups: Iterable[list[ThreadRow]], counts: list[int]) -> Table:
-    """One line for each variant of a model."""
+    """Return the times with a line for each variant of a group and a column for each number of threads."""
     firsts, cells = [], []
     for group in groups:
         for variant in dict.fromkeys(row.variant for row in group):

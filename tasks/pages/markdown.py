@@ -24,7 +24,7 @@ def as_markdown(page: Page) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return text with every character escaped that Markdown or HTML would interpret."""
+    """Return text on one line with every character escaped that Markdown or HTML would interpret."""
     return _SPECIAL.sub(r"\\\1", sanitize_line(text))
 
 
@@ -40,7 +40,7 @@ def _part(part: str, *, in_table: bool) -> str:
 
 
 def _code_span(text: str, *, in_table: bool) -> str:
-    """A code span escapes only a table's bar; its fence is longer than any run of backticks inside."""
+    """Return a code span; it escapes only a table's bar, and its fence is longer than any run of backticks inside."""
     shown = sanitize_line(text).replace("|", "\\|") if in_table else sanitize_line(text)
     fence = _fence(shown, shortest=1)
     pad = " " if shown.startswith("`") or shown.endswith("`") or not shown.strip() else ""
@@ -74,7 +74,7 @@ def _block(block: Block) -> Iterator[str]:
 
 
 def table_markdown(table: Table) -> str:
-    """Return a table; nothing for one without rows."""
+    """Return a table with its caption and the meanings of its columns; empty without rows."""
     if not table.rows:
         return ""
     heads = [escaped(f"{column.title} ({column.unit})" if column.unit else column.title) for column in table.columns]

@@ -1,6 +1,6 @@
 """Send a message to where a team reads (chat, mail, a webhook), through apprise.
 
-A URL of apprise contains the service's secret: nothing prints or logs it, neither here nor in the libraries that send.
+A URL of apprise contains a secret of the service: neither this module nor the libraries that send print or log it.
 """
 
 import logging
@@ -13,7 +13,7 @@ from io import StringIO
 from devices.untrusted import sanitize, sanitize_line
 
 DEADLINE_S = 10
-# Between two URLs; a comma inside of one, such as in a list of recipients, separates nothing.
+# Between two URLs; a comma inside a URL, such as in a list of recipients, does not separate.
 _SEPARATOR = re.compile(r"[\s,]+(?=[A-Za-z0-9]+://)")
 _SCHEME = re.compile(r"([A-Za-z0-9]+)://")
 _SILENT = f"no answer within {DEADLINE_S} s; check that this machine reaches the service"
@@ -23,7 +23,7 @@ _HTTP_LOGGERS = ("urllib3", "requests", "charset_normalizer")
 
 @dataclass(frozen=True)
 class Message:
-    """Plain text for people; services that show colours show `is_bad` as one."""
+    """Plain text; services with colours show `is_bad` as failure, else success."""
 
     title: str
     body: str
@@ -31,12 +31,12 @@ class Message:
 
 
 def send(urls: str, message: Message) -> list[str]:
-    """Send a message to each of apprise's URLs in `urls`, which are separated by whitespace or commas.
+    """Send a message to each URL of `urls_of(urls)`.
 
-    Returns within 10 s, and the time of importing apprise, a sentence for each service that did not accept it, which
-    names the service by the scheme of its URL only.
+    Return a sentence for each service that did not accept it, which names the service only by the scheme of its URL.
+    Takes at most 10 s, plus the time to import apprise.
     """
-    import apprise  # noqa: F401  in this thread: what takes long is no part of the deadline
+    import apprise  # noqa: F401  imported here, so that its time is not part of the deadline
 
     keep_silent()
     shown = Message(sanitize_line(message.title), sanitize(message.body), message.is_bad)
@@ -49,7 +49,7 @@ def send(urls: str, message: Message) -> list[str]:
         except Exception as error:  # its text may contain the URL
             causes[place] = f"{type(error).__name__} while it was sent; check its URL in ETFARM_NOTIFY"
 
-    # Daemons, because the interpreter does not wait for a service that hangs.
+    # Daemon threads: the interpreter does not wait for a service that hangs.
     threads = [threading.Thread(target=deliver, args=(place,), daemon=True) for place in range(len(entries))]
     end = time.monotonic() + DEADLINE_S
     for thread in threads:
@@ -69,7 +69,7 @@ def urls_of(urls: str) -> list[str]:
 
 
 def keep_silent() -> None:
-    """Let no handler get what apprise and the libraries below it log."""
+    """Keep the log records of apprise and the libraries below it from all handlers of the farm."""
     logging.getLogger("apprise").propagate = False
     for name in _HTTP_LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -57,7 +57,7 @@ _LIGHT_SHARE = 0.01
 
 
 def categories(answers: Answers) -> Section:
-    """Shares of Method::execute by category, which add up to 100 % with the unattributed rest."""
+    """Return the shares of Method::execute by category, which add up to 100 % with the unattributed rest."""
     title = "Where the time goes"
     rows = answers.rows(CategoryRow)
     if not rows:
@@ -79,7 +79,7 @@ def categories(answers: Answers) -> Section:
 
 
 def _by_category(cell: list[CategoryRow]) -> dict[str, CategoryRow]:
-    """The row of each category in a cell; one that is not known any more counts as Other."""
+    """Return the row of each category in a cell; a category that no longer exists counts as Other."""
     return {row.category if row.category in CATEGORIES else OTHER: row for row in cell}
 
 
@@ -101,12 +101,12 @@ def _chart(model: str, cells: list[list[CategoryRow]], names: CellNames) -> Iter
 
 
 def _uncertainty(cell: list[CategoryRow]) -> float:
-    """The part of a cell's time that the delegate's clock cannot assign to an operator."""
+    """Return the share of a cell's time that the delegate's clock cannot assign to an operator."""
     return sum(row.resolution_ms for row in cell if row.category == REST) / (_time_ms(cell) or 1.0)
 
 
 def _segments(shares: dict[str, float]) -> list[Segment]:
-    """Place the shares end to end; a negative one, where a delegate reports too much, is drawn as 0."""
+    """Return the shares end to end, scaled to a sum of 1; a negative one, where a delegate reports too much, is 0."""
     drawn = {category: max(0.0, shares.get(category, 0.0)) for category in CATEGORIES}
     total = sum(drawn.values()) or 1.0
     segments, start = [], 0.0
@@ -165,7 +165,7 @@ def _delegates(answers: Answers) -> Iterator[Paragraph]:
 
 
 def operators(answers: Answers) -> Section:
-    """The operators that take the most time, those over 5 % highlighted, one fold per cell."""
+    """Return the operators that take the most time, those over 5 % highlighted, one fold per cell."""
     title = "Operators that take the most time"
     rows = answers.rows(OperatorRow)
     if not rows:
@@ -181,7 +181,7 @@ def operators(answers: Answers) -> Section:
 
 
 def _operators(cell: list[OperatorRow]) -> tuple[str, list[Block]]:
-    """The operators with the largest shares, and the table of all."""
+    """Return the two largest operators over 5 % in words, and the table of all."""
     over = [row for row in cell if row.share > FLAGGED_SHARE]
     digits = ms_digits(row.time_ms for row in over)
     longest = listed(f"{row.operator} {in_percent(row.share)}" for row in over[:2])
@@ -200,7 +200,7 @@ def _unresolved(count: int) -> Iterator[Paragraph]:
 
 
 def modules(answers: Answers) -> Section:
-    """The modules with the largest shares, one fold per cell."""
+    """Return the modules with the largest shares, one fold per cell."""
     title = "Where in the model"
     rows = answers.rows(ModuleRow)
     if not rows:
@@ -216,13 +216,13 @@ def modules(answers: Answers) -> Section:
 
 
 def _modules(cell: list[ModuleRow]) -> tuple[str, list[Block]]:
-    """The modules with the largest shares of their own, and the table of all."""
+    """Return the two modules whose own operators take most of the time in words, and the table of all."""
     digits = ms_digits(row.time_ms for row in cell if row.is_module)
     return heaviest(cell), [table_of(cell, is_named=False, digits=digits)]
 
 
 def portable(answers: Answers) -> Section:
-    """Weight of portable operators by cell, then each of them with the exporter's reason."""
+    """Return the weight of portable operators by cell, then each of them with the exporter's reason."""
     title = "Portable operators"
     weights, operators = answers.rows(PortableRow), answers.rows(PortableOperatorRow)
     blocks: list[Block] = [
@@ -239,7 +239,7 @@ def portable(answers: Answers) -> Section:
 
 
 def _by_model(rows: list[PortableOperatorRow]) -> Iterator[Block]:
-    """Those with a noticeable weight in a table, the others behind a fold."""
+    """Yield the operators of 1 % or more in a table, the others in a fold."""
     if not rows:
         yield Paragraph("Every operator of every model was delegated.")
         return
@@ -258,7 +258,7 @@ def _by_model(rows: list[PortableOperatorRow]) -> Iterator[Block]:
 
 
 def _reasons(rows: list[PortableOperatorRow], portable_of: dict[tuple[str, str], list[str]]) -> Table:
-    """The operators, with what to do about the heavy ones."""
+    """Return the operators, with what to do about those over 5 %."""
     step = Column("What to do", "", f"for an operator over {rounded_percent(FLAGGED_SHARE)}", wraps=True)
     return table_of(rows).with_columns([step], [[_step(row, portable_of)] for row in rows])
 
@@ -270,7 +270,7 @@ def _step(row: PortableOperatorRow, portable_of: dict[tuple[str, str], list[str]
 
 
 def advice(answers: Answers) -> Section:
-    """Portable operators over 5 % first, then data movement over 10 %, then what SME2 did not speed up."""
+    """Return advice on portable operators over 5 %, on data movement over 10 %, and on what SME2 did not speed up."""
     title = "What to do next"
     if not has_times(answers):
         nothing = "No session on a real device succeeded, so there are no times to base advice on."

@@ -1,4 +1,4 @@
-"""What a report is made of, before it becomes HTML or Markdown: sections of paragraphs, tables and charts.
+"""The parts of a page, before it becomes HTML or Markdown: sections of paragraphs, tables and charts.
 
 Both outputs are made from the same page, so their contents agree. Text is plain; a name that comes from outside (a
 model, an operator, a file) is a `Code`, and both outputs escape every text.
@@ -17,8 +17,6 @@ _MOST_BARS_IN_SIGHT = 40
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Sentences."""
-
     kind: ClassVar[str] = "paragraph"
     text: Text
     tone: Tone = ""
@@ -35,7 +33,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: `length` and `tick` are shares, 0 to 1, of the longest of its chart."""
+    """One bar: `length` and `tick` (None: no mark) are shares, 0 to 1, of the longest value of its chart."""
 
     label: str
     length: float
@@ -46,7 +44,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class BarChart:
-    """Bars on one scale under a title (HTML only: a table beside it holds the same numbers)."""
+    """Bars on one scale under a title (HTML only: a table beside it has the same numbers)."""
 
     kind: ClassVar[str] = "bars"
     title: str
@@ -64,7 +62,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class StackChart:
-    """Stacked bars (HTML only: a table beside it holds the same numbers); the last category is the rest, drawn grey."""
+    """Stacked bars (HTML only: a table beside it has the same numbers); the last category is the rest, drawn grey."""
 
     kind: ClassVar[str] = "stack"
     title: str
@@ -76,8 +74,8 @@ class StackChart:
 class Chart:
     """A chart that a browser draws (pages of the site only), and the table of its values behind it.
 
-    `spec` is a Vega-Lite specification without its data; `values` are the rows that it draws, and `columns` are the
-    fields that the table shows, with their heads.
+    `spec` is a Vega-Lite specification without its data, `values` are the rows that it draws, and `columns` maps the
+    fields that the table shows to their heads.
     """
 
     kind: ClassVar[str] = "chart"
@@ -89,9 +87,9 @@ class Chart:
 
 @dataclass(frozen=True)
 class Choice:
-    """Two names to choose, A and B, which lead to the page that compares them (pages of the site only).
+    """A choice of two names, A and B, that opens the page that compares them (pages of the site only).
 
-    `names` are those that are shown, each with its part of an address; `address` has the places `{a}` and `{b}`.
+    `names` maps each shown name to its part of an address; `address` contains the placeholders `{a}` and `{b}`.
     """
 
     kind: ClassVar[str] = "choice"
@@ -99,21 +97,18 @@ class Choice:
     names: Mapping[str, str]
     address: str
     command: str
-    """What to type instead where the page of a pair is not published, with the same places."""
+    """The command to type where the page of a pair is not published, with the same placeholders."""
 
 
 @dataclass(frozen=True)
 class Histories:
-    """The histories of the series of a device (HTML only); a script shows the one that the address names.
-
-    Their data are files beside the page: one more night changes one file of each device, and no page of a series.
-    """
+    """The histories of the series of a device (HTML only); a script shows the one that the address names."""
 
     kind: ClassVar[str] = "histories"
     files: Sequence[str]
-    """The addresses of the data, the oldest first."""
+    """The addresses of the files with the data, the oldest first."""
     series: Mapping[str, Mapping[str, Any]]
-    """What the page states of each series, by its id."""
+    """What the script shows of each series besides its nights, by its id."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +121,7 @@ class Log:
 
 @dataclass(frozen=True)
 class Fold:
-    """Blocks behind a title that opens them; Markdown shows them below the title, or only the title."""
+    """Blocks behind a title that opens them; Markdown shows only the title unless `in_markdown`."""
 
     kind: ClassVar[str] = "fold"
     title: Text
@@ -137,8 +132,6 @@ class Fold:
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading inside a section."""
-
     kind: ClassVar[str] = "heading"
     text: Text
 
@@ -148,7 +141,7 @@ Block = Paragraph | Points | Table | BarChart | StackChart | Chart | Choice | Hi
 
 @dataclass(frozen=True)
 class Section:
-    """A numbered part of the report: the target of links to `anchor`, and its sentences for the summary."""
+    """A numbered part of a page: the target of links to `anchor`, with its sentences for the summary of the page."""
 
     anchor: str
     title: str
@@ -158,7 +151,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Figure:
-    """A number at the head of the page."""
+    """A number at the head of a page."""
 
     value: str
     label: str
@@ -167,34 +160,32 @@ class Figure:
 
 @dataclass(frozen=True)
 class Page:
-    """A complete page."""
-
     title: str
     sections: Sequence[Section] = ()
     subtitle: Text = ""
     answer: Text = ()
-    """The sentence that answers first."""
+    """The result in one sentence, at the head of the page."""
     tone: Tone = ""
-    """Of the answer."""
+    """The tone of the answer."""
     figures: Sequence[Figure] = ()
     summary: Sequence[Text] = ()
     footer: str = ""
     address: str | None = None
-    """Where the page is in a site, such as `nights/2026-11-22.html`; None for a file that stands alone."""
+    """The address in a site, such as `nights/2026-11-22.html`; None for a file that stands alone."""
 
     @property
     def has_charts(self) -> bool:
-        """Whether a browser has to draw anything."""
+        """Whether the page needs the script that draws charts."""
         return any(_has_chart(section.blocks) for section in self.sections)
 
     @property
     def has_histories(self) -> bool:
-        """Whether the page can show the history of a series."""
+        """Whether the page needs the script that shows histories."""
         return any(isinstance(block, Histories) for section in self.sections for block in section.blocks)
 
     @property
     def is_of_pages_that_go(self) -> bool:
-        """Whether a script makes links to pages that may not be published."""
+        """Whether a script writes links to pages that may not be published."""
         return any(isinstance(block, Histories | Choice) for section in self.sections for block in section.blocks)
 
 
@@ -205,7 +196,7 @@ def _has_chart(blocks: Sequence[Block]) -> bool:
 def fold_of_each_cell(
     rows: Sequence[NamedRowT], content: Callable[[list[NamedRowT]], tuple[str, list[Block]]]
 ) -> Iterator[Fold]:
-    """A fold for each cell, the first one of each model open; `content` gives the end of its title, and its blocks."""
+    """Yield a fold for each cell, the first one of a model open; `content` returns the end of its title, and blocks."""
     names = CellNames(rows)
     models = set()
     for cell in by_cell(rows).values():
@@ -217,7 +208,7 @@ def fold_of_each_cell(
 
 
 def in_sight(chart: BarChart | StackChart, model: str) -> Block:
-    """The chart of a model's cells, behind a fold if it has many bars."""
+    """Return the chart of a model's cells, in a fold if it has over 40 bars."""
     count = len(chart.bars)
     if count <= _MOST_BARS_IN_SIGHT:
         return chart

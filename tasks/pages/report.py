@@ -43,15 +43,15 @@ SECTIONS: tuple[SectionOf, ...] = (
     provenance,
 )
 MAX_CELLS, MAX_ROWS = 60, 200
-"""Cells of a sweep of which every cell is shown, and rows of a table on pages of the site: more cannot be read."""
+"""Limits on pages of the site, since nobody reads more: cells of a sweep in detail, and rows of a table."""
 _DISCARDED = "discarded automatically"
 _DROPPED = "dropped.txt"
-"""How many sessions the newest start of a sweep dropped: the warehouse has no row of them."""
+"""File with the number of sessions that the newest start of a sweep dropped: the warehouse has no row of them."""
 _log = logging.getLogger(__name__)
 
 
 def keep_dropped(folder: Path, dropped: str | None) -> None:
-    """Keep for the report in `folder` what was dropped and why, such as `8 dropped (...)`; None: nothing was."""
+    """Write what was dropped and why, such as `8 dropped (...)`, to `folder` for the report; None removes the file."""
     if dropped is None:
         (folder / _DROPPED).unlink(missing_ok=True)
     else:
@@ -62,7 +62,8 @@ def keep_dropped(folder: Path, dropped: str | None) -> None:
 def render_report(answers: Answers, reports_dir: Path, source: str) -> Path:
     """Write `reports_dir/<sweep_id>/report.html` and `report.md`, each atomically; return the path of the HTML.
 
-    `source` names the warehouse file. Raises ReportError if the files cannot be written.
+    `source` names the warehouse file. What `keep_dropped` wrote there is set in `answers`. Raises ReportError if the
+    files cannot be written.
     """
     folder = reports_dir / answers.sweep.sweep_id
     dropped = folder / _DROPPED
@@ -82,7 +83,7 @@ def render_report(answers: Answers, reports_dir: Path, source: str) -> Path:
 
 
 def sweep_page(answers: Answers) -> Page:
-    """Return the page of a sweep: its report; of more cells than can be read, what is not about single cells."""
+    """Return the page of a sweep: its report, or only its failures if devices times models are over MAX_CELLS."""
     cells = answers.sweep.devices * answers.sweep.models
     return _page(answers, short_sections(answers, SECTIONS if cells <= MAX_CELLS else [failures]))
 
@@ -98,13 +99,12 @@ def _page(answers: Answers, sections: Sequence[Section]) -> Page:
 
 
 def short_sections(answers: Answers, sections: Iterable[SectionOf]) -> list[Section]:
-    """Return sections of the report with tables and lists of a size that can be read."""
+    """Return sections of the report, shortened for pages of the site."""
     full = [section(answers) for section in sections]
     return [replace(section, blocks=_shortened(section.blocks)) for section in full]
 
 
 def _subtitle(sweep: SweepRow) -> str:
-    """Night and times of the sweep."""
     night = f"night of {sweep.night:%Y-%m-%d}" if sweep.night else "night not known"
     if not sweep.started_at or not sweep.ended_at:
         return f"{sweep.name}, {night}"
@@ -113,7 +113,7 @@ def _subtitle(sweep: SweepRow) -> str:
 
 
 def _figures(answers: Answers) -> list[Figure]:
-    """How many series got slower, if there are earlier nights, and how the sessions ended, in numbers."""
+    """Return the number of regressions (only with earlier nights), of sessions by outcome, of devices and of models."""
     sweep, slower = answers.sweep, len(regressions(answers))
     compared = Figure(f"{slower:,}", "regression" if slower == 1 else "regressions", "bad" if slower else "quiet")
     return [
@@ -145,7 +145,7 @@ def _counts(answers: Answers) -> str:
 
 
 def _shortened(blocks: Sequence[Block]) -> list[Block]:
-    """The blocks with at most 200 rows in a table and 60 folds; what is left out is counted."""
+    """Return the blocks with at most MAX_ROWS rows a table and MAX_CELLS folds; what is left out is counted."""
     kept: list[Block] = []
     folds = 0
     for block in blocks:

@@ -1,4 +1,4 @@
-"""Rows as sanitize text: a table, CSV, JSON or Markdown, a block of rows at a time."""
+"""Rows as sanitized text: a table, CSV, JSON or Markdown, a block of rows at a time."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ def as_text(columns: Sequence[str], blocks: Blocks, form: str, *, widest_cell: i
     """Yield the rows in pieces, as `table` (with cells longer than `widest_cell` cut), `csv`, `json` or `markdown`.
 
     No text can act on a terminal that shows them: JSON escapes every character outside ASCII, the other formats replace
-    control characters and marks of direction with U+FFFD.
+    control and bidirectional control characters with U+FFFD. Raises InputError for a value nested too deeply.
     """
     writers = {"csv": _as_csv, "json": _as_json, "markdown": _as_markdown}
     try:
@@ -36,10 +36,7 @@ def as_text(columns: Sequence[str], blocks: Blocks, form: str, *, widest_cell: i
 
 
 def table_lines(columns: Sequence[str], blocks: Blocks, *, widest_cell: int = WIDEST_CELL) -> Iterator[str]:
-    """Yield a table with a line per row and the number of rows last; long cells are cut with an ellipsis.
-
-    The first block decides how wide the columns are.
-    """
+    """Yield a line per row, and the number of rows last; long cells are cut. The first block decides the widths."""
     count = 0
     widths: list[int] = []
     numeric: list[bool] = []
@@ -66,7 +63,7 @@ def table_lines(columns: Sequence[str], blocks: Blocks, *, widest_cell: int = WI
 
 
 def short_text(value: Any, widest_cell: int | None = None) -> str:
-    """Return a value in one line, numbers with 6 digits, NULL as nothing, and long text cut with an ellipsis."""
+    """Return a value in one line, floats with 6 digits, NULL as nothing, and long text cut with an ellipsis."""
     if value is None:
         return ""
     text = f"{value:.6g}" if isinstance(value, float) else sanitize_line(value)
@@ -96,11 +93,11 @@ def _as_json(columns: Sequence[str], blocks: Blocks) -> Iterator[str]:
 
 
 def _json(row: dict[str, Any]) -> str:
-    return json.dumps(row, indent=1, default=str).replace("\x7f", "\\u007f")  # the one that json leaves
+    return json.dumps(row, indent=1, default=str).replace("\x7f", "\\u007f")  # json does not escape DEL
 
 
 def for_json(value: Any) -> Any:
-    """Replace what JSON does not support: NaN and infinite numbers with None, keys such as dates with their text."""
+    """Return a value with NaN and infinite numbers as None, and keys such as dates as text: JSON supports neither."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

@@ -19,14 +19,14 @@ _MOST_BUNDLES = 10
 
 
 def failures(answers: Answers) -> Section:
-    """Failed and invalid sessions by reason and device, apart from those that a later attempt replaced."""
-    standing, superseded = by_outcome(answers)
+    """Return failed and invalid sessions by reason and device, apart from those that a later attempt replaced."""
+    without_result, superseded = by_outcome(answers)
     blocks: list[Block] = list(_not_loaded(answers.not_loaded))
-    if standing:
-        verb = "has" if len(standing) == 1 else "have"
-        count = counted(len(standing), "session").capitalize()
+    if without_result:
+        verb = "has" if len(without_result) == 1 else "have"
+        count = counted(len(without_result), "session").capitalize()
         blocks.append(Paragraph(f"{count} {verb} no result:", tone="bad"))
-        blocks += _folds(standing, is_open=True)
+        blocks += _folds(without_result, is_open=True)
     elif not answers.not_loaded and not answers.dropped:
         blocks.append(Paragraph("Every planned session has a result."))
     if answers.dropped:
@@ -87,7 +87,7 @@ def _fold(group: list[FailureRow], *, is_open: bool) -> Fold:
 
 
 def _reasons(group: list[FailureRow]) -> list[Text]:
-    """The different reasons of a group as sentences; the first few, the rest counted."""
+    """Return the different reasons of a group as sentences; those after the first three are counted."""
     reasons = list(dict.fromkeys(sentence(row.reason or "no reason was recorded") for row in group))
     rest = len(reasons) - MOST_REASONS
     similar = [f"\u2026 and {rest} similar {'failure' if rest == 1 else 'failures'}."] if rest > 0 else []
@@ -95,13 +95,13 @@ def _reasons(group: list[FailureRow]) -> list[Text]:
 
 
 def _different_logs(group: list[FailureRow]) -> list[tuple[str, str]]:
-    """The sessions with a log and their logs, each text once."""
+    """Return id and log of the sessions with a log; of sessions with equal logs only the first."""
     by_text = {row.log_tail: row.session_id for row in reversed(group) if row.log_tail}
     return [(session_id, log) for log, session_id in reversed(by_text.items())]
 
 
 def provenance(answers: Answers) -> Section:
-    """The devices, conditions, runners and models of the sweep, and the sessions behind every figure."""
+    """Return the devices, conditions, runners and models of the sweep, and the sessions behind every figure."""
     tables = (
         ("Devices", table_of(answers.rows(DeviceRow), without=ONLY_OF_FARM_DEVICES)),
         ("Conditions", table_of(answers.rows(ConditionRow))),
@@ -126,7 +126,7 @@ def provenance(answers: Answers) -> Section:
 
 
 def sessions(answers: Answers, without_times: Mapping[str, str | None]) -> Iterator[Block]:
-    """One fold per device with all its sessions (HTML only); `without_times` marks devices."""
+    """Yield a fold for each device with all its sessions (HTML only); `without_times` is the tag of each device."""
     for device, group in groupby(answers.rows(SessionRow), key=lambda row: row.device):
         rows = list(group)
         title = (device, *tags_of(without_times.get(device)), f": {counted(len(rows), 'session')}")

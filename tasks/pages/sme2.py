@@ -41,7 +41,7 @@ _KERNEL_TABLES = {
 
 
 def sme2(answers: Answers) -> Section:
-    """SME2 on beside off: speed-up, coverage, operators that did not use it, and each pair of cells in detail."""
+    """Return SME2 on beside off: speed-up, coverage, operators that did not use it, and details of each pair."""
     title = "What SME2 did"
     summary = list(sme2_in_words(answers))
     if not ran_with_sme(answers):
@@ -54,7 +54,7 @@ def sme2(answers: Answers) -> Section:
 
 
 def speedups(answers: Answers) -> Iterator[Block]:
-    """The speed-up of each pair; cells that ran only with SME2 are counted."""
+    """Yield the speed-up of each pair; cells that ran only with SME2 on are counted."""
     rows = answers.rows(SpeedupRow)
     pairs = [row for row in rows if row.sessions_on and row.sessions_off]
     alone = [row for row in rows if row.sessions_on and not row.sessions_off]
@@ -69,7 +69,7 @@ def speedups(answers: Answers) -> Iterator[Block]:
 
 
 def coverage(answers: Answers) -> Iterator[Block]:
-    """Coverage by cell, what the names of fp16 models show, and the operators that did not use SME2."""
+    """Yield the coverage of each cell, what the names of fp16 models show, and operators that did not use SME2."""
     if rows := answers.rows(CoverageRow):
         yield Heading("How much ran on SME2")
         yield Paragraph(
@@ -85,17 +85,17 @@ def coverage(answers: Answers) -> Iterator[Block]:
 
 
 def pairs(answers: Answers) -> list[Block]:
-    """A fold for each model, device, precision and thread count with data, the first one open."""
+    """Return a fold for each pair of cells with data, the first one open."""
     shifts = by_cell(answers.rows(ShiftRow))
     operators = by_cell(answers.rows(PairOperatorRow))
     kernels = by_cell(answers.rows(KernelRow))
     speedups = {row.pair: row for row in answers.rows(SpeedupRow)}
-    found: dict[str, PairRow] = {}
+    named_by: dict[str, PairRow] = {}
     for row in (*answers.rows(ShiftRow), *answers.rows(PairOperatorRow), *answers.rows(KernelRow)):
-        found.setdefault(row.pair, row)
-    names = CellNames(list(found.values()))
+        named_by.setdefault(row.pair, row)
+    names = CellNames(list(named_by.values()))
     folds: list[Block] = []
-    for pair, row in found.items():
+    for pair, row in named_by.items():
         tables = [
             table_of(shifts[pair], is_named=False, caption="Where the time went"),
             table_of(operators[pair], is_named=False, caption="Operators that SME2 could run, and others over 5 %"),

@@ -34,7 +34,7 @@ _TITLES = {
 
 @dataclass(frozen=True)
 class HistoryRow(CellRow):
-    """The nights of one series on one device up to the sweep's; `cell` is the id of the series."""
+    """The compared nights of a series on a device since its baseline was reset, up to the sweep's; `cell` is its id."""
 
     query = "drift"
     nights: list[date]
@@ -42,7 +42,7 @@ class HistoryRow(CellRow):
 
 
 def verdicts(answers: Answers) -> Section:
-    """Everything that is not `no change` in sight, the rest folded; emulated devices are not judged."""
+    """Return the verdicts: `no change` and `insufficient data` folded, all others in sight. No emulated devices."""
     every = answers.rows(Verdict)
     rows, others = of_latency(every), of_other_figures(every)
     if not rows or not has_answer(every):
@@ -62,13 +62,13 @@ def verdicts(answers: Answers) -> Section:
 
 
 def _drifts(answers: Answers) -> list[Block]:
-    """Each series whose level moved slowly; nothing without one, and where the extra `drift` is not installed."""
+    """Return the series whose level moved slowly; empty without one, or if the extra `drift` is not installed."""
     rows = answers.rows(HistoryRow)
-    found = [(row, drift) for row in rows if (drift := slow_drift(row.nights, row.times_ns))]
-    if not found:
+    drifts = [(row, drift) for row in rows if (drift := slow_drift(row.nights, row.times_ns))]
+    if not drifts:
         return []
     title = "Moved slowly over weeks; this is information and fails no sweep:"
-    return [Paragraph(title), Points([_drift(row, drift) for row, drift in found])]
+    return [Paragraph(title), Points([_drift(row, drift) for row, drift in drifts])]
 
 
 def _drift(row: HistoryRow, drift: Drift) -> Text:
@@ -78,7 +78,7 @@ def _drift(row: HistoryRow, drift: Drift) -> Text:
 
 
 def regressions(answers: Answers) -> list[Verdict]:
-    """What got worse, latency first."""
+    """Return the regressions of latency, then those of other figures."""
     return [row for row in answers.rows(Verdict) if row.verdict == "regression"]
 
 

@@ -22,12 +22,12 @@ from tasks.results.text import Code, Text, codes, joined, separated
 _MOST_NAMED = 3
 _RESULTS = {True: Cell("inaccurate", tone="bad"), False: Cell("accurate"), None: Cell("not judged", tone="quiet")}
 _NOTABLE_DROP_DB = 20.0
-"""A loss of more SNR than this that later layers do not regain is named: rounding alone takes less."""
+"""A larger loss of SNR that no later layer regains counts as a fault: rounding alone takes less."""
 
 
 @dataclass(frozen=True)
 class AccuracyRow(CellRow):
-    """The worst figures of one output against one reference over the sessions of one content, all modes together."""
+    """The worst figures of an output against a reference, of the sessions of a content in all modes but numerics."""
 
     query = "accuracy"
     output: Annotated[int, Number("Output")]
@@ -42,7 +42,7 @@ class AccuracyRow(CellRow):
         float | None,
         Number("SNR", "dB", "10 log10(sum of squares of eager's output / sum of squares of the difference)", digits=1),
     ]
-    """None also if all outputs are equal to the reference."""
+    """None also if all outputs equal the reference."""
     least_snr_db: Annotated[
         float | None, Number("Limit", "dB", "below it, a broken export is likelier than the cost of the recipe")
     ]
@@ -85,13 +85,14 @@ class AccuracyRow(CellRow):
 
 @dataclass(frozen=True)
 class NotComparedRow(CellRow):
-    """A content without reference outputs."""
+    """A content whose outputs were not compared in any mode but numerics; `cell` is the id of the content."""
 
     query = "not_compared"
     sessions: Annotated[int, Number("Sessions")]
 
 
 def accuracy_in_words(rows: Sequence[AccuracyRow]) -> Iterator[Text]:
+    """Yield the inaccurate cells, the largest error against eager PyTorch, and models with NaN on one side only."""
     inaccurate = {row.cell: row for row in rows if row.is_inaccurate}
     if inaccurate:
         named = [(Code(row.model), f" {row.precision} {where(row)}") for row in inaccurate.values()]
@@ -111,7 +112,7 @@ def accuracy_in_words(rows: Sequence[AccuracyRow]) -> Iterator[Text]:
 
 @dataclass(frozen=True)
 class LayerRow(PairRow):
-    """A layer with SME2 beside without it; what was not measured is None."""
+    """A layer with SME2 off and on, in mode numerics; figures of a side that was not measured are None, counts 0."""
 
     query = "layers"
     layer: Annotated[int, Number("Layer")]
@@ -132,6 +133,7 @@ class LayerRow(PairRow):
     max_abs_error_off: Annotated[float | None, Scientific("Max abs error off")]
     max_abs_error_on: Annotated[float | None, Scientific("Max abs error on")]
     drop_on_db: float | None
+    """SNR of the layer before minus the best SNR from this layer on: what is lost and not regained later."""
     drop_off_db: float | None
     nonfinite_mismatches: Annotated[
         int,
@@ -143,6 +145,7 @@ class LayerRow(PairRow):
         ),
     ]
     is_equal: bool | None
+    """Whether all bits are equal with SME2 on and off."""
     sampled_difference: Annotated[
         float | None,
         Scientific("On against off", "", "equal bits, or the largest difference of up to 64 evenly spaced elements"),
@@ -150,7 +153,7 @@ class LayerRow(PairRow):
 
     @property
     def is_notable(self) -> bool:
-        """Whether a fault shows here: elements that are not finite, or much SNR lost, to below the recipe's limit."""
+        """Whether the layer has a fault: new NaN or infinite elements, or SNR lost to below the limit of the recipe."""
         sides = ((self.snr_on_db, self.drop_on_db), (self.snr_off_db, self.drop_off_db))
         return self.nonfinite_mismatches + self.lost_fp32 > 0 or any(self._loses(*side) for side in sides)
 

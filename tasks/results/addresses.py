@@ -1,4 +1,4 @@
-"""Where each page of the site is: its address relative to the home page, the same live and in a published folder."""
+"""Addresses of the site's pages, relative to the home page: the same on the live site and in a published folder."""
 
 import functools
 import hashlib
@@ -11,9 +11,9 @@ _PAIR = ".."
 
 @functools.lru_cache(maxsize=10_000)
 def slug(name: str) -> str:
-    """Return a name as part of an address: no two names share one, on file systems without capitals neither.
+    """Return a name as part of an address, without a slash and without the `..` that joins a pair.
 
-    It contains no slash and not what joins a pair.
+    No two names have the same slug, even where the file system ignores case: other names than plain ones get a hash.
     """
     if _PLAIN.fullmatch(name):
         return name
@@ -30,7 +30,7 @@ def sweep_page(sweep_id: str) -> str:
 
 
 def model_page(model: str) -> str:
-    """Return the address of a model, given the name that pages show."""
+    """Return the address of a model; `model` is the name that pages show."""
     return f"models/{slug(model)}.html"
 
 
@@ -39,17 +39,16 @@ def device_page(device: str) -> str:
 
 
 def series_page(series_id: str, device: str) -> str:
-    """Return the address of a series on a device: a view of the page of the device."""
+    """Return the address of the history of a series: the page of its device, where a script reads the series."""
     return f"{device_page(device)}?series={series_id}"
 
 
 def history_file(device: str, monday: date) -> str:
-    """Return the address of the data of all series of a device in the week that begins with a Monday."""
+    """Return the address of the data of all series of a device in the week that begins on `monday`."""
     return f"histories/{slug(device)}/{monday}.js"
 
 
 def cell_page(cell: str) -> str:
-    """Return the address of a cell: where its time goes."""
     return f"cells/{cell}.html"
 
 
@@ -58,16 +57,15 @@ def session_page(session_id: str) -> str:
 
 
 def comparison_page(before: date, after: date) -> str:
-    """Return the address of the comparison of two nights."""
     return f"comparisons/{before}{_PAIR}{after}.html"
 
 
 def arms_page(kind: str, a: str, b: str) -> str:
-    """Return the address of the comparison of two devices, models, precisions or variants, as `kind` names it."""
+    """Return the address of the comparison of two devices, models, precisions or variants; `kind` is one of these."""
     return f"comparisons/{kind}/{slug(a)}{_PAIR}{slug(b)}.html"
 
 
 def split_pair(name: str) -> tuple[str, str]:
-    """Return the two parts of the last part of a comparison's address."""
-    before, _, after = name.rpartition(_PAIR)
-    return before, after
+    """Return A and B of `a..b`, the last part of a comparison's address; without `..` the first is empty."""
+    a, _, b = name.rpartition(_PAIR)
+    return a, b

@@ -1,4 +1,4 @@
-"""What to do next, most rewarding first: each item with its figures and then the step."""
+"""Advice on a sweep: each item states its figures, then what to do. The largest share of the time comes first."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ _MOVEMENT_STEPS = {
     "_to_dim_order_copy": "export with channels-last inputs, or keep the block in one data type, for example fp32",
     "Transpose": "export with channels-last inputs, or remove permutations from the model",
 }
-"""What avoids an operator that moves data, by the start of its name."""
+"""How to avoid an operator that moves data, by the start of its name."""
 _MOVEMENT_STEP = "remove copies and reshapes around the heaviest operator from the model"
 _SME2_STEP = (
     "compare the kernels under \u201cWhat SME2 did\u201d; if none are listed, add the mode `profile` to the sweep file"
@@ -28,7 +28,7 @@ WeightedRow = TypeVar("WeightedRow", PortableRow, CategoryRow)
 
 
 def portable_advice(answers: Answers) -> Iterator[Text]:
-    """Portable operators over the bound: their weight, why they are portable, and what to do."""
+    """Yield an item for each model and precision whose portable operators take over 5 % of the time in any cell."""
     for worst, also in _worst(answers.rows(PortableRow), FLAGGED_SHARE):
         of_model = [
             row
@@ -44,18 +44,18 @@ def portable_advice(answers: Answers) -> Iterator[Text]:
 
 
 def _rewrites(rows: list[PortableOperatorRow]) -> Iterator[Text]:
-    """For each cause: its operators over the bound (else the heaviest), why they are portable, and what to do."""
+    """Yield each advice text with its operators: those over 5 % of the time or, without one, the three heaviest."""
     heavy = [row for row in rows if row.share]
     named_by_text = defaultdict(list)
     for row in [row for row in heavy if (row.share or 0) > FLAGGED_SHARE] or heavy[:_MOST_OPERATORS]:
-        text = advice_text(row.operator, row.reason, [each.operator for each in rows])
+        text = advice_text(row.operator, row.reason, [other.operator for other in rows])
         named_by_text[text].append((Code(row.operator), f" (up to {in_percent(row.share or 0.0)})"))
     for text, named in named_by_text.items():
         yield joined(" ", separated(named), f": {text}")
 
 
 def other_advice(answers: Answers) -> Iterator[Text]:
-    """Data movement over its bound, then operators that SME2 did not speed up."""
+    """Yield items on data movement over 10 % of the time, then on operators that SME2 did not speed up."""
     yield from _move_less(answers)
     yield from _speed_up(answers)
 
@@ -79,10 +79,10 @@ def _move_less(answers: Answers) -> Iterator[Text]:
 
 
 def _speed_up(answers: Answers) -> Iterator[Text]:
-    """For each model, precision and operator that SME2 could run and did not speed up: the cell with most of it."""
+    """Yield an item for each operator over 5 % of the time that SME2 could run and did not speed up."""
     slow = [row for row in answers.rows(PairOperatorRow) if row.did_not_gain and (row.share_on or 0) > FLAGGED_SHARE]
     by_weight = sorted(slow, key=lambda row: row.share_on or 0)
-    worst = {(row.model, row.precision, row.operator): row for row in by_weight}
+    worst = {(row.model, row.precision, row.operator): row for row in by_weight}  # the last of a key stays: the worst
     for row in sorted(worst.values(), key=lambda row: -(row.share_on or 0)):
         yield joined(
             (Code(row.operator), " of ", Code(row.model)),
@@ -94,16 +94,16 @@ def _speed_up(answers: Answers) -> Iterator[Text]:
 
 
 def _worst(rows: Iterable[WeightedRow], bound: float) -> list[tuple[WeightedRow, str]]:
-    """For each model and precision over the bound: the row of the largest share, and in how many cells it is over."""
-    found = []
+    """Return the row of the largest share of each model and precision over the bound, with a text on other cells."""
+    worst_rows = []
     by_model = sorted(rows, key=_model)
     for _, group in groupby(by_model, key=_model):
         cells = list(group)
         worst = max(cells, key=lambda row: row.share)
         over = sum(row.share > bound for row in cells)
         if over:
-            found.append((worst, f"; over the bound in {over} of {len(cells)} cells" if len(cells) > 1 else ""))
-    return sorted(found, key=lambda entry: -entry[0].share)
+            worst_rows.append((worst, f"; over the bound in {over} of {len(cells)} cells" if len(cells) > 1 else ""))
+    return sorted(worst_rows, key=lambda entry: -entry[0].share)
 
 
 def _model(row: PortableRow | CategoryRow) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""How the report names a cell: the sessions that are measured alike and pooled (model, device, precision, ...)."""
+"""Names of cells. A cell pools the sessions that were measured alike: same model, device, precision, ..."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ _VARIANT_WORDS: dict[str, str] = {"sme2_on": "on", "sme1": "SME1", "sme2_off": "
 
 @dataclass(frozen=True, kw_only=True)
 class Variant(Words):
-    """A variant, a dash where it is not known."""
+    """A variant as `on`, `off` or `SME1`; a dash if it is unknown."""
 
     def _write(self, value: Any) -> Cell:
         return Cell(_VARIANT_WORDS[value]) if value in _VARIANT_WORDS else NOTHING
@@ -26,17 +26,16 @@ class Variant(Words):
 
 @dataclass(frozen=True, kw_only=True)
 class Device(Words):
-    """A device's name, marked by the field `without_times`."""
+    """A device's name, linked to its page and tagged with the field `without_times` of the row."""
 
     def cell_in(self, row: Any, name: str) -> Cell:
-        """The cell of a field of a row."""
         device = getattr(row, name)
         return Cell((Link(device, device_page(device)), *tags_of(row.without_times)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Model(Name):
-    """A model, which leads to its page."""
+    """A model, linked to its page."""
 
     def _write(self, value: Any) -> Cell:
         return Cell((CodeLink(str(value), model_page(str(value))),))
@@ -44,7 +43,7 @@ class Model(Name):
 
 @dataclass(frozen=True, kw_only=True)
 class SessionId(Name):
-    """A session's id, which leads to its page."""
+    """A session's id, linked to its page."""
 
     def _write(self, value: Any) -> Cell:
         return Cell((CodeLink(str(value), session_page(str(value))),))
@@ -52,7 +51,7 @@ class SessionId(Name):
 
 @dataclass(frozen=True, kw_only=True)
 class Night(Words):
-    """A night, which leads to its page."""
+    """A night, linked to its page."""
 
     def _write(self, value: Any) -> Cell:
         return Cell((Link(str(value), night_page(value)),), sort=value.toordinal())
@@ -60,7 +59,7 @@ class Night(Words):
 
 @dataclass(frozen=True, kw_only=True)
 class SweepId(Name):
-    """A sweep, which leads to its page."""
+    """A sweep's id, linked to its page."""
 
     def _write(self, value: Any) -> Cell:
         return Cell((CodeLink(str(value), sweep_page(str(value))),))
@@ -68,13 +67,13 @@ class SweepId(Name):
 
 @dataclass(frozen=True)
 class NamedRow(Row):
-    """A row about a cell or a pair of cells; `differs` tells it from others of its name, None if there are none."""
+    """A row about a cell or a pair. `differs` distinguishes it from others of the same name; None without others."""
 
     naming = ("model", "device", "precision", "variant", "threads", "differs")
     model: Annotated[str, Model("Model")]
     device: Annotated[str, Device("Device")]
     without_times: str | None
-    """emulated or simulated if the times of the device mean nothing."""
+    """`emulated` or `simulated`: the times of the device mean nothing. None for a real device."""
     precision: Annotated[str, Words("Precision")]
     threads: Annotated[int | None, Number("Threads")]
     differs: Annotated[str | None, Words("What differs", only_with="differs")]
@@ -89,14 +88,12 @@ class PairRow(NamedRow):
 
 @dataclass(frozen=True)
 class CellRow(NamedRow):
-    """A row about one cell."""
-
     cell: str
     variant: Annotated[str, Variant("SME2")]
 
 
 def cell_of(row: NamedRow) -> str:
-    """The id of the cell or pair that a row is about."""
+    """Return the id of the cell or pair that a row is about."""
     if isinstance(row, CellRow):
         return row.cell
     assert isinstance(row, PairRow)
@@ -107,23 +104,22 @@ NamedRowT = TypeVar("NamedRowT", bound=NamedRow)
 
 
 def by_cell(rows: Iterable[NamedRowT]) -> defaultdict[str, list[NamedRowT]]:
-    """The rows of each cell or pair, in their order."""
+    """Return the rows by id of their cell or pair, in their order; no rows for an unknown id."""
     return defaultdict(list, grouped(rows, cell_of))
 
 
 class CellNames:
-    """Names cells (or pairs) among others of their sweep; labels leave out what is the same for all of them."""
+    """Labels of cells (or pairs) among others of their sweep, without what is the same for all of them."""
 
     def __init__(self, rows: Sequence[NamedRow]) -> None:
         self._several = {name for name in _LABELLED if len({getattr(row, name, None) for row in rows}) > 1}
 
     @property
     def has_several_variants(self) -> bool:
-        """Whether the cells differ in their variant."""
         return "variant" in self._several
 
     def label(self, row: NamedRow) -> str:
-        """One line that tells this cell from the others of its model: `pixel-9 · fp16 · SME2 on · 2 threads`."""
+        """Return what distinguishes a cell from the others of its model: `pixel-9 · fp16 · SME2 on · 2 threads`."""
         parts = [row.device] if "device" in self._several else []
         parts.append(row.precision)
         if self.has_several_variants and isinstance(row, CellRow):
@@ -137,45 +133,45 @@ class CellNames:
 
 
 def variant_word(variant: str) -> str:
-    """`on`, `SME1`, `off`, or `unknown` for a run that the farm did not measure."""
+    """Return `on`, `SME1`, `off`, or `unknown` for a run that the farm did not measure."""
     return _VARIANT_WORDS.get(variant, "unknown")
 
 
 def _variant_condition(variant: str) -> str:
-    """`SME2 on`, `SME2 off` or `SME1`."""
+    """Return `SME2 on`, `SME2 off`, `SME2 unknown` or `SME1`."""
     word = variant_word(variant)
     return word if word == "SME1" else f"SME2 {word}"
 
 
 def precision_order(precision: str) -> int:
-    """The place of a precision in the order in which the farm lists them: fp32 first."""
+    """Return the place of a precision in lists: fp32 first, unknown ones last."""
     return _PRECISION_ORDER.get(precision, len(_PRECISION_ORDER))
 
 
 def conditions_of(row: CellRow) -> list[str]:
-    """What a sentence states about a cell beside model, device and precision: `SME2 off`, `one thread`."""
+    """Return the conditions of a cell besides model, device and precision, if known: `SME2 off`, `one thread`."""
     sme2 = [_variant_condition(row.variant)] if row.variant in _VARIANT_WORDS else []
     return sme2 + ([counted(row.threads, "thread")] if row.threads is not None else [])
 
 
 def series_title(row: CellRow) -> str:
-    """The name of a series on a device: `voice fp16 on pixel-9, SME2 off, one thread`."""
+    """Return the name of a series on a device: `voice fp16 on pixel-9, SME2 off, one thread`."""
     return ", ".join([f"{row.model} {row.precision} on {row.device}", *conditions_of(row)])
 
 
 def where(row: CellRow) -> str:
-    """A cell inside a sentence, without model and precision: `on pixel-9 with SME2 off and one thread`."""
+    """Return where a cell was measured, inside a sentence: `on pixel-9 with SME2 off and one thread`."""
     conditions = conditions_of(row)
     return f"on {row.device}" + (f" with {' and '.join(conditions)}" if conditions else "")
 
 
 def tags_of(without_times: str | None) -> tuple[Tag, ...]:
-    """The word that marks a device whose times mean nothing; none for another one."""
+    """Return the tag of a device whose times mean nothing; empty for a real one."""
     return (Tag(without_times),) if without_times else ()
 
 
 def emulated_devices(rows: Iterable[NamedRow]) -> tuple[list[str], list[str]]:
-    """The names of the emulated and of the simulated devices among rows, each once."""
+    """Return the sorted names of the emulated and of the simulated devices among rows."""
     kinds = {row.device: row.without_times for row in rows}
     emulated = sorted(name for name, kind in kinds.items() if kind == "emulated")
     return emulated, sorted(name for name, kind in kinds.items() if kind == SIMULATED)
@@ -191,10 +187,9 @@ class ChangePercent(Percent):
 
 @dataclass(frozen=True, kw_only=True)
 class Interval(Percent):
-    """The interval of a ratio, fields `low` and `high`, as changes in percent."""
+    """The interval of a ratio, fields `low` and `high` of the row, as changes in percent; a dash without one."""
 
     def cell_in(self, row: Any, name: str) -> Cell:
-        """The cell of a field of a row; a dash without an interval."""
         if row.low is None or row.high is None:
             return NOTHING
         return Cell(f"{change_of(row.low)} to {change_of(row.high)}", sort=row.low)

@@ -1,4 +1,4 @@
-"""What changed from A to B, series by series: nights, devices, models, files; or in a night, A being those before it.
+"""What changed from A to B, series by series: nights, devices, models or files, or a night and those before it.
 
 Needs nothing but Python: the comment of a pull request is written from the JSON of these records, without the farm.
 """
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 SLOWER, INACCURATE, FAILED = "slower", "inaccurate", "failed"
 CHANGED = (SLOWER, INACCURATE, FAILED, "suspected", "device slower", "faster", "device faster")
-"""The words of what is shown first, the worst first."""
+"""Words of the changes that are shown first, the worst first."""
 _COUNTED = {
     "faster": "faster",
     "suspected": "suspected",
@@ -33,12 +33,12 @@ PAIR_KEYS = (
     *(f"{name}_{side}" for name in _OF_A_SIDE for side in "ab"),
     "note",
 )
-"""The keys of a `pair` in docs/json.md, which CSV has as columns."""
+"""Keys of a `pair` in docs/json.md, and columns of the CSV."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SideFacts:
-    """One side of a change; None: not recorded."""
+    """Figures of one side of a change; None if not recorded."""
 
     sessions: int = 0
     time_ms: float | None = None
@@ -50,7 +50,7 @@ class SideFacts:
 
 
 class Change(Protocol):
-    """What media show of B against A in one series: of a SeriesChange, and of a Verdict on latency."""
+    """What outputs show of B against A in one series: the common fields of SeriesChange and of a Verdict on latency."""
 
     @property
     def model(self) -> str: ...
@@ -92,34 +92,36 @@ class SeriesChange:
     variant: str
     threads: int | str | None
     word: str
-    """slower, faster, device slower, device faster, same, unknown, inaccurate, emulated, simulated; of a cell without a
-    counterpart, where it is."""
+    """slower, faster, device slower, device faster, same, unknown, inaccurate, emulated or simulated; of a cell that
+    was not compared, `only in A`, `older cell of B`, ..."""
     a: SideFacts = SideFacts()
     b: SideFacts = SideFacts()
     emulated: bool = False
     ratio: float | None = None
     low: float | None = None
+    """Lower end of the 95 % interval of the ratio."""
     high: float | None = None
-    """95 % interval of the ratio."""
     more_sessions: int | None = None
+    """Further sessions of each side that would settle an unknown answer; None if 1000 would not, or nights differ."""
     superiority: float | None = None
+    """Probability that a session of B takes longer than one of A."""
     answer: str | None = None
-    """different, same, unknown or inaccurate; None without times; of a cell without a counterpart the word."""
+    """different, same, unknown or inaccurate; None without times; of a cell that was not compared, `word`."""
     in_words: str | None = None
     """The answer with its numbers: `slower 12.3 % (10.1 to 14.8 %)`; None without times."""
     nights_differ_by: float | None = None
-    """By how much nights of the series differ without a change, a fraction."""
+    """How much nights of the series differ without a change, a fraction."""
     changed: str | None = None
     """What differs between the sides besides their series."""
     cause: str | None = None
     note: str | None = None
     is_regression: bool = False
-    """Whether B is slower by more than the margin, whatever its outputs are, and it is not the device."""
+    """Whether B is slower by more than the margin and the device is not the cause; its outputs may be inaccurate."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """The changes from A to B, and what is stated about all of them."""
+    """The changes from A to B, and statements about all of them."""
 
     a: str
     b: str
@@ -128,18 +130,18 @@ class Comparison:
     """The answer in one sentence."""
     remarks: Sequence[str] = ()
     other_figures: Sequence[str] = ()
-    """What else changed than times, a sentence each."""
+    """Changes of figures other than latency, a sentence each."""
     uncompared: Sequence[SeriesChange] = ()
-    """Cells without a counterpart, and older ones, each on its side."""
+    """Cells without a counterpart and cells that a newer one replaces, each on its side."""
     explained: "Sequence[Fact]" = ()
-    """What is known about the worst change."""
+    """Facts about the worst change."""
 
 
 ChangeT = TypeVar("ChangeT", bound=Change)
 
 
 def worst_first(changes: Sequence[ChangeT]) -> list[ChangeT]:
-    """Return changes by what they mean: slower first, each kind by the size of its change."""
+    """Return changes in the order of CHANGED, then all others; in each group the largest change first."""
 
     def rank(change: ChangeT) -> tuple[int, float]:
         size = abs(change.ratio - 1) if change.ratio else 0.0
@@ -149,11 +151,12 @@ def worst_first(changes: Sequence[ChangeT]) -> list[ChangeT]:
 
 
 def is_changed(change: Change) -> bool:
+    """Return whether time or outputs changed, or the size of the file, or the peak memory by over 5 %."""
     return change.word in CHANGED or bool(size_change(change) or memory_change(change))
 
 
 def headline_parts(changes: Sequence[Change]) -> list[str]:
-    """Return the parts of the answer about changes; the counts in it add up to the number of series."""
+    """Return the parts of the answer about compared series; the counts add up to the number of series."""
     ordered = worst_first(changes)
     words = [change.word for change in ordered]
     slower = [change for change in ordered if change.word == SLOWER]
@@ -171,12 +174,12 @@ def headline_parts(changes: Sequence[Change]) -> list[str]:
 
 
 def fail_reasons(comparison: Comparison, fail_on: Iterable[str]) -> list[str]:
-    """Return why a comparison fails: the reasons of `fail_on` (regression, inaccurate, different, unknown) that apply.
+    """Return a line for each reason of `fail_on` (regression, inaccurate, different, unknown) that applies.
 
-    A cell without a counterpart is unknown.
+    A cell without a counterpart counts as unknown.
     """
     changes = comparison.changes
-    lacking = sum(each.word.startswith("only in") for each in comparison.uncompared)
+    without_counterpart = sum(change.word.startswith("only in") for change in comparison.uncompared)
     words = {
         "regression": "slower in B by more than the margin",
         "inaccurate": "with inaccurate outputs",
@@ -185,47 +188,47 @@ def fail_reasons(comparison: Comparison, fail_on: Iterable[str]) -> list[str]:
     }
     reasons = []
     for reason in dict.fromkeys(fail_on):
-        more = lacking if reason == "unknown" else 0
-        failing = (each.is_regression if reason == "regression" else each.answer == reason for each in changes)
+        more = without_counterpart if reason == "unknown" else 0
+        failing = (change.is_regression if reason == "regression" else change.answer == reason for change in changes)
         if count := sum(failing) + more:
             reasons.append(f"{reason}: {count} of {len(changes) + more} {words[reason]}")
     return reasons
 
 
 def sessions_text(changes: Sequence[Change]) -> str:
-    of_a, of_b = sum(each.a.sessions for each in changes), sum(each.b.sessions for each in changes)
+    of_a, of_b = sum(change.a.sessions for change in changes), sum(change.b.sessions for change in changes)
     return f"sessions: {of_a} of A, {of_b} of B"
 
 
 def series_name(change: Change) -> str:
-    """`voice fp16, sme2_off, threads 1, on pixel-8`."""
+    """Return `voice fp16, sme2_off, threads 1, on pixel-8`."""
     return f"{change.model} {change.precision}, {change.variant}, threads {change.threads}, on {change.device}"
 
 
 def answer_text(change: Change) -> str:
-    """Return the answer in words; without times, why there are none."""
+    """Return the answer with its numbers; without times, `emulated: no times`."""
     return change.in_words or (f"{change.word}: no times" if change.answer is None else change.word)
 
 
 def size_change(change: Change) -> str:
-    """How the size of the .pte file changed; empty if it did not."""
+    """Return the change of the size of the .pte file; empty without one."""
     return _megabytes(change.a.pte_bytes, change.b.pte_bytes, 0)
 
 
 def memory_change(change: Change) -> str:
-    """How the peak memory changed; empty below 5 %."""
+    """Return the change of the peak memory; empty up to 5 %."""
     return _megabytes(change.a.peak_memory_bytes, change.b.peak_memory_bytes, _MIN_MEMORY_CHANGE)
 
 
 def _megabytes(a: float | None, b: float | None, min_change: float) -> str:
-    """`1.20 -> 1.40 MB (+16.7 %)`; empty if a side is unknown or the change is not more than a fraction."""
+    """Return `1.20 -> 1.40 MB (+16.7 %)`; empty if a side is unknown or the change is not over a fraction."""
     if not a or b is None or abs(b / a - 1) <= min_change:
         return ""
     return f"{a / 1e6:.2f} -> {b / 1e6:.2f} MB ({100 * (b / a - 1):+.1f} %)"
 
 
 def time_text(time_ms: float | None) -> str:
-    """A time with three digits: `12.3 ms`, below a millisecond `812 µs`; empty without one."""
+    """Return a time with three significant digits: `12.3 ms`, below a millisecond `812 µs`; empty for None."""
     if time_ms is None:
         return ""
     if time_ms < 1:
@@ -234,7 +237,7 @@ def time_text(time_ms: float | None) -> str:
 
 
 def short_columns(changes: Sequence[Change]) -> dict[str, list[str]]:
-    """Return the columns of a table in Markdown, by title; those without a value are left out."""
+    """Return the columns of a table in Markdown, by title, a text for each change; empty columns are left out."""
     names = (f"{each.model} {each.precision}, {each.variant}, {each.threads} thr., {each.device}" for each in changes)
     columns = {
         "Series": list(names),
@@ -250,7 +253,7 @@ def short_columns(changes: Sequence[Change]) -> dict[str, list[str]]:
 
 
 def pair(change: Change) -> dict[str, Any]:
-    """Return a change for programs, as docs/json.md describes a `pair`; what a verdict does not have is null."""
+    """Return a change as a `pair` of docs/json.md; fields that a verdict does not have are None."""
     values = (
         *(getattr(change, name) for name in _NAMES),
         getattr(change, "emulated", False),
@@ -264,7 +267,10 @@ def pair(change: Change) -> dict[str, Any]:
 
 
 def read_pair(row: Mapping[str, Any]) -> SeriesChange:
-    """Return the change that `pair` wrote; keys that are missing are null."""
+    """Return the change that `pair` wrote, without `emulated` and `is_regression`; missing keys are None.
+
+    Raises KeyError without `answer`, `ratio`, or the sessions or time of a side. `simulated` is read as `emulated`.
+    """
     a, b = (
         SideFacts(
             sessions=row[f"sessions_{side}"],

@@ -1,4 +1,4 @@
-"""Compare two arms of a warehouse: what the words name, which cells match, and what changed in each pair."""
+"""Compare two arms of a warehouse: find what two words name, match their cells, and compare each pair."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -33,7 +33,7 @@ _MEASURE_IN_TURNS = "to know more, measure both in turns: `etfarm compare A.pte 
 
 @dataclass(frozen=True)
 class TwoNightsRow(CellRow):
-    """The times of one series in two nights."""
+    """Time and verdict of a series in two nights, None where it was not judged; `cell` is the id of the series."""
 
     query = "two_nights"
     series_id: str
@@ -49,12 +49,12 @@ class TwoNightsRow(CellRow):
 
 @dataclass(frozen=True)
 class InterleavedRow(Row):
-    """Two contents that were measured in turns on one device."""
+    """Two contents that were measured interleaved on one device."""
 
     query = "measured_in_turns"
     night: Annotated[date | None, Words("Night")]
     device: Annotated[str, Device("Device")]
-    without_times = None
+    without_times = None  # read by the column `device`
     purpose: Annotated[str, Words("Why")]
     side_a: Annotated[str, Words("A", wraps=True)]
     side_b: Annotated[str, Words("B", wraps=True)]
@@ -85,8 +85,9 @@ def compare_arms(
 ) -> Comparison:
     """Compare what two words name: nights, sweeps, devices, models, precisions, variants, versions or ids.
 
-    Models go by the names that pages show or by those of sweep files. `only` restricts fields of the cells, `margin` is
-    a fraction. Raises InputError if a word names nothing or several things, or if no cells match.
+    Models go by the names that pages show or by those of sweep files; `sweep_id` is that of `find_arms`. `only` gives
+    the value of a field of the cells (None: any), `margin` is a fraction. Raises InputError if a word names nothing or
+    several things, if no cell has a value of `only`, or if no cells match.
     """
     arms = _find(reader, a, b, sweep_id)
     sides = _restricted(reader, [_cells(reader, arm) for arm in arms], only or {})
@@ -108,12 +109,12 @@ def compare_arms(
 
 
 def headline(changes: Sequence[SeriesChange], margin: float) -> str:
-    """The answer in one sentence; its counts add up to the number of series."""
+    """Return the answer in one sentence, with the number of sessions and the margin (a fraction)."""
     return f"{'; '.join([*headline_parts(changes), sessions_text(changes)])}; margin {100 * margin:g} %."
 
 
 def read_side_facts(reader: Reader, cells: Sequence[str]) -> dict[str, SideFacts]:
-    """Return what is shown of each cell beside its time: size of the program, peak memory, accuracy."""
+    """Return size of the .pte file, peak memory and accuracy of each cell, by its id."""
     rows = reader.tuples("compare_beside", cells=list(cells)) if cells else []
     return {
         cell: SideFacts(cell=cell, pte_bytes=size, peak_memory_bytes=memory, accuracy=accuracy)
@@ -124,7 +125,7 @@ def read_side_facts(reader: Reader, cells: Sequence[str]) -> dict[str, SideFacts
 def measured_figures(
     found: comparison.Comparison | None, word: str, inaccurate_sides: str = "", nights_differ_by: float | None = None
 ) -> dict[str, Any]:
-    """Return the fields of a SeriesChange that a comparison of sessions gives, the answer in words among them."""
+    """Return the fields of a SeriesChange from a comparison, if there is one; inaccurate sides replace its answer."""
     names = ("ratio", "low", "high", "more_sessions", "superiority", "note")
     figures = {name: getattr(found, name) for name in names} if found else {}
     answer: str | None = found.answer if found else None
@@ -135,17 +136,17 @@ def measured_figures(
 
 
 def _in_words(found: comparison.Comparison, word: str, nights_differ_by: float | None) -> str:
-    """`slower 12.3 % (10.1 to 14.8 %)`, `cannot tell: 14 more sessions of each side`."""
+    """Return `slower 12.3 % (10.1 to 14.8 %)`, `not slower: at most 1.2 %` or `cannot tell: 14 more sessions ...`."""
     if word == "unknown" or found.ratio is None or found.low is None or found.high is None:
         return f"cannot tell: {_lacking(found, nights_differ_by)}"
     if word == "same":
         return f"not slower: at most {_percent(max(found.high - 1, 0))}"
-    ends = sorted(abs(each - 1) for each in (found.low, found.high))
+    ends = sorted(abs(bound - 1) for bound in (found.low, found.high))
     return f"{word} {_percent(abs(found.ratio - 1))} ({100 * ends[0]:.1f} to {_percent(ends[1])})"
 
 
 def _lacking(found: comparison.Comparison, nights_differ_by: float | None) -> str:
-    """What would settle an unknown answer, or why nothing does."""
+    """Return what would settle an unknown answer, or why nothing does."""
     if found.ratio is None:
         return "in which state the device was" if found.note else "a time of 0"
     if found.more_sessions is not None:
@@ -160,6 +161,7 @@ def _percent(share: float) -> str:
 
 
 def _find(reader: Reader, a: str, b: str, sweep_id: str | None) -> tuple[Arm, Arm]:
+    """Return the arms that two words name; raises InputError as `find_arms` does."""
     words = [reader.names.get(word, word_of(word)) for word in (a, b)]
     rows = reader.tuples("compare_names", a=id_of(words[0]), b=id_of(words[1]))
     names = [Name(kind, _shown(reader, kind, value), *rest) for kind, value, *rest in rows]
@@ -179,33 +181,33 @@ def _cells(reader: Reader, arm: Arm) -> list[Cell]:
 def _restricted(reader: Reader, sides: Sequence[list[Cell]], only: Mapping[str, str | None]) -> list[list[Cell]]:
     """Return the cells of each side with the values of `only`; raises InputError for a value that no cell has."""
     restricted = [list(side) for side in sides]
-    for name, asked in only.items():
-        if asked is None:
+    for name, word in only.items():
+        if word is None:
             continue
-        value = _shown(reader, name, asked)
-        known = {str(getattr(cell, name)) for side in sides for cell in side}
-        if value not in known:
-            way_on = did_you_mean(value, known) or f"; they have {', '.join(sorted(known))}"
-            raise InputError(f"--{name}: neither A nor B has a cell with {name} `{value}`{way_on}")
+        value = _shown(reader, name, word)
+        values = {str(getattr(cell, name)) for side in sides for cell in side}
+        if value not in values:
+            hint = did_you_mean(value, values) or f"; they have {', '.join(sorted(values))}"
+            raise InputError(f"--{name}: neither A nor B has a cell with {name} `{value}`{hint}")
         restricted = [[cell for cell in side if str(getattr(cell, name)) == value] for side in restricted]
     return restricted
 
 
 def _changes(reader: Reader, pairs: Sequence[Pair], margin: float) -> list[SeriesChange]:
-    """Return the change of each pair; the causes of the largest ones only, since each takes a while."""
+    """Return the change of each pair, in their order; only the 20 largest have a cause, since each takes a while."""
     facts = read_side_facts(reader, [cell.cell for pair in pairs for cell in (pair.a, pair.b)])
     different = [pair for pair in pairs if pair.result and pair.result.answer == "different"]
     different.sort(key=lambda pair: abs(((pair.result and pair.result.ratio) or 1.0) - 1), reverse=True)
     with_cause = {id(pair) for pair in different[:_MOST_CAUSES]}
     changes = []
     for pair in pairs:
-        found = pair.result
+        result = pair.result
         changes.append(
             SeriesChange(
                 **_names(pair.a, pair.b),
-                **measured_figures(found, _word(pair), pair.inaccurate_sides, pair.nights_differ_by),
-                a=_side(pair.a, facts, found.time_a if found else None),
-                b=_side(pair.b, facts, found.time_b if found else None),
+                **measured_figures(result, _word(pair), pair.inaccurate_sides, pair.nights_differ_by),
+                a=_side(pair.a, facts, result.time_a if result else None),
+                b=_side(pair.b, facts, result.time_b if result else None),
                 emulated=pair.a.emulated or pair.b.emulated,
                 changed=", ".join(differing(pair.a, pair.b)),
                 cause=_cause(reader, pair) if id(pair) in with_cause else None,
@@ -216,14 +218,14 @@ def _changes(reader: Reader, pairs: Sequence[Pair], margin: float) -> list[Serie
 
 
 def _cause(reader: Reader, pair: Pair) -> str | None:
-    """Name the operators or modules behind a change; those of two models or precisions have no common names."""
+    """Return the operators or modules behind a change; None for two models or precisions: they have no common names."""
     if (pair.a.model, pair.a.precision) != (pair.b.model, pair.b.precision):
         return None
     return cause_of_rows(reader.tuples("comparison_operators", cells_a=[pair.a.cell], cells_b=[pair.b.cell]))
 
 
 def _word(pair: Pair) -> str:
-    """Return the answer in a word or two: slower, device slower, same, unknown, ..., or why a side has no times."""
+    """Return the `word` of a SeriesChange."""
     if pair.inaccurate_sides:
         return "inaccurate"
     result = pair.result
@@ -236,7 +238,7 @@ def _word(pair: Pair) -> str:
 
 
 def _uncompared(matched: Matched) -> Iterator[SeriesChange]:
-    """Yield the cells without a counterpart, and those that a newer cell replaces."""
+    """Yield the cells without a counterpart, then those that a newer cell replaces."""
     for word, cells in (
         ("only in A", matched.only_a),
         ("only in B", matched.only_b),
@@ -250,14 +252,14 @@ def _uncompared(matched: Matched) -> Iterator[SeriesChange]:
 
 
 def _side(cell: Cell, facts: Mapping[str, SideFacts], time_ms: float | None) -> SideFacts:
-    known = facts.get(cell.cell, SideFacts(cell=cell.cell))
-    return replace(known, sessions=len(cell.session_ids), sweep=cell.sweep_id, time_ms=time_ms)
+    side = facts.get(cell.cell, SideFacts(cell=cell.cell))
+    return replace(side, sessions=len(cell.session_ids), sweep=cell.sweep_id, time_ms=time_ms)
 
 
 def _remarks(pairs: Sequence[Pair]) -> Iterator[str]:
     differing_nights = [pair.nights_differ_by for pair in pairs if pair.nights_differ_by is not None]
     if differing_nights:
-        least, most = (f"{100 * each:.1f} %" for each in (min(differing_nights), max(differing_nights)))
+        least, most = (f"{100 * share:.1f} %" for share in (min(differing_nights), max(differing_nights)))
         span = most if least == most else f"{least} to {most}, depending on the series,"
         yield f"{_NOT_IN_TURNS}; nights differ by {span} without a change, which the intervals include"
         yield _MEASURE_IN_TURNS
@@ -266,7 +268,7 @@ def _remarks(pairs: Sequence[Pair]) -> Iterator[str]:
 
 
 def _names(a: Cell, b: Cell) -> dict[str, Any]:
-    """Return model, device, precision, variant and threads of a pair, `one -> other` where its sides differ."""
+    """Return the fields that name a pair, `one -> other` where its sides differ."""
     values = {name: (_value(a, name), _value(b, name)) for name in _SERIES}
     return {name: one if one == other else f"{one} -> {other}" for name, (one, other) in values.items()}
 

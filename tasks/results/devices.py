@@ -1,4 +1,4 @@
-"""Devices: what each is, its nights, its conditions, and what it waited for."""
+"""Devices: facts, nights, conditions, and waits for limits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tasks.results.text import Code, Text, counted, duration, joined, separated
 
 @dataclass(frozen=True)
 class DeviceRow(Row):
-    """A device as it was during a sweep, two rows if its facts changed; of the farm: as it was in its newest sweep."""
+    """A device in a sweep (two rows if its facts changed during it), or in its newest sweep for a list of the farm."""
 
     query = "devices"
     naming = ("device",)
@@ -30,7 +30,7 @@ class DeviceRow(Row):
     build: Annotated[str | None, Name("Build")]
     night: Annotated[date | None, Night("Newest night", meaning="the sessions are those of all its sweeps")]
     sessions: Annotated[int, Number("Sessions")]
-    """Of the sweep; of the farm's devices, of all sweeps of the night, as are the next three."""
+    """Of the sweep; in a list of the farm, of all sweeps of the night, as are `succeeded` and `waited_s`."""
     succeeded: Annotated[int, Number("Succeeded")]
     waited_s: Annotated[float, Number("Waited", "min", "for its conditions, in that night", scale=1 / 60)]
     noise: Annotated[float | None, Percent("Noise", "width of the interval where one content was measured twice")]
@@ -44,23 +44,22 @@ NOT_OF_FARM_DEVICES = ("cores", "memory_bytes")
 
 
 def read_devices(reader: Reader) -> list[DeviceRow]:
-    """Return every device of the farm; `Answers.rows(DeviceRow)` has those of a sweep."""
+    """Return every device of the farm; `Answers.rows(DeviceRow)` returns those of a sweep."""
     return reader.rows(DeviceRow, {"sweep_id": None})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Range(Number):
-    """A figure of a device's conditions and larger ones of the fields `up_to`."""
+    """A condition and larger ones of the fields `up_to`: `31.0 / 33.5`, equal ones once; a dash if not reported."""
 
     up_to: tuple[str, ...]
 
     def cell_in(self, row: Any, name: str) -> Cell:
-        """Different values with slashes between them, a dash if the device does not report them."""
         values = [getattr(row, field) for field in (name, *self.up_to)]
         if values[0] is None:
             return NOTHING
-        shown = dict.fromkeys(f"{value:.{self.digits}f}" for value in values if value is not None)
-        return Cell(" / ".join(shown), sort=values[0])
+        texts = dict.fromkeys(f"{value:.{self.digits}f}" for value in values if value is not None)
+        return Cell(" / ".join(texts), sort=values[0])
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ class ConditionRow(Row):
 
 @dataclass(frozen=True)
 class WaitRow(Row):
-    """A limit that a device waited for, and the device's time for all of them."""
+    """A limit that a device waited for, the worst value it had, and the wait for all limits (`device_waited_s`)."""
 
     query = "waits"
     device: str
@@ -108,21 +107,21 @@ class WaitRow(Row):
 
 
 def conditions_in_words(answers: Answers) -> Iterator[Text]:
-    """A line for each device and moment, with what the table of conditions shows of them."""
+    """Yield a line for each device and moment with the conditions that it reported."""
     for row in answers.rows(ConditionRow):
         table = table_of([row], without=("device", "moment"))
         (cells,) = table.rows
-        known = [
+        conditions = [
             f"{column.title.lower()}{f' ({column.unit})' if column.unit else ''} {cell.text}"
             for column, cell in zip(table.columns, cells, strict=True)
             if cell is not NOTHING
         ]
-        if known:
-            yield f"{row.device} {row.moment} its sessions: {', '.join(known)}."
+        if conditions:
+            yield f"{row.device} {row.moment} its sessions: {', '.join(conditions)}."
 
 
 def waits_in_words(answers: Answers) -> list[Text]:
-    """A line for each device that waited more than a minute in all."""
+    """Return a line for each device that waited more than a minute in all, the longest wait first."""
     devices = [list(rows) for _, rows in groupby(answers.rows(WaitRow), key=lambda row: row.device)]
     return [_waits_of(rows) for rows in devices]
 
@@ -142,8 +141,6 @@ def _wait(row: WaitRow) -> Text:
 
 @dataclass(frozen=True)
 class DeviceNightRow(Row):
-    """One night of a device."""
-
     query = "device_nights"
     device: str
     night: Annotated[date, Night("Night")]

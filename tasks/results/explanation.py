@@ -1,7 +1,4 @@
-"""What is known about a series: its verdict, what changed, where the time goes, conditions, and the next step.
-
-The sentences are those of the other records; nothing here computes a figure.
-"""
+"""Explain a series (verdict, changes, where the time goes, next step) with the sentences of the other modules."""
 
 import math
 import shlex
@@ -36,14 +33,14 @@ _STEPS = {
     "device faster": "Check the device, not the model.",
     "no change": "Nothing, as far as the time is concerned.",
 }
-"""What to do after a verdict; after any other, the night is compared with the last good one."""
+"""Next step after a verdict; after any other, a command compares the night with the last good one."""
 _NAMES = ("model", "device", "precision", "variant", "threads", "series_id")
 _FIGURES = ("verdict", "ratio", "low", "high", "sessions", "noise_floor", "since", "changed", "cause", "reason")
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """A series on a device in its newest night: the verdict, and what follows from it."""
+    """A series on a device in its newest night: verdict, facts and next step."""
 
     title: Text
     answer: Text
@@ -52,10 +49,10 @@ class Explanation:
     others: Sequence[Text] = ()
     """The other series of the model, a line each."""
     figures: dict[str, Any] = field(default_factory=dict)
-    """Names, figures and ids by the names of the view `verdict`; `session_ids` are those of the cell."""
+    """Names, figures and ids by the names of the view `verdict`; `session_ids` are the succeeded ones of the cell."""
 
     def data(self) -> dict[str, Any]:
-        """Return everything for programs, as docs/json.md describes it."""
+        """Return the explanation as docs/json.md describes it."""
         return {
             "series": plain_text(self.title),
             "answer": plain_text(self.answer),
@@ -66,9 +63,10 @@ class Explanation:
 
 
 def explain(reader: Reader, name: str, only: Mapping[str, str | None]) -> Explanation:
-    """Explain a model by the name that pages show, or a series by its id: the worst series, the others in a line each.
+    """Explain the worst series of a model, the others in a line each, or the series with an id.
 
-    `only` restricts device, precision and variant. Raises InputError if a name is unknown.
+    `name` is a series id, or a model as pages show it or as the sweep file has it. `only` gives device, precision and
+    variant (None: any). Raises InputError if no judged series has this name and these values.
     """
     every = reader.rows(SeriesRow)
     first, *others = worst_series_first(_named(every, reader, name, only))
@@ -84,19 +82,19 @@ def explain_series(
     cells: Sequence[CellFactsRow] | None,
     answers: Answers | None = None,
 ) -> Explanation:
-    """Explain a series by its verdicts among those on its newest night, and by `cells`, see `read_variants`.
+    """Explain a series by its verdicts among `verdicts`, those on its newest night, and by its `cells`.
 
-    Without `cells` (None), only what the verdict states: no other view is read. `answers` are those about the sweep of
-    the cells, if they are read already.
+    `cells` is the result of `read_variants`. Empty: the facts are about sessions without a result. None: only what the
+    verdict states, and no other view is read. `answers` about the sweep of the cells are read if they are None.
     """
-    verdicts = [each for each in verdicts if (each.series_id, each.device) == (row.series_id, row.device)]
-    (newest,) = [each for each in verdicts if each.metric == LATENCY.name]
+    verdicts = [judged for judged in verdicts if (judged.series_id, judged.device) == (row.series_id, row.device)]
+    (newest,) = [judged for judged in verdicts if judged.metric == LATENCY.name]
     facts = [*_about_verdict(newest)]
     sessions: list[str] = []
     failed: list[Answers] = []
     if cells:
         if others := of_other_figures(verdicts):
-            facts.append(Fact("Other figures", [sentence(f"{each.verdict}: {each.reason}") for each in others]))
+            facts.append(Fact("Other figures", [sentence(f"{judged.verdict}: {judged.reason}") for judged in others]))
         facts += _about_cell(reader, cells, answers)
         sessions = _succeeded(reader, cells[0])
     elif cells is not None:
@@ -117,31 +115,31 @@ def explain_series(
 
 
 def explain_worst(reader: Reader, comparison: Comparison) -> Sequence[Fact]:
-    """Return what is known about the worst change of a comparison or a night; nothing without a change."""
-    worst = next((each for each in worst_first(comparison.changes) if is_changed(each)), None)
+    """Return facts about the worst change of a comparison or a night; empty without a change."""
+    worst = next((change for change in worst_first(comparison.changes) if is_changed(change)), None)
     if worst is None:
         return []
     return _explain_verdict(reader, worst) if isinstance(worst, Verdict) else explain_change(reader, worst)
 
 
 def _explain_verdict(reader: Reader, judged: Verdict) -> Sequence[Fact]:
-    """Return what `explain_series` knows about the series of a verdict as of its night."""
+    """Return the facts of `explain_series` about the series of a verdict, as of the night of the verdict."""
     verdicts = read_verdicts(reader, [judged.night])
-    latency = {(each.series_id, each.device): each for each in verdicts if each.metric == LATENCY.name}
+    latency = {(verdict.series_id, verdict.device): verdict for verdict in verdicts if verdict.metric == LATENCY.name}
     series = {(row.series_id, row.device): row for row in reader.rows(SeriesRow)}
-    as_of_night = {key: _as_of(series[key], each) for key, each in latency.items()}
+    as_of_night = {key: _as_of(series[key], verdict) for key, verdict in latency.items()}
     row = as_of_night[judged.series_id, judged.device]
     return explain_series(reader, row, verdicts, read_variants(reader, row, list(as_of_night.values()))).facts
 
 
 def _as_of(row: SeriesRow, judged: Verdict) -> SeriesRow:
-    """Return a series with the verdict on one of its nights."""
+    """Return a series as if the night of a verdict were its newest."""
     names = ("night", "cell", "verdict", "ratio", "noise_floor", "since")
     return replace(row, time_ms=judged.b.time_ms, **{name: getattr(judged, name) for name in names})
 
 
 def explain_change(reader: Reader, change: Change) -> list[Fact]:
-    """Return what is known about one change of a comparison, and about the cell of its B; nothing without a cell."""
+    """Return facts about a change of a comparison and about the cell of its B; empty if that has none."""
     cell = _cell_of(reader, change.b.cell)
     if cell is None:
         return []
@@ -156,20 +154,20 @@ def explain_change(reader: Reader, change: Change) -> list[Fact]:
 
 
 def read_variants(reader: Reader, row: SeriesRow, every: Sequence[SeriesRow]) -> list[CellFactsRow]:
-    """Return the cell of a series, then those of series that differ from it only in SME2; nothing without a cell."""
+    """Return the cell of a series, then those of its other variants in the same night; empty if it has none."""
     if not (cell := _cell_of(reader, row.cell)):
         return []
     same = ("model", "device", "precision", "threads", "night")
-    beside = [
-        each
-        for each in every
-        if each.variant != row.variant and all(getattr(each, name) == getattr(row, name) for name in same)
+    variants = [
+        other
+        for other in every
+        if other.variant != row.variant and all(getattr(other, name) == getattr(row, name) for name in same)
     ]
-    return [cell, *(found for each in beside if (found := _cell_of(reader, each.cell)))]
+    return [cell, *(variant_cell for other in variants if (variant_cell := _cell_of(reader, other.cell)))]
 
 
 def worst_series_first(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
-    """Return series by their newest verdict: the newest night first, in it the worst verdict by its change.
+    """Return series with the newest night first, then the worst verdict, then the largest change.
 
     Of those with one verdict, a series that has no time in the night comes last: there is nothing to explain.
     """
@@ -181,14 +179,14 @@ def worst_series_first(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
 
 
 def compare_command(reader: Reader, row: CellRow, night: date, baseline_to: date | None) -> str:
-    """Return the command that compares a series in a night with the last good one."""
+    """Return the command that compares a series in a night with the last good one; None: with the day before."""
     model = reader.models.get(row.model, row.model)
     words = ["etfarm", "compare", str(baseline_to or night - timedelta(days=1)), str(night)]
     return shlex.join([*words, "--model", model, "--device", row.device, "--precision", row.precision])
 
 
 def _about_verdict(night: Verdict) -> Iterator[Fact]:
-    """What the verdict is made from, and what it states about the change."""
+    """Yield the evidence of a verdict, the cause, and what changed."""
     if night.sessions:
         yield Fact("Evidence", [sentence(night.evidence)])
     if night.cause:
@@ -198,7 +196,7 @@ def _about_verdict(night: Verdict) -> Iterator[Fact]:
 
 
 def _about_cell(reader: Reader, cells: Sequence[CellFactsRow], answers: Answers | None) -> list[Fact]:
-    """Return what is known about the first of some cells, which differ only in their variant."""
+    """Return facts about the first of some cells; the others, which differ in variant, serve to compare SME2."""
     cell = cells[0]
     answers = answers or reader.excerpt(cell.sweep_id, {(each.model, each.device) for each in cells})
     one, both = limited_to(answers, cells[:1]), limited_to(answers, cells)
@@ -218,13 +216,13 @@ def _about_cell(reader: Reader, cells: Sequence[CellFactsRow], answers: Answers 
 
 
 def _failed_nights(reader: Reader, row: SeriesRow) -> list[Answers]:
-    """Return the answers about a series without a session that counts, in each sweep of its newest night."""
+    """Return the answers about a series in each sweep of its newest night."""
     scope = {name: [getattr(row, name)] for name in ("model", "device", "precision", "variant", "threads")}
     return [reader.answers(sweep).limited(scope) for sweep in reader.rows(SweepRow) if sweep.night == row.night]
 
 
 def _named(rows: Sequence[SeriesRow], reader: Reader, name: str, only: Mapping[str, str | None]) -> Sequence[SeriesRow]:
-    """Return the series that a user names; raises InputError with what would be right."""
+    """Return the series that a user names; raises InputError with the names to use."""
     if not rows:
         raise InputError("no series is judged yet; measure a night with `etfarm sweep`")
     shown = reader.names.get(name, name)
@@ -234,10 +232,10 @@ def _named(rows: Sequence[SeriesRow], reader: Reader, name: str, only: Mapping[s
     if not named:
         raise unknown_series(name, {row.model for row in rows})
     for field_name, value in only.items():
-        known = {getattr(row, field_name) for row in named}
-        if value is not None and value not in known:
-            near = did_you_mean(value, known) or f"; use one of {', '.join(sorted(known))}"
-            raise InputError(f"--{field_name}: `{name}` has no series with {field_name} `{value}`{near}")
+        values = {getattr(row, field_name) for row in named}
+        if value is not None and value not in values:
+            hint = did_you_mean(value, values) or f"; use one of {', '.join(sorted(values))}"
+            raise InputError(f"--{field_name}: `{name}` has no series with {field_name} `{value}`{hint}")
         named = [row for row in named if value in (None, getattr(row, field_name))]
     if not named:
         raise InputError(f"`{name}` has no series with all of these; leave one of the options out")
@@ -249,13 +247,13 @@ def _cell_of(reader: Reader, cell: str | None) -> CellFactsRow | None:
 
 
 def _succeeded(reader: Reader, cell: CellFactsRow) -> list[str]:
-    """Return the sessions of a cell that succeeded, those that its time is made from first."""
+    """Return the ids of the succeeded sessions of a cell, those that its time is made from first."""
     rows = [row for row in read_cell_sessions(reader, [cell.cell]) if row.status == "succeeded"]
     return [row.session_id for row in sorted(rows, key=lambda row: not row.is_typical)]
 
 
 def _judged(row: SeriesRow) -> str:
-    """The newest verdict with its figures: `12.3 ms, +4.2 % against its baseline: regression since 2026-11-02`."""
+    """Return a verdict with its figures: `12.3 ms, +4.2 % against its baseline: regression since 2026-11-02`."""
     if row.time_ms is None:
         return row.verdict
     change = f", {change_of(row.ratio)} % against its baseline" if row.ratio is not None else ""
@@ -263,17 +261,17 @@ def _judged(row: SeriesRow) -> str:
 
 
 def _steps_of(nights: Sequence[Answers]) -> Iterator[Text]:
-    """What to do about sessions without a result, a sentence for each reason."""
+    """Yield what to do about sessions without a result, a sentence for each reason code."""
     rows = [row for night in nights for row in night.rows(FailureRow) if not row.superseded]
     for code in dict.fromkeys(row.reason_code for row in rows):
         yield with_code(remedy(code))
 
 
 def _next_step(reader: Reader, row: SeriesRow, night: Verdict, sessions: Sequence[str]) -> Iterator[Text]:
-    """What to do after the verdict, each with its command."""
+    """Yield the steps after a verdict, most with a command."""
     if not night.sessions:
-        asked = ["etfarm", "sql", "newest-failures", "--model", row.model, "--device", row.device]
-        yield ("Sessions that failed: ", Code(shlex.join(asked)))
+        command = ["etfarm", "sql", "newest-failures", "--model", row.model, "--device", row.device]
+        yield ("Sessions that failed: ", Code(shlex.join(command)))
     elif step := _STEPS.get(night.verdict):
         yield with_code(step)
     if night.verdict.startswith("device"):

@@ -49,14 +49,14 @@ class LatencyRow(CellRow):
         ),
     ]
     traced_sessions: int
-    """Sessions that `tracing_cost` is from."""
+    """Sessions that measured `tracing_cost`."""
     times_ms: list[float] | None
-    """Of the sessions."""
+    """One for each session."""
     drifting_sessions: int
     bimodal_sessions: int
 
     def is_noisy(self, scatter_ms: float | None) -> bool:
-        """Whether a scatter is so large that it is highlighted."""
+        """Return whether a scatter is over 5 % of the time and highlighted; False without a scatter or a time."""
         return scatter_ms is not None and bool(self.time_ms) and scatter_ms / (self.time_ms or 1.0) > NOISY
 
     def mad_ms_cell(self, cell: Cell) -> Cell:
@@ -89,12 +89,12 @@ class GenerationRow(CellRow):
 
 
 def has_times(answers: Answers) -> bool:
-    """Whether any device of the sweep is real, so that its times count."""
+    """Return whether any cell of the sweep has a time: a session on a real device succeeded."""
     return any(row.time_ms is not None for row in answers.rows(LatencyRow))
 
 
 def latency_in_words(rows: Sequence[LatencyRow]) -> Iterator[Text]:
-    """The simplest cell of each model, on the device with the most sessions, with what its time is made from."""
+    """Yield the times on the device with most sessions, of all models under its simplest conditions, fastest first."""
     timed = [row for row in rows if row.time_ms is not None]
     if not timed:
         return
@@ -119,7 +119,7 @@ def _complexity(row: LatencyRow) -> tuple[int, int, bool]:
 
 @dataclass(frozen=True)
 class ThreadRow(Row):
-    """The time of a model with one number of threads; of a device whose times count."""
+    """The time of a model on a real device with one number of threads; rows of a `thread_group` are compared."""
 
     query = "threads"
     model: Annotated[str, Name("Model")]

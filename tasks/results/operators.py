@@ -38,13 +38,13 @@ REST = "Unattributed"
 _COMPUTE = ("Convolution", "GEMM")
 _KNOWN = {category for _, _, category in seed_rows("operator_category")} - {OTHER}
 CATEGORIES = (*sorted(_KNOWN, key=lambda name: (name not in _COMPUTE, name)), OTHER, REST)
-"""All categories in the order of columns, bars and colours: those that compute most first, the rest last."""
+"""All categories in the order of columns, bars and colours: those that compute first, the rest last."""
 NO_TIMES = "No session on a real device succeeded, so there are no times to break down."
 
 
 @dataclass(frozen=True)
 class OperatorRow(CellRow):
-    """The time of one operator in one cell, largest first. Emulated devices are left out."""
+    """The time of an operator in a cell: the ten largest and all over 5 %. Emulated devices are left out."""
 
     query = "operators"
     operator: Annotated[str, Name("Operator")]
@@ -54,7 +54,7 @@ class OperatorRow(CellRow):
     time_ms: Annotated[float, Milliseconds("Time", unit="ms per run")]
     share: Annotated[float, Percent("Share", bar=True, tone=flag_above(FLAGGED_SHARE))]
     unresolved: int
-    """Operators of the cell that are below the resolution of their clock, and not among the rows."""
+    """How many operators of the cell are below the resolution of their clock and not among the rows."""
 
     def kind_cell(self, cell: Cell) -> Cell:
         is_notable = self.share > FLAGGED_SHARE and self.kind == "portable"
@@ -63,7 +63,7 @@ class OperatorRow(CellRow):
 
 @dataclass(frozen=True)
 class ModuleRow(CellRow):
-    """The time of one module in one cell, largest first, then of what is in none; emulated devices are left out."""
+    """The time of a module in a cell: those of 5 % or more, then what is in no module. No emulated devices."""
 
     query = "modules"
     module_path: Annotated[str, Name("Module")]
@@ -76,7 +76,6 @@ class ModuleRow(CellRow):
 
     @property
     def is_module(self) -> bool:
-        """Whether the time belongs to a module."""
         return self.kind == "module"
 
     def module_path_cell(self, cell: Cell) -> Cell:
@@ -91,14 +90,14 @@ class ModuleRow(CellRow):
 
 
 def heaviest(cell: Iterable[ModuleRow]) -> str:
-    """The two modules of a cell whose own operators take most of the time; empty without any."""
+    """Return the two modules of a cell whose own operators take most of the time; empty without any."""
     own = sorted((row for row in cell if row.is_module), key=lambda row: -row.own_share)
     return listed(f"{row.module_path or 'the model itself'} {in_percent(row.own_share)}" for row in own[:2])
 
 
 @dataclass(frozen=True)
 class PortableRow(CellRow):
-    """The time of all portable operators of one cell. Emulated devices are left out."""
+    """The time of all portable operators of a cell. Emulated devices are left out."""
 
     query = "portable"
     portable_ms: Annotated[
@@ -112,7 +111,7 @@ class PortableRow(CellRow):
 
 @dataclass(frozen=True)
 class PortableOperatorRow(Row):
-    """A portable operator of an exported model, and its largest weight on any device that is not emulated."""
+    """A portable operator of an exported model, and its largest weight on any real device."""
 
     query = "portable_operators"
     model: Annotated[str, Name("Model")]
@@ -138,7 +137,7 @@ class PortableOperatorRow(Row):
 
 
 def portable_in_words(rows: Sequence[PortableRow]) -> Iterator[Text]:
-    """The models whose portable operators weigh most, each with its worst cell; of lighter ones the largest weight."""
+    """Yield the models with over 5 % of the time in portable operators, by their worst cell; else the largest share."""
     if not rows:
         return
     worst: dict[str, PortableRow] = {}
@@ -174,12 +173,12 @@ class CategoryRow(CellRow):
 
     @property
     def is_resolved(self) -> bool:
-        """Whether the time is long enough for the clock that measured it."""
+        """Whether the time is at least the resolution of the clock that measured it."""
         return self.time_ms >= self.resolution_ms
 
     @property
     def bounds_ms(self) -> tuple[float, float]:
-        """The shortest and the longest time that the clock allows: delegated operators are rounded down."""
+        """The shortest and the longest possible time: the delegate's clock rounds down, the rest gains that."""
         if self.category == REST:
             return self.time_ms - self.resolution_ms, self.time_ms
         return self.time_ms, self.time_ms + self.resolution_ms
@@ -195,7 +194,7 @@ class UnknownOperatorRow(Row):
 
 @dataclass(frozen=True)
 class DelegateNoteRow(Row):
-    """What to know about the times of a delegate's operators in a model."""
+    """A note on the times of a delegate's operators in a model."""
 
     query = "delegate_notes"
     model: str
@@ -204,18 +203,18 @@ class DelegateNoteRow(Row):
 
 
 def time_in_words(answers: Answers) -> Iterator[Text]:
-    """The category with the largest share, by model; where the clock cannot tell which one it is, that is stated."""
+    """Yield the largest category of each model, then the models where the clock is too coarse to name one."""
     largest: dict[str, dict[str, list[float]]] = defaultdict(dict)
     undecided = []
     cells = by_cell(answers.rows(CategoryRow)).values()
     for model, of_model in groupby(cells, key=lambda cell: cell[0].model):
-        known = [top for cell in of_model if (top := _largest(cell))]
-        for row in known:
+        tops = [top for cell in of_model if (top := _largest(cell))]
+        for row in tops:
             largest[row.category].setdefault(model, []).append(row.share)
-        if not known:
+        if not tops:
             undecided.append(model)
     parts = [
-        joined(f"{category} in ", codes(models), f" ({_span([share for found in models.values() for share in found])})")
+        joined(f"{category} in ", codes(models), f" ({_span([share for part in models.values() for share in part])})")
         for category, models in sorted(largest.items(), key=lambda entry: -len(entry[1]))
     ]
     if parts:
@@ -228,7 +227,7 @@ def time_in_words(answers: Answers) -> Iterator[Text]:
 
 
 def _largest(cell: list[CategoryRow]) -> CategoryRow | None:
-    """The category that takes most of the time whatever the clock rounded off, None if it cannot be told."""
+    """Return the category that takes most of the time however the clock rounded; None if several may."""
     top = max(cell, key=lambda row: row.bounds_ms[0])
     return top if all(row is top or row.bounds_ms[1] <= top.bounds_ms[0] for row in cell) else None
 

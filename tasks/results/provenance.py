@@ -16,7 +16,7 @@ _HASH_DIGITS = 12
 
 @dataclass(frozen=True)
 class RunnerRow(Row):
-    """A runner: its devices, what it was used for and when, in a sweep or in all."""
+    """A runner: its devices, use and nights, in one sweep or in all."""
 
     query = "runners"
     runner_sha256: Annotated[str, Name("Runner", meaning="SHA-256 of its bundle, first digits", first=_HASH_DIGITS)]
@@ -41,7 +41,7 @@ ONLY_OF_A_SWEEP = ("devices", "used_for")
 
 
 def read_runners(reader: Reader) -> list[RunnerRow]:
-    """Return every runner of the farm; `Answers.rows(RunnerRow)` has those of a sweep."""
+    """Return every runner of the farm; `Answers.rows(RunnerRow)` returns those of a sweep."""
     return reader.rows(RunnerRow, {"sweep_id": None})
 
 
@@ -64,7 +64,7 @@ class ModelRow(Row):
 
 @dataclass(frozen=True)
 class CellFactsRow(Row):
-    """One cell: what was measured alike."""
+    """What identifies a cell; `content` and `content_pair` are ids that all modes of one content share."""
 
     query = "cells"
     cell: str
@@ -88,7 +88,7 @@ class CellFactsRow(Row):
 
 
 def origin_of(row: CellFactsRow) -> list[Text]:
-    """Return what a cell was made from, a sentence each."""
+    """Return sweep, .pte file, runner, and build and commit of a cell, a sentence each."""
     return [
         ("Sweep ", CodeLink(row.sweep_id, sweep_page(row.sweep_id)), f", mode {row.mode}."),
         (".pte file ", Code(row.pte_sha256 or "none"), "."),
@@ -98,9 +98,9 @@ def origin_of(row: CellFactsRow) -> list[Text]:
 
 
 def limited_to(answers: Answers, cells: Sequence[CellFactsRow]) -> Answers:
-    """Return the answers about some cells alone."""
+    """Return the answers about some cells of the sweep."""
     scope = {name: {getattr(row, name) for row in cells} for name in ("cell", "pair", "model", "device")}
-    # What is said of outputs and of kernels is about all modes of a content.
+    # Rows about outputs and kernels have the id of a content, which all its modes share.
     scope["cell"] |= {row.content for row in cells}
     scope["pair"] |= {row.content_pair for row in cells}
     return answers.limited(scope)

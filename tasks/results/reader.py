@@ -1,4 +1,4 @@
-"""The answers to the queries `sql/queries/`, about the farm or about one sweep, as typed rows."""
+"""Run the queries of `sql/queries/`, about the farm or one sweep, and return typed rows."""
 
 import contextlib
 import functools
@@ -25,7 +25,7 @@ _MOST_IDS_NAMED = 10
 
 
 class ReportError(FarmError):
-    """The report cannot be made; the text is one sentence with the cause and what to do."""
+    """A report cannot be written; the text is one sentence with the cause and what to do."""
 
 
 @dataclass(frozen=True)
@@ -47,34 +47,34 @@ class SweepRow(Row):
 
 
 class Reader:
-    """Runs the queries of pages; rows show each model by its short name, `./voice.py:make` as `voice`."""
+    """Runs the queries of pages. Rows have the short name of each model, `voice` for `./voice.py:make`."""
 
     def __init__(self, connection: Reading, names: Mapping[str, str] | None = None) -> None:
         self.connection = connection
         self._names = names
         self._known: dict[type[Row], list[Any]] = {}
-        """The answers to queries without parameters, each read once."""
+        """The rows of queries without parameters, each read once."""
         self._answers: dict[str, Answers] = {}
 
     @functools.cached_property
     def names(self) -> Mapping[str, str]:
-        """The name that is shown for each model."""
+        """The shown name of each model, by its name in the warehouse."""
         if self._names is not None:
             return self._names
         models = self.connection.execute("SELECT DISTINCT name FROM model").fetchall()
         return shown_names(name for (name,) in models)
 
     def excerpt(self, sweep_id: str, measured: Collection[tuple[str, str]]) -> "Answers":
-        """Return the answers for the sessions of models on devices in a sweep; models by the names that are shown.
+        """Return the answers about pairs of model (by its shown name) and device in a sweep.
 
-        They are much faster where a sweep has many cells, and valid until the next call.
+        They are much faster where a sweep has many cells, contain no verdicts, and are valid until the next call.
         """
         self._excerpt.fill(sweep_id, {(self.models.get(model, model), device) for model, device in measured})
         part = Reader(self._excerpt.connection, self.names)
         return Answers(part, replace(part.rows(SweepRow)[0], discarded=0))
 
     def answers(self, sweep: SweepRow) -> "Answers":
-        """Return the answers about a whole sweep; those about the last one are kept."""
+        """Return the answers about a whole sweep; only those of the last sweep are kept."""
         if sweep.sweep_id not in self._answers:
             self._answers = {sweep.sweep_id: Answers(self, sweep)}
         return self._answers[sweep.sweep_id]
@@ -85,26 +85,26 @@ class Reader:
 
     @functools.cached_property
     def models(self) -> dict[str, str]:
-        """The name of a model in the warehouse by the one that is shown."""
+        """The name of each model in the warehouse, by its shown name."""
         return {shown: name for name, shown in self.names.items()}
 
     def rows(self, row_class: type[RowT], parameters: Mapping[str, Any] | None = None) -> list[RowT]:
-        """Return the rows of a class's query, which gets those of the parameters that it names."""
+        """Return the rows of a class's query, which gets the parameters that it names; without any, it runs once."""
         if row_class in self._known:
             return list(self._known[row_class])
         text = _queries()[row_class.query]
-        given = {name: value for name, value in (parameters or {}).items() if re.search(rf"\${name}\b", text)}
-        answer = self.connection.execute(text, given)
+        used = {name: value for name, value in (parameters or {}).items() if re.search(rf"\${name}\b", text)}
+        answer = self.connection.execute(text, used)
         columns = [name for name, *_ in answer.description or []]
         model = columns.index("model") if "model" in columns else None
-        shown = (self._shown(values, model) for values in answer.fetchall())
-        rows = [_row_of(row_class, columns, values) for values in shown]
-        if not given:
+        with_names = (self._shown(values, model) for values in answer.fetchall())
+        rows = [_row_of(row_class, columns, values) for values in with_names]
+        if not used:
             self._known[row_class] = list(rows)
         return rows
 
     def tuples(self, query: str, **parameters: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query of `sql/queries`, named without its suffix, as they are in the warehouse."""
+        """Return the rows of a query of `sql/queries`, named without its suffix, with model names of the warehouse."""
         return self.connection.execute(_queries()[query], parameters).fetchall()
 
     def _shown(self, values: tuple[Any, ...], model: int | None) -> tuple[Any, ...]:
@@ -114,7 +114,7 @@ class Reader:
 
 
 def _row_of(row_class: type[RowT], columns: Sequence[str], values: Sequence[Any]) -> RowT:
-    """Return a row with the values of its columns. A frozen dataclass sets each by a call, which takes three times."""
+    """Return a row with the values of its columns, set at once: a frozen dataclass takes three times as long."""
     row = object.__new__(row_class)
     row.__dict__.update(zip(columns, values, strict=True))
     return row
@@ -126,28 +126,30 @@ class Answers:
     def __init__(self, reader: Reader, sweep: SweepRow) -> None:
         self.sweep = sweep
         self.not_loaded: Sequence[str] = ()
-        """Why bundles of the sweep are in no figure of the report, a sentence each."""
+        """Why bundles of the sweep could not be loaded and are in no figure, a sentence each."""
         self.dropped: str | None = None
-        """How many sessions the newest start of the sweep dropped, and why: `8 dropped (...)`."""
+        """How many sessions the newest start of the sweep dropped, and why: `8 dropped (...)`; None: no session."""
         self._reader = reader
         self._scope: Mapping[str, Collection[str]] = {}
         self._known: dict[type[Row], Sequence[Row]] = {}
 
     def rows(self, row_class: type[RowT]) -> list[RowT]:
-        """The rows of the class's query."""
+        """Return the rows of the class's query, limited as `limited` describes."""
         if row_class not in self._known:
             night = self.sweep.night
             parameters = {"sweep_id": self.sweep.sweep_id, "night": night, "nights": [night]}
             self._known[row_class] = self._reader.rows(row_class, parameters)
         rows = cast(list[RowT], self._known[row_class])
         limits = self._scope.keys() & {field.name for field in fields(row_class)}
+        # An id of a cell or pair includes all other fields.
         limits = next(({name} for name in ("cell", "pair") if name in limits), limits)
         return [row for row in rows if all(getattr(row, name) in self._scope[name] for name in limits)]
 
     def limited(self, scope: Mapping[str, Collection[str]]) -> "Answers":
         """Return the answers about some cells, pairs, models or devices: `{"model": ["voice"]}`.
 
-        Rows without such a field stay; where there is a field of cells or pairs, it decides alone.
+        Rows without such a field stay; where there is a field of cells or pairs, it decides alone. `not_loaded` and
+        `dropped` are not taken over.
         """
         part = Answers(self._reader, self.sweep)
         part._scope, part._known = scope, self._known

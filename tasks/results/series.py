@@ -1,4 +1,4 @@
-"""Nights and series: how they were judged, the decisions of users, and the models without a verdict."""
+"""Nights and series with their verdicts, decisions of users, and models without a verdict."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,19 +16,17 @@ VERDICT = Words("Verdict", tone=tone_of)
 
 @dataclass(frozen=True)
 class HistoryRow(Row):
-    """The times of a series over the last 30 nights."""
+    """The times of a series over the 30 nights up to a night."""
 
     query = "series_times"
     series_id: str
     device: str
     times_ms: list[float]
-    """None for a night without a time."""
+    """One for each of these nights, the oldest first; None without a time."""
 
 
 @dataclass(frozen=True)
 class SeriesNightRow(Row):
-    """One night of a series on a device; `sessions` are those that count, as text."""
-
     query = "series_nights"
     series_id: str
     device: str
@@ -48,11 +46,12 @@ class SeriesNightRow(Row):
     build: str | None
     executorch_version: str | None
     sessions: str | None
+    """`<id> <ms>` of each session, separated by commas, with ` -` if the time of the night is not made from it."""
 
 
 @dataclass(frozen=True)
 class UnjudgedModelRow(Row):
-    """A model without a verdict, as it is in its newest sweep."""
+    """A model without a verdict: devices and precisions of its newest sweep."""
 
     query = "unjudged_models"
     naming = ("model",)
@@ -68,7 +67,7 @@ class UnjudgedModelRow(Row):
 
 @dataclass(frozen=True)
 class DecisionRow(Row):
-    """A decision or a note of a user that is in force."""
+    """A decision or a note of a user that is not revoked."""
 
     query = "decisions"
     decision_id: Annotated[str, Name("Id")]
@@ -97,13 +96,13 @@ class SeriesRow(CellRow):
     since: Annotated[date | None, Words("Since")]
     nights: Annotated[int, Number("Nights")]
     place: int
-    """Of the verdict, the worst first."""
+    """Rank of the verdict, from 1 for the worst."""
     weeks: list[date]
-    """The Monday of each week in which it has a night."""
+    """The Monday of each week in which the series has a night."""
 
     @property
     def page(self) -> str:
-        """Where its history is."""
+        """The address of its history."""
         return series_page(self.series_id, self.device)
 
     def time_ms_cell(self, cell: Cell) -> Cell:
@@ -112,7 +111,7 @@ class SeriesRow(CellRow):
 
 @dataclass(frozen=True)
 class NightRow(Row):
-    """A night that was measured, and how its series were judged."""
+    """A night and the number of its series by verdict on latency."""
 
     query = "nights"
     night: Annotated[date, Night("Night")]
@@ -128,7 +127,7 @@ class NightRow(Row):
 
 
 def counts_in_words(rows: Sequence[SeriesRow]) -> str:
-    """Return how many series have which newest verdict."""
+    """Return how many series there are, and how many have each newest verdict."""
     counts: dict[str, int] = {}
     for row in rows:
         counts[row.verdict] = counts.get(row.verdict, 0) + 1

@@ -1,4 +1,4 @@
-"""Sessions: how each ended, why some have no result, their runs, and the conditions before and after."""
+"""Sessions: outcomes, reasons of failures, runs, and the conditions before and after."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ MOST_REASONS_NAMED = 3
 
 @dataclass(frozen=True)
 class AttemptRow(Row):
-    """A row about one session."""
+    """The columns that name a session, for rows about one."""
 
     session_id: Annotated[str, SessionId("Session")]
     model: Annotated[str, Model("Model")]
@@ -30,22 +30,21 @@ class AttemptRow(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class BeforeAndAfter(Number):
-    """A condition before a session, and that of the field `after` after it."""
+    """A condition before a session and, from the field `after`, after it: `31.0 → 33.5`; a dash without both."""
 
     after: str
 
     def cell_in(self, row: Any, name: str) -> Cell:
-        """The two values with an arrow between them, a dash if the device reports neither."""
         before, after = getattr(row, name), getattr(row, self.after)
         if before is None and after is None:
             return NOTHING
-        shown = [DASH if value is None else f"{value:.{self.digits}f}" for value in (before, after)]
-        return Cell(" → ".join(shown), sort=after if after is not None else before)
+        texts = [DASH if value is None else f"{value:.{self.digits}f}" for value in (before, after)]
+        return Cell(" → ".join(texts), sort=after if after is not None else before)
 
 
 @dataclass(frozen=True)
 class SessionRow(AttemptRow):
-    """A session with any outcome; `status` is also `discarded` here."""
+    """A session with any outcome; `status` is `discarded` for the first session on a device."""
 
     query = "sessions"
     device: str
@@ -70,7 +69,7 @@ class SessionRow(AttemptRow):
 
 @dataclass(frozen=True)
 class SessionKeyRow(Row):
-    """The number of a session in its tables."""
+    """The integer key of a session in the tables of the warehouse."""
 
     query = "session_keys"
     session_key: int
@@ -78,7 +77,7 @@ class SessionKeyRow(Row):
 
 @dataclass(frozen=True)
 class SessionFactsRow(Row):
-    """One session, however it ended; shown in the list of the sessions of its cell."""
+    """One session with any outcome; the columns are those of the page of its cell."""
 
     query = "session_facts"
     session_id: Annotated[str, SessionId("Session")]
@@ -111,7 +110,7 @@ class SessionFactsRow(Row):
     log_tail: str | None
     time_ms: Annotated[float | None, Milliseconds("Time")]
     is_typical: bool | None
-    """Whether the time of the cell is made from it; None without a time."""
+    """Whether the time of the cell is made from this session; None without a time."""
 
     def time_ms_cell(self, cell: Cell) -> Cell:
         return toned(cell, "quiet") if self.is_typical is False else cell
@@ -119,8 +118,6 @@ class SessionFactsRow(Row):
 
 @dataclass(frozen=True)
 class RunRow(Row):
-    """One run of a session."""
-
     query = "session_runs"
     session_id: str
     run_index: int
@@ -130,8 +127,6 @@ class RunRow(Row):
 
 @dataclass(frozen=True)
 class SessionConditionRow(Row):
-    """How the device was before or after a session."""
-
     query = "session_conditions"
     session_id: str
     moment: Annotated[str, Words("When")]
@@ -146,22 +141,22 @@ class SessionConditionRow(Row):
 def read_sessions(
     reader: Reader, session_ids: Sequence[str]
 ) -> tuple[list[SessionFactsRow], list[RunRow], list[SessionConditionRow]]:
-    """Return what is known about some sessions, with their runs and the conditions of their devices."""
-    if not (asked := _keys(reader, session_ids, [])):
+    """Return facts, runs and conditions of some sessions, those that the warehouse contains, by their start."""
+    if not (keys := _keys(reader, session_ids, [])):
         return [], [], []
-    return reader.rows(SessionFactsRow, asked), reader.rows(RunRow, asked), reader.rows(SessionConditionRow, asked)
+    return reader.rows(SessionFactsRow, keys), reader.rows(RunRow, keys), reader.rows(SessionConditionRow, keys)
 
 
 def read_cell_sessions(reader: Reader, cells: Sequence[str]) -> list[SessionFactsRow]:
-    """Return the sessions of some cells in their order, however they ended."""
-    asked = _keys(reader, [], cells)
-    return reader.rows(SessionFactsRow, asked) if asked else []
+    """Return the sessions of some cells with any outcome, by their start."""
+    keys = _keys(reader, [], cells)
+    return reader.rows(SessionFactsRow, keys) if keys else []
 
 
 def _keys(reader: Reader, session_ids: Sequence[str], cells: Sequence[str]) -> dict[str, list[int]]:
-    """The parameter of the queries about sessions; empty if there are none."""
-    asked = {"session_ids": list(session_ids), "cells": list(cells)}
-    rows = reader.rows(SessionKeyRow, asked) if session_ids or cells else []
+    """Return the parameter of queries about sessions; empty if the warehouse has none of them."""
+    parameters = {"session_ids": list(session_ids), "cells": list(cells)}
+    rows = reader.rows(SessionKeyRow, parameters) if session_ids or cells else []
     return {"session_keys": [row.session_key for row in rows]} if rows else {}
 
 
@@ -179,29 +174,29 @@ class FailureRow(AttemptRow):
 
 
 def failures_sentence(answers: Answers) -> Iterator[Text]:
-    """Which sessions have no result, in one sentence for the summary; nothing if all have one."""
-    standing, _ = by_outcome(answers)
-    kinds = sorted({(row.reason_code or "unknown reason", row.device) for row in standing})
+    """Yield how many sessions have no result and why, then how many bundles were not loaded; nothing if none."""
+    without_result, _ = by_outcome(answers)
+    kinds = sorted({(row.reason_code or "unknown reason", row.device) for row in without_result})
     if kinds:
         named: list[Text] = [(f"{device} (", Code(reason_code), ")") for reason_code, device in kinds]
-        count = counted(len(standing), "session")
+        count = counted(len(without_result), "session")
         yield joined(f"No result for {count}: ", separated(named, most=MOST_REASONS_NAMED), ".")
     if answers.not_loaded:
         yield f"{bundles_in_words(answers.not_loaded)} could not be loaded."
 
 
 def failures_in_words(answers: Answers) -> list[Text]:
-    """Which sessions have no result, and the reasons that were recorded; empty if all have one."""
-    standing, _ = by_outcome(answers)
+    """Return the sentences of `failures_sentence`, then up to three of the recorded reasons; empty without failures."""
+    without_result, _ = by_outcome(answers)
     # A reason often starts with the name of the device, which keeps its spelling.
-    reasons = dict.fromkeys(row.reason.rstrip(".") for row in standing if row.reason)
+    reasons = dict.fromkeys(row.reason.rstrip(".") for row in without_result if row.reason)
     named: list[Text] = list(reasons)
     recorded = [joined("Reason: ", separated(named, "; ", most=MOST_REASONS), ".")] if named else []
     return [*failures_sentence(answers), *recorded]
 
 
 def by_outcome(answers: Answers) -> tuple[list[FailureRow], list[FailureRow]]:
-    """Sessions without a result, and attempts that a later one replaced."""
+    """Return the sessions without a result, and the attempts that a later one replaced."""
     rows = answers.rows(FailureRow)
     return [row for row in rows if not row.superseded], [row for row in rows if row.superseded]
 
@@ -212,7 +207,7 @@ def bundles_in_words(reasons: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class NightFailureRow(Row):
-    """What failed or was invalid on a device for one reason."""
+    """The sessions of a night that failed or were invalid on a device with one reason code, and one of them."""
 
     query = "failure_reasons"
     naming = ("device",)

@@ -1,4 +1,4 @@
-"""What SME2 did: speed-up, how much of the work ran on it, and which kernels prove it."""
+"""Effect of SME2: speed-up, how much of the work ran on it, and which kernels prove it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,28 +30,28 @@ GAINED = 1.1
 
 
 def ran_with_sme(answers: Answers) -> bool:
-    """Whether any session with SME succeeded."""
+    """Return whether any session with SME2 or SME1 succeeded: it has a latency, or kernels."""
     timed = any(row.variant in ("sme2_on", "sme1") for row in answers.rows(LatencyRow))
     return timed or any(row.weight_on or row.weight_sme1 for row in answers.rows(KernelRow))
 
 
 def sme2_in_words(answers: Answers) -> Iterator[Text]:
-    """The range of all speed-ups, or why there is nothing to compare."""
+    """Yield the range of all speed-ups, or why there is nothing to compare."""
     yield from speedup_in_words(answers.rows(SpeedupRow)) if ran_with_sme(answers) else [_without(answers)]
 
 
 def _without(answers: Answers) -> str:
-    known = {row.sme2 for row in answers.rows(DeviceRow)}
-    if True in known:
+    reported = {row.sme2 for row in answers.rows(DeviceRow)}
+    if True in reported:
         return "A device here has SME2, but no session with SME2 on succeeded, so there is nothing to compare."
-    if known == {False}:
+    if reported == {False}:
         return "No device here has SME2, so there is nothing to compare."
     return "No device here is known to have SME2, and none ran with it, so there is nothing to compare."
 
 
 @dataclass(frozen=True)
 class SpeedupRow(PairRow):
-    """A pair of cells with its times, also those of its sessions; an emulated device has counts and no times."""
+    """A pair of cells with its times and those of its sessions; an emulated device has counts and no times."""
 
     query = "sme2_speedup"
     time_off_ms: Annotated[float | None, Milliseconds("SME2 off", "time with SME2 off, as in the table of latencies")]
@@ -86,7 +86,7 @@ class SpeedupRow(PairRow):
         return compare(self.times_on_ms or (), self.times_off_ms or ())
 
     def reason_cell(self, cell: Cell) -> Cell:
-        """The interval of the speed-up, or why there is none."""
+        """Return the interval of the speed-up, or why there is none."""
         if self.speedup is None:
             return NOTHING if self.without_times else toned(cell, "bad")
         speedup = self.compared
@@ -96,21 +96,21 @@ class SpeedupRow(PairRow):
 
 
 def speedup_in_words(every: Sequence[SpeedupRow]) -> Iterator[Text]:
-    """The range of all speed-ups with what they are made from; nothing without any."""
+    """Yield the range of all speed-ups with their sessions and intervals; nothing without a speed-up."""
     rows = [row for row in every if row.speedup is not None]
     if not rows:
         return
     ratios = sorted(row.speedup or 0.0 for row in rows)
     sides = sorted(count for row in rows for count in (row.sessions_on, row.sessions_off))
-    each = counted(sides[0], "session") if sides[0] == sides[-1] else f"{sides[0]} to {sides[-1]} sessions"
-    basis = f"{counted(len(rows), 'comparison')} of {each} on each side"
+    side_sessions = counted(sides[0], "session") if sides[0] == sides[-1] else f"{sides[0]} to {sides[-1]} sessions"
+    basis = f"{counted(len(rows), 'comparison')} of {side_sessions} on each side"
     yield f"With SME2 on, runs are {_span(ratios)} times as fast as with SME2 off ({basis}; {_intervals(rows)})."
 
 
 def _intervals(rows: list[SpeedupRow]) -> str:
-    found = [row.compared for row in rows]
-    bounds = [bound for each in found for bound in (each.low, each.high) if bound is not None]
-    without = sum(each.low is None for each in found)
+    speedups = [row.compared for row in rows]
+    bounds = [bound for speedup in speedups for bound in (speedup.low, speedup.high) if bound is not None]
+    without = sum(speedup.low is None for speedup in speedups)
     if not bounds:
         return f"{NO_INTERVAL} on each side"
     span = f"95 % {'interval' if len(rows) == 1 else 'intervals'} {_span(sorted(bounds))}"
@@ -123,7 +123,7 @@ def _span(ordered: list[float]) -> str:
 
 @dataclass(frozen=True)
 class CoverageRow(CellRow):
-    """How much of what SME2 could run did run on it in one cell; an emulated device has calls, no times."""
+    """How much of what SME2 could run did run on SME in one cell; an emulated device has calls and no times."""
 
     query = "sme2_coverage"
     eligible_calls: Annotated[float, Calls("Eligible", unit="calls per run")]
@@ -162,7 +162,7 @@ class Fp16Row(Row):
     calls: float
     plain_calls: float
     convolution_calls: float | None
-    """Those of them that are convolutions in the model, if the export states it."""
+    """Plain calls that are convolutions in the model; None if the export does not state it."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class LeftOutRow(Row):
 
 
 def coverage_in_words(answers: Answers) -> Iterator[Text]:
-    """A line for each cell: how many of the eligible calls ran on SME, and what proves SME2."""
+    """Yield a line for each cell: how many of the eligible calls ran on SME, and what proves SME2."""
     for row in answers.rows(CoverageRow):
         of_time = "" if row.name_share is None else f", {in_percent(row.name_share)} of their time"
         calls = f"{row.sme_calls:g} of {row.eligible_calls:g} eligible calls per run on SME by their names{of_time}"
@@ -197,17 +197,17 @@ def coverage_in_words(answers: Answers) -> Iterator[Text]:
 
 
 def plain_fp16_in_words(row: Fp16Row) -> Text:
-    known = f" {row.convolution_calls:.0f} of these are convolutions in the model." if row.convolution_calls else ""
+    remark = f" {row.convolution_calls:.0f} of these are convolutions in the model." if row.convolution_calls else ""
     return (
         f"{row.plain_calls:.0f} of {row.calls:.0f} Fully Connected calls of ",
         Code(row.model),
-        f" stay F16 in fp16 with SME2 on.{known}",
+        f" stay F16 in fp16 with SME2 on.{remark}",
     )
 
 
 @dataclass(frozen=True)
 class ShiftRow(PairRow):
-    """The time of a category with SME2 off and on, not printed below the resolution. Emulated devices are left out."""
+    """The time of a category with SME2 off and on; dashes below the resolution. Emulated devices are left out."""
 
     query = "sme2_shift"
     category: Annotated[str, Words("Category")]
@@ -227,7 +227,7 @@ class ShiftRow(PairRow):
 
 @dataclass(frozen=True)
 class PairOperatorRow(PairRow):
-    """An operator with SME2 off and on; an emulated device has calls and no times."""
+    """An operator that SME2 could run, or over 5 %, with SME2 off and on; an emulated device has calls and no times."""
 
     query = "sme2_operators"
     operator: Annotated[str, Name("Operator")]
@@ -246,7 +246,7 @@ class PairOperatorRow(PairRow):
 
     @property
     def did_not_gain(self) -> bool:
-        """Whether SME2 could run it and its speed-up is known and counts as none."""
+        """Whether SME2 could run it and its speed-up is known and below GAINED."""
         return self.is_eligible and self.speedup is not None and self.speedup < GAINED
 
     def speedup_cell(self, cell: Cell) -> Cell:
@@ -262,7 +262,7 @@ class PairOperatorRow(PairRow):
 
 @dataclass(frozen=True)
 class KernelRow(PairRow):
-    """A kernel with its weight with SME2 off and on: samples if executed, lines of the log if selected."""
+    """A kernel and its weights with SME2 off and on: samples if `executed`, lines of the log if `selected`."""
 
     query = "sme2_kernels"
     evidence: str
@@ -274,11 +274,11 @@ class KernelRow(PairRow):
 
 
 def shift_in_words(answers: Answers) -> Iterator[Text]:
-    """A line for each pair: the category that takes most of the time with SME2 off, and the one with it on."""
+    """Yield a line for each pair: the category that takes most of the time with SME2 off, and the one with it on."""
     for rows in by_cell(answers.rows(ShiftRow)).values():
-        known = [row for row in rows if not row.below_resolution]
-        off = max((row for row in known if row.share_off is not None), key=lambda row: row.share_off or 0, default=None)
-        on = max((row for row in known if row.share_on is not None), key=lambda row: row.share_on or 0, default=None)
+        timed = [row for row in rows if not row.below_resolution]
+        off = max((row for row in timed if row.share_off is not None), key=lambda row: row.share_off or 0, default=None)
+        on = max((row for row in timed if row.share_on is not None), key=lambda row: row.share_on or 0, default=None)
         if off and on:
             before = f"{off.category} {in_percent(off.share_off or 0)} ({in_ms(off.time_off_ms or 0)})"
             after = f"{on.category} {in_percent(on.share_on or 0)} ({in_ms(on.time_on_ms or 0)})"

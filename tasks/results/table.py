@@ -1,8 +1,8 @@
-"""Tables from rows: a row class states which of its fields are shown, and how.
+"""Tables from rows: a row class states which of its fields are columns, and how they are written.
 
-A field that is shown is annotated with its column: `median_ms: Annotated[float | None, Milliseconds("Median")]`. The
-columns have the order of the fields. Where a cell needs more than the value of its field, a method of the row class
-changes it: `median_ms_cell(self, cell) -> Cell`.
+Such a field is annotated with its column: `median_ms: Annotated[float | None, Milliseconds("Median")]`. The columns
+have the order of the fields. Where a cell needs more than the value of its field, a method of the row class changes it:
+`median_ms_cell(self, cell) -> Cell`.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ class Row:
 
 
 def more_rows(count: int, where: Text) -> str:
-    """Return the line below a table of which `count` rows are hidden, and where they are; empty if none is."""
+    """Return the line below a table that hides `count` rows, with the place to find them; empty if none is hidden."""
     return f"{count:,} more rows: {where}" if count > 0 else ""
 
 
@@ -47,8 +47,8 @@ def grouped(rows: Iterable[RowT], key: Callable[[RowT], KeyT]) -> dict[KeyT, lis
 class Cell:
     """A cell of a table: its text, the number that it sorts by, and what HTML alone draws in it.
 
-    `share`, 0 to 1, is drawn behind the text; `line`, a value for each night, beside it. Pages have hundreds of
-    thousands, so it is not frozen, which takes three times to make; nobody changes one.
+    `share`, 0 to 1, is drawn behind the text; `line`, a value for each night, beside it. Do not change a cell. The
+    class is not frozen only because that takes three times as long, and pages have hundreds of thousands of cells.
     """
 
     text: Text
@@ -60,7 +60,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column's head; it holds the unit of a numeric column, so that the cells are numbers only."""
+    """The head of a column. It contains the unit of a numeric column, so that the cells are numbers only."""
 
     title: str
     unit: str = ""
@@ -70,7 +70,7 @@ class Column:
     wraps: bool = field(default=False, kw_only=True)
     """Whether its cells may break into several lines."""
     to: str = field(default="", kw_only=True)
-    """The page of the site that its head leads to."""
+    """The address of a page that its head links to."""
 
 
 @dataclass(frozen=True)
@@ -82,17 +82,17 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     caption: str = ""
     hidden: str = ""
-    """How many rows are not shown, and where they are."""
+    """How many rows are not shown, and where they are; empty if all are shown."""
     filters: Sequence[str] = ()
     """Titles of columns by whose values readers choose rows (HTML only)."""
 
     def with_columns(self, columns: Sequence[Column], cells: Sequence[Sequence[Cell]]) -> "Table":
-        """This table with more columns on its right, and the cells of each row under them."""
+        """Return this table with more columns on its right; `cells` are those of each row."""
         rows = [[*left, *right] for left, right in zip(self.rows, cells, strict=True)]
         return replace(self, columns=[*self.columns, *columns], rows=rows)
 
     def shortened(self, most: int, where: Text) -> "Table":
-        """This table with at most `most` rows; what is hidden is counted, and `where` names the place to find it."""
+        """Return this table with its first `most` rows; the others are counted, and `where` is their place."""
         hidden = more_rows(len(self.rows) - most, where)
         return replace(self, rows=self.rows[:most], hidden=hidden) if hidden else self
 
@@ -101,17 +101,17 @@ NOTHING = Cell(DASH, tone="quiet")
 
 
 def number(value: float, digits: int, *, tone: Tone = "") -> Cell:
-    """A cell with a fixed number of decimals, so that decimal points align."""
+    """Return a cell with a fixed number of decimals, so that decimal points align."""
     return Cell(f"{value:,.{digits}f}", sort=value, tone=tone)
 
 
 def percent(share: float, *, tone: Tone = "", bar: bool = False) -> Cell:
-    """A cell with a share in percent, one decimal; `bar` draws the share behind the number."""
+    """Return a cell with a share in percent, one decimal; `bar` draws the share behind the number."""
     return Cell(f"{100 * share:.1f}", sort=share, tone=tone, share=min(max(share, 0.0), 1.0) if bar else None)
 
 
 def at_most_percent(share: float) -> Cell:
-    """A cell with the bound of a share that cannot be measured: `< 3.2`; a dash if the bound excludes nothing."""
+    """Return the upper bound of a share that cannot be measured: `< 3.2`; a dash if it is 100 % or more."""
     if share >= 1:
         return NOTHING
     return Cell(f"< {100 * share:.1f}", sort=0.0, tone="quiet")
@@ -119,21 +119,21 @@ def at_most_percent(share: float) -> Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Words(Column):
-    """A field shown as words; `form` is a format specification, `tone` gives the tone of a value.
+    """A field shown as words; `form` is a format specification, `tone` returns the tone of a value.
 
-    A kind of column overrides `_write`, the cell of a value other than None.
+    Subclasses override `_write`, which returns the cell of a value other than None.
     """
 
     form: str = ""
     tone: Callable[[Any], Tone] = lambda _value: ""
     only_with: str = ""
-    """A field: where no row has a value of it above 0, the column is left out."""
+    """Name of a field: the column is left out if all rows have None, 0 or an empty text in it."""
 
     def _write(self, value: Any) -> Cell:
         return Cell(format(value, self.form), tone=self.tone(value))
 
     def cell_in(self, row: Any, name: str) -> Cell:
-        """The cell of a field of a row; a dash for None."""
+        """Return the cell of a field of a row; a dash for None."""
         value = getattr(row, name)
         return NOTHING if value is None else self._write(value)
 
@@ -150,7 +150,7 @@ class Name(Words):
 
 @dataclass(frozen=True, kw_only=True)
 class Number(Words):
-    """A number times `scale` with a fixed number of decimals, so that decimal points align."""
+    """A number times `scale`, with `digits` decimals."""
 
     numeric: bool = True
     digits: int = 0
@@ -162,7 +162,7 @@ class Number(Words):
 
 @dataclass(frozen=True, kw_only=True)
 class Milliseconds(Number):
-    """A time in ms; a table may give all of these columns other decimals."""
+    """A time in ms; `table_of` sets the decimals of all such columns."""
 
     unit: str = "ms"
     digits: int = 3
@@ -181,7 +181,7 @@ class Calls(Number):
 
 @dataclass(frozen=True, kw_only=True)
 class Signed(Number):
-    """A number and its sign; a number that rounds to 0 has no sign."""
+    """A number with its sign; one that rounds to 0 has none."""
 
     def _write(self, value: Any) -> Cell:
         if round(value, self.digits) == 0:
@@ -191,7 +191,7 @@ class Signed(Number):
 
 @dataclass(frozen=True, kw_only=True)
 class Percent(Words):
-    """A share in percent, one decimal; `bar` draws the share behind the number."""
+    """A share, 0 to 1, as `percent` writes it."""
 
     unit: str = "%"
     numeric: bool = True
@@ -212,36 +212,35 @@ class Scientific(Words):
 
 
 def flag_above(bound: float) -> Callable[[float], Tone]:
-    """Highlight values above a bound."""
+    """Return a function that flags values above a bound."""
     return lambda value: "flag" if value > bound else ""
 
 
 def bad_unless_zero(value: float) -> Tone:
-    """The tone of a number of errors."""
     return "bad" if value else ""
 
 
 def toned(cell: Cell, tone: Tone) -> Cell:
-    """The cell in another tone; a dash keeps its own."""
+    """Return the cell in another tone; NOTHING keeps its own."""
     return cell if cell is NOTHING else replace(cell, tone=tone)
 
 
 def columns_of(row_class: type[Row]) -> dict[str, Words]:
-    """The columns of the fields that are shown: first those that name the row, then the others in their order."""
+    """Return the columns by their fields: first those of `naming`, then the others in the order of the fields."""
     hints = get_type_hints(row_class, include_extras=True)
-    shown = {}
-    for each in dataclasses.fields(row_class):
-        for column in getattr(hints[each.name], "__metadata__", ()):
-            shown[each.name] = column
-    return {**{name: shown[name] for name in row_class.naming if name in shown}, **shown}
+    columns = {}
+    for row_field in dataclasses.fields(row_class):
+        for column in getattr(hints[row_field.name], "__metadata__", ()):
+            columns[row_field.name] = column
+    return {**{name: columns[name] for name in row_class.naming if name in columns}, **columns}
 
 
 def table_of(
     rows: Sequence[Row], *, is_named: bool = True, without: Iterable[str] = (), digits: int = 3, caption: str = ""
 ) -> Table:
-    """The table of rows of one class, without the columns of some fields; `digits` are the decimals of milliseconds.
+    """Return the table of rows of one class, without the columns of some fields; `digits` are those of milliseconds.
 
-    Where a title names the rows, `is_named=False` leaves out the columns that do.
+    `is_named=False` also leaves out the columns of `naming`, for a table whose title names the rows.
     """
     if not rows:
         return Table([], [])
@@ -262,8 +261,8 @@ def _unchanged(_row: Row, cell: Cell) -> Cell:
 
 
 def first_rows(rows: Sequence[Row], most: int, where: Text, *, without: Iterable[str] = ()) -> Table:
-    """The table of the first `most` rows; the others are counted, and `where` names the place to find them.
+    """Return the table of the first `most` rows, as `Table.shortened` does.
 
-    Only cells that are shown are made: a large farm has 10,000 rows.
+    Only the cells of these rows are made: a large farm has 10,000 rows.
     """
     return replace(table_of(rows[:most], without=without), hidden=more_rows(len(rows) - most, where))

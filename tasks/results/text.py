@@ -1,4 +1,4 @@
-"""Texts of results: names as code, links to pages, numbers and words inside sentences."""
+"""Texts of results: names as code, links to pages, and numbers inside sentences."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,20 +16,19 @@ class Code(str):
 
 
 class Link(str):
-    """Text that leads to a page of the site; where there is no site, it is text and nothing more."""
+    """Text that links to a page of the site; plain text where there is no site."""
 
     to: str
     """The address of the page, relative to the home page, or a URL."""
 
     def __new__(cls, text: str, to: str) -> "Link":
-        """Return `text` that leads to the page `to`."""
         link = super().__new__(cls, text)
         link.to = to
         return link
 
 
 class CodeLink(Link, Code):
-    """A name that leads to a page of the site."""
+    """Text shown as code that links to a page of the site."""
 
 
 class Tag(str):
@@ -37,19 +36,17 @@ class Tag(str):
 
 
 Text = str | tuple[str, ...]
-"""One line of text; in a tuple, parts that are `Code` or `Tag` are set apart from plain ones."""
+"""One line of text, or its parts, of which `Code`, `Link` and `Tag` are formatted."""
 
 
 @dataclass(frozen=True)
 class Fact:
-    """Sentences under one title."""
-
     title: str
     sentences: Sequence[Text]
 
 
 def parts_of(text: Text) -> tuple[str, ...]:
-    """The parts of a text; plain text is one."""
+    """Return the parts of a text; a plain text is one part."""
     return (text,) if isinstance(text, str) else text
 
 
@@ -60,34 +57,34 @@ _NUMBER_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "e
 
 
 def ms_digits(times: Iterable[float | None]) -> int:
-    """Decimals for a column of milliseconds: four if one of them is below 0.1 ms, else three."""
+    """Return the decimals for a column of milliseconds: four if one of them is below 0.1 ms, else three."""
     return 4 if any(0 < time < 0.1 for time in times if time is not None) else 3
 
 
 def in_percent(share: float) -> str:
-    """A share inside a sentence: `12.3 %`."""
+    """Return a share for a sentence: `12.3 %`."""
     return f"{100 * share:.1f} %"
 
 
 def rounded_percent(share: float) -> str:
-    """A bound inside a sentence: `5 %`."""
+    """Return a bound for a sentence: `5 %`."""
     return f"{100 * share:.0f} %"
 
 
 def in_ms(milliseconds: float) -> str:
-    """A time inside a sentence, with three significant digits: `12.3 ms`, `0.0812 ms`, `1,230 ms`."""
+    """Return a time for a sentence, with three significant digits: `12.3 ms`, `0.0812 ms`, `1,230 ms`."""
     return f"{milliseconds:,.{_sentence_digits(milliseconds)}f} ms"
 
 
 def evidence(times_ms: Sequence[float]) -> str:
-    """What a time is made from: `eight sessions, 95 % interval 12.1 to 12.6 ms`."""
+    """Return what a time is made from: `eight sessions, 95 % interval 12.1 to 12.6 ms`."""
     return ", ".join(filter(None, [counted(len(times_ms), "session"), spread(times_ms)]))
 
 
 def spread(times_ms: Sequence[float], write: Callable[[float], str] | None = None) -> str:
-    """The 95 % interval of times, or the range of too few for one: `12.0 to 12.9 ms`; empty for a single time.
+    """Return the 95 % interval of times, of fewer than six the range: `12.0 to 12.9 ms`; empty for a single time.
 
-    `write` gives the digits of a bound, as those of the time beside it; without it, those of a sentence.
+    `write` writes a bound with the digits of the time beside it; without it, the bounds have those of a sentence.
     """
     if len(times_ms) < 2:
         return ""
@@ -106,59 +103,58 @@ def _sentence_digits(milliseconds: float) -> int:
 
 
 def counted(count: int, singular: str, plural: str | None = None) -> str:
-    """`one session`, `12 sessions`, `no session`."""
+    """Return `one session`, `12 sessions` or `no session`."""
     noun = singular if count in (0, 1) else plural or f"{singular}s"
     return f"{_NUMBER_WORDS[count] if count < len(_NUMBER_WORDS) else f'{count:,}'} {noun}"
 
 
 def duration(seconds: float) -> str:
-    """A span of time inside a sentence: `48 s`, `12 min`, `3.5 h`."""
+    """Return a duration for a sentence: `48 s`, `12 min`, `3.5 h`."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def listed(names: Iterable[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Return `a`, `a and b` or `a, b and c`; empty without names."""
     items = list(names)
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
 
 
 def joined(*parts: Text) -> Text:
-    """One text from several."""
     return tuple(piece for part in parts for piece in parts_of(part))
 
 
 def separated(parts: Sequence[Text], separator: str = ", ", *, most: int | None = None) -> Text:
-    """One text from several with a separator between them; those after the first `most` are counted."""
+    """Return texts as one with a separator between them; those after the first `most` are counted."""
     shown = parts[:most]
-    text = joined(*(piece for part in shown for piece in (separator, part)))[1:]
+    text = joined(*(piece for part in shown for piece in (separator, part)))[1:]  # no separator before the first
     return (*text, f" and {len(parts) - len(shown)} more") if len(parts) > len(shown) else text
 
 
 def codes(names: Iterable[str], *, most: int = 6) -> Text:
-    """Names as code in a list; those after the first `most` are counted."""
+    """Return names as code, separated by commas; those after the first `most` are counted."""
     return separated([(Code(name),) for name in names], most=most)
 
 
 def with_code(text: str) -> Text:
-    """One text in which what is between backticks becomes code."""
+    """Return a text in which what is between backticks is code."""
     pieces = text.split("`")
     return tuple(Code(piece) if position % 2 else piece for position, piece in enumerate(pieces) if piece)
 
 
 def sentence(text: str) -> str:
-    """Text from outside as a sentence: it starts with a capital and ends with one full stop."""
+    """Return a text as a sentence, with a capital and one full stop; empty for a blank text."""
     stripped = text.strip()
     return stripped[:1].upper() + stripped[1:].rstrip(".") + "." if stripped else ""
 
 
 def plain_text(text: Text) -> str:
-    """Return a text on one line, its names between backticks."""
+    """Return a text on one line, sanitized, its names between backticks."""
     return sanitize_line("".join(f"`{part}`" if isinstance(part, Code) else part for part in parts_of(text)))
 
 
 def change_of(ratio: float) -> str:
-    """The change of a ratio in percent, with its sign: `+3.2`; 0 has none."""
+    """Return a ratio as a change in percent with its sign, `+3.2`; `0.0` has none."""
     change = 100 * (ratio - 1)
     return f"{change:+.1f}" if round(change, 1) else "0.0"

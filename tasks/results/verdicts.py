@@ -1,4 +1,4 @@
-"""The verdict on a series in a night: slower, faster or without a change, by how much, since when, and why."""
+"""Verdicts on series in a night: slower, faster or without a change, by how much, since when, and why."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,9 +28,9 @@ TONES: dict[str, Tone] = {
 }
 ONLY_OF_LATENCY = ("ratio", "low", "noise_floor", "baseline_nights", "cause")
 ONLY_OF_OTHER_FIGURES = ("metric", "baseline_value", "value")
-"""The columns that only the table of latency, and only that of other figures have."""
+"""Columns that only the table of latency has, and those that only the table of other figures has."""
 FailingVerdict = Literal["regression", "suspected", "device", "never"]
-"""The verdicts that make a sweep Failed, or `etfarm verdicts` end with 1."""
+"""Which verdicts make a sweep Failed, or `etfarm verdicts` end with 1."""
 _FAILING: dict[FailingVerdict, set[str]] = {
     "regression": {"regression", "inaccurate"},
     "suspected": {"regression", "inaccurate", "suspected"},
@@ -53,15 +53,14 @@ _COUNTED = {
     "cannot be judged, too little data": ("insufficient data",),
     "cannot be judged, conditions not met": ("invalid environment",),
 }
-"""How the answer counts verdicts on latency beside regression and no change."""
+"""How the headline counts verdicts on latency other than regression and no change."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Value(Words):
-    """A value of the metric of its row, with its unit."""
+    """A value of the metric of its row, with its unit; a dash for None."""
 
     def cell_in(self, row: Any, name: str) -> Cell:
-        """The cell of a field of a row; a dash for None."""
         figure = row.figure(getattr(row, name))
         return NOTHING if figure is None else Cell(figure)
 
@@ -75,7 +74,7 @@ class Verdict(CellRow):
     metric: Annotated[
         str, Words("Figure", meaning="the size of a .pte file is listed once, with the first series that runs it")
     ]
-    """latency; of the other metrics only what changed."""
+    """`latency`; rows of other metrics exist only where they changed."""
     baseline_value: Annotated[float | None, Value("Before", meaning="median of the baseline nights")]
     value: Annotated[float | None, Value("After", meaning="of the night")]
     """In the unit of the metric."""
@@ -93,18 +92,18 @@ class Verdict(CellRow):
     cause: Annotated[
         str | None, Words("Cause", meaning="operators that changed, with what each adds to one run", wraps=True)
     ]
-    """Operators, their names in back quotes."""
+    """Operators, their names between backticks."""
     changed: Annotated[str | None, Words("What changed", meaning="what differs from the last good night", wraps=True)]
     reason: str
     sessions: int
-    """Of the night, those that count."""
+    """Sessions of the night that count."""
     night: date
     baseline_to: date | None
     """The last good night."""
     series_id: str
 
     def figure(self, value: float | None) -> str | None:
-        """Write a value of the metric with its unit."""
+        """Return a value of the metric with its unit; None for None."""
         return None if value is None else METRICS[self.metric].text(value)
 
     @property
@@ -126,7 +125,7 @@ class Verdict(CellRow):
 
     @property
     def evidence(self) -> str:
-        """What the change is made from: `eight sessions, 95 % interval +2.8 to +3.6 %`."""
+        """What the verdict is based on: `eight sessions, 95 % interval +2.8 to +3.6 %`."""
         basis = ALTERNATELY if ALTERNATELY in self.reason else counted(self.sessions, "session")
         if self.low is None or self.high is None:
             return f"{basis}; {NO_INTERVAL}" if self.sessions < LEAST_SESSIONS else basis
@@ -161,12 +160,12 @@ class Verdict(CellRow):
 
     @property
     def a(self) -> SideFacts:
-        """The nights before, of a latency."""
+        """The nights before; the verdict must be on latency."""
         return SideFacts(time_ms=None if self.baseline_value is None else self.baseline_value / 1e6)
 
     @property
     def b(self) -> SideFacts:
-        """The night, of a latency."""
+        """The night; the verdict must be on latency."""
         time_ms = None if self.value is None else self.value / 1e6
         return SideFacts(sessions=self.sessions, time_ms=time_ms, cell=self.cell)
 
@@ -181,22 +180,22 @@ class Verdict(CellRow):
 
 
 def read_verdicts(reader: Reader, nights: Sequence[date]) -> list[Verdict]:
-    """Return the verdicts on nights, the worst first: each on latency, and the changes of other figures.
+    """Return the verdicts on nights, the worst first: all on latency, and the changes of other figures.
 
-    `Answers.rows(Verdict)` has those on the series of a sweep in its night.
+    `Answers.rows(Verdict)` returns those on the series of a sweep in its night.
     """
     return reader.rows(Verdict, {"nights": nights, "sweep_id": None})
 
 
 def read_night(reader: Reader, night: str | None) -> tuple[str, list[Verdict]]:
-    """Return a night, without one the newest, and its verdicts; raises InputError if it was not judged."""
+    """Return a night (None: the newest) and its verdicts; raises InputError if it was not judged."""
     nights = {str(row[0]): row[0] for row in reader.tuples("nights")}
     if not nights:
         raise InputError("no night is judged yet; measure one with `etfarm sweep`")
-    wanted = night or next(iter(nights))
-    if wanted not in nights:
-        raise InputError(f"`{wanted}` is not a judged night{did_you_mean(wanted, nights)}")
-    return wanted, read_verdicts(reader, [nights[wanted]])
+    requested = night or next(iter(nights))
+    if requested not in nights:
+        raise InputError(f"`{requested}` is not a judged night{did_you_mean(requested, nights)}")
+    return requested, read_verdicts(reader, [nights[requested]])
 
 
 def of_latency(verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -208,7 +207,7 @@ def of_other_figures(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 
 def night_comparison(night: str, verdicts: Sequence[Verdict]) -> Comparison:
-    """Return what a night changed: its verdicts on latency are changes, A is the nights before it."""
+    """Return a night as a comparison: A is the nights before it, and the changes are its verdicts on latency."""
     return Comparison(
         a="the nights before",
         b=f"night {night}",
@@ -225,22 +224,22 @@ def fails(verdicts: Sequence[Verdict], fail_on: FailingVerdict) -> list[Verdict]
 
 
 def tone_of(verdict: str) -> Tone:
-    """Return how a verdict is shown where what got better is shown, too."""
+    """Return the tone of a verdict; unlike TONES, `good` for what got faster."""
     return "good" if verdict in ("improvement", "device faster") else TONES.get(verdict, "")
 
 
 def is_compared(verdicts: Sequence[Verdict]) -> bool:
-    """Whether any series could be compared with an earlier night."""
+    """Return whether any series could be compared with an earlier night."""
     return any(verdict.baseline_nights for verdict in verdicts)
 
 
 def has_answer(verdicts: Sequence[Verdict]) -> bool:
-    """Whether anything is known that a first night of good times does not tell."""
+    """Return whether the verdicts state more than a first night: a comparison, inaccurate outputs or a failure."""
     return is_compared(verdicts) or any(verdict.verdict in ("inaccurate", "failed") for verdict in verdicts)
 
 
 def headline(verdicts: Sequence[Verdict]) -> str:
-    """The answer of a night in one sentence: what got slower, and how many series got which other verdict.
+    """Return the answer of a night in one sentence: what got slower, and how many series got each other verdict.
 
     The numbers in it add up to the number of series; figures other than latency are counted after them.
     """
@@ -259,7 +258,7 @@ def headline(verdicts: Sequence[Verdict]) -> str:
 
 
 def _slower(by_verdict: Mapping[str, Sequence[Verdict]], series: int) -> str:
-    """The part of the answer about what got slower, or about what did not change."""
+    """Return the part of the headline about what got slower or, if nothing did, how many series did not change."""
     if not (slower := by_verdict["regression"]):
         return f"No series slower: {len(by_verdict['no change']):,} of {series:,} without a change"
     worst = max(slower, key=lambda verdict: verdict.impact_ms)
@@ -279,7 +278,7 @@ def _other_counts(by_verdict: Mapping[str, Sequence[Verdict]]) -> Iterator[str]:
 
 
 def failed_series(verdicts: Sequence[Verdict]) -> list[tuple[Text, str]]:
-    """The series of a night that failed, by the reason that they share; variants and threads are not named."""
+    """Return the failed series of a night and the reason that they share; variants and threads are not named."""
     of_reason: dict[str, dict[Text, None]] = {}
     for row in verdicts:
         if row.verdict == "failed":
@@ -288,5 +287,5 @@ def failed_series(verdicts: Sequence[Verdict]) -> list[tuple[Text, str]]:
 
 
 def failed_lines(verdicts: Sequence[Verdict]) -> list[str]:
-    """Return a line for each reason why series failed, with the first of them."""
+    """Return a line for each reason why series failed, with the first three."""
     return [f"failed: {plain_text(named)}: {reason}" for named, reason in failed_series(verdicts)]

@@ -1,4 +1,4 @@
-"""The page of a cell: where the time goes in what was measured alike, and its sessions."""
+"""The page of a cell: where its time goes, and its sessions."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ _SECTIONS = (latency, categories, modules, operators, portable, sme2, accuracy)
 
 
 class Cells:
-    """What the pages of some cells are made from, read at once; `facts` are theirs, by cell."""
+    """Facts and sessions of some cells for their pages, read at once; `facts` are by cell."""
 
     def __init__(self, reader: Reader, cells: Sequence[str]) -> None:
         facts = reader.rows(CellFactsRow, {"cells": cells}) if cells else []

@@ -1,4 +1,4 @@
-"""What changed in a night: models first, each with history, cause and the command that looks closer; then devices."""
+"""What changed in a night: models, each with history, cause and the next command, and devices."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from tasks.results.verdicts import ONLY_OF_LATENCY, Verdict, failed_series, of_l
 MOST_ROWS = 50
 HIDDEN = "the pages of models and devices list all series"
 _MOST_STEPS = 5
-_LEAST_DEVICES = 3  # on fewer, the table says it as shortly
+_LEAST_DEVICES = 3  # with fewer, the rows of the table are as short
 _CHANGES = ("regression", "inaccurate", "suspected", "improvement")
 _WORDS = {"regression": "slower", "improvement": "faster"}
 _COLUMNS = (
@@ -32,7 +32,7 @@ _COLUMNS = (
 
 
 def changes_of(reader: Reader, rows: Sequence[Verdict], night: date) -> Iterator[Block]:
-    """Yield what changed in models, the largest change of a run first, improvements last."""
+    """Yield failed series, changes of latency (largest first, improvements last), and changes of other figures."""
     latency = [row for row in of_latency(rows) if row.verdict in _CHANGES]
     if failed := failed_series(rows):
         yield Paragraph("Failed, without a time:", tone="bad")
@@ -46,6 +46,7 @@ def changes_of(reader: Reader, rows: Sequence[Verdict], night: date) -> Iterator
     if latency:
         yield _table(reader, latency, night)
         yield Paragraph("What to do first:")
+        # Reversed, because the last of a key stays: the largest change.
         first_of_model = {(row.model, row.precision, row.verdict): row for row in reversed(latency)}
         worst = sorted(first_of_model.values(), key=latency.index)
         yield Points([_step(reader, row) for row in worst[:_MOST_STEPS]], ordered=True)
@@ -55,7 +56,7 @@ def changes_of(reader: Reader, rows: Sequence[Verdict], night: date) -> Iterator
 
 
 def _models_on_many_devices(rows: Sequence[Verdict], changed: Sequence[Verdict]) -> Iterator[Text]:
-    """A line for each model that changed alike on several devices: on how many of how many, and by how much."""
+    """Yield a line for each model that changed alike on three devices or more: on how many of all, and by how much."""
     devices = defaultdict(set)
     for row in rows:
         devices[row.model, row.precision].add(row.device)
@@ -63,11 +64,11 @@ def _models_on_many_devices(rows: Sequence[Verdict], changed: Sequence[Verdict])
     for row in changed:
         if row.verdict in _WORDS and row.ratio is not None:
             alike[row.model, row.precision, row.verdict].append(row)
-    for (model, precision, verdict), found in alike.items():
-        on = {row.device for row in found}
+    for (model, precision, verdict), moved in alike.items():
+        on = {row.device for row in moved}
         if len(on) >= _LEAST_DEVICES:
-            spread = _spread([row.ratio or 1.0 for row in found])
-            of_all = f"{len(on)} of {len(devices[model, precision])} devices {_WORDS[verdict]}, {spread}{_since(found)}"
+            spread = _spread([row.ratio or 1.0 for row in moved])
+            of_all = f"{len(on)} of {len(devices[model, precision])} devices {_WORDS[verdict]}, {spread}{_since(moved)}"
             yield joined((CodeLink(model, model_page(model)), f" {precision}: {of_all}."))
 
 
@@ -77,15 +78,15 @@ def _spread(ratios: Iterable[float]) -> str:
 
 
 def _since(rows: Sequence[Verdict]) -> str:
-    """Since when, if all rows agree."""
+    """Return ` since <night>` if all rows agree, else an empty text."""
     nights = {row.since for row in rows}
     (night, *others) = nights
     return f" since {night}" if night and not others else ""
 
 
 def _table(reader: Reader, rows: Sequence[Verdict], night: date) -> Table:
-    asked = {"night": night, "series": [row.series_id + row.device for row in rows[:MOST_ROWS]]}
-    history = {(row.series_id, row.device): row.times_ms for row in reader.rows(HistoryRow, asked)}
+    parameters = {"night": night, "series": [row.series_id + row.device for row in rows[:MOST_ROWS]]}
+    history = {(row.series_id, row.device): row.times_ms for row in reader.rows(HistoryRow, parameters)}
     lines = [_line(row, history.get((row.series_id, row.device), [])) for row in rows]
     return Table(_COLUMNS, lines, "Changes, the largest first").shortened(MOST_ROWS, HIDDEN)
 
@@ -112,13 +113,12 @@ def _line(row: Verdict, times_ms: Sequence[float | None]) -> list[Cell]:
 
 
 def _why(row: Verdict) -> Text:
-    """The cause, then what changed."""
     changed = f"Changed: {row.changed}." if row.changed else "Nothing else changed."
     return joined(with_code(f"{row.cause}. "), changed) if row.cause else changed
 
 
 def _step(reader: Reader, row: Verdict) -> Text:
-    """What is known about a change, and the commands that look closer."""
+    """Return the reason of a change, and the command that compares its night with the last good one."""
     name = Link(f"{row.model} {row.precision} on {row.device}", series_page(row.series_id, row.device))
     return joined(
         (name, f": {sentence(row.reason)} Look closer: "),
@@ -134,8 +134,8 @@ def devices_of(rows: Iterable[Verdict]) -> list[Text]:
         if row.verdict.startswith("device"):
             moved[row.device].append(row)
     return [
-        joined((Link(device, device_page(device)), f": {_moved(found, judged[device])}"))
-        for device, found in sorted(moved.items(), key=lambda item: -len(item[1]))
+        joined((Link(device, device_page(device)), f": {_moved(of_device, judged[device])}"))
+        for device, of_device in sorted(moved.items(), key=lambda item: -len(item[1]))
     ]
 
 

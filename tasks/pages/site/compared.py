@@ -1,4 +1,4 @@
-"""The pages that show two devices, precisions or variants side by side: the record that `etfarm compare` prints."""
+"""Pages with two devices, models, precisions or variants side by side, as `etfarm compare` prints them."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, islice
@@ -29,18 +29,18 @@ _TONES: dict[str, Tone] = {"slower": "bad", "inaccurate": "bad", "faster": "good
 
 
 def values_of(kind: str, series: Sequence[SeriesRow]) -> list[str]:
-    """Return the devices, models, precisions or variants of the farm, as `kind` names it; nothing of another kind."""
+    """Return the sorted devices, models, precisions or variants of the farm, by `kind`; empty for another kind."""
     return sorted({getattr(row, kind) for row in series}) if kind in (*_KINDS, "model") else []
 
 
 def pairs_of(series: Sequence[SeriesRow]) -> Iterator[tuple[str, str, str]]:
-    """Yield the pairs that the list of comparisons leads to: kind, A and B; of a large farm, the first of each kind."""
+    """Yield kind, A and B of the pairs that the list of comparisons links to: the first 15 of each kind."""
     for kind in _KINDS:
         yield from ((kind, a, b) for a, b in islice(combinations(values_of(kind, series), 2), _MOST_PAIRS))
 
 
 def choices(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[NightRow]) -> Page:
-    """Return the page that leads to the comparisons: of nights, of what series differ in, and of files."""
+    """Return the page with links to comparisons of nights, variants, precisions and devices, and interleaved ones."""
     sections = []
     if len(nights) > 1:
         days = {str(row.night): str(row.night) for row in nights}
@@ -48,7 +48,7 @@ def choices(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[NightR
         sections.append(Section("night", "Nights", [choice]))
     pairs = list(pairs_of(series))
     for kind, title in _KINDS.items():
-        links = [(Link(f"{a} and {b}", arms_page(kind, a, b)),) for of, a, b in pairs if of == kind]
+        links = [(Link(f"{a} and {b}", arms_page(kind, a, b)),) for pair_kind, a, b in pairs if pair_kind == kind]
         if links:
             names = {value: slug(value) for value in values_of(kind, series)}
             choice = Choice(

@@ -1,7 +1,7 @@
-"""Where a site is published: a folder or a prefix of object storage, and the only ways in which it is changed.
+"""Where a site is published: a folder or a prefix of object storage. Only this module changes it.
 
-In a folder no link is followed: each folder of an address is opened by itself, and links are refused there. The folder
-that the user names may be a link.
+In a folder no link is followed: each folder of an address is opened relative to the one before, and links are refused.
+The folder that the user names may be a link.
 """
 
 import contextlib
@@ -21,10 +21,10 @@ from tasks.bundle.record import BundleError
 from tasks.store.blob_store import checked_location, file_system, read_files
 
 FOREIGN = ""
-"""The hash of what is not a regular file, or larger than any page."""
+"""In place of the hash of what is not a regular file, or larger than any page."""
 _NO_FOLDER = (errno.ENOTDIR, errno.ELOOP)
 _ASIDE = ".etfarm-part"
-"""What is being written, in the folder itself: one at a time, so that a kill leaves no other file unfinished."""
+"""The file that is being written, in the root folder: one at a time, so that a kill leaves no other incomplete file."""
 
 
 class Destination(Protocol):
@@ -37,10 +37,10 @@ class Destination(Protocol):
         """Return the content of a file; None without one. Raises FarmError for a larger one."""
 
     def missing(self, names: Iterable[str]) -> set[str]:
-        """Return which files are not there. Raises InputError where something else is in place of their folder."""
+        """Return which files do not exist. Raises InputError where a link or a file is in place of their folder."""
 
     def hashes(self, names: Iterable[str]) -> dict[str, str]:
-        """Return the SHA-256 of each of the files that are there."""
+        """Return the SHA-256 of each file that exists, or FOREIGN."""
 
     def write(self, files: Mapping[str, bytes]) -> None:
         """Write files, each completely or not at all."""
@@ -51,7 +51,10 @@ class Destination(Protocol):
 
 @contextlib.contextmanager
 def open_destination(location: str) -> Iterator[Destination]:
-    """Yield what a folder, which is created, or a URL leads to. Raises InputError."""
+    """Yield the destination of a folder or a URL. A folder is created, and locked during the block.
+
+    Raises InputError for an empty location, a folder that is locked, or a URL that is local or without a bucket.
+    """
     if not location.strip():
         raise InputError("--publish: the location is empty; name a folder, or a URL such as s3://bucket/farm")
     if "://" in location:
@@ -67,14 +70,14 @@ def open_destination(location: str) -> Iterator[Destination]:
 
 
 def _lock(root: int, location: str) -> None:
-    """Let no other publication write to the folder until it is closed; a kill ends this as well."""
+    """Exclude other publications until the open folder is closed, also by a kill. Raises InputError if it is locked."""
     try:
         fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         cause = "another `etfarm site --publish` is writing here"
         raise InputError(f"{location}: {cause}; wait until it ends, then publish again") from None
     except OSError:
-        pass  # a network file system without locks: the name aside excludes as long as a file is written
+        pass  # a network file system without locks: _ASIDE, which must not exist, excludes others during a write
 
 
 class _Folder:
@@ -125,7 +128,7 @@ class _Folder:
 
     @contextlib.contextmanager
     def _written_aside(self, content: bytes) -> Iterator[None]:
-        """Write a file for the block to move; it is removed on an error."""
+        """Write the content to _ASIDE and sync it, for the block to move it. On an error it is removed."""
         descriptor = os.open(_ASIDE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=self._root)
         try:
             with os.fdopen(descriptor, "wb") as stream:
@@ -148,7 +151,10 @@ class _Folder:
 
     @contextlib.contextmanager
     def _opened(self, name: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
-        """Yield the open folder of a file and the file's name in it; raises InputError if it is a link or a file."""
+        """Yield a descriptor of a file's folder and the file's name in it; `create` creates missing folders.
+
+        Raises InputError if a folder is a link or a file, FileNotFoundError if it does not exist.
+        """
         *steps, file = name.split("/")
         folder = os.dup(self._root)
         try:
@@ -188,7 +194,7 @@ class _Prefix:
             paths = self._fs.ls(self._root, detail=False)
         except FileNotFoundError:
             return True
-        return all(path.rstrip("/") == self._root for path in paths)  # what a console makes for a new prefix
+        return all(path.rstrip("/") == self._root for path in paths)  # an entry that consoles create for a new prefix
 
     def read(self, name: str, most_bytes: int) -> bytes | None:
         path = f"{self._root}/{name}"
@@ -225,7 +231,7 @@ class _Prefix:
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
-        """The size of each file as it was listed, and of those written since."""
+        """The size in bytes of each file: those listed once, and those written since."""
         return {self._name(path): each["size"] for path, each in self._fs.find(self._root, detail=True).items()}
 
     def _name(self, path: str) -> str:

@@ -1,7 +1,7 @@
 """The page of a device: its facts, nights and series, and the histories of these as files.
 
 `templates/history.js.j2` draws the series that the address names. A file has all series of a device in one week, so
-that one more night changes one small file of each device.
+that one more night changes one small file of each device, and no page of a series.
 """
 
 import shlex
@@ -32,7 +32,7 @@ _values_of = attrgetter(*_COLUMNS)
 def page(
     row: DeviceRow, nights: Sequence[DeviceNightRow], rows: Sequence[SeriesRow], decisions: Sequence[DecisionRow]
 ) -> Page:
-    """Return the page of a device: its facts, its nights, its series and the history of each."""
+    """Return the page of a device; `rows` are its series."""
     without_series = "No series of this device was judged yet."
     if row.without_times:
         without_series = f"This device is {row.without_times}: its times mean nothing, are not shown and never ranked."
@@ -51,18 +51,17 @@ def page(
 
 
 def weeks_of(series: Sequence[SeriesRow]) -> list[date]:
-    """Return the Monday of each week in which any of the series has a night."""
+    """Return the Monday of each week in which any of the series has a night, the oldest first."""
     return sorted({monday for row in series for monday in row.weeks})
 
 
 def _histories(series: Sequence[SeriesRow], decisions: Sequence[DecisionRow]) -> Histories:
-    """Return the histories of all series of one device."""
     files = [history_file(series[0].device, monday) for monday in weeks_of(series)]
     return Histories(files, {row.series_id: _stated(row, decisions) for row in series})
 
 
 def _stated(row: SeriesRow, decisions: Sequence[DecisionRow]) -> dict[str, Any]:
-    """What a page states of a series beside its nights."""
+    """Return what the script shows of a series besides its nights: names, conditions, a command, notes of users."""
     about = {"model": row.model, "device": row.device, "precision": row.precision, "variant": row.variant}
     notes = [
         {"night": decision.night, "event": decision.kind.replace("_", " "), "text": _words(decision)}
@@ -71,18 +70,18 @@ def _stated(row: SeriesRow, decisions: Sequence[DecisionRow]) -> dict[str, Any]:
     ]
     conditions = " · ".join([row.precision, *conditions_of(row), counted(row.nights, "night")])
     name = f"{row.model} {row.precision} on {row.device}"
-    stated = {"name": name, "model": row.model, "page": model_page(row.model), "device": row.device}
-    stated["conditions"] = conditions
-    stated["explain"] = shlex.join(["etfarm", "explain", row.series_id, "--device", row.device])
-    return stated | ({"notes": notes} if notes else {})
+    facts = {"name": name, "model": row.model, "page": model_page(row.model), "device": row.device}
+    facts["conditions"] = conditions
+    facts["explain"] = shlex.join(["etfarm", "explain", row.series_id, "--device", row.device])
+    return facts | ({"notes": notes} if notes else {})
 
 
 def history_files(reader: Reader, wanted: Collection[tuple[str, date]]) -> Iterator[tuple[str, str]]:
-    """Yield address and content of the data of devices in weeks, which are read at once."""
+    """Yield address and content of the file of each device and Monday in `wanted`; all are read at once."""
     mondays = [monday for _, monday in wanted]
-    asked = {"devices": sorted({device for device, _ in wanted}), "first": min(mondays), "last": max(mondays) + _WEEK}
+    scope = {"devices": sorted({device for device, _ in wanted}), "first": min(mondays), "last": max(mondays) + _WEEK}
     rows: dict[tuple[str, date], dict[str, list[tuple[Any, ...]]]] = defaultdict(lambda: defaultdict(list))
-    for row in reader.rows(SeriesNightRow, asked):
+    for row in reader.rows(SeriesNightRow, scope):
         rows[row.device, row.night - timedelta(days=row.night.weekday())][row.series_id].append(_values_of(row))
     for device, monday in wanted:
         yield history_file(device, monday), f"farmHistory(...{as_json([_COLUMNS, rows[device, monday]])});\n"

@@ -11,13 +11,13 @@ from tasks.results.verdicts import Verdict, headline
 
 MOST_NIGHTS = 5
 VerdictsOf = Callable[[date], Sequence[Verdict]]
-"""Gives the verdicts on a night, worst first."""
+"""Returns the verdicts on a night, worst first."""
 _MOST_ENTRIES = 20
 _TOLD = ("regression", "inaccurate", "failed", "device slower")
 
 
 def feed(nights: Sequence[NightRow], rows_of: VerdictsOf) -> str:
-    """Return the feed; ids are those of nights and series, so that a reader shows each entry once."""
+    """Return the feed as XML. Ids are those of nights and series, so that a feed reader shows each entry once."""
     entries = []
     for night in [row.night for row in nights[:MOST_NIGHTS]]:
         rows = rows_of(night)

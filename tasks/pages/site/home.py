@@ -1,7 +1,4 @@
-"""The page of a night, and the home page, which is that of the newest night and of the farm.
-
-What changed comes first, by what it adds to a run; nights of a device are apart from changes of models.
-"""
+"""The page of a night, and the home page, which is that of the newest night and of the farm."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -23,7 +20,7 @@ _LOUD = ("regression", "inaccurate", "failed", "suspected", "device slower")
 
 
 def page(reader: Reader, newest: Page | None) -> Page:
-    """Return this morning's page from that of the newest night; before the first night, how to get one."""
+    """Return the home page from the page of the newest night; None: how to start the first sweep."""
     if newest is None:
         step = ("No night was measured yet. Start a sweep: ", Code("etfarm sweep deployments/sweeps/smoke.yaml"), ".")
         return Page("This morning", answer=step)
@@ -31,7 +28,7 @@ def page(reader: Reader, newest: Page | None) -> Page:
 
 
 def night_page(reader: Reader, night: date, nights: Sequence[NightRow], rows: Sequence[Verdict]) -> Page:
-    """Return the page of a night from its verdicts."""
+    """Return the page of a night from its verdicts; `nights` are all nights, the newest first."""
     latency = of_latency(rows)
     sections = [
         *([Section("changed", "What changed", [*changes_of(reader, rows, night)])] if rows else []),
@@ -45,7 +42,7 @@ def night_page(reader: Reader, night: date, nights: Sequence[NightRow], rows: Se
 
 
 def _without_times(reader: Reader) -> Text:
-    """What to do after a night in which no device has a time."""
+    """Return what to do after a night without verdicts."""
     if any(row.without_times is None for row in read_devices(reader)):
         return "How its sweeps ran is below."
     return (
@@ -58,7 +55,7 @@ def _without_times(reader: Reader) -> Text:
 
 
 def _neighbours(night: date, nights: Sequence[NightRow]) -> Text:
-    """The weekday of a night, and links to the nights around it."""
+    """Return the weekday of a night, and links to the nights before and after it."""
     earlier = next((row.night for row in nights if row.night < night), None)
     later = next((row.night for row in reversed(nights) if row.night > night), None)
     text: list[str] = [f"{night:%A}, {night}"]
@@ -71,7 +68,7 @@ def _neighbours(night: date, nights: Sequence[NightRow]) -> Text:
 
 
 def _ran(reader: Reader, night: date) -> Iterator[Block]:
-    """The sweeps of a night, and what failed in them."""
+    """Yield the sweeps of a night, and what failed in them."""
     sweeps = [row for row in reader.rows(SweepRow) if row.night == night]
     yield table_of(sweeps, without=("name", "night"))
     failed = reader.rows(NightFailureRow, {"night": night})
@@ -84,16 +81,16 @@ def _ran(reader: Reader, night: date) -> Iterator[Block]:
 
 
 def _farm(reader: Reader) -> Section:
-    """The devices of the farm, the ones that need a look first, and what users decided."""
+    """Return the devices, those without a succeeded session in the newest night first, and decisions of users."""
     devices = read_devices(reader)
     newest = max(row.night for row in devices if row.night)
     devices.sort(key=lambda row: (row.night == newest and row.succeeded > 0, -row.waited_s))
     absent = [row for row in devices if row.night != newest]
-    says = f"{counted(len(devices), 'device').capitalize()}" + (
+    summary = f"{counted(len(devices), 'device').capitalize()}" + (
         f"; not measured in the newest night: {len(absent):,}." if absent else ", all measured in the newest night."
     )
     blocks: list[Block] = [
-        Paragraph(says, tone="flag" if absent else ""),
+        Paragraph(summary, tone="flag" if absent else ""),
         first_rows(devices, 15, "see Devices", without=(*NOT_OF_FARM_DEVICES, "transport", "build")),
     ]
     decisions = reader.rows(DecisionRow)

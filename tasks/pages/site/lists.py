@@ -1,4 +1,4 @@
-"""The pages that list: nights, models, devices, runners, what SME2 gained, and two nights side by side."""
+"""Pages with lists: nights, models, devices, runners, the gain of SME2, and two nights side by side."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ def _page(title: str, answer: Text, blocks: Sequence[Block]) -> Page:
 
 
 def nights(rows: Sequence[NightRow], every: Iterable[SweepRow]) -> Page:
-    """Return the page of all nights and their sweeps; of `every` sweep, loose ETDumps have no night."""
+    """Return the page of all nights and their sweeps; sweeps without a night (loose ETDumps) are left out."""
     sweeps = [sweep for sweep in every if sweep.night]
     answer = f"{counted(len(rows), 'night').capitalize()}, {counted(len(sweeps), 'sweep')}."
     blocks: list[Block] = [
@@ -41,7 +41,7 @@ def nights(rows: Sequence[NightRow], every: Iterable[SweepRow]) -> Page:
 
 
 def models(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow]) -> Page:
-    """Return the page of all models: how many series each has, their newest verdicts, and models without one."""
+    """Return the page of all models: the number of series by newest verdict, and models without one."""
     of_model = grouped(rows, lambda row: row.model)
     verdicts = list(dict.fromkeys(row.verdict for row in rows))
     columns = [
@@ -76,14 +76,12 @@ def _count(count: int, verdict: str) -> Cell:
 
 
 def devices(reader: Reader) -> Page:
-    """Return the page of all devices."""
     rows = read_devices(reader)
     answer = f"{counted(len(rows), 'device').capitalize()}."
     return _page("Devices", answer, [table_of(rows, without=NOT_OF_FARM_DEVICES)])
 
 
 def runners(reader: Reader) -> Page:
-    """Return the page of all runners."""
     rows = read_runners(reader)
     answer = f"{counted(len(rows), 'runner').capitalize()}."
     table = first_rows(rows, _MAX_ROWS, f"{_IN_SQL}: runner_overview", without=ONLY_OF_A_SWEEP)
@@ -91,9 +89,9 @@ def runners(reader: Reader) -> Page:
 
 
 def sme2(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow]) -> Page:
-    """Return the page about SME2 in the newest night of every sweep: what it gained, where, and by which kernels.
+    """Return the page about SME2 in the newest sweep of each name: what it gained, where, and by which kernels.
 
-    Of a sweep with more cells than can be read, only the gain of each pair.
+    Of a sweep whose devices times models are over MAX_CELLS, only the gain of each pair.
     """
     in_order = sorted(sweeps, key=lambda sweep: (sweep.night or date.min, sweep.sweep_id))
     newest = [Answers(reader, sweep) for sweep in {sweep.name: sweep for sweep in in_order}.values()]
@@ -101,7 +99,7 @@ def sme2(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow]
     for row in series:
         variants[row.model, row.device, row.precision, row.threads].add(row.variant)
     # Without a series in two variants there is no pair; to find that in the cells takes seconds on a large farm.
-    has_pairs = any(len(found) > 1 for found in variants.values())
+    has_pairs = any(len(names) > 1 for names in variants.values())
     every = [row for answers in newest if answers.sweep.night for row in answers.rows(SpeedupRow)] if has_pairs else []
     rows = [row for row in every if row.sessions_on and row.sessions_off and not row.without_times]
     rows.sort(key=lambda row: -(row.speedup or 0.0))
@@ -112,7 +110,7 @@ def sme2(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow]
 
 
 def _without_a_pair(reader: Reader, series: Sequence[SeriesRow]) -> Text:
-    """Where SME2 is and was used although nothing tells what it gains, and how to measure that."""
+    """Return which devices have SME2 and which series used it, although its gain is unknown, and how to measure it."""
     every = read_devices(reader)
     devices = [row for row in every if not row.without_times]
     have = sum(bool(row.sme2) for row in devices)
@@ -133,12 +131,12 @@ def _without_a_pair(reader: Reader, series: Sequence[SeriesRow]) -> Text:
 
 
 def _gain(rows: Sequence[SpeedupRow]) -> Text:
-    """The largest and the least gain in a sentence."""
+    """Return the first and the last speed-up in a sentence; `rows` are sorted, the largest first."""
     answer = f"{counted(len(rows), 'pair').capitalize()} with SME2 on and off"
-    known = [row for row in rows if row.speedup is not None]
-    if not known:
+    sorted_rows = [row for row in rows if row.speedup is not None]
+    if not sorted_rows:
         return f"{answer}."
-    best, least = known[0], known[-1]
+    best, least = sorted_rows[0], sorted_rows[-1]
     return (
         f"{answer}; largest speed-up {best.speedup:.2f}\u00d7 ({best.model} {best.precision} on {best.device}), "
         f"least {least.speedup:.2f}\u00d7 ({least.model} {least.precision} on {least.device})."
@@ -146,13 +144,12 @@ def _gain(rows: Sequence[SpeedupRow]) -> Text:
 
 
 def _sme2_of(answers: Answers) -> Section:
-    """What the report of a sweep says about SME2."""
+    """Return the section about SME2 in the report of a sweep, with the sweep in title and anchor."""
     (section,), sweep_id = short_sections(answers, [sme2_section]), answers.sweep.sweep_id
     return replace(section, anchor=f"sme2-{slug(sweep_id)}", title=f"{section.title}: {sweep_id}")
 
 
 def comparison(reader: Reader, before: date, after: date) -> Page:
-    """Return the page of two nights side by side."""
     rows = reader.rows(TwoNightsRow, {"before": before, "after": after})
     both = [row for row in rows if row.ratio is not None]
     only = len(rows) - len(both)

@@ -1,4 +1,4 @@
-"""The matrix of a night: a row for each model as it is measured, a column for each device."""
+"""The matrix of a night: a row for each model, precision, variant and thread count, a column for each device."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _Key = tuple[str, str, str, int | None]
 
 
 def matrix(rows: Sequence[Verdict]) -> Table:
-    """Return the table of latency verdicts; rows and columns with changes come first, and the rest is counted."""
+    """Return verdicts on latency: at most 60 rows and 20 devices, those with changes first; the rest is counted."""
     cells: dict[_Key, dict[str, Verdict]] = defaultdict(dict)
     changed_of_device: dict[str, int] = defaultdict(int)
     for row in rows:
@@ -77,7 +77,7 @@ def _head(key: _Key) -> list[Cell]:
 
 
 def _cell(row: Verdict | None) -> Cell:
-    """The time of a series and its change; only one that changed leads to its history."""
+    """Return the time of a series and its change; only one that changed links to its history."""
     if row is None or row.value is None:
         return NOTHING if row is None else Cell(_MARKS.get(row.verdict, "?"), tone=_tone(row.verdict))
     time_ms = row.value / 1e6

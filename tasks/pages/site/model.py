@@ -25,8 +25,8 @@ def page(
 ) -> Page:
     """Return the page of a model from the rows of its series, with the breakdown of a few of their cells.
 
-    `name` is the model's in the warehouse; `explained` is what is known about the worst of them; `answers` are those
-    about the sweep of the cells, if there are any.
+    `name` is the model's in the warehouse, `explained` is about the worst series, and `answers` are those about the
+    sweep of the cells; None without cells.
     """
     model = rows[0].model
     which = (
@@ -54,10 +54,7 @@ def page_without_verdict(name: str, row: UnjudgedModelRow, answers: Answers) -> 
 
 
 def detailed(rows: Sequence[SeriesRow]) -> list[str]:
-    """Return the cells of a model in the newest night to show in full.
-
-    What changed comes first, then one of each precision and variant.
-    """
+    """Return up to six cells of the newest night, one of each precision and variant; cells that changed come first."""
     newest = max(row.night for row in rows)
     candidates = [row for row in rows if row.night == newest and row.time_ms is not None]
     candidates.sort(key=lambda row: row.verdict in ("no change", "insufficient data"))

@@ -1,7 +1,7 @@
-"""Which pages are published, and from what each is made: a page is made again only if that changed.
+"""Which pages are published, and from what each is made (its origin): a page is made again only if that changed.
 
-`published.json` is the marker of a published site. It lists its files with their hashes and is written by nobody else.
-It is read as a stranger's file, because whoever can write to the folder can change it.
+`published.json` marks a folder as a published site and lists its files with their hashes. It is read as an untrusted
+file, because everybody who can write to the folder can change it.
 """
 
 import json
@@ -29,12 +29,12 @@ from tasks.results.table import Row
 
 ASSETS = tuple(f"assets/{name}" for name in ("page.css", "page.js", "history.js", "vega.js", "names.js", "kept.js"))
 _MOST_NIGHTS = 14
-"""Of older nights and their sweeps, no page is published; histories show all nights."""
+"""Older nights and their sweeps have no published page; histories show all nights."""
 _MOST_SERIES_COMPARED = 2000
-"""Of a larger farm, no page of two devices, precisions or variants is published: each takes seconds."""
+"""With more series, no page of two devices, precisions or variants is published: each takes seconds."""
 _DRAWING = "assets/vega.js"
 ALWAYS = ""
-"""The origin of pages that are made in every publication."""
+"""The origin of pages that are made again in every publication."""
 MARKER = "published.json"
 MOST_MARKER_BYTES = 32 << 20
 """A site of 10,000 pages has 1.5 MB."""
@@ -44,7 +44,7 @@ _Page = tuple[str, Sha256]
 
 @dataclass(frozen=True)
 class FingerprintRow(Row):
-    """A number that changes with the content of a night, a model, a device, one of its weeks or a sweep."""
+    """A number that changes with the content of a night, model, device, week of a device, sweep, or the decisions."""
 
     query = "page_fingerprints"
     kind: str
@@ -63,7 +63,7 @@ class KeptRow(Row):
 
 
 def origins_of(site: "Site") -> dict[str, str]:
-    """Return the address of each published page with what identifies its content."""
+    """Return the origin of each published page by its address."""
     return dict(_origins(site))
 
 
@@ -74,7 +74,8 @@ def _origins(site: "Site") -> Iterator[tuple[str, str]]:
         yield address, f"vl-convert {version('vl-convert-python')}" if address == _DRAWING else ALWAYS
     nights = [str(row.night) for row in site.nights[:_MOST_NIGHTS]]
     kept_rows = site.reader.rows(KeptRow, {"nights": nights})
-    # Those of older nights are kept as far as the newest ones leave room: pages that lead to them are made again.
+    # The number of pages of cells and sessions is limited, so newer nights displace those of older ones. Their counts
+    # are part of the origins of pages that link to them.
     kept_of = Counter((row.kind, str(row.night)) for row in kept_rows)
     of_night = {
         night: f"{prints['night', night]} {kept_of['cell', night]} {kept_of['session', night]}" for night in nights
@@ -119,7 +120,7 @@ def _other_than_marker(name: str) -> str:
     return name
 
 
-# No part of an address begins with a dot, so none leads elsewhere.
+# No part of an address begins with a dot, so none leaves the folder.
 _Address = Annotated[
     str, Field(max_length=250, pattern=rf"^(?:{_STEP}/){{0,2}}{_STEP}$"), AfterValidator(_other_than_marker)
 ]
@@ -133,10 +134,10 @@ class Manifest(BaseModel):
     format: Literal["etfarm site 1"]
     pages: dict[_Address, _Page]
     writing: dict[_Address, Sha256]
-    """The hashes that pages get now. After a kill, a page has this hash or the one in `pages`, or is missing."""
+    """Hashes of pages that are being written. After a kill, a page has this hash or that of `pages`, or is missing."""
 
     def text(self) -> bytes:
-        """Return the content of the file, the same for the same pages."""
+        """Return the content of the file, the same bytes for the same pages."""
         return json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":")).encode()
 
 
@@ -146,20 +147,20 @@ def _version() -> str:
 
 
 def manifest_of(pages: Mapping[str, tuple[str, str]], writing: Mapping[str, str]) -> Manifest:
-    """Return the manifest of this version of etfarm, without a check."""
+    """Return the manifest of this version of etfarm, without validation."""
     return Manifest.model_construct(etfarm=_version(), pages=dict(pages), format="etfarm site 1", writing=dict(writing))
 
 
 def parse_manifest(content: bytes, path: str) -> Manifest:
     """Return the manifest; raises InputError for anything else.
 
-    Another version of etfarm makes other pages, so origins that it states are unknown here.
+    Another version of etfarm makes other pages, so its origins are replaced by ALWAYS.
     """
     try:
-        stated = Manifest.model_validate_json(content)
+        manifest = Manifest.model_validate_json(content)
     except ValidationError as error:
         cause = f"not a manifest of etfarm ({first_mistake(error)})"
         raise InputError(f"{path}: {cause}; publish to an empty folder or prefix") from None
-    if stated.etfarm != _version():
-        return manifest_of({name: (ALWAYS, sha256) for name, (_, sha256) in stated.pages.items()}, stated.writing)
-    return stated
+    if manifest.etfarm != _version():
+        return manifest_of({name: (ALWAYS, sha256) for name, (_, sha256) in manifest.pages.items()}, manifest.writing)
+    return manifest

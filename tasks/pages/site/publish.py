@@ -1,10 +1,9 @@
 """The pages of the site as files, for any web server, for object storage or to open without one.
 
-`published.json` states from which content each page was made. A page is made again only if that changed, and written
-only if the page did; pages that are no longer of the site are removed. What the morning needs is
-written first: cells and sessions, the night and its sweeps, then the home page; histories, devices and models follow.
-Pages of single sessions and cells are kept for what changed or failed most recently; where a page was not published,
-its name is no link.
+A page is made again only if its origin in `published.json` changed, and written only if the page did. Pages that the
+site no longer has are removed. What readers open first is written first: cells and sessions, nights and sweeps, then
+the home page; histories, devices and models follow. Only cells and sessions that changed or failed most recently have a
+page; a name without a published page is not a link.
 """
 
 import hashlib
@@ -33,15 +32,15 @@ _FIRST = ("cells", "sessions", "nights", "sweeps", "assets", "")
 
 
 class Publication:
-    """Writes pages to a destination; `kept` are the addresses at which something stayed that is not the farm's own.
+    """Writes pages to a destination; `kept` are the addresses of files that stayed because others wrote them.
 
-    A file is the farm's own if its content is what a publication wrote, as the manifest states. Others stay as they
-    are. Before pages are written, the manifest states which hashes they get; so a kill at any moment leaves no file
-    that the next publication does not know. It is written last without them.
+    A file is a publication's if its content has the hash in the manifest; other files stay as they are. Before pages
+    are written, the manifest lists the hashes that they get. So the next publication recognizes every file, even after
+    a kill. At the end the manifest is written without this list.
     """
 
     def __init__(self, destination: Destination, location: str, wanted: Mapping[str, str]) -> None:
-        """Read the manifest; `wanted` are the pages of the site with their origins. Raises InputError, writes nothing.
+        """Read the manifest, write nothing; `wanted` are the origins of the pages of the site, by address.
 
         Raises InputError if the destination is neither empty nor one that etfarm published.
         """
@@ -59,23 +58,23 @@ class Publication:
         self.kept: list[str] = []
 
     def _settled(self, before: Manifest) -> dict[str, tuple[str, str]]:
-        """Return the pages that are there, also those of which a killed publication wrote some."""
+        """Return origin and hash of the pages that exist, also of those that a killed publication wrote."""
         pages = {name: page for name, page in before.pages.items() if name not in self._missing}
         present = self._destination.hashes(before.writing)
         return pages | {name: (ALWAYS, new) for name, new in before.writing.items() if present.get(name) == new}
 
     @property
     def stale(self) -> set[str]:
-        """The pages that have to be made."""
-        made = {name: origin for name, (origin, _) in self._pages.items()}
-        return {name for name, origin in self._wanted.items() if origin == ALWAYS or made.get(name) != origin}
+        """The pages to make: their origin is new, or ALWAYS."""
+        origins = {name: origin for name, (origin, _) in self._pages.items()}
+        return {name for name, origin in self._wanted.items() if origin == ALWAYS or origins.get(name) != origin}
 
     def write(self, pages: Mapping[str, bytes]) -> None:
-        """Write those of some pages that changed."""
+        """Write those of some pages that changed, except over files that others wrote, which are added to `kept`."""
         new = {name: hashlib.sha256(content).hexdigest() for name, content in pages.items()}
         changed = [name for name in pages if self._hash(name) != new[name]]
         present = self._destination.hashes(name for name in changed if name not in self._missing)
-        kept = {name for name, found in present.items() if found not in (self._hash(name), new[name])}
+        kept = {name for name, sha256 in present.items() if sha256 not in (self._hash(name), new[name])}
         files = {name: pages[name] for name in changed if name not in kept and present.get(name) != new[name]}
         if files:
             self._save({name: new[name] for name in files})
@@ -86,13 +85,13 @@ class Publication:
         self.kept += sorted(kept)
 
     def finish(self) -> None:
-        """Remove the pages that are no longer of the site, and state in the manifest what there is."""
+        """Remove the pages that the site no longer has, except files that others changed, and write the manifest."""
         gone = self._pages.keys() - self._wanted.keys()
         present = self._destination.hashes(gone)
-        own = sorted(name for name, found in present.items() if found == self._hash(name))
-        self._destination.remove(own)
-        self.removed += len(own)
-        self.kept = sorted([*self.kept, *(present.keys() - own)])
+        unchanged = sorted(name for name, sha256 in present.items() if sha256 == self._hash(name))
+        self._destination.remove(unchanged)
+        self.removed += len(unchanged)
+        self.kept = sorted([*self.kept, *(present.keys() - unchanged)])
         for name in gone:
             del self._pages[name]
         self._save({})
@@ -108,10 +107,10 @@ class Publication:
 
 
 def publish(site: Site, location: str, told: Callable[[str], None] = lambda _line: None) -> Publication:
-    """Write the pages to a folder or a URL; `told` gets a line while it lasts.
+    """Write the pages to a folder or a URL; `told` gets a line of progress after each batch.
 
-    The result counts them. Raises BundleError if the location cannot be written, and InputError if it has files of
-    others.
+    The result counts the pages. Raises BundleError if the location cannot be written, and InputError if it is
+    neither empty nor a site that etfarm published.
     """
     wanted = origins_of(site)
     site.published = wanted.keys()
@@ -123,7 +122,7 @@ def publish(site: Site, location: str, told: Callable[[str], None] = lambda _lin
 
 
 def _write_stale(site: Site, publication: Publication, told: Callable[[str], None]) -> None:
-    """Make and write the pages that are not up to date: each batch is written while the next one is made."""
+    """Make and write the pages that are not up to date: a thread writes each batch while the next one is made."""
     made, stale = 0, publication.stale
     with ThreadPoolExecutor(1) as writer:
         writing = writer.submit(publication.write, {})
@@ -147,13 +146,13 @@ def _batches(stale: Iterable[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _kind(address: str) -> str:
-    """Return the folder of a page: `cells`; nothing for home and lists."""
+    """Return the folder of a page, such as `cells`; empty for home and lists."""
     folder, slash, _ = address.partition("/")
     return folder if slash else ""
 
 
 def _turn(address: str) -> tuple[int, str, str]:
-    """Return when a page is written: what home leads to, home and lists, then others by name."""
+    """Return the key that sorts pages as they are written: what home links to, home and lists, then others by name."""
     kind = _kind(address)
     place = _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
     return place, kind, address.rpartition("/")[2]

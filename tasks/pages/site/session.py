@@ -23,7 +23,7 @@ _PERFETTO = "https://ui.perfetto.dev"
 
 
 class Sessions:
-    """What the pages of some sessions are made from, read at once."""
+    """Facts, runs and conditions of some sessions for their pages, read at once."""
 
     def __init__(self, reader: Reader, session_ids: Sequence[str]) -> None:
         self._names = reader.models
@@ -79,7 +79,7 @@ def _answer(row: SessionFactsRow, runs: Sequence[RunRow]) -> Text:
 
 
 def runs_chart(runs: Sequence[RunRow]) -> Chart:
-    """Return the chart of all runs of a session, warm-up included and marked; below 0.1 ms in microseconds."""
+    """Return the chart of all runs of a session, warm-up included and marked; in µs if all are below 0.1 ms."""
     scale, unit = (1000.0, "µs") if max(run.execute_ms for run in runs) < 0.1 else (1.0, "ms")
     values = [
         {"run": run.run_index, "time": round(run.execute_ms * scale, 6), "kind": "warm-up" if run.is_warmup else "run"}
@@ -109,7 +109,7 @@ def runs_chart(runs: Sequence[RunRow]) -> Chart:
 
 
 def _origin(model: str, row: SessionFactsRow) -> Table:
-    """Everything that identifies a session and what it ran."""
+    """Return what identifies a session and what it ran; `model` is the name in the warehouse."""
     facts: list[tuple[str, Text]] = [
         ("Sweep", (CodeLink(row.sweep_id, sweep_page(row.sweep_id)),)),
         ("Model", (Code(model),)),
@@ -130,7 +130,7 @@ def _origin(model: str, row: SessionFactsRow) -> Table:
 
 
 def _closer(row: SessionFactsRow) -> list[Text]:
-    """Commands that read the session's bundle."""
+    """Return the commands that show operators and trace of a session."""
     return [
         ("Its operators: ", Code(f"etfarm sql \"FROM operator_time WHERE cell = '{row.cell}'\"")),
         (

@@ -30,12 +30,10 @@ _HTML = ".html"
 
 
 class Site:
-    """The pages of a warehouse file; `source` names the file, as every page states.
-
-    `published` are the addresses that links may lead to; None: any.
-    """
+    """The pages of a warehouse file; `source` names the file at the end of every page."""
 
     published: Collection[str] | None = None
+    """The addresses that links may lead to; None: any."""
 
     def __init__(self, reader: Reader, source: str) -> None:
         self.reader = reader
@@ -47,7 +45,7 @@ class Site:
         self._verdicts_on: dict[tuple[date, str, str], list[Verdict]] = defaultdict(list)
 
     def contents(self, wanted: Sequence[str]) -> dict[str, bytes]:
-        """Return what is at several addresses, as bytes; pages of one kind among them are read at once."""
+        """Return the contents of those addresses that exist; pages of one kind among them are read at once."""
         if weeks := [week for address in wanted if (week := self._history_at(address))]:
             self._histories = dict(history_files(self.reader, weeks))
         self._sessions = Sessions(self.reader, _names_in("sessions/", wanted))
@@ -57,15 +55,15 @@ class Site:
         return {address: file.content.encode() for address in wanted if (file := self.file(address))}
 
     def file(self, address: str) -> File | None:
-        """Return what is at an address, such as `nights/2026-11-22.html`; None if nothing is."""
+        """Return the file at an address, such as `nights/2026-11-22.html`; None if there is none."""
         if address.startswith("assets/"):
             return asset(address.removeprefix("assets/"), self._names, self.published)
         if address == "feed.atom":
             return File("application/atom+xml", feed(self.nights, self._verdicts_of))
-        if found := self._history_at(address):
+        if history := self._history_at(address):
             if address not in self._histories:
-                weeks = weeks_of(self.series_of[found[0]])
-                self._histories = dict(history_files(self.reader, [(found[0], monday) for monday in weeks]))
+                weeks = weeks_of(self.series_of[history[0]])
+                self._histories = dict(history_files(self.reader, [(history[0], monday) for monday in weeks]))
             return File("text/javascript", self._histories[address])
         page = self.page(address)
         return None if page is None else File("text/html", as_html(page, self.published))
@@ -120,7 +118,6 @@ class Site:
 
     @cached_property
     def series(self) -> list[SeriesRow]:
-        """Every series on each device."""
         return self.reader.rows(SeriesRow)
 
     @cached_property
@@ -130,7 +127,7 @@ class Site:
 
     @cached_property
     def series_of(self) -> dict[str, list[SeriesRow]]:
-        """The series of each device."""
+        """The series of each device; empty for one without any."""
         return defaultdict(list, grouped(self.series, lambda row: row.device))
 
     @cached_property
@@ -167,22 +164,22 @@ class Site:
         return home.night_page(self.reader, night, self.nights, self._verdicts_of(night))
 
     def _verdicts_of(self, night: date) -> Sequence[Verdict]:
-        """The verdicts on a night, which are kept; the feed's nights before the newest are read at once."""
+        """Return the verdicts on a night, which are cached; the feed's nights before the newest are read at once."""
         if night not in self._verdicts:
             together = [row.night for row in self.nights[1:MOST_NIGHTS]]
             self._read_verdicts(together if night in together else [night])
         return self._verdicts[night]
 
     def _read_verdicts(self, nights: Collection[date]) -> None:
-        """Read the verdicts on nights at once, and keep them."""
-        wanted = [night for night in nights if night not in self._verdicts]
-        self._verdicts |= {night: [] for night in wanted}
-        for row in read_verdicts(self.reader, wanted) if wanted else ():
+        """Read the verdicts on those nights that are not cached, at once, and cache them."""
+        missing = [night for night in nights if night not in self._verdicts]
+        self._verdicts |= {night: [] for night in missing}
+        for row in read_verdicts(self.reader, missing) if missing else ():
             self._verdicts[row.night].append(row)
             self._verdicts_on[row.night, row.series_id, row.device].append(row)
 
     def _comparison(self, name: str) -> Page | None:
-        """Two nights, or two values of what series differ in: `device/phone..tablet`."""
+        """Return the page of two nights, or of two values of a kind: `device/phone..tablet`; None if one is unknown."""
         kind, _, pair = name.rpartition("/")
         a, b = split_pair(pair)
         if not kind:
@@ -217,12 +214,12 @@ class Site:
 
     @cached_property
     def _detailed(self) -> dict[str, CellFactsRow]:
-        """Every cell that the page of its model shows in full."""
+        """The cells that pages of models show in full, by id."""
         cells = [cell for rows in self._series_of_model.values() for cell in model.detailed(rows)]
         return {row.cell: row for row in self.reader.rows(CellFactsRow, {"cells": cells})}
 
     def _answers_of(self, cells: Sequence[CellFactsRow]) -> Answers:
-        """The answers about cells of a sweep, read at once for all cells that are known to be shown in full."""
+        """Return the answers about cells of a sweep, read at once for all its cells that pages show in full."""
         sweep_id = cells[0].sweep_id
         measured, answers = self._answers.get(sweep_id, (set(), None))
         if answers is None or not {(row.model, row.device) for row in cells} <= measured:
@@ -231,7 +228,7 @@ class Site:
         return answers
 
     def _read(self, sweep_id: str, measured: set[tuple[str, str]]) -> Answers:
-        """Read the answers about models on devices in a sweep, which replace those that were read before."""
+        """Read the answers about pairs of model and device in a sweep, which replace those of the last call."""
         answers = self.reader.excerpt(sweep_id, measured)
         self._answers = {sweep_id: (measured, answers)}
         return answers
@@ -243,7 +240,7 @@ class Site:
         return device.page(row, nights, self.series_of[row.device], self.reader.rows(DecisionRow))
 
     def _history_at(self, address: str) -> tuple[str, date] | None:
-        """Device and week of a file of data; None if it is not one."""
+        """Return device and Monday of a file of data; None for another address."""
         folder, name, *_ = (*address.split("/", 2), "")
         if folder != "histories" or (row := self.devices.get(name)) is None:
             return None
@@ -263,7 +260,7 @@ class Site:
         return self._sessions.page(session_id)
 
     def _names(self) -> Iterator[tuple[str, str]]:
-        """What the search finds: each name with its address."""
+        """Yield what the search finds, each name with its address."""
         models = [*(row.model for row in self.series), *(row.model for row in self.unjudged.values())]
         yield from {model: addresses.model_page(model) for model in models}.items()
         yield from ((row.device, f"devices/{name}.html") for name, row in self.devices.items())
@@ -272,5 +269,5 @@ class Site:
 
 
 def _names_in(folder: str, wanted: Sequence[str]) -> list[str]:
-    """Return the names of those addresses that are pages in a folder."""
-    return [each.removeprefix(folder).removesuffix(_HTML) for each in wanted if each.startswith(folder)]
+    """Return the names of those pages that are in a folder."""
+    return [address.removeprefix(folder).removesuffix(_HTML) for address in wanted if address.startswith(folder)]
