@@ -274,7 +274,7 @@ def test_a_pull_request_that_makes_a_model_slower_fails_and_is_told_so(farm: Far
     # then the job fails, the comment has the answer first, and nothing of the change was executed but its programs
     assert done.returncode == 1, (done.stdout, done.stderr, comments.bodies)
     (body,) = comments.bodies
-    assert "1 of 1 series slower: voice on here" in body
+    assert "1 of 1 series slower: voice as_is, sme2_off, threads 1, on here, " in body
     assert "new is new" in body
     assert "unchanged is the same program as before; it was not measured" in body
     assert str(farm.folder) not in body
