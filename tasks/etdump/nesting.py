@@ -52,7 +52,7 @@ def parents_by_instruction(events: EventColumns, execution: Rows, methods: Posit
 
 
 def count_once(events: EventColumns, parent: Rows) -> tuple[Rows, Positions]:
-    """Return (parent, self time) of each event, given the parents that instruction ids tell, -1 for none.
+    """Return (parent, self time) of each event; `parent` are the parents by instruction, -1 for none.
 
     The self times of an execution add up to its `Method::execute` exactly. A delegated operator keeps its parent.
     """
@@ -66,7 +66,7 @@ def count_once(events: EventColumns, parent: Rows) -> tuple[Rows, Positions]:
 
 def _parents_of_overlapping(events: EventColumns, parent: Rows) -> set[int]:
     """Return the parents whose children do not follow each other on one clock."""
-    found: set[int] = set()
+    parents: set[int] = set()
     of_method = events.is_method[parent]  # without a parent it is the last event's flag, which is not used
     # Children of a call come one after another directly before it, calls have such children between them.
     for rows in np.flatnonzero((parent >= 0) & of_method), np.flatnonzero((parent >= 0) & ~of_method):
@@ -74,8 +74,8 @@ def _parents_of_overlapping(events: EventColumns, parent: Rows) -> set[int]:
         overlap = (events.start_ns[rows[1:]] < events.end_ns[rows[:-1]]) | (delegated[1:] != delegated[:-1])
         overlap &= above[1:] == above[:-1]
         interleaved = above[1:] < above[:-1]
-        found.update(above[1:][overlap].tolist(), above[1:][interleaved].tolist(), above[:-1][interleaved].tolist())
-    return found
+        parents.update(above[1:][overlap].tolist(), above[1:][interleaved].tolist(), above[:-1][interleaved].tolist())
+    return parents
 
 
 class _Overlaps:
@@ -98,14 +98,14 @@ class _Overlaps:
         if not owners:
             return
         self._sort_children()
-        found = set(owners)
+        queued = set(owners)
         # An outer event completes later, so its row is larger; heapq returns the smallest number: rows are negated.
         waiting = [-owner for owner in owners]
         heapq.heapify(waiting)
         while waiting:
             outermost = -heapq.heappop(waiting)
-            for inner in self._resolve(outermost) - found:
-                found.add(inner)
+            for inner in self._resolve(outermost) - queued:
+                queued.add(inner)
                 heapq.heappush(waiting, -inner)
 
     def _sort_children(self) -> None:

@@ -188,10 +188,10 @@ def _difference(runs: Runs) -> str | None:
     """Return what an instruction ran in one execution and not in another one that reached it, None if nothing."""
     count = len(runs.execute_ns)
     if count and len(runs.node) % count == 0:
-        each = len(runs.node) // count
+        per_run = len(runs.node) // count
         # Executions without branches have the same events in the same order.
-        has_each = (np.bincount(runs.run, minlength=count) == each).all()
-        if has_each and (runs.node.reshape(count, each) == runs.node[:each]).all():
+        has_each = (np.bincount(runs.run, minlength=count) == per_run).all()
+        if has_each and (runs.node.reshape(count, per_run) == runs.node[:per_run]).all():
             return None
     group_of = _groups(runs)
     events = np.flatnonzero(group_of[runs.node] >= 0)
@@ -203,10 +203,10 @@ def _difference(runs: Runs) -> str | None:
     differing = np.flatnonzero((group_of >= 0) & (in_node != in_group[group_of]))
     if not len(differing):
         return None
-    found = int(differing[0])
-    with_it = np.unique(run[node == found])
-    without = np.setdiff1d(run[group_of[node] == group_of[found]], with_it)
-    operator = runs.tree[found]
+    first_differing = int(differing[0])
+    with_it = np.unique(run[node == first_differing])
+    without = np.setdiff1d(run[group_of[node] == group_of[first_differing]], with_it)
+    operator = runs.tree[first_differing]
     return (
         f"instruction {operator.instruction_id} ran {operator.name} in execution {with_it[0]} "
         f"and not in execution {without[0]}"
@@ -226,7 +226,7 @@ def _groups(runs: Runs) -> NDArray[np.int64]:
             key = (node.parent, node.chain_index, node.instruction_id)
         elif node.kind in _OPERATORS and runs.tree[node.parent].kind in _CALLS:
             key = (node.parent,)
-        elif node.kind == "delegated":  # a call that is shown as one part
+        elif node.kind == "delegated":  # a call that is shown as a total
             key = (node.parent, node.chain_index, node.instruction_id)
         groups.append(-1 if key is None else numbers.setdefault(key, len(numbers)))
     return np.array(groups, np.int64)

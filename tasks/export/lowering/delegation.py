@@ -48,8 +48,7 @@ def list_operators(
 ) -> Operators:
     """Return the operators of a method, the most frequent first, and why the portable ones were not delegated.
 
-    `ruled` are the operators for which the partitioner has a rule. A reason is None if the
-    partitioner gave none for one of them.
+    `ruled` are the operators for which the partitioner has a rule: the reason of one may be None.
     """
 
     def by_count(counts: "Counter[str]") -> list[tuple[str, int]]:
