@@ -146,10 +146,7 @@ class DelegateCalls:
         return delegates
 
     def _with_usable_times(self, events: EventColumns) -> EventColumns:
-        """Return the events with moved dispatches; those without times are moved to the end of their call.
-
-        So none of them seems to have begun before its execution.
-        """
+        """Return the events with moved dispatches; those without times begin and end at the end of their call."""
         timeless = []
         for group, delegate in enumerate(self._delegates):
             if delegate.times is Times.NONE:

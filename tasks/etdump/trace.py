@@ -92,7 +92,7 @@ class _Microseconds:
 
     def duration(self, each: Slice) -> float:
         duration = self._at(each.start_ns + each.dur_ns) - self._at(each.start_ns)
-        while int(duration * 1000) < each.dur_ns:  # rounding may cut a short event's last ns: a step or two more
+        while int(duration * 1000) < each.dur_ns:  # rounding may cut a short event's last ns: one step more
             duration += self._step
         return duration
 

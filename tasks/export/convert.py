@@ -70,10 +70,7 @@ def _by_own_recipe(method: Method, recipe: Recipe, own: Any) -> Converted:
 
 
 def _quantize_int8(program: Any, method: Method, *, is_dynamic: bool) -> Any:
-    """Return the program with int8 weights per channel: activations calibrated, or dynamic (linear layers only).
-
-    Raises NotApplicableError if nothing was quantized.
-    """
+    """Return the program with int8 weights per channel: activations calibrated, or dynamic (linear layers only)."""
     import torch
     from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
         XNNPACKQuantizer,
@@ -110,10 +107,7 @@ def _permutations(inputs: Inputs) -> list[Inputs]:
 
 
 def _in_float32(program: Any, method: Method, operators: tuple[str, ...]) -> Any:
-    """Return the program in which these operators convert their inputs to fp32 and their results back to fp16.
-
-    Raises NotApplicableError if the program lacks one of them.
-    """
+    """Return the program in which these operators convert their inputs to fp32 and their results back to fp16."""
     import torch
 
     graph_module = program.module()

@@ -118,10 +118,7 @@ def _made(request: ExportRequest, title: str, log: Path, tell: Tell) -> tuple[Ex
 
 
 def _fetch(shelf: BlobStore, key: str, exports_dir: Path) -> bool:
-    """Fetch a shared export into the exports folder; return False if it must be made here.
-
-    A damaged archive, and a storage that does not answer, are logged.
-    """
+    """Fetch a shared export into the exports folder; return False if there is none, or after logging an error."""
     try:
         if not is_shared(shelf, key):
             return False

@@ -191,10 +191,7 @@ class Export:
 
 
 def read_exports(folder: Path) -> tuple[Export, ...]:
-    """Return the cases of the export in `folder`, at least one.
-
-    Raises ExportError if export.json is missing, damaged or of another version.
-    """
+    """Return an export's cases, at least one; raises ExportError if it is missing, damaged or of another version."""
     try:
         described = json.loads((folder / "export.json").read_bytes())
         if described.pop("export_version") != EXPORT_VERSION:
@@ -215,10 +212,7 @@ def read_exports(folder: Path) -> tuple[Export, ...]:
 
 
 def kept_export(exports_dir: Path, key: str | None, pte_sha256: str | None, model: str) -> Export:
-    """Return the case `model` of an earlier export by its key and the hash of its .pte file.
-
-    Raises ExportError if it is not in `exports_dir` any more.
-    """
+    """Return the case `model` of an earlier export by its key and .pte hash; raises ExportError if it is gone."""
     for export in read_complete(exports_dir / key) or () if key else ():
         if export.pte_sha256 == pte_sha256 and export.model == model:
             return export
@@ -226,10 +220,7 @@ def kept_export(exports_dir: Path, key: str | None, pte_sha256: str | None, mode
 
 
 def read_complete(folder: Path) -> tuple[Export, ...] | None:
-    """Return the cases of the export in `folder`, None if there is none or a file does not match its hash.
-
-    A damaged export is removed and logged.
-    """
+    """Return the cases of the export in `folder`; None if there is none, or if it was damaged and is removed now."""
     if not folder.is_dir():
         return None
     try:
@@ -256,10 +247,7 @@ def first_line(error: Exception) -> str:
 
 
 def os_cause(error: OSError, exports_dir: Path) -> str:
-    """Return the cause of an operating system error; for a full disk, also the remedy.
-
-    A full disk is assumed to be that of `exports_dir`, although it may be that of the log or of temporary files.
-    """
+    """Return the cause of an operating system error; a full disk is assumed to be that of `exports_dir`."""
     if error.errno == errno.ENOSPC:
         return f"no space left on the disk of {exports_dir}; free space and export again"
     return f"{error.strerror}: {error.filename}" if error.filename else first_line(error)

@@ -77,10 +77,7 @@ def _with_static_cache(model: Any, length: int) -> Any:
 
 
 def _keep_in_fp32(model: Any) -> None:
-    """Replace the buffers of rotary frequencies by plain tensors, which a conversion to fp16 does not change.
-
-    In fp16, the angles of late positions would be wrong by radians.
-    """
+    """Make rotary frequencies constants instead of buffers: in fp16, late positions would be wrong by radians."""
     for module in model.modules():
         for name in [name for name, _ in module.named_buffers(recurse=False) if name.endswith("inv_freq")]:
             value = getattr(module, name)

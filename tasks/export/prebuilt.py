@@ -65,10 +65,7 @@ def prebuilt_export(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Ex
 
 
 def describe_prebuilt(entry: ModelEntry, seed: int) -> tuple[str, dict[str, Any], dict[str, bytes]]:
-    """Return a .pte file's key, its export.json without the key, and the bytes of its tensor files by name.
-
-    Raises InputError.
-    """
+    """Return a .pte file's key, its export.json without the key, and its tensor files by name; raises InputError."""
     pte = entry.pte
     assert pte is not None
     methods = read_program(pte)

@@ -214,10 +214,7 @@ _OF_TENSORS: dict[str, DataType] = {"float16": "fp16", "int8": "int8_static"}
 
 
 def data_types(pte: Path) -> frozenset[DataType] | None:
-    """Return the types other than fp32 that a program computes in.
-
-    None if it has other delegates than XNNPACK, or cannot be read.
-    """
+    """Return the types other than fp32 of a program; None for other delegates than XNNPACK or an unreadable file."""
     try:
         methods = read_program(pte)
         if {backend for method in methods for _, _, backend in method.delegate_calls} - {XNNPACK}:

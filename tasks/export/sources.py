@@ -46,10 +46,7 @@ _MADE_OF = {
 
 
 def write_sources(lowered: Any, folder: Path) -> None:
-    """Write sources.json of a lowered program (an ExecutorchProgramManager with an ETRecord) into `folder`.
-
-    A failure is only logged.
-    """
+    """Write sources.json of a lowered ExecutorchProgramManager with ETRecord into `folder`; a failure is logged."""
     try:
         _write(sources_of(lowered.executorch_program, lowered.get_etrecord()), folder)
     except Exception:  # private parts of executorch may change; only the names of modules are missing then

@@ -39,10 +39,7 @@ _finding = threading.Lock()
 
 
 def source_of(own: str) -> Path:
-    """Return the file of `package.module:function` or `file.py:function`, without importing it.
-
-    Raises FarmError if there is none.
-    """
+    """Return the file of `package.module:function` or `file.py:function` without importing it; raises FarmError."""
     module, _, function = own.rpartition(":")
     if module.endswith(".py"):
         if not Path(module).is_file():
@@ -125,10 +122,7 @@ def _takes(arguments: ast.arguments, count: int) -> bool:
 
 
 def load_function(own: str) -> Any:
-    """Import and return the function that `package.module:function` or `file.py:function` names.
-
-    Raises FarmError if there is none; errors of the user's code pass through.
-    """
+    """Import and return the function of `package.module:function` or `file.py:function`; raises FarmError."""
     name, _, function_name = own.rpartition(":")
     source = source_of(own).absolute()
     folder = source.parent if name.endswith(".py") else Path.cwd()
@@ -200,10 +194,7 @@ class _BesideFinder:
 
 
 def in_users_words(error: BaseException, sentence: str) -> str:
-    """Return `sentence` about an error of an export, after the line of the user's code that caused it.
-
-    Operators without support, and control flow that depends on data, get a remedy.
-    """
+    """Return `sentence` after the line of the user's code that caused the error; common errors get a remedy."""
     text = f"{type(error).__name__}: {error}"
     if operator := _NO_OPERATOR.search(text):
         name = next(filter(None, operator.groups()))

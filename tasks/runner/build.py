@@ -138,10 +138,7 @@ def _compile(recipe: Recipe, work: Path, log: Path) -> None:
 
 
 def missing_libraries(bundle: Path) -> set[str]:
-    """Return the shared libraries that files in the bundle need and that are not in its `lib`.
-
-    Raises RunnerError if a file is damaged.
-    """
+    """Return the shared libraries that a bundle needs and lacks; raises RunnerError if a file is damaged."""
     libraries = list((bundle / "lib").iterdir())
     needed = {name for path in (bundle / PROGRAM, *libraries) for name in read_binary(path).needed}
     return needed - {path.name for path in libraries}

@@ -120,10 +120,7 @@ def source_toolchain_for(platform: Platform, tools: Path, cache: Path) -> Toolch
 
 
 def _source_toolchains(platform: Platform, host: Platform, tools: Path, cache: Path) -> Iterator[Toolchain]:
-    """Yield this machine's compilers in order of preference.
-
-    For another machine zig comes first, because its programs need the oldest C library.
-    """
+    """Yield compilers in order of preference: zig first for another machine, its programs need the oldest C library."""
     is_cross = platform != host
     settings = _cross_settings(platform) if is_cross else {}
     prefix = f"{PLATFORM_FACTS[platform].processor}-linux-gnu-" if is_cross else ""

@@ -37,10 +37,7 @@ class LeftOut:
 
 
 class Passes:
-    """Applies passes to the methods of one program and records what was applied and what was left out.
-
-    `samples` are the inputs of each method with which programs are compared.
-    """
+    """Applies passes to the methods of one program and records what was applied and what was left out."""
 
     def __init__(self, samples: Mapping[str, Sequence[Inputs]]) -> None:
         self._samples = samples
@@ -48,10 +45,7 @@ class Passes:
         self.left_out: list[LeftOut] = []
 
     def apply(self, method: str, program: Any, passes: Sequence[Pass]) -> Any:
-        """Return a copy of `program` after the passes that keep its outputs; `program` does not change.
-
-        The passes are tried together and, if that fails, one by one.
-        """
+        """Return a copy of `program` after the passes that keep its outputs, tried together, otherwise one by one."""
         changed, names, problem = self._try(method, program, passes)
         if problem is None:
             self.applied |= names

@@ -193,7 +193,6 @@ def _is_suitable(node: Any) -> bool:
 
 
 def _replace_part(node: Any, part: Any) -> None:
-    """Replace one output of a split or unbind by a slice."""
     number = part.args[1]
     if "split" in str(node.target):
         start = sum(node.args[1][:number])

@@ -120,7 +120,6 @@ def _answer(request: ExportRequest, log: Path, limit_bytes: int) -> Answer:
 
 
 def _export(request: ExportRequest, log: Path) -> Path:
-    """Return the folder of the new export."""
     from tasks.export.lowering.lower import build
 
     precision, seed, exports_dir = request.precision, request.seed, request.exports_dir
@@ -165,10 +164,7 @@ def share_node_sources() -> None:
 
 
 def _load(entry: ModelEntry, recipe: Recipe, exports_dir: Path, seed: int) -> tuple[list[Method], Any]:
-    """Return the seeded methods and the function of your own recipe, None without one.
-
-    Records the files and distributions used, except for a model of the zoo with a built-in recipe.
-    """
+    """Return the seeded methods and your own recipe's function or None; record used files, except for the zoo alone."""
     import torch
 
     torch.manual_seed(seed)

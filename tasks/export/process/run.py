@@ -51,10 +51,7 @@ def run_export(request: ExportRequest, log: Path, tell: Tell) -> Answer:
 
 
 def end_server() -> None:
-    """Wait until the server's exports have ended and end it; a later export starts another one.
-
-    Without this call, the server ends with this process.
-    """
+    """End the server after its exports; otherwise it ends with this process. A later export starts another one."""
     with _processes:
         forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
