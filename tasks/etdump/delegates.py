@@ -34,7 +34,7 @@ class Delegate:
     """A backend that executes parts of a program."""
 
     name: str
-    """In tables."""
+    """Name in tables."""
     times: Times
     events: re.Pattern[str] | None = None
     """Matches the names of its events and of no other delegate's; None if names do not identify it."""
@@ -102,7 +102,7 @@ class DelegateCalls:
     """The delegate calls of an ETDump, in groups: the calls of one instruction in all executions have one delegate.
 
     `timeline` are the events with times that can be nested: GPU dispatches are moved into the scope that waited for
-    them, and events without times are moved to the end of their call, which `count_once` leaves out.
+    them. Events without times are moved to the end of their call, and `count_once` leaves them out.
     """
 
     def __init__(self, read: EventColumns, execution: Rows, parent: Rows, backends: Backends | None) -> None:
@@ -194,7 +194,7 @@ class DelegateCalls:
         ]
 
     def count_once(self) -> tuple[Rows, Positions]:
-        """Return (parent, self time) of each event, as nesting.py does, without what is not a time of its call.
+        """Return (parent, self time in ns) of each event, as nesting.py does, without what is not a time of its call.
 
         Changes `execution` and `parent`. Call it once, after aborted executions were left out.
         """
@@ -207,7 +207,7 @@ class DelegateCalls:
         return nested, self_ns
 
     def _find_strays(self) -> None:
-        """Mark unknown delegates with an event that does not lie in its call, and events outside calls."""
+        """Mark groups with an event outside its call (unknown delegates) or outside its execution (without a call)."""
         events, parent = self.timeline, self._parent
         rows = self._rows[self._execution[self._rows] >= 0]
         strays = (events.start_ns[rows] < events.start_ns[parent[rows]]) | (
@@ -253,7 +253,7 @@ class DelegateCalls:
         return tuple(names), name_id, kind
 
     def notes(self) -> tuple[str, ...]:
-        """Return one sentence, for users, about each delegate whose events are not simply times."""
+        """Return a sentence for users about each delegate whose events are not simply times."""
         totals = {group: f"shown as the total of its calls; {why}" for group, why in self._why.items()}
         of_group = sorted((self._notes | totals).items())
         sentences = (
@@ -264,7 +264,7 @@ class DelegateCalls:
 
 
 def _only(shown: Mapping[Delegate, None]) -> Delegate:
-    """Return the delegate that the names of a call's events identify; several may be on several clocks."""
+    """Return the delegate that a call's events identify: UNRECOGNIZED for none, one without times for several."""
     if len(shown) > 1:
         return replace(UNRECOGNIZED, times=Times.NONE, why=_MIXED)
     return next(iter(shown), UNRECOGNIZED)

@@ -45,7 +45,7 @@ class Etdump:
     """Position of the event's run_data in the file."""
     execution: NDArray[np.int32]
     """Number of the execution that the event belongs to, from 0 in file order; -1 outside any (loading, aborted), and
-    for events of delegates that are no times of their call."""
+    for events of delegates that are not times of their call."""
     name_id: NDArray[np.int32]
     """Index into `names`."""
     kind: NDArray[np.uint8]

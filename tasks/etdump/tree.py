@@ -1,4 +1,4 @@
-"""Executions of an ETDump as an operator tree with columns that refer to it, and why they must not be pooled.
+"""Executions of an ETDump as an operator tree with columns that refer to it, and checks whether they can be pooled.
 
 Executions that are not repeated measurements of one method have no common figures.
 """
@@ -159,7 +159,7 @@ def unfinished_execution(dump: Etdump) -> str | None:
 
 
 def clock_without_time(measured_ns: NDArray[np.int64]) -> str | None:
-    """Return why durations of executions are no measurement, None if they are one or if there are none."""
+    """Return why durations of executions are not measurements, None if they are or if there are none."""
     if not len(measured_ns) or measured_ns.any():
         return None
     return (
@@ -169,7 +169,7 @@ def clock_without_time(measured_ns: NDArray[np.int64]) -> str | None:
 
 
 def negative_time(runs: Runs) -> str | None:
-    """Return which event lasts shorter than what ran inside it by the same clock, None if none does.
+    """Return which event is shorter than what ran inside it by the same clock, None if none is.
 
     Without one, every time is 0 or more and every share between 0 and 1, since all add up to the execution.
     """

@@ -220,7 +220,7 @@ def kept_export(exports_dir: Path, key: str | None, pte_sha256: str | None, mode
 
 
 def read_complete(folder: Path) -> tuple[Export, ...] | None:
-    """Return the cases of the export in `folder`; None if there is none, or if it was damaged and is removed now."""
+    """Return the cases of the export in `folder`; None if missing, or if a file's hash differs: it is then removed."""
     if not folder.is_dir():
         return None
     try:
@@ -247,7 +247,7 @@ def first_line(error: Exception) -> str:
 
 
 def os_cause(error: OSError, exports_dir: Path) -> str:
-    """Return the cause of an operating system error; a full disk is assumed to be that of `exports_dir`."""
+    """Return the cause of an OS error and, for a full disk (assumed to be that of `exports_dir`), the remedy."""
     if error.errno == errno.ENOSPC:
         return f"no space left on the disk of {exports_dir}; free space and export again"
     return f"{error.strerror}: {error.filename}" if error.filename else first_line(error)

@@ -51,7 +51,7 @@ _KEYS = {each.name for each in fields(Method)} - {"name"}
 
 
 def build_methods(content: Any, factory: str) -> list[Method]:
-    """Return the methods in the result of a factory, which errors call `factory`; raises FarmError for another form."""
+    """Return the methods in a factory's result; `factory` is its name for errors. Raises FarmError for another form."""
     match content:
         case (module, inputs):
             content_by_name: Mapping[Any, Any] = {FORWARD: {"module": module, "inputs": inputs}}

@@ -74,7 +74,7 @@ def _input_key(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, tap
 
 
 def files_to_read(entry: ModelEntry, recipe: str, exports_dir: Path) -> list[Path]:
-    """Return the files whose contents decide an export's key, beside its code; raises as export_key does."""
+    """Return the files whose contents decide an export's key, besides the farm's code; raises as export_key does."""
     used = _used(entry, recipe, exports_dir) or {"files": []}
     prebuilt_files = [path for path in (entry.pte, *entry.data, *entry.inputs, *entry.expected, entry.etrecord) if path]
     return [*_source_files(entry), *map(Path, used["files"]), *prebuilt_files]

@@ -67,9 +67,9 @@ class Call:
     chain: int
     instruction: int
     delegate: str | None = None
-    """The backend; None of an operator."""
+    """The backend; None for an operator."""
     operator: str | None = None
-    """Name and overload, such as `aten::add.out`; None of a delegate."""
+    """Name and overload, such as `aten::add.out`; None for a delegate."""
 
 
 @dataclass(frozen=True)

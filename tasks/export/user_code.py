@@ -194,7 +194,7 @@ class _BesideFinder:
 
 
 def in_users_words(error: BaseException, sentence: str) -> str:
-    """Return `sentence` after the line of the user's code that caused the error; common errors get a remedy."""
+    """Return `sentence` after the user's line that caused it; explain unsupported operators and data dependence."""
     text = f"{type(error).__name__}: {error}"
     if operator := _NO_OPERATOR.search(text):
         name = next(filter(None, operator.groups()))

@@ -88,7 +88,7 @@ class Recipe:
 
     @property
     def build_key(self) -> str:
-        """64 hexadecimal digits; builds with the same key give the same program."""
+        """64 hexadecimal digits, equal for equal builds."""
         parts = [self.platform, self.source_sha256, self.wheel.version, self.wheel.sha256]
         parts += [self.toolchain.version, *self.flags]
         if PLATFORM_FACTS[self.platform].carries_c_library:

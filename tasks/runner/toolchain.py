@@ -214,8 +214,8 @@ def plain_folder(folder: Path) -> Iterator[Path]:
 def run_steps(commands: Sequence[list[str]], platform: str, log: Path, env: dict[str, str], limit_s: float) -> None:
     """Run the commands of a build, each for at most `limit_s`; their output goes to `log`, which is replaced.
 
-    Variables of the user's shell that would change the build are replaced by `env`. Raises RunnerError in one sentence
-    with the first error that a command prints and the log's path.
+    They get `env` instead of the variables of the user's shell that would change the build. Raises RunnerError in one
+    sentence with the first error that a command prints and the log's path.
     """
     inherited = {name: value for name, value in os.environ.items() if not _SHELL_SETTINGS.fullmatch(name)}
     log.unlink(missing_ok=True)

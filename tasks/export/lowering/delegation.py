@@ -48,13 +48,14 @@ def list_operators(
 ) -> Operators:
     """Return the operators of a method, the most frequent first, and why the portable ones were not delegated.
 
-    `ruled` are the operators for which the partitioner has a rule: the reason of one may be None.
+    `ruled` are the operators for which the partitioner has a rule.
     """
 
     def by_count(counts: "Counter[str]") -> list[tuple[str, int]]:
         return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
     def reason(name: str) -> str | None:
+        """Return the reasons of the operator's nodes, else of the operator; None if it has a rule but no reason."""
         of_nodes = [each for node, operator_name in kept if operator_name == name for each in reasons.get(node, [])]
         if each_reason := of_nodes or reasons.get(name, []):
             return "; ".join(dict.fromkeys(each_reason))

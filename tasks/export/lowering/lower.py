@@ -48,8 +48,8 @@ logger = logging.getLogger(__name__)
 _PASSES = (attention_as_products, give_values_the_rank_of_caches)
 _EDGE_PASSES = (parts_as_slices,)
 _RUNTIME_TOLERANCE = 10.0
-"""In tolerances of the passes: the distance from eager PyTorch on this machine beyond which the passes are suspected.
-XNNPACK computes in another order than eager PyTorch."""
+"""Distance from eager PyTorch on this machine, in tolerances of the passes, beyond which passes are suspected. XNNPACK
+computes in another order than eager PyTorch."""
 
 
 def build(
@@ -61,7 +61,7 @@ def build(
     taps: bool = False,
     log: Path | None = None,
 ) -> dict[str, Any]:
-    """Write the program, its ETRecord and sources, and the tensors of all cases to `folder`; return their export.json.
+    """Write the program, its ETRecord, sources and cases' tensors to `folder`; return their part of export.json.
 
     `own` is the function of your own recipe. With `taps`, the program also returns the values of its layers, and has
     neither ETRecord nor sources. `log` is the file that this process prints to.

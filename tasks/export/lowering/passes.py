@@ -45,7 +45,7 @@ class Passes:
         self.left_out: list[LeftOut] = []
 
     def apply(self, method: str, program: Any, passes: Sequence[Pass]) -> Any:
-        """Return a copy of `program` after the passes that keep its outputs, tried together, otherwise one by one."""
+        """Return `program` after the passes that keep its outputs, tried together, else one by one, on a copy."""
         changed, names, problem = self._try(method, program, passes)
         if problem is None:
             self.applied |= names

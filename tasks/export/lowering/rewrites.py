@@ -49,7 +49,8 @@ class _Attention:
     def can_be_rewritten(self) -> bool:
         """Whether sizes are fixed, there is no dropout, and all key heads serve the same number of query heads.
 
-        One of the lengths of queries and keys may be dynamic if the call is not causal.
+        One of the lengths of queries and keys may be dynamic if the call is not causal. Heads may differ only with
+        `enable_gqa`. Tensors must have 3 dimensions or more.
         """
         fixed = (*self.shape[:-2], self.shape[-1], *self.key_shape[:-2])
         dynamic = sum(not isinstance(size, int) for size in (self.shape[-2], self.key_shape[-2]))
@@ -62,7 +63,7 @@ class _Attention:
         )
 
     def rewrite(self) -> None:
-        """Replace it by softmax(query x key + mask) x value; query heads that share a key are rows of one product."""
+        """Compute softmax(query x key + mask) x value instead; query heads that share a key are rows of one product."""
         import torch
 
         aten = torch.ops.aten

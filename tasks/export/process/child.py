@@ -164,7 +164,7 @@ def share_node_sources() -> None:
 
 
 def _load(entry: ModelEntry, recipe: Recipe, exports_dir: Path, seed: int) -> tuple[list[Method], Any]:
-    """Return the seeded methods and your own recipe's function or None; record used files, except for the zoo alone."""
+    """Return the seeded methods and your own recipe's function or None; record used files unless all is built in."""
     import torch
 
     torch.manual_seed(seed)

@@ -51,7 +51,7 @@ def run_export(request: ExportRequest, log: Path, tell: Tell) -> Answer:
 
 
 def end_server() -> None:
-    """End the server after its exports; otherwise it ends with this process. A later export starts another one."""
+    """Wait for the server's exports and end it; otherwise it ends with this process. A later export starts another."""
     with _processes:
         forkserver._forkserver._stop()  # type: ignore[attr-defined]
 

@@ -33,7 +33,7 @@ class ExportSlots:
     """Limits how many exports run in parallel by cores and memory, and lets one that needs more memory run alone."""
 
     def __init__(self, cores: int, available_bytes: int | None = None) -> None:
-        self._changed = threading.Condition()  # guards the fields
+        self._changed = threading.Condition()  # guards all fields
         self._cores = cores
         self._available_bytes = available_bytes
         self._running = 0
@@ -73,7 +73,7 @@ class ExportSlots:
             self._leave(taken)
 
     def _divide(self) -> None:
-        """Set the number of slots, at least 1, and the memory that they share; called whenever no export runs."""
+        """Set the number of slots, at least 1, and the memory that they share; called only while no export runs."""
         available_bytes = available_memory_bytes() if self._available_bytes is None else self._available_bytes
         self._total_bytes = int(available_bytes * (1 - _KEPT_FREE))
         self._count = max(1, min(self._cores, self._total_bytes // NEED_BYTES))
@@ -133,7 +133,7 @@ def adopt_orphans() -> None:
 
 
 def end_below(pid: int, spared: Collection[int] = ()) -> None:
-    """Kill what runs below a process, except `spared` ones and what is below these, for up to 5 s; only on Linux."""
+    """Kill what runs below a process until nothing is left, for up to 5 s, except `spared` ones and what is below."""
     if sys.platform != "linux":
         return
     for _ in range(_ROUNDS):
