@@ -67,7 +67,7 @@ class Etdump:
     """Duration of each execution's `Method::execute`."""
     loaded_methods: int
     """Number of `Method::init` events: the runtime writes one for each method that it loads. No event names a method,
-    so the executions of a file with several cannot be told apart; 0 if loading was not recorded."""
+    so the executions of a file with several cannot be distinguished; 0 if loading was not recorded."""
     unfinished_events: int
     """Number of calls and operators that belong to an execution without `Method::execute`: it was aborted."""
     delegate_notes: tuple[str, ...]
@@ -88,16 +88,16 @@ def read_etdump(source: Path | bytes, *, name: str | None = None, backends: Back
     `backends` are those of the program's delegate calls; otherwise the names of events identify them. Raises
     EtdumpError: one sentence with the file and the cause.
     """
-    shown = name or (str(source) if isinstance(source, Path) else "ETDump")
-    content = read_content(source, name=shown) if isinstance(source, Path) else source
+    label = name or (str(source) if isinstance(source, Path) else "ETDump")
+    content = read_content(source, name=label) if isinstance(source, Path) else source
     try:
         _require_complete(content[:_HEADER_BYTES], len(content))
     except CorruptTables as error:
-        raise EtdumpError(f"{shown} {error}") from None
+        raise EtdumpError(f"{label} {error}") from None
     try:
         return _columns(Buffer(content), backends)
     except CorruptTables as error:
-        raise EtdumpError(f"{shown} is corrupted: {error}") from None
+        raise EtdumpError(f"{label} is corrupted: {error}") from None
 
 
 def read_content(path: Path, *, name: str | None = None, most_bytes: int = sys.maxsize) -> bytes:
@@ -105,7 +105,7 @@ def read_content(path: Path, *, name: str | None = None, most_bytes: int = sys.m
 
     Raises EtdumpError: one sentence with the file, or its `name`, and the cause.
     """
-    shown = name or str(path)
+    label = name or str(path)
     try:
         with open_untrusted(path, most_bytes) as file:
             header, size_bytes = file.read(_HEADER_BYTES), os.fstat(file.fileno()).st_size
@@ -113,9 +113,9 @@ def read_content(path: Path, *, name: str | None = None, most_bytes: int = sys.m
             file.seek(0)  # joining two parts would need the memory twice
             return file.read(size_bytes)
     except UntrustedFileError as error:
-        raise EtdumpError(str(error).replace(str(path), shown, 1)) from None
+        raise EtdumpError(str(error).replace(str(path), label, 1)) from None
     except CorruptTables as error:
-        raise EtdumpError(f"{shown} {error}") from None
+        raise EtdumpError(f"{label} {error}") from None
 
 
 def _require_complete(header: bytes, size_bytes: int) -> None:
@@ -126,11 +126,11 @@ def _require_complete(header: bytes, size_bytes: int) -> None:
         raise CorruptTables(f"is truncated: it has {size_bytes} bytes, less than the header; fetch it again")
     if header[8:] != _IDENTIFIER:
         raise CorruptTables(f"is not an ETDump: bytes 8 to 11 are {header[8:]!r} instead of {_IDENTIFIER!r}")
-    stated = 4 + int.from_bytes(header[:4], "little")
-    if stated > size_bytes:
-        raise CorruptTables(f"is truncated: it has {size_bytes} of {stated} bytes; fetch it again")
-    if stated < size_bytes:
-        raise CorruptTables(f"is corrupted: it has {size_bytes} bytes, but its header states {stated}")
+    declared_bytes = 4 + int.from_bytes(header[:4], "little")
+    if declared_bytes > size_bytes:
+        raise CorruptTables(f"is truncated: it has {size_bytes} of {declared_bytes} bytes; fetch it again")
+    if declared_bytes < size_bytes:
+        raise CorruptTables(f"is corrupted: it has {size_bytes} bytes, but its header states {declared_bytes}")
 
 
 def _columns(buffer: Buffer, backends: Backends | None) -> Etdump:

@@ -89,9 +89,9 @@ def _build_method(name: Any, content: Any, factory: str) -> Method:
     setup = None
     if state := content.get("setup"):  # a list has the inputs of several executions
         setup = state["method"], state["inputs"] if isinstance(state["inputs"], list) else [state["inputs"]]
-    for each in (*shapes.values(), *calibration, *(setup[1] if setup else ())):
-        if not _are_tensors(each):
-            raise FarmError(f"{factory}: {name}: inputs must be a tuple of tensors, not {_type_name(each)}")
+    for example in (*shapes.values(), *calibration, *(setup[1] if setup else ())):
+        if not _are_tensors(example):
+            raise FarmError(f"{factory}: {name}: inputs must be a tuple of tensors, not {_type_name(example)}")
     if shapes and not content.get("dynamic_shapes"):
         raise FarmError(f"{factory}: {name}: `shapes` needs `dynamic_shapes`, as torch.export takes it")
     return Method(name, **{**content, "shapes": shapes, "calibration": calibration, "setup": setup})

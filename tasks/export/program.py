@@ -117,7 +117,7 @@ def read_program(pte: Path) -> list[ProgramMethod]:
 
 
 def _stated_bytes(content: bytes) -> int:
-    """Return the size that a program states in its extended header; 0 if it has none."""
+    """Return the size of a program by its extended header; 0 if it has none."""
     header = content[_HEADER_AT : _HEADER_AT + _HEADER.size]
     if not header.startswith(_HEADER_MAGIC):
         return 0

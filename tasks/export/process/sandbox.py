@@ -133,16 +133,16 @@ def adopt_orphans() -> None:
 
 
 def end_below(pid: int, spared: Collection[int] = ()) -> None:
-    """Kill what runs below a process until nothing is left, for up to 5 s, except `spared` ones and what is below."""
+    """Kill what runs below a process until nothing is left, for about 5 s, except `spared` ones and what is below."""
     if sys.platform != "linux":
         return
     for _ in range(_ROUNDS):
         running = _running_below(pid, spared)
         if not running:
             return
-        for each in running:
+        for descendant in running:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(each, signal.SIGKILL)
+                os.kill(descendant, signal.SIGKILL)
         time.sleep(_PAUSE_S)
     _log.warning("processes that a model started cannot be ended: %s", ", ".join(map(str, running)))
 
