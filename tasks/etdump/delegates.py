@@ -1,9 +1,9 @@
-"""Delegates in an ETDump: what each writes, which of its events are times of its call, and what is shown as one part.
+"""Delegates in an ETDump: what their events mean, and which calls are shown as a total.
 
-A delegate may log any two numbers as start and end of an event. Only some of them are times of the runtime's clock. A
-share is between 0 and 1 only if the operators of a call fit in it. So the operators of a call are left out, and the
-call stands for its delegate, in all executions alike, if their times are known to be something else, are of a clock
-that nobody knows, or are longer than the call. Each such decision has a sentence for the reader.
+A delegate may log any two numbers as start and end of an event; only some are times of the runtime's clock. A share is
+between 0 and 1 only if the operators of a call fit in it. So a call is shown as a total, without its operators, in all
+executions, if their times are something else, are of an unknown clock, or are longer than the call. A note tells users
+about each such decision.
 """
 
 import re
@@ -31,24 +31,24 @@ class Times(Enum):
 
 @dataclass(frozen=True)
 class Delegate:
-    """A backend that runs parts of a program."""
+    """A backend that executes parts of a program."""
 
     name: str
-    """As tables show it."""
+    """Name in tables."""
     times: Times
     events: re.Pattern[str] | None = None
-    """Found in the names of its events, and of no other delegate's; None if names show nothing."""
+    """Matches the names of its events and of no other delegate's; None if names do not identify it."""
     why: str = ""
-    """Why its events are no times."""
+    """Why its events are not times; empty if they are."""
 
 
 GPU_SCOPE = "ETVK_COMPUTE_GRAPH_EXECUTE"
 """The scope in which the runtime waits for the GPU of Vulkan; the dispatches are logged after it."""
 GPU_DISPATCH = re.compile(r'"dispatch_id": \d+\}$')
 ESTIMATE_MARK = " [estimate]"
-"""At the end of the name of an operator whose time is an estimate."""
+"""Suffix of operators whose time is an estimate."""
 
-# By the id that programs state. Sources: the runtime of each backend in pytorch/executorch, of November 2026.
+# By the backend id in programs. Sources: the runtime of each backend in pytorch/executorch, of November 2026.
 DELEGATES = {
     # backends/xnnpack/runtime/profiling/XNNProfiler.cpp: "{operator} #{count}", full microseconds, each begins where
     # the one before ended.
@@ -72,7 +72,7 @@ DELEGATES = {
 
 
 def delegate_of(backend: str) -> Delegate:
-    """Return the delegate with this id; one that the table does not list is called by its id."""
+    """Return the delegate with this id; an unlisted one has its id as name and unknown times."""
     return DELEGATES.get(backend) or Delegate(backend, Times.UNKNOWN)
 
 
@@ -80,14 +80,14 @@ UNRECOGNIZED = Delegate("Unknown", Times.UNKNOWN)
 
 
 def recognized(name: str, *, has_cost: bool) -> Delegate | None:
-    """Return the delegate that an event with this name belongs to; None if the name shows nothing."""
+    """Return the delegate that an event's name identifies, or its estimated cost (Core ML); None if neither does."""
     if has_cost:
         return DELEGATES["CoreMLBackend"]
     return next((each for each in DELEGATES.values() if each.events and each.events.search(name)), None)
 
 
 Backends = Mapping[tuple[int, int], str]
-"""The backend that a program states for its delegate calls, by chain and instruction."""
+"""The backend of each delegate call of a program, by (chain, instruction)."""
 _NOT_IN_CALL = "its events do not lie in their call, so their clock is unknown"
 _TOO_LONG = "its operators take longer than the call"
 _SILENT = "it reports no operators"
@@ -101,8 +101,8 @@ _OUTSIDE = "Delegate events outside delegate calls are left out: their clock is 
 class DelegateCalls:
     """The delegate calls of an ETDump, in groups: the calls of one instruction in all executions have one delegate.
 
-    `timeline` has times that can be nested: dispatches of a GPU are moved into the scope that waited for them, and
-    events without a time have none. `count_once` leaves those out.
+    `timeline` are the events with times that can be nested: GPU dispatches are moved into the scope that waited for
+    them. Events without times are moved to the end of their call, and `count_once` leaves them out.
     """
 
     def __init__(self, read: EventColumns, execution: Rows, parent: Rows, backends: Backends | None) -> None:
@@ -111,15 +111,15 @@ class DelegateCalls:
         place = (read.chain[self._calls].astype(np.int64) << 32) + read.instruction[self._calls]
         places, first, group = np.unique(place, return_index=True, return_inverse=True)
         self._outside = len(places)
-        """The group of events that are in no call of a delegate."""
+        """The group of events outside delegate calls."""
         self._group_of_call = np.full(len(parent) + 1, self._outside, np.int32)
         self._group_of_call[self._calls] = group
         self._rows = np.flatnonzero(read.is_delegated & (execution >= 0)).astype(np.int32)
         self._delegates = self._recognize(first, backends or {})
         self._why: dict[int, str] = {}
-        """Why the calls of a group are shown as one part."""
+        """Why the calls of a group are shown as a total."""
         self._notes: dict[int, str] = {}
-        """What to know about the operators of the other groups."""
+        """Notes about the operators of the other groups."""
         self._left_out = np.empty(0, np.int32)
         self.timeline = self._with_usable_times(read)
 
@@ -128,41 +128,38 @@ class DelegateCalls:
         return groups
 
     def _recognize(self, first: Positions, backends: Backends) -> list[Delegate]:
-        """Return the delegate of each group: the program's, or the only one that the names of its events show."""
+        """Return the delegate of each group by the program or the names of its events; note groups with events."""
         names = self._read.names
         pairs = np.unique(self._groups(self._rows).astype(np.int64) * len(names) + self._read.name_id[self._rows])
-        shown: defaultdict[int, dict[Delegate, None]] = defaultdict(dict)
+        named: defaultdict[int, dict[Delegate, None]] = defaultdict(dict)
         self._reports = set[int]()
         for group, name in zip(*(part.tolist() for part in np.divmod(pairs, max(len(names), 1))), strict=True):
             self._reports.add(group)
             if delegate := recognized(names[name], has_cost=name in self._read.with_cost):
-                shown[group][delegate] = None
+                named[group][delegate] = None
         delegates = []
         for group, call in enumerate(self._calls[first].tolist()):
             backend = backends.get((int(self._read.chain[call]), int(self._read.instruction[call])))
-            delegates.append(delegate_of(backend) if backend else _only(shown[group]))
+            delegates.append(delegate_of(backend) if backend else _only(named[group]))
             if backend and group not in self._reports and delegates[-1].times is not Times.HOST:
                 delegates[-1] = replace(delegates[-1], times=Times.NONE, why=_SILENT)
         return delegates
 
     def _with_usable_times(self, events: EventColumns) -> EventColumns:
-        """Return the events with moved dispatches; those that have no time get none: they begin and end in their call.
-
-        So none of them seems to have begun before its execution.
-        """
-        parked = []
+        """Return the events with moved dispatches; those without times begin and end at the end of their call."""
+        timeless = []
         for group, delegate in enumerate(self._delegates):
             if delegate.times is Times.NONE:
                 self._why[group] = delegate.why
-                parked.append(self._rows_of(group))
+                timeless.append(self._rows_of(group))
             elif delegate.times is Times.GPU:
                 events, without_place = self._placed(events, group)
-                parked.append(without_place)
+                timeless.append(without_place)
                 self._notes[group] = _NOT_ON_GPU if len(without_place) else _ON_GPU
             elif delegate.times is Times.ESTIMATE:
                 self._notes[group] = _ESTIMATED
-        if parked:
-            self._left_out = np.concatenate(parked)
+        if timeless:
+            self._left_out = np.concatenate(timeless)
             moment = events.end_ns[self._parent[self._left_out]]
             events = _moved(events, self._left_out, moment, moment)
         return events
@@ -174,7 +171,7 @@ class DelegateCalls:
     def _placed(self, events: EventColumns, group: int) -> tuple[EventColumns, Rows]:
         """Move the dispatches of each call to the end of the scope that waited for them.
 
-        Returns the events and the dispatches without a place: all of the group, if those of one call do not fit.
+        Return the events and the dispatches that were not moved: all of the group, if those of one call do not fit.
         """
         rows = self._rows_of(group)
         names = self._read.names
@@ -197,9 +194,9 @@ class DelegateCalls:
         ]
 
     def count_once(self) -> tuple[Rows, Positions]:
-        """Return (parent, self time) of each event, as nesting.py does, after leaving out what is no time of its call.
+        """Return (parent, self time in ns) of each event, as nesting.py does, without what is not a time of its call.
 
-        Called once, after aborted executions were left out.
+        Changes `execution` and `parent`. Call it once, after aborted executions were left out.
         """
         self._find_strays()
         self._leave_out()
@@ -210,7 +207,7 @@ class DelegateCalls:
         return nested, self_ns
 
     def _find_strays(self) -> None:
-        """Decide about delegates that nobody knows: their events must lie in their calls."""
+        """Mark groups with an event outside its call (unknown delegates) or outside its execution (without a call)."""
         events, parent = self.timeline, self._parent
         rows = self._rows[self._execution[self._rows] >= 0]
         strays = (events.start_ns[rows] < events.start_ns[parent[rows]]) | (
@@ -223,7 +220,7 @@ class DelegateCalls:
                 self._why[group] = _NOT_IN_CALL
 
     def _finds_too_long(self, self_ns: Positions) -> bool:
-        """Decide about calls that are shorter than their operators; return whether there is a new decision."""
+        """Mark the groups with a call that is shorter than its operators; return whether one is new."""
         before = len(self._why)
         short = self._calls[self_ns[self._calls] < 0]
         for group in self._reports.intersection(np.unique(self._group_of_call[short]).tolist()):
@@ -231,7 +228,7 @@ class DelegateCalls:
         return len(self._why) > before
 
     def _leave_out(self) -> None:
-        """Take events without a usable time out of their executions and calls."""
+        """Set execution and parent of events without a usable time to -1."""
         alone = np.isin(self._groups(self._rows), list(self._why)) & (self._parent[self._rows] >= 0)
         for rows in (self._left_out, self._rows[alone]):
             self._execution[rows] = self._parent[rows] = -1
@@ -239,7 +236,7 @@ class DelegateCalls:
     def renamed(self) -> tuple[tuple[str, ...], Rows, NDArray[np.uint8]]:
         """Return (names, name of each event, kind of each event).
 
-        A call that is shown as one part is an operator of its delegate, and an estimate has a mark.
+        A call that is shown as a total becomes an operator of its delegate; estimates get their mark.
         """
         names, name_id, kind = list(self._read.names), self._read.name_id.copy(), self._read.kind.copy()
         group_of_call = self._group_of_call[self._calls]
@@ -256,7 +253,7 @@ class DelegateCalls:
         return tuple(names), name_id, kind
 
     def notes(self) -> tuple[str, ...]:
-        """Return a sentence about each delegate whose events are not simply times, in words for users."""
+        """Return a sentence for users about each delegate whose events are not simply times."""
         totals = {group: f"shown as the total of its calls; {why}" for group, why in self._why.items()}
         of_group = sorted((self._notes | totals).items())
         sentences = (
@@ -267,7 +264,7 @@ class DelegateCalls:
 
 
 def _only(shown: Mapping[Delegate, None]) -> Delegate:
-    """Return the delegate of a call by what the names of its events show; several may be on several clocks."""
+    """Return the delegate that a call's events identify: UNRECOGNIZED for none, one without times for several."""
     if len(shown) > 1:
         return replace(UNRECOGNIZED, times=Times.NONE, why=_MIXED)
     return next(iter(shown), UNRECOGNIZED)

@@ -1,6 +1,6 @@
 """The profile events of an ETDump as compact columns, read block by block.
 
-What is kept of an event takes 34 bytes; the smallest event of a file takes 16, one of a runner about 80. Positions and
+The columns take 33 bytes per event; the smallest event of a file takes 16, one of a runner about 80. Positions and
 texts are needed for one block of events at a time.
 """
 
@@ -25,7 +25,7 @@ _SMALLEST_EVENT_BYTES = 16
 _SMALLEST_NAMED_EVENT_BYTES = 64
 _MANY_NAMES = 2048
 _LONGEST_NS = 2**62
-_BY_NAME = 255
+_BY_NAME = 255  # kind of an event until its name decides
 _COST = b'"estimatedCost"'
 """In the metadata of Core ML's events."""
 
@@ -36,7 +36,7 @@ class EventColumns:
 
     names: tuple[str, ...]
     with_cost: frozenset[int]
-    """Names of delegated events whose metadata states an estimated cost."""
+    """Indexes of the names of delegated events whose metadata has an estimated cost."""
     run: NDArray[np.int32]
     name_id: NDArray[np.int32]
     kind: NDArray[np.uint8]
@@ -59,7 +59,7 @@ class EventColumns:
 
     @cached_property
     def is_scope(self) -> Flags:
-        """Anything else but a portable operator, such as a profiling scope or a move."""
+        """Whether it is neither a method, a call nor an operator, such as a profiling scope or a move."""
         return np.equal(self.kind, EventKind.OTHER)
 
 
@@ -75,7 +75,7 @@ def read_event_columns(buffer: Buffer, root: Tables) -> EventColumns:
             blocks[name].append(np.asarray(column, _TYPES[name]))
     with_cost = frozenset(texts.with_cost)
     names, kind_of_name = texts.take()
-    # Each list of blocks is dropped before the next column is joined.
+    # To save memory, each list of blocks is dropped before the next column is joined.
     joined = {name: np.concatenate([np.empty(0, _TYPES[name]), *blocks.pop(name)]) for name in _TYPES}
     by_name = joined["kind"] == _BY_NAME
     joined["kind"][by_name] = kind_of_name[joined["name_id"][by_name]]
@@ -110,26 +110,27 @@ def _profile_blocks(buffer: Buffer, root: Tables) -> Iterator[tuple[Positions, T
 
 def _event_lists(buffer: Buffer, root: Tables) -> tuple[Positions, Positions]:
     """Return (run_data, position) of every list of events that is not empty."""
-    found_in, found, before = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
+    run_of_list, list_at, before = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
     for _, runs_at in buffer.offset_vectors(root.references(1, "the list of runs"), "the list of runs"):
         lists_at = Tables(buffer, runs_at, "a run").references(3, "a list of events")
         filled = np.flatnonzero(buffer.lengths(lists_at, 4, "a list of events"))
-        found_in.append(before + filled)
-        found.append(lists_at[filled])
+        run_of_list.append(before + filled)
+        list_at.append(lists_at[filled])
         before += len(runs_at)
-    return np.concatenate(found_in), np.concatenate(found)
+    return np.concatenate(run_of_list), np.concatenate(list_at)
 
 
 class _Times:
-    """Reads start and end of events and keeps their sum, which later additions rely on."""
+    """Reads start and end of events, and limits the sum of their durations."""
 
     def __init__(self) -> None:
         self._rows = 0
         self._sum_ns = 0.0
 
     def read(self, profiles: Tables) -> tuple[Positions, Positions]:
-        """Return start and end of each event; a time beyond 63 bits is negative here because it wrapped."""
+        """Return start and end of each event; raises CorruptTables if one ends before it starts or exceeds 63 bits."""
         start, end = profiles.numbers(6, "<u8", 0), profiles.numbers(7, "<u8", 0)
+        # A time beyond 63 bits has wrapped and is negative.
         if (start < 0).any() or (end < start).any():
             row = self._rows + int(np.flatnonzero((start < 0) | (end < start))[0])
             raise CorruptTables(f"profile event {row} ends before it starts")
@@ -167,20 +168,20 @@ class _Texts:
         return name_id, kind
 
     def _find_costs(self, profiles: Tables, name_id: Positions) -> None:
-        """Note the names, other than -1, whose first metadata here states a cost."""
+        """Add the names, other than -1, whose first metadata in this block has a cost."""
         at = profiles.references(5, "metadata")
         rows = np.flatnonzero((at > 0) & (name_id >= 0))
-        found, first = np.unique(name_id[rows], return_index=True)
-        for name, data in zip(found.tolist(), self._buffer.byte_vectors(at[rows[first]], "metadata"), strict=True):
+        distinct, first = np.unique(name_id[rows], return_index=True)
+        for name, data in zip(distinct.tolist(), self._buffer.byte_vectors(at[rows[first]], "metadata"), strict=True):
             if _COST in data:
                 self.with_cost.add(name)
 
     def take(self) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
-        """Return all names and the kind that each tells; this object then has none."""
-        known = list(self._number_of)
+        """Return all names and the kind that each stands for; afterwards this object has none."""
+        texts = list(self._number_of)
         self._number_of.clear()
         try:
-            names = tuple(_shown(name) for name in known)
+            names = tuple(_shown(name) for name in texts)
         except UnicodeDecodeError as error:
             raise CorruptTables(f"a name is not text: {error.object[:40]!r}") from None
         return names, np.fromiter(map(kind_of, names), np.uint8, len(names))
@@ -190,17 +191,17 @@ class _Texts:
 
     def _numbers(self, names: Sequence[bytes | int]) -> Positions:
         """Return the index of each name, after adding those that are new."""
-        number_of, known = self._number_of, len(self._number_of)
+        number_of, count_before = self._number_of, len(self._number_of)
         here = {name: number_of.setdefault(name, len(number_of)) for name in dict.fromkeys(names)}
-        found = np.fromiter(map(here.__getitem__, names), np.int64, len(names))
+        indexes = np.fromiter(map(here.__getitem__, names), np.int64, len(names))
         if len(number_of) > max(_MANY_NAMES, self._buffer.size_bytes // _SMALLEST_NAMED_EVENT_BYTES):
             raise CorruptTables(f"it has {len(number_of)} different names, more than fit in its bytes")
-        if len(number_of) > known:
-            fresh = itertools.islice(reversed(number_of), len(number_of) - known)
+        if len(number_of) > count_before:
+            fresh = itertools.islice(reversed(number_of), len(number_of) - count_before)
             self._bytes += sum(len(name) for name in fresh if isinstance(name, bytes))
             if self._bytes > self._buffer.size_bytes:
                 raise CorruptTables("its names are together longer than the file")
-        return found
+        return indexes
 
 
 def _shown(name: bytes | int) -> str:

@@ -1,4 +1,4 @@
-"""What the name of an event in an ETDump tells: its kind and, of an operator, the parts of its name.
+"""Parse the name of an event in an ETDump: its kind and, for an operator, the parts of its name.
 
 XNNPACK writes `Convolution (NHWC, PQS8, QS8, QC8W) IGEMM #1`: operator, layout, data types, kernel kind and a number
 that distinguishes equal names. A portable operator is `native_call_<operator>.<overload>`. Vulkan writes a JSON object
@@ -14,8 +14,6 @@ _PORTABLE_PREFIX = "native_call_"
 
 
 class EventKind(IntEnum):
-    """The kind of an event, derived from its name."""
-
     METHOD = 0
     """`Method::execute`: one execution, end to end."""
     DELEGATE_CALL = 1
@@ -80,9 +78,9 @@ def parse_operator(name: str, kind: EventKind) -> OperatorName:
         return OperatorName(name)
     if kernel := _KERNEL.fullmatch(name):
         return OperatorName(kernel["operator"])
-    found = _DELEGATED.fullmatch(name)
-    if not found:
+    match = _DELEGATED.fullmatch(name)
+    if not match:
         return OperatorName(name)
-    words = [word.strip() for word in (found["types"] or "").split(",") if word.strip()]
+    words = [word.strip() for word in (match["types"] or "").split(",") if word.strip()]
     layout = words.pop(0) if words and _LAYOUT.fullmatch(words[0]) else None
-    return OperatorName(found["operator"], layout, ", ".join(words) or None, found["microkernel"])
+    return OperatorName(match["operator"], layout, ", ".join(words) or None, match["microkernel"])

@@ -129,15 +129,15 @@ class Tables:
 
 def _distinct(values: Positions) -> tuple[Positions, Positions]:
     """Return (distinct values, index of each value among them); fast for a few distinct values, without sorting."""
-    found: list[int] = []
+    seen: list[int] = []
     index = np.zeros(len(values), np.int64)
     missing = np.ones(len(values), np.bool_)
     while missing.any():
-        if len(found) == _FEW:
+        if len(seen) == _FEW:
             distinct, index = np.unique(values, return_inverse=True)
             return distinct, index
-        found.append(int(values[missing.argmax()]))
-        same = values == found[-1]
-        index[same] = len(found) - 1
+        seen.append(int(values[missing.argmax()]))
+        same = values == seen[-1]
+        index[same] = len(seen) - 1
         missing &= ~same
-    return np.array(found, np.int64), index
+    return np.array(seen, np.int64), index

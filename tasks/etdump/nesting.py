@@ -52,7 +52,7 @@ def parents_by_instruction(events: EventColumns, execution: Rows, methods: Posit
 
 
 def count_once(events: EventColumns, parent: Rows) -> tuple[Rows, Positions]:
-    """Return (parent, self time) of each event, given the parents that instruction ids tell, -1 for none.
+    """Return (parent, self time in ns) of each event; `parent` are the parents by instruction, -1 for none.
 
     The self times of an execution add up to its `Method::execute` exactly. A delegated operator keeps its parent.
     """
@@ -66,7 +66,7 @@ def count_once(events: EventColumns, parent: Rows) -> tuple[Rows, Positions]:
 
 def _parents_of_overlapping(events: EventColumns, parent: Rows) -> set[int]:
     """Return the parents whose children do not follow each other on one clock."""
-    found: set[int] = set()
+    parents: set[int] = set()
     of_method = events.is_method[parent]  # without a parent it is the last event's flag, which is not used
     # Children of a call come one after another directly before it, calls have such children between them.
     for rows in np.flatnonzero((parent >= 0) & of_method), np.flatnonzero((parent >= 0) & ~of_method):
@@ -74,12 +74,12 @@ def _parents_of_overlapping(events: EventColumns, parent: Rows) -> set[int]:
         overlap = (events.start_ns[rows[1:]] < events.end_ns[rows[:-1]]) | (delegated[1:] != delegated[:-1])
         overlap &= above[1:] == above[:-1]
         interleaved = above[1:] < above[:-1]
-        found.update(above[1:][overlap].tolist(), above[1:][interleaved].tolist(), above[:-1][interleaved].tolist())
-    return found
+        parents.update(above[1:][overlap].tolist(), above[1:][interleaved].tolist(), above[:-1][interleaved].tolist())
+    return parents
 
 
 class _Overlaps:
-    """The arrays that resolving changes: parents, counted times, and whose time each is a part of."""
+    """Parents, counted times and owners of events, which resolving the overlaps changes."""
 
     def __init__(self, events: EventColumns, parent: Rows) -> None:
         self.parent = parent.copy()
@@ -98,14 +98,14 @@ class _Overlaps:
         if not owners:
             return
         self._sort_children()
-        found = set(owners)
+        queued = set(owners)
         # An outer event completes later, so its row is larger; heapq returns the smallest number: rows are negated.
         waiting = [-owner for owner in owners]
         heapq.heapify(waiting)
         while waiting:
             outermost = -heapq.heappop(waiting)
-            for inner in self._resolve(outermost) - found:
-                found.add(inner)
+            for inner in self._resolve(outermost) - queued:
+                queued.add(inner)
                 heapq.heappush(waiting, -inner)
 
     def _sort_children(self) -> None:
@@ -150,7 +150,7 @@ class _Overlaps:
             yield from map(_ranked, start, end, block.tolist())
 
     def _nest(self, rows: Rows, moved: list[int]) -> set[int]:
-        """Leave to each event the time that no event inside it has; return the calls that events were moved to."""
+        """Give each event the time that no event inside it has; return the calls that events were moved to."""
         events, opened, moved_to = self._events, _Opened(), set[int]()
         waiting = [_ranked(int(events.start_ns[row]), int(events.end_ns[row]), row) for row in moved]
         heapq.heapify(waiting)
@@ -189,7 +189,7 @@ class _Overlaps:
 
 
 def _ranked(begin: int, end: int, row: int) -> int:
-    """Return a number that sorts by begin, the later end, the later row; it takes less memory than a tuple."""
+    """Return a number that sorts by begin, later end first, later row first; it takes less memory than a tuple."""
     return begin << 128 | (_WORD - end) << 64 | (_WORD - row)
 
 
@@ -204,7 +204,7 @@ class _Opened:
         self._rows = array("q")
         self._ends = array("q")
         self._scopes = array("q")
-        """Places of the scopes."""
+        """Indexes of the scopes in `_rows`."""
 
     def add(self, row: int, end: int, *, is_scope: bool) -> None:
         if is_scope:
@@ -221,7 +221,7 @@ class _Opened:
             self._remove(len(self._ends) - 1)
 
     def ending_before(self, end: int) -> int | None:
-        """Return when the last of the events ends that end before `end`, None if there is none."""
+        """Return the latest end before `end` of an open event, None if there is none."""
         place = self._first_ending_before(end)
         return self._ends[place] if place < len(self._ends) else None
 

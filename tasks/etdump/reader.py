@@ -2,8 +2,8 @@
 
 An ETDump is a size-prefixed FlatBuffers file with the identifier `ED00` (`etdump_schema_flatcc.fbs` of the executorch
 wheel). Events are in completion order: events inside a call come before the call, and `Method::execute` is the last
-event of an execution. Delegates use other clocks, so parents are found by instruction ids and not by times; what their
-events mean is decided in delegates.py.
+event of an execution. Delegates use other clocks, so parents are determined by instruction ids and not by times;
+delegates.py interprets their events.
 """
 
 import os
@@ -39,17 +39,17 @@ class Etdump:
     """
 
     names: tuple[str, ...]
-    """Distinct event names: name, else the delegate's text id, else `delegate:<number>`, else `(unnamed)`; and those
-    of estimates and of delegates whose calls are shown as one part."""
+    """Distinct event names: name, else the delegate's text id, else `delegate:<number>`, else `(unnamed)`; and those of
+    estimates and of delegates whose calls are shown as a total."""
     run_data_index: NDArray[np.int32]
     """Position of the event's run_data in the file."""
     execution: NDArray[np.int32]
     """Number of the execution that the event belongs to, from 0 in file order; -1 outside any (loading, aborted), and
-    for events of delegates that are no times of their call."""
+    for events of delegates that are not times of their call."""
     name_id: NDArray[np.int32]
     """Index into `names`."""
     kind: NDArray[np.uint8]
-    """An EventKind. A delegate call that is shown as one part has the kind of an operator."""
+    """An EventKind. A delegate call that is shown as a total has the kind of an operator."""
     chain_index: NDArray[np.int64]
     """Chain of the instruction; -1 for none."""
     instruction_id: NDArray[np.int64]
@@ -67,7 +67,7 @@ class Etdump:
     """Duration of each execution's `Method::execute`."""
     loaded_methods: int
     """Number of `Method::init` events: the runtime writes one for each method that it loads. No event names a method,
-    so the executions of a file with several cannot be told apart; 0 if loading was not recorded."""
+    so the executions of a file with several cannot be distinguished; 0 if loading was not recorded."""
     unfinished_events: int
     """Number of calls and operators that belong to an execution without `Method::execute`: it was aborted."""
     delegate_notes: tuple[str, ...]
@@ -83,45 +83,39 @@ class Etdump:
 
 
 def read_etdump(source: Path | bytes, *, name: str | None = None, backends: Backends | None = None) -> Etdump:
-    """Read an ETDump from a file or from bytes.
+    """Read an ETDump from a file or from bytes; `name` replaces the path in errors.
 
-    Args:
-        source: the file, or its content.
-        name: what to call it in errors; a file's path if not given.
-        backends: those of the program's delegate calls, if known; otherwise the names of events show them.
-
-    Raises:
-        EtdumpError: one sentence with the file and the cause.
+    `backends` are those of the program's delegate calls; otherwise the names of events identify them. Raises
+    EtdumpError: one sentence with the file and the cause.
     """
-    shown = name or (str(source) if isinstance(source, Path) else "ETDump")
-    content = read_content(source, name=shown) if isinstance(source, Path) else source
+    label = name or (str(source) if isinstance(source, Path) else "ETDump")
+    content = read_content(source, name=label) if isinstance(source, Path) else source
     try:
         _require_complete(content[:_HEADER_BYTES], len(content))
     except CorruptTables as error:
-        raise EtdumpError(f"{shown} {error}") from None
+        raise EtdumpError(f"{label} {error}") from None
     try:
         return _columns(Buffer(content), backends)
     except CorruptTables as error:
-        raise EtdumpError(f"{shown} is corrupted: {error}") from None
+        raise EtdumpError(f"{label} is corrupted: {error}") from None
 
 
 def read_content(path: Path, *, name: str | None = None, most_bytes: int = sys.maxsize) -> bytes:
-    """Return the bytes of an ETDump's file; what cannot be a complete ETDump is not read further than its header.
+    """Return the bytes of an ETDump's file; of a file that cannot be complete, only the header is read.
 
-    Raises:
-        EtdumpError: one sentence with the file, or its `name`, and the cause.
+    Raises EtdumpError: one sentence with the file, or its `name`, and the cause.
     """
-    shown = name or str(path)
+    label = name or str(path)
     try:
         with open_untrusted(path, most_bytes) as file:
             header, size_bytes = file.read(_HEADER_BYTES), os.fstat(file.fileno()).st_size
             _require_complete(header, size_bytes)
-            file.seek(0)  # two parts would be in memory twice while they are joined
+            file.seek(0)  # joining two parts would need the memory twice
             return file.read(size_bytes)
     except UntrustedFileError as error:
-        raise EtdumpError(str(error).replace(str(path), shown, 1)) from None
+        raise EtdumpError(str(error).replace(str(path), label, 1)) from None
     except CorruptTables as error:
-        raise EtdumpError(f"{shown} {error}") from None
+        raise EtdumpError(f"{label} {error}") from None
 
 
 def _require_complete(header: bytes, size_bytes: int) -> None:
@@ -132,11 +126,11 @@ def _require_complete(header: bytes, size_bytes: int) -> None:
         raise CorruptTables(f"is truncated: it has {size_bytes} bytes, less than the header; fetch it again")
     if header[8:] != _IDENTIFIER:
         raise CorruptTables(f"is not an ETDump: bytes 8 to 11 are {header[8:]!r} instead of {_IDENTIFIER!r}")
-    stated = 4 + int.from_bytes(header[:4], "little")
-    if stated > size_bytes:
-        raise CorruptTables(f"is truncated: it has {size_bytes} of {stated} bytes; fetch it again")
-    if stated < size_bytes:
-        raise CorruptTables(f"is corrupted: it has {size_bytes} bytes, but its header states {stated}")
+    declared_bytes = 4 + int.from_bytes(header[:4], "little")
+    if declared_bytes > size_bytes:
+        raise CorruptTables(f"is truncated: it has {size_bytes} of {declared_bytes} bytes; fetch it again")
+    if declared_bytes < size_bytes:
+        raise CorruptTables(f"is corrupted: it has {size_bytes} bytes, but its header states {declared_bytes}")
 
 
 def _columns(buffer: Buffer, backends: Backends | None) -> Etdump:
@@ -172,9 +166,9 @@ def _columns(buffer: Buffer, backends: Backends | None) -> Etdump:
 def _find_executions(events: EventColumns) -> tuple[Rows, Positions]:
     """Return the execution of each event, -1 for none, and the rows of `Method::execute`.
 
-    An event belongs to the next `Method::execute` of its run_data. Loading and an execution that was aborted may share
-    that run_data: their events began before `Method::execute`. The events of delegates, which may use other clocks,
-    are left out with an aborted call or operator that completed after them; see `_leave_out_aborted` for the others.
+    An event belongs to the next `Method::execute` of its run_data. Loading and an aborted execution may share that
+    run_data: their events began before `Method::execute`. The events of delegates may have other clocks; those before
+    an aborted call or operator are left out with it, and see `_leave_out_aborted` for the others.
     """
     methods = np.flatnonzero(events.is_method)
     if not len(methods):

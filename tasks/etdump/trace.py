@@ -1,7 +1,7 @@
 """A trace of an ETDump's runs in the Chrome JSON format, which Perfetto and other viewers open.
 
-JSON and not Perfetto's protobuf: it needs no package, and more viewers open it. Its times are fractional microseconds,
-which viewers cut off or round to nanoseconds, or calculate with; `_Microseconds` makes all of them right.
+Unlike Perfetto's protobuf, JSON needs no package and opens in more viewers. Its times are fractional microseconds,
+which viewers truncate or round to nanoseconds, or calculate with; `_Microseconds` makes all of these correct.
 """
 
 import json
@@ -21,14 +21,14 @@ RUNTIME = "runtime"
 
 @dataclass(frozen=True)
 class Slice:
-    """One event as a trace shows it; its duration is the recorded one, its start may have been moved."""
+    """One event in a trace; its duration is the recorded one, its start may have been moved."""
 
     track: str
     name: str
     start_ns: int
     dur_ns: int
     args: dict[str, Any]
-    """Run, kind, chain, instruction and what is known of the source; `recorded_start_ns` too if the start was moved."""
+    """Run, kind, chain, instruction and the source if known; also `recorded_start_ns` if the start was moved."""
 
 
 def slices_of(dump: Etdump, runs: Sequence[int], sources: Mapping[int, Mapping[str, str]]) -> list[Slice]:
@@ -75,10 +75,10 @@ def as_chrome_json(title: str, slices: Sequence[Slice], about: Mapping[str, obje
 class _Microseconds:
     """Times as floating-point microseconds after the first slice.
 
-    Perfetto cuts off what is below a nanosecond: of 1001 ns, which are 1000.9999999999999 in floating point, it would
-    show 1000. So the clock runs fast by 0.4 ns over the trace, and no time is below its nanosecond. Other viewers add
-    and subtract times, and an end after the next start by a rounding error looks like nesting. So times are multiples
-    of one power of two, of which sums and differences are exact.
+    Perfetto truncates to nanoseconds: 1001 ns, which are 1000.9999999999999 in floating point, would be shown as 1000.
+    So the clock runs fast by 0.4 ns over the trace, and no time is below its nanosecond. Other viewers add and subtract
+    times, and an end after the next start by a rounding error looks like nesting. So times are multiples of one power
+    of two, of which sums and differences are exact.
     """
 
     def __init__(self, slices: Sequence[Slice]) -> None:
@@ -92,7 +92,7 @@ class _Microseconds:
 
     def duration(self, each: Slice) -> float:
         duration = self._at(each.start_ns + each.dur_ns) - self._at(each.start_ns)
-        while int(duration * 1000) < each.dur_ns:  # a few nanoseconds in a trace of seconds
+        while int(duration * 1000) < each.dur_ns:  # rounding may cut a short event's last ns: one step more
             duration += self._step
         return duration
 
@@ -101,7 +101,7 @@ class _Microseconds:
 
 
 def _runtime_slices(dump: Etdump, runs: Sequence[int]) -> Iterator[tuple[int, str, int]]:
-    """Yield row, track and start of each slice of the runtime."""
+    """Yield (row, track, start) of each event of the runtime."""
     rows = np.flatnonzero(np.isin(dump.execution, runs) & (dump.kind != EventKind.DELEGATED))
     # Completion order: of two events with the same times, the later one contains the other.
     order = np.lexsort((-rows, -dump.dur_ns[rows], dump.start_ns[rows]))
@@ -112,7 +112,7 @@ def _runtime_slices(dump: Etdump, runs: Sequence[int]) -> Iterator[tuple[int, st
 
 
 def _lane(open_ends: list[list[int]], start: int, end: int) -> int:
-    """Return the first lane whose open slices contain `start` to `end` or end before it; note the slice there."""
+    """Return the first lane whose open slices contain `start` to `end` or end before it; add the slice there."""
     for lane, ends in enumerate(open_ends):
         while ends and ends[-1] <= start:
             ends.pop()
@@ -124,7 +124,7 @@ def _lane(open_ends: list[list[int]], start: int, end: int) -> int:
 
 
 def _delegate_slices(dump: Etdump, runs: Sequence[int]) -> Iterator[tuple[int, str, int]]:
-    """Yield row, track and start of each slice of the delegates."""
+    """Yield (row, track, start) of each operator of the delegates."""
     calls: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     for row in np.flatnonzero(np.isin(dump.execution, runs) & (dump.kind == EventKind.DELEGATED)).tolist():
         calls[int(dump.parent[row]), int(dump.chain_index[row]), int(dump.instruction_id[row])].append(row)

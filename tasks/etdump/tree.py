@@ -1,4 +1,4 @@
-"""Executions of an ETDump as an operator tree with columns that refer to it, and why they must not be pooled.
+"""Executions of an ETDump as an operator tree with columns that refer to it, and checks whether they can be pooled.
 
 Executions that are not repeated measurements of one method have no common figures.
 """
@@ -159,7 +159,7 @@ def unfinished_execution(dump: Etdump) -> str | None:
 
 
 def clock_without_time(measured_ns: NDArray[np.int64]) -> str | None:
-    """Return why durations of executions are no measurement, None if they are one or if there are none."""
+    """Return why durations of executions are not measurements, None if they are or if there are none."""
     if not len(measured_ns) or measured_ns.any():
         return None
     return (
@@ -169,7 +169,7 @@ def clock_without_time(measured_ns: NDArray[np.int64]) -> str | None:
 
 
 def negative_time(runs: Runs) -> str | None:
-    """Return which event lasts shorter than what ran inside it by the same clock, None if none does.
+    """Return which event is shorter than what ran inside it by the same clock, None if none is.
 
     Without one, every time is 0 or more and every share between 0 and 1, since all add up to the execution.
     """
@@ -188,10 +188,10 @@ def _difference(runs: Runs) -> str | None:
     """Return what an instruction ran in one execution and not in another one that reached it, None if nothing."""
     count = len(runs.execute_ns)
     if count and len(runs.node) % count == 0:
-        each = len(runs.node) // count
+        per_run = len(runs.node) // count
         # Executions without branches have the same events in the same order.
-        has_each = (np.bincount(runs.run, minlength=count) == each).all()
-        if has_each and (runs.node.reshape(count, each) == runs.node[:each]).all():
+        has_each = (np.bincount(runs.run, minlength=count) == per_run).all()
+        if has_each and (runs.node.reshape(count, per_run) == runs.node[:per_run]).all():
             return None
     group_of = _groups(runs)
     events = np.flatnonzero(group_of[runs.node] >= 0)
@@ -203,10 +203,10 @@ def _difference(runs: Runs) -> str | None:
     differing = np.flatnonzero((group_of >= 0) & (in_node != in_group[group_of]))
     if not len(differing):
         return None
-    found = int(differing[0])
-    with_it = np.unique(run[node == found])
-    without = np.setdiff1d(run[group_of[node] == group_of[found]], with_it)
-    operator = runs.tree[found]
+    first_differing = int(differing[0])
+    with_it = np.unique(run[node == first_differing])
+    without = np.setdiff1d(run[group_of[node] == group_of[first_differing]], with_it)
+    operator = runs.tree[first_differing]
     return (
         f"instruction {operator.instruction_id} ran {operator.name} in execution {with_it[0]} "
         f"and not in execution {without[0]}"
@@ -226,7 +226,7 @@ def _groups(runs: Runs) -> NDArray[np.int64]:
             key = (node.parent, node.chain_index, node.instruction_id)
         elif node.kind in _OPERATORS and runs.tree[node.parent].kind in _CALLS:
             key = (node.parent,)
-        elif node.kind == "delegated":  # a call that is shown as one part
+        elif node.kind == "delegated":  # a call that is shown as a total
             key = (node.parent, node.chain_index, node.instruction_id)
         groups.append(-1 if key is None else numbers.setdefault(key, len(numbers)))
     return np.array(groups, np.int64)

@@ -31,7 +31,7 @@ _KLEIDIAI_ISA = re.compile(r"(?:neon|sme|sve)\w*")
 
 _PRODUCT = re.compile(r"i?(gemm|matmul)")
 
-# Each takes a time in proportion to the line, which may be anything: no two parts of a pattern match the same letters.
+# Lines may be anything. Each pattern takes time proportional to the line: no two parts match the same characters.
 _LOGCAT = re.compile(r"(?:\d{4}-)?\d\d-\d\d [\d:.]+\s+\d{1,9}\s+\d+ [A-Z] (?P<tag>.*?): (?P<message>.*)")
 _STDIO = re.compile(r"(?:Note|Debug) \(XNNPACK\): (?P<message>.*)")
 _SELECTED = re.compile(r"Using \w+ microkernel '(?P<name>[^']*)'")
@@ -88,8 +88,8 @@ def parse_kernel(name: str) -> Kernel | None:
 def selected_kernels(log: Path) -> Counter[str]:
     """Return how often each kernel was selected, in the order of a log: a runner's stderr, stdout or a phone's logcat.
 
-    Of logcat, which has its `threadtime` format, the lines of XNNPACK count. What cannot be the name of a kernel is
-    left out. Raises InputError if the file cannot be read.
+    Of logcat, in its `threadtime` format, only the lines of XNNPACK count. What cannot be the name of a kernel is left
+    out. Raises InputError if the file cannot be read.
     """
     counts: Counter[str] = Counter()
     try:
@@ -97,8 +97,8 @@ def selected_kernels(log: Path) -> Counter[str]:
     except OSError as error:
         raise InputError(f"{log}: cannot be read ({error.strerror})") from error
     for line in text.splitlines():
-        if found := _LOGCAT.fullmatch(line):
-            message = found["message"] if found["tag"].rstrip() == "XNNPACK" else ""
+        if phone_line := _LOGCAT.fullmatch(line):
+            message = phone_line["message"] if phone_line["tag"].rstrip() == "XNNPACK" else ""
         else:
             message = stdio["message"] if (stdio := _STDIO.search(line)) else ""
         if (match := _SELECTED.match(message)) and parse_kernel(match["name"]):

@@ -1,10 +1,10 @@
-"""How far the outputs of a recipe may be from their references before a cell is inaccurate.
+"""Limits for the distance of a recipe's outputs from their references; beyond them a cell is inaccurate.
 
-Two questions have two limits. Does the device compute what the program computes on the machine that exported it? That
-is tight, whatever the recipe costs. And how far is the program from eager PyTorch? Those limits are to find a broken
-export (a wrong layout, a missing scale, a wrong kernel), not to judge a recipe: they lie below what the recipe costs on
-the models of the zoo, and above the SNR of unrelated values, which is 0 dB or less. How much accuracy a task can lose
-is for its own data set to decide.
+There are two comparisons. The outputs of a device are compared with those of the same program on the machine that
+exported it. These limits are tight for every recipe. The program is compared with eager PyTorch. These limits find a
+broken export (a wrong layout, a missing scale, a wrong kernel) and do not judge a recipe: they are below the SNR that
+the recipe reaches on the models of the zoo, and above that of unrelated values, 0 dB or less. Whether a task can lose
+that much accuracy must be measured on its data set.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class AccuracyLimits:
-    """The least signal-to-noise ratio of an output, in dB."""
+    """Minimum signal-to-noise ratios of an output, in dB."""
 
     eager_db: float
     """Against eager PyTorch in the same precision, quantized where the recipe quantizes."""
@@ -22,8 +22,8 @@ class AccuracyLimits:
     host_db: float
     """Against the same program on the machine that exported it."""
     same_text: bool = True
-    """Whether the tokens that a language model writes must be eager's. Activations that are quantized at run time are
-    rounded in other ways than in eager, so a choice between two words that are nearly as likely may differ."""
+    """Whether a language model must write the same tokens as eager PyTorch. Activations that are quantized at run time
+    are rounded differently than in eager, so a choice between two nearly equal tokens may differ."""
 
 
 # Limits against eager, fp32 and the host. Beside each: the least SNR against eager and fp32 of toy_cnn, bert_tiny,
@@ -31,7 +31,7 @@ class AccuracyLimits:
 # the host, of toy_cnn, bert_tiny and mobilenet_v2, exported on x86-64 and run on an emulated arm64 processor, with SME2
 # and without; the same processor as the host's returns the same bits. fp16 differs most: processors accumulate it in
 # different types.
-# A limit is not in the text that keys an export, so that changing it exports nothing again.
+# This file is not part of an export key, so changing a limit exports nothing again.
 _LIMITS = {
     "fp32": AccuracyLimits(60, 60, 100),  # 123; 140
     "fp16": AccuracyLimits(30, 30, 35),  # 47 and 48; 51
@@ -42,19 +42,19 @@ _LIMITS = {
 
 
 def limits_of(precision: str, data_types: Iterable[str] | None) -> AccuracyLimits:
-    """Return the limits of a recipe; those of the types that its program computes in for any that is not listed.
+    """Return the limits of a recipe; options after its name do not count.
 
-    Such are a .pte file from elsewhere and a user's own recipe. `data_types` are those beside fp32; without them it has
-    the limits of int8_static.
+    A prebuilt .pte file and a user's own recipe get the lowest limits of fp32 and their `data_types`, or those of
+    int8_static if these are None.
     """
     if limits := _LIMITS.get(precision.partition(" ")[0]):
         return limits
     if data_types is None:
         return _LIMITS["int8_static"]
-    each = [_LIMITS["fp32"], *(_LIMITS[name] for name in data_types)]
+    applicable = [_LIMITS["fp32"], *(_LIMITS[name] for name in data_types)]
     return AccuracyLimits(
-        eager_db=min(limits.eager_db for limits in each),
-        fp32_db=min(limits.fp32_db for limits in each),
-        host_db=min(limits.host_db for limits in each),
-        same_text=all(limits.same_text for limits in each),
+        eager_db=min(limits.eager_db for limits in applicable),
+        fp32_db=min(limits.fp32_db for limits in applicable),
+        host_db=min(limits.host_db for limits in applicable),
+        same_text=all(limits.same_text for limits in applicable),
     )

@@ -21,7 +21,7 @@ _HEAD = "lm_head"
 
 @dataclass(frozen=True, eq=False)
 class Converted:
-    """A method after its conversion: the program to lower, and what computes its reference outputs in eager PyTorch."""
+    """A converted method: the program to lower, and what computes its reference outputs in eager PyTorch."""
 
     program: Any
     """An ExportedProgram."""
@@ -31,9 +31,10 @@ class Converted:
 
 
 def convert(method: Method, recipe: Recipe, own: Any = None) -> Converted:
-    """Return the method converted by `recipe`; its module already has the recipe's type of floating-point numbers.
+    """Return the method converted by `recipe`; its module already has the recipe's floating-point type.
 
-    `own` is the function of your own recipe. Raises NotApplicableError if the recipe changes nothing, and FarmError.
+    int4_dynamic changes the module itself. `own` is the function of your own recipe. Raises NotApplicableError if the
+    recipe changes nothing, and FarmError if your own recipe returns something unusable.
     """
     import torch
 
@@ -96,7 +97,7 @@ def _quantize_int8(program: Any, method: Method, *, is_dynamic: bool) -> Any:
 
 
 def _permutations(inputs: Inputs) -> list[Inputs]:
-    """Return the inputs, then their values in other orders, so all of them remain valid."""
+    """Return the inputs, then permutations of their values, which remain valid: `_CALIBRATION_BATCHES` in all."""
     import torch
 
     def shuffled(tensor: Any) -> Any:
@@ -110,7 +111,7 @@ def _in_float32(program: Any, method: Method, operators: tuple[str, ...]) -> Any
     import torch
 
     graph_module = program.module()
-    graph, found = graph_module.graph, set()
+    graph, present = graph_module.graph, set()
 
     def cast(value: Any, dtype: Any) -> Any:
         return graph.call_function(torch.ops.aten.to.dtype, (value, dtype))
@@ -119,7 +120,7 @@ def _in_float32(program: Any, method: Method, operators: tuple[str, ...]) -> Any
         name = str(node.target).removeprefix("aten.").split(".")[0] if node.op == "call_function" else ""
         if name not in operators:
             continue
-        found.add(name)
+        present.add(name)
         halves = [each for each in node.all_input_nodes if _is_half(each)]
         with graph.inserting_before(node):
             for each in halves:
@@ -129,7 +130,7 @@ def _in_float32(program: Any, method: Method, operators: tuple[str, ...]) -> Any
                 back = cast(node, torch.float16)
             back.meta["val"] = node.meta["val"]  # the next one of these operators may read it
             node.replace_all_uses_with(back, delete_user_cb=lambda user, back=back: user is not back)
-    if missing := sorted(set(operators) - found):
+    if missing := sorted(set(operators) - present):
         raise NotApplicableError(f"the model does not contain {', '.join(missing)}")
     graph_module.recompile()
     return torch.export.export(graph_module, method.inputs, dynamic_shapes=method.dynamic_shapes)
@@ -145,8 +146,9 @@ def _is_half(node: Any) -> bool:
 def quantize_weights(module: Any, recipe: Weights) -> None:
     """Give the linear layers int4 weights, and activations that are quantized to int8 at run time.
 
-    With int4 weights alone, executorch 1.5.1 stores the weights as fp32 again: nothing would be gained.
-    A module that has been quantized already, because methods share it, stays. Raises NotApplicableError.
+    With int4 weights alone, executorch 1.5.1 stores the weights as fp32: nothing would be gained. Layers that are
+    quantized already, because methods share a module, stay. Raises NotApplicableError if a part of the recipe matches
+    no layer.
     """
     import torch
     from torchao.quantization import Int8DynamicActivationIntxWeightConfig, quantize_
@@ -161,7 +163,6 @@ def quantize_weights(module: Any, recipe: Weights) -> None:
         return isinstance(layer, torch.nn.Linear) and _is_head(name) and type(layer.weight.data) is torch.Tensor
 
     def is_body(layer: Any, name: str) -> bool:
-        # Methods of a program may share a module.
         is_apart = recipe.lm_head is not None and _is_head(name)
         return is_suitable(layer) and type(layer.weight.data) is torch.Tensor and not is_apart
 
@@ -208,6 +209,7 @@ def _quantized(layer: Any, bits: int, group_size: int) -> Any:
     scales = groups.abs().amax(-1).clamp(min=1e-9) / max_value
     values = (groups / scales[..., None]).round().clamp(-max_value - 1, max_value).flatten(1).to(torch.int8)
     if bits == 4:
+        # Two values in a byte, each plus 8.
         pairs = (values + 8).to(torch.uint8).unflatten(1, (-1, 2))
         values = pairs[..., 0] << 4 | pairs[..., 1]
     look_up = torch.ops.quantized_decomposed

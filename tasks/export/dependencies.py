@@ -12,27 +12,27 @@ from typing import Any
 _STANDARD_LIBRARY = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
 _SYSTEM = [os.path.realpath(root) for root in (*_STANDARD_LIBRARY, "/proc", "/sys", "/dev", "/etc")]
 _INSTALLED = {"site-packages", "dist-packages"}
-"""Folders of installed packages, wherever they are: an environment may use those of another one."""
+"""Names of folders with installed packages, in any environment: one may use those of another."""
 
 loaded_before_exports: set[str] = set()
-"""The modules that the server of exports had loaded before it loaded what they need; empty in any other process."""
+"""Modules that the export server had loaded before those that exports need; empty in processes not forked from it."""
 
 
 class Dependencies:
-    """The files (data and modules outside the installed packages) and installed distributions that were used."""
+    """The files (data, and modules outside installed packages) and the installed distributions that were used."""
 
     def __init__(self) -> None:
         self.files: set[Path] = set()
         self.distributions: set[str] = set()
 
     def add_file(self, name: Any) -> None:
-        """Add a file that was opened, unless it is a device, compiled code, or belongs to an installed package."""
+        """Add an opened file unless it is a device, compiled Python, or part of an installed package or the system."""
         path = Path(os.path.realpath(os.fsdecode(name)))
         if path.is_file() and path.suffix != ".pyc" and not belongs_to_the_system(path):
             self.files.add(path)
 
     def add_modules(self, names: set[str]) -> None:
-        """Add imported modules: the file of your own, the distribution of an installed one."""
+        """Add imported modules: of an installed one its distribution, of any other its file."""
         owners = importlib.metadata.packages_distributions()
         for name in names:
             origin = getattr(sys.modules.get(name), "__file__", None)
@@ -46,10 +46,10 @@ class Dependencies:
 
 @contextmanager
 def recorded_dependencies() -> Iterator[Dependencies]:
-    """Yield a record that is filled until the block ends.
+    """Yield a record of the files that are opened for reading in the block, by Python or safetensors.
 
-    It has the files opened for reading through Python and safetensors. Files that other native code reads are not
-    recorded: a change in such a file alone does not cause a new export.
+    The modules imported in the block are added at its end. Files that other native code reads are not recorded: a
+    change in such a file alone does not cause a new export.
     """
     used, before = Dependencies(), set(loaded_before_exports or sys.modules)
     active = True
@@ -74,15 +74,15 @@ def _watch_safetensors(used: Dependencies) -> None:
         import safetensors
     except ImportError:
         return
-    opened = safetensors.safe_open
+    original = safetensors.safe_open
 
     def safe_open(filename: Any, *arguments: Any, **named: Any) -> Any:
         used.add_file(os.fspath(filename))
-        return opened(filename, *arguments, **named)
+        return original(filename, *arguments, **named)
 
     vars(safetensors)["safe_open"] = safe_open
 
 
 def belongs_to_the_system(path: Path) -> bool:
-    """Return whether a file, an absolute path, is part of an installed package, of Python or of the system."""
+    """Return whether an absolute path is part of an installed package, of Python or of the system."""
     return bool(_INSTALLED & {*path.parts}) or any(path.is_relative_to(root) for root in _SYSTEM)

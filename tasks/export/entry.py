@@ -1,4 +1,4 @@
-"""What an entry of a sweep's `models` means: a model of the zoo, your own factory, a .pte file, or one of transformers.
+"""Entries of a sweep's `models`: a model of the zoo, your own factory, a .pte file, or a model of transformers.
 
 A text is short for a mapping with one key: `mobilenet_v2`, `team.models:detector` and `./model.py:detector` for
 `factory`, `./detector.pte` for `pte`, `transformers:BertConfig` for `transformers`.
@@ -23,7 +23,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.][\w./:+-]*")
 _SOURCES = ("factory", "pte", "transformers")
 _TRANSFORMERS = "transformers:"
 ELSEWHERE = "elsewhere"
-"""Key of the validation's context: the files that entries name are on another machine, which has checked them."""
+"""Key of the validation context: if true, the files of entries are on another machine, which has checked them."""
 _ONLY_FOR = dict.fromkeys(("data", "inputs", "expected", "etrecord"), "pte") | dict.fromkeys(
     ("config", "generate"), "transformers"
 )
@@ -74,12 +74,12 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
 
     @property
     def weights(self) -> Path | None:
-        """The folder of a model of transformers with local weights."""
+        """The folder with the weights of a model of transformers; None without one."""
         return Path(self.transformers) if self.transformers and "/" in self.transformers else None
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
-        """What an editor accepts: the keys, or the text that is short for them."""
+        """Return a schema that accepts the keys, or the text that is short for them."""
         return {"anyOf": [{"type": "string"}, handler(schema)]}
 
     @model_validator(mode="before")
@@ -89,7 +89,7 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
             return written
         if written.startswith(_TRANSFORMERS):
             return {"name": written, "transformers": written.removeprefix(_TRANSFORMERS)}
-        name = written.rpartition("/")[2] if written.startswith("/") else written  # folders of a machine name no model
+        name = written.rpartition("/")[2] if written.startswith("/") else written  # without this machine's folders
         return {"name": name, "pte" if written.endswith(".pte") else "factory": written}
 
     @model_validator(mode="after")
@@ -111,7 +111,7 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
 
     @model_serializer
     def _as_written(self) -> Any:
-        """As a text where that is enough."""
+        """Return a text if the entry is only a factory with its name, otherwise the keys that have a value."""
         values = {key: getattr(self, key) for key in type(self).model_fields if getattr(self, key)}
         values |= {key: str(value) for key, value in values.items() if isinstance(value, Path)}
         return self.name if values == {"name": self.name, "factory": self.name} else values
@@ -119,14 +119,12 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """An export of a model by a recipe, into a folder of exports."""
-
     model: str | ModelEntry
     precision: str
     exports_dir: Path
     seed: int = 0
     taps: bool = False
-    """Whether the program returns the values of the model's layers as well, and is not the one to measure."""
+    """Whether to export the program for the mode numerics, which also returns the values of the model's layers."""
     deadline_s: float = 900.0
 
 
@@ -141,7 +139,7 @@ def parse_entry(model: str | ModelEntry) -> ModelEntry:
 
 
 def _resolved(entry: ModelEntry, folder: Path) -> dict[str, Any]:
-    """Return the fields that name files, as absolute paths; raises ValueError where a file or a model is missing."""
+    """Return the fields that name files, as absolute paths; raises ValueError if a file or a model is missing."""
     resolved: dict[str, Any] = {}
     if entry.factory:
         resolved["factory"] = _factory(entry.factory, folder)

@@ -1,7 +1,7 @@
-"""Export a model: .pte, ETRecord, seeded inputs and eager outputs; made once per content, in a separate process.
+"""Export a model once for each content key, in a separate process: .pte, ETRecord, seeded inputs, eager outputs.
 
-process/run.py starts it: a crash or a hang of an export, and the memory of torch, do not affect the farm. Machines may
-share their exports: one archive for each content key, beside the bundles.
+A crash or a hang of an export, and the memory of torch, do not affect the farm. Machines may share their exports: one
+archive for each key in object storage.
 """
 
 import logging
@@ -25,11 +25,11 @@ logger = logging.getLogger(__name__)
 def export_cases(
     request: ExportRequest, *, shelf: BlobStore | None = None, tell: Tell = lambda *_: None
 ) -> tuple[Export, ...]:
-    """Return the cases of an export; make it if it is missing here and on the `shelf`.
+    """Return the cases of an export; make it, and upload it to the `shelf`, if it is missing here and there.
 
-    `tell` gets the steps of an export that is made.
-    An existing export is checked against its hashes and made again if it does not match. A .pte file that exists
-    already is copied, whatever the recipe. Raises ExportError, and NotApplicableError for a pair without meaning.
+    `tell` receives the steps of an export that is made. An export that does not match its hashes is made again. A
+    prebuilt .pte file is copied, whatever the recipe. A failed download or upload is only logged.
+    Raises ExportError; NotApplicableError if the recipe has no meaning for the model.
     """
     model, precision, exports_dir = request.model, request.precision, request.exports_dir.absolute()
     title = f"cannot export {model if isinstance(model, str) else model.name} as {precision}"
@@ -43,7 +43,7 @@ def export_cases(
         if exports is None and shelf and _fetch(shelf, key, exports_dir):
             exports = read_complete(exports_dir / key)
         if exports is not None:
-            (exports[0].folder / "export.json").touch()  # in use: `etfarm warehouse prune` leaves it
+            (exports[0].folder / "export.json").touch()  # marks it as used, so `etfarm warehouse prune` keeps it
             return exports
         missing = [name for name in ("torch", "executorch") if versions()[name] is None]
         if missing:
@@ -66,9 +66,9 @@ def export_cases(
 def kept_cases(
     entry: ModelEntry, precision: str, exports_dir: Path, *, seed: int = 0, taps: bool = False
 ) -> tuple[Export, ...] | None:
-    """Return the cases of an export that is complete here, or of a .pte file; None if the export must be made.
+    """Return the cases of an export that is complete here, or of a prebuilt .pte file; None if it must be exported.
 
-    Raises FarmError for an unknown model or recipe, and NotApplicableError for a pair without meaning.
+    Raises FarmError for an unknown model or recipe; NotApplicableError if an earlier export was skipped.
     """
     if entry.pte:
         return prebuilt_export(entry, exports_dir, seed)
@@ -82,12 +82,12 @@ def kept_cases(
 
 
 def skipped_path(exports_dir: Path, key: str) -> Path:
-    """Return the file with the reason why a recipe has no meaning for the model of this key, if that was found."""
+    """Return the path of the file with the reason why this export was skipped; it exists only if it was."""
     return exports_dir / "skipped" / f"{key}.txt"
 
 
 def _made(request: ExportRequest, title: str, log: Path, tell: Tell) -> tuple[Export, ...]:
-    """Export in a child process and return the published export; `title` begins the sentence of a failure."""
+    """Export in a child process and return the cases; errors begin with `title`. Records why an export is skipped."""
     entry, precision, exports_dir = parse_entry(request.model), request.precision, request.exports_dir
     logger.info("exporting %s %s", entry.name, precision)
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +97,7 @@ def _made(request: ExportRequest, title: str, log: Path, tell: Tell) -> tuple[Ex
         for folder in (exports_dir, exports_dir / "used"):
             remove_leftovers(folder)
     if answer.skipped:
-        # Under the key as it is now: what the export has used is known only since it ran.
+        # Under the new key, which includes the files that the export used.
         key = export_key(entry, precision, request.seed, exports_dir, taps=request.taps)
         write_complete(skipped_path(exports_dir, key), answer.skipped.encode())
         raise NotApplicableError(answer.skipped)
@@ -118,10 +118,7 @@ def _made(request: ExportRequest, title: str, log: Path, tell: Tell) -> tuple[Ex
 
 
 def _fetch(shelf: BlobStore, key: str, exports_dir: Path) -> bool:
-    """Put a shared export into the exports folder; return False if it must be made here.
-
-    A damaged archive, and a storage that does not answer, are logged.
-    """
+    """Fetch a shared export into the exports folder; return False if there is none, or after logging an error."""
     try:
         if not is_shared(shelf, key):
             return False
@@ -133,7 +130,7 @@ def _fetch(shelf: BlobStore, key: str, exports_dir: Path) -> bool:
 
 
 def fetch_export(shelf: BlobStore, key: str, exports_dir: Path) -> tuple[Export, ...]:
-    """Return the cases of the export of this key, which was made elsewhere.
+    """Return the cases of a shared export; fetch it into `exports_dir` unless it is complete there.
 
     Raises ExportError if there is none or it is damaged, BundleError if the storage does not answer.
     """
@@ -158,12 +155,12 @@ def fetch_export(shelf: BlobStore, key: str, exports_dir: Path) -> tuple[Export,
 
 
 def is_shared(shelf: BlobStore, key: str) -> bool:
-    """Return whether a machine shares the export of this key; raises BundleError if the storage does not answer."""
+    """Return whether the storage has the export of this key; raises BundleError if it does not answer."""
     return shelf.has(_name(key))
 
 
 def share_export(shelf: BlobStore, folder: Path) -> str:
-    """Share an export unless it is; return its key. Raises BundleError if the storage does not answer."""
+    """Upload an export unless it is shared; return its key. Raises BundleError if the storage does not answer."""
     if not is_shared(shelf, folder.name):
         _put(shelf, folder)
     return folder.name

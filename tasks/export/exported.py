@@ -1,4 +1,4 @@
-"""Exports on disk: what was made once per content, and the cases in which a program is measured."""
+"""Exports on disk, one for each content key, and the cases in which a program is measured."""
 
 import contextlib
 import errno
@@ -22,18 +22,18 @@ Tensors = list[dict[str, Any]]
 
 
 class ExportError(FarmError):
-    """A model cannot be exported; the text is one sentence: model, precision, cause, where the full log is."""
+    """A model cannot be exported, or an export cannot be used; the text is one sentence with the cause."""
 
 
 class NotApplicableError(ExportError):
-    """A recipe has no meaning for a model, so that the pair is skipped; the text is one sentence with the reason."""
+    """A recipe has no meaning for a model, so the pair is skipped; the text is one sentence with the reason."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One way in which a program is measured: a method with inputs.
+    """A method of a program with the inputs that are measured.
 
-    Tensors are {file, dtype, shape, sha256}, with files in the export's folder.
+    Tensors are {file, dtype, shape, sha256}; the files are in the export's folder.
     """
 
     name: str = ""
@@ -41,34 +41,34 @@ class Case:
     method: str = FORWARD
     inputs: Tensors = field(default_factory=list)
     outputs: Tensors = field(default_factory=list)
-    """Of the converted model in eager PyTorch; of a .pte file from elsewhere, what its owner expects."""
+    """Of the converted model in eager PyTorch; for a prebuilt .pte file, those that the user expects."""
     outputs_fp32: Tensors = field(default_factory=list)
-    """Of the model before its conversion; empty for fp32."""
+    """Of the model before its conversion; empty for fp32 and for a prebuilt .pte file."""
     outputs_host: Tensors = field(default_factory=list)
-    """Of the exported program, as ExecuTorch runs it on the machine that exported it; none if it cannot run it."""
+    """Of the exported program, executed on the machine that exported it; empty if it was not executed."""
     choices: dict[str, Tensors] = field(default_factory=dict)
-    """For the text that eager PyTorch and the program on the host wrote, `eager` and `host`: the likeliest tokens at
-    each place, and how far each is behind the first, relative to the root mean square of the scores."""
+    """By `eager` and `host`, for the text that each wrote: the likeliest tokens at each place, and the distance of each
+    from the first, relative to the root mean square of the scores."""
     setup: dict[str, Any] | None = None
-    """{method, inputs}: executed before, so that there is a state, such as a filled KV cache: once with each group of
-    inputs."""
+    """{method, inputs}: executed first, to fill state such as a KV cache. `inputs` is a flat list of the tensors of all
+    its executions."""
     tokens: int | None = None
     """Tokens that one execution of a language model processes."""
     kv_depth: int | None = None
-    """Tokens that are in its KV cache before."""
+    """Tokens in its KV cache before the execution."""
     prompt_tokens: int | None = None
-    """Of a prompt that is read in chunks, of which this case is the last one; None for all others."""
+    """Length of the whole prompt if it is read in chunks and this case is the last one; otherwise None."""
     steps: int | None = None
-    """Executions of a session, each one token further; the outputs are those of the last. None: each does the same."""
+    """Executions of a session, each one token further; the outputs are those of the last. None: all are equal."""
     is_dynamic: bool = False
-    """Whether the program allows other shapes, so that the runner must be told these."""
+    """Whether the program accepts other shapes, so that the runner needs those of the inputs."""
     taps: Tensors = field(default_factory=list)
-    """The layers whose values the program returns after its outputs: {order, module, operator} and the value of each
-    in eager PyTorch, in `fp32` that of the fp32 model; none unless it was made for the mode numerics."""
+    """Layers whose values the program returns after its outputs: {order, module, operator}, the tensor of the value in
+    eager PyTorch and, in `fp32`, that of the fp32 model. Empty unless exported for the mode numerics."""
 
     @property
     def tensors(self) -> Tensors:
-        """All tensors with files, those of the set-up included."""
+        """All tensors that have files, including those of the set-up and the taps."""
         return [
             *self.inputs,
             *self.outputs,
@@ -83,7 +83,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Export:
-    """One case of an exported model on disk: its folder and the content of export.json that concerns it.
+    """One case of an exported model on disk: its folder and its part of export.json.
 
     `delegated` is {operator, count}, `portable` {operator, count, reason}, of the case's method.
     """
@@ -106,22 +106,22 @@ class Export:
     is_stateful: bool = False
     """Whether the case's method changes buffers of the program, so that executions may differ."""
     macs: int | None = None
-    """Multiply-accumulate operations of one execution; None of a dynamic shape and of a .pte file from elsewhere."""
+    """Multiply-accumulate operations of one execution; None for dynamic shapes, branches and a prebuilt .pte file."""
     read_bytes: int | None = None
-    """Bytes of weights and state that one execution reads, each once; None of a .pte file from elsewhere."""
+    """Bytes of weights and state that one execution reads, each once; None for a prebuilt .pte file."""
     trial: str | None = None
-    """How the execution on the machine that exported it ended: `succeeded`, or `not tried here: cause`; None of a .pte
-    file that exists already."""
+    """Result of the execution on the exporting machine: `succeeded`, or `not tried here: cause`; None for a prebuilt
+    .pte file."""
     left_out: list[dict[str, Any]] = field(default_factory=list)
-    """Steps of the farm that this export does without: {step, method, reason}; see lowering/passes.py."""
+    """Steps that this export does without: {step, method, reason}; see lowering/passes.py."""
     perplexity: float | None = None
-    """On the text that the entry names, in eager PyTorch; None without one, and of recipes that change the program."""
+    """In eager PyTorch on the entry's text; None without a text, and for recipes that change the program."""
     source_sha256: str | None = None
-    """Of the files that the model was made from; None of a .pte file that exists already."""
+    """Of the files that the model was built from; None for a prebuilt .pte file."""
     tapped: "Export | None" = None
-    """The same case of the program made for the mode numerics, if the sweep has that mode."""
+    """The same case of the program for the mode numerics, if the sweep has that mode."""
     tapped_error: str | None = None
-    """Why there is none although the sweep has that mode."""
+    """Why `tapped` is None although the sweep has that mode."""
 
     @property
     def pte(self) -> Path:
@@ -129,7 +129,7 @@ class Export:
 
     @property
     def etrecord(self) -> Path:
-        """The ETRecord, which maps the program's events to the source model; a .pte from elsewhere may have none."""
+        """Path of the ETRecord, which maps the program's events to the source model; the file may be missing."""
         return self.folder / "model.etrecord"
 
     @property
@@ -142,23 +142,20 @@ class Export:
 
     @property
     def left_out_notes(self) -> list[str]:
-        """A sentence for each step of the farm that this export does without."""
+        """One sentence for each step that this export does without."""
         return [
             f"exported without {each['step']}{' in ' + each['method'] if each['method'] else ''}: {each['reason']}"
             for each in self.left_out
         ]
 
     def executions(self, planned: int, warmup: int) -> tuple[int, int]:
-        """Return the executions of a session, and how many of them are warm-up ones.
-
-        Where each is one token further, the case states how many there are.
-        """
+        """Return the number of executions of a session and of warm-up ones among them; `steps` overrides `planned`."""
         steps = self.case.steps
         return (steps, min(warmup, steps - 1)) if steps else (planned, warmup)
 
     @cached_property
     def inputs_sha256(self) -> str:
-        """Identifies what is executed with the program: the method, its inputs, its set-up and weights outside it."""
+        """Hash of everything that is executed with the program: method, inputs, set-up, and weights outside it."""
 
         def contents(tensors: Tensors) -> list[list[Any]]:
             return [[tensor["sha256"], tensor["dtype"], tensor["shape"]] for tensor in tensors]
@@ -171,7 +168,7 @@ class Export:
 
     @cached_property
     def program_method(self) -> ProgramMethod | None:
-        """The case's method in the program; None if it cannot be read."""
+        """The case's method in the program; None if the program cannot be read."""
         try:
             return next(each for each in read_program(self.pte) if each.name == self.case.method)
         except (InputError, StopIteration):
@@ -184,20 +181,17 @@ class Export:
 
     @cached_property
     def data_types(self) -> frozenset[DataType] | None:
-        """The types that the program computes in, beside fp32; None if they cannot be known."""
+        """The types other than fp32 that the program computes in; None if they are unknown."""
         return data_types(self.pte)
 
     @property
     def content(self) -> tuple[str, str]:
-        """What is measured: the program, and what is executed with it."""
+        """Hashes of the program and of what is executed with it: they identify what is measured."""
         return self.pte_sha256, self.inputs_sha256
 
 
 def read_exports(folder: Path) -> tuple[Export, ...]:
-    """Return the cases of the export in `folder`, at least one.
-
-    Raises ExportError if export.json is missing, damaged or of a newer version.
-    """
+    """Return an export's cases, at least one; raises ExportError if it is missing, damaged or of another version."""
     try:
         described = json.loads((folder / "export.json").read_bytes())
         if described.pop("export_version") != EXPORT_VERSION:
@@ -218,10 +212,7 @@ def read_exports(folder: Path) -> tuple[Export, ...]:
 
 
 def kept_export(exports_dir: Path, key: str | None, pte_sha256: str | None, model: str) -> Export:
-    """Return the case `model` of an earlier export, by its key and the hash of its .pte file.
-
-    Raises ExportError if it is not kept.
-    """
+    """Return the case `model` of an earlier export by its key and .pte hash; raises ExportError if it is gone."""
     for export in read_complete(exports_dir / key) or () if key else ():
         if export.pte_sha256 == pte_sha256 and export.model == model:
             return export
@@ -229,7 +220,7 @@ def kept_export(exports_dir: Path, key: str | None, pte_sha256: str | None, mode
 
 
 def read_complete(folder: Path) -> tuple[Export, ...] | None:
-    """Return the export in `folder` if every file matches its hash; remove a damaged export and return None."""
+    """Return the cases of the export in `folder`; None if missing, or if a file's hash differs: it is then removed."""
     if not folder.is_dir():
         return None
     try:
@@ -249,14 +240,14 @@ def read_complete(folder: Path) -> tuple[Export, ...] | None:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's text, after the name of its class unless it is an ExportError."""
+    """Return the first line of an ExportError, or `Class: first line` of another error, at most 400 characters."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[0] if lines else ""
     return text if isinstance(error, ExportError) else f"{type(error).__name__}: {text}"[:400].rstrip(": ")
 
 
 def os_cause(error: OSError, exports_dir: Path) -> str:
-    """Return the cause of an operating system error; for a full disk, also what to do."""
+    """Return the cause of an OS error and, for a full disk (assumed to be that of `exports_dir`), the remedy."""
     if error.errno == errno.ENOSPC:
         return f"no space left on the disk of {exports_dir}; free space and export again"
     return f"{error.strerror}: {error.filename}" if error.filename else first_line(error)

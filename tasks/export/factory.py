@@ -1,4 +1,4 @@
-"""What a factory returns: (module, inputs), or a mapping with shapes, calibration data or several methods."""
+"""Parse the result of a factory: (module, inputs), or a mapping with shapes, calibration data or several methods."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -8,38 +8,39 @@ from devices.errors import FarmError
 from tasks.export.exported import FORWARD
 
 Inputs = tuple[Any, ...]
-"""Tensors."""
+"""The tensors of one call, in order."""
 
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """One method of a program before its export, and the inputs with which it is measured.
+    """A method of a program before its export, and its inputs.
 
-    Its fields but the name are the keys of a factory's mapping.
+    All fields except `name` are the keys of a factory's mapping.
     """
 
     name: str
     module: Any
     inputs: Inputs
-    """Examples: the program is traced with them."""
+    """Example inputs, with which the method is traced."""
     dynamic_shapes: Any = None
-    """As torch.export takes it; None: all shapes are fixed."""
+    """In the form of torch.export; None: all shapes are fixed."""
     shapes: dict[str, Inputs] = field(default_factory=dict)
-    """The inputs to measure by the name of the case; empty: the example inputs."""
+    """Inputs to measure, by the name of the case; empty: the example inputs."""
     calibration: list[Inputs] = field(default_factory=list)
-    """For static quantization; empty: seeded permutations of the example inputs."""
+    """For int8 quantization; empty: the example inputs and seeded permutations of them."""
     setup: tuple[str, list[Inputs]] | None = None
-    """(method, inputs): executed before the measurement, once with each, to fill a state that the methods share."""
+    """(method, inputs): executed once with each of the inputs before the measurement, to fill state that methods
+    share."""
     tokens: int | None = None
     kv_depth: int | None = None
     prompt_tokens: int | None = None
-    """Of a prompt that is read in chunks, of which this method reads the last one; None for all others."""
+    """Length of the whole prompt if it is read in chunks and this method reads the last one; otherwise None."""
     steps: int | None = None
-    """Executions of a session, each one step further: the last one returns all tokens; None: each does the same."""
+    """Executions of a session, each one token further; the last returns all tokens. None: all executions are equal."""
     executes: str | None = None
-    """Another method with the same module, which is executed instead of a copy of it."""
+    """Name of the method that the program has instead of this one, because both have the same module."""
     perplexity: Callable[[], float] | None = None
-    """Computes the perplexity of the module, as a recipe has changed it, on a text."""
+    """Computes the perplexity on a text; called after a recipe has changed the module."""
 
     @property
     def program_method(self) -> str:
@@ -50,19 +51,19 @@ _KEYS = {each.name for each in fields(Method)} - {"name"}
 
 
 def build_methods(content: Any, factory: str) -> list[Method]:
-    """Return the methods in what the function `factory` returned; raises FarmError if it has another form."""
+    """Return the methods in a factory's result; `factory` is its name for errors. Raises FarmError for another form."""
     match content:
         case (module, inputs):
-            described: Mapping[Any, Any] = {FORWARD: {"module": module, "inputs": inputs}}
+            content_by_name: Mapping[Any, Any] = {FORWARD: {"module": module, "inputs": inputs}}
         case {"methods": Mapping() as methods} if methods and set(content) == {"methods"}:
-            described = methods
+            content_by_name = methods
         case Mapping():
-            described = {FORWARD: content}
+            content_by_name = {FORWARD: content}
         case _:
             raise FarmError(
                 f"{factory} must return (torch.nn.Module, tuple of tensors) or a dict, not {_type_name(content)}"
             )
-    built = [_build_method(name, each, factory) for name, each in described.items()]
+    built = [_build_method(name, each, factory) for name, each in content_by_name.items()]
     names = [method.name for method in built]
     for method in built:
         if method.setup and method.setup[0] not in names:
@@ -86,11 +87,11 @@ def _build_method(name: Any, content: Any, factory: str) -> Method:
         raise FarmError(f"{factory} {problem}")
     shapes, calibration = dict(content.get("shapes") or {}), list(content.get("calibration") or ())
     setup = None
-    if state := content.get("setup"):  # a list states the inputs of several executions
+    if state := content.get("setup"):  # a list has the inputs of several executions
         setup = state["method"], state["inputs"] if isinstance(state["inputs"], list) else [state["inputs"]]
-    for each in (*shapes.values(), *calibration, *(setup[1] if setup else ())):
-        if not _are_tensors(each):
-            raise FarmError(f"{factory}: {name}: inputs must be a tuple of tensors, not {_type_name(each)}")
+    for example in (*shapes.values(), *calibration, *(setup[1] if setup else ())):
+        if not _are_tensors(example):
+            raise FarmError(f"{factory}: {name}: inputs must be a tuple of tensors, not {_type_name(example)}")
     if shapes and not content.get("dynamic_shapes"):
         raise FarmError(f"{factory}: {name}: `shapes` needs `dynamic_shapes`, as torch.export takes it")
     return Method(name, **{**content, "shapes": shapes, "calibration": calibration, "setup": setup})

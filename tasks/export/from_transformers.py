@@ -1,7 +1,7 @@
 """Build a model of the library transformers: by its configuration with seeded weights, or from a local folder.
 
-With `generate`, it is a language model with its prompt. Nothing is downloaded. The text of this file is part of every
-export key.
+With `generate`, the entry is a language model with a prompt. Nothing is downloaded. The text of this file is part of
+every export key.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ _WINDOW_TOKENS = 512
 
 
 def build_from_transformers(entry: ModelEntry) -> Any:
-    """Return what a factory returns, for an entry with `transformers`; raises FarmError."""
+    """Return the model of an entry with `transformers`, in the form that a factory returns; raises FarmError."""
     model = _from_folder(entry.weights) if entry.weights else _by_config(entry)
     if entry.generate:
         return _generation(model, entry)
@@ -35,7 +35,7 @@ def _by_config(entry: ModelEntry) -> Any:
     config_class = getattr(transformers, name, None)
     if not isinstance(config_class, type) or not issubclass(config_class, transformers.PretrainedConfig):
         raise FarmError(f"transformers {transformers.__version__} has no configuration class {name}")
-    try:  # one that generates has a head for words
+    try:  # with `generate`, the model needs its language-model head
         auto = transformers.AutoModelForCausalLM if entry.generate else transformers.AutoModel
         return auto.from_config(config_class(**entry.config))
     except (TypeError, ValueError) as error:
@@ -54,7 +54,7 @@ def _from_folder(folder: Path) -> Any:
 
 
 def _inputs(model: Any) -> Inputs:
-    """Return seeded values for the model's main input, in the shape that its configuration states."""
+    """Return random values for the model's main input in its configured shape; raises FarmError for other inputs."""
     import torch
 
     config, kind = model.config, model.main_input_name
@@ -122,7 +122,7 @@ def perplexity(model: Any, tokens: Any) -> float:
 
 
 def _tokens(text: Path, entry: ModelEntry) -> Any:
-    """Return the token ids (n,) of a text, by the tokenizer in the folder of an entry."""
+    """Return the token ids (n,) of a text file, at least 2, by the tokenizer in an entry's folder; raises FarmError."""
     import torch
     from transformers import AutoTokenizer
 

@@ -1,4 +1,4 @@
-"""What `generate` of an entry in a sweep's `models` states: how a language model is measured."""
+"""The options `generate` of an entry in a sweep's `models`: how a language model is measured."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -42,11 +42,12 @@ class GenerateOptions(BaseModel, extra="forbid", frozen=True):
 
     @property
     def length(self) -> int:
+        """Tokens that the cache has room for."""
         return self.cache.length or self._needed
 
     @property
     def prompt_tokens(self) -> int:
-        """Tokens of the longest prompt, or behind the longest depth, and the first one that is written after them."""
+        """Tokens of the longest prompt or depth, and the one after it with which writing begins."""
         return max(*self.prefill, *self.chunks, *self.depth) + 1
 
     @property
@@ -54,7 +55,7 @@ class GenerateOptions(BaseModel, extra="forbid", frozen=True):
         return max(*self.prefill, *self.chunks, max(self.depth) + self.decode)
 
     def depth_chunk(self, depth: int) -> int:
-        """Return the longest prompt of which a multiple fills the cache to `depth`; raises ValueError."""
+        """Return the longest prefill that divides `depth`, to fill the cache; raises ValueError if none does."""
         fitting = [each for each in self.prefill if depth % each == 0]
         if not fitting:
             raise ValueError(
@@ -63,7 +64,7 @@ class GenerateOptions(BaseModel, extra="forbid", frozen=True):
         return max(fitting)
 
     def prompt_chunk(self, prompt: int) -> int:
-        """Return the longest prefill that is a part of a prompt which is read in chunks; raises ValueError."""
+        """Return the longest prefill that divides a longer `prompt`, for its chunks; raises ValueError if none does."""
         fitting = [each for each in self.prefill if prompt % each == 0 and prompt > each]
         if not fitting:
             raise ValueError(f"a prompt of {prompt} tokens is not several times a prefill of {self.prefill}")

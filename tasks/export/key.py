@@ -1,9 +1,8 @@
 """The content key of an export, computed without importing torch or the model.
 
-key = SHA-256 of everything that determines the files: the model's name and source, recipe, seed, versions, and the
-code that lowers. Your own model or recipe may use other modules and data files: the export records them
-(exports/used/), and their contents are part of the key from then on. So are the steps of the farm that an export left
-out (exports/left_out/).
+key = SHA-256 of everything that determines the files: the model's name and source, recipe, seed, versions, and the code
+that lowers. Your own model or recipe may use other modules and data files: the export records them (exports/used/), and
+their contents are part of the key from then on. So are the steps that an export left out (exports/left_out/).
 """
 
 import hashlib
@@ -45,7 +44,7 @@ def export_key(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, *, 
 def note_left_out(
     entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, left_out: list[list[str]], *, taps: bool
 ) -> None:
-    """Record which steps of the farm this export does without, [step, method], for its key."""
+    """Record the steps, [step, method], that this export does without, for its key; without any, remove the record."""
     path = exports_dir / "left_out" / f"{_input_key(entry, recipe, seed, exports_dir, taps)}.json"
     if left_out:
         write_complete(path, json.dumps(left_out).encode())
@@ -75,16 +74,17 @@ def _input_key(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, tap
 
 
 def files_to_read(entry: ModelEntry, recipe: str, exports_dir: Path) -> list[Path]:
-    """Return the files whose contents decide the key of an export, beside the farm's own; raises as export_key does."""
+    """Return the files whose contents decide an export's key, besides the farm's code; raises as export_key does."""
     used = _used(entry, recipe, exports_dir) or {"files": []}
-    brought = [path for path in (entry.pte, *entry.data, *entry.inputs, *entry.expected, entry.etrecord) if path]
-    return [*_source_files(entry), *map(Path, used["files"]), *brought]
+    prebuilt_files = [path for path in (entry.pte, *entry.data, *entry.inputs, *entry.expected, entry.etrecord) if path]
+    return [*_source_files(entry), *map(Path, used["files"]), *prebuilt_files]
 
 
 def source_sha256(entry: ModelEntry, recipe: str, exports_dir: Path) -> str:
-    """Return one hash of the files that a model is made from, wherever they are; raises FarmError as export_key does.
+    """Return one hash of the contents of the files that a model is built from; raises FarmError as export_key does.
 
-    For a model of the zoo that is the file of its subject. Installed packages are not part of it: they have versions.
+    For a model of the zoo, that is the file of the zoo that defines it. Installed packages do not count: they have
+    versions.
     """
     used = _used(entry, recipe, exports_dir) or {"files": []}
     contents = [*map(sha256_of, _source_files(entry)), *sorted(filter(None, _hashes(used["files"]).values()))]
@@ -117,7 +117,7 @@ def _hashes(names: list[str]) -> dict[str, str | None]:
 
 
 def _written(entry: ModelEntry) -> list[object]:
-    """Return what an entry states about its source, except where its files are: their contents count."""
+    """Return the part of an entry that counts for its key: not the places of files, whose contents count."""
     factory = entry.factory.rpartition("/")[2] if entry.factory else None
     transformers = None if entry.weights else entry.transformers
     generate = entry.generate.model_dump(mode="json", exclude={"prompt", "text"}) if entry.generate else None

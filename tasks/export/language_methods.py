@@ -14,13 +14,13 @@ _CHOICES = 4
 
 
 def language_methods(model: Any, tokens: Any, options: GenerateOptions) -> dict[str, Any]:
-    """Return the methods of a causal language model, as a factory does; raises FarmError.
+    """Return the methods of a causal language model in the form that a factory returns; raises FarmError.
 
-    `pp512` reads a prompt of 512 tokens into an empty cache and returns the scores of the next token.
-    `pp512_d1024` does so behind 1024 tokens, as the last chunk of a prompt of 1536.
-    `tg64` writes 64 tokens, one an execution, each the likeliest after those before it, and returns all of them;
+    `pp512` reads a prompt of 512 tokens into an empty cache and returns the scores of the next token. `pp512_d1024`
+    does so behind 1024 tokens, as the last chunk of a prompt of 1536.
+    `tg64` writes 64 tokens, one per execution, each the likeliest after those before it, and returns all of them;
     `tg64_d512` does so behind 512 tokens.
-    `tokens` (n,) are the prompt, with one more than the longest prompt or depth.
+    `tokens` (n,) are the prompt: `options.prompt_tokens` of them.
     """
     model.requires_grad_(requires_grad=False)
     lm = _with_static_cache(model, options.length)
@@ -77,7 +77,7 @@ def _with_static_cache(model: Any, length: int) -> Any:
 
 
 def _keep_in_fp32(model: Any) -> None:
-    """Make the frequencies of position embedding constants: fp16 would turn those of late positions by radians."""
+    """Make rotary frequencies constants instead of buffers: in fp16, late positions would be wrong by radians."""
     for module in model.modules():
         for name in [name for name, _ in module.named_buffers(recurse=False) if name.endswith("inv_freq")]:
             value = getattr(module, name)
@@ -86,7 +86,7 @@ def _keep_in_fp32(model: Any) -> None:
 
 
 def _modules(lm: Any, steps: int) -> tuple[Any, Any]:
-    """Return the modules of prefill and decoding; both have `lm`, so that they share its cache."""
+    """Return the modules of prefill and decoding; both contain `lm`, so that they share its cache."""
     import torch
 
     cache = lm.static_cache if hasattr(lm, "static_cache") else lm.cache
@@ -97,8 +97,8 @@ def _modules(lm: Any, steps: int) -> tuple[Any, Any]:
             self.lm = lm
 
         def scores_of_next(self, tokens: Any, position: Any) -> Any:
-            """Read tokens (1, n) into the cache from `position` (1,) on; return the scores (1, words) of the next."""
-            for number, layer in enumerate(cache.layers):  # a change of type gives the module other buffers
+            """Read tokens (1, n) into the cache from `position` (1,) on; return the logits (1, words) of the next."""
+            for number, layer in enumerate(cache.layers):  # a change of the module's type replaces its buffers
                 layer.keys, layer.values, layer.cumulative_length = (
                     getattr(self.lm, f"{name}_{number}") for name in ("key_cache", "value_cache", "cumulative_length")
                 )
@@ -119,7 +119,7 @@ def _modules(lm: Any, steps: int) -> tuple[Any, Any]:
             self.register_buffer("written", torch.zeros(steps, dtype=torch.int64))
 
         def forward(self, token: Any, position: Any) -> Any:
-            """Write one token; after the last one, begin again behind `token`, which is at `position`."""
+            """Write one token and return all of them; after the last one, begin again behind `token` at `position`."""
             before = self.written.index_select(0, (self.step - 1).clamp(min=0))
             token = torch.where(self.step == 0, token[0], before)
             scores = self.scores_of_next(token[None], position + self.step)
@@ -131,10 +131,10 @@ def _modules(lm: Any, steps: int) -> tuple[Any, Any]:
 
 
 def likeliest_tokens(module: Any, inputs: tuple[Any, Any], text: Any) -> list[Any]:
-    """Return the likeliest tokens (n, 4) at each place of a text of n tokens, and how far each is behind the first.
+    """Return two tensors (n, 4) for a text of n tokens: the likeliest at each place, and their distance from the first.
 
-    So a near-tie is not taken for a wrong text. The distance is that of the scores over their root mean square.
-    `module` is one of `_modules`; `inputs` are the token before the text, and its place.
+    They show near-ties, in which another text is not wrong. A distance is the difference of the scores over their root
+    mean square. `module` is one of `_modules`; `inputs` are the token before the text, and its position.
     """
     import torch
 

@@ -1,10 +1,10 @@
-"""A program that also returns the values inside the model, so that a device's numbers can be compared layer by layer.
+"""Build a program that also returns the values of the model's layers, to compare a device's numbers layer by layer.
 
 Everything here runs in the export subprocess: torch and executorch are imported inside the functions that need them.
 
-A value that is returned cannot be fused away: what is tapped is therefore what a fused operator returns anyway (the
-activation after a convolution, not the convolution), and in a quantized program the dequantized value. The tapped
-program is still another program than the measured one: it tells about numbers, never about time.
+An operator whose value is returned cannot be fused with the next one. So a tap takes what a fused operator returns: the
+activation after a convolution, not the convolution. In a quantized program it takes the dequantized value.
+The tapped program differs from the measured one. Ignore its times.
 """
 
 from collections import Counter
@@ -18,6 +18,7 @@ from tasks.export.recipes import RECIPES
 from tasks.export.references import CaseInputs, as_stored, references
 
 LayerKey = tuple[str | None, str, int]
+"""(module, operator, number among the layers with both)."""
 
 _FUSED_INTO = ("batch_norm", "_native_batch_norm_legit_no_training", "relu", "relu6", "hardtanh", "clamp", "clamp_min")
 """Activations and normalizations that XNNPACK computes in the operator before them."""
@@ -26,16 +27,16 @@ _SAME_VALUES = (
     "slice", "select", "clone", "contiguous", "alias", "detach", "detach_", "dropout", "split", "split_with_sizes",
     "chunk", "unbind", "cat", "_to_copy", "to", "lift_fresh_copy", "index_put",
 )  # fmt: skip
-"""Operators that compute nothing: their values are those of the layers before them."""
+"""Operators that only move or convert values, so they are not layers."""
 
 
 def tapped(converted: Converted) -> Converted:
-    """Return a converted method that returns the values of its layers after its outputs.
+    """Return a converted method whose program and reference return the values of its layers after the outputs.
 
-    A layer is {order, module, operator}: its number in the model, the path of its module (None outside any), and the
-    operator that computes it. After the lowering, executorch's `strip_taps_` must remove what keeps the values
-    out of delegates.
-    Raises FarmError if there is nothing to tap.
+    A layer is {order, module, operator}: its number among the layers, the path of its module (None outside any), and
+    the operator that computes it. The taps stay out of delegates; after lowering, executorch's `strip_taps_` must
+    remove them.
+    Raises FarmError if the model has no such layer.
     """
     from executorch.devtools.intermediate_output_tap import FULL_TENSOR, tap_intermediate_outputs_
 
@@ -57,10 +58,7 @@ def tapped(converted: Converted) -> Converted:
 
 
 def values_in_fp32(methods: list[Method], cases: list[CaseInputs]) -> dict[str, dict[LayerKey, Any]]:
-    """Return the values of the layers of the fp32 model, by case; the methods are not converted yet.
-
-    Layers of two recipes are the same if module, operator and number among those with both are the same.
-    """
+    """Return the layer values of the fp32 model by case name. Call it before the methods are converted."""
     fp32 = {each.name: tapped(convert(each, RECIPES["fp32"])) for each in as_stored(methods, "float32")}
     values = references({name: each.reference for name, each in fp32.items()}, cases, "float32")
     by_case = {}
@@ -71,7 +69,7 @@ def values_in_fp32(methods: list[Method], cases: list[CaseInputs]) -> dict[str, 
 
 
 def layer_keys(layers: list[dict[str, Any]]) -> list[LayerKey]:
-    """Return what tells each layer of a program from the others, in every recipe alike."""
+    """Return the key of each layer, in order. The same layer has the same key in every recipe."""
     seen: Counter[tuple[str | None, str]] = Counter()
     keys = []
     for layer in layers:
@@ -82,7 +80,7 @@ def layer_keys(layers: list[dict[str, Any]]) -> list[LayerKey]:
 
 
 def _separate_dequantized(graph: Any) -> None:
-    """Give each quantized activation a dequantized value that only a tap uses: XNNPACK lays out shared ones wrongly."""
+    """Give each quantized activation a dequantize node only for the tap: XNNPACK lays out shared ones wrongly."""
     for node in list(graph.nodes):
         users = [user for user in node.users if _short_name(user).startswith("dequantize_per_tensor")]
         if _short_name(node).startswith("quantize_per_tensor") and users:
@@ -92,7 +90,7 @@ def _separate_dequantized(graph: Any) -> None:
 
 
 def _probed_layer(node: Any) -> Any:
-    """Return the node that computes what `node` returns, if that is to be tapped; None if not."""
+    """Return the layer whose value `node` returns: `node`, or the source of a dequantized value; None: no tap."""
     import torch
 
     if node.op != "call_function" or not isinstance(value := node.meta.get("val"), torch.Tensor):
@@ -120,7 +118,7 @@ def _probed_layer(node: Any) -> Any:
 
 
 def _is_of_tensors(node: Any) -> bool:
-    """Whether an operator computes from a tensor, not from a shape or a constant."""
+    """Whether an operator has an input from the graph; one that creates a constant has none."""
     return any(hasattr(argument, "op") for argument in node.all_input_nodes)
 
 

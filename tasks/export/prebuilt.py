@@ -1,4 +1,4 @@
-"""A .pte file that the user brings: kept like an export, with the inputs and outputs that come with it."""
+"""Prebuilt .pte files of the user: copied into an export's folder, with their inputs and expected outputs."""
 
 import hashlib
 import json
@@ -21,9 +21,9 @@ _ETRECORD = "ETRECORD_V0"  # an entry of every ETRecord, which is a zip file
 
 
 def exported_or_prebuilt(pte: Path, exports_dir: Path) -> Export:
-    """Return the export of a .pte file: if it lies in the folder of an export, that one, with its inputs and outputs.
+    """Return the first case of a .pte file: of the export in whose folder it lies, otherwise of a copy of the file.
 
-    Of several cases the first is returned. Raises InputError.
+    Raises InputError; ExportError if the export.json beside it is damaged.
     """
     if not pte.is_file():
         raise InputError(f"{pte}: no such file; name a .pte file")
@@ -36,15 +36,15 @@ def exported_or_prebuilt(pte: Path, exports_dir: Path) -> Export:
 
 
 def _plain(stem: str) -> str:
+    """Replace by `_` the characters that a model's name cannot have."""
     return "".join(char if (char.isalnum() and char.isascii()) or char in "_.-+" else "_" for char in stem)
 
 
 def prebuilt_export(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Export, ...]:
-    """Return the cases of a .pte file, which is copied into `exports_dir`: one for each method.
+    """Return one case for each method of a .pte file, which is copied into `exports_dir` unless it is there.
 
-    Where shapes are dynamic, the largest are measured. Inputs that the entry does not name get seeded values; without
-    `expected`, the outputs are not compared.
-    Raises InputError.
+    Dynamic shapes are measured at their largest. Without `inputs` in the entry, inputs get seeded values; without
+    `expected`, outputs are not compared. An ETRecord that cannot be read is logged. Raises InputError.
     """
     pte = entry.pte
     assert pte is not None
@@ -65,10 +65,7 @@ def prebuilt_export(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Ex
 
 
 def describe_prebuilt(entry: ModelEntry, seed: int) -> tuple[str, dict[str, Any], dict[str, bytes]]:
-    """Return the key of a .pte file's export, what export.json states about it, and the bytes of its files by name.
-
-    Raises InputError.
-    """
+    """Return a .pte file's key, its export.json without the key, and its tensor files by name; raises InputError."""
     pte = entry.pte
     assert pte is not None
     methods = read_program(pte)
@@ -100,12 +97,12 @@ def describe_prebuilt(entry: ModelEntry, seed: int) -> tuple[str, dict[str, Any]
 
 
 def _case(entry: ModelEntry, method: ProgramMethod, name: str, seed: int, content: dict[str, bytes]) -> dict[str, Any]:
-    """Return the case of a method as in export.json; the bytes of its files are added to `content`."""
+    """Return the case of a method as in export.json; add the bytes of its files to `content`."""
     tensors = []
     for number, each in enumerate(method.inputs):
         if each is None:
             raise InputError(f"{entry.pte}: input {number} of {method.name} is neither a tensor nor a number")
-        if isinstance(each, ProgramTensor):
+        if isinstance(each, ProgramTensor):  # a number is a constant of the program
             tensors.append(each)
     prefix = f"{name}-" if name else ""
     inputs = _input_bytes(entry, tensors, seed)
@@ -138,7 +135,7 @@ def _input_bytes(entry: ModelEntry, tensors: list[ProgramTensor], seed: int) -> 
 
 
 def _expected(entry: ModelEntry, method: ProgramMethod, prefix: str, content: dict[str, bytes]) -> Tensors:
-    """Return the outputs that the user expects; with dynamic shapes they may be smaller than the largest."""
+    """Return the expected outputs, empty without any; one below a dynamic output's largest size gets a flat shape."""
     if entry.expected and len(entry.expected) != len(method.outputs):
         raise InputError(
             f"{entry.pte}: `expected` lists {len(entry.expected)} files; {method.name} returns {len(method.outputs)}"
@@ -169,5 +166,6 @@ def _is_etrecord(path: Path) -> bool:
 
 
 def _tensor(name: str, data: bytes, dtype: str, shape: tuple[int, ...], content: dict[str, bytes]) -> dict[str, Any]:
+    """Add a file to `content` and return its entry in export.json."""
     content[name] = data
     return {"file": name, "dtype": dtype, "shape": list(shape), "sha256": hashlib.sha256(data).hexdigest()}

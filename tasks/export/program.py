@@ -1,7 +1,7 @@
 """Read the methods of a .pte file and the types in which it computes, without torch.
 
-The program is a FlatBuffers file (`program.fbs` of the wheel). The types of a delegate's values are in its own data; of
-XNNPACK's that is a header (`XNNHeader`) and a FlatBuffers graph (`schema.fbs`), both of
+The program is a FlatBuffers file (`program.fbs` of the wheel). The types of a delegate's values are in its data.
+XNNPACK's data is a header (`XNNHeader`) and a FlatBuffers graph (`schema.fbs`), both of
 executorch.backends.xnnpack.serialization.
 """
 
@@ -20,7 +20,7 @@ from tasks.bundle.cell import XNNPACK
 from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
 
 _MAGIC, _MAGIC_AT = b"ET12", 4
-# The extended header: magic, its size, that of the program, where segments begin, and their size (of an old one: none).
+# The extended header: magic, its size, that of the program, where segments begin, and their size (not in an old one).
 _HEADER, _HEADER_MAGIC, _HEADER_AT = struct.Struct("<4sIQQQ"), b"eh00", 8
 _INT, _BOOL, _DOUBLE, _TENSOR = 2, 3, 4, 5  # in the union KernelTypes
 _KERNEL_CALL, _DELEGATE_CALL, _JUMP = 1, 2, 4  # in the union InstructionArguments
@@ -31,14 +31,14 @@ _DTYPES = {
 
 @dataclass(frozen=True)
 class ProgramTensor:
-    """An input or output of a method: its type, and its shape or, if that is dynamic, the largest one."""
+    """An input or output of a method; a dynamic shape is given by its largest sizes."""
 
     dtype: str
     shape: tuple[int, ...]
     is_dynamic: bool
 
     def seeded(self, random: np.random.Generator) -> bytes:
-        """Return seeded values: between -1 and 1, or 0 and 1 for types that may be indices or bools."""
+        """Return the bytes of random values: -1 to 1 for floats; 0 or 1 for others, which may be indices or bools."""
         count = prod(self.shape)
         values: NDArray[np.generic]
         if self.dtype.startswith("float"):
@@ -57,7 +57,7 @@ class ProgramTensor:
 
 
 Value = ProgramTensor | Literal["number"] | None
-"""An input or output; None is one of an unknown type."""
+"""A value of a method; None for an unknown type."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,14 @@ class Call:
     chain: int
     instruction: int
     delegate: str | None = None
-    """The backend; None of an operator."""
+    """The backend; None for an operator."""
     operator: str | None = None
-    """Name and overload, such as `aten::add.out`; None of a delegate."""
+    """Name and overload, such as `aten::add.out`; None for a delegate."""
 
 
 @dataclass(frozen=True)
 class ProgramMethod:
-    """A method of a program; an input that is a number is a constant of it."""
+    """A method of a program; inputs that are numbers are constants of the program."""
 
     name: str
     inputs: tuple[Value, ...]
@@ -92,7 +92,7 @@ class ProgramMethod:
 
 
 def read_program(pte: Path) -> list[ProgramMethod]:
-    """Return the methods of a .pte file in its order, at least one; raises InputError if it is not a program."""
+    """Return the methods of a .pte file in file order, at least one; raises InputError if it is not a program."""
     try:
         content = pte.read_bytes()
     except FileNotFoundError:
@@ -117,7 +117,7 @@ def read_program(pte: Path) -> list[ProgramMethod]:
 
 
 def _stated_bytes(content: bytes) -> int:
-    """Return the size that a program states in its extended header; 0 if it has none."""
+    """Return the size of a program by its extended header; 0 if it has none."""
     header = content[_HEADER_AT : _HEADER_AT + _HEADER.size]
     if not header.startswith(_HEADER_MAGIC):
         return 0
@@ -172,14 +172,14 @@ def _instructions(buffer: Buffer, plan: Tables) -> tuple[set[int], list[Call]]:
 
 
 def _texts(buffer: Buffer, at: Positions, slot: int, what: str) -> list[str]:
-    """Return field `slot`, a text, of each table of the vector at a position; empty where it is absent."""
-    found: list[str] = []
+    """Return the text in field `slot` of each table of the vector at a position; empty where it is absent."""
+    all_texts: list[str] = []
     for _, block in buffer.offset_vectors(at, what):
         places = Tables(buffer, block, what).references(slot, "a name")
         text_of, texts = buffer.strings(places[places > 0], "a name")
         present = iter(texts[place].decode() for place in text_of)
-        found += [next(present) if place > 0 else "" for place in places.tolist()]
-    return found
+        all_texts += [next(present) if place > 0 else "" for place in places.tolist()]
+    return all_texts
 
 
 def _value(buffer: Buffer, at: int) -> Value:
@@ -197,15 +197,15 @@ def _value(buffer: Buffer, at: int) -> Value:
 
 def _integers(buffer: Buffer, at: Positions) -> list[int]:
     [count] = buffer.lengths(at, 4, "a list of numbers")
-    found: list[int] = buffer.read(at[0] + 4 + 4 * np.arange(count), "<i4").tolist()
-    return found
+    integers: list[int] = buffer.read(at[0] + 4 + 4 * np.arange(count), "<i4").tolist()
+    return integers
 
 
 DataType = Literal["fp32", "fp16", "int8_dynamic", "int8_static", "int4_dynamic"]
 _XNNPACK_MAGIC, _XNNPACK_MAGIC_AT = b"XH00", 4
 _GRAPH_AT = struct.Struct("<II")  # offset of the graph from the header, its size
 _QUANTIZED = 2  # in the union XValueUnion
-# XNNDatatype; others, such as fp32 and what a graph has for biases, do not tell a recipe.
+# By XNNDatatype; others, such as fp32 and those of biases, do not identify a recipe.
 _OF_XNNPACK: dict[int, DataType] = {
     2: "fp16", 3: "int8_static", 4: "int8_static", 8: "int4_dynamic", 9: "int8_dynamic", 10: "int4_dynamic",
     11: "int8_dynamic",
@@ -214,24 +214,23 @@ _OF_TENSORS: dict[str, DataType] = {"float16": "fp16", "int8": "int8_static"}
 
 
 def data_types(pte: Path) -> frozenset[DataType] | None:
-    """Return the types that a program computes in, beside fp32, None if they cannot be known.
-
-    They are not known of other delegates than XNNPACK, and of a file that cannot be read.
-    """
+    """Return the types other than fp32 of a program; None for other delegates than XNNPACK or an unreadable file."""
     try:
         methods = read_program(pte)
         if {backend for method in methods for _, _, backend in method.delegate_calls} - {XNNPACK}:
             return None
         tensors = (each for method in methods for each in method.values if isinstance(each, ProgramTensor))
-        found = {_OF_TENSORS[each.dtype] for each in tensors if each.dtype in _OF_TENSORS}
-        return frozenset(found.union(*map(_types_of_graph, _graphs(pte.read_bytes()))))
+        tensor_types = {_OF_TENSORS[each.dtype] for each in tensors if each.dtype in _OF_TENSORS}
+        return frozenset(tensor_types.union(*map(_types_of_graph, _graphs(pte.read_bytes()))))
     except (InputError, CorruptTables, IndexError):
         return None
 
 
 def _graphs(content: bytes) -> Iterator[bytes]:
+    """Yield the data of each XNNPACK graph in a program: of each XNNHeader that points to one."""
     at = content.find(_XNNPACK_MAGIC)
     while at >= 0:
+        # An XNNHeader: 4 bytes, magic, 2 bytes of its size, then offset and size of the graph.
         header = at - _XNNPACK_MAGIC_AT
         if header >= 0 and len(content) >= at + 14:
             offset, size_bytes = _GRAPH_AT.unpack_from(content, header + 10)
@@ -245,7 +244,7 @@ def _types_of_graph(graph: bytes) -> set[DataType]:
     buffer = Buffer(graph)
     root = buffer.read(np.zeros(1, np.int64), "<u4")
     listed = Tables(buffer, root, "a graph").references(2, "its values")
-    found: set[DataType] = set()
+    types: set[DataType] = set()
     for _, block in buffer.offset_vectors(listed, "values"):
         values = Tables(buffer, block, "a value")
         is_quantized = values.numbers(0, "u1", 0) == _QUANTIZED
@@ -256,5 +255,5 @@ def _types_of_graph(graph: bytes) -> set[DataType]:
             inner = np.concatenate([inner, quantized.references(0, "a tensor")])
         for number in np.unique(Tables(buffer, inner, "a tensor").numbers(0, "<i2", 0)).tolist():
             if number in _OF_XNNPACK:
-                found.add(_OF_XNNPACK[number])
-    return found
+                types.add(_OF_XNNPACK[number])
+    return types

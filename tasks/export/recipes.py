@@ -16,14 +16,14 @@ Quantization = Literal["int8_static", "int8_dynamic", "int4_dynamic"]
 
 @dataclass(frozen=True)
 class Weights:
-    """How int4_dynamic stores weights."""
+    """Options of int4_dynamic."""
 
     group_size: int = 32
-    """Weights of an input that share a scale."""
+    """Number of weights of a row that share a scale."""
     embedding: int | None = None
-    """Bits of embeddings: 8 with a scale for each row, 4 with one for each group; None: as the model has them."""
+    """Bits of embeddings: 8 with a scale for each row, 4 with one for each group; None: not quantized."""
     lm_head: int | str | None = None
-    """Bits of the layer that scores words: 8 with a scale for each row, or fp32; None: as other linear layers."""
+    """Bits of the output layer: 8 with a scale for each row, or fp32; None: int4 like other linear layers."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Recipe:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the module itself computes as its program does, so that more than its methods can be asked of it."""
+        """Whether the module, not only its program, computes as converted: only then its perplexity can be computed."""
         return self.quantization in (None, "int4_dynamic") and not self.except_operators and self.own is None
 
 
@@ -64,7 +64,7 @@ _OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _OPERATOR = re.compile(r"[a-z_][a-z0-9_]*")
 _EXCEPT = " except "
 _INT4 = "int4_dynamic"
-# What int4_dynamic takes in a sweep file, its values, and how it is written in the name of the recipe.
+# Keys of int4_dynamic in a sweep file: the values, and the prefix of a value in the name of the recipe.
 _INT4_KEYS: dict[str, tuple[tuple[int | str, ...], str]] = {
     "group_size": ((32, 64, 128), "g"),
     "embedding": ((8, 4), "embedding"),
@@ -74,9 +74,9 @@ _NOT_IN_RUNNER = "kv_cache"
 
 
 def parse_recipe(name: str) -> Recipe:
-    """Return the recipe of a name: a known one, `fp16 except layer_norm, softmax`, `int4_dynamic g128`, or your own.
+    """Return the recipe of a name: a built-in one, `fp16 except layer_norm, softmax`, `int4_dynamic g128`, or your own.
 
-    Raises FarmError with what would be right.
+    Raises FarmError with the valid forms.
     """
     base, separator, operators = name.partition(_EXCEPT)
     if separator:
@@ -94,7 +94,7 @@ def parse_recipe(name: str) -> Recipe:
 
 
 def recipe_name(written: Any) -> str:
-    """Return the name of what a sweep file contains: a text, or a mapping such as `fp16 except: [layer_norm]`.
+    """Return the name of a precision in a sweep file: a text, or a mapping such as `fp16 except: [layer_norm]`.
 
     Raises FarmError, also for an unknown recipe.
     """

@@ -21,7 +21,7 @@ Outputs = list[Any]
 
 @dataclass(frozen=True, eq=False)
 class CaseInputs:
-    """What is executed in a case."""
+    """A case before its export: a method and its inputs."""
 
     name: str
     """Empty for the only case."""
@@ -31,16 +31,16 @@ class CaseInputs:
 
 @dataclass(frozen=True, eq=False)
 class CaseOutputs:
-    """What a case returns, and what it is compared with."""
+    """The outputs of a case and their references."""
 
     eager: Outputs
-    """Of the converted model in eager PyTorch; the values of the tapped layers are the last."""
+    """Of the converted model in eager PyTorch, followed by the values of the tapped layers."""
     fp32: Outputs
     """Of the fp32 model; empty if that is the recipe."""
     host: Outputs
     """Of the program on this machine; empty if it was not executed."""
     choices: dict[str, Outputs]
-    """What almost was written instead of the texts `eager` and `host`."""
+    """The `likeliest_tokens` of the texts `eager` and `host`."""
     layers: list[dict[str, Any]] = field(default_factory=list)
     """The tapped layers: {order, module, operator}."""
     layers_fp32: Outputs = field(default_factory=list)
@@ -48,7 +48,7 @@ class CaseOutputs:
 
 
 def as_stored(methods: list[Method], float_type: str) -> list[Method]:
-    """Return the methods for evaluation, with all inputs as the runner reads them: contiguous, of the recipe's type."""
+    """Return the methods in evaluation mode, with inputs as the runner reads them: contiguous, of the recipe's type."""
     import torch
 
     dtype = getattr(torch, float_type)
@@ -70,7 +70,7 @@ def as_stored(methods: list[Method], float_type: str) -> list[Method]:
 
 
 def with_cases(methods: list[Method]) -> list[CaseInputs]:
-    """Return the cases of the methods: one for each shape to measure, otherwise one for each method."""
+    """Return the cases of the methods: one for each shape to measure, or one with the example inputs."""
     cases = []
     for method in methods:
         for shape, inputs in (method.shapes or {"": method.inputs}).items():
@@ -80,9 +80,9 @@ def with_cases(methods: list[Method]) -> list[CaseInputs]:
 
 
 def references(modules: Mapping[str, Any], cases: list[CaseInputs], float_type: str) -> dict[str, Outputs]:
-    """Return the outputs of each case in eager PyTorch; `modules` has the module of each method, of this type.
+    """Return the outputs of each case in eager PyTorch; `modules` has the module of each method of the program.
 
-    Each case starts with the state that the modules have now (their buffers) and executes its set-up first.
+    Each case executes its set-up first, from the buffers that the modules have now; these are restored after it.
     """
     outputs = {}
     logger.info("computing the reference outputs in eager PyTorch")
@@ -99,10 +99,10 @@ def references(modules: Mapping[str, Any], cases: list[CaseInputs], float_type: 
 def choices_in(
     texts: Mapping[str, Outputs], modules: Mapping[str, Any], case: CaseInputs, float_type: str
 ) -> dict[str, Outputs]:
-    """Return for each text that was written in a case, by its name, what was almost written (`likeliest_tokens`).
+    """Return the `likeliest_tokens` of each text that was written in a case, by its name.
 
-    None are known of a program that does not write tokens, nor of a recipe that changes the program: its module in
-    eager PyTorch has no scores.
+    Empty for a program that does not write tokens, and for a recipe that changes the program: its module in eager
+    PyTorch has no scores.
     """
     import torch
 
@@ -117,7 +117,7 @@ def choices_in(
 
 
 def _set_up(modules: Mapping[str, Any], case: CaseInputs, float_type: str) -> None:
-    """Execute what fills the state before a case; the methods of a program share buffers of the same name."""
+    """Execute a case's set-up, then copy its buffers to the case's module: a program has one buffer of each name."""
     if case.method.setup:
         name, each_inputs = case.method.setup
         for inputs in each_inputs:
@@ -158,7 +158,7 @@ def _output_tensors(returned: Any) -> Outputs:
 
 
 def write_case(case: CaseInputs, outputs: CaseOutputs, folder: Path) -> Case:
-    """Write the tensors of a case to `folder`; return the case of export.json."""
+    """Write the tensors of a case to `folder`; return its entry for export.json."""
     method, setup = case.method, case.method.setup
     prefix = f"{case.name}-" if case.name else ""
     count = len(outputs.eager) - len(outputs.layers)

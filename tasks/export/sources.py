@@ -1,9 +1,9 @@
-"""sources.json: from which module, operator and line of the model each instruction of a program comes.
+"""Write sources.json: the module, operator and line of the model that each instruction of a program comes from.
 
-An ETDump names instructions, and inside a delegate only what XNNPACK calls its operators. The program and its ETRecord
-tell more: the debug handle of each instruction and of each node of XNNPACK's graph leads to nodes of the exported
-graph, which carry the module's path and the stack of the source. The loading of a session aligns the events of a
-delegate with its nodes (tasks/rows/sources.py), because only a device shows which nodes XNNPACK ran.
+An ETDump names instructions, and inside a delegate only XNNPACK's operators. The program and its ETRecord add their
+sources: the debug handles of instructions, and of nodes in XNNPACK's graph, refer to nodes of the exported graph, which
+have a module path and a stack trace. tasks/rows/sources.py aligns the events of a delegate with its nodes when a
+session is loaded, because only a device shows which nodes XNNPACK ran.
 """
 
 import json
@@ -29,8 +29,8 @@ _QUANTIZES = ("quantize", "dequantize", "choose_qparams")
 _LIMITS = ("relu", "hardtanh", "clamp")
 _FRAME = re.compile(r'File "(?P<file>[^"<]+)", line (?P<line>\d+)')
 _INSTALLED = re.compile(r".*/(?:site-packages|dist-packages|lib/python\d+\.\d+)/")
-# Which operators become which node of XNNPACK, where one debug handle covers several: attention is one call in the
-# model and nine nodes in a delegate. Other kinds are called like their operators: XNNSigmoid, `sigmoid`.
+# XNNPACK's kind of node -> its operators, for a debug handle that covers several nodes: attention is one call in the
+# model and nine nodes in a delegate. Other kinds have the name of their operator: XNNSigmoid, `sigmoid`.
 _MADE_OF = {
     "XNNBatchMatrixMultiply": ("bmm", "matmul"),
     "XNNConv2d": ("convolution",),
@@ -46,17 +46,17 @@ _MADE_OF = {
 
 
 def write_sources(lowered: Any, folder: Path) -> None:
-    """Write sources.json of a lowered program (an ExecutorchProgramManager with an ETRecord) into `folder`."""
+    """Write sources.json of a lowered ExecutorchProgramManager with ETRecord into `folder`; a failure is logged."""
     try:
         _write(sources_of(lowered.executorch_program, lowered.get_etrecord()), folder)
-    except Exception:  # parts of executorch that are not public: without them, only the names of modules are missing
+    except Exception:  # private parts of executorch may change; only the names of modules are missing then
         logger.warning("where operators come from in the model cannot be stated", exc_info=True)
 
 
 def write_prebuilt_sources(pte: Path, etrecord: Path, folder: Path) -> None:
-    """Write sources.json of a .pte file and the ETRecord of its export into `folder`, by a process that imports torch.
+    """Write sources.json of a .pte file and its ETRecord into `folder`, in a subprocess because that imports torch.
 
-    An ETRecord that cannot be read is reported and left out: the program can be measured without it.
+    A failure is only logged: the program can be measured without sources.
     """
     command = [sys.executable, "-P", "-m", __name__, *map(os.fspath, (pte, etrecord, folder))]
     path = os.pathsep.join(filter(None, [os.fspath(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
@@ -79,11 +79,11 @@ def write_prebuilt_sources(pte: Path, etrecord: Path, folder: Path) -> None:
 def sources_of(program: Any, etrecord: Any) -> dict[str, Any]:
     """Return the content of sources.json for a program (executorch's `Program`) and its ETRecord.
 
-    `modules` are [path, class], `sources` [index of the module or null, operator, file line or null]; `methods` lists
-    by method the instructions as {chain, instruction, sources}, for a delegate {chain, instruction, backend, sources,
-    nodes}, where each node is {kind, sources, fused, clamp}: all of these sources are indexes into `sources`. `nodes`
-    is null for other backends than XNNPACK; a node without sources was inserted by the lowering. `clamp` are
-    activations that became limits of the node's output: XNNPACK runs them separately where an operator has no limits.
+    `modules` are [path, class], `sources` [index of the module or null, operator, file line or null]. `methods` has the
+    instructions of each method: {chain, instruction, sources}, for a delegate {chain, instruction, backend, sources,
+    nodes}. `nodes` are {kind, sources, fused, clamp}; null for other backends than XNNPACK. All sources of instructions
+    and nodes are indexes into `sources`; a node without any was inserted by the lowering. `clamp` are activations that
+    became limits of the node's output: XNNPACK runs them separately where an operator has no limits.
     """
     entries = _Entries()
     edge = etrecord.edge_dialect_program
@@ -112,11 +112,12 @@ class _Entries:
         self.sources: dict[tuple[int | None, str, str | None], int] = {}
 
     def enter(self, node: Any, called: str | None = None) -> int:
-        """Return the index of a node's source; one that quantization added has the module that it feeds, or ends.
+        """Return the index of a node's source. `called` replaces the node's operator.
 
-        `called` is the operator, if it is not the node's.
+        A node without a module, which quantization added, gets that of its users or, without any, of its inputs.
         """
         index = None
+        # Enters all modules around the node; the last one is the innermost.
         for path, name in _stack_near(node, "users") or _stack_near(node, "all_input_nodes"):
             index = self.modules.setdefault(path, (len(self.modules), name))[0]
         source = (index, called or _operator(node), _file_line(node.meta.get("stack_trace")))
@@ -127,45 +128,46 @@ class _Entries:
 
 
 def _by_handle(graph_module: Any) -> dict[int, list[Any]]:
-    """Return the nodes of a graph that compute, those in branches and loops included, by debug handle."""
+    """Return the nodes of a graph that compute, by debug handle; includes branches and loops."""
     import operator
 
     import torch
 
-    found: dict[int, list[Any]] = defaultdict(list)
+    nodes_by_handle: dict[int, list[Any]] = defaultdict(list)
     for part in graph_module.modules():
         if isinstance(part, torch.fx.GraphModule):
             for node in part.graph.nodes:
                 if node.op == "call_function" and node.target is not operator.getitem and node.meta.get("debug_handle"):
-                    found[node.meta["debug_handle"]].append(node)
-    return found
+                    nodes_by_handle[node.meta["debug_handle"]].append(node)
+    return nodes_by_handle
 
 
 def _instructions(
     program: Any, plan: Any, handles: Mapping[Any, Any], of_handle: dict[int, list[Any]], entries: _Entries
 ) -> Iterator[dict[str, Any]]:
+    """Yield the entries of a method for sources.json, in order: its kernel and delegate calls."""
     for chain_index, chain in enumerate(plan.chains):
         for number, instruction in enumerate(chain.instructions):
-            noted = handles.get(number, handles.get(str(number)))
-            of_instruction = noted if isinstance(noted, list) else [noted]
+            handle_or_list = handles.get(number, handles.get(str(number)))
+            instruction_handles = handle_or_list if isinstance(handle_or_list, list) else [handle_or_list]
             place = {"chain": chain_index, "instruction": number}
             match type(instruction.instr_args).__name__:
                 case "KernelCall":
-                    nodes = [node for handle in of_instruction for node in of_handle.get(handle, [])]
+                    nodes = [node for handle in instruction_handles for node in of_handle.get(handle, [])]
                     called = plan.operators[instruction.instr_args.op_index].name.replace("::", ".")
                     named = [node for node in nodes if _operator(node).startswith(f"{called}.")]
                     sources = entries.enter_all(named) if named else [entries.enter(node, called) for node in nodes[:1]]
                     yield {**place, "sources": sources}
                 case "DelegateCall":
                     delegate = plan.delegates[instruction.instr_args.delegate_index]
-                    inside = {handle: of_handle[handle] for handle in of_instruction if handle in of_handle}
+                    inside = {handle: of_handle[handle] for handle in instruction_handles if handle in of_handle}
                     yield {**place, "backend": delegate.id, **_delegate(program, delegate, inside, entries)}
 
 
 def _delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], entries: _Entries) -> dict[str, Any]:
-    """Return the sources of a delegate and its nodes; `inside` are the nodes of the exported graph by handle."""
-    everything = [node for nodes in inside.values() for node in nodes if not _is_one_of(_QUANTIZES, node)]
-    described: dict[str, Any] = {"sources": entries.enter_all(everything), "nodes": None}
+    """Return {sources, nodes} of a delegate call; `inside` are its nodes of the exported graph by debug handle."""
+    computing = [node for nodes in inside.values() for node in nodes if not _is_one_of(_QUANTIZES, node)]
+    described: dict[str, Any] = {"sources": entries.enter_all(computing), "nodes": None}
     if delegate.id != _XNNPACK:
         return described
     graph = _xnnpack_graph(bytes(program.backend_delegate_data[delegate.processed.index].data))
@@ -181,7 +183,7 @@ def _delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], entries
         made_of = _MADE_OF.get(kind, (kind.removeprefix("XNN").lower(),))
         if kind == "XNNConvert":
             made_of = ("quantize", "_to") if xnode["xnode_union"]["output_id"] in quantized else ("dequantize", "_to")
-        # Of the nodes with its debug handle, those that it is made of: one unless it has several of a kind.
+        # Of the nodes with its debug handle, those that it is made of; if none matches, all that compute.
         nodes = inside.get(handle, [])
         computes = [each for each in nodes if not _is_one_of(_QUANTIZES, each)] or nodes
         sources = entries.enter_all([each for each in nodes if _is_one_of(made_of, each)] or computes)
@@ -197,11 +199,11 @@ def _delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], entries
 
 
 def _fused_into(inside: dict[int, list[Any]], present: set[int]) -> dict[int, list[Any]]:
-    """Return operators that have no node in XNNPACK's graph, by the handle of the node that computes their input.
+    """Return operators without a node in XNNPACK's graph, by the handle of the node that computes their input.
 
     Activations become limits of the operator before them, and batch norms a part of its weights.
     """
-    found: dict[int, list[Any]] = defaultdict(list)
+    fused: dict[int, list[Any]] = defaultdict(list)
     handle_of = {node: handle for handle, nodes in inside.items() for node in nodes}
     for handle, nodes in inside.items():
         for node in nodes:
@@ -210,12 +212,12 @@ def _fused_into(inside: dict[int, list[Any]], present: set[int]) -> dict[int, li
                 while before is not None and handle_of.get(before) not in present:
                     before = next(iter(before.all_input_nodes), None)
                 if before is not None:
-                    found[handle_of[before]].append(node)
-    return found
+                    fused[handle_of[before]].append(node)
+    return fused
 
 
 def _xnnpack_graph(processed: bytes) -> dict[str, Any]:
-    """Return XNNPACK's graph of a delegate as its schema describes it."""
+    """Return XNNPACK's graph in a delegate's data, in the form of its schema.fbs; infinities and NaN become None."""
     import importlib.resources
 
     from executorch.backends.xnnpack.serialization.xnnpack_graph_serialize import XNNHeader
@@ -230,17 +232,19 @@ def _xnnpack_graph(processed: bytes) -> dict[str, Any]:
         data = Path(folder, "graph.bin")
         data.write_bytes(processed[header.flatbuffer_offset : header.flatbuffer_offset + header.flatbuffer_size])
         _flatc_decompile(folder, str(schema), str(data), ["--raw-binary"])
-        # Limits of activations are infinite, which JSON cannot say.
+        # Limits of activations may be infinite, which JSON cannot represent.
         text = re.sub(r": -?(?:inf|nan)\b", ": null", Path(folder, "graph.json").read_text(encoding="utf-8"))
         graph: dict[str, Any] = json.loads(text)
     return graph
 
 
 def _is_one_of(names: tuple[str, ...], node: Any) -> bool:
+    """Whether the name of a node's operator, without its namespace, begins with one of the names."""
     return _operator(node).split(".")[1].startswith(names)
 
 
 def _operator(node: Any) -> str:
+    """Return a node's operator such as `aten.add.Tensor`; for a Python function, `torch.` and its name."""
     import torch
 
     operator = getattr(node.target, "_op", node.target)
@@ -248,7 +252,7 @@ def _operator(node: Any) -> str:
 
 
 def _stack_near(node: Any, side: str) -> list[tuple[str, str]]:
-    """Return the modules around a node, otherwise around the first of its users (or inputs) that has any."""
+    """Return the modules around a node, otherwise around the next along its first users (or inputs) that has any."""
     while node is not None and node.op == "call_function":
         if stack := _module_stack(node):
             return stack
@@ -257,7 +261,7 @@ def _stack_near(node: Any, side: str) -> list[tuple[str, str]]:
 
 
 def _module_stack(node: Any) -> list[tuple[str, str]]:
-    """Return (path, class) of the modules around a node, outermost first; none for what an export added."""
+    """Return (path, class) of the modules around a node, outermost first; empty for what an export added."""
     entries = (node.meta.get("nn_module_stack") or {}).values()
     stack = [
         (path, name if isinstance(name, str) else f"{name.__module__}.{name.__qualname__}") for path, name in entries
@@ -271,8 +275,8 @@ def _module_stack(node: Any) -> list[tuple[str, str]]:
 def _file_line(stack_trace: str | None) -> str | None:
     """Return the innermost line of the stack outside torch (otherwise inside it), as `file:line`."""
     frames = [(_relative(frame["file"]), frame["line"]) for frame in _FRAME.finditer(stack_trace or "")]
-    own = [frame for frame in frames if not frame[0].startswith("torch/")]
-    return ":".join((own or frames)[-1]) if frames else None
+    outside_torch = [frame for frame in frames if not frame[0].startswith("torch/")]
+    return ":".join((outside_torch or frames)[-1]) if frames else None
 
 
 def _relative(name: str) -> str:
@@ -282,7 +286,7 @@ def _relative(name: str) -> str:
     path = Path(name)
     roots: list[Path] = [Path(root) for root in (*sys.path, str(Path.cwd())) if root]
     inside = [path.relative_to(root) for root in roots if path.is_relative_to(root)]
-    # A path that belongs to another machine keeps its folder, which tells files of one name apart.
+    # Any other path keeps its last folder, which distinguishes files of one name.
     return min(inside, key=lambda each: len(each.parts)).as_posix() if inside else "/".join(path.parts[-2:])
 
 

@@ -1,7 +1,7 @@
-"""A user's own code: find and load the function that an entry names, and tell its mistakes with file and line.
+"""Find and load the function of a user that an entry names, and report errors with the user's file and line.
 
-A file is loaded by its path, so that it may be named like a module of Python, of the farm or of an installed package.
-Modules in its folder are found after Python's own and before installed packages.
+A file is loaded by its path, so it may have the name of a module of Python, the farm or an installed package. Modules
+in its folder are found after Python's and before installed packages.
 """
 
 import ast
@@ -28,18 +28,18 @@ _NO_OPERATOR = re.compile(
     r"Missing out variants: \{'([^']+)'|Operator: <EdgeOpOverload: ([\w.]+)>|"
     r"Operator torch\._ops\.([\w.]+) is not in Core ATen"
 )
-# What torch writes -> what to do.
+# Text of torch's error -> remedy.
 _DATA_DEPENDENT = {
     r"Could not extract specialized|_local_scalar_dense": "keep the value in a tensor, or pass it as an input",
     r"GuardOnDataDependentSymNode|data-dependent|Dynamic control flow": "use torch.where or torch.cond",
 }
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-# Two threads that empty Python's cache of folders at once remove the same entry, and one of them fails (KeyError).
+# Two threads that clear Python's import caches at once remove the same entry, and one of them fails (KeyError).
 _finding = threading.Lock()
 
 
 def source_of(own: str) -> Path:
-    """Return the file of `package.module:function` or `file.py:function`; raises FarmError if there is none."""
+    """Return the file of `package.module:function` or `file.py:function` without importing it; raises FarmError."""
     module, _, function = own.rpartition(":")
     if module.endswith(".py"):
         if not Path(module).is_file():
@@ -55,6 +55,7 @@ def source_of(own: str) -> Path:
 
 
 def _find(module: str) -> ModuleSpec | None:
+    """Return the spec of a module, first from the working directory, without importing its parent packages."""
     importlib.invalidate_caches()  # the module may have been written just now
     name, *rest = module.split(".")
     spec = PathFinder.find_spec(name, [os.fspath(Path.cwd())])
@@ -69,9 +70,10 @@ def _find(module: str) -> ModuleSpec | None:
 
 
 def check_function(path: Path, name: str, arguments: tuple[str, ...] = ()) -> None:
-    """Raise ValueError if a file does not define a function that takes `arguments`: seconds before torch is imported.
+    """Raise ValueError if a file is not valid Python or does not define a function that takes `arguments`.
 
-    What a file gets by `from x import *` or by `__getattr__` is unknown; such a file is accepted.
+    The file is parsed, not imported: importing torch takes seconds. A function with decorators, any other kind of
+    object, and what a file gets by `from x import *` or `__getattr__` are accepted.
     """
     try:
         parsed = ast.parse(path.read_bytes())
@@ -83,9 +85,9 @@ def check_function(path: Path, name: str, arguments: tuple[str, ...] = ()) -> No
     functions = {each.name: each for each in statements if isinstance(each, _Function)}
     if function := functions.get(name):
         if not function.decorator_list and not _takes(function.args, len(arguments)):
-            wanted = f"takes ({', '.join(arguments)})" if arguments else "takes no arguments"
+            needed = f"takes ({', '.join(arguments)})" if arguments else "takes no arguments"
             text = linecache.getline(str(path), function.lineno).strip()
-            raise ValueError(f"{shown(path)}, line {function.lineno}: `{text}`: a function that etfarm calls {wanted}")
+            raise ValueError(f"{shown(path)}, line {function.lineno}: `{text}`: a function that etfarm calls {needed}")
         return
     if {name, "*", "__getattr__"} & {*functions, *_other_names(statements)}:
         return
@@ -94,7 +96,7 @@ def check_function(path: Path, name: str, arguments: tuple[str, ...] = ()) -> No
 
 
 def _at_import(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what runs when a file is imported: everything but the bodies of functions and classes."""
+    """Yield the nodes that run when a file is imported: all but the bodies of functions and classes."""
     for child in ast.iter_child_nodes(node):
         yield child
         if not isinstance(child, _Function | ast.ClassDef | ast.Lambda):
@@ -120,7 +122,7 @@ def _takes(arguments: ast.arguments, count: int) -> bool:
 
 
 def load_function(own: str) -> Any:
-    """Return the function that `package.module:function` or `file.py:function` names; raises FarmError."""
+    """Import and return the function of `package.module:function` or `file.py:function`; raises FarmError."""
     name, _, function_name = own.rpartition(":")
     source = source_of(own).absolute()
     folder = source.parent if name.endswith(".py") else Path.cwd()
@@ -135,7 +137,7 @@ def load_function(own: str) -> Any:
 
 
 def _load_file(path: Path) -> ModuleType:
-    """Load a file, once; it gets its own name unless that is another module's."""
+    """Load a file once; its name gets `file_` in front while that is another module's name."""
     name = path.stem.replace(".", "_")
     while _is_taken(name, path):
         name = f"file_{name}"
@@ -151,7 +153,7 @@ def _load_file(path: Path) -> ModuleType:
 
 
 def _is_taken(name: str, path: Path) -> bool:
-    """Return whether a name means another module than the file."""
+    """Return whether another module than the file has this name."""
     if name in sys.stdlib_module_names:
         return True
     if name in sys.modules:
@@ -161,7 +163,7 @@ def _is_taken(name: str, path: Path) -> bool:
 
 
 def _import_module(name: str, source: Path, folder: Path) -> ModuleType:
-    """Import a module of a package; raises FarmError if another package of that name is in the way."""
+    """Import a module of a package; raises FarmError if its name leads to another file than `source`."""
     sys.meta_path.insert(0, _BesideFinder(folder, None))
     try:
         module = importlib.import_module(name)
@@ -176,7 +178,7 @@ def _import_module(name: str, source: Path, folder: Path) -> ModuleType:
 
 
 class _BesideFinder:
-    """Finds modules in a folder, before installed packages are searched."""
+    """Finds modules in a folder before installed packages; also appends the folder to sys.path."""
 
     def __init__(self, folder: Path, file_stem: str | None) -> None:
         self.folder, self.file_stem = [os.fspath(folder)], file_stem
@@ -184,7 +186,7 @@ class _BesideFinder:
             sys.path.append(self.folder[0])
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
-        """Return what is beside the file, but not the file: it is loaded, and a package may have its name."""
+        """Return a module beside the file, but not the file: it is loaded already, and a package may have its name."""
         if path is not None or name in sys.stdlib_module_names or name == self.file_stem:
             return None
         spec = PathFinder.find_spec(name, self.folder)
@@ -192,7 +194,7 @@ class _BesideFinder:
 
 
 def in_users_words(error: BaseException, sentence: str) -> str:
-    """Return the sentence about an error of an export after the line of the user's own code that it came from."""
+    """Return `sentence` after the user's line that caused it; explain unsupported operators and data dependence."""
     text = f"{type(error).__name__}: {error}"
     if operator := _NO_OPERATOR.search(text):
         name = next(filter(None, operator.groups()))
@@ -209,7 +211,7 @@ def in_users_words(error: BaseException, sentence: str) -> str:
 
 
 def _own_places(error: BaseException) -> Iterator[tuple[str, int]]:
-    """Yield file and line of the user's own code, the innermost first: from the traceback, then as torch names them.
+    """Yield file and line of the user's code, innermost first: from the traceback, then from the error's text.
 
     Code of installed packages and of the farm is not the user's.
     """
@@ -223,7 +225,7 @@ def _own_places(error: BaseException) -> Iterator[tuple[str, int]]:
 
 
 def _hidden_module(error: BaseException, folder: Path) -> str:
-    """Return what to do if an error is about a module of Python, and one of the same name is beside the user's file."""
+    """Return a remedy if the error is about a module of Python that hides one beside the user's file; otherwise ""."""
     module = getattr(error, "obj", None)  # of an AttributeError
     full_name = error.name if isinstance(error, ImportError) else getattr(module, "__name__", None)
     name = str(full_name).partition(".")[0]
@@ -235,5 +237,5 @@ def _hidden_module(error: BaseException, folder: Path) -> str:
 
 
 def shown(path: Path) -> str:
-    """Return a file as a user names it: below the working directory relative to it, elsewhere without its folders."""
+    """Return a path for messages: relative to the working directory, elsewhere only the file's name."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else path.name

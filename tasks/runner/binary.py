@@ -1,4 +1,4 @@
-"""What an ELF file (Linux, Android) or a Mach-O file (macOS) declares about itself.
+"""Read what an ELF file (Linux, Android) or a Mach-O file (macOS) declares about itself.
 
 LIEF reads both formats; the alternative is two libraries without types, pyelftools and macholib. Its import takes a
 third of a second, so the functions import it.
@@ -23,7 +23,7 @@ class Elf:
     """A 64-bit program or shared library of Linux or Android."""
 
     processor: Literal["x86_64", "aarch64"] | None  # None for all others
-    interpreter: str | None  # the loader that it asks for; None for a library or a static program
+    interpreter: str | None  # path of its loader; None for a library or a static program
     needed: list[str]  # names of libraries
     versions_needed: dict[str, set[str]]  # library -> names like GLIBC_2.34
 
@@ -45,7 +45,7 @@ def supported_platforms(program: Path) -> tuple[Platform, ...]:
         return ()
     if isinstance(binary, Macho):
         systems, processor = {"macos"}, "aarch64" if binary.is_arm64 else None
-    elif binary.interpreter is None:  # a program without a loader runs on both
+    elif binary.interpreter is None:  # a static program runs on both
         systems, processor = {"linux", "android"}, binary.processor
     else:
         is_androids = binary.interpreter.startswith("/system/bin/linker")
@@ -116,7 +116,7 @@ def read_macho(path: Path) -> Macho:
 
 @contextlib.contextmanager
 def _lief_errors(path: Path, kind: str) -> Iterator[None]:
-    """Turn an error of LIEF into a RunnerError, and keep its log and its warnings off the terminal."""
+    """Turn an error of LIEF into a RunnerError; keep LIEF's log and warnings off the terminal."""
     import lief
 
     lief.logging.disable()

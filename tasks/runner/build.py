@@ -1,8 +1,4 @@
-"""Build runner bundles from the sources in devices/runner and the executorch wheel.
-
-The runner of simulated devices is a script: it waits and leaves what this machine's runner recorded for the same
-request.
-"""
+"""Build runner bundles from the sources in devices/runner and the executorch wheel."""
 
 import contextlib
 import json
@@ -47,9 +43,9 @@ _SYSTEM_LIBRARIES = (
 def build_runner(platform: str, runners_dir: Path) -> Runner:
     """Return the runner bundle of `platform`, built unless one of the same sources, wheel and compiler exists.
 
-    A build takes seconds, and two may run at the same time. Raises RunnerError in one sentence if the platform is
-    unknown, a compiler, the wheel or a tool is missing, or the program does not build; nothing half-built remains.
-    The runner of simulated devices replays what this machine's recorded.
+    A build takes seconds, and two may run at the same time. Raises RunnerError or WheelError in one sentence if the
+    platform is unknown, a compiler, the wheel or a tool is missing, or the program does not build; nothing half-built
+    remains.
     """
     if platform == SIMULATED:
         return _build_simulated(build_runner(host_platform(), runners_dir), runners_dir)
@@ -84,14 +80,15 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
 def runner_without_build(platform: str, variant: str, mode: str, runners_dir: Path) -> Runner | None:
     """Return the runner that a sweep would use now; None if it would build one first.
 
-    For another platform than this machine's it is the newest: what a build depends on may have to be downloaded.
+    A registered runner, and one for another platform than this machine's, is not checked against the current sources:
+    what a build depends on may have to be downloaded.
     """
     newest = find_runner(runners_dir, platform, variant, mode)
     if newest is None or newest.kind != "wheel" or platform != host_platform():
         return newest
     try:
         key = recipe_for(host_platform(), runners_dir).build_key
-    except FarmError:  # nothing can be built here, and the sweep uses what there is
+    except FarmError:  # nothing can be built here, so the sweep uses the newest
         return newest
     fitting = (each for each in runners_of(runners_dir, platform) if variant in each.variants)
     return next((each for each in fitting if each.build_key == key), None)
@@ -101,7 +98,7 @@ def runner_without_build(platform: str, variant: str, mode: str, runners_dir: Pa
 def _built(parent: Path, recipe: Recipe, base: Runner | None) -> Iterator[Path]:
     """Yield a temporary folder in `parent` with the built program and its libraries, checked.
 
-    If the bundle carries the C library, it takes all other files from `base`, the runner for Linux.
+    If the bundle carries the C library, all other files are copied from `base`, the runner for Linux.
     """
     with work_folder(parent.absolute()) as scratch:
         bundle = scratch / "bundle"
@@ -141,17 +138,14 @@ def _compile(recipe: Recipe, work: Path, log: Path) -> None:
 
 
 def missing_libraries(bundle: Path) -> set[str]:
-    """Return the shared libraries that files in the bundle need and that are not in its `lib`.
-
-    Raises RunnerError if a file is damaged.
-    """
+    """Return the shared libraries that a bundle needs and lacks; raises RunnerError if a file is damaged."""
     libraries = list((bundle / "lib").iterdir())
     needed = {name for path in (bundle / PROGRAM, *libraries) for name in read_binary(path).needed}
     return needed - {path.name for path in libraries}
 
 
 def check_bundle(bundle: Path, platform: str) -> None:
-    """Raise RunnerError if a bundle that cannot be started here lacks a library that no device of `platform` has."""
+    """Raise RunnerError if a bundle needs a library that neither it nor a device of `platform` has."""
     facts = PLATFORM_FACTS[known_word("platform", platform, PLATFORMS)]
     of_device = () if facts.carries_c_library else _SYSTEM_LIBRARIES
     for name in sorted(missing_libraries(bundle)):
@@ -162,7 +156,7 @@ def check_bundle(bundle: Path, platform: str) -> None:
 
 
 def _check_starts(bundle: Path, recipe: Recipe) -> None:
-    """Start a program that was built for this machine once, laid out as on a device."""
+    """Start a program that was built for this machine; raises RunnerError if it fails or has another version."""
     command, env = [str(bundle / PROGRAM), "--version"], stated_environment()
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
     try:
@@ -175,10 +169,10 @@ def _check_starts(bundle: Path, recipe: Recipe) -> None:
 
 
 def _build_simulated(real: Runner, runners_dir: Path) -> Runner:
-    """Return the bundle whose program replays recordings of `real`, a runner for this machine.
+    """Return the bundle with a script that waits, and replays recordings of `real`, a runner for this machine.
 
     The first session of a request (model, inputs, threads, executions, mode) on any simulated device makes the
-    recording. A bundle contains only a script with the places of both, since many simulated devices share a disk.
+    recording. Simulated devices share a disk, so the bundle has only the paths of the runner and the recordings.
     """
     folder = (runners_dir / SIMULATED).resolve()
     recordings = folder / "recordings" / real.runner_sha256[:16]

@@ -1,8 +1,7 @@
 """Runner bundles: the program that executes a model on a device, its libraries, and a manifest that describes it.
 
-A bundle is a folder `<runners>/<platform>/<runner_sha256[:16]>/` of `executor_runner`, `lib/*` and `manifest.json`;
-the name of a registered one ends with its modes and variants. Labs fetch bundles from object storage: one archive for
-each, beside the bundles of sessions.
+A bundle is a folder `<runners>/<platform>/<runner_sha256[:16]>/` of `executor_runner`, `lib/*` and `manifest.json`; the
+name of a registered one ends with its modes and variants. Labs fetch bundles from object storage, one archive each.
 """
 
 import hashlib
@@ -30,12 +29,12 @@ MANIFEST_VERSION = 1
 
 
 class RunnerError(FarmError):
-    """A runner cannot be built, registered or used; the text is one sentence with the cause and what would help."""
+    """A runner cannot be built, registered or used; the text is one sentence with the cause and the remedy."""
 
 
 @dataclass(frozen=True)
 class Runner:
-    """A runner bundle on this machine: its folder, and what `manifest.json` states (beside `manifest_version`)."""
+    """A runner bundle on this machine: its folder, and `manifest.json` without `manifest_version`."""
 
     folder: Path
     # built by the farm from the executorch wheel, brought by the user, or replaying what the farm's runner recorded
@@ -56,12 +55,12 @@ class Runner:
 
     @property
     def supports_farm_flags(self) -> bool:
-        """Whether it takes --stats_path, --sme2 and --kernel_profile_path; a registered one takes stock flags only."""
+        """Whether it has --stats_path, --sme2 and --kernel_profile_path; a registered one has stock flags only."""
         return self.kind != "registered"
 
     @property
     def backends(self) -> frozenset[str] | None:
-        """The backends of delegates that it has; None if they are unknown: a registered one may have any."""
+        """The delegates' backends that it has; None if unknown: a registered one may have any."""
         return None if self.kind == "registered" else frozenset({XNNPACK})
 
     def command(self, folder: str) -> list[str]:
@@ -82,7 +81,7 @@ def known_word(kind: str, word: str, known: Sequence[_Word]) -> _Word:
 
 
 def read_runner(folder: Path) -> Runner:
-    """Read a runner bundle and check every file's size against its manifest; raises RunnerError in one sentence."""
+    """Read a runner bundle; raises RunnerError if it is damaged. Sizes of files are checked, not their hashes."""
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_bytes())
@@ -100,7 +99,7 @@ def read_runner(folder: Path) -> Runner:
 
 
 def runners_of(runners_dir: Path, platform: str) -> list[Runner]:
-    """Return the complete bundles of a platform; damaged bundles are logged and skipped."""
+    """Return the complete bundles of a platform, sorted by name; damaged bundles are logged and skipped."""
     runners = []
     for path in sorted((runners_dir / platform).glob(f"[!.]*/{MANIFEST}")):
         try:
@@ -113,8 +112,8 @@ def runners_of(runners_dir: Path, platform: str) -> list[Runner]:
 def find_runner(runners_dir: Path, platform: str, variant: str, mode: str) -> Runner | None:
     """Return the runner bundle for a session of `variant` and `mode`, None if there is none.
 
-    A registered one comes before one built here, because the user registered it to be used; otherwise the one that
-    was built or requested last. For numerics, any runner for timing will do.
+    A registered one comes before one built here, because the user registered it to be used; then the one that was built
+    or requested last. The mode numerics takes a runner for timing.
     """
     mode = "timing" if mode == "numerics" else mode
     fitting = [r for r in runners_of(runners_dir, platform) if variant in r.variants and mode in r.modes]
@@ -122,7 +121,7 @@ def find_runner(runners_dir: Path, platform: str, variant: str, mode: str) -> Ru
 
 
 def kept_runner(runners_dir: Path, platform: str, runner_sha256: str | None, variant: str, mode: str) -> Runner:
-    """Return an earlier runner by its hash, for a variant and a mode; raises RunnerError if it is not kept."""
+    """Return an earlier runner by its hash, for a variant and a mode; raises RunnerError if it is gone."""
     for runner in runners_of(runners_dir, platform):
         if runner.runner_sha256 == runner_sha256 and variant in runner.variants and mode in runner.modes:
             return runner
@@ -130,7 +129,7 @@ def kept_runner(runners_dir: Path, platform: str, runner_sha256: str | None, var
 
 
 def publish_runner(content: Path, runners_dir: Path, described: Mapping[str, Any]) -> Runner:
-    """Move the files in `content` into a bundle under `runners_dir`, with the manifest's other fields in `described`.
+    """Move the files in `content` into a bundle under `runners_dir`; `described` are the other fields of the manifest.
 
     The same bytes always get the same folder; the manifest published last remains.
     """
@@ -159,7 +158,7 @@ def publish_runner(content: Path, runners_dir: Path, described: Mapping[str, Any
 
 
 def share_runner(shelf: BlobStore, runner: Runner) -> str:
-    """Share a runner unless it is; return its name. Raises BundleError if the storage does not answer."""
+    """Upload a runner unless it is shared; return its name there. Raises BundleError if the storage does not answer."""
     name = f"runners/{runner.platform}/{runner.folder.name}{_archive_end(runner)}"
     if not shelf.has(name):
         with work_folder(runner.folder.parent) as aside:
@@ -169,7 +168,7 @@ def share_runner(shelf: BlobStore, runner: Runner) -> str:
 
 
 def fetch_runner(shelf: BlobStore, name: str, cache: Path) -> Runner:
-    """Return a shared runner by its name; fetched once, into the folder `cache`.
+    """Return a shared runner by its name; it is downloaded once, into the folder `cache`, and its hashes are checked.
 
     Raises RunnerError if it is missing or damaged, BundleError if the storage does not answer.
     """
@@ -194,5 +193,5 @@ def fetch_runner(shelf: BlobStore, name: str, cache: Path) -> Runner:
 
 
 def _archive_end(runner: Runner) -> str:
-    """Return the part of a shared runner's name that tells its content: the manifest has the hashes of all files."""
+    """Return the end of a shared runner's name: a hash of the manifest, which has the hashes of all files."""
     return f"-{sha256_of(runner.folder / MANIFEST)[:16]}{SUFFIX}"

@@ -12,10 +12,10 @@ _REBUILD = "on a machine that has no newer one, build it with `etfarm devices ru
 
 
 def min_versions(bundle: Path) -> dict[str, str]:
-    """Return the versions that the files of a bundle need at least, by `glibc` and `glibcxx` (Linux), or `macos`.
+    """Return the minimum versions that a bundle's files need, by `glibc` and `glibcxx` (Linux), or `macos`.
 
-    Versions of libraries that the bundle brings do not count, so one with a C library needs none. `glibcxx` is the
-    largest GLIBCXX version of libstdc++'s symbols, such as 3.4.30.
+    Libraries in the bundle do not count, so one with a C library needs none. `glibcxx` is the largest GLIBCXX version
+    of libstdc++'s symbols, such as 3.4.30.
     """
     files = [path for path in bundle.rglob("*") if path.is_file()]
     brought = {path.name for path in files}
@@ -39,7 +39,7 @@ def min_versions(bundle: Path) -> dict[str, str]:
 
 
 def why_too_old(runner: Runner, device: str, facts: Facts) -> str | None:
-    """Return in one sentence why a device is too old for a runner; None if it is not, or if that is unknown."""
+    """Return one sentence why a device is too old for a runner; None if it is not, or if that is unknown."""
     offered = {
         "glibc": ("glibc", facts.glibc, _REBUILD),
         "glibcxx": ("libstdc++ with GLIBCXX", facts.glibcxx, _REBUILD),

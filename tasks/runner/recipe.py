@@ -31,14 +31,12 @@ _DOWNLOAD_S = 900
 
 
 class WheelError(FarmError):
-    """The executorch wheel is missing or cannot be downloaded; the text is one sentence."""
+    """The executorch wheel is missing, unsuitable or cannot be downloaded; the text is one sentence."""
 
 
 @dataclass(frozen=True)
 class Wheel:
-    """An installed or unpacked executorch wheel."""
-
-    folder: Path  # of the package `executorch`
+    folder: Path  # of the package `executorch`, installed or unpacked
     version: str
     sha256: str  # of the lines of its RECORD that a runner depends on
     library_suffix: str
@@ -66,7 +64,7 @@ class Recipe:
     def launch(self) -> list[str]:
         """How to start the program, relative to the bundle's folder.
 
-        Android has another C library, so its bundle carries Linux's and its loader, which starts the program.
+        Android has another C library, so its bundle carries that of Linux and its loader, which starts the program.
         """
         carries_c_library = PLATFORM_FACTS[self.platform].carries_c_library
         return [f"lib/{LOADER}", "--library-path", "lib", PROGRAM] if carries_c_library else [PROGRAM]
@@ -113,7 +111,7 @@ def recipe_for(platform: Platform, runners_dir: Path) -> Recipe:
 
 
 def installed_wheel() -> Wheel:
-    """Find executorch beside this Python without importing it; raises WheelError if it is not installed."""
+    """Find executorch for this Python without importing it; raises WheelError if it is not installed."""
     spec = importlib.util.find_spec("executorch")
     if spec is None or not spec.submodule_search_locations:
         raise WheelError(f"executorch is not installed for {sys.executable}; install it with `pip install '.[export]'`")
@@ -124,7 +122,7 @@ def installed_wheel() -> Wheel:
 
 
 def _wheel_for(platform: Platform, cache: Path) -> Wheel:
-    """Return the wheel for another platform, of the installed version, downloaded into `cache` on first use.
+    """Return the wheel of the installed version for another platform, downloaded into `cache` on first use.
 
     pip checks the download against the package index. Raises WheelError if it cannot be downloaded.
     """
@@ -137,7 +135,7 @@ def _wheel_for(platform: Platform, cache: Path) -> Wheel:
 
 
 def _download(version: str, platform: Platform, folder: Path) -> None:
-    """Download the wheel with pip and unpack the files that a runner needs."""
+    """Download the wheel with pip and unpack the files that a runner needs into `folder`."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     with publish_folder(folder) as aside:
         command += ["--platform", PLATFORM_FACTS[platform].wheel_tag, "--dest", str(aside), f"executorch=={version}"]

@@ -23,9 +23,9 @@ _STOCK_FLAGS = ("model_path", "num_executions", "etdump_path")
 _TRIAL_S = 120
 _BUILD_S = 4 * 3600
 _ON = ("BUILD_EXECUTOR_RUNNER", "BUILD_DEVTOOLS", "BUILD_XNNPACK", "ENABLE_EVENT_TRACER", "ENABLE_LOGGING")
-# Later on the command line than XNNPACK's own `-DXNN_LOG_LEVEL=0`, so these count.
+# These come after XNNPACK's `-DXNN_LOG_LEVEL=0` on the command line and override it.
 _TRACE_FLAGS = "-UXNN_NO_LOGGING -DXNN_LOG_LEVEL=5"
-# A stock runner has no switch: what it is built with is its variant.
+# A stock runner has no flag for SME2, so the build decides its variant.
 _VARIANTS: dict[Variant, dict[str, str]] = {
     "sme2_on": {},
     "sme2_off": {"XNNPACK_ENABLE_ARM_SME": "OFF", "XNNPACK_ENABLE_ARM_SME2": "OFF"},
@@ -77,7 +77,7 @@ def register_runner(
 
 
 def _check_help(copy: Path, program: Path) -> None:
-    """Look for the stock flags in --help; gflags ends it with exit code 1, so only the text counts."""
+    """Raise RunnerError unless --help lists the stock flags; gflags exits with code 1, so only the text counts."""
     try:
         done = subprocess.run(
             [str(copy), "--help"],
@@ -111,8 +111,9 @@ def build_from_source(
     """Build executor_runner from the checkout `source` for `platform` and register it with its commit.
 
     Its mode is `trace` (it logs the kernels that XNNPACK selects) or timing; without a variant, it is built with SME2
-    if the platform has it. A build takes minutes and tells its log before. An unchanged commit that is registered
-    already is not built again. Raises RunnerError in one sentence; nothing half-built remains.
+    if the platform has it. A build takes minutes; before it, `tell` receives a sentence with the path of its log. A
+    runner of the same unchanged commit and options is not built again. Raises RunnerError in one sentence; nothing
+    half-built remains.
     """
     known_platform = known_word("platform", platform, PLATFORMS)
     built_variant = _variant_for(known_platform, variant)
@@ -132,11 +133,11 @@ def build_from_source(
         log = runners_dir / f"{platform}-source-build.log"
         with _alone(source), work_folder(runners_dir / platform) as scratch, plain_folder(scratch) as build:
             tell(f"building {PROGRAM} of executorch {commit} for {platform}, {built_variant}, mode {mode}; log: {log}")
-            # ExecuTorch generates code with the Python that runs this.
-            found = {"CMAKE_C_COMPILER": toolchain.c, "CMAKE_CXX_COMPILER": toolchain.cxx[0]}
-            found |= {"PYTHON_EXECUTABLE": sys.executable} | toolchain.settings
+            # ExecuTorch generates code with this Python.
+            machine_settings = {"CMAKE_C_COMPILER": toolchain.c, "CMAKE_CXX_COMPILER": toolchain.cxx[0]}
+            machine_settings |= {"PYTHON_EXECUTABLE": sys.executable} | toolchain.settings
             configure = [cmake, "-S", str(source.absolute()), "-B", str(build), "-G", "Unix Makefiles", *options]
-            configure += [f"-D{name}={value}" for name, value in found.items()]
+            configure += [f"-D{name}={value}" for name, value in machine_settings.items()]
             jobs = str(os.cpu_count() or 1)
             compile_program = [cmake, "--build", str(build), "--target", PROGRAM, "--parallel", jobs]
             run_steps([configure, compile_program], platform, log, toolchain.env, _BUILD_S)
@@ -161,7 +162,7 @@ def _variant_for(platform: Platform, variant: str | None) -> Variant:
 
 
 def _commit_of(source: Path) -> str:
-    """Return the commit of a checkout, with a note if files of it were changed; raises RunnerError if it is not one."""
+    """Return the commit of a checkout, with a note if tracked files differ; raises RunnerError if it is not one."""
     if not source.is_dir():
         raise RunnerError(f"{source} is not a folder; pass a checkout of ExecuTorch's sources")
     if not (source / "CMakeLists.txt").is_file():
@@ -185,7 +186,7 @@ def _git(source: Path, *words: str) -> str:
 
 @contextlib.contextmanager
 def _alone(source: Path) -> Iterator[None]:
-    """Refuse a second build of the same checkout: ExecuTorch's build also writes into its sources."""
+    """Lock a checkout during the block, because a build also writes into it; raises RunnerError if it is locked."""
     with (source / "CMakeLists.txt").open("rb") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

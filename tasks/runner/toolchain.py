@@ -1,4 +1,4 @@
-"""What runners are built with: CMake, C and C++ compilers for each platform, and the steps of a build."""
+"""Tools that runners are built with: CMake, C and C++ compilers for each platform, and the steps of a build."""
 
 import contextlib
 import importlib.util
@@ -34,7 +34,7 @@ _ERROR = re.compile(r"error|\*\*\*", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Toolchain:
-    """A C++ compiler for one platform and, where it was requested, a C compiler."""
+    """A C++ compiler for one platform and, for ExecuTorch's sources, a C compiler."""
 
     cxx: list[str]
     version: str
@@ -43,7 +43,7 @@ class Toolchain:
     c: str | None = None
 
     def library(self, name: str) -> Path:
-        """Return the shared library that this compiler would link under that file name; raises RunnerError if none."""
+        """Return the shared library that this compiler links under a file name; raises RunnerError if it has none."""
         path = Path(_first_line([*self.cxx, f"-print-file-name={name}"]))
         if not path.is_absolute():
             raise RunnerError(f"{self.cxx[0]} has no {name}; install the compiler's C and C++ libraries")
@@ -61,7 +61,7 @@ def host_platform() -> Platform:
 
 
 def toolchain_for(platform: Platform, cache: Path) -> Toolchain:
-    """Find the C++ compiler for a platform; raises RunnerError that names the package to install.
+    """Find the C++ compiler for a platform; raises RunnerError with the package to install.
 
     android-arm64 is built as linux-aarch64. On Linux, zig builds for macOS, with its cache in `cache`.
     """
@@ -102,7 +102,7 @@ def source_toolchain_for(platform: Platform, tools: Path, cache: Path) -> Toolch
     """Return C and C++ compilers for all of ExecuTorch's sources; for arm64, the first that assemble SME2.
 
     zig is called by scripts that are written to the folder `tools`, and keeps its libraries in `cache`. Raises
-    RunnerError in one sentence with what to install, or if sources are not built for the platform on this machine.
+    RunnerError in one sentence with the remedy, also if sources are not built for the platform on this machine.
     """
     host = host_platform()
     if platform != host and not (platform.startswith("linux-") and sys.platform == "linux"):
@@ -120,10 +120,7 @@ def source_toolchain_for(platform: Platform, tools: Path, cache: Path) -> Toolch
 
 
 def _source_toolchains(platform: Platform, host: Platform, tools: Path, cache: Path) -> Iterator[Toolchain]:
-    """Yield the compilers of this machine in the order of preference.
-
-    zig is the first for another machine, because its programs need the oldest C library.
-    """
+    """Yield compilers in order of preference: zig first for another machine, its programs need the oldest C library."""
     is_cross = platform != host
     settings = _cross_settings(platform) if is_cross else {}
     prefix = f"{PLATFORM_FACTS[platform].processor}-linux-gnu-" if is_cross else ""
@@ -164,7 +161,7 @@ def _assembles_sme2(toolchain: Toolchain, tools: Path) -> bool:
 
 
 def find_cmake() -> str:
-    """Return a CMake of version 3.28 or later, preferably the one beside this Python; raises RunnerError if none."""
+    """Return a CMake of version 3.28 or later, first the one of this Python; raises RunnerError without one or make."""
     if shutil.which("make") is None:
         how = _XCODE if sys.platform == "darwin" else "install it with `apt install make`"
         raise RunnerError(f"no `make` on PATH to build the runner with; {how}")
@@ -185,18 +182,18 @@ def find_zig() -> tuple[str, str] | None:
 
 
 def _zig_environment(cache: Path) -> dict[str, str]:
-    """Return the variables that make zig keep the libraries that it compiles in `cache`."""
+    """Return the variables with which zig keeps its compiled libraries in `cache`."""
     return {"ZIG_GLOBAL_CACHE_DIR": str(cache / "zig"), "ZIG_LOCAL_CACHE_DIR": str(cache / "zig")}
 
 
 def _package_folders(package: str) -> list[str]:
-    """Return the folders of an installed Python package, without importing it."""
+    """Return the folders of an installed Python package without importing it; empty if it is not installed."""
     spec = importlib.util.find_spec(package)
     return list(spec.submodule_search_locations or []) if spec else []
 
 
 def _first_line(command: Sequence[str]) -> str:
-    """Return the first line that a command prints, or nothing if it fails."""
+    """Return the first line that a command prints; empty if it fails or prints nothing."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     except OSError:
@@ -215,10 +212,10 @@ def plain_folder(folder: Path) -> Iterator[Path]:
 
 
 def run_steps(commands: Sequence[list[str]], platform: str, log: Path, env: dict[str, str], limit_s: float) -> None:
-    """Run the commands of the build for `platform`; what they print is added to `log` at once, a new file.
+    """Run the commands of a build, each for at most `limit_s`; their output goes to `log`, which is replaced.
 
-    They get `env`, and not the settings for compilers of the user's shell. Raises RunnerError in one sentence with the
-    first error that a command prints and the log's path.
+    They get `env` instead of the variables of the user's shell that would change the build. Raises RunnerError in one
+    sentence with the first error that a command prints and the log's path.
     """
     inherited = {name: value for name, value in os.environ.items() if not _SHELL_SETTINGS.fullmatch(name)}
     log.unlink(missing_ok=True)
@@ -244,7 +241,7 @@ def run_steps(commands: Sequence[list[str]], platform: str, log: Path, env: dict
 
 
 def _first_error(lines: Sequence[str]) -> str:
-    """Return the first line with an error; CMake ends it with a colon and writes the cause below it."""
+    """Return the first line with an error, else the last line; CMake ends it with a colon and continues below it."""
     printed = [line.strip() for line in lines if line.strip()]
     for line, below in zip(printed, [*printed[1:], ""], strict=True):
         if _ERROR.search(line):

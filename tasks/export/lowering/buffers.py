@@ -12,22 +12,22 @@ from typing import Any
 
 
 def give_values_the_rank_of_caches(program: Any) -> Any:
-    """Undo in a program what an assignment does to its values: it leaves out leading dimensions of 1. A pass."""
+    """Restore the leading dimensions of 1 that an assignment to a cache removes from its values. A pass."""
     import torch
 
     is_changed = False
     writes = (torch.ops.aten.index_put.default, torch.ops.aten.index_put_.default)
     for node in list(program.graph.nodes):
-        wanted = _written_shape(node) if node.target in writes else None
-        if wanted is None:
+        needed_shape = _written_shape(node) if node.target in writes else None
+        if needed_shape is None:
             continue
         values = node.args[2]
-        if values.target is torch.ops.aten.view.default and _are_equal(_shape(values.args[0]), wanted):
-            whole = values.args[0]
+        if values.target is torch.ops.aten.view.default and _are_equal(_shape(values.args[0]), needed_shape):
+            full_values = values.args[0]
         else:
-            whole = _with_leading_ones(program.graph, node, wanted)
-        if whole is not None:
-            node.update_arg(2, whole)
+            full_values = _with_leading_ones(program.graph, node, needed_shape)
+        if full_values is not None:
+            node.update_arg(2, full_values)
             is_changed = True
     program.graph.eliminate_dead_code()
     program.graph_module.recompile()
@@ -35,10 +35,7 @@ def give_values_the_rank_of_caches(program: Any) -> Any:
 
 
 def write_in_place(program: Any) -> bool:
-    """Let those `index_put` of an edge program whose kernel can do so write to the buffer that they change.
-
-    Return whether there are any.
-    """
+    """Make each `index_put` of an edge program write in place if its kernel supports that; return whether any does."""
     from executorch.exir.dialects._ops import ops
 
     is_changed = False
@@ -54,9 +51,9 @@ def write_in_place(program: Any) -> bool:
 
 
 def keep_initial_values(programs: Iterable[Any]) -> None:
-    """Let the buffers that edge programs change start as in the model; by default, executorch keeps only their shapes.
+    """Store the initial values of buffers that edge programs change; by default, executorch keeps only their shapes.
 
-    Buffers of zeros, as most caches are, start as zeros anyway, and stay out of the file.
+    Buffers of zeros, such as most caches, start as zeros anyway, and stay out of the file.
     """
     programs = list(programs)
     changed = {buffer for program in programs for buffer in program.graph_signature.buffers_to_mutate.values()}
@@ -71,29 +68,29 @@ def keep_initial_values(programs: Iterable[Any]) -> None:
 def _is_possible(node: Any, caches: set[str]) -> bool:
     """Whether a write may change its cache: nothing else reads the cache, and the kernel supports the write."""
     cache, values = node.args[0], node.args[2]
-    wanted = _written_shape(node)
+    needed_shape = _written_shape(node)
     return (
         cache.target in caches
         and set(cache.users) == {node}
-        and wanted is not None
-        and _are_equal(_shape(values), wanted)
+        and needed_shape is not None
+        and _are_equal(_shape(values), needed_shape)
         and values.meta["val"].dtype == cache.meta["val"].dtype
     )
 
 
 def _written_shape(node: Any) -> tuple[Any, ...] | None:
-    """Return the shape of the part that an `index_put` writes; None if it is not a list of positions in one dimension.
+    """Return the shape of the part that an `index_put` writes, with the cache's rank; sizes may be symbols.
 
-    It has the cache's rank, and sizes may be symbols.
+    None unless it assigns (does not add) to one list of positions in one dimension.
     """
     import torch
 
     cache, indices = node.args[:2]
-    found = [(dimension, each) for dimension, each in enumerate(indices) if each is not None]
+    indexed = [(dimension, each) for dimension, each in enumerate(indices) if each is not None]
     accumulates = len(node.args) > 3 and node.args[3]
-    if len(found) != 1 or accumulates:
+    if len(indexed) != 1 or accumulates:
         return None
-    [(dimension, positions)] = found
+    [(dimension, positions)] = indexed
     value = positions.meta["val"]
     if value.dtype not in (torch.int64, torch.int32) or value.dim() != 1:
         return None
@@ -103,20 +100,20 @@ def _written_shape(node: Any) -> tuple[Any, ...] | None:
 
 
 def _with_leading_ones(graph: Any, node: Any, wanted: tuple[Any, ...]) -> Any:
-    """Return a view of the values with the leading dimensions of 1 that are missing; None if other sizes differ."""
+    """Return a view of the values with the missing leading dimensions of 1; None if others differ or 2 are symbols."""
     import torch
 
     values = node.args[2]
     shape = _shape(values)
     missing = len(wanted) - len(shape)
-    # One size of a view may be left to be computed, so one symbol is supported.
+    # One size of a view may be -1 (computed), so one symbol is supported.
     sizes = [1] * missing + [each if isinstance(each, int) else -1 for each in shape]
     if missing <= 0 or sizes.count(-1) > 1 or not _are_equal((*[1] * missing, *shape), wanted):
         return None
     with graph.inserting_before(node):
-        whole = graph.call_function(torch.ops.aten.view.default, (values, sizes))
-    whole.meta = {**node.meta, "val": values.meta["val"].reshape(sizes)}
-    return whole
+        full_view = graph.call_function(torch.ops.aten.view.default, (values, sizes))
+    full_view.meta = {**node.meta, "val": values.meta["val"].reshape(sizes)}
+    return full_view
 
 
 def _shape(node: Any) -> tuple[Any, ...]:
@@ -124,7 +121,7 @@ def _shape(node: Any) -> tuple[Any, ...]:
 
 
 def _are_equal(shape: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    """Whether two shapes are known to be equal, whatever the values of their symbols."""
+    """Whether two shapes are equal for all values of their symbols."""
     from torch.fx.experimental.symbolic_shapes import statically_known_true
 
     return len(shape) == len(other) and all(

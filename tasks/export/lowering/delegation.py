@@ -1,4 +1,4 @@
-"""What a lowered method consists of: operators in delegates, portable ones and why, and the work of an execution.
+"""Describe a lowered method: operators in delegates, portable ones with the reason, and the work of an execution.
 
 Everything here runs in the export process. The text of this file is part of every export key.
 """
@@ -14,11 +14,11 @@ from typing import Any
 _PARTITIONER_LOGGER = "executorch.backends.xnnpack.partition"
 _NO_RULE = "XNNPACK's partitioner has no rule for this operator"
 Operators = dict[str, Any]
-"""What export.json states about a method."""
+"""The part of export.json about a method."""
 
 
 def count_operators(graph_module: Any, delegated: "Counter[str]", kept: list[tuple[str, str]]) -> None:
-    """Count the operators inside delegates and list (node, operator) of those outside, control flow included."""
+    """Add operators inside delegates to `delegated`, and (node, operator) of others to `kept`, also in branches."""
     import torch
     from executorch.exir.lowered_backend_module import LoweredBackendModule
 
@@ -55,7 +55,7 @@ def list_operators(
         return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
     def reason(name: str) -> str | None:
-        """Return the reasons of the operator's nodes, else of the operator."""
+        """Return the reasons of the operator's nodes, else of the operator; None if it has a rule but no reason."""
         of_nodes = [each for node, operator_name in kept if operator_name == name for each in reasons.get(node, [])]
         if each_reason := of_nodes or reasons.get(name, []):
             return "; ".join(dict.fromkeys(each_reason))
@@ -76,7 +76,7 @@ def _operator_name(target: Any) -> str:
 
 @contextmanager
 def partitioner_reasons() -> Iterator[dict[str, list[str]]]:
-    """Collect the partitioner's reasons for refusing nodes: {node or operator name: distinct reasons}."""
+    """Yield a mapping that fills during the block: name of a refused node or operator -> the partitioner's reasons."""
     reasons: dict[str, list[str]] = {}
 
     class Listener(logging.Handler):
@@ -107,7 +107,7 @@ def count_macs(program: Any) -> int | None:
     None if a size is dynamic, or if what is executed depends on the data.
     """
     delegates = _delegates(program)
-    if len(delegates) < sum(1 for _ in program.graph_module.children()):  # branches
+    if len(delegates) < sum(1 for _ in program.graph_module.children()):  # the other children are branches
         return None
     graphs = [program.graph, *(delegate.original_module.graph for delegate in delegates)]
     macs = [_macs(node) for graph in graphs for node in graph.nodes if node.op == "call_function"]
@@ -115,14 +115,14 @@ def count_macs(program: Any) -> int | None:
 
 
 def _macs(node: Any) -> int | None:
-    """Return the elements of the result times the products that are added for each; None for a dynamic size."""
+    """Return the result's elements times the products summed for each: 0 for other operators, None if dynamic."""
     match _operator_name(node.target):
         case "aten.linear.default" | "aten.mm.default" | "aten.bmm.default":
             sizes = (*_shape(node), *_shape(node.args[0])[-1:])
         case "aten.addmm.default" | "aten.baddbmm.default":
             sizes = (*_shape(node), *_shape(node.args[1])[-1:])
         case "aten.convolution.default":
-            is_transposed = node.args[6]
+            is_transposed = node.args[6]  # then each element of the input is multiplied
             sizes = (*_shape(node.args[0] if is_transposed else node), *_shape(node.args[1])[1:])
         case _:
             return 0
@@ -132,7 +132,7 @@ def _macs(node: Any) -> int | None:
 def count_read_bytes(program: Any) -> int:
     """Return the bytes of weights and state that an execution of a lowered method reads, each once.
 
-    Weights count as they are in the .pte file. Of an embedding, only the rows that are looked up are read.
+    Weights count as they are in the .pte file. Of an embedding, only the rows that are looked up count.
     """
     graph_bytes, read = 0, dict[str, int]()  # by the key of the data, which delegates may share
     for delegate in _delegates(program):
@@ -140,13 +140,13 @@ def count_read_bytes(program: Any) -> int:
         if (stored := delegate.named_data_store_output) is not None:
             read |= {key: len(stored.buffers[entry.buffer_index]) for key, entry in stored.pte_data.items()}
     outside_bytes, signature = 0, program.graph_signature
-    held = {
+    weights_and_state = {
         **signature.inputs_to_parameters,
         **signature.inputs_to_buffers,
         **signature.inputs_to_lifted_tensor_constants,
     }
     for node in program.graph.find_nodes(op="placeholder"):
-        if node.name in held and node.users:
+        if node.name in weights_and_state and node.users:
             value = node.meta["val"]
             rows = 0
             for user in node.users:

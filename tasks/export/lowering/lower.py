@@ -1,4 +1,4 @@
-"""Lower the converted methods of a model to one .pte, with the farm's passes or, where these fail, without.
+"""Lower the converted methods of a model to one .pte, with the farm's passes or, if these fail, without.
 
 Everything here runs in the export process: torch and executorch are imported inside the functions that need them.
 The text of this file is part of every export's key, so a change here exports every model again.
@@ -48,8 +48,8 @@ logger = logging.getLogger(__name__)
 _PASSES = (attention_as_products, give_values_the_rank_of_caches)
 _EDGE_PASSES = (parts_as_slices,)
 _RUNTIME_TOLERANCE = 10.0
-"""Times the tolerance of passes: so far outputs on this machine may be from eager PyTorch's before a pass is suspected.
-XNNPACK computes in another order than eager PyTorch."""
+"""Distance from eager PyTorch on this machine, in tolerances of the passes, beyond which passes are suspected. XNNPACK
+computes in another order than eager PyTorch."""
 
 
 def build(
@@ -61,10 +61,10 @@ def build(
     taps: bool = False,
     log: Path | None = None,
 ) -> dict[str, Any]:
-    """Write model.pte, model.etrecord and the tensors of all cases to `folder`; return their part of export.json.
+    """Write the program, its ETRecord, sources and cases' tensors to `folder`; return their part of export.json.
 
-    `own` is the function of your own recipe. With `taps`, the program returns the values of its layers as well.
-    `log` is the file that this process prints to.
+    `own` is the function of your own recipe. With `taps`, the program also returns the values of its layers, and has
+    neither ETRecord nor sources. `log` is the file that this process prints to.
     Raises NotApplicableError if the recipe has no meaning for the model, and FarmError if the program fails here.
     """
     import torch
@@ -93,26 +93,26 @@ def build(
 
 @dataclass(frozen=True)
 class _Model:
-    """The methods of a model, converted by a recipe, and what their cases return in eager PyTorch."""
+    """The methods of a model, converted by a recipe, and the outputs of its cases in eager PyTorch."""
 
     cases: list[CaseInputs]
     converted: dict[str, Converted]
     eager: dict[str, Outputs]
-    """What the converted modules return in each case."""
+    """Outputs of the converted modules, by case."""
     fp32: dict[str, Outputs]
-    """What the modules returned before, in fp32; empty if that is the recipe."""
+    """Outputs of the modules before the conversion, in fp32, by case; empty for the recipe fp32."""
     layers_fp32: dict[str, dict[LayerKey, Any]]
     perplexity: float | None
     is_tapped: bool
 
     @property
     def modules(self) -> dict[str, Any]:
-        """Of each method, the converted module as it runs in eager PyTorch."""
+        """The converted module of each method, for eager PyTorch."""
         return {name: each.reference for name, each in self.converted.items()}
 
 
 def _convert_all(methods: list[Method], recipe: Recipe, own: Any, *, taps: bool) -> _Model:
-    """Convert the methods, which changes their modules: what they return before is computed first."""
+    """Convert the methods. This changes their modules, so the fp32 outputs are computed first."""
     import torch
 
     methods = as_stored(methods, recipe.float_type)
@@ -133,18 +133,22 @@ def _convert_all(methods: list[Method], recipe: Recipe, own: Any, *, taps: bool)
 
 @dataclass(frozen=True)
 class _Program:
-    """A program in a folder, executed on this machine."""
+    """A program in a folder, with its trial on this machine."""
 
     folder: Path
     operators: dict[str, Operators]
     trial: Trial
     distance: float
-    """The largest of an output on this machine from eager PyTorch's, in tolerances of the passes."""
+    """Largest distance of an output on this machine from eager PyTorch, in tolerances of the passes; 0 if not tried."""
     left_out: list[LeftOut]
 
 
 def _choose_program(model: _Model, folder: Path, log: Path | None) -> _Program:
-    """Write the program to `folder`: with the farm's passes, or without them if only that one is right."""
+    """Write the program to `folder`, lowered with the passes or without them.
+
+    The one without is tried if passes were applied and that one fails or is too far from eager PyTorch; it is taken if
+    it is less than half as far. Raises the error of the last one tried if none works.
+    """
     samples: dict[str, dict[Any, Inputs]] = {}  # of each method, the inputs for each shape that is measured
     for case in model.cases:
         shapes = tuple(tuple(each.shape) for each in case.inputs)
@@ -168,7 +172,7 @@ def _choose_program(model: _Model, folder: Path, log: Path | None) -> _Program:
 
 
 def _without_passes(passes: Passes, plain: _Program, rejected: _Program | Exception) -> _Program:
-    """Return the program without passes, which states why they are left out."""
+    """Return `plain` with a note that the passes are left out and why."""
     if isinstance(rejected, Exception):
         problem = str(rejected) if isinstance(rejected, FarmError) else first_line(rejected)
     else:
@@ -183,7 +187,7 @@ def _distance(program: _Program | Exception) -> float:
 
 
 def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path | None) -> _Program | Exception:
-    """Return the program in its folder, or why it cannot be lowered, written or executed here."""
+    """Write a program to `folder` and execute it here; return it, or its error. Only a failed allocation is raised."""
     import torch
 
     folder.mkdir()
@@ -198,7 +202,7 @@ def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path |
         if is_failed_allocation(error):
             raise
         logger.info("this program cannot be used", exc_info=True)
-        traceback.clear_frames(error.__traceback__)  # they hold the program: another one may follow
+        traceback.clear_frames(error.__traceback__)  # they keep the program in memory, and another one may follow
         return error
     distance = 0.0
     for case in model.cases:
@@ -210,9 +214,9 @@ def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path |
 
 
 def _write(lowered: Any, folder: Path, model: _Model) -> list[LeftOut]:
-    """Write the program and, unless it has taps, which an ETRecord cannot contain, its record and its sources.
+    """Write the program and, unless it has taps, its sources and ETRecord, which cannot contain taps.
 
-    Return why the record is left out, if executorch cannot write it.
+    Return the ETRecord as left out if executorch cannot write it.
     """
     with (folder / "model.pte").open("wb") as stream:
         lowered.write_to_file(stream)
@@ -232,7 +236,7 @@ def _write(lowered: Any, folder: Path, model: _Model) -> list[LeftOut]:
 
 
 def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operators]]:
-    """Return the program of all methods, and the operators of each."""
+    """Return the program of all methods (an ExecutorchProgramManager), and what export.json contains about each."""
     import executorch.kernels.quantized  # noqa: F401 - registers the operators of quantized values
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.devtools.intermediate_output_tap import strip_taps_
@@ -254,7 +258,7 @@ def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operato
     operators: dict[str, Operators] = {}
     for name in programs:
         program = edge.exported_program(name)
-        if passes and write_in_place(program):  # took decoder_tiny from 84 to 65 us an execution
+        if passes and write_in_place(program):  # reduced decoder_tiny from 84 to 65 us per execution
             passes.applied.add(write_in_place.__name__)
         count_operators(program.graph_module, delegated[name], kept[name])
         operators[name] = {

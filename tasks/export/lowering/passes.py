@@ -1,8 +1,8 @@
 """Apply the farm's passes to a program; leave out a pass that fails or after which the program computes other values.
 
 A pass takes an ExportedProgram, a copy that it may change, and returns the changed one, or None if it changes nothing.
-Before and after it, the program is executed in eager PyTorch: with the inputs of its cases, and once more with seeded
-random numbers in place of these. Integers are put into another order, so that indices remain valid; booleans stay.
+Before and after it, the program is executed in eager PyTorch: with the inputs of its cases, and with seeded random
+numbers in place of these. Integers are permuted instead, so that indices remain valid; booleans stay.
 Everything here runs in the export process. The text of this file is part of every export key.
 """
 
@@ -19,25 +19,25 @@ from tasks.export.process.sandbox import is_failed_allocation
 logger = logging.getLogger(__name__)
 Pass = Callable[[Any], Any]
 _TOLERANCE = 1e-4
-"""The largest difference of two fp32 outputs, relative to the largest value: sums in another order differ by 1e-6."""
+"""Largest allowed difference of fp32 outputs, relative to the largest value; sums in another order differ by 1e-6."""
 _ROUNDED_TOLERANCE = 5e-2
 """The same where values are rounded to fp16 or quantized. A choice (argmax) may then differ: integers do not count."""
-_MIN_SCALE = 1e-3
+_MIN_SCALE = 1e-3  # for outputs whose values are all near 0
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A step of the farm that an export does without."""
+    """A step that an export does without."""
 
     step: str
     """The name of a pass, of several that were left out together, or `ETRecord`."""
     method: str | None
-    """Of the program; None: all."""
+    """Of the program; None: all methods."""
     reason: str
 
 
 class Passes:
-    """Applies passes to the methods of one program and notes what was applied and what was left out."""
+    """Applies passes to the methods of one program and records what was applied and what was left out."""
 
     def __init__(self, samples: Mapping[str, Sequence[Inputs]]) -> None:
         self._samples = samples
@@ -45,7 +45,7 @@ class Passes:
         self.left_out: list[LeftOut] = []
 
     def apply(self, method: str, program: Any, passes: Sequence[Pass]) -> Any:
-        """Return `program` after those of the passes that keep what it computes; `program` itself stays as it is."""
+        """Return `program` after the passes that keep its outputs, tried together, else one by one, on a copy."""
         changed, names, problem = self._try(method, program, passes)
         if problem is None:
             self.applied |= names
@@ -58,7 +58,7 @@ class Passes:
         return program
 
     def on_edge(self, method: str, passes: Sequence[Pass]) -> Any:
-        """Return the passes as one that executorch applies to the edge program of a method."""
+        """Return one pass that executorch applies to the edge program of a method."""
         from executorch.exir.pass_base import ExportedProgramPassBase, ExportedProgramPassResult
 
         class Checked(ExportedProgramPassBase):  # type: ignore[misc]
@@ -73,7 +73,7 @@ class Passes:
         self.left_out.append(step)
 
     def _try(self, method: str, program: Any, passes: Sequence[Pass]) -> tuple[Any, set[str], str | None]:
-        """Return the program after the passes, the names of those that changed it, and why it cannot be used."""
+        """Return (program after the passes, names of those that changed it, why it cannot be used or None)."""
         changed, names = _copied(program), set()
         try:
             for each in passes:
@@ -88,7 +88,7 @@ class Passes:
         return changed, names, self._difference(method, program, changed) if names else None
 
     def _difference(self, method: str, before: Any, after: Any) -> str | None:
-        """Return how the outputs of two programs differ; None if they do not."""
+        """Return how outputs differ, or why they cannot be compared; None if they are equal within the tolerance."""
         tolerance, with_integers = output_tolerance(before)
         for label, inputs in _labelled(self._samples[method]):
             try:
@@ -124,9 +124,10 @@ def output_tolerance(program: Any) -> tuple[float, bool]:
 
 
 def largest_distance(found: Sequence[Any], expected: Sequence[Any], *, with_integers: bool) -> float:
-    """Return the largest difference of two lists of tensors, relative to the largest value of the tensor.
+    """Return the largest difference of two lists of tensors, relative to the largest finite value expected.
 
-    NaN equals NaN, and infinity itself. It is infinite if only one of two values is finite, or if shapes differ.
+    NaN equals NaN, and infinity itself. The result is infinite if only one of two values is finite, or if shapes or
+    types differ. Without `with_integers`, only floating-point tensors are compared.
     """
     import torch
 
@@ -149,6 +150,7 @@ _EXAMPLE, _RANDOM = "the inputs of a case", "random inputs"
 
 
 def _labelled(samples: Sequence[Inputs]) -> Iterator[tuple[str, Inputs]]:
+    """Yield each sample and a random variation of it, with a label for messages."""
     import torch
 
     generator = torch.Generator().manual_seed(0)
@@ -166,14 +168,14 @@ def _labelled(samples: Sequence[Inputs]) -> Iterator[tuple[str, Inputs]]:
 
 
 def _execute(program: Any, inputs: Inputs) -> list[Any]:
-    """Return what a program returns in eager PyTorch, and the inputs and buffers that it may have changed."""
+    """Return a program's outputs in eager PyTorch, then the inputs and buffers that it may have changed."""
     import torch
     from torch.export.graph_signature import InputKind
 
-    values, given, arguments, changeable = {**program.state_dict, **program.constants}, iter(inputs), [], []
+    values, remaining_inputs, arguments, changeable = {**program.state_dict, **program.constants}, iter(inputs), [], []
     for spec in program.graph_signature.input_specs:
         is_input = spec.kind is InputKind.USER_INPUT
-        value = next(given) if is_input else values[spec.target]
+        value = next(remaining_inputs) if is_input else values[spec.target]
         if is_input or spec.kind is InputKind.BUFFER:
             value = value.clone()
             changeable.append(value)
@@ -185,7 +187,7 @@ def _execute(program: Any, inputs: Inputs) -> list[Any]:
 
 
 def _copied(program: Any) -> Any:
-    """Return a program with a graph, a signature and a table of constants that can be changed; tensors are shared."""
+    """Return a copy whose graph, signature and table of constants can be changed; tensors are shared."""
     copied = copy.copy(program)
     copied._graph_module = copy.deepcopy(program.graph_module)
     copied._graph_signature = copy.deepcopy(program.graph_signature)

@@ -1,4 +1,4 @@
-"""Operators for which XNNPACK has no rule, written as those that it executes: attention and parts of tensors.
+"""Passes that rewrite operators without a rule of XNNPACK as ones that it executes: attention, parts of tensors.
 
 Everything here runs in the export process. The text of this file is part of every export key.
 """
@@ -8,16 +8,16 @@ from math import prod
 from typing import Any
 
 _HIDDEN = -3e4
-"""Added to the score of a hidden key: its softmax is then 0 also in fp16, whose least number is -65504."""
+"""Added to the score of a masked key: its softmax is then 0 also in fp16, whose lowest number is -65504."""
 
 
 def attention_as_products(program: Any) -> Any:
-    """Rewrite each `F.scaled_dot_product_attention` as products of 3-D tensors. A pass.
+    """Rewrite each `F.scaled_dot_product_attention` that can be rewritten as products of 3-D tensors. A pass.
 
-    One with more than one dynamic size or with dropout stays. executorch decomposes attention into copies to broadcast
-    shapes, conditions, and a check for queries without a key. Here a mask of booleans becomes numbers that are added,
-    which gives the same values but for queries without a key: instead of 0 they get the mean of all values. With such
-    a query in the inputs of a case, passes.py leaves this pass out.
+    executorch decomposes attention into copies to broadcast shapes, conditions, and a check for rows whose keys are all
+    masked. Here a boolean mask becomes numbers that are added. The values are the same except in rows whose keys are
+    all masked: they get the mean of all values instead of 0. With such a row in the inputs of a case, passes.py leaves
+    this pass out.
     """
     import torch
 
@@ -47,7 +47,11 @@ class _Attention:
 
     @property
     def can_be_rewritten(self) -> bool:
-        """Whether all sizes but one are numbers, and each head of the keys serves the same number of query heads."""
+        """Whether sizes are fixed, there is no dropout, and all key heads serve the same number of query heads.
+
+        One of the lengths of queries and keys may be dynamic if the call is not causal. Heads may differ only with
+        `enable_gqa`. Tensors must have 3 dimensions or more.
+        """
         fixed = (*self.shape[:-2], self.shape[-1], *self.key_shape[:-2])
         dynamic = sum(not isinstance(size, int) for size in (self.shape[-2], self.key_shape[-2]))
         if self.dropout or dynamic > (0 if self.is_causal else 1) or not all(isinstance(size, int) for size in fixed):
@@ -59,7 +63,7 @@ class _Attention:
         )
 
     def rewrite(self) -> None:
-        """Compute softmax(query x key + mask) x value; query heads that share a key are rows of one product."""
+        """Compute softmax(query x key + mask) x value instead; query heads that share a key are rows of one product."""
         import torch
 
         aten = torch.ops.aten
@@ -75,28 +79,29 @@ class _Attention:
         weights = self._call(aten.softmax.int, scores, -1)
         width = self.value.meta["val"].shape[-1]
         values = self._reshaped(self.value, count, keys, width)
-        found = self._call(aten.bmm.default, self._reshaped(weights, count, rows, keys), values)
+        attended = self._call(aten.bmm.default, self._reshaped(weights, count, rows, keys), values)
         # The node itself becomes the last operator, because outputs of the program may have its name.
         self.node.target, self.node.kwargs = aten.reshape.default, {}
-        self.node.args = (found, _sizes(*self.shape[:-1], width))
+        self.node.args = (attended, _sizes(*self.shape[:-1], width))
 
     def _added(self) -> Any:
-        """Return what is added to the scores; None if no key is hidden."""
+        """Return what is added to the scores, finite and about _HIDDEN for a masked key; None without a mask."""
         import torch
 
         aten = torch.ops.aten
         if self.is_causal:
-            hidden = torch.ones(self.shape[-2], self.key_shape[-2]).tril() - 1
-            return self._constant(hidden * -_HIDDEN)
+            minus_masked = torch.ones(self.shape[-2], self.key_shape[-2]).tril() - 1
+            return self._constant(minus_masked * -_HIDDEN)
         if self.mask is None:
             return None
         if self.mask.meta["val"].dtype is not torch.bool:
             return self._call(aten.clamp.default, self.mask, _HIDDEN)  # without infinities
-        shown = self._call(aten.to.dtype, self.mask, self.dtype)
-        hidden = self._call(aten.sub.Tensor, shown, self._constant(1.0))
-        return self._call(aten.mul.Tensor, hidden, self._constant(-_HIDDEN))
+        is_kept = self._call(aten.to.dtype, self.mask, self.dtype)
+        minus_masked = self._call(aten.sub.Tensor, is_kept, self._constant(1.0))
+        return self._call(aten.mul.Tensor, minus_masked, self._constant(-_HIDDEN))
 
     def _call(self, operator: Any, *arguments: Any) -> Any:
+        """Insert a call and compute its `val` from those of its arguments."""
         import torch
 
         node = self.graph.call_function(operator, arguments)
@@ -110,7 +115,7 @@ class _Attention:
         return self._call(torch.ops.aten.reshape.default, node, _sizes(*shape))
 
     def _constant(self, value: Any) -> Any:
-        """Return a constant of the program: a number as a tensor of one element."""
+        """Add a constant to the program and return its node; a number becomes a tensor of one element."""
         import torch
         from torch.export.graph_signature import InputKind, InputSpec, TensorArgument
 
@@ -128,16 +133,16 @@ class _Attention:
 
 
 def _sizes(*shape: Any) -> list[int]:
-    """Return sizes for a reshape, in which one may be left to be computed."""
+    """Return the sizes for a reshape; a dynamic one becomes -1, so there can be only one."""
     return [size if isinstance(size, int) else -1 for size in shape]
 
 
 def parts_as_slices(program: Any) -> Any:
-    """Rewrite the parts of floating-point tensors of fixed sizes in an edge program. A pass.
+    """Rewrite operators that take parts of floating-point tensors of fixed sizes, in an edge program. A pass.
 
-    `chunk`, `split`, `unbind`, `x[:, i]` and `squeeze` become slices and reshapes, which XNNPACK executes. Without this
-    a recurrent layer is cut into hundreds of delegates, and XNNPACK's passes run once for each: a GRU of 20 steps took
-    minutes to export.
+    `chunk`, `split`, `unbind`, `x[:, i]`, `squeeze` and `unsqueeze` become slices and reshapes, which XNNPACK executes.
+    Without this a recurrent layer is cut into hundreds of delegates, and XNNPACK's passes run once for each: a GRU of
+    20 steps took minutes to export.
     """
     from executorch.exir._program_utils import _get_updated_graph_signature
     from executorch.exir.dialects._ops import ops

@@ -1,8 +1,7 @@
-"""The program is executed on this machine before it counts as exported, by ExecuTorch's runtime with the same backend.
+"""Execute each exported program on this machine, by ExecuTorch's runtime with the same backends.
 
-So a program that no device can run fails here, once, and with a sentence. The outputs are kept: a device that runs the
-same program must return almost the same, whatever the recipe cost. That is a tighter question than how far the program
-is from eager PyTorch, and it has its own limit.
+A program that no device can run fails here, once, with the cause. The outputs are kept: a device that runs the same
+program must return almost the same. That has a tighter limit than the distance from eager PyTorch.
 Everything here runs in the export process: executorch is imported inside the function that needs it. The text of this
 file is part of every export key.
 """
@@ -20,7 +19,7 @@ from tasks.export.references import CaseInputs, Outputs
 
 logger = logging.getLogger(__name__)
 SUCCEEDED = "succeeded"
-# How the runtime reports an error, the cause first and its callers after it; cpuinfo reports what is no error.
+# Errors of the runtime, the cause first and then its callers; what cpuinfo reports is not an error.
 _REPORTED = re.compile(r"^\[(?!cpuinfo)\w+\.(?:cpp|h):\d+\] (.+)$", re.MULTILINE)
 _CHECK = re.compile(r"Check failed \((.*?)\): (.*)")
 _OPERATOR = re.compile(r"failed at instruction \d+:\d+ in operator (\S+?)\.?: 0x")
@@ -28,18 +27,18 @@ _OPERATOR = re.compile(r"failed at instruction \d+:\d+ in operator (\S+?)\.?: 0x
 
 @dataclass(frozen=True)
 class Trial:
-    """How the execution of each case on this machine ended."""
+    """Result of executing the cases on this machine."""
 
     outcome: str
     """`succeeded`, or `not tried here: cause`."""
     outputs: dict[str, Outputs] = field(default_factory=dict)
-    """Of the first execution of each case, or of the last of its steps; none if it was not tried."""
+    """Of the first execution of each case, or of the last of its steps; empty if not tried."""
 
 
 def try_here(pte: Path, cases: Sequence[CaseInputs], log: Path | None) -> Trial:
-    """Execute each case of a program once, after its set-up; a program that needs what this runtime lacks is not tried.
+    """Execute each case of a program after its set-up; a program that needs what this runtime lacks is not tried.
 
-    `log` is the file that this process prints to. Raises FarmError with the runtime's own cause if an execution fails.
+    `log` is the file that this process prints to. Raises FarmError with the runtime's cause if an execution fails.
     """
     try:
         import executorch.kernels.quantized  # noqa: F401 - registers operators
@@ -69,12 +68,12 @@ def _missing(pte: Path, runtime: Any) -> str | None:
 
 
 def _executed(runtime: Any, pte: Path, case: CaseInputs, log: Path | None) -> Outputs:
-    """Return what a session would: the program is loaded again for each case, so that its state is new."""
+    """Return the outputs of a case as a session would; the program is loaded again, so that its state is new."""
     from executorch.runtime import Verification
 
     name, setup = case.method.program_method, case.method.setup
-    filling = [(setup[0], inputs) for inputs in setup[1]] if setup else []
-    steps = [*filling, *([(name, case.inputs)] * (case.method.steps or 1))]
+    setup_steps = [(setup[0], inputs) for inputs in setup[1]] if setup else []
+    steps = [*setup_steps, *([(name, case.inputs)] * (case.method.steps or 1))]
     printed_bytes = log.stat().st_size if log else 0
     outputs: Outputs = []
     logger.info("executing %s on this machine", name)
@@ -84,7 +83,7 @@ def _executed(runtime: Any, pte: Path, case: CaseInputs, log: Path | None) -> Ou
             program.load_method(name)
         for name, inputs in steps:
             outputs = [each.clone() for each in program.load_method(name).execute([each.clone() for each in inputs])]
-    except Exception as error:  # whatever the runtime raises
+    except Exception as error:  # of any type that the runtime raises
         printed = log.read_bytes()[printed_bytes:].decode(errors="replace") if log else ""
         raise FarmError(f"{name} fails when this machine executes it: {_cause(printed) or error}") from None
     return outputs
@@ -97,5 +96,5 @@ def _cause(printed: str) -> str | None:
         return None
     check = _CHECK.match(lines[0])
     cause = (check[2].strip() or f"{check[1]} is false") if check else lines[0].strip()
-    operator = next((found[1] for line in lines if (found := _OPERATOR.search(line))), None)
+    operator = next((operator_match[1] for line in lines if (operator_match := _OPERATOR.search(line))), None)
     return f"{operator}: {cause}; replace this operation in the model" if operator else cause

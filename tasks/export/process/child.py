@@ -1,4 +1,4 @@
-"""What the process of an export does: it exports one model and sends the answer."""
+"""The code of the export process: export one model and send the result to the parent process."""
 
 import contextlib
 import faulthandler
@@ -32,12 +32,12 @@ from tasks.store.files import publish_folder, work_folder, write_complete
 
 _log = logging.getLogger(__name__)
 SERVER_LOG = "ETFARM_EXPORT_SERVER_LOG"
-"""Environment variable of the server that exports are forked from: the file that it prints to."""
+"""Environment variable with the log file of the server that exports are forked from."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """How an export ended: the name of its folder, why it was skipped, or why it failed."""
+    """Result of an export: exactly one of its folder's name, the reason why it was skipped, and the error."""
 
     folder: str | None = None
     skipped: str | None = None
@@ -46,7 +46,6 @@ class Answer:
 
 
 def out_of_memory(limit_bytes: int) -> Answer:
-    """Return the answer of an export that needed more than its limit."""
     cause = (
         f"out of memory: it needs more than its limit of {limit_bytes / 1e9:.1f} GB, "
         "the memory available for it on this machine; free memory, or export on a machine with more"
@@ -59,9 +58,10 @@ def export(
 ) -> NoReturn:
     """Export one model with at most `limit_bytes` of memory, and end this process.
 
-    Sends `parent` the name of each step, then an Answer. Everything that the process prints is added to `log`.
+    Sends `parent` the text of each step, then an Answer. Everything that the process prints is appended to `log`. Its
+    environment is `environment`, with a fixed hash seed. It also ends when the process that requested the export ends.
     """
-    os.setsid()
+    os.setsid()  # run.py kills the process group
     adopt_orphans()
     printed = os.open(log, os.O_WRONLY | os.O_APPEND)
     for stream in (1, 2):  # libraries print to stdout
@@ -81,7 +81,7 @@ def export(
 
 
 class _StepSender(logging.Handler):
-    """Sends what this process does, so that the farm knows it if the process does not finish."""
+    """Sends each INFO message as a step, so that the last one is known if the process does not finish."""
 
     def __init__(self, parent: "Connection[Any, Any]") -> None:
         super().__init__(logging.INFO)
@@ -93,7 +93,7 @@ class _StepSender(logging.Handler):
 
 
 def _end_with_farm() -> None:
-    """End this process and what is below it when the process that requested the export has ended."""
+    """Wait until the process that requested the export has ended, then kill this process and everything below it."""
     farm = multiprocessing.parent_process()
     assert farm is not None
     farm.join()
@@ -135,12 +135,13 @@ def _export(request: ExportRequest, log: Path) -> Path:
         )
     _log.info("loading the model")
     methods, own_recipe = _load(entry, recipe, exports_dir, seed)
-    if request.taps:  # its sessions execute once
+    if request.taps:  # a program with taps is executed once in a session
         methods = [replace(method, steps=None) for method in methods]
     with work_folder(exports_dir) as folder:
         built = build(methods, recipe, folder, own_recipe, taps=request.taps, log=log)
         left_out = sorted([step["step"], step["method"] or ""] for step in built["left_out"])
         note_left_out(entry, precision, seed, exports_dir, left_out, taps=request.taps)
+        # Only now: the noted files and left-out steps are part of the key.
         key = export_key(entry, precision, seed, exports_dir, taps=request.taps)
         head = {"export_version": EXPORT_VERSION, "export_key": key, "model": entry.name, "precision": precision}
         source = {"source_sha256": source_sha256(entry, precision, exports_dir)}
@@ -153,9 +154,9 @@ def _export(request: ExportRequest, log: Path) -> Path:
 
 
 def share_node_sources() -> None:
-    """Let copies of a graph share the descriptions of where a node came from: a fifth of an export's time.
+    """Make copies of a graph share their `NodeSource` objects, which saves a fifth of an export's time.
 
-    torch copies the whole history of a node in every pass, and never changes a description once it is made.
+    torch copies the whole history of a node in every pass, and never changes a `NodeSource` after its creation.
     """
     from torch.fx.traceback import NodeSource
 
@@ -163,7 +164,7 @@ def share_node_sources() -> None:
 
 
 def _load(entry: ModelEntry, recipe: Recipe, exports_dir: Path, seed: int) -> tuple[list[Method], Any]:
-    """Return the seeded methods and the function of your own recipe; record the files that your own code used."""
+    """Return the seeded methods and your own recipe's function or None; record used files unless all is built in."""
     import torch
 
     torch.manual_seed(seed)
@@ -185,7 +186,7 @@ def _load(entry: ModelEntry, recipe: Recipe, exports_dir: Path, seed: int) -> tu
 
 
 def _named(function: Any) -> str:
-    """Return how messages name a function of the user's: with its file and line."""
+    """Return a user's function as `file, line N: name` for messages; only the name if it is not written in Python."""
     code = getattr(function, "__code__", None)
     where = f"{shown(Path(code.co_filename))}, line {code.co_firstlineno}: " if code else ""
     return f"{where}{getattr(function, '__name__', function)}"

@@ -21,27 +21,26 @@ from tasks.export.process.sandbox import end_below, export_slots
 from tasks.store.files import remove_with_unfinished
 
 _PRELOADED = ["tasks.export.process.server"]
-_TRIES = 2
+_TRIES = 2  # of an export whose server has ended
 LONG_S = 10.0
-"""A step that lasts this long is told again."""
 Tell = Callable[[str, bool], None]
-"""Takes what an export does: each step when it begins, and again, with True, when it has lasted `LONG_S`."""
+"""Receives (step, is_long): each step when it begins, and again with True when it has lasted `LONG_S`."""
 _TOO_LONG = "export a part of the model, or fewer steps of a recurrent layer, which is exported step by step"
 _SERVER_GONE = 255
-"""What multiprocessing states as the exit code of a process whose server has ended."""
+"""Exit code that multiprocessing reports for a process whose server has ended."""
 _MAX_TMPDIR_BYTES = 103 - len("/pymp-12345678/listener-12345678")
-"""The address of a socket has 103 bytes on macOS and 107 on Linux (sun_path of unix(4) and unix(7))."""
+"""A socket's address has at most 103 bytes on macOS and 107 on Linux (sun_path of unix(4) and unix(7))."""
 _context = multiprocessing.get_context("forkserver")
-# multiprocessing asks for the end of each process whenever it starts one, and two threads must not ask at once.
+# multiprocessing polls all its processes whenever it starts one, and two threads must not poll at once.
 _processes = threading.Lock()
-# Of the exports that run: what else is below the server was left by one that has ended.
+# Process ids of the running exports. Everything else below the server was left by an export that has ended.
 _running: set[int] = set()
 
 
 def run_export(request: ExportRequest, log: Path, tell: Tell) -> Answer:
-    """Export in a separate process group, killed at the deadline; what it prints is in `log`.
+    """Export in a separate process, which is killed at the deadline; its output is in `log`.
 
-    Waits for a slot. An export that needs more memory than its share is run again alone with all that is available.
+    Waits for a slot. An export that exceeds its share of the memory is run again alone if all available is more.
     """
     with export_slots.one() as limit_bytes:
         answer = _run(request, log, limit_bytes, tell)
@@ -52,10 +51,7 @@ def run_export(request: ExportRequest, log: Path, tell: Tell) -> Answer:
 
 
 def end_server() -> None:
-    """End the server when its exports have ended; a later export starts another one.
-
-    Otherwise it ends with this process.
-    """
+    """Wait for the server's exports and end it; otherwise it ends with this process. A later export starts another."""
     with _processes:
         forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
@@ -71,7 +67,7 @@ def _run(request: ExportRequest, log: Path, limit_bytes: int, tell: Tell) -> Ans
 
 
 def _run_once(request: ExportRequest, log: Path, limit_bytes: int, tell: Tell) -> Answer | None:
-    """Return the answer of the export's process, or how it ended without one; None if the server has ended."""
+    """Return the answer that the process sent, or one that describes its end; None if the server has ended."""
     receiver, sender = _context.Pipe(duplex=False)
     with receiver:
         try:
@@ -80,12 +76,12 @@ def _run_once(request: ExportRequest, log: Path, limit_bytes: int, tell: Tell) -
         except (EOFError, ConnectionError):
             return None
         try:
-            last, has_ended = _followed(process, receiver, request.deadline_s, tell)
+            last_message, has_ended = _followed(process, receiver, request.deadline_s, tell)
         finally:
             exit_code = _end(process)
-    if isinstance(last, Answer):
-        return last
-    step = f" while {last}" if last else ""
+    if isinstance(last_message, Answer):
+        return last_message
+    step = f" while {last_message}" if last_message else ""
     if not has_ended:
         return Answer(error=f"the export was stopped after {request.deadline_s:g} s{step}; {_TOO_LONG}")
     if exit_code == _SERVER_GONE:
@@ -102,15 +98,15 @@ def _run_once(request: ExportRequest, log: Path, limit_bytes: int, tell: Tell) -
 
 
 def _started(request: ExportRequest, log: Path, limit_bytes: int, sender: "Connection[Any, Any]") -> ForkServerProcess:
-    """Start the process of an export, and the server before the first one."""
+    """Start the process of an export, and first the server if none runs."""
     with _processes:
         process = _context.Process(target=export, args=(request, log, limit_bytes, dict(os.environ), sender))
         _context.set_forkserver_preload(_PRELOADED)
-        # multiprocessing's folder is in /tmp where a socket's address in TMPDIR would be too long.
+        # multiprocessing's folder goes to /tmp if a socket's address in TMPDIR would be too long.
         settings = multiprocessing.current_process()._config  # type: ignore[attr-defined]
         if "tempdir" not in settings and len(os.fsencode(tempfile.gettempdir())) > _MAX_TMPDIR_BYTES:
             settings["tempdir"] = tempfile.mkdtemp(prefix="pymp-", dir="/tmp")
-        remove_with_unfinished(Path(util.get_temp_dir()))  # multiprocessing's end may not run
+        remove_with_unfinished(Path(util.get_temp_dir()))  # multiprocessing's own cleanup may not run
         with _server_environment(log.with_name("server.log")):
             forkserver.ensure_running()
         process.start()
@@ -122,37 +118,37 @@ def _started(request: ExportRequest, log: Path, limit_bytes: int, sender: "Conne
 def _followed(
     process: ForkServerProcess, receiver: "Connection[Any, Any]", deadline_s: float, tell: Tell
 ) -> tuple[str | Answer | None, bool]:
-    """Tell each step of an export; return what its process sent last, and whether it has ended before the deadline."""
+    """Report each step; return the process's latest message, and whether it ended before the deadline."""
     now = time.monotonic()
     end, long_at = now + deadline_s, math.inf
-    last: str | Answer | None = None
+    last_message: str | Answer | None = None
     watched: list[Connection[Any, Any] | int] = [receiver, process.sentinel]
     while now < end:
         ready = wait(watched, min(end, long_at) - now)
         now = time.monotonic()
         if receiver in ready:
             try:
-                last = receiver.recv()
+                last_message = receiver.recv()
             except EOFError:  # only the process's end can follow
                 watched.remove(receiver)
                 continue
             long_at = now + LONG_S
-            if isinstance(last, str):
-                tell(last, False)
+            if isinstance(last_message, str):
+                tell(last_message, False)
         elif process.sentinel in ready:
-            return last, True
+            return last_message, True
         elif now >= long_at:
             long_at = math.inf
-            if isinstance(last, str):
-                tell(last, True)
-    return last, False
+            if isinstance(last_message, str):
+                tell(last_message, True)
+    return last_message, False
 
 
 def _end(process: ForkServerProcess) -> int:
-    """Kill an export's process and what it started; return its exit code."""
+    """Kill an export's process and everything that it started; return its exit code."""
     assert process.pid is not None
-    end_below(process.pid)  # here, because with a server that has ended nobody adopts what is left
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or has not yet made its group
+    end_below(process.pid)  # first: without a server, nothing adopts its orphans
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or has not created its group yet
         os.killpg(process.pid, signal.SIGKILL)
     with _processes:
         process.kill()
@@ -168,7 +164,7 @@ def _end(process: ForkServerProcess) -> int:
 
 @contextlib.contextmanager
 def _server_environment(log: Path) -> Iterator[None]:
-    """Set for a moment what the server inherits: multiprocessing cannot be given an environment."""
+    """Set the server's environment in this process during the block: multiprocessing has no parameter for it."""
     packages = [os.fspath(Path(__file__).parents[3]), os.environ.get("PYTHONPATH")]
     added = {
         "PYTHONHASHSEED": "0",  # sets of names have the same order, and the same model gives the same bytes

@@ -1,8 +1,8 @@
-"""What bounds an export: how many run side by side, the memory of each, and nothing that outlives it.
+"""Limits of exports: how many run in parallel, the memory of each, and the end of all processes that one starts.
 
-A model may start processes, also in a session of their own. On Linux, the process of an export and the server that it
-is forked from adopt orphans below them (PR_SET_CHILD_SUBREAPER of prctl(2)), so that none leaves this tree. Elsewhere
-only the process group is ended.
+A model may start processes, also in new sessions. On Linux, the process of an export and the server that it is forked
+from adopt orphans below them (PR_SET_CHILD_SUBREAPER of prctl(2)), so none leaves this tree. Elsewhere only the process
+group is killed.
 """
 
 import contextlib
@@ -20,8 +20,8 @@ from pathlib import Path
 
 _log = logging.getLogger(__name__)
 NEED_BYTES = 1_500_000_000
-"""What an export is expected to need; the models of the zoo need up to 0.8 GB."""
-_KEPT_FREE = 0.1  # of the available memory, for everything else on this machine
+"""Memory that an export is expected to need; the models of the zoo need up to 0.8 GB."""
+_KEPT_FREE = 0.1  # share of the available memory left for everything else on this machine
 _CGROUP = Path("/sys/fs/cgroup")
 # How torch and C++ libraries report a failed allocation, beside MemoryError.
 _FAILED_ALLOCATION = ("can't allocate memory", "Cannot allocate memory", "bad_alloc", "not enough memory")
@@ -30,10 +30,10 @@ _ROUNDS, _PAUSE_S = 500, 0.01
 
 
 class ExportSlots:
-    """Lets exports run side by side, as many as there are cores and memory for, and one that needs more run alone."""
+    """Limits how many exports run in parallel by cores and memory, and lets one that needs more memory run alone."""
 
     def __init__(self, cores: int, available_bytes: int | None = None) -> None:
-        self._changed = threading.Condition()
+        self._changed = threading.Condition()  # guards all fields
         self._cores = cores
         self._available_bytes = available_bytes
         self._running = 0
@@ -43,7 +43,7 @@ class ExportSlots:
 
     @contextlib.contextmanager
     def one(self) -> Iterator[int]:
-        """Wait for a slot and yield the memory limit of an export there in bytes."""
+        """Wait for a slot and yield its memory limit in bytes; a waiting `all` goes first."""
         with self._changed:
             self._changed.wait_for(
                 lambda: not self._waiting_for_all and (not self._running or self._running < self._count)
@@ -73,7 +73,7 @@ class ExportSlots:
             self._leave(taken)
 
     def _divide(self) -> None:
-        """Divide what is available while no export runs."""
+        """Set the number of slots, at least 1, and the memory that they share; called only while no export runs."""
         available_bytes = available_memory_bytes() if self._available_bytes is None else self._available_bytes
         self._total_bytes = int(available_bytes * (1 - _KEPT_FREE))
         self._count = max(1, min(self._cores, self._total_bytes // NEED_BYTES))
@@ -89,10 +89,10 @@ def usable_cores() -> int:
 
 
 def available_memory_bytes() -> int:
-    """Return the memory that new processes can use, within the limit of this process's control group."""
+    """Return the memory that new processes can use; in a container, within the limit of its control group."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
-    except OSError:  # macOS does not state what is available; half of the memory is a safe estimate
+    except OSError:  # macOS does not report it; half of the memory is a safe estimate
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     available = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
     with contextlib.suppress(OSError, ValueError):  # no control group, or one without a limit
@@ -102,12 +102,12 @@ def available_memory_bytes() -> int:
 
 
 export_slots = ExportSlots(usable_cores())
-"""Of this process: all its threads share the machine's cores and memory."""
+"""Shared by all threads of this process."""
 
 
 @contextlib.contextmanager
 def memory_limit(limit_bytes: int) -> Iterator[None]:
-    """Limit the memory of this process inside the block; a system without such limits: no limit."""
+    """Limit the memory of this process (RLIMIT_DATA) inside the block on Linux; elsewhere do nothing."""
     if sys.platform != "linux":
         yield
         return
@@ -118,38 +118,37 @@ def memory_limit(limit_bytes: int) -> Iterator[None]:
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))  # to report an error, memory is needed
+        resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))  # reporting an error needs memory
 
 
 def is_failed_allocation(error: Exception) -> bool:
-    """Return whether an error means that memory could not be allocated."""
     is_reported = any(words in str(error) for words in _FAILED_ALLOCATION)
     return is_reported or isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
 
 
 def adopt_orphans() -> None:
-    """Become the parent of processes below this one whose parent ends."""
+    """Become the parent of processes below this one whose parent ends; only on Linux."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def end_below(pid: int, spared: Collection[int] = ()) -> None:
-    """Kill what runs below a process, except the `spared` ones and what runs below these, until nothing is left."""
+    """Kill what runs below a process until nothing is left, for about 5 s, except `spared` ones and what is below."""
     if sys.platform != "linux":
         return
     for _ in range(_ROUNDS):
         running = _running_below(pid, spared)
         if not running:
             return
-        for each in running:
+        for descendant in running:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(each, signal.SIGKILL)
+                os.kill(descendant, signal.SIGKILL)
         time.sleep(_PAUSE_S)
     _log.warning("processes that a model started cannot be ended: %s", ", ".join(map(str, running)))
 
 
 def _running_below(pid: int, spared: Collection[int]) -> list[int]:
-    """Return the processes below `pid` that have not ended."""
+    """Return the ids of all processes below `pid` that have not ended, without `spared` ones and those below them."""
     children: dict[int, list[int]] = defaultdict(list)
     ended = set()
     for path in Path("/proc").glob("[0-9]*/stat"):

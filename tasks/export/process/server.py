@@ -16,7 +16,7 @@ from tasks.export import dependencies
 from tasks.export.process.child import SERVER_LOG
 from tasks.export.process.sandbox import adopt_orphans
 
-# What exports import: for a small model, that takes longer than the export itself.
+# Imports of exports: for a small model, they take longer than the export itself.
 _IMPORTED = (
     "torch",
     "torch.export._trace",
@@ -50,7 +50,7 @@ def _import_nothing(_main: Any) -> None:
 
 
 def _import_all() -> None:
-    """Import what exports need; a part that is missing is left to the export that needs it."""
+    """Import the modules that exports need; log one that cannot be imported and leave its error to the exports."""
     gc.disable()
     for name in _IMPORTED:
         try:
@@ -64,10 +64,7 @@ def _import_all() -> None:
 
 
 def _compute_patterns() -> None:
-    """Compute the patterns that XNNPACK's passes look for, once for all children of this process: 4 s of every export.
-
-    Starts no thread, so that a fork of this process stays safe.
-    """
+    """Compute the patterns that XNNPACK's passes look for once for all exports: each would need 4 s for them."""
     import torch
     import tqdm
 

@@ -38,5 +38,5 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 
 def file_of(name: str) -> Path:
-    """Return the file that decides what a model of the zoo is."""
+    """Return the source file that defines a model of the zoo."""
     return Path(str(sys.modules[MODELS[name].__module__].__file__))

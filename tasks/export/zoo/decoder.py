@@ -1,4 +1,4 @@
-"""Decoders of text with a KV cache: one program with methods for prefill and decoding.
+"""Text decoders with a KV cache: one program with methods for prefill and decoding.
 
 The blocks of `decoder_tiny` and `decoder_small` are those of LLaMA, arXiv:2302.13971, in small sizes; `llama_2l` and
 `qwen_2l` are models of transformers with two layers.
@@ -13,24 +13,24 @@ _PROMPT = 128
 
 
 def decoder_tiny() -> dict[str, Any]:
-    """Return a decoder of 2 layers of 64 for 256 words; its cache has room for 256 tokens."""
+    """Return a decoder: 2 layers, hidden size 64, vocabulary of 256, cache for 256 tokens."""
     return _methods(layers=2, width=64, heads=4, words=256, room=256)
 
 
 def decoder_small() -> dict[str, Any]:
-    """Return a decoder of 6 layers of 384 for 8192 words; its cache has room for 512 tokens."""
+    """Return a decoder: 6 layers, hidden size 384, vocabulary of 8192, cache for 512 tokens."""
     return _methods(layers=6, width=384, heads=6, words=8192, room=512)
 
 
 def llama_2l() -> dict[str, Any]:
-    """Return Llama with 2 layers of 512 for 4096 words, as `generate` of a sweep file makes it."""
+    """Return Llama: 2 layers, hidden size 512, vocabulary of 4096; with the methods of `generate` in a sweep file."""
     from transformers import LlamaConfig
 
     return _of_transformers(LlamaConfig(**_sizes(), num_key_value_heads=4))
 
 
 def qwen_2l() -> dict[str, Any]:
-    """Return Qwen2 with 2 layers of 512 for 4096 words, whose scores use the embedding's weights, in the same way."""
+    """Return Qwen2 with the sizes of `llama_2l`; its output layer shares the weights of the embedding."""
     from transformers import Qwen2Config
 
     return _of_transformers(Qwen2Config(**_sizes(), num_key_value_heads=2, tie_word_embeddings=True))
@@ -50,18 +50,18 @@ def _of_transformers(config: Any) -> dict[str, Any]:
     import torch
     from transformers import AutoModelForCausalLM
 
-    wanted = GenerateOptions(prefill=[128], depth=[0, 128], decode=64, cache=CacheOptions(length=256))
-    tokens = torch.randint(0, config.vocab_size, (wanted.prompt_tokens,))
-    return language_methods(AutoModelForCausalLM.from_config(config), tokens, wanted)
+    options = GenerateOptions(prefill=[128], depth=[0, 128], decode=64, cache=CacheOptions(length=256))
+    tokens = torch.randint(0, config.vocab_size, (options.prompt_tokens,))
+    return language_methods(AutoModelForCausalLM.from_config(config), tokens, options)
 
 
 def _methods(*, layers: int, width: int, heads: int, words: int, room: int) -> dict[str, Any]:
-    """Return the methods: one module, so that they share its cache.
+    """Return a factory's mapping of two methods with one module, so that they share its cache.
 
-    `prefill128` reads a prompt of 128 tokens from an empty cache. `decode` reads one token more, after a prefill: every
-    run writes the same position, so all runs of a session do the same work at the same depth, and their output can be
-    compared with eager after the same prefill. As the cache has a fixed size, attention reads all of it and masks the
-    places that are empty.
+    `width` is the hidden size, `words` the size of the vocabulary, `room` the length of the cache in tokens.
+    The prefill reads a prompt into an empty cache. `decode` reads one more token after a prefill: every execution
+    writes the same position, so all executions of a session do the same work, and the output can be compared with
+    eager. The cache has a fixed size: attention reads all of it and masks empty slots.
     """
     import torch
 
@@ -79,7 +79,7 @@ def _methods(*, layers: int, width: int, heads: int, words: int, room: int) -> d
 
 
 def _decoder(layers: int, width: int, heads: int, words: int, room: int) -> Any:
-    """Return a module (tokens (n,), their positions (n,)) -> scores (1, words) of the word after the last token."""
+    """Return a module: token ids (n,) and their positions (n,) -> logits (1, words) of the next token."""
     import torch
     from torch import nn
 
@@ -105,6 +105,7 @@ def _decoder(layers: int, width: int, heads: int, words: int, room: int) -> Any:
 
 
 def _rotations(width: int, room: int) -> dict[str, Any]:
+    """Return the tables of rotary position embeddings, cosine and sine of (room, width)."""
     import torch
 
     angles = torch.arange(room)[:, None] * 10000.0 ** (-torch.arange(0, width, 2) / width)
@@ -112,7 +113,7 @@ def _rotations(width: int, room: int) -> dict[str, Any]:
 
 
 def _block(width: int, heads: int, room: int) -> Any:
-    """Return hidden + attention, then + a gated MLP of four times the width."""
+    """Return a module: hidden + attention, then + a gated MLP of four times the width."""
     import torch
     from torch import nn
 
@@ -133,7 +134,7 @@ def _block(width: int, heads: int, room: int) -> Any:
 
 
 def _attention(width: int, heads: int, room: int) -> Any:
-    """Return attention over the cache, after the keys and values of the given tokens were written to it."""
+    """Return a module that writes the keys and values of its tokens to the cache and attends to all of the cache."""
     import torch
     from torch import nn
 
@@ -154,8 +155,8 @@ def _attention(width: int, heads: int, room: int) -> Any:
             self.key_cache[:, positions] = _rotated(key, cosine, sine)
             self.value_cache[:, positions] = value
             match = torch.bmm(_rotated(query, cosine, sine), self.key_cache.transpose(1, 2)) * (2 * half) ** -0.5
-            found = torch.bmm(nn.functional.softmax(match + mask, -1), self.value_cache)
-            return self.output(found.transpose(0, 1).flatten(1))
+            attended = torch.bmm(nn.functional.softmax(match + mask, -1), self.value_cache)
+            return self.output(attended.transpose(0, 1).flatten(1))
 
     def _rotated(states: Any, cosine: Any, sine: Any) -> Any:
         turned = torch.cat([-states[..., half:], states[..., :half]], -1)

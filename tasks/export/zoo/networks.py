@@ -1,4 +1,4 @@
-"""Vision networks, and text and audio encoders: architectures with random weights, which is sufficient for latency."""
+"""Vision networks, and text and audio encoders, with random weights, which suffice to measure latency."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ def _bert(**sizes: int) -> Example:
 def whisper_tiny_encoder() -> Example:
     """Return the encoder of Whisper-tiny (arXiv:2212.04356; 4 layers of 384).
 
-    Its input is the (1, 80, 3000) mel spectrogram of 30 s of sound.
+    Its input is the (1, 80, 3000) mel spectrogram of 30 s of audio.
     """
     import torch
     from transformers import WhisperConfig
@@ -79,10 +79,7 @@ def segformer_b0() -> Example:
 
 
 def espcn_x3() -> Example:
-    """Return ESPCN (arXiv:1609.05158), convolutions and a pixel shuffle by 3.
-
-    It makes (1, 1, 540, 960) of (1, 1, 180, 320) brightness.
-    """
+    """Return ESPCN (arXiv:1609.05158), convolutions and a pixel shuffle: luma (1, 1, 180, 320) -> (1, 1, 540, 960)."""
     import torch
     from torch import nn
 
@@ -103,8 +100,8 @@ def espcn_x3() -> Example:
 def edgetam_encoder() -> Example:
     """Return an image encoder like EdgeTAM's, RepViT-M1 and a feature pyramid, on (1, 3, 512, 512) images.
 
-    The outputs are those that its mask decoder takes: features of 32, 64 and 256 channels at 1/4, 1/8 and 1/16 of the
-    image's size. EdgeTAM itself (arXiv:2501.07256; RepViT: arXiv:2307.09283) takes 1024 x 1024 pixels.
+    The outputs are the inputs of its mask decoder: features of 32, 64 and 256 channels at 1/4, 1/8 and 1/16 of the
+    image's size. EdgeTAM (arXiv:2501.07256; RepViT: arXiv:2307.09283) takes 1024 x 1024 pixels.
     """
     import torch
 
@@ -130,6 +127,7 @@ def _edgetam_encoder(widths: tuple[int, ...], depths: tuple[int, ...]) -> Any:
             super().__init__()
             self.stages = nn.ModuleList(stages)
             self.laterals = nn.ModuleList(nn.Conv2d(width, 256, 1) for width in widths)
+            # conv_s0 and conv_s1 of SAM 2
             self.narrow = nn.ModuleList([nn.Conv2d(256, 32, 1), nn.Conv2d(256, 64, 1)])
 
         def forward(self, image: Any) -> Any:
@@ -206,7 +204,7 @@ def _squeeze_excite(width: int) -> Any:
 
 
 def _image_model(model: Any, pixels: int) -> Example:
-    """Return a transformers model that takes one (1, 3, pixels, pixels) image, and such an image."""
+    """Return (model with rescaled batch norms that returns `logits`, a random image (1, 3, pixels, pixels))."""
     import torch
 
     images = torch.rand(1, 3, pixels, pixels)
@@ -215,7 +213,7 @@ def _image_model(model: Any, pixels: int) -> Example:
 
 
 def _plain_output(model: Any, field: str) -> Any:
-    """Wrap a transformers model so that forward takes and returns one plain tensor."""
+    """Wrap a transformers model so that it takes one tensor and returns the tensor `field` of its output."""
     import torch
 
     class PlainOutput(torch.nn.Module):  # type: ignore[misc]
@@ -230,11 +228,11 @@ def _plain_output(model: Any, field: str) -> Any:
 
 
 def _normalize_activations(model: Any, images: Any) -> None:
-    """Set the weight of each batch norm to 1, and its variance to the power of two nearest to its input's variance.
+    """Set each batch norm's weight to 1, and its variance to the power of two nearest to its input's mean square.
 
-    As transformers initializes them, batch norms shrink activations layer by layer to 1e-22 and to denormal numbers,
-    which cannot be compared and which a trained model does not produce. A power of two is equal on every machine,
-    despite rounding differences in the sums.
+    With the initial values of transformers, batch norms shrink activations layer by layer to 1e-22 and to denormal
+    numbers, which cannot be compared and which a trained model does not produce. A power of two is equal on every
+    machine, despite rounding differences in the sums. The model is in evaluation mode afterwards.
     """
     import torch
 
