@@ -24,6 +24,7 @@ from tasks.export.prebuilt import exported_or_prebuilt
 from tasks.judge.cause import cause_of_rows
 from tasks.judge.comparison import MARGIN, Comparison, compare_sessions
 from tasks.measure.interleaved import Side, comparison_id, plan_round
+from tasks.measure.plan import FIRST_SESSION
 from tasks.measure.prepare import Probe, Runners, Use
 from tasks.measure.spec import SweepSpec, Terms
 from tasks.runner.manifest import Runner
@@ -133,11 +134,20 @@ class InterleavedDevice:
         return terms.job(self.probe, self.runners, again=again)
 
     def _failure(self, comparison: str, side: str) -> str:
-        """Return the status and reason of a session of this side that has a reason."""
-        for record in self.workspace.store.records(self.sweep.sweep_id, skip_damaged=True):
-            if record.arm and (record.arm.comparison, record.arm.side) == (comparison, side) and record.reason:
-                return f"{record.status}: {record.reason}"
-        return "no session has a result; emulated and simulated devices have no times to compare"
+        """Return the status and reason of the first session of this side that failed or was invalid.
+
+        The session that is always discarded has a reason, too, and explains nothing.
+        """
+        failed = [
+            record
+            for record in self.workspace.store.records(self.sweep.sweep_id, skip_damaged=True)
+            if record.arm and (record.arm.comparison, record.arm.side) == (comparison, side)
+            if record.reason and record.reason_code != FIRST_SESSION
+        ]
+        if not failed:
+            return "no session has a result; emulated and simulated devices have no times to compare"
+        first = min(failed, key=lambda record: record.ended_at)
+        return f"{first.status}: {first.reason}"
 
 
 def open_interleaved(

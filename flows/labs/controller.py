@@ -207,13 +207,15 @@ class LabController:
                 online = heard = time.monotonic()
                 del left[device]
                 yield device, result
-            if not left or state is None:
-                continue
+            if not left:
+                return
             now, site, error = time.monotonic(), self.site, None
-            if state.is_final():
+            if state is None:  # the server does not answer: what the lab writes still comes
+                online = now
+            elif state.is_final():
                 reason = f"its run ended as {state.name}" + (f": {state.message}" if state.message else "")
                 raise (_RunKilledError if state.is_crashed() else FarmError)(reason)
-            if state.is_scheduled() and now - begun > TAKEN_S:
+            elif state.is_scheduled() and now - begun > TAKEN_S:
                 remedy = f"start one there with `etfarm server lab {site}`"
                 error = FarmError(f"no worker took this sweep within {TAKEN_S:g} s; {remedy}")
             elif state.is_pending() and now - begun > TAKEN_S:

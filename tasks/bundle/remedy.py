@@ -5,12 +5,14 @@ _DEFAULT = "Run the sweep again: sessions that failed are repeated, finished one
 
 # By reason_code, as tasks/measure/session and flows record it.
 _REMEDIES = {
+    "model_crashed": "Export the model again with `etfarm model export MODEL`; ExecuTorch may not be able to run it",
     "runner_crashed": "Run the command from its session.json on the device; its log and signal show where it crashed",
     "runner_failed": "Read the last line of its log and run the command from its session.json on the device",
     "deadline_exceeded": "If the model is only slow, raise `deadline_s` in the sweep file or lower `executions`",
     "no_etdump": "Use a runner with the event tracer, such as the farm's runner from `etfarm devices runner build`",
     "bad_etdump": f"Check the device for a full disk or a restart, then {_AGAIN}",
     "incomplete_etdump": f"Check its log for an early end of the runner, then {_AGAIN}",
+    "no_kernels": "Build the runner again with `etfarm devices runner build`",
     "bad_stats": "Run the command from its session.json on the device and check the stats.json that it writes",
     "file_refused": "Run the command from its session.json on the device and check the file that the reason names",
     "not_loadable": f"Check the field that the reason names, then {_AGAIN}",
@@ -35,6 +37,11 @@ _REMEDIES = {
     "device_lost": f"Check the device's cable, network and power with `etfarm devices`, then {_AGAIN}",
     "device_refused": f"Grant the access that the reason names, then {_AGAIN}",
     "device_busy": f"Wait until the device is free, then {_AGAIN}",
+    "lease_lost": f"Another process took over the device; wait until it has finished, then {_AGAIN}",
+    "transfer_failed": f"Check the disk that the reason names and the link to the device, then {_AGAIN}",
+    "file_missing": f"Check whether something else removes files below the root of the device, then {_AGAIN}",
+    "file_changed": "Do not change models and runners while a sweep pushes them; run the sweep again",
+    "output_too_long": "Run the command from its session.json on the device and read what it prints",
     "device_unusable": "Check the device with `etfarm devices`, clear a quarantine with `etfarm devices release`, "
     f"then {_AGAIN}",
     "no_space_on_device": f"Free disk space on the device, then {_AGAIN}",

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from uuid import UUID, uuid4
 
 import pytest
@@ -129,6 +129,18 @@ def test_a_lab_whose_worker_is_killed_before_it_starts_the_run_gets_another_one(
     # then the first run is cancelled, and the second one has measured
     assert runs.cancelled == list(runs.states)[1:2]
     assert tallies == {"first": DeviceTally("first")}
+
+
+def test_a_lab_of_which_nothing_comes_is_given_up_also_while_the_server_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a server that no longer reports the state of the run, and a lab that writes nothing
+    monkeypatch.setattr(controller, "MAX_SILENCE_S", 0.1)
+    runs = Runs(LocalStore(tmp_path), (cast(State, None), []))
+    # when it measures
+    tallies, _ = runs.measure(monkeypatch, "first")
+    # then its device ends with the reason
+    assert "nothing came from it for 0.1 s" in str(tallies["first"].unusable)
 
 
 @pytest.mark.fault(
