@@ -1,6 +1,7 @@
 """The house: arrows between rooms run one way, no files need each other in a circle, and every room has a README."""
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -186,3 +187,17 @@ def test_only_exporting_and_building_runners_need_torch_or_executorch() -> None:
 def test_every_room_has_a_short_readme(room: str) -> None:
     lines = (ROOT / room / "README.md").read_text(encoding="utf-8").splitlines()
     assert len([line for line in lines if line.strip()]) <= 15
+
+
+def test_only_commands_flows_and_tools_of_agents_take_more_than_six_parameters() -> None:
+    many = []
+    for path in MODULES.values():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                names = [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+                is_called_by_people = any(
+                    re.match(r"\w*\.?(command|flow)\b", ast.unparse(d)) for d in node.decorator_list
+                )
+                if len([name for name in names if name != "self"]) > 6 and not is_called_by_people:
+                    many.append(f"{path.relative_to(ROOT).as_posix()}: {node.name}")
+    assert many == ["flows/cli/agent.py: compare"]
