@@ -4,7 +4,7 @@ SELECT
     _without_times(emulated, transport) AS without_times,
     status,
     coalesce(reason_code, 'unknown') AS reason_code,
-    any_value(reason) AS reason,
+    arg_min_null(reason, session_id) AS reason,
     count(*) AS sessions,
     min(session_id) AS session_id
 FROM failed_session

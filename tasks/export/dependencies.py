@@ -80,7 +80,9 @@ def _watch_safetensors(used: Dependencies) -> None:
         used.add_file(os.fspath(filename))
         return original(filename, *arguments, **named)
 
-    vars(safetensors)["safe_open"] = safe_open
+    # Modules that were imported before have the function under a name of their own.
+    for module in [module for module in sys.modules.values() if vars(module).get("safe_open") is original]:
+        vars(module)["safe_open"] = safe_open
 
 
 def belongs_to_the_system(path: Path) -> bool:

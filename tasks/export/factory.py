@@ -88,6 +88,8 @@ def _build_method(name: Any, content: Any, factory: str) -> Method:
     shapes, calibration = dict(content.get("shapes") or {}), list(content.get("calibration") or ())
     setup = None
     if state := content.get("setup"):  # a list has the inputs of several executions
+        if not isinstance(state, Mapping) or set(state) != {"method", "inputs"}:
+            raise FarmError(f"{factory}: {name}: `setup` must be a dict of `method` and `inputs`")
         setup = state["method"], state["inputs"] if isinstance(state["inputs"], list) else [state["inputs"]]
     for example in (*shapes.values(), *calibration, *(setup[1] if setup else ())):
         if not _are_tensors(example):

@@ -36,8 +36,9 @@ def exported_or_prebuilt(pte: Path, exports_dir: Path) -> Export:
 
 
 def _plain(stem: str) -> str:
-    """Replace by `_` the characters that a model's name cannot have."""
-    return "".join(char if (char.isalnum() and char.isascii()) or char in "_.-+" else "_" for char in stem)
+    """Replace by `_` the characters that a model's name cannot have, at its begin also `-` and `+`."""
+    plain = "".join(char if (char.isalnum() and char.isascii()) or char in "_.-+" else "_" for char in stem)
+    return f"_{plain[1:]}" if plain[:1] in ("-", "+") else plain
 
 
 def prebuilt_export(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Export, ...]:

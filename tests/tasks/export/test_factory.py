@@ -30,6 +30,12 @@ def test_a_setup_that_is_not_a_method_is_refused(is_listed: bool) -> None:
     assert str(refused.value) == "decoder: the setup of forward names fill; use one of its methods: forward"
 
 
+@pytest.mark.parametrize("setup", [{"method": "forward"}, ["forward"], {"method": "forward", "inputs": (), "more": 1}])
+def test_a_setup_of_another_form_is_refused(setup: object) -> None:
+    with pytest.raises(FarmError, match="decoder: forward: `setup` must be a dict of `method` and `inputs`"):
+        build_methods(described("forward") | {"setup": setup}, "decoder")
+
+
 def test_a_setup_may_list_the_inputs_of_several_executions() -> None:
     made = described("forward")
     (one,) = build_methods(made, "decoder")
