@@ -1,7 +1,6 @@
 """`etfarm mcp`: the farm's answers for agents, over the Model Context Protocol on standard input and output."""
 
 import os
-import shutil
 import signal
 from types import FrameType
 
@@ -20,14 +19,15 @@ def mcp(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse: 
     """
     from flows.cli.agent import Answers
     from flows.cli.agent_server import run, server_of
-    from tasks.store.files import scratch_folder
+    from tasks.store.files import end_publishing, remove_unfinished, scratch_folder
     from tasks.store.workspace import Workspace
 
     with scratch_folder() as traces:
 
         def end(number: int, _frame: FrameType | None) -> None:
             # Threads of the server wait for input and for queries; these end with the process.
-            shutil.rmtree(traces, ignore_errors=True)
+            end_publishing()
+            remove_unfinished()  # the traces, and the copy of a warehouse that a query reads
             os._exit(128 + number)
 
         for number in (signal.SIGTERM, signal.SIGINT):
