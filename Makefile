@@ -49,7 +49,7 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 # Network namespaces and mounts need root.
-SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo --preserve-env=ETFARM_VAR,ETFARM_LAB_CACHE,http_proxy,https_proxy)
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo --preserve-env=ETFARM_DATA_DIR,ETFARM_LAB_CACHE,http_proxy,https_proxy)
 
 lab-up: $(READY)
 	$(SUDO) $(BIN)/python -m tests.lab up

@@ -24,10 +24,10 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True)
 
     # Folder for all results.
-    var: Path = Path("var")
-    # DuckDB file to use instead of the warehouse in `var`.
+    data_dir: Path = Path("var")
+    # DuckDB file to use instead of the warehouse in the data folder.
     warehouse: Path | None = None
-    # Folder or URL of all bundles, such as s3://bucket/prefix, instead of the folder in `var`.
+    # Folder or URL of all bundles, such as s3://bucket/prefix, instead of the folder in the data folder.
     bundles: str | None = None
     # Inventory file: the list of devices.
     inventory: Path = Path("deployments/inventories/local.yaml")

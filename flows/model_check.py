@@ -95,7 +95,7 @@ class CheckedCase:
 def check_model(
     model: str,
     precision: str,
-    var: Path,
+    data_dir: Path,
     *,
     wait_s: float = LEASE_WAIT_S,
     tell: Callable[[str], None] = lambda _: None,
@@ -104,7 +104,7 @@ def check_model(
 
     Wait up to `wait_s` for the lease; `tell` gets the cause of the wait. No bundle is kept. Raises FarmError.
     """
-    places = Workspace(var.absolute())
+    places = Workspace(data_dir.absolute())
     with shown_export(f"{model} {precision}") as tell_step:
         exports = export_cases(ExportRequest(model, precision, places.exports), tell=tell_step)
     runner = build_runner(host_platform(), places.runners)

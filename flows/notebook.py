@@ -47,10 +47,10 @@ class Comparison:
 
 
 class Farm:
-    """The results in a var folder, or in one DuckDB file."""
+    """The results in a data folder, or in one DuckDB file."""
 
-    def __init__(self, var: str | Path = "var", warehouse: str | Path | None = None) -> None:
-        self._workspace = Workspace(Path(var), None if warehouse is None else Path(warehouse))
+    def __init__(self, data_dir: str | Path = "var", warehouse: str | Path | None = None) -> None:
+        self._workspace = Workspace(Path(data_dir), None if warehouse is None else Path(warehouse))
         self._cages = WarmCage()
 
     def views(self) -> pd.DataFrame:

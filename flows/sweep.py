@@ -56,7 +56,7 @@ def sweep(
     inventory_file: str | None = None,
     again: bool = False,
     night: date | None = None,
-    var: str | None = None,
+    data_dir: str | None = None,
     bundles: str | None = None,
     warehouse: str | None = None,
     fail_on: FailingVerdict = "regression",
@@ -70,9 +70,9 @@ def sweep(
         inventory_file: the list of devices; default: ETFARM_INVENTORY, or deployments/inventories/local.yaml.
         again: measure again, even what was already measured that night.
         night: the night that the results belong to, not one in the future; default: today.
-        var: the folder for all results; default: ETFARM_VAR, or ./var.
-        bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the var folder.
-        warehouse: a DuckDB file to use instead of the var folder's.
+        data_dir: the folder for all results; default: ETFARM_DATA_DIR, or ./var.
+        bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the data folder.
+        warehouse: a DuckDB file to use instead of the data folder's.
         fail_on: what makes the sweep Failed: regression; suspected or device, which include it; or never.
         priority: instead of the file's: sweeps of higher priority get a device first, between two sessions of others.
         only: the part of the sweep to measure; the whole sweep, started later that night, measures the rest.
@@ -85,7 +85,7 @@ def sweep(
         if priority is not None:
             spec = spec.model_copy(update={"priority": priority})
         selection = choose_devices(spec, stated_inventory(inventory_file), only.devices)
-        workspace = stated_workspace(var, bundles, warehouse)
+        workspace = stated_workspace(data_dir, bundles, warehouse)
         clear_leftovers(workspace)
         sweep_ids = workspace.store.sweep_ids()
         this_night = sweep_night(spec.name, night_or_today(night, date.today()), sweep_ids, again=again)

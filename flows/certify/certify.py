@@ -94,12 +94,12 @@ _CHECKS: dict[str, tuple[Callable[[Subject], Finding], str | None]] = {
 }
 
 
-def certify(spec: DeviceSpec, var: Path, night: date) -> Generator[str, None, None]:
+def certify(spec: DeviceSpec, data_dir: Path, night: date) -> Generator[str, None, None]:
     """Yield a line `status: check, time: text` as each check ends; one that failed stops only those that need it.
 
     At the end, all files of the certification are removed from the device.
     """
-    with opened(spec, var, night) as subject:
+    with opened(spec, data_dir, night) as subject:
         stopped: set[str] = set()
         try:
             for name, (run, needs) in _CHECKS.items():

@@ -111,7 +111,7 @@ def _started(
     sweep_ids = subject.places.store.sweep_ids()
     sweep_id = sweep_night(name, subject.night, sweep_ids, again=again).sweep_id
     command = [sys.executable, "-m", "flows.cli.main", "sweep", str(file), "--inventory", str(inventory)]
-    command += ["--var", str(subject.places.root), "--night", subject.night.isoformat(), "--fail-on", "never"]
+    command += ["--data-dir", str(subject.places.root), "--night", subject.night.isoformat(), "--fail-on", "never"]
     if again:
         command.append("--again")
     environment = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from flows.cli.options import (
+    DEFAULT_DATA_DIR,
     DEFAULT_INVENTORY,
-    DEFAULT_VAR,
     BundlesOption,
+    DataDirOption,
     InventoryOption,
-    VarOption,
     WarehouseOption,
     choose_device,
 )
@@ -33,7 +33,7 @@ def bisect(
         str | None, typer.Option("--bad", help="Night with the change; the newest with a verdict if omitted.")
     ] = None,
     inventory: InventoryOption = DEFAULT_INVENTORY,
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
@@ -49,7 +49,7 @@ def bisect(
     from tasks.measure.night import parse_night, sweep_night
     from tasks.store.workspace import Workspace
 
-    workspace = Workspace(var.absolute(), warehouse, bundles)
+    workspace = Workspace(data_dir.absolute(), warehouse, bundles)
     sweep = sweep_night("bisect", date.today(), workspace.store.sweep_ids(), again=False)
     all_series = [SeriesOnDevice(*row) for row in ask_warehouse("bisect_series", workspace)]
     models = shown_names(each.model for each in all_series)
@@ -58,13 +58,13 @@ def bisect(
     asked = {"series_id": found_series.series_id, "device": found_series.device}
     nights = [MeasuredNight(*row) for row in ask_warehouse("bisect_nights", workspace, **asked)]
     first, contents = bounds(nights, parse_night(good) if good else None, parse_night(bad) if bad else None)
-    announce(f"bisect {found_series} from {first.night} to {contents[-1].night}", "bisection", var)
+    announce(f"bisect {found_series} from {first.night} to {contents[-1].night}", "bisection", data_dir)
     from flows.comparison.bisect import bisect as bisect_flow
     from flows.server.states import data_of
 
     parameters = {"series": found_series, "good": first, "contents": contents, "device": spec}
     parameters |= {"workspace": workspace, "sweep": sweep}
-    result = data_of(run_with_server(bisect_flow, parameters, var, "bisection"))
+    result = data_of(run_with_server(bisect_flow, parameters, data_dir, "bisection"))
     for line in [*result.steps, *result.conclusion()]:
         show(line)
     raise typer.Exit(0 if result.first_bad else 1)

@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from flows.cli.options import (
+    DEFAULT_DATA_DIR,
     DEFAULT_INVENTORY,
-    DEFAULT_VAR,
+    DataDirOption,
     FailOn,
     FormatOption,
     InventoryOption,
-    VarOption,
     WarehouseOption,
 )
 
@@ -52,7 +52,7 @@ def compare(
     output: _Outputs = None,
     inventory: InventoryOption = DEFAULT_INVENTORY,
     format: FormatOption = "table",
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     warehouse: WarehouseOption = None,
 ) -> None:
     """Compare two nights, devices, models or .pte files.
@@ -82,14 +82,18 @@ def compare(
     from tasks.store.workspace import Workspace
 
     only = {"model": model, "device": device, "precision": precision}
-    shown = ComparisonOutput(format, output or (), Workspace(var, warehouse))
+    shown = ComparisonOutput(format, output or (), Workspace(data_dir, warehouse))
     if words := words_of(a, b, base):
         shown.check()
-        with readable_warehouse(Workspace(var, warehouse)) as readable, open_reader(readable) as reader, query_errors():
+        with (
+            readable_warehouse(Workspace(data_dir, warehouse)) as readable,
+            open_reader(readable) as reader,
+            query_errors(),
+        ):
             comparison = compare_arms(reader, *words, sweep_id, only, margin / 100)
         shown.show(comparison)
         raise typer.Exit(shown.exit_code(comparison, fail_on or ()))
-    files, labels = files_of(a, b, base, model, precision, var)
+    files, labels = files_of(a, b, base, model, precision, data_dir)
     asked = FilesToCompare(files, labels, device, inventory, sessions, priority, margin / 100)
     refused = {"sweep": sweep_id} if base else {"model": model, "precision": precision, "sweep": sweep_id}
     raise typer.Exit(run_compare_files(asked, refused, fail_on or (), shown))

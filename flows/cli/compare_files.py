@@ -45,11 +45,11 @@ def words_of(a: str | None, b: str | None, base: str | None) -> tuple[str, str] 
 
 
 def files_of(
-    a: str | None, b: str | None, base: str | None, model: str | None, precision: str | None, var: Path
+    a: str | None, b: str | None, base: str | None, model: str | None, precision: str | None, data_dir: Path
 ) -> tuple[tuple[Path, Path], tuple[str, str]]:
     """Return the .pte files to compare and their labels: A and B, or exports of a model at `base` and as it is now."""
     if base is not None:
-        files = exported_sides(model, precision or "fp32", base, var)
+        files = exported_sides(model, precision or "fp32", base, data_dir)
         return files, (f"{model} at {base}", f"{model} as it is now")
     before, after = (Path(word) for word in (a, b) if word is not None)  # labels leave out this machine's folders
     return (before, after), (str(Path(*before.parts[-2:])), str(Path(*after.parts[-2:])))
@@ -186,7 +186,7 @@ def _remarks(answer: "InterleavedResult") -> Iterator[str]:
         yield f"compare again with --sessions {more}, which adds them to these"
 
 
-def exported_sides(model: str | None, precision: str, base: str, var: Path) -> tuple[Path, Path]:
+def exported_sides(model: str | None, precision: str, base: str, data_dir: Path) -> tuple[Path, Path]:
     """Export a model at the commit `base` and as its files are now; return both .pte files.
 
     Raises InputError if there is no such commit or no git, FarmError if a side cannot be exported.
@@ -197,10 +197,10 @@ def exported_sides(model: str | None, precision: str, base: str, var: Path) -> t
     way_on = "name a commit that `git log` shows here, such as origin/main"
     words = ("rev-list", "--max-count=1", "--end-of-options", f"{base}^{{commit}}", "--")
     commit = _git(*words, option=f"--base {base}", way_on=way_on)
-    var = var.absolute()
+    data_dir = data_dir.absolute()
     with _worktree(root, commit) as tree:
-        before = _exported(model, precision, var, tree / Path.cwd().relative_to(root), f"--base {base}")
-    return before, _exported(model, precision, var, Path.cwd(), "the present files")
+        before = _exported(model, precision, data_dir, tree / Path.cwd().relative_to(root), f"--base {base}")
+    return before, _exported(model, precision, data_dir, Path.cwd(), "the present files")
 
 
 @contextlib.contextmanager
@@ -215,14 +215,14 @@ def _worktree(root: Path, commit: str) -> Iterator[Path]:
             _git("-C", str(root), "worktree", "remove", "--force", str(tree))
 
 
-def _exported(model: str, precision: str, var: Path, folder: Path, side: str) -> Path:
+def _exported(model: str, precision: str, data_dir: Path, folder: Path, side: str) -> Path:
     """Export in another process, whose modules are those of `folder`; return the .pte file."""
     show(f"exporting {model} {precision}: {side}", err=True)
     if not folder.is_dir():
         raise InputError(f"{side}: this folder is not in that commit; run the command where the model's file was")
     # -P: a folder `flows` or `tasks` of the user is not the farm's.
     words = [sys.executable, "-P", "-m", "flows.cli.main", "model", "export", model]
-    words += ["--precision", precision, "--var", str(var)]
+    words += ["--precision", precision, "--data-dir", str(data_dir)]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["it printed nothing to standard error"])[-1]

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, BundlesOption, FormatOption, VarOption, WarehouseOption
+from flows.cli.options import DEFAULT_DATA_DIR, BundlesOption, DataDirOption, FormatOption, WarehouseOption
 from flows.terminal import show, show_pieces
 from tasks.store.workspace import Workspace
 
@@ -34,7 +34,7 @@ def reset_baseline(
     precision: PrecisionOption = None,
     device: DeviceOption = None,
     variant: VariantOption = None,
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
@@ -46,7 +46,7 @@ def reset_baseline(
     from tasks.maintain import decisions
 
     series = Selector(model=model, precision=precision, device=device, variant=variant)
-    show(decisions.reset_baseline(Workspace(var, warehouse, bundles), night, series, reason))
+    show(decisions.reset_baseline(Workspace(data_dir, warehouse, bundles), night, series, reason))
 
 
 @app.command(epilog='Example: etfarm decisions exclude 2026-11-20 --reason "air conditioning failed"')
@@ -55,7 +55,7 @@ def exclude(
     reason: ReasonOption,
     device: DeviceOption = None,
     model: ModelOption = None,
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
@@ -66,14 +66,14 @@ def exclude(
     from tasks.judge.decisions import Selector
     from tasks.maintain.decisions import exclude_night
 
-    show(exclude_night(Workspace(var, warehouse, bundles), night, Selector(device=device, model=model), reason))
+    show(exclude_night(Workspace(data_dir, warehouse, bundles), night, Selector(device=device, model=model), reason))
 
 
 @app.callback()
 def decisions(
     context: typer.Context,
     format: FormatOption = "table",
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
 ) -> None:
     """List all decisions about nights and all notes, revoked ones included, the newest first."""
@@ -83,7 +83,7 @@ def decisions(
     from tasks.maintain.decisions import series_text
     from tasks.pages.rows import as_text
 
-    recorded = read_decisions(Workspace(var, None, bundles).store)
+    recorded = read_decisions(Workspace(data_dir, None, bundles).store)
     rows = []
     for record in reversed(recorded.records):
         if record.kind == "revocation":
@@ -107,7 +107,7 @@ def note(
     precision: PrecisionOption = None,
     device: DeviceOption = None,
     variant: VariantOption = None,
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
@@ -119,28 +119,28 @@ def note(
     from tasks.maintain.decisions import write_note
 
     series = Selector(model=model, precision=precision, device=device, variant=variant)
-    show(write_note(Workspace(var, warehouse, bundles), text, night, series))
+    show(write_note(Workspace(data_dir, warehouse, bundles), text, night, series))
 
 
 @app.command(epilog='Example: etfarm decisions revoke 3f0c1a2b --reason "wrong night"')
 def revoke(
     decision_id: Annotated[str, typer.Argument(metavar="ID", help="Id of a decision, from `etfarm decisions`.")],
     reason: ReasonOption,
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
     """Take a decision or a note back; its record stays."""
     from tasks.maintain import decisions
 
-    show(decisions.revoke(Workspace(var, warehouse, bundles), decision_id, reason))
+    show(decisions.revoke(Workspace(data_dir, warehouse, bundles), decision_id, reason))
 
 
 @app.command(epilog='Example: etfarm decisions forget smoke-2026-11-20 --reason "wrong governor"')
 def forget(
     target: Annotated[str, typer.Argument(help="Id of a sweep or a session.")],
     reason: ReasonOption,
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
@@ -150,4 +150,4 @@ def forget(
     """
     from tasks.maintain.forget import forget_target
 
-    show(forget_target(Workspace(var, warehouse, bundles), target, reason))
+    show(forget_target(Workspace(data_dir, warehouse, bundles), target, reason))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from flows.cli.options import DEFAULT_INVENTORY, DEFAULT_VAR, FormatOption, InventoryOption, VarOption
+from flows.cli.options import DEFAULT_DATA_DIR, DEFAULT_INVENTORY, DataDirOption, FormatOption, InventoryOption
 from flows.terminal import show, show_pieces
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def devices(
     context: typer.Context,
     inventory: InventoryOption = DEFAULT_INVENTORY,
     format: FormatOption = "table",
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """List every device with its state (idle, leased and by which process, unreachable, unusable) and its health.
 
@@ -48,7 +48,7 @@ def devices(
     from flows.device.states import device_states
     from tasks.pages.rows import as_text
 
-    states, rows = device_states(inventory, var), []
+    states, rows = device_states(inventory, data_dir), []
     for device in states:
         spec = device.spec
         kind = f"{spec.transport} via {spec.via.address}" if spec.via else spec.transport
@@ -61,7 +61,9 @@ def devices(
 
 
 @app.command(epilog="Example: etfarm devices probe this-machine")
-def probe(name: NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFAULT_VAR) -> None:
+def probe(
+    name: NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, data_dir: DataDirOption = DEFAULT_DATA_DIR
+) -> None:
     """Print the facts and current conditions of one device."""
     from devices.inventory import open_device, reached_device
     from devices.ondevice.conditions import read_conditions
@@ -78,15 +80,15 @@ def probe(name: NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, va
 def certify(
     name: NameArgument,
     inventory: InventoryOption = DEFAULT_INVENTORY,
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The page; default: certify/NAME/page.md in --var.")
+        Path | None, typer.Option("--output", "-o", help="The page; default: certify/NAME/page.md in --data-dir.")
     ] = None,
 ) -> None:
     """Run the farm's acceptance on one device.
 
     Prints a line per check and writes a Markdown page. Results stay apart from those of sweeps, in certify/NAME in
-    --var. Exits with 1 if a check failed.
+    --data-dir. Exits with 1 if a check failed.
     """
     from devices.errors import InputError
     from devices.inventory import reached_device
@@ -97,7 +99,7 @@ def certify(
     spec = reached_device(inventory, name)
     if output is not None and (output.is_dir() or not output.absolute().parent.is_dir()):
         raise InputError(f"-o {output}: not a file in a folder that exists; create the folder or name another file")
-    workspace = Workspace(var.absolute() / "certify" / name)
+    workspace = Workspace(data_dir.absolute() / "certify" / name)
     prepare_prefect(workspace.prefect_home)
     from flows.certify import certify as acceptance
 
@@ -106,7 +108,7 @@ def certify(
     file = output or workspace.root / "page.md"
     lines: list[str] = []
     statuses: Counter[str] = Counter()
-    with contextlib.closing(acceptance.certify(spec, var, date.today())) as checks:
+    with contextlib.closing(acceptance.certify(spec, data_dir, date.today())) as checks:
         for position, line in enumerate(checks, 1):
             statuses[line.partition(":")[0]] += 1
             lines.append(f"{position} {line}")
@@ -129,7 +131,7 @@ def why(
     selector: Annotated[list[str], typer.Argument(help="Labels as key=value; also name, transport and site.")],
     inventory: InventoryOption = DEFAULT_INVENTORY,
     format: FormatOption = "table",
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Show which devices a selector matches and can be reached, and why not the others.
 
@@ -145,7 +147,7 @@ def why(
             raise InputError(f"`{word}` is not a label; write key=value, such as tier=nightly")
     labels = dict(word.split("=", 1) for word in selector)
     rows = []
-    for device in device_states(inventory, var):
+    for device in device_states(inventory, data_dir):
         health = device.known_health
         reasons = matches(labels, device.spec.selectable_labels())
         reasons += [f"it is {health}"] if health and not health.usable else []
@@ -161,17 +163,19 @@ def quarantine(
     reason: ReasonOption,
     hours: Annotated[float, typer.Option(help="Duration in hours.", min=0.01)] = 12,
     inventory: InventoryOption = DEFAULT_INVENTORY,
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Keep a device out of sweeps for some hours."""
-    health = _registry(name, inventory, var).quarantine(name, reason, timedelta(hours=hours))
+    health = _registry(name, inventory, data_dir).quarantine(name, reason, timedelta(hours=hours))
     show(f"{name}: {health}")
 
 
 @app.command(epilog="Example: etfarm devices release pixel-1")
-def release(name: NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, var: VarOption = DEFAULT_VAR) -> None:
+def release(
+    name: NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, data_dir: DataDirOption = DEFAULT_DATA_DIR
+) -> None:
     """Clear a device's quarantine or retirement."""
-    show(f"{name}: {_registry(name, inventory, var).release(name)}")
+    show(f"{name}: {_registry(name, inventory, data_dir).release(name)}")
 
 
 @app.command(epilog='Example: etfarm devices retire pixel-1 --reason "given back"')
@@ -179,20 +183,20 @@ def retire(
     name: NameArgument,
     reason: ReasonOption,
     inventory: InventoryOption = DEFAULT_INVENTORY,
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Keep a device out of sweeps permanently."""
-    show(f"{name}: {_registry(name, inventory, var).retire(name, reason)}")
+    show(f"{name}: {_registry(name, inventory, data_dir).retire(name, reason)}")
 
 
-def _registry(name: str, inventory: Path, var: Path) -> "Registry":
+def _registry(name: str, inventory: Path, data_dir: Path) -> "Registry":
     """Return the registry of all devices' health; raises InputError if the inventory does not list this device."""
     from devices.inventory import device_named
     from tasks.measure.health import Registry
     from tasks.store.workspace import Workspace
 
     device_named(inventory, name)
-    return Registry(Workspace(var).registry)
+    return Registry(Workspace(data_dir).registry)
 
 
 @app.command(epilog="Example: etfarm devices queue --inventory deployments/inventories/local.yaml")

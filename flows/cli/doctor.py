@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from flows.cli.options import DEFAULT_INVENTORY, DEFAULT_VAR, InventoryOption, VarOption
+from flows.cli.options import DEFAULT_DATA_DIR, DEFAULT_INVENTORY, DataDirOption, InventoryOption
 from flows.terminal import show, show_pieces
 
 app = typer.Typer(rich_markup_mode=None)
@@ -14,7 +14,7 @@ app = typer.Typer(rich_markup_mode=None)
 def doctor(
     inventory: InventoryOption = DEFAULT_INVENTORY,
     format: Annotated[Literal["text", "json"], typer.Option("--format", help="Output format.")] = "text",
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Check the set-up, and list what killed sweeps left.
 
@@ -25,7 +25,7 @@ def doctor(
     from tasks.pages.rows import as_text
     from tasks.store.workspace import stated_workspace
 
-    workspace = stated_workspace(str(var))
+    workspace = stated_workspace(str(data_dir))
     prepare_prefect(workspace.prefect_home)
     from flows.setup.checks import check_setup
     from flows.setup.leftovers import findings

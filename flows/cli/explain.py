@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, VarOption, WarehouseOption
+from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption, WarehouseOption
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -17,7 +17,7 @@ def explain(
     precision: Annotated[str | None, typer.Option(help="Only this precision.")] = None,
     variant: Annotated[str | None, typer.Option(help="Only this variant, such as sme2_off.")] = None,
     format: Annotated[Literal["text", "json", "markdown"], typer.Option("--format", help="Output format.")] = "text",
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     warehouse: WarehouseOption = None,
 ) -> None:
     """Explain why a series got slower or not, and the next step.
@@ -34,7 +34,7 @@ def explain(
     from tasks.store.workspace import Workspace
 
     only = {"device": device, "precision": precision, "variant": variant}
-    with readable_warehouse(Workspace(var, warehouse)) as file, open_reader(file) as reader:
+    with readable_warehouse(Workspace(data_dir, warehouse)) as file, open_reader(file) as reader:
         explanation = explain_series(reader, name, only)
     if format == "json":
         show_pieces([json.dumps(explanation.data(), indent=1), "\n"])

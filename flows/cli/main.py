@@ -82,19 +82,19 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def everywhere(
-    var: Annotated[
-        Path | None, typer.Option("--var", help="Folder for all results, ./var if omitted; also after a command.")
+    data_dir: Annotated[
+        Path | None, typer.Option("--data-dir", help="Folder for all results, ./var if omitted; also after a command.")
     ] = None,
     warehouse_file: Annotated[
-        Path | None, typer.Option("--warehouse", help="DuckDB file instead of the one in --var.")
+        Path | None, typer.Option("--warehouse", help="DuckDB file instead of the one in --data-dir.")
     ] = None,
     _version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Measure ExecuTorch models on a farm of devices."""
-    # The options --var and --warehouse of the command take their values from these variables.
-    for name, value in (("ETFARM_VAR", var), ("ETFARM_WAREHOUSE", warehouse_file)):
+    # The options --data-dir and --warehouse of the command take their values from these variables.
+    for name, value in (("ETFARM_DATA_DIR", data_dir), ("ETFARM_WAREHOUSE", warehouse_file)):
         if value is not None:
             os.environ[name] = str(value)
 

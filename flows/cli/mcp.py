@@ -6,13 +6,15 @@ from types import FrameType
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption
+from flows.cli.options import DEFAULT_DATA_DIR, BundlesOption, DataDirOption, WarehouseOption
 
 app = typer.Typer(rich_markup_mode=None)
 
 
-@app.command(epilog="Example: etfarm mcp --var var, as the command of an MCP server in an agent's settings")
-def mcp(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse: WarehouseOption = None) -> None:
+@app.command(epilog="Example: etfarm mcp --data-dir var, as the command of an MCP server in an agent's settings")
+def mcp(
+    data_dir: DataDirOption = DEFAULT_DATA_DIR, bundles: BundlesOption = None, warehouse: WarehouseOption = None
+) -> None:
     """Answer an agent's questions over MCP on standard input and output.
 
     It reads the newest snapshot, changes nothing and opens no connection. docs/mcp.md has the set-up of an agent.
@@ -32,5 +34,5 @@ def mcp(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse: 
 
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, end)
-        answers = Answers(Workspace(var, warehouse, bundles), traces)
+        answers = Answers(Workspace(data_dir, warehouse, bundles), traces)
         run(server_of(answers), answers.end)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption
+from flows.cli.options import DEFAULT_DATA_DIR, BundlesOption, DataDirOption, WarehouseOption
 from flows.terminal import show, show_pieces
 from tasks.export.recipes import RECIPES
 
@@ -27,7 +27,7 @@ def fetch(
     precision: Annotated[str, typer.Option(help="A recipe, such as fp16.")] = "fp32",
     branch: Annotated[str | None, typer.Option(help="Only nights of this branch, such as main.")] = None,
     night: Annotated[str | None, typer.Option(help="Only this night, such as 2026-11-02.")] = None,
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
@@ -44,7 +44,7 @@ def fetch(
     from tasks.export.exported import ExportError, kept_export
     from tasks.store.workspace import Workspace
 
-    workspace = Workspace(var, warehouse, bundles)
+    workspace = Workspace(data_dir, warehouse, bundles)
     shown = shown_names(name for (name,) in ask_warehouse("measured_models", workspace))
     name = model_named(model, shown)
     if name is None:
@@ -75,7 +75,7 @@ def check(
         float | None, typer.Option(min=0, max=100, help="Fail above this percentage of time in portable operators.")
     ] = None,
     format: Annotated[Literal["text", "json"], typer.Option("--format", help="Output format.")] = "text",
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Export a model and run it on this machine: what is delegated, what is not, why, and what that costs.
 
@@ -89,7 +89,7 @@ def check(
     started = time.monotonic()
     problems, cases = [], []
     try:
-        for case in check_model(model, precision, var, tell=lambda cause: show(f"waiting: {cause}", err=True)):
+        for case in check_model(model, precision, data_dir, tell=lambda cause: show(f"waiting: {cause}", err=True)):
             cases.append(case)
             if format == "text":
                 show(*_lines(case))
@@ -116,7 +116,7 @@ def export(
     model: Annotated[str, typer.Argument(help="As in a sweep file: zoo, package.module:factory, file.py:factory, ...")],
     precision: Annotated[str, typer.Option(help=f"A recipe: {', '.join(RECIPES)}, or your own.")] = "fp32",
     seed: Annotated[int, typer.Option(help="Seed of weights and reference inputs.")] = 0,
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Export one model to a .pte and execute it once on this machine; print its folder."""
     from flows.progress import shown_export
@@ -125,7 +125,7 @@ def export(
     from tasks.store.workspace import Workspace
 
     with shown_export(f"{model} {precision}") as tell:
-        done = export_cases(ExportRequest(model, precision, Workspace(var).exports, seed), tell=tell)[0]
+        done = export_cases(ExportRequest(model, precision, Workspace(data_dir).exports, seed), tell=tell)[0]
     show(done.folder)
     if done.trial:
         show(f"execution on this machine after the export: {done.trial}", *done.left_out_notes, err=True)

@@ -10,14 +10,14 @@ import typer
 if TYPE_CHECKING:
     from devices.inventory import DeviceSpec
 
-VarOption = Annotated[
+DataDirOption = Annotated[
     Path,
-    typer.Option("--var", envvar="ETFARM_VAR", help="Folder for all results.", show_default="./var"),
+    typer.Option("--data-dir", envvar="ETFARM_DATA_DIR", help="Folder for all results.", show_default="./var"),
 ]
 WarehouseOption = Annotated[
     Path | None,
     typer.Option(
-        "--warehouse", envvar="ETFARM_WAREHOUSE", help="DuckDB file to use instead of the warehouse in --var."
+        "--warehouse", envvar="ETFARM_WAREHOUSE", help="DuckDB file to use instead of the warehouse in --data-dir."
     ),
 ]
 BundlesOption = Annotated[
@@ -25,7 +25,7 @@ BundlesOption = Annotated[
     typer.Option(
         "--bundles",
         envvar="ETFARM_BUNDLES",
-        help="Folder or URL of all bundles, such as s3://bucket/prefix; default: in --var.",
+        help="Folder or URL of all bundles, such as s3://bucket/prefix; default: in --data-dir.",
         show_default=False,
     ),
 ]
@@ -45,7 +45,7 @@ class FailOn(StrEnum):
     INACCURATE = "inaccurate"
 
 
-DEFAULT_VAR = Path("var")
+DEFAULT_DATA_DIR = Path("var")
 DEFAULT_AUTOMATIONS = Path("deployments/automations.yaml")
 DEFAULT_INVENTORY = Path("deployments/inventories/local.yaml")
 
@@ -74,5 +74,5 @@ def error_message(error: BaseException) -> str | None:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{error.strerror}; free space for the output or the --var folder, then run the command again"
+        return f"{error.strerror}; free space for the output or the --data-dir folder, then run the command again"
     return None

@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from prefect.client.schemas.objects import State
 
 
-def announce(what: str, kind: str, var: Path) -> None:
+def announce(what: str, kind: str, data_dir: Path) -> None:
     """Print what is about to start, a `kind` of work such as `sweep`, and where its results go; set up Prefect.
 
     Prefect reads these settings when it is imported: import no flow before.
     """
-    prepare_prefect(Workspace(var.absolute()).prefect_home)
-    show(f"etfarm: {what}; results go to {var}", err=True)
+    prepare_prefect(Workspace(data_dir.absolute()).prefect_home)
+    show(f"etfarm: {what}; results go to {data_dir}", err=True)
     if "PREFECT_API_URL" not in os.environ:
         show(f"starting a Prefect server for this {kind} (set PREFECT_API_URL to use a running one)", err=True)
 
 
-def run_with_server(work: "Flow[..., Any]", parameters: dict[str, Any], var: Path, kind: str) -> "State[Any]":
+def run_with_server(work: "Flow[..., Any]", parameters: dict[str, Any], data_dir: Path, kind: str) -> "State[Any]":
     """Run a flow with a Prefect server and return its end state; raises FarmError if an error stopped it.
 
     The flow goes on without an answer of the server. If it then fails, this process ends with a sentence and code 2.
@@ -51,7 +51,7 @@ def run_with_server(work: "Flow[..., Any]", parameters: dict[str, Any], var: Pat
         if "PREFECT_API_URL" in os.environ:
             check_server()
         else:
-            until_end.enter_context(embedded_server(Workspace(var.absolute()).prefect_home))
+            until_end.enter_context(embedded_server(Workspace(data_dir.absolute()).prefect_home))
         try:
             state: State[Any] = work(**parameters, return_state=True)  # type: ignore[assignment]
             outcome(state)

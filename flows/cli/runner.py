@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, VarOption
+from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption
 from flows.terminal import show, show_pieces
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def build(
         str | None, typer.Option(help="With --source: sme2_on or sme2_off; with SME2 on arm64 if omitted.")
     ] = None,
     format: RunnerFormat = "text",
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Build a runner from the wheel or from sources; print its folder, or with --format json what it is."""
     from tasks.runner.build import build_runner
@@ -41,7 +41,7 @@ def build(
 
     if source is None and (trace or variant):
         raise RunnerError("--trace and --variant need --source, a checkout of ExecuTorch; the wheel has no trace log")
-    name, runners = platform or host_platform(), Workspace(var).runners
+    name, runners = platform or host_platform(), Workspace(data_dir).runners
     if source is None:
         done = build_runner(name, runners)
     else:
@@ -63,14 +63,14 @@ def register(
         str, typer.Option(prompt="Provenance (source, commit, flags)", help="Source, commit and flags.")
     ],
     format: RunnerFormat = "text",
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Register an executor_runner that you built; print its folder, or with --format json what it is."""
     from tasks.runner.register import register_runner
     from tasks.store.workspace import Workspace
 
     done = register_runner(
-        program, Workspace(var).runners, platform=platform, variant=variant, mode=mode, provenance=provenance
+        program, Workspace(data_dir).runners, platform=platform, variant=variant, mode=mode, provenance=provenance
     )
     _show(done, format)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_AUTOMATIONS, DEFAULT_VAR, BundlesOption, VarOption
+from flows.cli.options import DEFAULT_AUTOMATIONS, DEFAULT_DATA_DIR, BundlesOption, DataDirOption
 from flows.terminal import show
 
 app = typer.Typer(
@@ -17,7 +17,7 @@ app = typer.Typer(
 
 
 @app.callback()
-def server(context: typer.Context, var: VarOption = DEFAULT_VAR) -> None:
+def server(context: typer.Context, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     """Run a Prefect server for several sweeps.
 
     Listens at PREFECT_SERVER_API_HOST and PREFECT_SERVER_API_PORT, 127.0.0.1 and 4200 by default, until Ctrl-C or
@@ -28,7 +28,7 @@ def server(context: typer.Context, var: VarOption = DEFAULT_VAR) -> None:
     from flows.server.settings import prepare_prefect
     from tasks.store.workspace import Workspace
 
-    prepare_prefect(Workspace(var.absolute()).prefect_home)
+    prepare_prefect(Workspace(data_dir.absolute()).prefect_home)
     from flows.server.shared_server import run_shared_server
 
     run_shared_server()
@@ -64,7 +64,7 @@ def automate(
 @app.command(epilog="Example: etfarm server lab berlin --bundles s3://farm/bundles")
 def lab(
     site: Annotated[str, typer.Argument(help="The site: as `labs` and `site` of the inventory name it.")],
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
 ) -> None:
     """Measure the devices of this lab for sweeps that run elsewhere.
@@ -81,12 +81,12 @@ def lab(
         check_name(site, "lab")
     except ValueError as error:
         raise InputError(str(error)) from None
-    places = Workspace(var.absolute())
+    places = Workspace(data_dir.absolute())
     prepare_prefect(places.prefect_home)
     from flows.server.shared_server import LABS_POOL, run_worker
 
     # The worker starts a process for each run, which takes its settings from the environment.
-    os.environ["ETFARM_VAR"] = str(places.root)
+    os.environ["ETFARM_DATA_DIR"] = str(places.root)
     if bundles:
         Workspace(places.root, bundles_location=bundles).store.sweep_ids()
         os.environ["ETFARM_BUNDLES"] = bundles if "://" in bundles else str(Path(bundles).absolute())

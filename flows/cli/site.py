@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, VarOption, WarehouseOption
+from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption, WarehouseOption
 from flows.terminal import show
 
 app = typer.Typer(
@@ -40,7 +40,7 @@ def site(
             show_default=False,
         ),
     ] = None,
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     warehouse: WarehouseOption = None,
 ) -> None:
     """Show the farm's pages: this morning, nights, models, devices, series.
@@ -52,25 +52,25 @@ def site(
     if context.invoked_subcommand is not None:
         return
     if publish is not None:
-        _publish(publish, var, warehouse)
+        _publish(publish, data_dir, warehouse)
     else:
-        _serve(port, host_name or [], var, warehouse)
+        _serve(port, host_name or [], data_dir, warehouse)
 
 
 @app.command(epilog="Example: etfarm site report")
 def report(
     sweep_id: Annotated[str | None, typer.Argument(help="Id of the sweep; the newest if omitted.")] = None,
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     warehouse: WarehouseOption = None,
 ) -> None:
     """Write a sweep's report (HTML and Markdown); print its path."""
     from flows.warehouse.publish import write_report
     from tasks.store.workspace import Workspace
 
-    show(write_report(Workspace(var, warehouse), sweep_id))
+    show(write_report(Workspace(data_dir, warehouse), sweep_id))
 
 
-def _publish(location: str, var: Path, warehouse: Path | None) -> None:
+def _publish(location: str, data_dir: Path, warehouse: Path | None) -> None:
     from flows.warehouse.readable import readable_warehouse
     from tasks.pages.site.publish import publish
     from tasks.pages.site.site import Site
@@ -78,7 +78,7 @@ def _publish(location: str, var: Path, warehouse: Path | None) -> None:
     from tasks.results.text import counted
     from tasks.store.workspace import Workspace
 
-    with readable_warehouse(Workspace(var, warehouse)) as readable, open_reader(readable) as reader:
+    with readable_warehouse(Workspace(data_dir, warehouse)) as readable, open_reader(readable) as reader:
         done = publish(Site(reader, readable.name), location, lambda line: show(line, err=True))
     show(f"{done.pages} pages, {done.written} files written, {done.removed} removed: {location.rstrip('/')}/index.html")
     if done.kept:
@@ -88,7 +88,7 @@ def _publish(location: str, var: Path, warehouse: Path | None) -> None:
         raise typer.Exit(1)
 
 
-def _serve(port: int, names: list[str], var: Path, warehouse: Path | None) -> None:
+def _serve(port: int, names: list[str], data_dir: Path, warehouse: Path | None) -> None:
     import socket
 
     from devices.errors import InputError
@@ -97,7 +97,7 @@ def _serve(port: int, names: list[str], var: Path, warehouse: Path | None) -> No
     from tasks.store.workspace import Workspace
 
     names = host_names(names)
-    with readable_warehouse(Workspace(var, warehouse)):
+    with readable_warehouse(Workspace(data_dir, warehouse)):
         pass  # a missing warehouse is an error now, not on the first page
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -107,7 +107,7 @@ def _serve(port: int, names: list[str], var: Path, warehouse: Path | None) -> No
         raise InputError(f"--port {port}: {error.strerror}; choose another one, or 0 for any") from None
     try:
         show(f"etfarm: pages at http://{_HOST}:{listener.getsockname()[1]}/, Ctrl-C ends them", err=True)
-        serve(listener, Workspace(var, warehouse), names)
+        serve(listener, Workspace(data_dir, warehouse), names)
     except KeyboardInterrupt:
         show("etfarm: the pages are no longer served; start them again with the same command", err=True)
         raise typer.Exit(_INTERRUPTED) from None

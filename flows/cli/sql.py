@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, VarOption, WarehouseOption
+from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption, WarehouseOption
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -31,7 +31,7 @@ def sql(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write: .csv, .json, .parquet, .arrow or .md.")
     ] = None,
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     warehouse: WarehouseOption = None,
 ) -> None:
     """Query the warehouse with SQL or a named question.
@@ -53,14 +53,14 @@ def sql(
         return
     if query is None:
         raise InputError("name a question, or pass SQL or a .sql file; list the questions with `etfarm sql --list`")
-    ask(query, format, output, var, warehouse, context.args)
+    ask(query, format, output, data_dir, warehouse, context.args)
 
 
 def ask(
     text: str,
     form: str | None,
     output: Path | None,
-    var: Path,
+    data_dir: Path,
     warehouse: Path | None,
     options: Sequence[str] = (),
 ) -> None:
@@ -80,7 +80,7 @@ def ask(
 
     if output is not None and form is not None:
         raise InputError("--format and --output exclude each other; the suffix of the file decides its format")
-    with readable_warehouse(Workspace(var, warehouse)) as readable, Cage(readable) as cage:
+    with readable_warehouse(Workspace(data_dir, warehouse)) as readable, Cage(readable) as cage:
         question = named_question(text) or question_of(_query_text(text))
         parameters = known_names(question, parameters_of(question, options), cage)
         if output is None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, NoReturn, cast
 import typer
 
 from flows.cli.options import (
+    DEFAULT_DATA_DIR,
     DEFAULT_INVENTORY,
-    DEFAULT_VAR,
     BundlesOption,
+    DataDirOption,
     InventoryOption,
-    VarOption,
     WarehouseOption,
 )
 from flows.terminal import show, show_pieces
@@ -36,7 +36,7 @@ def sweep(
         str | None,
         typer.Option("--night", help="Night that the results belong to, such as 2026-11-01; today if omitted."),
     ] = None,
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
     fail_on: Annotated[
@@ -81,16 +81,16 @@ def sweep(
     night_date = night_or_today(parse_night(night), date.today()) if night is not None else None
     select = match_devices if dry_run else choose_devices
     if dry_run or "PREFECT_API_URL" not in os.environ:
-        workspace = Workspace(var.absolute(), warehouse, bundles)
+        workspace = Workspace(data_dir.absolute(), warehouse, bundles)
         selection, sweep_ids = select(spec, str(inventory), only.devices), workspace.store.sweep_ids()
         named = sweep_night(spec.name, night_date or date.today(), sweep_ids, again=again)
         request = SweepRequest(spec, named, selection, workspace, fail_on)
         if dry_run:
             _print_plan(request, format)
-        _end_if_complete(request, var, format)
+        _end_if_complete(request, data_dir, format)
     from flows.cli.prefect_run import announce, run_with_server
 
-    announce(f"sweep {spec.name}", "sweep", var)
+    announce(f"sweep {spec.name}", "sweep", data_dir)
     from flows.device_selection import choose_devices
     from flows.server.states import data_of
     from flows.sweep import sweep as sweep_flow
@@ -101,25 +101,25 @@ def sweep(
         "inventory_file": str(inventory),
         "again": again,
         "night": night_date,
-        "var": str(var),
+        "data_dir": str(data_dir),
         "bundles": bundles,
         "warehouse": str(warehouse) if warehouse else None,
         "fail_on": fail_on,
         "priority": priority,
         "only": only,
     }
-    state = run_with_server(sweep_flow, parameters, var, "sweep")
+    state = run_with_server(sweep_flow, parameters, data_dir, "sweep")
     end, code = cast("SweepEnd", data_of(state)), 1 if state.is_failed() else 0
-    _print_end(end, code, format, Workspace(var, warehouse))
+    _print_end(end, code, format, Workspace(data_dir, warehouse))
     raise typer.Exit(code)
 
 
-def _end_if_complete(request: "SweepRequest", var: Path, form: str) -> None:
+def _end_if_complete(request: "SweepRequest", data_dir: Path, form: str) -> None:
     """If nothing is left to measure, print the result and exit, without the seconds that a Prefect server takes."""
     from flows.complete_sweep import result_if_complete
 
     if result := result_if_complete(request):
-        show(f"etfarm: sweep {request.spec.name}: nothing is left to measure; results are in {var}", err=True)
+        show(f"etfarm: sweep {request.spec.name}: nothing is left to measure; results are in {data_dir}", err=True)
         code = 1 if result.is_bad else 0
         _print_end(result.end, code, form, request.workspace)
         raise typer.Exit(code)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption
+from flows.cli.options import DEFAULT_DATA_DIR, BundlesOption, DataDirOption
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -22,7 +22,7 @@ def trace(
     view: Annotated[
         bool, typer.Option("--view", help="Show it in Perfetto's viewer on this machine, without a network.")
     ] = False,
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
 ) -> None:
     """Show the runs and slowest operators of a session or ETDump, or write its trace."""
@@ -33,7 +33,7 @@ def trace(
     from flows.terminal import show
     from tasks.store.workspace import Workspace
 
-    store = Workspace(var, bundles_location=bundles).store
+    store = Workspace(data_dir, bundles_location=bundles).store
     if output is None:
         if run is not None or view:
             raise InputError("--run and --view are about the file that is written; name it with --output")

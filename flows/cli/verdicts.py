@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, VarOption, WarehouseOption
+from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption, WarehouseOption
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -32,7 +32,7 @@ def verdicts(
             "github-action-benchmark (customSmallerIsBetter), and PyTorch's benchmark database.",
         ),
     ] = "table",
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     warehouse: WarehouseOption = None,
 ) -> None:
     """Show what a night changed: each series against the nights before it, the answer first.
@@ -49,7 +49,7 @@ def verdicts(
     from tasks.results.verdicts import fails, night_comparison, read_night
     from tasks.store.workspace import Workspace
 
-    workspace = Workspace(var, warehouse)
+    workspace = Workspace(data_dir, warehouse)
     shown = ComparisonOutput(format, output or (), workspace)
     shown.check()
     with readable_warehouse(workspace) as file, open_reader(file) as reader:

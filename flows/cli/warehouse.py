@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_VAR, BundlesOption, VarOption, WarehouseOption
+from flows.cli.options import DEFAULT_DATA_DIR, BundlesOption, DataDirOption, WarehouseOption
 from flows.terminal import show, show_pieces
 from tasks.store.workspace import Workspace
 
@@ -26,14 +26,14 @@ def load(
             "all of --bundles if omitted."
         ),
     ] = None,
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
     """Load bundles or ETDumps into the warehouse, each only once."""
     from flows.warehouse.publish import load_and_publish, load_store
 
-    workspace = Workspace(var, warehouse, bundles)
+    workspace = Workspace(data_dir, warehouse, bundles)
     result = load_and_publish(workspace, paths) if paths else load_store(workspace)
     forgotten = f", {result.forgotten} forgotten (left out)" if result.forgotten else ""
     counts = f"{result.loaded} loaded, {result.already} already in the warehouse, {len(result.refused)} refused"
@@ -44,11 +44,11 @@ def load(
 
 
 @app.command(epilog='Example: etfarm warehouse path (then: duckdb -readonly "$(etfarm warehouse path)")')
-def path(var: VarOption = DEFAULT_VAR) -> None:
+def path(data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     """Print the path of the newest snapshot, to open read-only."""
     from tasks.load.snapshot import newest_snapshot
 
-    show(newest_snapshot(Workspace(var).snapshots).absolute())
+    show(newest_snapshot(Workspace(data_dir).snapshots).absolute())
 
 
 @app.command(epilog="Example: etfarm warehouse docs -o sql/DICTIONARY.md")
@@ -67,7 +67,9 @@ def docs(
 
 
 @app.command(epilog="Example: etfarm warehouse rebuild --bundles s3://bucket/prefix")
-def rebuild(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse: WarehouseOption = None) -> None:
+def rebuild(
+    data_dir: DataDirOption = DEFAULT_DATA_DIR, bundles: BundlesOption = None, warehouse: WarehouseOption = None
+) -> None:
     """Build the warehouse again from all bundles and replace it.
 
     The views of both are compared first. Stopped at any time, the present warehouse stays as it is. Forgotten sessions
@@ -76,7 +78,7 @@ def rebuild(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehou
     from flows.warehouse.rebuild import rebuild_warehouse
 
     with _progress_on_stderr():
-        done = rebuild_warehouse(Workspace(var, warehouse, bundles))
+        done = rebuild_warehouse(Workspace(data_dir, warehouse, bundles))
     for line in done.differing:
         show(line)
     compared = f"{len(done.differing)} views differ" if done.differing else "all views are identical"
@@ -89,7 +91,9 @@ def rebuild(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehou
 
 
 @app.command(epilog="Example: etfarm warehouse check")
-def check(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse: WarehouseOption = None) -> None:
+def check(
+    data_dir: DataDirOption = DEFAULT_DATA_DIR, bundles: BundlesOption = None, warehouse: WarehouseOption = None
+) -> None:
     """Compare tables, aggregates, snapshot and bundles.
 
     Prints a line per finding and exits with 1 if there is any.
@@ -97,7 +101,7 @@ def check(var: VarOption = DEFAULT_VAR, bundles: BundlesOption = None, warehouse
     from tasks.maintain.check import check_warehouse
 
     with _progress_on_stderr():
-        checked = check_warehouse(Workspace(var, warehouse, bundles))
+        checked = check_warehouse(Workspace(data_dir, warehouse, bundles))
     for finding in checked.findings:
         show(finding)
     if not checked.findings:
@@ -117,7 +121,7 @@ def prune(
     unused_after: Annotated[
         int, typer.Option(min=0, help="Days after which exports and built runners without a bundle are removed.")
     ] = 30,
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
@@ -127,7 +131,7 @@ def prune(
     """
     from tasks.maintain import prune as rules
 
-    workspace = Workspace(var, warehouse, bundles)
+    workspace = Workspace(data_dir, warehouse, bundles)
     plan = rules.plan_prune(rules.Rules(thin_after, pack_after, unused_after), workspace, date.today())
     if plan.is_empty:
         show("nothing to prune")
@@ -152,7 +156,7 @@ def import_kit(
     precision: Annotated[
         str | None, typer.Option(help="Precision of models whose file name does not contain it.")
     ] = None,
-    var: VarOption = DEFAULT_VAR,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
 ) -> None:
     """Turn results of Arm's SME2 ExecuTorch profiling kit into bundles.
@@ -180,7 +184,7 @@ def import_kit(
     if not results:
         nothing = f"{folder}: contains no results of the kit (*_t<threads>.etdump or *_xnntrace.log)"
         raise InputError([*unknown, *unread, nothing][0])
-    store = Workspace(var, None, bundles).store
+    store = Workspace(data_dir, None, bundles).store
     new, refused = import_kit(results, folder, store, device=device)
     counts = Counter(record.status for record in new)
     ends = ", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing new"

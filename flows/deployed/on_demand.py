@@ -103,7 +103,7 @@ def on_demand(
     inventory_file: InventoryFile | None = None,
     overrides: Overrides = Overrides(),  # noqa: B008  frozen
     again: bool = False,
-    var: str | None = None,
+    data_dir: str | None = None,
 ) -> State[Any]:
     """Measure a sweep now. With overrides it is a sweep of another name, which belongs to no series and no night.
 
@@ -112,9 +112,9 @@ def on_demand(
         inventory_file: the list of devices; default: ETFARM_INVENTORY, or deployments/inventories/local.yaml.
         overrides: what to measure instead; the same overrides continue the same sweep within a night.
         again: measure again, even what was already measured today.
-        var: the folder for all results; default: ETFARM_VAR, or ./var.
+        data_dir: the folder for all results; default: ETFARM_DATA_DIR, or ./var.
     """
-    file, workspace, today = Path(sweep_file), stated_workspace(var), date.today()
+    file, workspace, today = Path(sweep_file), stated_workspace(data_dir), date.today()
     inventory = stated_inventory(inventory_file)
     with shutdown_handler(runtime.flow_run.id), notify_of_error(name_of(sweep_file, None)):
         written = read_sweep(file)

@@ -25,16 +25,16 @@ Days = Annotated[int, Field(ge=0)]
 
 @flow(name="health", flow_run_name=dated_name("health"))
 @with_sentence
-def health(inventory_file: str | None = None, var: str | None = None) -> State[Any]:
+def health(inventory_file: str | None = None, data_dir: str | None = None) -> State[Any]:
     """Probe every device and record the result in its health; Failed, with their names, if any cannot be reached.
 
     Nothing heavy runs on a device, also if it is leased. Retired devices are shown, but need not be reached.
 
     Parameters:
         inventory_file: the list of devices; default: ETFARM_INVENTORY, or deployments/inventories/local.yaml.
-        var: the folder for all results; default: ETFARM_VAR, or ./var.
+        data_dir: the folder for all results; default: ETFARM_DATA_DIR, or ./var.
     """
-    states = device_states(Path(stated_inventory(inventory_file)), stated_workspace(var).root, record=True)
+    states = device_states(Path(stated_inventory(inventory_file)), stated_workspace(data_dir).root, record=True)
     show_devices(states)
     missed = [each for each in states if each.unreachable]
     named = [f"{each.spec.name}: {each.unreachable}" for each in missed if each.health.state != "retired"]
@@ -45,7 +45,7 @@ def health(inventory_file: str | None = None, var: str | None = None) -> State[A
 @flow(name="upkeep", flow_run_name=dated_name("upkeep"))
 @with_sentence
 def upkeep(
-    var: str | None = None,
+    data_dir: str | None = None,
     bundles: str | None = None,
     warehouse: str | None = None,
     thin_after: Days = 180,
@@ -55,14 +55,14 @@ def upkeep(
     """Do what `etfarm warehouse prune --yes` and then `check` do; Failed if a bundle is damaged or a check finds any.
 
     Parameters:
-        var: the folder for all results; default: ETFARM_VAR, or ./var.
-        bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the var folder.
-        warehouse: a DuckDB file to use instead of the var folder's.
+        data_dir: the folder for all results; default: ETFARM_DATA_DIR, or ./var.
+        bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the data folder.
+        warehouse: a DuckDB file to use instead of the data folder's.
         thin_after: days after which the events of a night are removed; figures stay.
         pack_after: days after which the bundles of a sweep become one archive.
         unused_after: days after which exports and built runners without a bundle are removed.
     """
-    workspace = stated_workspace(var, bundles, warehouse)
+    workspace = stated_workspace(data_dir, bundles, warehouse)
     plan = plan_prune(Rules(thin_after, pack_after, unused_after), workspace, date.today())
     not_packed = []
     for line in prune(plan, workspace):
@@ -84,16 +84,16 @@ def upkeep(
 @flow(name="report", flow_run_name=dated_name("report"))
 @with_sentence
 def report(
-    sweep_id: str | None = None, var: str | None = None, bundles: str | None = None, warehouse: str | None = None
+    sweep_id: str | None = None, data_dir: str | None = None, bundles: str | None = None, warehouse: str | None = None
 ) -> State[Any]:
     """Write the report of a sweep again, and show it as an artifact.
 
     Parameters:
         sweep_id: the sweep, such as nightly-2026-11-01; default: the newest.
-        var: the folder for all results; default: ETFARM_VAR, or ./var.
-        bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the var folder.
-        warehouse: a DuckDB file to use instead of the var folder's.
+        data_dir: the folder for all results; default: ETFARM_DATA_DIR, or ./var.
+        bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the data folder.
+        warehouse: a DuckDB file to use instead of the data folder's.
     """
-    html = write_report(stated_workspace(var, bundles, warehouse), sweep_id)
+    html = write_report(stated_workspace(data_dir, bundles, warehouse), sweep_id)
     show_report(html)
     return end_state(html, report_link(html), is_bad=False)

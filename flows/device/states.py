@@ -33,14 +33,14 @@ class DeviceState:
         return None if self.unreachable and self.health.state == "good" else self.health
 
 
-def device_states(inventory: Path, var: Path, *, record: bool = False) -> list[DeviceState]:
+def device_states(inventory: Path, data_dir: Path, *, record: bool = False) -> list[DeviceState]:
     """Return the state of every device, in the order of the inventory. Of a lab, only the worker is looked at.
 
     With `record`, a device that cannot be reached or used gets a strike. One that can becomes good again if its last
     strike was of this kind, and stays suspect otherwise: it may still fail its sessions. Raises InputError or
     HealthError.
     """
-    registry, listed = Registry(Workspace(var).registry), load_inventory(inventory)
+    registry, listed = Registry(Workspace(data_dir).registry), load_inventory(inventory)
     labs = _labs(listed.labs)
 
     def state_of(spec: DeviceSpec) -> DeviceState:

@@ -115,7 +115,7 @@ def provenance(answers: Answers) -> Section:
     explained = (
         "Every figure above is computed from the successful sessions of its cell. A session's bundle is the folder ",
         bundle,
-        " in the var folder; its session.json holds command, versions, hashes and conditions.",
+        " in the data folder; its session.json holds command, versions, hashes and conditions.",
     )
     blocks += [
         Heading("Sessions"),

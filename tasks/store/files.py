@@ -55,7 +55,7 @@ def publish_folder(final: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Yield an empty folder outside the var folder, for this block only; leftovers of killed processes are removed."""
+    """Yield an empty folder outside the data folder, for this block only; leftovers of killed processes are removed."""
     with work_folder(_scratch_parent()) as folder:
         yield folder
 
@@ -87,7 +87,7 @@ def write_complete(path: Path, data: bytes | BinaryIO) -> None:
 
 
 def leftovers_below(root: Path, stores: Sequence[Path]) -> list[Path]:
-    """Return what killed processes left unfinished in the var folder `root` and in the farm's temporary folders.
+    """Return what killed processes left unfinished in the data folder `root` and in the farm's temporary folders.
 
     `stores` are the folders of the bundles, which may be elsewhere.
     """

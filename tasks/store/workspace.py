@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Workspace:
-    """The data folder (default `./var`; set with `--var` or ETFARM_VAR) and what is in it."""
+    """The data folder (default `./var`; set with `--data-dir` or ETFARM_DATA_DIR) and what is in it."""
 
     root: Path
     warehouse_file: Path | None = None
@@ -87,10 +87,10 @@ class Workspace:
 
 
 def stated_workspace(
-    var: str | None = None, bundles: str | None = None, warehouse: str | Path | None = None
+    data_dir: str | None = None, bundles: str | None = None, warehouse: str | Path | None = None
 ) -> Workspace:
-    """Return the workspace of a deployment; ETFARM_VAR and ETFARM_BUNDLES apply where it states nothing."""
+    """Return the workspace of a deployment; ETFARM_DATA_DIR and ETFARM_BUNDLES apply where it states nothing."""
     from devices.settings import settings  # slow to import
 
-    root = Path(var or settings().var).absolute()
+    root = Path(data_dir or settings().data_dir).absolute()
     return Workspace(root, Path(warehouse) if warehouse else None, bundles or settings().bundles)

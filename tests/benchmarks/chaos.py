@@ -29,7 +29,7 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="etfarm-chaos-") as folder:
         farm = SimulatedFarm(Path(folder) / "farm", asked.devices, asked.sessions, asked.seconds)
-        command = farm.prepare(Path(os.environ.get("ETFARM_VAR", "var")).absolute())
+        command = farm.prepare(Path(os.environ.get("ETFARM_DATA_DIR", "var")).absolute())
         print(f"{asked.devices} devices, {asked.sessions + 1} sessions of {asked.seconds:g} s each, seed {asked.seed}")
         print(f"{'start':>5} {'ended':>8} {'after':>7} {'bundles':>8}  last line")
         moments, end = random.Random(asked.seed), time.monotonic() + 60 * asked.minutes
@@ -70,7 +70,7 @@ def ended(command: list[str], farm: SimulatedFarm, limit: int | None, pause_s: f
 
 def bundles_in(farm: SimulatedFarm) -> int:
     """Return the number of complete bundles."""
-    return len(list(farm.var.bundles.glob("*/[!.]*/session.json")))
+    return len(list(farm.data_dir.bundles.glob("*/[!.]*/session.json")))
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.2)
     parser.add_argument("--sweeps", type=int, default=1)
     asked = parser.parse_args()
-    shared = Path(os.environ.get("ETFARM_VAR", "var")).absolute()
+    shared = Path(os.environ.get("ETFARM_DATA_DIR", "var")).absolute()
     with tempfile.TemporaryDirectory(prefix="etfarm-engine-") as folder:
         farm = SimulatedFarm(Path(folder) / "farm", asked.devices, asked.sessions, asked.seconds)
         command, server = farm.prepare(shared), _Server(Path(folder) / "server")

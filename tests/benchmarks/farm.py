@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=1.0)
     asked = parser.parse_args()
-    shared = Path(os.environ.get("ETFARM_VAR", "var")).absolute()
+    shared = Path(os.environ.get("ETFARM_DATA_DIR", "var")).absolute()
     with tempfile.TemporaryDirectory(prefix="etfarm-farm-") as folder:
         swept(SimulatedFarm(Path(folder) / "warm", 1, 2, 0), shared)  # exports, runners and recordings are kept
         print(f"{asked.sessions + 1} sessions of {asked.seconds:g} s on each device, {os.cpu_count()} cores, one run")

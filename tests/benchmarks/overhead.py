@@ -33,13 +33,13 @@ _INVENTORY = "devices: [{name: local, transport: local}]\n"
 
 def main() -> None:
     """Print the wall time of a session through the farm, of the bare command, and what the difference is."""
-    shared = Workspace(Path(os.environ.get("ETFARM_VAR", "var")).absolute())
+    shared = Workspace(Path(os.environ.get("ETFARM_DATA_DIR", "var")).absolute())
     build_runner(host_platform(), shared.runners)
     with tempfile.TemporaryDirectory() as folder:
-        var = Path(folder) / "var"
-        var.mkdir()
-        (var / "runners").symlink_to(shared.runners, target_is_directory=True)
-        farm_s, commands = through_the_farm(Path(folder), var)
+        data_dir = Path(folder) / "var"
+        data_dir.mkdir()
+        (data_dir / "runners").symlink_to(shared.runners, target_is_directory=True)
+        farm_s, commands = through_the_farm(Path(folder), data_dir)
         shell_s = in_a_shell(commands)
     count = len(commands)
     print(f"toy_cnn fp32, 50 executions a session, {count} sessions on this machine, one run, wall time per session:")
@@ -50,15 +50,17 @@ def main() -> None:
     print(f"etfarm --help: {help_s:.3f} s of CPU (an empty Python: {python_s:.3f} s)")
 
 
-def through_the_farm(folder: Path, var: Path) -> tuple[float, list[list[str]]]:
+def through_the_farm(folder: Path, data_dir: Path) -> tuple[float, list[list[str]]]:
     """Run the sweep twice, once to fill every cache; return the seconds between first and last end, and commands."""
-    prepare_prefect(var / "prefect")
+    prepare_prefect(data_dir / "prefect")
     (folder / "sweep.yaml").write_text(_SPEC, encoding="utf-8")
     (folder / "inventory.yaml").write_text(_INVENTORY, encoding="utf-8")
     from flows.sweep import sweep
 
-    sweep(str(folder / "sweep.yaml"), str(folder / "inventory.yaml"), var=str(var), return_state=True)
-    records = [record for night in (var / "bundles").iterdir() for record in bundles_of(var / "bundles", night.name)]
+    sweep(str(folder / "sweep.yaml"), str(folder / "inventory.yaml"), data_dir=str(data_dir), return_state=True)
+    records = [
+        record for night in (data_dir / "bundles").iterdir() for record in bundles_of(data_dir / "bundles", night.name)
+    ]
     records.sort(key=lambda record: record.ended_at)
     first, last = (datetime.fromisoformat(record.ended_at) for record in (records[0], records[-1]))
     return (last - first).total_seconds(), [record.command for record in records[1:]]

@@ -98,7 +98,9 @@ FROM copy, real.session AS s ORDER BY copy, s.rowid
 def main() -> None:
     """Make the warehouse in a temporary folder, and print a line for each view."""
     given = (
-        Path(sys.argv[1]) if len(sys.argv) > 1 else newest_sweep(Workspace(Path(os.environ.get("ETFARM_VAR", "var"))))
+        Path(sys.argv[1])
+        if len(sys.argv) > 1
+        else newest_sweep(Workspace(Path(os.environ.get("ETFARM_DATA_DIR", "var"))))
     )
     if given is None:
         print("left out: there is no sweep to repeat; run `make sweep` first, or pass a folder of bundles")
@@ -109,9 +111,9 @@ def main() -> None:
         report(warehouse, took_s)
 
 
-def newest_sweep(var: Workspace) -> Path | None:
+def newest_sweep(data_dir: Workspace) -> Path | None:
     """Return the folder of the last sweep that was measured."""
-    sweeps = var.bundles.iterdir() if var.bundles.is_dir() else ()
+    sweeps = data_dir.bundles.iterdir() if data_dir.bundles.is_dir() else ()
     return max(sweeps, key=lambda sweep: sweep.stat().st_mtime, default=None)
 
 

@@ -19,16 +19,16 @@ _OLD = {"sweep_id": "smoke-2026-09-01", "name": "smoke", "night": "2026-09-01"}
 
 
 class Backup:
-    """The commands of one section, in the var folder of a test."""
+    """The commands of one section, in the data folder of a test."""
 
-    def __init__(self, program: str, folder: Path, var: Path) -> None:
+    def __init__(self, program: str, folder: Path, data_dir: Path) -> None:
         needs(program)
         (text,) = blocks("sh", OPERATIONS.partition(f"### With {program}\n")[2].partition("\n### ")[0])
         (folder / "restic.password").write_text("secret", encoding="utf-8")
         for documented, here in (
             ("/etc/etfarm/restic.password", folder / "restic.password"),
             ("/mnt/backup/etfarm", folder / "backup"),
-            ("/var/lib/etfarm", var),
+            ("/var/lib/etfarm", data_dir),
         ):
             text = text.replace(documented, str(here))
         self._lines = text.splitlines()
@@ -57,29 +57,29 @@ class Backup:
 @pytest.mark.thorough
 @pytest.mark.parametrize("program", ["restic", "rclone"])
 def test_what_is_restored_is_the_same_farm(program: str, kept: Kept, command: Command, tmp_path: Path) -> None:
-    var = kept.var.root
-    backup = Backup(program, tmp_path, var)
+    data_dir = kept.data_dir.root
+    backup = Backup(program, tmp_path, data_dir)
     # given a farm with an old sweep, a decision, a device's health and files that are not to be kept
     kept.session([1_000_000] * 3, sweep=_OLD)
     unfinished = kept.session([2_000_000] * 3).parent / ".part-unfinished"
     unfinished.write_bytes(b"half")
     (kept.bundles / ".shared").mkdir()
     (kept.bundles / ".shared/export").write_bytes(b"for a lab")
-    assert command("warehouse", "load", "--var", var).code == 0
-    assert command("decisions", "note", "known", "--var", var).code == 0
-    (var / "devices").mkdir(exist_ok=True)
-    (var / "devices/health.json").write_text("{}", encoding="utf-8")
+    assert command("warehouse", "load", "--data-dir", data_dir).code == 0
+    assert command("decisions", "note", "known", "--data-dir", data_dir).code == 0
+    (data_dir / "devices").mkdir(exist_ok=True)
+    (data_dir / "devices/health.json").write_text("{}", encoding="utf-8")
     figures = kept.ask("FROM session_latency ORDER BY session_id")
     # when it is backed up, packed and backed up again, lost, and restored
     backup.every_day(is_first=True)
-    assert "packed" in command("warehouse", "prune", "--yes", "--var", var).out
+    assert "packed" in command("warehouse", "prune", "--yes", "--data-dir", data_dir).out
     backup.every_day()
-    shutil.rmtree(var)
+    shutil.rmtree(data_dir)
     backup.restore()
     # then the warehouse that is built from it has every session once, and each file has its hash
-    assert command("warehouse", "rebuild", "--var", var).code == 0
-    assert command("warehouse", "check", "--var", var).out.startswith("no finding: ")
+    assert command("warehouse", "rebuild", "--data-dir", data_dir).code == 0
+    assert command("warehouse", "check", "--data-dir", data_dir).out.startswith("no finding: ")
     assert kept.ask("FROM session_latency ORDER BY session_id") == figures
     assert kept.ask("SELECT reason FROM decision_overview") == [("known",)]
-    assert (var / "devices/health.json").read_text(encoding="utf-8") == "{}"
-    assert [path for path in var.rglob("*") if path.name in (".part-unfinished", ".shared")] == []
+    assert (data_dir / "devices/health.json").read_text(encoding="utf-8") == "{}"
+    assert [path for path in data_dir.rglob("*") if path.name in (".part-unfinished", ".shared")] == []

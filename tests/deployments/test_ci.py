@@ -239,7 +239,7 @@ def run_steps(farm: Farm, head: Path, base: Path, url: str) -> subprocess.Comple
     environment = {
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
         "HOME": str(farm.folder),
-        "ETFARM_VAR": str(farm.var),
+        "ETFARM_DATA_DIR": str(farm.data_dir),
         "ETFARM_BASE": str(base),
         "ETFARM_HEAD": str(head),
         "ETFARM_DEVICES": "here",

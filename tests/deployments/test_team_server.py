@@ -50,7 +50,7 @@ def run(environment: dict[str, str], *words: object) -> "subprocess.CompletedPro
 def doctor(environment: dict[str, str], folder: Path) -> list[str]:
     inventory = folder / "inventory.yaml"
     inventory.write_text(INVENTORY % json.dumps(str(folder / "device")), encoding="utf-8")
-    ended = run(environment, "-m", "flows.cli.main", "doctor", "--inventory", inventory, "--var", folder)
+    ended = run(environment, "-m", "flows.cli.main", "doctor", "--inventory", inventory, "--data-dir", folder)
     assert ended.stderr == ""
     return [line for line in ended.stdout.splitlines() if "Prefect" in line or "PREFECT" in line or "worker" in line]
 
@@ -171,7 +171,7 @@ def test_a_worker_that_is_stopped_ends_its_sweep_first(team_server: TeamServer, 
             log_file.read_text,
         )
         parameters = {"sweep_file": str(farm.sweep_file(SWEEP)), "inventory_file": str(farm.inventory)}
-        wanted = {"parameters": parameters | {"var": str(farm.var)}, "state": {"type": "SCHEDULED"}}
+        wanted = {"parameters": parameters | {"data_dir": str(farm.data_dir)}, "state": {"type": "SCHEDULED"}}
         deployment = asked(team_server, "GET", "/deployments/name/sweep/smoke")["id"]
         run = asked(team_server, "POST", f"/deployments/{deployment}/create_flow_run", wanted)["id"]
         wait_for(lambda: worker.poll() is not None or farm.is_held, log_file.read_text, longest_s=240)
@@ -185,4 +185,4 @@ def test_a_worker_that_is_stopped_ends_its_sweep_first(team_server: TeamServer, 
     assert state["type"] == "CANCELLED", log_file.read_text()
     assert list(machine.glob("job-*")) == []
     assert list(machine.glob("lease-*/*")) == []
-    assert list(farm.var.glob("bundles/*/.part-*")) == []
+    assert list(farm.data_dir.glob("bundles/*/.part-*")) == []

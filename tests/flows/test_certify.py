@@ -51,9 +51,9 @@ def test_this_machine_is_certified(farm: Farm) -> None:
     assert "- 8 passed: left behind, " in page
     # and neither the device nor the user's warehouse has anything of it
     assert not (farm.folder / "device").exists()
-    assert not (farm.var / "bundles").exists()
-    assert not (farm.var / "warehouse").exists()
-    assert (farm.var / "certify/here/warehouse").exists()
+    assert not (farm.data_dir / "bundles").exists()
+    assert not (farm.data_dir / "warehouse").exists()
+    assert (farm.data_dir / "certify/here/warehouse").exists()
 
 
 def test_a_device_without_room_fails_the_transfer_in_one_sentence(farm: Farm) -> None:

@@ -21,7 +21,7 @@ from tests.fixtures.stand_in_farm import SWEEP, StandInFarm
 
 def ending(farm: StandInFarm) -> SweepResult | None:
     """What a start of today's sweep finds."""
-    spec, places = read_sweep(farm.sweep_file), Workspace(farm.var)
+    spec, places = read_sweep(farm.sweep_file), Workspace(farm.data_dir)
     sweep = sweep_night(spec.name, date.today(), places.store.sweep_ids(), again=False)
     chosen = choose_devices(spec, str(farm.inventory))
     return complete_sweep.result_if_complete(SweepRequest(spec, sweep, chosen, places))
@@ -70,8 +70,8 @@ def test_a_sweep_with_nothing_left_ends_as_its_flow_does_until_something_changes
     assert ending(done) is None
     done.inventory.write_text(inventory, encoding="utf-8")
     assert ending(done) is not None
-    session = next(done.var.glob("bundles/*/*/session.json")).parent.name
-    forget_target(Workspace(done.var), session, "a test")
+    session = next(done.data_dir.glob("bundles/*/*/session.json")).parent.name
+    forget_target(Workspace(done.data_dir), session, "a test")
     assert ending(done) is None
 
 

@@ -94,7 +94,7 @@ def test_one_disturbed_session_shows_in_the_range_and_not_in_the_share(
 ) -> None:
     # given five sessions of one file, in one of which the portable operator dominates
     stand_in.portable_us = [2, 1, 2, 910, 2]
-    ended = command("model", "check", "toy", "--var", tmp_path / "var")
+    ended = command("model", "check", "toy", "--data-dir", tmp_path / "var")
     # then the shares are those of the sessions in the middle, with the range of all
     assert ended.code == 0
     assert "time: 0.0920 ms (five sessions, 0.0910 to 1.0000 ms), 1 thread, SME2 off" in ended.lines
@@ -114,7 +114,7 @@ def test_a_limit_is_compared_with_the_share_of_the_middle(
     stand_in: StandIn, command: Command, tmp_path: Path, limit: int, code: int
 ) -> None:
     stand_in.portable_us = [2, 1, 2, 910, 2]
-    ended = command("model", "check", "toy", "--var", tmp_path / "var", "--max-portable", limit)
+    ended = command("model", "check", "toy", "--data-dir", tmp_path / "var", "--max-portable", limit)
     assert ended.code == code
     told = f"portable operators take 2.2 % (1.1 to 91.0 %) of the time, more than {limit} %"
     assert (told in ended.out) == (code == 1)
@@ -146,7 +146,7 @@ def test_outputs_that_a_sweep_would_call_inaccurate_fail_the_check(
     # given outputs of which only those of the second session may be wrong
     stand_in.accuracy[1:2] = [accuracy_of(tmp_path, got, want)]
     # when the model is checked
-    ended = command("model", "check", "toy", "--var", tmp_path / "var")
+    ended = command("model", "check", "toy", "--data-dir", tmp_path / "var")
     # then the check fails exactly if they are beyond the limit of a sweep, and names the figure and the limit
     assert ended.code == (1 if told else 0)
     assert ("ready for a sweep" in ended.out) == (told is None)
@@ -154,12 +154,12 @@ def test_outputs_that_a_sweep_would_call_inaccurate_fail_the_check(
     # and times and errors are shown in both cases
     assert any(line.startswith("time: 0.0920 ms") for line in ended.lines)
     error, stand_in.measured = max(each.max_abs_error or 0 for each in stand_in.accuracy[1]), 0
-    document = json.loads(command("model", "check", "toy", "--var", tmp_path / "var", "--format", "json").out)
+    document = json.loads(command("model", "check", "toy", "--data-dir", tmp_path / "var", "--format", "json").out)
     assert (document["ready"], document["cases"][0]["max_abs_error"]) == (told is None, error)
 
 
 def test_operators_on_shapes_and_numbers_are_not_portable(stand_in: StandIn, command: Command, tmp_path: Path) -> None:
-    printed = command("model", "check", "toy", "--var", tmp_path / "var").out
+    printed = command("model", "check", "toy", "--data-dir", tmp_path / "var").out
     assert "operators: 1 delegated to XNNPACK, 2 portable\n" in printed
     assert "sym_size" not in printed
     assert "built-in" not in printed
@@ -170,7 +170,7 @@ def test_programs_get_the_same_as_one_document(
     stand_in: StandIn, command: Command, tmp_path: Path, portable_us: list[int], code: int
 ) -> None:
     stand_in.portable_us = portable_us
-    ended = command("model", "check", "toy", "--var", tmp_path / "var", "--format", "json")
+    ended = command("model", "check", "toy", "--data-dir", tmp_path / "var", "--format", "json")
     document = json.loads(ended.out)
     assert_documented("model check", document)
     (case,) = document["cases"]
@@ -189,7 +189,7 @@ def test_a_model_for_a_backend_that_the_farms_runner_lacks_fails_before_anything
     stand_in: StandIn, command: Command, tmp_path: Path
 ) -> None:
     stand_in.delegate_calls.append((0, 1, "CoreMLBackend"))
-    ended = command("model", "check", "toy", "--var", tmp_path / "var")
+    ended = command("model", "check", "toy", "--data-dir", tmp_path / "var")
     told = "failed: toy: its program calls CoreMLBackend, which the farm's runner for linux-x86_64 does not have; "
     assert (ended.code, stand_in.measured) == (1, 0)
     assert told in ended.out

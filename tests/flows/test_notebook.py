@@ -67,7 +67,7 @@ def test_a_comparison_is_the_answer_of_the_command_line(farm: Farm, maker: Bundl
 
 def test_the_notebook_of_the_documentation_runs(maker: BundleMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     # given the notebook's cells, and a farm with results
-    monkeypatch.setenv("ETFARM_VAR", str(maker.warehouse.parent))
+    monkeypatch.setenv("ETFARM_DATA_DIR", str(maker.warehouse.parent))
     monkeypatch.setattr("flows.notebook.Farm.__init__.__defaults__", ("var", maker.warehouse))
     content = json.loads((ROOT / "docs" / "notebook.ipynb").read_text(encoding="utf-8"))
     cells = ["".join(cell["source"]) for cell in content["cells"] if cell["cell_type"] == "code"]

@@ -47,5 +47,5 @@ def test_a_sweep_counts_sessions_waits_and_its_end(stand_in_farm: StandInFarm, m
     assert again.keys() >= found.keys()
     assert again["etfarm_sessions_total here succeeded "] == 2
     # and a load alone changes no count
-    load_store(Workspace(stand_in_farm.var))
+    load_store(Workspace(stand_in_farm.data_dir))
     assert values(file) == again

@@ -18,7 +18,7 @@ from tests.fixtures.stand_in_farm import SWEEP, StandInFarm
 
 def succeeded(farm: StandInFarm) -> list[Path]:
     """The folders of the bundles that succeeded, by their ids."""
-    records = {path.parent: json.loads(path.read_text()) for path in farm.var.glob("bundles/*/*/session.json")}
+    records = {path.parent: json.loads(path.read_text()) for path in farm.data_dir.glob("bundles/*/*/session.json")}
     return sorted(path for path, record in records.items() if record["status"] == "succeeded")
 
 
@@ -65,7 +65,7 @@ def test_sessions_whose_bundles_were_damaged_are_measured_again_and_named(
     (lost / "model.etdump").unlink()
     record = json.loads((text / "session.json").read_text()) | {"stats": {"load_ns": "fast"}}
     (text / "session.json").write_text(json.dumps(record), encoding="utf-8")
-    shutil.rmtree(farm.var / "warehouse")
+    shutil.rmtree(farm.data_dir / "warehouse")
     # when it is started again
     second = farm.sweep()
     # then the two sessions are measured again, the damaged bundles are named, and both slots have a result
@@ -97,7 +97,7 @@ def test_a_session_that_cannot_be_loaded_and_is_not_measured_again_fails_the_swe
     assert stand_in_farm.sweep().is_completed()
     damaged = succeeded(stand_in_farm)[0]
     (damaged / "model.etdump").unlink()
-    shutil.rmtree(stand_in_farm.var / "warehouse")
+    shutil.rmtree(stand_in_farm.data_dir / "warehouse")
     # when it is started again with another model alone
     stand_in_farm.sweep_file.write_text(SWEEP.replace("linear", "conv"), encoding="utf-8")
     again = stand_in_farm.sweep()
@@ -116,11 +116,11 @@ def test_a_sweep_resumes_from_s3_and_another_machine_loads_and_traces_it_from_th
     # then all its sessions are in S3, and the second time there is nothing to measure
     assert data_of(first).message.startswith("sessions: 2 succeeded, 1 discarded; ")
     assert data_of(again).message.startswith("sessions: 3 already done; ")
-    assert not (stand_in_farm.var / "bundles").exists()
+    assert not (stand_in_farm.data_dir / "bundles").exists()
     listed = s3_client().list_objects_v2(Bucket=bucket)["Contents"]
     assert len([entry for entry in listed if entry["Key"].endswith("/session.json")]) == 3
     # and another machine loads each once, and traces a session by its id
-    other = ("--var", tmp_path / "other", "--bundles", location)
+    other = ("--data-dir", tmp_path / "other", "--bundles", location)
     assert command("warehouse", "load", *other).out == "3 loaded, 0 already in the warehouse, 0 refused\n"
     assert command("warehouse", "load", *other).out == "0 loaded, 3 already in the warehouse, 0 refused\n"
     [(session_id,), _] = stand_in_farm.ask("SELECT session_id FROM session_latency ORDER BY 1")
@@ -140,7 +140,7 @@ def test_the_commit_of_the_sweep_file_is_recorded_with_each_session(stand_in_far
     # when a sweep is run
     ended = data_of(farm.sweep())
     # then each session has the commit and that it was not all
-    sources = [record.sweep.source for record in Workspace(farm.var).store.records(ended.sweep_id)]
+    sources = [record.sweep.source for record in Workspace(farm.data_dir).store.records(ended.sweep_id)]
     head = git(farm.folder, "rev-parse", "HEAD")
     assert [(source.commit, source.is_dirty, source.author) for source in sources if source] == [
         (head, True, "Test")

@@ -30,7 +30,11 @@ def simulated(farm: Farm) -> Farm:
 
 def records_of(farm: Farm) -> list[SessionRecord]:
     """The records of all sweeps."""
-    return [record for sweep in farm.var.glob("bundles/*-*") for record in bundles_of(farm.var / "bundles", sweep.name)]
+    return [
+        record
+        for sweep in farm.data_dir.glob("bundles/*-*")
+        for record in bundles_of(farm.data_dir / "bundles", sweep.name)
+    ]
 
 
 @pytest.mark.thorough
@@ -58,10 +62,10 @@ def test_a_sweep_of_simulated_devices_passes_every_check_and_shows_no_time(simul
     # and all are loaded, each with an ETDump that bears its session's name
     assert simulated.ask("SELECT count(*) AS sessions FROM session_overview") == [{"sessions": 2 * SESSIONS}]
     for record in records:
-        etdump = simulated.var / "bundles" / record.sweep.sweep_id / record.session_id / "model.etdump"
+        etdump = simulated.data_dir / "bundles" / record.sweep.sweep_id / record.session_id / "model.etdump"
         assert etdump.read_bytes()[-64:].strip() == f"simulated {record.session_id}".encode()
     # and the report shows no time of them
-    html = (simulated.var / "reports" / records[0].sweep.sweep_id / "report.html").read_text(encoding="utf-8")
+    html = (simulated.data_dir / "reports" / records[0].sweep.sweep_id / "report.html").read_text(encoding="utf-8")
     assert "nothing was measured, and no time is shown or ranked" in html
     assert simulated.ask("SELECT verdict FROM verdict") == []
 

@@ -68,10 +68,10 @@ def test_the_time_of_a_model_is_shown_by_its_modules(farm: Farm) -> None:
     assert total["whole"] == 1
     # and the report has the module with the most time, whichever that was
     [heaviest] = farm.ask("SELECT module_path AS path FROM module_time ORDER BY own_share DESC LIMIT 1")
-    assert f"`{heaviest['path']}`" in next(farm.var.glob("reports/*/report.md")).read_text(encoding="utf-8")
+    assert f"`{heaviest['path']}`" in next(farm.data_dir.glob("reports/*/report.md")).read_text(encoding="utf-8")
     # when its program and ETRecord are given as files
-    record = json.loads(next(farm.var.glob("bundles/*/*/session.json")).read_bytes())
-    export = farm.var / "exports" / record["model"]["export_key"]
+    record = json.loads(next(farm.data_dir.glob("bundles/*/*/session.json")).read_bytes())
+    export = farm.data_dir / "exports" / record["model"]["export_key"]
     given = {"name": "given", "pte": f"{export}/model.pte", "etrecord": f"{export}/model.etrecord"}
     ended = farm.sweep(sweep_of(given, name="again", sessions=1))
     assert ended.returncode == 0, ended.stderr

@@ -71,9 +71,9 @@ def test_a_sweep_that_is_stopped_leaves_nothing_running_and_goes_on_at_once(farm
     assert not any((device / "jobs").glob("*"))
     assert not list(Path(farm.environment["ETFARM_MACHINE_FOLDER"]).glob("lease-*"))
     wait_for(lambda: not processes.is_alive(server, started), "the server to end", longest_s=10)
-    assert not list(farm.var.glob("bundles/*/*/session.json"))
+    assert not list(farm.data_dir.glob("bundles/*/*/session.json"))
     # and its server used the sound database that was there
-    assert not list(farm.var.glob("prefect/*damaged*"))
+    assert not list(farm.data_dir.glob("prefect/*damaged*"))
     # and the next start does the rest
     assert "sessions: 2 succeeded, 1 discarded" in farm.sweep(SMALL).stdout
 
@@ -94,7 +94,7 @@ def test_two_sweeps_at_once_share_the_work_and_run_nothing_twice(farm: Farm) -> 
 @pytest.mark.thorough
 def test_a_registered_runner_is_given_stock_flags_and_its_sessions_are_never_latency(farm: Farm) -> None:
     # given a runner that was built elsewhere (the farm's own program plays it), registered for kernel traces
-    (farm.var / "runners").unlink()
+    (farm.data_dir / "runners").unlink()
     built = farm.run("devices", "runner", "build")
     words = ["--platform", host_platform(), "--variant", "sme2_off", "--mode", "trace", "--provenance", "a test"]
     assert farm.run("devices", "runner", "register", built.stdout.strip(), *words).returncode == 0
@@ -115,7 +115,7 @@ def test_a_registered_runner_is_given_stock_flags_and_its_sessions_are_never_lat
 
 @pytest.mark.thorough
 def test_without_a_server_a_sweep_brings_its_own_whatever_its_var_folder_is_called(tmp_path: Path) -> None:
-    # given a var folder that never had a server, with spaces and quotes in its path
+    # given a data folder that never had a server, with spaces and quotes in its path
     odd = tmp_path / 'it\'s a "var" & more'
     odd.mkdir()
     environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
@@ -161,7 +161,7 @@ def test_a_sweep_ends_early_names_what_was_not_needed_and_measures_nothing_when_
     assert "sessions: 8 succeeded, 1 discarded, 4 not needed" in done.stdout
     assert "linear fp32 t1: 4 sessions not needed: times are known to 100 %" in done.stderr
     assert farm.ask("SELECT count(*) AS sessions FROM session_latency") == [{"sessions": 8}]
-    (report,) = farm.var.glob("reports/*/report.md")
+    (report,) = farm.data_dir.glob("reports/*/report.md")
     assert "Every planned session has a result." in report.read_text(encoding="utf-8")
     # and another start measures nothing
     again = farm.sweep(EARLY)

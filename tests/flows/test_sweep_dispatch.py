@@ -58,9 +58,9 @@ def test_a_remote_device_measures_what_is_exported_and_this_machine_waits_for_al
     assert (again.already_done, again.failed, again.succeeded, again.discarded) == (5, 2, 0, 0)
 
 
-def measured(devices: list[DeviceSpec], var: Path) -> list[DeviceTally]:
+def measured(devices: list[DeviceSpec], data_dir: Path) -> list[DeviceTally]:
     """Measure the sweep on the devices and return how they ended."""
-    places = Workspace(var)
+    places = Workspace(data_dir)
 
     @flow(task_runner=ThreadPoolTaskRunner[Any](max_workers=64))  # type: ignore[arg-type]
     def sweeping() -> list[DeviceTally]:

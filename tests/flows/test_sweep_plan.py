@@ -36,7 +36,7 @@ def planned_by_dry_run(farm: StandInFarm, monkeypatch: pytest.MonkeyPatch) -> Dr
     monkeypatch.setattr("flows.cli.dry_run.known_export", lambda *_: status)
     by_use = {("sme2_off", "timing"): farm.runner}
     monkeypatch.setattr("flows.cli.dry_run.runners_without_build", lambda *_: Runners(by_use))  # type: ignore[arg-type]
-    spec, places = read_sweep(farm.sweep_file), Workspace(farm.var)
+    spec, places = read_sweep(farm.sweep_file), Workspace(farm.data_dir)
     night = sweep_night(spec.name, date.today(), places.store.sweep_ids(), again=False)
     return dry_run(SweepRequest(spec, night, match_devices(spec, str(farm.inventory)), places))
 
@@ -53,7 +53,7 @@ def test_the_flow_measures_what_the_dry_run_lists_and_leaves_nothing(
     assert farm.sweep().is_completed()
     # then its bundles are those sessions, and the next dry run has nothing left
     listed = {session.session_id for session in before.plan.devices["here"].left}
-    assert {path.parent.name for path in farm.var.glob("bundles/*/*/session.json")} == listed
+    assert {path.parent.name for path in farm.data_dir.glob("bundles/*/*/session.json")} == listed
     assert planned_by_dry_run(farm, monkeypatch).plan.is_complete
 
 

@@ -40,7 +40,7 @@ def loaded(kept: Kept, etfarm: Etfarm) -> Kept:
     """A warehouse of sessions whose names act: of a model, of a device, of operators and of a file."""
     kept.session([(20 * MS, {f"native_call_{BAD}": 4 * MS})], model__name=BAD, device__name=BAD)
     kept.session(status="failed", reason_code="runner_crashed", reason=BAD, log_tail=f"{BAD}\n{BAD}", model__name=BAD)
-    loose = kept.var.root / f"{BAD}.etdump"
+    loose = kept.data_dir.root / f"{BAD}.etdump"
     loose.write_bytes(etdump_of([(9 * MS, {BAD: MS}), (8 * MS, {BAD: MS})]))
     assert etfarm("warehouse", "load", kept.bundles, loose)[0] == 0
     return kept
@@ -93,8 +93,8 @@ def test_an_error_names_a_file_in_one_line_without_what_acts(
     file = tmp_path / f"{BAD}\nx.etdump"
     file.write_bytes(b"garbage")
     rest = ["SELECT 1"] if words[0] == "sql" else []
-    var = [] if words == ["trace"] else ["--var", tmp_path / "var"]
-    ended = command(*words, file, *rest, *var)
+    data_dir = [] if words == ["trace"] else ["--data-dir", tmp_path / "var"]
+    ended = command(*words, file, *rest, *data_dir)
     assert (ended.code in (1, 2), ACTING.search(ended.out + ended.err)) == (True, None)
     assert [line for line in ended.err.splitlines() if "red" in line and "x.etdump" in line], ended.err
 
@@ -119,7 +119,7 @@ def test_records_of_a_damaged_bundle_do_not_act(loaded: Kept, etfarm: Etfarm) ->
 def test_a_device_cannot_have_a_name_that_acts(command: Command, tmp_path: Path) -> None:
     inventory = tmp_path / "inventory.yaml"
     inventory.write_text(json.dumps({"devices": [{"name": BAD, "transport": "local"}]}), encoding="utf-8")
-    ended = command("devices", "--inventory", inventory, "--var", tmp_path / "var")
+    ended = command("devices", "--inventory", inventory, "--data-dir", tmp_path / "var")
     assert (ended.code, ACTING.search(ended.err)) == (2, None)
     assert "a device's name consists of letters, digits, dots, dashes and underscores" in ended.err
 
@@ -150,7 +150,7 @@ def test_the_greeting_of_an_ssh_server_does_not_act(command: Command, tmp_path: 
     known.touch()
     device = {"name": "mac", "transport": "ssh", "address": "127.0.0.1", "port": greeting, "known_hosts": str(known)}
     inventory.write_text(json.dumps({"devices": [device]}), encoding="utf-8")
-    ended = command("devices", "probe", "mac", "--inventory", inventory, "--var", tmp_path / "var")
+    ended = command("devices", "probe", "mac", "--inventory", inventory, "--data-dir", tmp_path / "var")
     assert (ended.code, ACTING.search(ended.out + ended.err), ended.err.count("\n")) == (2, None, 1)
 
 

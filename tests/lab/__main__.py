@@ -32,7 +32,7 @@ def main() -> int:
             if command != "status":
                 fcntl.flock(lock, fcntl.LOCK_EX)
             if command == "up":
-                lab.up(Path(os.environ.get("ETFARM_VAR") or "var") / "lab")
+                lab.up(Path(os.environ.get("ETFARM_DATA_DIR") or "var") / "lab")
             elif command == "down":
                 lab.down()
         if command != "down":

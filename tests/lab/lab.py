@@ -30,7 +30,7 @@ _READY_S = 20.0
 
 
 def up(folder: Path) -> None:
-    """Start everything that is not running; `folder` (lab/ of the var folder) gets ssh_config and keys.
+    """Start everything that is not running; `folder` (lab/ of the data folder) gets ssh_config and keys.
 
     Raises LabError or PackageError; a lab that was down before is then down again.
     """
@@ -39,7 +39,7 @@ def up(folder: Path) -> None:
     fresh = not journal.noted()
     access = SshAccess(folder)
     if not fresh and not access.is_of_this_lab():
-        raise LabError("the lab of another checkout or var folder is up: run `make lab-down` there first")
+        raise LabError("the lab of another checkout or data folder is up: run `make lab-down` there first")
     network.refuse_foreign([device.number for device in DEVICES])
     try:
         if fresh:

@@ -78,10 +78,10 @@ class Packages:
 
 
 def default_cache() -> Path:
-    """Return ETFARM_LAB_CACHE, or lab/cache in the var folder."""
+    """Return ETFARM_LAB_CACHE, or lab/cache in the data folder."""
     if chosen := os.environ.get("ETFARM_LAB_CACHE"):
         return Path(chosen)
-    return Path(os.environ.get("ETFARM_VAR") or "var") / "lab" / "cache"
+    return Path(os.environ.get("ETFARM_DATA_DIR") or "var") / "lab" / "cache"
 
 
 def own_loader(tree: Path) -> list[str]:

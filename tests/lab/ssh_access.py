@@ -14,7 +14,7 @@ _CONFIG = "ssh_config"
 
 
 class SshAccess:
-    """Keys and ssh_config in `folder`, lab/ of the var folder."""
+    """Keys and ssh_config in `folder`, lab/ of the data folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()

@@ -23,7 +23,7 @@ def test_a_phone_and_a_mac_are_certified(lab: Lab, farm: Farm, name: str, needed
     pytest.importorskip("executorch", reason="exports and the runner need the export extra")
     spec = next(spec for spec in load_inventory(LAB_INVENTORY).devices if spec.name == name)
     if spec.ssh_config:
-        spec = spec.model_copy(update={"ssh_config": lab.var / "lab/ssh_config"})
+        spec = spec.model_copy(update={"ssh_config": lab.data_dir / "lab/ssh_config"})
     entry = spec.model_dump(mode="json", exclude_unset=True)
     farm.inventory.write_text(json.dumps({"devices": [entry]}), encoding="utf-8")
     # when it is certified

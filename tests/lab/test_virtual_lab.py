@@ -40,7 +40,7 @@ def output_of(device: Device, *argv: str) -> str:
 
 def traces(lab: Lab) -> dict[str, list[str]]:
     """What this lab has made on the machine, by the names it gives; other tests mount disks and run adbd meanwhile."""
-    own = ("etfarm-lab", str(lab.var), "/system/bin/adbd", f"adb -P {adb_server.PORT}")
+    own = ("etfarm-lab", str(lab.data_dir), "/system/bin/adbd", f"adb -P {adb_server.PORT}")
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
     running = (path for path in Path("/proc").iterdir() if path.name.isdigit())
     commands = [" ".join(processes.command_of(int(path.name))) for path in running]
@@ -105,7 +105,7 @@ def test_down_leaves_nothing(lab_down: Lab) -> None:
     assert traces(lab_down) != before
     lab_down.down()
     assert traces(lab_down) == before
-    assert not list((lab_down.var / "lab").iterdir())
+    assert not list((lab_down.data_dir / "lab").iterdir())
 
 
 def test_down_cleans_up_after_an_up_that_was_killed(lab_down: Lab) -> None:
@@ -135,7 +135,7 @@ def test_up_refuses_while_the_lab_of_another_folder_is_up(lab: Lab, tmp_path: Pa
     other = Lab(tmp_path / "other", lab.packages)
     refused = other.run("up")
     assert refused.returncode == 1
-    assert "the lab of another checkout or var folder is up: run `make lab-down` there first" in refused.stderr
+    assert "the lab of another checkout or data folder is up: run `make lab-down` there first" in refused.stderr
     assert lab.up()[MAC]["state"] == "ready"
 
 

@@ -87,7 +87,7 @@ MEASURED = {"read-the-results", "explain-a-regression", "keep-a-farm"}
 
 
 def place_for(name: str, folder: Path) -> Place:
-    """Return the place in which a skill starts: its var folder has results if it is about them."""
+    """Return the place in which a skill starts: its data folder has results if it is about them."""
     place = Place(folder)
     if name in MEASURED:
         measured = _measured()

@@ -109,11 +109,13 @@ def test_a_side_with_two_cells_counts_with_the_newest_one_only(maker: BundleMake
     assert [row[0] for row in operators] == ["a"] * 6 + ["b"] * 8
 
 
-def pool(maker: BundleMaker, var: Path, *comparisons: str) -> list[str]:
+def pool(maker: BundleMaker, data_dir: Path, *comparisons: str) -> list[str]:
     """Return the cells that are pooled with those of the last comparison."""
     return [
         cell
-        for _, cell in ask_warehouse("comparison_pool", Workspace(var, maker.warehouse), comparisons=[*comparisons])
+        for _, cell in ask_warehouse(
+            "comparison_pool", Workspace(data_dir, maker.warehouse), comparisons=[*comparisons]
+        )
     ]
 
 

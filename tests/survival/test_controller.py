@@ -42,7 +42,7 @@ def test_a_killed_farm_started_again_completes_what_was_missing(
         since = time.time()
         lab_farm.complete(site, missing=3 - len(done), collected=stage in ("pull", "bundle"))
         print(f"KNOWN | farm killed during {stage} | {site.spec.transport} | {time.time() - since:.1f} s | complete")
-        assert not list((lab_farm.var / "bundles" / NIGHT.sweep_id).glob(f".part-{farm.pid}-*"))
+        assert not list((lab_farm.data_dir / "bundles" / NIGHT.sweep_id).glob(f".part-{farm.pid}-*"))
 
     at_once(kill, [site(PHONE), site(MAC)])
 

@@ -63,8 +63,8 @@ def test_a_phone_that_is_unauthorized_or_offline_and_a_wrong_host_key_are_report
     lab_farm: LabFarm, site: MakeSite, lab_up: Lab, tmp_path: Path
 ) -> None:
     phone, mac = site(PHONE), site(MAC)
-    config = (lab_up.var / "lab/ssh_config").read_text(encoding="utf-8")
-    known_hosts = lab_up.var / "lab/ssh/known_hosts"
+    config = (lab_up.data_dir / "lab/ssh_config").read_text(encoding="utf-8")
+    known_hosts = lab_up.data_dir / "lab/ssh/known_hosts"
     first, second = known_hosts.read_text(encoding="utf-8").splitlines()
     swapped = [f"{first.split()[0]} {second.split(' ', 1)[1]}", second]
     (tmp_path / "known_hosts").write_text("\n".join(swapped) + "\n", encoding="utf-8")

@@ -124,7 +124,7 @@ def test_a_device_that_fails_three_sessions_in_a_row_is_given_up(lab_farm: LabFa
     lab_farm.assert_known("no job can be started", mac, since, "cannot start a job in")
     reasons = [str(record.reason) for record in lab_farm.records(mac)]
     assert sum("given up after 3 sessions in a row" in reason for reason in reasons) == 4
-    assert "cannot start a job" in str(Registry(Workspace(lab_farm.var).registry).health(MAC))
+    assert "cannot start a job" in str(Registry(Workspace(lab_farm.data_dir).registry).health(MAC))
     # and when it is mended all is run
     (mac.root / "sessions").unlink()
     lab_farm.complete(mac, missing=7, sessions=6)

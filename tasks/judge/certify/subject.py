@@ -71,14 +71,14 @@ class Subject:
 
 
 @contextlib.contextmanager
-def opened(spec: DeviceSpec, var: Path, night: date) -> Iterator[Subject]:
-    """Yield the subject of a certification whose results go to `var`/certify/<name>.
+def opened(spec: DeviceSpec, data_dir: Path, night: date) -> Iterator[Subject]:
+    """Yield the subject of a certification whose results go to `data_dir`/certify/<name>.
 
-    It shares the exports and the runners of `var` by links. Strikes of earlier certifications are cleared.
+    It shares the exports and the runners of `data_dir` by links. Strikes of earlier certifications are cleared.
     """
-    places = Workspace(var.absolute() / "certify" / spec.name)
+    places = Workspace(data_dir.absolute() / "certify" / spec.name)
     places.root.mkdir(parents=True, exist_ok=True)
-    for shared in (Workspace(var.absolute()).exports, Workspace(var.absolute()).runners):
+    for shared in (Workspace(data_dir.absolute()).exports, Workspace(data_dir.absolute()).runners):
         shared.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):
             (places.root / shared.name).symlink_to(shared, target_is_directory=True)

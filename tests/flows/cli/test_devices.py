@@ -32,7 +32,7 @@ def devices(command: Command, tmp_path: Path) -> Command:
     """Run `etfarm devices` with these words against an inventory of one device that is here and one that is not."""
     inventory = tmp_path / "inventory.yaml"
     inventory.write_text(INVENTORY % (tmp_path / "device"), encoding="utf-8")
-    return lambda *words: command("devices", *words, "--inventory", inventory, "--var", tmp_path / "var")
+    return lambda *words: command("devices", *words, "--inventory", inventory, "--data-dir", tmp_path / "var")
 
 
 def test_devices_are_listed_with_their_state_apart_from_their_health(devices: Command, tmp_path: Path) -> None:

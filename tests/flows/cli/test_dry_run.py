@@ -44,7 +44,7 @@ def dry(command: Command, tmp_path: Path, file: Path) -> Command:
     """Run a dry run of the sweep on an inventory of three devices."""
     inventory = tmp_path / "inventory.yaml"
     inventory.write_text(INVENTORY % (tmp_path / "a", tmp_path / "b"), encoding="utf-8")
-    words = ("sweep", file, "--dry-run", "--inventory", inventory, "--var", tmp_path / "var")
+    words = ("sweep", file, "--dry-run", "--inventory", inventory, "--data-dir", tmp_path / "var")
     return lambda *more: command(*words, *more)
 
 

@@ -115,11 +115,11 @@ def test_var_and_warehouse_may_stand_before_the_command_too(
     command: Command, dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # the two are set for this process by the command line; here they are taken back afterwards
-    for name in ("ETFARM_VAR", "ETFARM_WAREHOUSE"):
+    for name in ("ETFARM_DATA_DIR", "ETFARM_WAREHOUSE"):
         monkeypatch.setenv(name, str(tmp_path / "elsewhere"))
     warehouse = tmp_path / "w.duckdb"
     assert command("--warehouse", warehouse, "warehouse", "load", dump).code == 0
-    assert command("--var", tmp_path, "--warehouse", warehouse, "sql", "SELECT 1 AS one").out.startswith("one\n")
+    assert command("--data-dir", tmp_path, "--warehouse", warehouse, "sql", "SELECT 1 AS one").out.startswith("one\n")
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -131,8 +131,8 @@ def test_var_and_warehouse_may_stand_before_the_command_too(
         (["warehouse", "load", "nothing", "--warehouse", "w.duckdb"], "nothing: no such file or folder"),
         (["sql", "SELECT 1", "--warehouse", "nothing.duckdb"], "nothing.duckdb: there is no warehouse here"),
         (["sql", "SELECT 1", "--warehouse", "text.etdump"], "text.etdump is not a warehouse"),
-        (["sql", "SELECT 1", "--var", "nowhere"], "no snapshot was published here yet"),
-        (["sql", "nothing.sql", "--var", "nowhere"], "no snapshot was published here yet"),
+        (["sql", "SELECT 1", "--data-dir", "nowhere"], "no snapshot was published here yet"),
+        (["sql", "nothing.sql", "--data-dir", "nowhere"], "no snapshot was published here yet"),
         (["sweep", "nothing.yaml"], "nothing.yaml: no such file"),
         (["sweep", SMOKE, "--night", "yesterday"], "`yesterday` is not a night; write a date such as 2026-11-01"),
         (["sweep", SMOKE, "--night", "9999-12-31"], "the night 9999-12-31 is in the future"),
@@ -147,8 +147,8 @@ def test_var_and_warehouse_may_stand_before_the_command_too(
         (["devices", "probe", "this-machin", "--inventory", LOCAL], "did you mean `this-machine`?"),
         (["devices", "certify", "this-machin", "--inventory", LOCAL], "unknown device `this-machin`; devices: "),
         (["devices", "certify", "this-machine", "--inventory", LOCAL, "-o", "no/page.md"], "-o no/page.md: not a file"),
-        (["site", "report", "--var", "nowhere"], "no snapshot was published here yet"),
-        (["warehouse", "path", "--var", "nowhere"], "no snapshot was published here yet"),
+        (["site", "report", "--data-dir", "nowhere"], "no snapshot was published here yet"),
+        (["warehouse", "path", "--data-dir", "nowhere"], "no snapshot was published here yet"),
         (["server", "worker"], "PREFECT_API_URL is not set; set it to the server's address"),
     ],
 )

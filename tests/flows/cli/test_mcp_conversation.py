@@ -30,8 +30,8 @@ def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
 
 @pytest.fixture(scope="module")
 def answers(maker: BundleMaker, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, object]]:
-    var = tmp_path_factory.mktemp("var")
-    return answers_of(ASKED, "--warehouse", str(maker.warehouse), "--var", str(var))
+    data_dir = tmp_path_factory.mktemp("var")
+    return answers_of(ASKED, "--warehouse", str(maker.warehouse), "--data-dir", str(data_dir))
 
 
 def equal(value: object) -> object:

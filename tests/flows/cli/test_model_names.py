@@ -23,7 +23,7 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "voice.py").write_text("def make(): ...\n", encoding="utf-8")
     (folder / "sweep.yaml").write_text(f"name: smoke\nmodels: [toy_cnn, {MODEL}]\n", encoding="utf-8")
     (folder / "devices.yaml").write_text("devices: [{name: host, transport: local}]\n", encoding="utf-8")
-    load_and_publish(kept.var, [kept.bundles])
+    load_and_publish(kept.data_dir, [kept.bundles])
     return folder
 
 
@@ -42,5 +42,5 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=lambda value: "-".join(value[:2]) if isinstance(value, list) else "",
 )
 def test_a_command_takes_the_name_that_pages_show(command: Command, farm: Path, words: list[str], printed: str) -> None:
-    ended = command(*(word.replace("FARM", str(farm)) for word in words), "--var", farm / "var")
+    ended = command(*(word.replace("FARM", str(farm)) for word in words), "--data-dir", farm / "var")
     assert printed in ended.out + ended.err

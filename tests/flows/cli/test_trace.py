@@ -20,7 +20,7 @@ def trace(command: Command, tmp_path: Path) -> Etfarm:
     """Run `etfarm trace` with these words; return its exit code and what it printed."""
 
     def run(*words: object) -> tuple[int, str]:
-        ended = command("trace", *words, "--var", tmp_path / "var", "-o", tmp_path / "t.json")
+        ended = command("trace", *words, "--data-dir", tmp_path / "var", "-o", tmp_path / "t.json")
         return ended.code, ended.out + ended.err
 
     return run

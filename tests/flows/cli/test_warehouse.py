@@ -7,7 +7,7 @@ from tests.fixtures.command import Command, Etfarm, Kept, run_python
 
 
 def test_the_path_opens_in_any_duckdb(kept: Kept, etfarm: Etfarm) -> None:
-    # given a var folder with a loaded session
+    # given a data folder with a loaded session
     kept.session([10, 20, 30])
     etfarm("warehouse", "load")
     # when its path is printed

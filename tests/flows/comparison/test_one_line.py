@@ -24,12 +24,12 @@ main()
 
 @pytest.fixture
 def two_nights(kept: Kept) -> Path:
-    """A var folder with two nights of a model that differ in its file."""
+    """A data folder with two nights of a model that differ in its file."""
     for night in ("2026-11-19", "2026-11-20"):
         sweep = {"sweep_id": f"smoke-{night}", "name": "smoke", "night": night}
         kept.session([10_000_000], sweep=sweep, model__pte_sha256=night, device__name="this-machine")
-    load_and_publish(kept.var, [kept.bundles])
-    return kept.var.root
+    load_and_publish(kept.data_dir, [kept.bundles])
+    return kept.data_dir.root
 
 
 @pytest.mark.parametrize("words", [["bisect", "toy", "--good", "2026-11-19", "--bad", "2026-11-20"], ["compare"]])
@@ -37,5 +37,7 @@ def test_the_settings_of_prefect_are_made_before_it_is_imported(two_nights: Path
     files = [two_nights / "a.pte", two_nights / "b.pte"] if words == ["compare"] else []
     for file in files:
         file.write_bytes(b"any")
-    ended = run_python("-c", _STARTED, *words, *files, "--var", two_nights, "--inventory", INVENTORIES / "local.yaml")
+    ended = run_python(
+        "-c", _STARTED, *words, *files, "--data-dir", two_nights, "--inventory", INVENTORIES / "local.yaml"
+    )
     assert ended.stderr.endswith(": Prefect is not imported\n"), ended.stderr

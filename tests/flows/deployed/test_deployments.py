@@ -91,7 +91,7 @@ def test_a_name_that_was_given_to_a_run_stays(
     deployed: dict[str, dict[str, Any]], tmp_path: Path, name: str | None
 ) -> None:
     # given a run of the nightly sweep from the UI, whose sweep file does not exist: it ends at once
-    parameters = {"sweep_file": str(tmp_path / "release.yaml"), "var": str(tmp_path)}
+    parameters = {"sweep_file": str(tmp_path / "release.yaml"), "data_dir": str(tmp_path)}
     with get_client(sync_client=True) as client:
         made = client.create_flow_run_from_deployment(UUID(deployed["nightly"]["id"]), parameters=parameters, name=name)
         # when it runs

@@ -39,14 +39,14 @@ def an_inventory(folder: Path, *devices: dict[str, object]) -> Path:
 @pytest.mark.usefixtures("ssh_client")
 def test_health_names_what_cannot_be_reached_and_records_it(server: str, tmp_path: Path) -> None:
     # given a leased device that is here, one that is not, and one that was given back
-    var, retired = tmp_path / "var", {**GONE, "name": "old"}
+    data_dir, retired = tmp_path / "var", {**GONE, "name": "old"}
     inventory = an_inventory(tmp_path, {**HERE, "root": str(tmp_path / "device")}, GONE, retired)
-    registry = Registry(Workspace(var).registry)
+    registry = Registry(Workspace(data_dir).registry)
     registry.retire("old", "given back")
     registry.strike("here", "unreachable: cable")
     # when their health is asked for
     with open_device(load_inventory(inventory).devices[0]) as device, acquire(device, "a sweep"):
-        state = health(str(inventory), str(var), return_state=True)
+        state = health(str(inventory), str(data_dir), return_state=True)
     # then the message names the one that is missed, which has a strike; the other lost the one of the cable
     assert (state.name, str(state.message).startswith("1 reachable, 2 unreachable; gone: ")) == ("Failed", True)
     assert "old" not in str(state.message)
@@ -78,7 +78,7 @@ def test_upkeep_counts_what_it_freed_and_checked_and_names_findings(kept: Kept, 
         kept.session([100 + number], sweep__sweep_id=f"smoke-{night}", sweep__night=night)
     assert etfarm("warehouse", "load")[0] == 0
     # when upkeep runs
-    state = upkeep(str(kept.var.root), thin_after=0, return_state=True)
+    state = upkeep(str(kept.data_dir.root), thin_after=0, return_state=True)
     # then the message counts both
     freed = "2 nights thinned, 2 sweeps packed, 0 unused folders removed"
     assert (state.name, str(state.message).partition(";")[0]) == ("Completed", freed)
@@ -86,7 +86,7 @@ def test_upkeep_counts_what_it_freed_and_checked_and_names_findings(kept: Kept, 
     # and a damaged bundle is named
     damaged = next(kept.bundles.glob("*/*/model.etdump"))
     damaged.write_bytes(b"x")
-    state = upkeep(str(kept.var.root), thin_after=0, return_state=True)
+    state = upkeep(str(kept.data_dir.root), thin_after=0, return_state=True)
     assert state.name == "Failed"
     assert "; 1 findings; " in str(state.message)
     assert damaged.parent.name in str(state.message)
@@ -100,7 +100,7 @@ def test_a_report_is_written_again_and_an_unknown_sweep_is_one_sentence(
     kept.session([100])
     assert etfarm("warehouse", "load")[0] == 0
     # when a report is written again
-    state = report(var=str(kept.var.root), return_state=True)
+    state = report(data_dir=str(kept.data_dir.root), return_state=True)
     assert state.is_completed()
     page = Path(data_of(state))
     assert "<html" in page.read_text(encoding="utf-8")
@@ -111,7 +111,7 @@ def test_a_report_is_written_again_and_an_unknown_sweep_is_one_sentence(
     (shown,) = asked(f"{server}/artifacts/filter", of_run)
     assert (shown["key"], shown["description"]) == ("report", f"Complete: {link}")
     # and an unknown sweep is one sentence
-    unknown = report("none-2026-01-01", var=str(kept.var.root), return_state=True)
+    unknown = report("none-2026-01-01", data_dir=str(kept.data_dir.root), return_state=True)
     assert unknown.is_failed()
     assert "none-2026-01-01" in str(unknown.message)
     assert "exception" not in str(unknown.message)
@@ -119,7 +119,7 @@ def test_a_report_is_written_again_and_an_unknown_sweep_is_one_sentence(
 
 def on_demand_at(farm: StandInFarm, overrides: Overrides, *devices: dict[str, object]) -> State[Any]:
     inventory = an_inventory(farm.folder, {**HERE, "root": str(farm.folder / "device")}, *devices)
-    return on_demand(str(farm.sweep_file), str(inventory), overrides, var=str(farm.var), return_state=True)
+    return on_demand(str(farm.sweep_file), str(inventory), overrides, data_dir=str(farm.data_dir), return_state=True)
 
 
 @pytest.mark.thorough
@@ -140,7 +140,7 @@ def test_a_sweep_on_demand_with_overrides_is_apart_from_that_of_its_file(
     assert end.message.startswith("sessions: 1 succeeded, 1 discarded; ")
     assert end.sweep_id.startswith("states-on-demand-")
     assert len(list(farm.folder.glob(f"shared/{end.sweep_id}/*/session.json"))) == 2
-    assert not (farm.var / "bundles").exists()
+    assert not (farm.data_dir / "bundles").exists()
     assert farm.ask("SELECT sweep_id, count(*) FROM session_latency GROUP BY ALL ORDER BY 2")[0] == (end.sweep_id, 1)
     assert farm.ask("FROM series_latency") == tonight
     # and without overrides it is tonight's sweep, which is complete
@@ -165,4 +165,4 @@ def test_what_the_form_cannot_refuse_ends_the_run_before_anything_is_measured(
     assert state.is_failed()
     assert sentence in str(state.message)
     assert "exception" not in str(state.message)
-    assert not stand_in_farm.var.exists()
+    assert not stand_in_farm.data_dir.exists()

@@ -30,11 +30,11 @@ def bundles(farm: Farm) -> Path:
 
 @pytest.fixture
 def worker(farm: Farm, bundles: Path) -> Iterator[Program]:
-    """The lab's worker, with a var folder of its own."""
-    var = farm.folder / "lab"
-    var.mkdir()
-    words = [*ETFARM, "server", "lab", "berlin", "--var", str(var), "--bundles", str(bundles)]
-    program = Program(words, farm.environment | {"PYTHONPATH": str(ROOT)}, farm.folder / "worker.log", folder=var)
+    """The lab's worker, with a data folder of its own."""
+    data_dir = farm.folder / "lab"
+    data_dir.mkdir()
+    words = [*ETFARM, "server", "lab", "berlin", "--data-dir", str(data_dir), "--bundles", str(bundles)]
+    program = Program(words, farm.environment | {"PYTHONPATH": str(ROOT)}, farm.folder / "worker.log", folder=data_dir)
     program.start()
     yield program
     program.end(signal.SIGTERM)
@@ -86,7 +86,7 @@ def test_a_worker_measures_for_a_sweep_also_if_its_run_is_killed(
 def test_sigterm_ends_an_idle_lab_within_seconds_however_it_was_started(farm: Farm, how: str) -> None:
     # given a lab that a script started, and whose worker has asked the server for work
     lab = shlex.join(
-        [*ETFARM, "server", "lab", "paris", "--var", str(farm.var), "--bundles", str(farm.folder / "bundles")]
+        [*ETFARM, "server", "lab", "paris", "--data-dir", str(farm.data_dir), "--bundles", str(farm.folder / "bundles")]
     )
     settings = farm.environment | {"PYTHONPATH": str(ROOT), "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO"}
     script = Program(["sh", "-c", how.format(lab)], settings, farm.folder / "worker.log", folder=farm.folder)

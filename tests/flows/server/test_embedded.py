@@ -77,7 +77,7 @@ def of_an_unknown_version(database: Path) -> None:
 )
 @pytest.mark.fault(
     stage="start",
-    done="the Prefect database of the var folder overwritten, cut or of an unknown version",
+    done="the Prefect database of the data folder overwritten, cut or of an unknown version",
     holds="it is kept under another name, a new one is used, one sentence names both",
 )
 def test_a_damaged_database_is_kept_aside_and_replaced(tmp_path: Path, damage: Callable[[Path], object]) -> None:

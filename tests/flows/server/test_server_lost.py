@@ -166,4 +166,4 @@ def test_a_sweep_whose_server_does_not_answer_starts_nothing(farm: Farm) -> None
     assert "Traceback" not in ended.stderr
     assert took_s < ANSWER_S * SCALE
     assert not (farm.folder / "device").exists()
-    assert not (farm.var / "bundles").exists()
+    assert not (farm.data_dir / "bundles").exists()

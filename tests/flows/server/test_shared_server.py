@@ -28,7 +28,7 @@ def test_the_server_has_the_user_interface_and_the_farms_settings(prefect_api: s
 def test_an_address_in_use_is_one_sentence(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        environment = os.environ | {"PREFECT_SERVER_API_PORT": str(port), "ETFARM_VAR": str(tmp_path)}
+        environment = os.environ | {"PREFECT_SERVER_API_PORT": str(port), "ETFARM_DATA_DIR": str(tmp_path)}
         ended = run_etfarm("server", env=environment)
     assert ended.returncode == 2
     assert ended.stderr.startswith(f"etfarm: the address 127.0.0.1:{port} is in use; set PREFECT_SERVER_API_HOST or ")

@@ -61,9 +61,9 @@ def test_failed_sessions_a_failed_build_and_damaged_bundles_are_red_and_named(
 ) -> None:
     # given a sweep with one damaged bundle
     assert stand_in_farm.sweep().is_completed()
-    damaged = next(stand_in_farm.var.glob("bundles/*/*/model.etdump"))
+    damaged = next(stand_in_farm.data_dir.glob("bundles/*/*/model.etdump"))
     damaged.write_bytes(b"x")
-    Workspace(stand_in_farm.var).warehouse.unlink()
+    Workspace(stand_in_farm.data_dir).warehouse.unlink()
 
     # when it is started again with a runner that was built before and now crashes
     def build(*_: object) -> None:
@@ -82,13 +82,13 @@ def test_failed_sessions_a_failed_build_and_damaged_bundles_are_red_and_named(
     assert failed
     assert all(state == "Failed" and "exit" in message for state, message in failed.values()), failed
     # with the end of the runner's log, the bundle, and what to do
-    (sweep_id,) = {path.parent.parent.name for path in stand_in_farm.var.glob("bundles/*/*/session.json")}
+    (sweep_id,) = {path.parent.parent.name for path in stand_in_farm.data_dir.glob("bundles/*/*/session.json")}
     told = [record.getMessage().splitlines() for record in caplog.records if ": failed: " in record.getMessage()]
     assert len(told) == len(failed)
     for why, words, bundle in told:
         assert words == "no such operator"
         folder = Path(bundle.removeprefix("bundle: "))
-        assert folder.parent == stand_in_farm.var / "bundles" / sweep_id
+        assert folder.parent == stand_in_farm.data_dir / "bundles" / sweep_id
         assert why.startswith("linear fp32 sme2_off t1 ")
         assert " on here: failed: " in why
         assert f" (session {folder.name}); next: Read the last line of its log and run the command " in why

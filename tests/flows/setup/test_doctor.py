@@ -27,7 +27,7 @@ def places(tmp_path: Path) -> Workspace:
 
 @pytest.fixture
 def doctor(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, places: Workspace) -> Iterator[Command]:
-    """Run `etfarm doctor` on a var folder, an inventory of this machine and an empty folder of temporary files."""
+    """Run `etfarm doctor` on a data folder, an inventory of this machine and an empty folder of temporary files."""
     environment = dict(os.environ)
     monkeypatch.setattr(LocalDevice, "machine_folder", str(tmp_path / "machine"))
     inventory = tmp_path / "inventory.yaml"
@@ -36,7 +36,7 @@ def doctor(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pl
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     monkeypatch.setattr("flows.setup.checks.CHECKS", ())  # of this machine; test_checks.py has them
-    yield lambda: command("doctor", "--inventory", inventory, "--var", places.root)
+    yield lambda: command("doctor", "--inventory", inventory, "--data-dir", places.root)
     os.environ.clear()
     os.environ.update(environment)
 
@@ -120,7 +120,7 @@ def test_an_unreachable_device_and_server_are_found(tmp_path: Path) -> None:
     inventory.write_text(f"devices: [{entry}]\n", encoding="utf-8")
     # when the doctor looks
     environment = os.environ | {"PREFECT_API_URL": f"http://127.0.0.1:{port}/api", "TMPDIR": str(tmp_path)}
-    ended = run_etfarm("doctor", "--inventory", inventory, "--var", tmp_path / "var", env=environment)
+    ended = run_etfarm("doctor", "--inventory", inventory, "--data-dir", tmp_path / "var", env=environment)
     # then both are named with the cause
     assert ended.returncode == 1, ended.stderr
     device, server = ended.stdout.splitlines()[:2]

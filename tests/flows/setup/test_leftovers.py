@@ -36,7 +36,7 @@ def files_in(folder: Path) -> list[str]:
 
 
 def bundles_of(farm: Farm) -> set[str]:
-    return {path.parent.name for path in farm.var.glob("bundles/*/*/session.json")}
+    return {path.parent.name for path in farm.data_dir.glob("bundles/*/*/session.json")}
 
 
 def unfinished_in(folder: Path) -> list[Path]:
@@ -69,7 +69,7 @@ def test_a_sweep_that_is_stopped_leaves_nothing(
     assert "Traceback" not in err
     assert files_in(far_away) == []
     assert not unfinished_in(far_away)
-    assert not unfinished_in(farm.var)
+    assert not unfinished_in(farm.data_dir)
     # and the server shows the sweep and its device's part as cancelled
     assert asked(f"{prefect_api}/flow_runs/{run}")["state_name"] == "Cancelled"
     assert tasks_of(prefect_api, run)["measure on here"] == "CANCELLED"
@@ -93,7 +93,7 @@ def test_a_killed_sweep_goes_on_where_it_was_and_leaves_nothing(farm: Farm, scra
     (folder,) = scratch.glob("etfarm-scratch-*/.part-*")
     (folder / "large").write_bytes(b"x")
     (scratch / f"etfarm-tree-{process.pid}-x").mkdir()
-    (farm.var / "bundles" / f".part-{process.pid}-0").mkdir()
+    (farm.data_dir / "bundles" / f".part-{process.pid}-0").mkdir()
     # when the same sweep is started again
     farm.go_on()
     done = farm.sweep(sweep)
@@ -106,7 +106,7 @@ def test_a_killed_sweep_goes_on_where_it_was_and_leaves_nothing(farm: Farm, scra
     # and nothing is left on this machine
     assert files_in(scratch) == []
     assert list(scratch.glob("etfarm-tree-*")) == []
-    assert not unfinished_in(farm.var)
+    assert not unfinished_in(farm.data_dir)
     assert not any((farm.folder / "device/jobs").glob("*"))
     running = subprocess.run(["ps", "-ww", "-eo", "args="], capture_output=True, text=True, check=True).stdout
     assert str(farm.folder / "device") not in running

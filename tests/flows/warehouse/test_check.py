@@ -35,7 +35,7 @@ def bundle(farm: Kept) -> Path:
 
 
 def change_snapshot(farm: Kept) -> None:
-    [snapshot] = farm.var.snapshots.glob("*.duckdb")
+    [snapshot] = farm.data_dir.snapshots.glob("*.duckdb")
     snapshot.chmod(0o644)
     snapshot.write_bytes(snapshot.read_bytes() + b"x")
 
@@ -54,7 +54,7 @@ DAMAGES: dict[str, tuple[Callable[[Kept], object], list[str]]] = {
         ["model.etdump: the file does not match its hash"],
     ),
     "a lost bundle": (
-        lambda farm: bundle(farm).rename(farm.var.root / "elsewhere"),
+        lambda farm: bundle(farm).rename(farm.data_dir.root / "elsewhere"),
         ["is not what was loaded; restore it"],
     ),
     "a changed snapshot": (change_snapshot, ["the snapshot was changed"]),

@@ -69,9 +69,9 @@ def test_a_damaged_warehouse_is_kept_aside_and_built_again(
     kept.session([20])
     other = {"sweep_id": "other-2026-11-21", "name": "other", "night": "2026-11-21"}
     kept.session([30], sweep=other)
-    loose = kept.var.root / "loose.etdump"
+    loose = kept.data_dir.root / "loose.etdump"
     loose.write_bytes(etdump_of([(9, {}), (5, {})]))
-    load_and_publish(kept.var, [kept.bundles, loose])
+    load_and_publish(kept.data_dir, [kept.bundles, loose])
     broken = damage(kept.warehouse.read_bytes())
     kept.warehouse.write_bytes(broken)
     # when the bundles of one sweep are loaded
@@ -97,7 +97,7 @@ def test_a_sweep_starts_with_a_sound_warehouse(kept: Kept) -> None:
         pass
     kept.warehouse.write_bytes(kept.warehouse.read_bytes()[:4096])
     # when the sweep looks at its bundles, then they are loaded
-    assert unloadable_sessions(kept.var, SWEEP) == {}
+    assert unloadable_sessions(kept.data_dir, SWEEP) == {}
     assert sessions(kept.warehouse) == 1
     assert len(kept_aside(kept)) == 1
 
@@ -123,7 +123,7 @@ def test_damage_that_shows_when_the_snapshot_is_published_is_repaired(
 
     monkeypatch.setattr("tasks.load.snapshot.publish_snapshot", publish)
     # when its bundles are loaded, then they are in another file, which is published
-    load_and_publish(kept.var, [kept.bundles])
+    load_and_publish(kept.data_dir, [kept.bundles])
     assert len(set(calls)) == 2
     assert (len(kept_aside(kept)), kept.session_ids()) == (1, [f"{1:016x}"])
 
@@ -141,12 +141,12 @@ def test_a_warehouse_that_could_not_be_created_is_built_by_the_next_load(kept: K
     with contextlib.suppress(OSError):
         ballast.write_bytes(bytes(1 << 20))
     with pytest.raises(WarehouseError, match="nothing was stored") as full:
-        load_and_publish(Workspace(kept.var.root, warehouse), [kept.bundles])
+        load_and_publish(Workspace(kept.data_dir.root, warehouse), [kept.bundles])
     assert "intact" not in str(full.value)
     # when there is space
     ballast.unlink()
     subprocess.run(["mount", "-o", "remount,size=64m", str(full_disk)], check=True)
-    result = load_and_publish(Workspace(kept.var.root, warehouse), [kept.bundles])
+    result = load_and_publish(Workspace(kept.data_dir.root, warehouse), [kept.bundles])
     # then the bundles are loaded
     assert (result.loaded, sessions(warehouse)) == (1, 1)
 
@@ -169,7 +169,7 @@ def test_a_warehouse_that_is_not_damaged_is_left_alone(kept: Kept, tmp_path: Pat
     before = path.read_bytes()
     # when bundles are loaded into it, then it is refused and stays
     with pytest.raises(WarehouseError):
-        load_store(Workspace(kept.var.root, path), SWEEP)
+        load_store(Workspace(kept.data_dir.root, path), SWEEP)
     assert path.read_bytes() == before
     assert list(tmp_path.glob("*damaged*")) == []
 
@@ -204,7 +204,7 @@ def test_a_damaged_file_that_another_process_has_open_stays(tmp_path: Path) -> N
 )
 def test_a_rebuild_replaces_a_damaged_warehouse(kept: Kept, etfarm: Etfarm) -> None:
     kept.session([10])
-    load_and_publish(kept.var, [kept.bundles])
+    load_and_publish(kept.data_dir, [kept.bundles])
     kept.warehouse.write_bytes(kept.warehouse.read_bytes()[:20_000])
     code, printed = etfarm("warehouse", "rebuild")
     assert (code, "1 sessions, nothing to compare with" in printed) == (0, True)
@@ -229,8 +229,8 @@ def test_garbage_in_current_is_one_sentence_and_a_load_publishes_again(
 ) -> None:
     # given a published snapshot and garbage in `current`
     kept.session([10])
-    load_and_publish(kept.var, [kept.bundles])
-    (kept.var.snapshots / "current").write_bytes(content)
+    load_and_publish(kept.data_dir, [kept.bundles])
+    (kept.data_dir.snapshots / "current").write_bytes(content)
     # when it is read, then one sentence states what to do
     code, printed = etfarm("sql", "SELECT 1")
     assert (code, printed.count("\n")) == (2, 1)

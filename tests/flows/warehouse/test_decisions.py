@@ -203,7 +203,7 @@ def test_a_damaged_record_is_named_by_every_command_and_stops_none(
 @pytest.mark.thorough
 def test_a_command_that_is_killed_after_recording_is_finished_by_the_next_load(nights: Kept, etfarm: Etfarm) -> None:
     # given a command that is killed between the record and the warehouse
-    with stopped_at("decision ", *EXCLUDE, "--var", nights.var.root):
+    with stopped_at("decision ", *EXCLUDE, "--data-dir", nights.data_dir.root):
         pass
     assert query(nights.warehouse, OVERVIEW)[1] == []
     assert "recorded, but not in the warehouse; run `etfarm warehouse load`" in etfarm("warehouse", "check")[1]

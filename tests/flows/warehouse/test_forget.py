@@ -113,7 +113,7 @@ def test_a_forget_that_is_killed_is_finished_by_the_next_load(kept: Kept, etfarm
     # given two sessions, and a forget of the first that is killed at this moment
     first, second = kept.session([100]), kept.session([300], index=1)
     etfarm("warehouse", "load")
-    with stopped_at(moment, "decisions", "forget", first.name, "--reason", "x", "--var", kept.var.root):
+    with stopped_at(moment, "decisions", "forget", first.name, "--reason", "x", "--data-dir", kept.data_dir.root):
         pass
     # then the warehouse still has both, and a check tells what is left to do
     assert query(kept.warehouse, "SELECT median_ms FROM series_latency")[1] == [(0.0002,)]
@@ -129,7 +129,7 @@ def test_a_forget_that_is_killed_is_finished_by_the_next_load(kept: Kept, etfarm
 def test_a_session_that_is_forgotten_while_it_is_loaded_is_not_in_the_warehouse(kept: Kept, etfarm: Etfarm) -> None:
     # given a load that has committed a session, and has not ended
     folder = kept.session([100])
-    with stopped_at("loaded 1", "warehouse", "load", "--var", kept.var.root) as load:
+    with stopped_at("loaded 1", "warehouse", "load", "--data-dir", kept.data_dir.root) as load:
         # when the session is recorded as forgotten, and the load goes on
         kept.store.forget(Forgotten(reason="x", forgotten_at="2026", sessions={folder.name: "smoke-2026-11-20"}))
         go_on(load)

@@ -119,7 +119,7 @@ def test_the_newest_night_stays_even_if_it_is_old(kept: Kept, etfarm: Etfarm) ->
 def test_only_old_exports_and_built_runners_that_no_recent_bundle_names_are_removed(farm: Kept, etfarm: Etfarm) -> None:
     # given exports and runners: used today, used long ago, never used but new, half written, broken and registered
     long_ago = (date.today() - timedelta(days=90)).strftime("%Y%m%d0000")
-    places = farm.var
+    places = farm.data_dir
     for root, name, file, content in [
         (places.exports, "e1", "export.json", "{}"),
         (places.exports, "old", "export.json", "{}"),

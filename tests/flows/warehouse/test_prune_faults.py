@@ -44,7 +44,7 @@ def test_a_prune_that_is_killed_loses_nothing(farm: Kept, etfarm: Etfarm, moment
     # given what the sweep's records are
     records = list(farm.store.records(OLD))
     # when a prune is killed at this moment
-    with stopped_at(moment, *PRUNE, "--var", farm.var.root):
+    with stopped_at(moment, *PRUNE, "--data-dir", farm.data_dir.root):
         pass
     # then every bundle is there and complete, and the next prune ends what was begun
     assert list(farm.store.records(OLD)) == records
@@ -59,9 +59,9 @@ def test_a_prune_that_is_killed_loses_nothing(farm: Kept, etfarm: Etfarm, moment
 def test_a_kill_while_folders_are_removed_leaves_every_bundle_readable(farm: Kept) -> None:
     # given an archive, and a folder that lost only one of its bundles before the kill
     records = list(farm.store.records(OLD))
-    shutil.copytree(farm.bundles / OLD, farm.var.root / "copy")
+    shutil.copytree(farm.bundles / OLD, farm.data_dir.root / "copy")
     pack_sweep(farm.bundles, OLD)
-    (farm.var.root / "copy").rename(farm.bundles / OLD)
+    (farm.data_dir.root / "copy").rename(farm.bundles / OLD)
     shutil.rmtree(min((farm.bundles / OLD).iterdir()))
     # then all records are there once, and packing again removes the rest
     assert list(farm.store.records(OLD)) == records
@@ -112,8 +112,8 @@ def test_a_damaged_archive_is_reported_everywhere(farm: Kept, etfarm: Etfarm, da
 
 def test_a_full_disk_packs_nothing(full_disk: Path, farm: Kept) -> None:
     # given a sweep on a disk without room for its archive
-    (farm.bundles / OLD).rename(farm.var.root / "moved")
-    subprocess.run(["cp", "-r", str(farm.var.root / "moved"), str(full_disk / OLD)], check=True)
+    (farm.bundles / OLD).rename(farm.data_dir.root / "moved")
+    subprocess.run(["cp", "-r", str(farm.data_dir.root / "moved"), str(full_disk / OLD)], check=True)
     before = contents(full_disk / OLD)
     free_bytes = shutil.disk_usage(full_disk).free
     (full_disk / "filler").write_bytes(b"x" * free_bytes)

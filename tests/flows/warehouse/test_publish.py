@@ -84,12 +84,12 @@ def test_rows_that_a_killed_writer_left_in_its_log_are_read(maker: BundleMaker, 
 
 
 def test_a_snapshot_is_read_in_place_also_if_the_working_file_is_named(maker: BundleMaker, tmp_path: Path) -> None:
-    # given a load that names the working file of the var folder
+    # given a load that names the working file of the data folder
     places = Workspace(tmp_path / "var")
     load_and_publish(places, [maker.bundles])
     snapshot = newest_snapshot(places.snapshots)
     # when that file, or the snapshot itself, is named by a reader, then the reader opens the newest snapshot
-    for var, named in ((places.root, places.warehouse), (tmp_path / "elsewhere", snapshot)):
-        with readable_warehouse(Workspace(var, named)) as readable:
+    for data_dir, named in ((places.root, places.warehouse), (tmp_path / "elsewhere", snapshot)):
+        with readable_warehouse(Workspace(data_dir, named)) as readable:
             assert readable.path == snapshot
             assert sessions(readable.path) == 1

@@ -13,7 +13,7 @@ from tests.fixtures.gated import go_on, stopped_at
 from tests.fixtures.paths import ROOT
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, profile_of
 
-REBUILD = ("warehouse", "rebuild", "--var")
+REBUILD = ("warehouse", "rebuild", "--data-dir")
 
 
 def fill(kept: Kept, sessions: int = 3) -> None:
@@ -77,7 +77,7 @@ def test_a_session_whose_bundle_is_gone_is_not_given_up(kept: Kept, etfarm: Etfa
     fill(kept)
     gone = kept.session([100], index=9)
     etfarm("warehouse", "load")
-    gone.rename(kept.var.root / "elsewhere")
+    gone.rename(kept.data_dir.root / "elsewhere")
     # when the warehouse is rebuilt
     code, printed = etfarm("warehouse", "rebuild")
     # then it stays, until the bundle is back or the session is forgotten
@@ -123,7 +123,7 @@ def test_a_rebuild_that_is_killed_leaves_a_complete_warehouse(kept: Kept, etfarm
     etfarm("warehouse", "load")
     rows = kept.ask("SELECT * FROM session_latency ORDER BY ALL")
     # when a rebuild is killed at this moment
-    with stopped_at(moment, *REBUILD, kept.var.root):
+    with stopped_at(moment, *REBUILD, kept.data_dir.root):
         pass
     # then the warehouse is complete, can be checked and written to, and the next rebuild leaves nothing behind
     assert query(kept.warehouse, "SELECT * FROM session_latency ORDER BY ALL")[1] == rows
@@ -139,10 +139,10 @@ def test_a_load_that_waits_for_a_rebuild_loads_into_the_new_file(kept: Kept, etf
     # given a rebuild that is about to replace the warehouse
     fill(kept)
     etfarm("warehouse", "load")
-    with stopped_at("replacing", *REBUILD, kept.var.root) as rebuild:
+    with stopped_at("replacing", *REBUILD, kept.data_dir.root) as rebuild:
         # when a session arrives and is loaded at the same time
         kept.session([100], index=9)
-        command = [sys.executable, "-m", "flows.cli.main", "warehouse", "load", "--var", str(kept.var.root)]
+        command = [sys.executable, "-m", "flows.cli.main", "warehouse", "load", "--data-dir", str(kept.data_dir.root)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as load:
             go_on(rebuild)
             # then the load adds it to the warehouse that is there afterwards

@@ -28,24 +28,24 @@ PATIENCE_S = 60
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A var folder whose snapshot has one night."""
+    """A data folder whose snapshot has one night."""
     folder: Path = tmp_path_factory.mktemp("measured") / "var"
     publish_nights(folder, 1)
     return folder
 
 
 @pytest.fixture
-def var(measured: Path, tmp_path: Path) -> Path:
+def data_dir(measured: Path, tmp_path: Path) -> Path:
     """The same for one test alone."""
     return Path(shutil.copytree(measured, tmp_path / "var"))
 
 
-def publish_nights(var: Path, last: int) -> None:
-    """Measure nights in a var folder, from the first of November on."""
-    maker = BundleMaker(var.with_name(f"made{last}"))
+def publish_nights(data_dir: Path, last: int) -> None:
+    """Measure nights in a data folder, from the first of November on."""
+    maker = BundleMaker(data_dir.with_name(f"made{last}"))
     for day in range(1, last + 1):
         night_of(maker, day, model__name=f"model{day}")
-    load_and_publish(Workspace(var), [maker.bundles])
+    load_and_publish(Workspace(data_dir), [maker.bundles])
 
 
 Visit = Callable[[Path], TestClient]
@@ -53,21 +53,21 @@ Visit = Callable[[Path], TestClient]
 
 @pytest.fixture
 def visit() -> Iterator[Visit]:
-    """Visit the pages of var folders, which are closed at the end."""
+    """Visit the pages of data folders, which are closed at the end."""
     with ExitStack() as stack:
 
-        def visit(var: Path) -> TestClient:
-            site: LiveSite = stack.enter_context(closing(site_of(Workspace(var))))
+        def visit(data_dir: Path) -> TestClient:
+            site: LiveSite = stack.enter_context(closing(site_of(Workspace(data_dir))))
             return TestClient(app_of(site), base_url="http://localhost")
 
         yield visit
 
 
-def test_home_shows_the_newest_night_and_follows_the_snapshot(var: Path, visit: Visit) -> None:
-    client = visit(var)
+def test_home_shows_the_newest_night_and_follows_the_snapshot(data_dir: Path, visit: Visit) -> None:
+    client = visit(data_dir)
     assert "2026-11-01" in client.get("/").text
     # when another night is loaded
-    publish_nights(var, 2)
+    publish_nights(data_dir, 2)
     # then the former page is shown until that of the new night is made, at the same address
     assert "2026-11-01" in client.get("/index.html").text
     wait_for(lambda: "2026-11-02" in client.get("/index.html").text, "the page of the new night")
@@ -75,12 +75,12 @@ def test_home_shows_the_newest_night_and_follows_the_snapshot(var: Path, visit: 
 
 
 def test_a_page_of_the_newest_night_is_found_before_its_home_page_is_made(
-    var: Path, visit: Visit, monkeypatch: pytest.MonkeyPatch
+    data_dir: Path, visit: Visit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = visit(var)
+    client = visit(data_dir)
     assert "2026-11-01" in client.get("/").text
     # given a night that was loaded just now, and a home page that is not made yet
-    publish_nights(var, 2)
+    publish_nights(data_dir, 2)
     is_made, make = threading.Event(), Site.file
 
     def slowly(site: Site, address: str) -> File | None:
@@ -97,8 +97,8 @@ def test_a_page_of_the_newest_night_is_found_before_its_home_page_is_made(
     wait_for(lambda: "2026-11-02" in client.get("/").text, "the page of the new night")
 
 
-def test_what_is_not_there_is_a_page_that_says_so(var: Path, visit: Visit) -> None:
-    answer = visit(var).get("/models/unknown.html")
+def test_what_is_not_there_is_a_page_that_says_so(data_dir: Path, visit: Visit) -> None:
+    answer = visit(data_dir).get("/models/unknown.html")
     assert answer.status_code == 404
     assert "There is no page models/unknown.html." in answer.text
 
@@ -110,15 +110,15 @@ def test_without_a_snapshot_the_page_says_how_to_get_one(tmp_path: Path, visit: 
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-def test_nothing_but_reading_is_answered(var: Path, visit: Visit, method: str) -> None:
-    assert visit(var).request(method, "/index.html").status_code == 405
+def test_nothing_but_reading_is_answered(data_dir: Path, visit: Visit, method: str) -> None:
+    assert visit(data_dir).request(method, "/index.html").status_code == 405
 
 
 @pytest.mark.parametrize(
     "address", ["%2e%2e/etc/passwd", "assets/../../x", "sessions/%27%20OR%201=1.html", "cells/%00.html"]
 )
-def test_no_address_reaches_files_or_sql(var: Path, visit: Visit, address: str) -> None:
-    assert visit(var).get(f"/{address}").status_code == 404
+def test_no_address_reaches_files_or_sql(data_dir: Path, visit: Visit, address: str) -> None:
+    assert visit(data_dir).get(f"/{address}").status_code == 404
 
 
 def etfarm(*arguments: object, seed: int = 0) -> subprocess.CompletedProcess[str]:
@@ -134,10 +134,10 @@ def hashes_of(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): sha256_of(path) for path in files}
 
 
-def test_the_command_publishes_the_same_bytes_each_time_and_says_where(var: Path, tmp_path: Path) -> None:
+def test_the_command_publishes_the_same_bytes_each_time_and_says_where(data_dir: Path, tmp_path: Path) -> None:
     # given the same snapshot, which two processes publish
     for seed, name in enumerate(("site", "other")):
-        done = etfarm("site", "--var", var, "--publish", tmp_path / name, seed=seed)
+        done = etfarm("site", "--data-dir", data_dir, "--publish", tmp_path / name, seed=seed)
         assert done.returncode == 0, done.stderr
         assert done.stdout.endswith(f"{tmp_path / name}/index.html\n")
     # then every file is the same, that which lists them, too
@@ -146,23 +146,25 @@ def test_the_command_publishes_the_same_bytes_each_time_and_says_where(var: Path
     assert hashes_of(tmp_path / "other") == hashes
     # and a page that somebody changed stays in the next publication, which names it and exits with 1
     (tmp_path / "site/index.html").write_text("mine")
-    publish_nights(var, 2)
-    done = etfarm("site", "--var", var, "--publish", tmp_path / "site")
+    publish_nights(data_dir, 2)
+    done = etfarm("site", "--data-dir", data_dir, "--publish", tmp_path / "site")
     assert done.returncode == 1
     assert "one file left unchanged, because etfarm did not write the content (index.html)" in done.stderr
 
 
-def test_a_missing_warehouse_and_a_folder_that_cannot_be_written_are_one_sentence(var: Path, tmp_path: Path) -> None:
-    published = [("--var", var, "--publish", place) for place in ("/proc/none", "")]
-    for arguments in (("--var", tmp_path / "none"), *published):
+def test_a_missing_warehouse_and_a_folder_that_cannot_be_written_are_one_sentence(
+    data_dir: Path, tmp_path: Path
+) -> None:
+    published = [("--data-dir", data_dir, "--publish", place) for place in ("/proc/none", "")]
+    for arguments in (("--data-dir", tmp_path / "none"), *published):
         done = etfarm("site", *arguments)
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1, done.stderr
         assert done.stderr.startswith("etfarm: ")
 
 
-def test_ctrl_c_ends_the_pages_with_a_sentence_while_a_snapshot_is_prepared(var: Path) -> None:
-    command = [sys.executable, "-m", "flows.cli.main", "site", "--var", str(var), "--port", "0"]
+def test_ctrl_c_ends_the_pages_with_a_sentence_while_a_snapshot_is_prepared(data_dir: Path) -> None:
+    command = [sys.executable, "-m", "flows.cli.main", "site", "--data-dir", str(data_dir), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert "Ctrl-C ends them" in process.stderr.readline()

@@ -60,7 +60,7 @@ def test_a_damaged_bundle_is_named_before_anything_is_measured(kept: Kept, damag
     do, cause = DAMAGES[damage]
     do(damaged)
     # when the bundles are checked, then it is named by its id, and the other one is loaded
-    [(session_id, reason)] = unloadable_sessions(kept.var, SWEEP).items()
+    [(session_id, reason)] = unloadable_sessions(kept.data_dir, SWEEP).items()
     assert session_id == damaged.name
     assert cause in reason
     assert query(kept.warehouse, "SELECT count(*) FROM session")[1] == [(1,)]
@@ -69,12 +69,12 @@ def test_a_damaged_bundle_is_named_before_anything_is_measured(kept: Kept, damag
 def test_a_session_that_the_warehouse_contains_counts_although_its_bundle_is_damaged(kept: Kept) -> None:
     # given two loaded sessions: one lost its ETDump afterwards, the session.json of the other was changed
     lost, changed = kept.session([5]), kept.session([6])
-    load_and_publish(kept.var, [kept.bundles])
+    load_and_publish(kept.data_dir, [kept.bundles])
     (lost / "model.etdump").unlink()
     edit_stats(changed, "fast")
     # then it is not measured again, which would count it twice
-    assert unloadable_sessions(kept.var, SWEEP) == {}
-    [reason] = unloaded_reasons(kept.store, SWEEP, newest_snapshot(kept.var.snapshots))
+    assert unloadable_sessions(kept.data_dir, SWEEP) == {}
+    [reason] = unloaded_reasons(kept.store, SWEEP, newest_snapshot(kept.data_dir.snapshots))
     assert "`stats.load_ns`: Input should be a valid integer" in reason
 
 
@@ -93,15 +93,15 @@ def test_bundles_are_checked_while_the_warehouse_is_in_use(kept: Kept, monkeypat
 
     monkeypatch.setattr("flows.warehouse.publish.loaded_contents", in_use)
     monkeypatch.setattr("flows.warehouse.publish.load_paths", in_use)
-    assert list(unloadable_sessions(kept.var, SWEEP)) == [damaged.name]
+    assert list(unloadable_sessions(kept.data_dir, SWEEP)) == [damaged.name]
 
 
 def test_a_forgotten_session_and_an_unknown_sweep_are_not_checked(kept: Kept) -> None:
     damaged = kept.session([6])
     (damaged / "session.json").write_bytes(b"{")
     kept.store.forget(Forgotten(reason="damaged", forgotten_at="2026-11-20", sessions={damaged.name: SWEEP}))
-    assert unloadable_sessions(kept.var, SWEEP) == {}
-    assert unloadable_sessions(kept.var, "other-2026-11-20") == {}
+    assert unloadable_sessions(kept.data_dir, SWEEP) == {}
+    assert unloadable_sessions(kept.data_dir, "other-2026-11-20") == {}
 
 
 @pytest.mark.thorough
@@ -116,8 +116,8 @@ def test_a_damaged_bundle_in_an_archive_is_named(kept: Kept) -> None:
     damaged = kept.session([6])
     with only_one(kept.bundles):
         pack_sweep(kept.bundles, SWEEP)
-    assert unloadable_sessions(kept.var, SWEEP) == {}
-    archive, unpacked = archive_of(kept.bundles, SWEEP), kept.var.root / "unpacked"
+    assert unloadable_sessions(kept.data_dir, SWEEP) == {}
+    archive, unpacked = archive_of(kept.bundles, SWEEP), kept.data_dir.root / "unpacked"
     unpack(archive, unpacked)
     folders = {path.name: path for path in (unpacked / SWEEP).iterdir()}
     flip(folders[damaged.name] / "model.etdump")
@@ -126,6 +126,6 @@ def test_a_damaged_bundle_in_an_archive_is_named(kept: Kept) -> None:
     shutil.rmtree(unpacked)
     kept.warehouse.unlink(missing_ok=True)
     # then it is named
-    [(session_id, reason)] = unloadable_sessions(kept.var, SWEEP).items()
+    [(session_id, reason)] = unloadable_sessions(kept.data_dir, SWEEP).items()
     assert session_id == damaged.name
     assert f"{damaged}/model.etdump: the file does not match its hash" in reason

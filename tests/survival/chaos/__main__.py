@@ -122,7 +122,7 @@ class Hour:
 
     def _release_devices(self) -> None:
         """Release quarantined devices, as an operator does who knows why their sessions failed."""
-        registry = Registry(self.farm.var.registry)
+        registry = Registry(self.farm.data_dir.registry)
         for device in self.farm.places():
             if not (health := registry.health(device)).usable:
                 self.history.tell(f"release {device}: {health}")

@@ -22,7 +22,7 @@ def faults_of_night(farm: ChaosFarm, sweep_id: str) -> list[str]:
     """Return what is wrong with a night that has ended, a sentence each."""
     records = farm.records(sweep_id)
     found = faults_of_plan(records, farm.planned()) + false_successes(farm.folder, records)
-    if not (farm.var.reports / sweep_id / "report.html").is_file():
+    if not (farm.data_dir.reports / sweep_id / "report.html").is_file():
         found.append("no report")
     return [f"{sweep_id}: {each}" for each in found]
 
@@ -57,7 +57,7 @@ def _ends(folder: Path) -> dict[tuple[str, str], list[int]]:
 def faults_of_all(farm: ChaosFarm) -> list[str]:
     """Return what is wrong with all nights together: overlaps on devices, and what the warehouse contains."""
     records = [record for sweep_id in farm.sweep_ids() for record in farm.records(sweep_id)]
-    return overlaps_in(farm.folder) + faults_of_load(records, farm.var.warehouse)
+    return overlaps_in(farm.folder) + faults_of_load(records, farm.data_dir.warehouse)
 
 
 def overlaps_in(folder: Path) -> list[str]:

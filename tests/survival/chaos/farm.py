@@ -74,15 +74,15 @@ class ChaosFarm:
         self._write_files()
         self._automate()
         for lab in LABS:
-            words = ["server", "lab", lab, "--var", str(self._var(lab)), "--bundles", str(self.bundles)]
+            words = ["server", "lab", lab, "--data-dir", str(self._data_dir(lab)), "--bundles", str(self.bundles)]
             self.kept[lab] = Kept(self._program(lab, words), 10.0)
             self.kept[lab].program.start()
         self.start_controller()
 
     @property
-    def var(self) -> Workspace:
-        """The var folder of the controller."""
-        return Workspace(self._var(HOME))
+    def data_dir(self) -> Workspace:
+        """The data folder of the controller."""
+        return Workspace(self._data_dir(HOME))
 
     @property
     def bundles(self) -> Path:
@@ -122,7 +122,7 @@ class ChaosFarm:
         """Start the sweep of the present night, as the same command again if it was stopped."""
         night = self.sweep_id.removeprefix("chaos-")
         words = ["sweep", "sweep.yaml", "--inventory", "inventory.yaml", "--night", night, "--fail-on", "never"]
-        words += ["--var", str(self.var.root), "--bundles", str(self.bundles)]
+        words += ["--data-dir", str(self.data_dir.root), "--bundles", str(self.bundles)]
         self.controller = self._program(HOME, words)
         self.controller.start()
 
@@ -140,7 +140,7 @@ class ChaosFarm:
         words = [*ETFARM, "server", "automate"]
         subprocess.run(words, env=self._environment(HOME), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
 
-    def _var(self, place: str) -> Path:
+    def _data_dir(self, place: str) -> Path:
         return self.folder / f"var-{place}"
 
     def _program(self, place: str, words: list[str]) -> Program:
@@ -155,10 +155,10 @@ class ChaosFarm:
 
     def _write_files(self) -> None:
         for place in (HOME, *LABS):
-            self._var(place).mkdir()
+            self._data_dir(place).mkdir()
         for name in _SHARED:
             (KEPT / name).mkdir(parents=True, exist_ok=True)
-            (self.var.root / name).symlink_to(KEPT / name, target_is_directory=True)
+            (self.data_dir.root / name).symlink_to(KEPT / name, target_is_directory=True)
         launcher = self.folder / "launcher"
         launcher.write_text(LAUNCHER, encoding="utf-8")
         launcher.chmod(0o755)

@@ -217,13 +217,13 @@ def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_n
 def test_leftovers_are_found_in_the_var_folder_and_in_a_folder_of_bundles_that_is_elsewhere(tmp_path: Path) -> None:
     # given the leftovers of a killed process at every depth at which the farm writes
     name, store = f".part-{2**31 - 1}-x", LocalStore(tmp_path / "bundles")
-    var = [tmp_path / "var" / place / name for place in (".", "exports", "bundles/smoke-2026-01-02")]
+    data_dir = [tmp_path / "var" / place / name for place in (".", "exports", "bundles/smoke-2026-01-02")]
     of_store = [tmp_path / "bundles" / place / name for place in (".", "smoke-2026-01-02", ".shared/exports")]
-    for path in (*var, *of_store):
+    for path in (*data_dir, *of_store):
         path.mkdir(parents=True)
     # then all of them are found, and nothing else
     found = [path for path in leftovers_below(tmp_path / "var", store.folders) if tmp_path in path.parents]
-    assert sorted(found) == sorted([*var, *of_store])
+    assert sorted(found) == sorted([*data_dir, *of_store])
 
 
 def test_the_names_of_unfinished_folders_tell_the_process_and_the_machine(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_an_export_that_cannot_be_tried_here_is_ready_and_says_so(
     monkeypatch.chdir(tmp_path)
     Path("model.py").write_text(MODEL)
     # when it is exported
-    ended = command("model", "export", "./model.py:make", "--var", tmp_path / "var")
+    ended = command("model", "export", "./model.py:make", "--data-dir", tmp_path / "var")
     # then it is ready, with the reason, and without outputs of this machine
     told = "not tried here: this machine does not have the operator stand_in::doubled.out"
     assert (ended.code, ended.err) == (0, f"execution on this machine after the export: {told}\n")

@@ -15,9 +15,9 @@ def test_a_deployment_without_a_data_folder_uses_that_of_its_worker(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stated: str | None, of_the_worker: str | None, expected: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("ETFARM_VAR", raising=False)
+    monkeypatch.delenv("ETFARM_DATA_DIR", raising=False)
     if of_the_worker is not None:
-        monkeypatch.setenv("ETFARM_VAR", of_the_worker)
+        monkeypatch.setenv("ETFARM_DATA_DIR", of_the_worker)
     assert stated_workspace(stated).root == tmp_path / expected
 
 

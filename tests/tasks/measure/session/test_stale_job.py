@@ -155,7 +155,7 @@ def test_the_times_in_the_bundle_are_those_of_the_run(tmp_path: Path, phone: Pat
     done="a second user with another {what} finds the first user's finished job on the device",
     holds="it is removed and run again with the second user's command",
 )
-@pytest.mark.parametrize("what", ["cpu_affinity", "var folder"])
+@pytest.mark.parametrize("what", ["cpu_affinity", "data folder"])
 def test_a_finished_job_of_another_user_is_not_collected(tmp_path: Path, phone: Path, what: str) -> None:
     # given a finished job of a user with the same device
     bench, bundles = killed_while_the_job_runs(tmp_path, GOOD), tmp_path / "bundles"
