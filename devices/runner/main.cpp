@@ -38,8 +38,8 @@ void check_sme_possible(const Flags& flags) {
 // Prevents measuring a variant other than the requested one.
 void check_sme_effective(const Flags& flags) {
   if (!flags.sme2 || sme_hardware() == Sme::none) return;
-  if (!sme_told()) throw RunError("--sme2 has no effect: XNNPACK did not query SME2 through the replaced function");
-  if (*sme_told() != *flags.sme2) throw RunError("--sme2 has no effect: XNNPACK received another answer");
+  if (!sme_reported()) throw RunError("--sme2 has no effect: XNNPACK did not query SME2 through the replaced function");
+  if (*sme_reported() != *flags.sme2) throw RunError("--sme2 has no effect: XNNPACK received another answer");
 }
 
 // An ETDump has offsets of 31 bits; ExecuTorch crashes where it becomes larger.
@@ -60,13 +60,13 @@ void execute_all(const Flags& flags, Model& model, Stats& stats) {
     stats.execution_ns.push_back(model.execute());
     if (i + 1 == flags.output_execution) model.keep_outputs();
     if (i > 0) continue;
-    stats.model_peak_resident_bytes = peak_resident_bytes();
+    stats.model_peak_memory_bytes = peak_memory_bytes();
     if (model.tracer()) check_etdump_size(flags, bytes_before, model.tracer()->bytes() - bytes_before);
   }
   if (profile) write_complete(flags.kernel_profile_path, profile->stop());
   if (!flags.selected_kernels_path.empty()) write_complete(flags.selected_kernels_path, selected_kernels_json());
   if (flags.output_execution == 1) stats.outputs_repeat = model.repeats_outputs();
-  stats.peak_resident_bytes = peak_resident_bytes();
+  stats.peak_memory_bytes = peak_memory_bytes();
 }
 
 // After all that is measured: what is executed here has no influence on it.
@@ -122,7 +122,7 @@ int run(const Flags& flags) {
     stats.exit_reason = error.what();
     exit_code = report_error(error, 1);
   }
-  if (!stats.peak_resident_bytes) stats.peak_resident_bytes = peak_resident_bytes();
+  if (!stats.peak_memory_bytes) stats.peak_memory_bytes = peak_memory_bytes();
   if (!flags.stats_path.empty()) {
     try {
       write_complete(flags.stats_path, stats_json(stats));

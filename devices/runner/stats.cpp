@@ -32,8 +32,8 @@ std::string hardware_json() {
 }
 
 std::string told_json() {
-  const Sme told = sme_told().value_or(Sme::none);
-  return "\"sme_told\": " + json_bool(told >= Sme::sme1) + ", \"sme2_told\": " + json_bool(told == Sme::sme2);
+  const Sme told = sme_reported().value_or(Sme::none);
+  return "\"sme_reported\": " + json_bool(told >= Sme::sme1) + ", \"sme2_reported\": " + json_bool(told == Sme::sme2);
 }
 
 }  // namespace
@@ -45,8 +45,8 @@ std::string stats_json(const Stats& stats) {
   json << ", \"execution_ns\": " << list_json(stats.execution_ns);
   json << ", \"untraced_execution_ns\": " << list_json(stats.untraced_execution_ns);
   json << ", \"etdump_crc32\": " << or_null(stats.etdump_crc32);
-  json << ", \"model_peak_resident_bytes\": " << or_null(stats.model_peak_resident_bytes);
-  json << ", \"peak_resident_bytes\": " << or_null(stats.peak_resident_bytes);
+  json << ", \"model_peak_memory_bytes\": " << or_null(stats.model_peak_memory_bytes);
+  json << ", \"peak_memory_bytes\": " << or_null(stats.peak_memory_bytes);
   json << ", \"memory_read_bytes_per_s\": " << or_null(stats.memory_read_bytes_per_s);
   json << ", \"outputs_repeat\": " << (stats.outputs_repeat ? json_bool(*stats.outputs_repeat) : "null");
   json << ", \"threads_requested\": " << stats.threads_requested;

@@ -14,10 +14,10 @@ struct Stats {
   std::vector<int64_t> execution_ns;  // wall time of each successful execution
   std::vector<int64_t> untraced_execution_ns;
   std::optional<uint32_t> etdump_crc32;  // of the file that was written; empty without one
-  std::optional<int64_t> model_peak_resident_bytes;  // after the first execution; empty if none succeeded
-  std::optional<int64_t> peak_resident_bytes;        // after the last one, with all that was recorded
-  std::optional<int64_t> memory_read_bytes_per_s;    // of as many threads; empty if it was not requested
-  std::optional<bool> outputs_repeat;                // the last execution returned what the first did
+  std::optional<int64_t> model_peak_memory_bytes;  // after the first execution; empty if none succeeded
+  std::optional<int64_t> peak_memory_bytes;        // after the last one, with all that was recorded
+  std::optional<int64_t> memory_read_bytes_per_s;  // of as many threads; empty if it was not requested
+  std::optional<bool> outputs_repeat;              // the last execution returned what the first did
   int threads_requested = -1;
   std::optional<int> threads_used;
   std::optional<Sme> sme2_requested;

@@ -80,11 +80,11 @@ def kill_and_reattach(subject: Subject) -> Finding:
     starts = len(call(device, ["cat", f"{folder}/starts"]).split())
     call(device, ["rm", "-rf", folder])
     records = _records(subject, sweep_id)
-    attempts = [each.status for each in records if each.index == 0]
+    attempts = [each.status for each in records if each.repetition == 0]
     if attempts != ["succeeded"] or starts != 3:
         counted = f"{attempts.count('succeeded')} times in {len(attempts)} attempts and {starts - 2} starts"
         raise FarmError(f"the session whose farm was killed counts {counted} of its runner, instead of once each")
-    (killed,) = (each for each in records if each.index == 1)
+    (killed,) = (each for each in records if each.repetition == 1)
     if killed.status != "failed" or killed.signal != 9:
         raise FarmError(f"the session whose runner was killed ended as {killed.status}: {killed.reason}")
     left = read_leftovers(device)

@@ -157,7 +157,7 @@ class Answers:
             **times,
             "log": {"foreign_text": bounded(log[log_offset:more], _LOG_LETTERS)},
             "log_next_offset": more if more < len(log) else None,
-            "log_letters": len(log),
+            "log_chars": len(log),
         }
         return self._from(shown)
 
@@ -176,7 +176,7 @@ class Answers:
         parts = {
             "latency": (
                 "SELECT runs, warmup_runs, time_ms, median_ms, mad_ms, iqr_ms, p90_ms, min_ms, max_ms, load_ms, "
-                "peak_resident_bytes, has_drift, is_bimodal, accuracy FROM session_latency WHERE session_id = $id",
+                "peak_memory_bytes, has_drift, is_bimodal, accuracy FROM session_latency WHERE session_id = $id",
                 session_id,
             ),
             "categories": (

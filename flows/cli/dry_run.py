@@ -17,7 +17,7 @@ from flows.device_selection import SweepRequest
 from flows.terminal import show
 from sql.errors import NoWarehouse, WarehouseError
 from tasks.measure.health import Registry
-from tasks.measure.plan import DISCARDED_INDEX, PlannedSession, export_for
+from tasks.measure.plan import DISCARDED_REPETITION, PlannedSession, export_for
 from tasks.measure.prepare import (
     ExportSnapshot,
     ExportState,
@@ -130,7 +130,7 @@ def dry_run(request: SweepRequest) -> DryRun:
         planned = plan_sessions(spec, plan.sweep, name, answer.facts or Facts(), plan.exports, runners.by_use)
         results = read_results(workspace.store, plan.sweep.sweep_id, name)
         plan.devices[name] = part = plan_rest(planned, plan.exports, results, spec.interval_percent)
-        sessions = [each for each in (*part.ready, *part.pending) if each.index != DISCARDED_INDEX]
+        sessions = [each for each in (*part.ready, *part.pending) if each.repetition != DISCARDED_REPETITION]
         rest = [*part.left, *part.pending]
         open_keys = {each.key for each in (*part.todo, *part.pending)}
         unread = {each.pair for each in exports if each.state == "unknown"}

@@ -10,7 +10,7 @@ judged AS (
 ),
 measured AS (
     SELECT session_key, session_id, cell, load_ns, pte_bytes, model.precision,
-        coalesce(model_peak_resident_bytes, peak_resident_bytes) AS peak_bytes
+        coalesce(model_peak_memory_bytes, peak_memory_bytes) AS peak_bytes
     FROM _session
     JOIN model USING (model_id)
     WHERE cell IN (SELECT cell FROM judged) AND status = 'succeeded'

@@ -11,7 +11,7 @@ timed AS (
         session_id,
         session_key,
         sweep_id,
-        slot,
+        repetition,
         started_at,
         status,
         reason_code,
@@ -98,7 +98,7 @@ FROM (
         night,
         count(*) FILTER (status = 'invalid' AND reason_code IS DISTINCT FROM 'first_session') AS invalid_sessions,
         -- A session that failed again when the sweep was started again is one session.
-        count(DISTINCT (sweep_id, slot)) FILTER (status = 'failed') AS failed_sessions,
+        count(DISTINCT (sweep_id, repetition)) FILTER (status = 'failed') AS failed_sessions,
         list_sort(list(DISTINCT coalesce(reason_code, 'unknown reason')) FILTER (status = 'failed')) AS failures,
         max_by(coalesce(reason, reason_code), row(started_at, session_id)) FILTER (status = 'failed') AS failure
     FROM timed

@@ -100,7 +100,7 @@ CREATE TABLE session (
     session_key INTEGER PRIMARY KEY,
     session_id VARCHAR NOT NULL UNIQUE,
     attempt INTEGER NOT NULL,
-    slot INTEGER,                 -- the session's place among its like in the sweep
+    repetition INTEGER,           -- number of the session in its cell, from 0; -1: the first of a device, discarded
     sweep_id VARCHAR NOT NULL,
     device_id INTEGER NOT NULL,
     model_id INTEGER NOT NULL,
@@ -135,15 +135,15 @@ CREATE TABLE session (
     -- What the runner reports.
     load_ns BIGINT,
     setup_ns BIGINT,
-    model_peak_resident_bytes BIGINT,
-    peak_resident_bytes BIGINT,
+    model_peak_memory_bytes BIGINT,
+    peak_memory_bytes BIGINT,
     memory_read_bytes_per_s BIGINT,
     threads_used INTEGER,
     outputs_repeat BOOLEAN,
     sme_hardware BOOLEAN,
-    sme_told BOOLEAN,
+    sme_reported BOOLEAN,
     sme2_hardware BOOLEAN,
-    sme2_told BOOLEAN,
+    sme2_reported BOOLEAN,
     traced_ns DOUBLE,             -- median of an execution by the runner's own clock: with an ETDump,
     untraced_ns DOUBLE,           -- and without one at the end
     -- What a line `PyTorchObserver` in the log of ExecuTorch's own runner of language models reports, and nothing of ours.

@@ -2,7 +2,7 @@
 SELECT
     cell,
     any_value(pte_bytes) AS pte_bytes,
-    median(_session.model_peak_resident_bytes) AS peak_memory_bytes,
+    median(_session.model_peak_memory_bytes) AS peak_memory_bytes,
     any_value(accuracy) AS accuracy
 FROM _session
 JOIN model USING (model_id)

@@ -4,7 +4,7 @@ SELECT
     named.* EXCLUDE (sweep_id, place),
     any_value(_cell.sessions) AS sessions,
     any_value(_cell.runs) AS runs,
-    max(coalesce(model_peak_resident_bytes, peak_resident_bytes)) AS peak_resident_bytes,
+    max(coalesce(model_peak_memory_bytes, peak_memory_bytes)) AS peak_memory_bytes,
     any_value(cell_ms) FILTER (without_times IS NULL) AS time_ms,
     CASE WHEN count(*) > 1 THEN mad(session_latency.time_ms) FILTER (without_times IS NULL) END AS between_ms,
     median(mad_ms) FILTER (without_times IS NULL) AS mad_ms,

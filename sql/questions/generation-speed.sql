@@ -50,7 +50,7 @@ SELECT
     CASE WHEN place = 1 THEN decode_gb_per_s END AS gb_per_s,
     CASE WHEN place = 1 THEN memory_gb_per_s END AS memory_gb_per_s,
     CASE WHEN place = 1 THEN decode_memory_share END AS memory_share,
-    peak_resident_bytes,
+    peak_memory_bytes,
     perplexity,
     source,
     cell

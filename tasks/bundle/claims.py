@@ -98,7 +98,7 @@ def _of_stats(claims: Claims, stats: Stats) -> Iterator[str]:
 
 def _of_memory(claims: Claims, stats: Stats) -> Iterator[str]:
     memory_bytes, swap_bytes = claims.facts.memory_bytes, claims.facts.swap_bytes or 0
-    for key in ("model_peak_resident_bytes", "peak_resident_bytes"):
+    for key in ("model_peak_memory_bytes", "peak_memory_bytes"):
         stated = getattr(stats, key)
         if stated is not None and stated < _PAGE_BYTES:
             yield f"stats.json states `{key}` {stated}, less than a page of {_PAGE_BYTES} bytes"

@@ -23,6 +23,7 @@ from tasks.bundle.values import (
     Positive,
     SmallCount,
     SmallInt,
+    formerly,
     require_counts,
     require_order,
 )
@@ -222,8 +223,8 @@ class SessionRecord(_Record):
     threads: Positive
     executions: Positive
     warmup_executions: SmallCount
-    index: Annotated[int, Field(ge=-1, le=MOST_INT)]
-    """Number of the session in its cell; -1 for the first session of a device, which is always discarded."""
+    repetition: Annotated[int, Field(ge=-1, le=MOST_INT), formerly("repetition", "index")]
+    """Number of the session in its cell, from 0; -1 for the first session of a device, which is always discarded."""
     device: DeviceRecord
     conditions: dict[Literal["before", "after"], Conditions | None]
     gates: list[GateRecord] = []

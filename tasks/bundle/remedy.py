@@ -20,7 +20,7 @@ _REMEDIES = {
     "no_stats": f"Check the device for a full disk, then {_AGAIN}",
     "wrong_output": "Compare the outputs of the export with those of the model: their number, size or values differ",
     "threads": "Lower `threads` to the cores of the device that its `cpu_affinity` allows",
-    "variant": "Compare `sme_told` and `sme2_told` in stats.json with the names; do not compare its variants",
+    "variant": "Compare `sme_reported` and `sme2_reported` in stats.json with the names; do not compare its variants",
     "thermal": "Cool the device, raise `cooldown_s` or `settle_s`, or raise the limit that the reason names",
     "battery": "Charge the device or lower `min_battery_percent`",
     "load": "End other programs on the device or raise the limit that the reason names",

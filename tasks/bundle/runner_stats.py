@@ -3,11 +3,11 @@
 A new number of the runner needs a field here and a column of the table `session` with the same name (a migration).
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from tasks.bundle.values import Count, SmallCount, SmallInt, require_counts
+from tasks.bundle.values import Count, SmallCount, SmallInt, formerly, require_counts
 
 
 class SessionColumns(BaseModel):
@@ -17,15 +17,17 @@ class SessionColumns(BaseModel):
 
     load_ns: Count | None = None
     setup_ns: Count | None = None
-    model_peak_resident_bytes: Count | None = None
-    peak_resident_bytes: Count | None = None
+    model_peak_memory_bytes: Annotated[
+        Count | None, formerly("model_peak_memory_bytes", "model_peak_resident_bytes")
+    ] = None
+    peak_memory_bytes: Annotated[Count | None, formerly("peak_memory_bytes", "peak_resident_bytes")] = None
     memory_read_bytes_per_s: Count | None = None
     threads_used: SmallCount | None = None
     outputs_repeat: bool | None = None
     sme_hardware: bool | None = None
-    sme_told: bool | None = None
+    sme_reported: Annotated[bool | None, formerly("sme_reported", "sme_told")] = None
     sme2_hardware: bool | None = None
-    sme2_told: bool | None = None
+    sme2_reported: Annotated[bool | None, formerly("sme2_reported", "sme2_told")] = None
 
 
 class Stats(SessionColumns):

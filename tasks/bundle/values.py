@@ -2,9 +2,9 @@
 
 import contextlib
 from datetime import UTC, date, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, AliasChoices, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from devices.untrusted import excerpt
@@ -67,6 +67,11 @@ SmallInt = Annotated[int, Field(ge=-MOST_INT, le=MOST_INT)]
 # How keys of counts, sizes and durations end in the parts of session.json that have no schema.
 _COUNTS = ("_ns", "bytes", "count", "cores", "threads_used")
 _SMALL = ("cores", "threads_used")
+
+
+def formerly(name: str, former_name: str) -> Any:
+    """Return the field information of a key that bundles until 2026-11 have under its former name."""
+    return Field(validation_alias=AliasChoices(name, former_name))
 
 
 def require_counts(key: str, value: object) -> None:

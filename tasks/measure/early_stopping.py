@@ -40,7 +40,7 @@ class EarlyStopping:
         if interval_percent is not None:
             for session in planned:
                 # Neither the discarded session nor one for kernels or a comparison is in a round.
-                if session.cell.mode != "timing" or session.cell.arm is not None or session.index < 0:
+                if session.cell.mode != "timing" or session.cell.arm is not None or session.repetition < 0:
                     continue
                 self._figures.setdefault(_group(session), {}).setdefault(session.cell, {})
                 self._keys.add(session.key)
@@ -52,7 +52,7 @@ class EarlyStopping:
         """Count a session that has ended; one that did not succeed, or has no statistics, changes nothing."""
         session = planned_of(record)
         if session.key in self._keys and (figure := _figure(record)):
-            self._figures[_group(session)][session.cell][session.index] = figure
+            self._figures[_group(session)][session.cell][session.repetition] = figure
 
     def needs(self, session: PlannedSession) -> bool:
         """Return whether a session must be measured; one that failed before, or is in no round, always."""
@@ -60,7 +60,9 @@ class EarlyStopping:
             return True
         # Only rounds before the session's count, so that all sessions of a round get the same answer.
         cells = self._figures[_group(session)].values()
-        before = [[figure for number, figure in figures.items() if number < session.index] for figures in cells]
+        before = [
+            [figure for repetition, figure in figures.items() if repetition < session.repetition] for figures in cells
+        ]
         if min(map(len, before)) < ALERT_SESSIONS:
             return True
         return max(map(median_interval_percent, before)) >= self._interval_percent
@@ -80,17 +82,19 @@ class EarlyStopping:
 
     def certain(self, left: Sequence[PlannedSession]) -> list[PlannedSession]:
         """Return those of the sessions left, in their order, that are needed, no matter what the others measure."""
-        next_index: dict[_Group, int] = {}
+        next_repetition: dict[_Group, int] = {}
         for session in left:
             if session.key in self._keys:
-                next_index[_group(session)] = min(session.index, next_index.get(_group(session), session.index))
+                next_repetition[_group(session)] = min(
+                    session.repetition, next_repetition.get(_group(session), session.repetition)
+                )
         return [
             session
             for session in left
             if session.key not in self._keys
             or session.attempt > 1
-            or session.index < ALERT_SESSIONS
-            or (session.index == next_index[_group(session)] and self.needs(session))
+            or session.repetition < ALERT_SESSIONS
+            or (session.repetition == next_repetition[_group(session)] and self.needs(session))
         ]
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 from tasks.bundle.cell import Arm, Cell, Mode, Purpose, Variant
 from tasks.bundle.record import SweepNight
 from tasks.export.exported import Export
-from tasks.measure.plan import DISCARDED_INDEX, PlannedSession
+from tasks.measure.plan import DISCARDED_REPETITION, PlannedSession
 from tasks.measure.spec import SweepSpec
 from tasks.runner.manifest import Runner
 
@@ -25,11 +25,11 @@ class Side:
     export: Export
     runner: Runner
 
-    def session(self, sweep: SweepNight, arm: Arm | None, index: int) -> PlannedSession:
+    def session(self, sweep: SweepNight, arm: Arm | None, repetition: int) -> PlannedSession:
         cell, runner_sha256 = replace(self.cell, arm=arm), self.runner.runner_sha256
         pte_sha256, inputs_sha256 = self.export.content
         return PlannedSession(
-            sweep, cell, index, self.export.seed, pte_sha256, runner_sha256, inputs_sha256=inputs_sha256
+            sweep, cell, repetition, self.export.seed, pte_sha256, runner_sha256, inputs_sha256=inputs_sha256
         )
 
 
@@ -66,14 +66,14 @@ def plan_round(
         comparison = comparison_id(sweep, a, b, purpose)
         for side in sides.values():
             planned.use(side)
-        for index in range(sessions_per_side):
-            for name, side in sides.items() if index % 2 == 0 else reversed(sides.items()):
-                planned.sessions.append(side.session(sweep, Arm(purpose, comparison, name), index))
-    for side, numbers in more:
+        for repetition in range(sessions_per_side):
+            for name, side in sides.items() if repetition % 2 == 0 else reversed(sides.items()):
+                planned.sessions.append(side.session(sweep, Arm(purpose, comparison, name), repetition))
+    for side, repetitions in more:
         planned.use(side)
-        planned.sessions.extend(side.session(sweep, None, index) for index in numbers)
+        planned.sessions.extend(side.session(sweep, None, each) for each in repetitions)
     if planned.sessions:
-        planned.sessions.insert(0, replace(planned.sessions[0], index=DISCARDED_INDEX))
+        planned.sessions.insert(0, replace(planned.sessions[0], repetition=DISCARDED_REPETITION))
     return planned
 
 

@@ -14,20 +14,20 @@ from tasks.export.exported import Export
 from tasks.measure.spec import SweepSpec, ThreadCount
 from tasks.runner.manifest import Runner
 
-DISCARDED_INDEX = -1
+DISCARDED_REPETITION = -1
 FIRST_SESSION = "first_session"
 _MAX_ATTEMPTS = 100  # of a session; later ones are not looked for
 _Group = tuple[str, str, Export | None, int]
-"""Model, precision, export and threads: sessions that differ only in variant, mode and number."""
+"""Model, precision, export and threads: sessions that differ only in variant, mode and repetition."""
 
 
 @dataclass(frozen=True)
 class PlannedSession:
-    """One planned session: its cell, its number in the cell (`index`) and the number of the attempt."""
+    """One planned session: its cell, its repetition in the cell, from 0, and the number of the attempt."""
 
     sweep: SweepNight
     cell: Cell
-    index: int
+    repetition: int
     seed: int | None
     pte_sha256: str | None
     runner_sha256: str | None
@@ -39,7 +39,7 @@ class PlannedSession:
     def key(self) -> str:
         """Identifies the session: equal for all its attempts, different for all other sessions."""
         cell = {name: value for name, value in asdict(self.cell).items() if name != "arm" or value is not None}
-        content = [self.sweep.sweep_id, cell, self.index, self.seed, self.pte_sha256, self.runner_sha256]
+        content = [self.sweep.sweep_id, cell, self.repetition, self.seed, self.pte_sha256, self.runner_sha256]
         content += [self.inputs_sha256] if self.inputs_sha256 else []
         return json.dumps(content, sort_keys=True)
 
@@ -52,7 +52,7 @@ class PlannedSession:
     def title(self) -> str:
         """The name of the session in Prefect's UI and in logs."""
         cell = self.cell
-        number = "first" if self.index == DISCARDED_INDEX else f"#{self.index}"
+        number = "first" if self.repetition == DISCARDED_REPETITION else f"#{self.repetition}"
         kind = "" if cell.mode == "timing" else f" {cell.mode}"
         if cell.arm:
             kind = f" {cell.arm.purpose.replace('_', ' ')} {cell.arm.side.upper()}"
@@ -61,7 +61,7 @@ class PlannedSession:
     @property
     def shows_tracing_cost(self) -> bool:
         """Whether it also executes without an ETDump, at its end: the first session of each cell in timing does."""
-        return self.cell.mode == "timing" and self.index == 0 and self.cell.arm is None
+        return self.cell.mode == "timing" and self.repetition == 0 and self.cell.arm is None
 
 
 def plan_device(
@@ -96,7 +96,7 @@ def plan_device(
         counts = thread_counts(spec.threads, facts)
         groups += [(name, precision, export, threads) for name, export in named for threads in counts]
 
-    def session(group: _Group, variant: Variant, mode: Mode, index: int) -> PlannedSession:
+    def session(group: _Group, variant: Variant, mode: Mode, repetition: int) -> PlannedSession:
         model, precision, measured, threads = group
         export, runner = export_for(measured, mode), runners.get((variant, mode))
         requested = (1, 0) if mode == "numerics" else (spec.executions, spec.warmup_executions)
@@ -105,19 +105,21 @@ def plan_device(
         pte_sha256 = export.pte_sha256 if export else None
         inputs_sha256 = export.inputs_sha256 if export else None
         runner_sha256 = runner.runner_sha256 if runner else None
-        return PlannedSession(sweep, cell, index, spec.seed, pte_sha256, runner_sha256, inputs_sha256=inputs_sha256)
+        return PlannedSession(
+            sweep, cell, repetition, spec.seed, pte_sha256, runner_sha256, inputs_sha256=inputs_sha256
+        )
 
     planned: list[PlannedSession] = []
     if "timing" in spec.modes:
-        for number in range(spec.sessions):
+        for repetition in range(spec.sessions):
             order.shuffle(groups)
             for group in groups:
-                for variant in variants if number % 2 == 0 else variants[::-1]:
-                    planned.append(session(group, variant, "timing", number))
+                for variant in variants if repetition % 2 == 0 else variants[::-1]:
+                    planned.append(session(group, variant, "timing", repetition))
         # A session without an export or a runner does not run and would not warm up the device.
         runnable = next((first for first in planned if first.pte_sha256 and first.runner_sha256), None)
         if runnable:
-            planned.insert(0, replace(runnable, index=DISCARDED_INDEX))
+            planned.insert(0, replace(runnable, repetition=DISCARDED_REPETITION))
     kernel_modes = [mode for mode in spec.modes if mode != "timing" and (mode != "selected" or can_select)]
     planned += [session(group, variant, mode, 0) for mode in kernel_modes for group in groups for variant in variants]
     return planned
@@ -199,5 +201,5 @@ def planned_of(record: SessionRecord) -> PlannedSession:
     runner_sha256 = record.runner.runner_sha256 if record.runner else None
     of_model = {name: getattr(record.model, name) for name in ("seed", "pte_sha256", "inputs_sha256")}
     return PlannedSession(
-        record.sweep, cell, record.index, runner_sha256=runner_sha256, attempt=record.attempt, **of_model
+        record.sweep, cell, record.repetition, runner_sha256=runner_sha256, attempt=record.attempt, **of_model
     )

@@ -11,7 +11,7 @@ from tasks.bundle.record import SessionRecord, SweepNight
 from tasks.measure.early_stopping import EarlyStopping
 from tasks.measure.interleaved import plan_noise
 from tasks.measure.plan import (
-    DISCARDED_INDEX,
+    DISCARDED_REPETITION,
     PlannedSession,
     attempts_among,
     plan_device,
@@ -134,10 +134,13 @@ def _with_one_first(
     planned: Sequence[PlannedSession], results: DeviceResults, first: str | None
 ) -> tuple[list[PlannedSession], str | None]:
     """Return the plan, its discarded session first, and that session's key; one of an earlier plan or start is kept."""
-    rest = [each for each in planned if each.index != DISCARDED_INDEX]
-    possible = {each.key: each for each in (replace(each, index=DISCARDED_INDEX) for each in rest if not each.index)}
+    rest = [each for each in planned if each.repetition != DISCARDED_REPETITION]
+    possible = {
+        each.key: each
+        for each in (replace(each, repetition=DISCARDED_REPETITION) for each in rest if not each.repetition)
+    }
     if first is None:
-        earlier = (planned_of(record).key for record in results.records if record.index == DISCARDED_INDEX)
-        own = (each.key for each in planned if each.index == DISCARDED_INDEX)
+        earlier = (planned_of(record).key for record in results.records if record.repetition == DISCARDED_REPETITION)
+        own = (each.key for each in planned if each.repetition == DISCARDED_REPETITION)
         first = next((key for key in (*earlier, *own) if key in possible), None)
     return ([possible[first]] if first else []) + rest, first

@@ -117,8 +117,8 @@ def read_side_facts(reader: Reader, cells: Sequence[str]) -> dict[str, SideFacts
     """Return size of the .pte file, peak memory and accuracy of each cell, by its id."""
     rows = reader.tuples("compare_beside", cells=list(cells)) if cells else []
     return {
-        cell: SideFacts(cell=cell, pte_bytes=size, peak_memory_bytes=memory, accuracy=accuracy)
-        for cell, size, memory, accuracy in rows
+        cell: SideFacts(cell=cell, pte_bytes=size, peak_memory_bytes=peak_memory_bytes, accuracy=accuracy)
+        for cell, size, peak_memory_bytes, accuracy in rows
     }
 
 

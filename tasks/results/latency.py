@@ -33,7 +33,7 @@ class LatencyRow(CellRow):
     sessions: Annotated[int, Number("Sessions")]
     runs: Annotated[int, Number("Runs", "", "measured runs, without warm-up runs")]
     load_ms: Annotated[float | None, Number("Load", "ms", "median time to load the model", digits=1)]
-    peak_resident_bytes: Annotated[
+    peak_memory_bytes: Annotated[
         int | None,
         Number("Peak", "MiB", "largest resident memory of the runner after its first run", digits=1, scale=1 / MIB),
     ]

@@ -26,7 +26,7 @@ def session_row(record: SessionRecord, runs: Runs | None) -> Row:
     }  # fmt: skip
     return {
         **record.model_dump(include=fields),
-        "slot": record.index,
+        "repetition": record.repetition,
         "purpose": record.arm.purpose if record.arm else None,
         "comparison": record.arm.comparison if record.arm else None,
         "arm": record.arm.side if record.arm else None,

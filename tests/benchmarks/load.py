@@ -68,7 +68,9 @@ def write_bundles(maker: BundleMaker, sessions: int, executions: int, operators:
     for number in range(sessions):
         took = {f"Convolution (NHWC, F32) IGEMM #{index}": 1000 + index + number for index in range(operators)}
         execution: Execution = (sum(took.values()) + 500, took)
-        maker.session([execution] * (executions - 1), variant=("sme2_off", "sme2_on")[number % 2], index=number // 2)
+        maker.session(
+            [execution] * (executions - 1), variant=("sme2_off", "sme2_on")[number % 2], repetition=number // 2
+        )
 
 
 def seconds(work: Callable[[], object]) -> float:

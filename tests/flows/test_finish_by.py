@@ -77,7 +77,7 @@ def test_comparisons_for_noise_and_evidence_are_dropped_first_then_the_last_roun
     # when its sessions are run
     run = []
     while session := sessions.next(lambda: None):
-        run.append((session.index, session.cell.mode))
+        run.append((session.repetition, session.cell.mode))
         clock.advance(minutes=10)
         sessions.end(session, ended(session, "succeeded"))
     sessions.drop_rest(START)

@@ -94,8 +94,8 @@ def test_lost_and_doubled_sessions_are_found_in_the_records_of_a_farm() -> None:
     # given the records of all sessions that are planned
     spec = a_spec(models=["linear"], precisions=["fp32"], variants=["sme2_off"], sessions=2)
     records = [ended(session, "succeeded") for session in planned(spec)]
-    sessions = {(record.device.name, record.index) for record in records}
+    sessions = {(record.device.name, record.repetition) for record in records}
     assert faults_of_plan(records, sessions) == []
     # then one without a record is lost, and one with two is doubled
     assert faults_of_plan(records, sessions | {("phone", 9)}) == ["phone #9: lost"]
-    assert faults_of_plan([*records, records[-1]], sessions) == [f"phone #{records[-1].index}: 2 results"]
+    assert faults_of_plan([*records, records[-1]], sessions) == [f"phone #{records[-1].repetition}: 2 results"]

@@ -52,7 +52,7 @@ def test_a_remote_device_measures_what_is_exported_and_this_machine_waits_for_al
     # and the model that came later has caught up its rounds in their order
     remote = [each for each in counting(tmp_path) if each.device.name == "test-ssh" and each.arm is None]
     assert [each.model.name for each in remote] == [QUICK] * 2 + [LATE] * 2
-    assert [each.index for each in remote] == [0, 1] * 2
+    assert [each.repetition for each in remote] == [0, 1] * 2
     # and another start with all exports there has the same sessions: only the failed ones are repeated
     (again,) = measured(devices[1:], tmp_path / "var")
     assert (again.already_done, again.failed, again.succeeded, again.discarded) == (5, 2, 0, 0)

@@ -17,7 +17,7 @@ from flows.export_queue import ExportQueue
 from tasks.bundle.record import SessionRecord
 from tasks.export.exported import Export
 from tasks.measure.night import sweep_night
-from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
+from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession
 from tasks.measure.prepare import ExportStatus, Runners
 from tasks.measure.spec import SweepSpec, read_sweep
 from tasks.measure.sweep_plan import DeviceResults
@@ -107,7 +107,7 @@ def test_whenever_exports_arrive_a_device_runs_the_sessions_of_the_plan(
     queue, run = SessionQueue(job, FACTS, DeviceTally("here")), list[tuple[PlannedSession, SessionRecord]]()
     while session := queue.next(arrive):
         is_good = session.pte_sha256 is not None and chance.random() < 0.8
-        first = ("invalid", FIRST_SESSION) if session.index == DISCARDED_INDEX else ("succeeded", None)
+        first = ("invalid", FIRST_SESSION) if session.repetition == DISCARDED_REPETITION else ("succeeded", None)
         run.append((session, ended(session, *(first if is_good else ("failed", "device_lost")))))
         queue.end(*run[-1])
         if chance.random() < 0.3:
@@ -115,7 +115,7 @@ def test_whenever_exports_arrive_a_device_runs_the_sessions_of_the_plan(
     # then they are those of the plan that has all exports, each once, and at most one is discarded
     plan = job.plan(FACTS, live.now(), DeviceResults(), queue.first)
     assert sorted(each.session_id for each, _ in run) == sorted(each.session_id for each in plan.left)
-    assert sum(session.index == DISCARDED_INDEX for session, _ in run) <= 1
+    assert sum(session.repetition == DISCARDED_REPETITION for session, _ in run) <= 1
     # and the next start has those left that failed, under other ids
     again = job.plan(FACTS, live.now(), DeviceResults([record for _, record in run]))
     assert {each.key for each in again.left} == {each.key for each, record in run if record.status == "failed"}

@@ -75,7 +75,7 @@ def test_a_device_that_answered_later_the_same_night_has_no_failed_series(maker:
     # given a device whose facts were unknown while it could not be used
     for number in range(8):
         ended: dict[str, Any] = {"status": "failed", "reason_code": "device_unusable", "reason": "host: no answer"}
-        maker.session(index=number, **fields_of(4), **ended, device__facts={})
+        maker.session(repetition=number, **fields_of(4), **ended, device__facts={})
     maker.load()
     assert maker.ask("SELECT verdict FROM verdict") == [("failed",)]
     # when it is measured

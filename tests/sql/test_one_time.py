@@ -40,7 +40,7 @@ def test_all_parts_add_up_to_one_time_of_the_cell_everywhere(sessions: list[list
     with tempfile.TemporaryDirectory() as folder:
         maker = BundleMaker(Path(folder) / "farm")
         for index, runs in enumerate(sessions):
-            maker.session(runs, index=index)
+            maker.session(runs, repetition=index)
         maker.load()
         # then its time is the mean of the middle half of its sessions, each the mean of the middle half of its runs
         time_ms = interquartile_mean([interquartile_mean([ns for ns, _ in runs]) for runs in sessions]) / 1e6
@@ -71,8 +71,8 @@ def test_one_run_of_fifty_times_the_time_moves_no_share_by_a_point(maker: Bundle
 def test_one_session_of_fifty_times_the_time_moves_no_share_by_a_point(maker: BundleMaker, sessions: int) -> None:
     usual: Execution = (1000, {CONVOLUTION: 600, LINEAR: 300})
     for index in range(sessions - 1):
-        maker.session([usual] * 3, index=index)
-    maker.session([(50_000, {CONVOLUTION: 600, LINEAR: 49_300})] * 3, index=sessions)
+        maker.session([usual] * 3, repetition=index)
+    maker.session([(50_000, {CONVOLUTION: 600, LINEAR: 49_300})] * 3, repetition=sessions)
     maker.load()
     assert maker.ask("SELECT operator, share FROM operator_time WHERE category <> 'Unattributed' ORDER BY 1") == [
         ("Convolution", pytest.approx(0.6)),

@@ -43,7 +43,7 @@ def test_noisy_runs_that_are_steady_have_no_drift(maker: BundleMaker) -> None:
     # given 100 sessions of 20 steady runs that scatter by 10 %
     generator = np.random.default_rng(3)
     for index in range(100):
-        maker.session([round(run) for run in generator.normal(100_000, 10_000, 20)], index=index)
+        maker.session([round(run) for run in generator.normal(100_000, 10_000, 20)], repetition=index)
     maker.load()
     # then many have quarters that differ by 5 %, and hardly one is called drift
     (found,) = maker.ask(
@@ -65,7 +65,7 @@ def test_too_few_runs_have_no_flags_and_only_timing_sessions_are_looked_at(maker
 def test_sessions_of_an_older_farm_are_looked_at_in_the_next_load(maker: BundleMaker) -> None:
     # given two sessions whose statistics were never computed, one of them without its events
     for index in range(2):
-        maker.session([run + index for run in STEADY], index=index)
+        maker.session([run + index for run in STEADY], repetition=index)
     maker.load()
     expected = maker.ask(ALL_FLAGS)
     without_statistics(maker.warehouse)
@@ -74,7 +74,7 @@ def test_sessions_of_an_older_farm_are_looked_at_in_the_next_load(maker: BundleM
         connection.execute("INSERT INTO thinned_session VALUES (1, now()::TIMESTAMP)")
     assert {row[1:] for row in maker.ask(ALL_FLAGS)} == {(None,) * 6}
     # when one more is loaded
-    third = maker.session(STEADY, index=2)
+    third = maker.session(STEADY, repetition=2)
     maker.load()
     # then all have them
     found = maker.ask(ALL_FLAGS)
@@ -91,7 +91,7 @@ def test_a_check_finds_changed_statistics_and_accepts_those_that_are_not_compute
     without_statistics(kept.warehouse)
     assert "no finding: 1 bundles" in etfarm("warehouse", "check")[1]
     # when its statistics are computed, and changed
-    kept.session(STEADY, index=1)
+    kept.session(STEADY, repetition=1)
     etfarm("warehouse", "load")
     assert "no finding: 2 bundles" in etfarm("warehouse", "check")[1]
     with writing(kept.warehouse) as connection:

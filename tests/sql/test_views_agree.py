@@ -186,8 +186,8 @@ AGREE = {
     "failed_session is superseded by a success of the same session": (
         "SELECT session_id, superseded FROM failed_session",
         """
-        SELECT session_id, (sweep_id, device, model, precision, variant, mode, threads, session_index) IN (
-            SELECT (sweep_id, device, model, precision, variant, mode, threads, session_index)
+        SELECT session_id, (sweep_id, device, model, precision, variant, mode, threads, repetition) IN (
+            SELECT (sweep_id, device, model, precision, variant, mode, threads, repetition)
             FROM session_overview WHERE status = 'succeeded'
         )
         FROM session_overview

@@ -13,7 +13,7 @@ def test_a_value_at_its_limit_is_inside(
     maker: BundleMaker, limit: str, inside: tuple[float, ...], outside: tuple[float, ...]
 ) -> None:
     for index, value in enumerate((*inside, *outside)):
-        maker.session([1000], index=index, gates=[{"limit": limit, "bound": 50, "value": value, "waited_s": 0}])
+        maker.session([1000], repetition=index, gates=[{"limit": limit, "bound": 50, "value": value, "waited_s": 0}])
     maker.load()
     shown = maker.ask("SELECT value, is_outside FROM session_readiness ORDER BY value")
     expected = [(value, False) for value in inside] + [(value, True) for value in outside]

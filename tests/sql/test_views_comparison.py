@@ -172,7 +172,7 @@ def noisy_night(maker: BundleMaker, day: int, scatter: float) -> None:
     for number in range(16):
         arm = {"purpose": "noise", "comparison": f"{day:016x}", "side": "ab"[number % 2]}
         factor = 1 + scatter * (number // 2 % 4 - 1.5)
-        maker.session([round(1_000_000 * factor)] * 3, index=number // 2, arm=arm, **fields_of(day))
+        maker.session([round(1_000_000 * factor)] * 3, repetition=number // 2, arm=arm, **fields_of(day))
 
 
 def test_a_device_whose_noise_doubles_is_named(maker: BundleMaker, tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def mixed_night(maker: BundleMaker, day: int, slow: int, factor: float = 1.0, **
     for number in range(slow):
         time_ns = round(1_150_000 * factor * (1 + 0.002 * (-1, 0, 1, 0)[number % 4]))
         at_a_low_clock = {"conditions__after": conditions(2000.0)} if "conditions__after" in changes else {}
-        maker.session([time_ns] * 3, index=fast + number, **(fields_of(day) | changes | at_a_low_clock))
+        maker.session([time_ns] * 3, repetition=fast + number, **(fields_of(day) | changes | at_a_low_clock))
 
 
 def conditions(mhz: float) -> dict[str, Any]:

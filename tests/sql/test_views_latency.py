@@ -35,9 +35,9 @@ def test_a_session_of_warm_up_alone_has_no_statistics(maker: BundleMaker) -> Non
 
 
 def test_a_session_has_what_its_runner_reported(maker: BundleMaker) -> None:
-    maker.session([MS], stats={"load_ns": 5 * MS, "peak_resident_bytes": 1 << 20, "threads_used": 2})
+    maker.session([MS], stats={"load_ns": 5 * MS, "peak_memory_bytes": 1 << 20, "threads_used": 2})
     maker.load()
-    assert maker.ask("SELECT load_ms, peak_resident_bytes, threads_used FROM session_latency") == [(5.0, 1 << 20, 2)]
+    assert maker.ask("SELECT load_ms, peak_memory_bytes, threads_used FROM session_latency") == [(5.0, 1 << 20, 2)]
 
 
 def test_the_cost_of_an_etdump_is_known_where_it_was_measured(maker: BundleMaker) -> None:

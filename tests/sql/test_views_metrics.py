@@ -12,7 +12,7 @@ LINEAR_SME2 = "Fully Connected (NC, PF32) GEMM #1"
 
 
 def stats(load_ms: float = 5, peak_mb: float = 48.4) -> dict[str, Any]:
-    return {"load_ns": round(load_ms * MB), "peak_resident_bytes": round(peak_mb * MB), "threads_used": 1}
+    return {"load_ns": round(load_ms * MB), "peak_memory_bytes": round(peak_mb * MB), "threads_used": 1}
 
 
 def error_of(error: float) -> list[dict[str, Any]]:

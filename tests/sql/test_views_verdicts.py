@@ -86,7 +86,7 @@ def test_two_phones_of_one_model_are_judged_apart(maker: BundleMaker) -> None:
 def test_sessions_outside_the_limits_make_the_night_invalid(maker: BundleMaker) -> None:
     week_of(maker, 5)
     for number in range(8):
-        maker.session(status="invalid", reason_code="thermal", reason="48 C", index=number, **fields_of(6))
+        maker.session(status="invalid", reason_code="thermal", reason="48 C", repetition=number, **fields_of(6))
     maker.load()
     assert maker.ask("SELECT verdict, sessions, invalid_sessions, time_ms FROM verdict WHERE night = '2026-11-06'") == [
         ("invalid environment", 0, 8, None)

@@ -99,7 +99,7 @@ def test_of_two_starts_in_a_night_the_newer_one_is_compared(
     # given a night whose sweep was started again after a change
     for hour, fields in enumerate(starts):
         at = {"started_at": f"2026-11-01T0{hour}:00:00+00:00"}
-        maker.session([1_000_000] * 3, index=hour, **(fields_of(1) | at | fields))
+        maker.session([1_000_000] * 3, repetition=hour, **(fields_of(1) | at | fields))
     night_of(maker, 2, **next_night)
     maker.load()
     # then its sessions are of one cell, and what the last start had is what the next night is compared with

@@ -25,7 +25,7 @@ inline int64_t peak_memory_bytes(std::istream& status) {
 }
 
 // Returns the largest memory of this process so far that was resident, in bytes; empty if the system does not tell.
-inline std::optional<int64_t> peak_resident_bytes() {
+inline std::optional<int64_t> peak_memory_bytes() {
 #if defined(__APPLE__)
   struct rusage usage {};
   getrusage(RUSAGE_SELF, &usage);

@@ -13,4 +13,4 @@ enum class Sme { none, sme1, sme2 };
 Sme sme_hardware();
 
 // What the last answer to XNNPACK was; empty if it did not ask. Other libraries may ask the same function.
-std::optional<Sme> sme_told();
+std::optional<Sme> sme_reported();

@@ -46,11 +46,11 @@ extern "C" unsigned long getauxval(unsigned long type) noexcept {
 }
 
 Sme sme_hardware() { return level_of(__getauxval(AT_HWCAP2)); }
-std::optional<Sme> sme_told() { return told; }
+std::optional<Sme> sme_reported() { return told; }
 
 #elif defined(__x86_64__)  // does not have SME
 
 Sme sme_hardware() { return Sme::none; }
-std::optional<Sme> sme_told() { return Sme::none; }
+std::optional<Sme> sme_reported() { return Sme::none; }
 
 #endif

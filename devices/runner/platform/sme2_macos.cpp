@@ -68,7 +68,7 @@ bool has(const char* name) {
 
 Sme sme_hardware() { return has(kSme2) ? Sme::sme2 : has(kSme) ? Sme::sme1 : Sme::none; }
 
-std::optional<Sme> sme_told() {
+std::optional<Sme> sme_reported() {
   if (!told_sme2) return std::nullopt;
   return *told_sme2 ? Sme::sme2 : told_sme ? Sme::sme1 : Sme::none;
 }

@@ -38,7 +38,7 @@ measured AS (
         any_value(cell_ms) AS time_ms,
         -- Of a prompt in chunks, the set-up reads those before the last one.
         median(load_ms + first_ms + CASE WHEN prompt_tokens IS NULL THEN 0 ELSE setup_ns / 1e6 END) AS loaded_ms,
-        max(session_latency.peak_resident_bytes) AS peak_resident_bytes,
+        max(session_latency.peak_memory_bytes) AS peak_memory_bytes,
         list(session_latency.time_ms) FILTER (session_latency.time_ms > 0) AS times_ms
     FROM session_latency
     JOIN _session AS session USING (session_id, sweep_id)
@@ -107,7 +107,7 @@ SELECT
     decode.steps AS decode_steps,
     coalesce(prefill.pte_bytes, decode.pte_bytes) AS pte_bytes,
     decode.read_bytes * decode.tokens_per_s / decode.tokens / 1e9 AS decode_gb_per_s,
-    greatest(prefill.peak_resident_bytes, decode.peak_resident_bytes) AS peak_resident_bytes,
+    greatest(prefill.peak_memory_bytes, decode.peak_memory_bytes) AS peak_memory_bytes,
     'ETDump' AS source,
     coalesce(prefill.perplexity, decode.perplexity) AS perplexity,
     coalesce(prefill.prompt_tokens, prefill.tokens) AS prompt_tokens,
@@ -173,7 +173,7 @@ COMMENT ON COLUMN generation_speed.decode_low_per_s IS 'Low end of the 95 % inte
 COMMENT ON COLUMN generation_speed.decode_high_per_s IS 'High end of it.';
 COMMENT ON COLUMN generation_speed.decode_steps IS 'Decoding runs of a session, each at the next position; NULL if every run is at kv_depth.';
 COMMENT ON COLUMN generation_speed.decode_gb_per_s IS 'Gigabytes per second that decoding reads: decode_bytes_per_token times decode_tokens_per_s; NULL on emulated devices.';
-COMMENT ON COLUMN generation_speed.peak_resident_bytes IS 'Largest resident memory of the runner in sessions of both phases, KV cache included.';
+COMMENT ON COLUMN generation_speed.peak_memory_bytes IS 'Largest resident memory of the runner in sessions of both phases, KV cache included.';
 COMMENT ON COLUMN generation_speed.source IS 'ETDump: measured by the farm; PyTorchObserver: what the log of ExecuTorch''s own runner of language models states, in full milliseconds, with tokenizing in the prefill and sampling in the decoding.';
 COMMENT ON COLUMN generation_speed.perplexity IS 'Of the model in eager PyTorch, with the weights of the recipe, on the text that the entry in the sweep file names: less is better; NULL without a text.';
 COMMENT ON COLUMN generation_speed.prefill_macs_per_token IS 'Multiply-accumulate operations of the prefill for each token of the prompt: all products of matrices, attention over the complete cache included; NULL for a dynamic shape.';

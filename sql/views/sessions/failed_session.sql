@@ -27,7 +27,7 @@ SELECT
             AND other.variant = _session.variant
             AND other.mode = _session.mode
             AND other.threads = _session.threads
-            AND other.slot = _session.slot
+            AND other.repetition = _session.repetition
     )
     OR (
         reason_code = 'export_failed'
@@ -43,7 +43,7 @@ SELECT
                 AND other.mode = _session.mode
         )
     ) AS superseded,
-    slot AS session_index,
+    repetition,
     exit_code,
     signal,
     started_at,

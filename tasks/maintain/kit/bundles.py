@@ -139,7 +139,7 @@ def _record(result: KitResult, end: End, copies: _Copies, session_id: str, devic
         threads=result.threads,
         executions=end.executions,
         warmup_executions=min(1, end.executions - 1),
-        index=0,
+        repetition=0,
         device=DeviceRecord(name=device, transport="kit", emulated=False, facts=_facts(result)),
         conditions={"before": None, "after": None},
         exit_code=end.exit_code,

@@ -19,7 +19,7 @@ from tasks.etdump.reader import EtdumpError, read_etdump
 from tasks.etdump.tree import Runs, contradiction, runs_of
 from tasks.etdump.xnntrace import parse_kernel
 from tasks.export.program import Call, ProgramMethod
-from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
+from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession
 from tasks.rows.kernels import kernel_names
 from tasks.runner.manifest import Runner
 
@@ -125,7 +125,7 @@ def check_conditions(session: PlannedSession, job: JobResult, limits: Limits) ->
 
     The code for a limit is its kind, such as `thermal`. The first session of a device is discarded automatically.
     """
-    if session.index == DISCARDED_INDEX:
+    if session.repetition == DISCARDED_REPETITION:
         reason = "the first session of a device in a sweep is discarded automatically"
         raise Unsuccessful("invalid", FIRST_SESSION, reason)
     if job.before is None or job.after is None:

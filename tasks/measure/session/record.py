@@ -118,7 +118,7 @@ def session_record(result: SessionResult, log_tail: str | None = None) -> Sessio
         threads=cell.threads,
         executions=cell.executions,
         warmup_executions=cell.warmup_executions,
-        index=session.index,
+        repetition=session.repetition,
         device=DeviceRecord(**result.spec.model_dump(include=_OF_DEVICE), facts=result.facts),
         conditions={"before": _by_farm_time(result.before), "after": _by_farm_time(result.after)},
         gates=result.gates,

@@ -69,7 +69,7 @@ def published(command: Command, tmp_path: Path) -> dict[str, tuple[Any, str]]:
     """Printed and reported about a night of two series, one with wrong outputs, and an emulated device."""
     maker = BundleMaker(tmp_path)
     for index, ms in enumerate((10, 11, 12, 13, 14, 15)):
-        maker.session([ms * MS] * 3, index=index, model__name="many")
+        maker.session([ms * MS] * 3, repetition=index, model__name="many")
     maker.session([7 * MS] * 3, model__name="one")
     maker.session([3 * MS] * 3, model__name="wrong", **wrong(True))
     maker.session([5 * MS] * 3, model__name="many", device__name="qemu", device__emulated=True)

@@ -37,7 +37,7 @@ def test_every_command_with_json_is_documented() -> None:
 def nights(kept: Kept, etfarm: Etfarm) -> Kept:
     """A warehouse with a night of two models on this machine, and of one on an emulated device."""
     for index in range(6):
-        kept.session([(10 + index) * MS] * 3, index=index)
+        kept.session([(10 + index) * MS] * 3, repetition=index)
     kept.session([9 * MS] * 3, model__name="other")
     kept.session([9 * MS] * 3, device__name="qemu", device__emulated=True)
     assert etfarm("warehouse", "load")[0] == 0

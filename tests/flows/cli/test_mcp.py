@@ -36,7 +36,7 @@ def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
             slow = 1.3 if day > 3 else 1.0
             run = (round(1_000_000 * slow) + 500 * number, {CONVOLUTION: round(700_000 * slow), MEAN: 250_000})
             content: dict[str, Any] = {"model__name": MODEL, "model__pte_sha256": f"p{slow}", "device__name": DEVICE}
-            maker.session([run] * 3, index=number, files={"stderr.txt": LOG.encode()}, **content, **fields_of(day))
+            maker.session([run] * 3, repetition=number, files={"stderr.txt": LOG.encode()}, **content, **fields_of(day))
     maker.load()
     maker.warehouse.chmod(0o444)  # so that it is read in place, as a snapshot
     return maker

@@ -23,7 +23,7 @@ def test_each_time_is_printed_with_its_sessions_and_their_interval_or_range(
     times = {"a-one": (10,), "b-three": (10.4665, 12.6, 10.51241), "c-six": (10, 11, 12, 13, 14, 15)}
     for model, times_ms in times.items():
         for index, ms in enumerate(times_ms):
-            maker.session([round(ms * MS)] * 3, model__name=model, index=index)
+            maker.session([round(ms * MS)] * 3, model__name=model, repetition=index)
     maker.session([10 * MS] * 3, **EMULATED)
     maker.load()
     # when the times are printed

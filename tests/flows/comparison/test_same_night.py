@@ -15,7 +15,7 @@ from flows.device.job import DeviceJob
 from tasks.bundle.cell import Cell
 from tasks.bundle.robust_statistics import ALERT_SESSIONS
 from tasks.measure.interleaved import SESSIONS_PER_SIDE, Side
-from tasks.measure.plan import DISCARDED_INDEX
+from tasks.measure.plan import DISCARDED_REPETITION
 from tests.fixtures.plans import a_spec
 from tests.fixtures.stand_in_job import stand_in_job
 
@@ -50,11 +50,11 @@ def planned(job: DeviceJob, *rows: Suspected) -> list[tuple[int, str | None]]:
     """Return the number and the side of each session that is planned, of the night's own sessions None."""
     made = same_night_job(job, list(rows)).round
     assert made is not None
-    return [(each.index, each.cell.arm.side if each.cell.arm else None) for each in made.sessions]
+    return [(each.repetition, each.cell.arm.side if each.cell.arm else None) for each in made.sessions]
 
 
 def test_a_night_whose_former_files_are_kept_is_compared_with_them(job: DeviceJob) -> None:
-    sides = [side for index, side in planned(job, ROW) if index != DISCARDED_INDEX]
+    sides = [side for index, side in planned(job, ROW) if index != DISCARDED_REPETITION]
     assert [sides.count(name) for name in ("a", "b", None)] == [SESSIONS_PER_SIDE, SESSIONS_PER_SIDE, 0]
 
 
@@ -64,7 +64,7 @@ def test_a_night_of_few_sessions_without_the_former_files_gets_those_that_it_lac
 ) -> None:
     added = planned(job, replace(ROW, model="gone", sessions=sessions))
     # then they are the next ones of the night's own cell
-    assert [each for each in added if each[0] != DISCARDED_INDEX] == [(3 + number, None) for number in range(more)]
+    assert [each for each in added if each[0] != DISCARDED_REPETITION] == [(3 + number, None) for number in range(more)]
     assert ALERT_SESSIONS == 8
     assert (
         "gone fp32 sme2_off t1 on phone: not compared with 2026-11-20 the same night: its .pte file is" in caplog.text

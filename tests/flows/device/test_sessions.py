@@ -51,13 +51,13 @@ def test_a_model_that_comes_later_catches_up_its_rounds_alternately(tmp_path: Pa
     # then the other model first runs the rounds that it missed, and each group is in the order ABBA
     assert sessions.next(never) is None
     assert [each.cell.model for each in order[:3]] == ["linear"] * 3
-    counting = [each for each in order if each.index >= 0]
-    assert [each.index for each in counting[2:]] == [0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]
+    counting = [each for each in order if each.repetition >= 0]
+    assert [each.repetition for each in counting[2:]] == [0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]
     for model in ("linear", "conv"):
         variants = [each.cell.variant for each in counting if each.cell.model == model]
         assert variants == ["sme2_on", "sme2_off", "sme2_off", "sme2_on"] * 2
     # and one session was discarded
-    assert [each.index for each in order if each.index < 0] == [-1]
+    assert [each.repetition for each in order if each.repetition < 0] == [-1]
 
 
 def test_only_without_a_ready_session_a_device_waits_and_its_lease_is_renewed_meanwhile(
@@ -89,7 +89,7 @@ def test_a_start_after_a_crash_discards_no_second_session(tmp_path: Path, export
         job = a_job(folder, live)
         session = SessionQueue(job, WITH_SME2, DeviceTally("here")).next(never)
         assert session
-        assert (session.index, session.cell.model) == (-1, first)
+        assert (session.repetition, session.cell.model) == (-1, first)
         collected = folder / "collected"
         collected.mkdir(parents=True)
         job.workspace.store.publish(ended(session, "invalid", FIRST_SESSION), collected)
@@ -99,7 +99,7 @@ def test_a_start_after_a_crash_discards_no_second_session(tmp_path: Path, export
         again = SessionQueue(replace(job, exports=both), WITH_SME2, tally)
         # then that session is done, and no other one is discarded
         assert tally.already_done == 1
-        assert sorted(each.index for each in again.left) == [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4
+        assert sorted(each.repetition for each in again.left) == [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4
 
 
 def never() -> None:

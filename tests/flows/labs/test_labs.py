@@ -201,7 +201,7 @@ def test_suspected_series_of_a_lab_are_measured_again_by_the_lab(farm: LabFarm) 
     [tally] = a_flow(RoundDispatcher([again], [SITE]).measure)
     # then the lab has measured both sides, alternately
     assert (tally.succeeded, tally.discarded) == (4, 1)
-    arms = sorted((each.ended_at, each.arm.side) for each in farm.records("far") if each.arm and each.index >= 0)
+    arms = sorted((each.ended_at, each.arm.side) for each in farm.records("far") if each.arm and each.repetition >= 0)
     assert [side for _, side in arms] == ["a", "b", "b", "a"]
 
 

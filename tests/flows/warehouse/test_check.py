@@ -17,7 +17,7 @@ SESSION = f"{2:016x}"
 def farm(kept: Kept, etfarm: Etfarm) -> Kept:
     """Three sessions of a cell, loaded."""
     for index in range(3):
-        kept.session([(100 + index, {CONVOLUTION: 60, MEAN: 5})] * 2, index=index)
+        kept.session([(100 + index, {CONVOLUTION: 60, MEAN: 5})] * 2, repetition=index)
     assert etfarm("warehouse", "load")[0] == 0
     return kept
 
@@ -46,7 +46,7 @@ def forget_in_the_record_alone(farm: Kept) -> None:
 
 DAMAGES: dict[str, tuple[Callable[[Kept], object], list[str]]] = {
     "a bundle that was not loaded": (
-        lambda farm: farm.session([100], index=7),
+        lambda farm: farm.session([100], repetition=7),
         ["not in the warehouse; run `etfarm warehouse load`"],
     ),
     "a changed file": (
@@ -84,7 +84,7 @@ DAMAGES: dict[str, tuple[Callable[[Kept], object], list[str]]] = {
 def test_a_farm_without_damage_has_no_finding(farm: Kept, etfarm: Etfarm) -> None:
     # given a farm that also has a session with two operators of each kind, a failed one, a forgotten one and one whose
     # events were removed by a rule
-    farm.session([(120, {CONVOLUTION: 60, LINEAR: 10, MEAN: 5, "native_call_add.out": 3})], index=3)
+    farm.session([(120, {CONVOLUTION: 60, LINEAR: 10, MEAN: 5, "native_call_add.out": 3})], repetition=3)
     farm.session(status="failed", reason_code="crash")
     farm.session([70], sweep__sweep_id="other-2026-11-20", sweep__name="other")
     etfarm("warehouse", "load")

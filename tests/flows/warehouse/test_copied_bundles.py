@@ -29,7 +29,7 @@ def test_a_warehouse_built_from_a_plain_copy_of_the_bundles_answers_the_same(
     for night in nights:
         sweep = {"sweep_id": f"smoke-{night}", "name": "smoke", "night": night}
         for index in range(2):
-            kept.session([(1000 + index, {CONVOLUTION: 333, LINEAR: 77, MEAN: 19})] * 2, index=index, sweep=sweep)
+            kept.session([(1000 + index, {CONVOLUTION: 333, LINEAR: 77, MEAN: 19})] * 2, repetition=index, sweep=sweep)
     assert etfarm("warehouse", "load")[0] == 0
     assert etfarm("decisions", "forget", kept.session_ids()[1], "--reason", "wrong governor")[0] == 0
     assert etfarm("decisions", "reset-baseline", "--reason", "accepted")[0] == 0

@@ -77,7 +77,7 @@ def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(kept: Kept
 def test_figures_of_a_cell_are_those_of_the_sessions_that_remain(kept: Kept, etfarm: Etfarm) -> None:
     # given three sessions of one cell
     folders = [
-        kept.session([(ns, {CONVOLUTION: ns // 2})] * 2, index=index) for index, ns in enumerate((100, 200, 900))
+        kept.session([(ns, {CONVOLUTION: ns // 2})] * 2, repetition=index) for index, ns in enumerate((100, 200, 900))
     ]
     etfarm("warehouse", "load")
     assert kept.ask("SELECT time_ms, sessions FROM series_latency") == [(0.0002, 3)]
@@ -91,7 +91,7 @@ def test_figures_of_a_cell_are_those_of_the_sessions_that_remain(kept: Kept, etf
 def test_loading_a_forgotten_sweep_again_does_nothing_and_tells_it(kept: Kept, etfarm: Etfarm) -> None:
     # given a sweep of two sessions that was forgotten, and another sweep
     kept.session([100])
-    kept.session([100], index=1)
+    kept.session([100], repetition=1)
     other = kept.session([100], sweep__sweep_id="other-2026-11-20", sweep__name="other")
     etfarm("warehouse", "load")
     assert "2 forgotten; 2 removed" in etfarm("decisions", "forget", "smoke-2026-11-20", "--reason", "wrong wheel")[1]
@@ -111,7 +111,7 @@ def test_loading_a_forgotten_sweep_again_does_nothing_and_tells_it(kept: Kept, e
 @pytest.mark.parametrize("moment", ["1 sessions are recorded", "1 sessions are removed"])
 def test_a_forget_that_is_killed_is_finished_by_the_next_load(kept: Kept, etfarm: Etfarm, moment: str) -> None:
     # given two sessions, and a forget of the first that is killed at this moment
-    first, second = kept.session([100]), kept.session([300], index=1)
+    first, second = kept.session([100]), kept.session([300], repetition=1)
     etfarm("warehouse", "load")
     with stopped_at(moment, "decisions", "forget", first.name, "--reason", "x", "--data-dir", kept.data_dir.root):
         pass

@@ -99,7 +99,7 @@ def test_a_packed_session_can_be_forgotten_and_is_not_published_again(
 
 def test_a_session_that_arrives_after_packing_joins_the_archive(farm: Kept, etfarm: Etfarm) -> None:
     etfarm("warehouse", "prune", "--yes")
-    late = farm.session([77], sweep__sweep_id=OLD, sweep__night="2026-01-02", index=7)
+    late = farm.session([77], sweep__sweep_id=OLD, sweep__night="2026-01-02", repetition=7)
     assert len(list(farm.store.records(OLD))) == 5
     assert etfarm("warehouse", "load")[1].startswith("1 loaded, 6 already")
     assert f"packed {OLD}: 1 bundles" in etfarm("warehouse", "prune", "--yes")[1]

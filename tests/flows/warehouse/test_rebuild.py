@@ -21,7 +21,7 @@ def fill(kept: Kept, sessions: int = 3) -> None:
     for index in range(sessions):
         for variant, convolution in (("sme2_off", CONVOLUTION), ("sme2_on", CONVOLUTION_SME2)):
             runs = [(1000 + 7 * index + k, {convolution: 333 + k, LINEAR: 77, MEAN: 19}) for k in range(3)]
-            kept.session(runs, index=index, variant=variant)
+            kept.session(runs, repetition=index, variant=variant)
     kept.session([50], mode="profile", variant="sme2_on", files=profile_of(xnn_f32_gemm=10, unresolved=1))
     kept.session(status="failed", reason_code="device_lost", reason="the device was lost")
 
@@ -34,7 +34,7 @@ def test_a_rebuilt_warehouse_is_identical_although_sessions_were_loaded_in_anoth
     fill(kept)
     loose = tmp_path / "loose.etdump"
     loose.write_bytes((kept.session([5, 6]) / "model.etdump").read_bytes())
-    kept.session([5], index=9)
+    kept.session([5], repetition=9)
     for folder in sorted(kept.bundles.glob("*/*"), reverse=True):
         if folder.name != f"{9:016x}":
             etfarm("warehouse", "load", folder)
@@ -75,7 +75,7 @@ def test_a_view_that_differs_is_named(kept: Kept, etfarm: Etfarm) -> None:
 def test_a_session_whose_bundle_is_gone_is_not_given_up(kept: Kept, etfarm: Etfarm) -> None:
     # given a warehouse with a session whose bundle was removed
     fill(kept)
-    gone = kept.session([100], index=9)
+    gone = kept.session([100], repetition=9)
     etfarm("warehouse", "load")
     gone.rename(kept.data_dir.root / "elsewhere")
     # when the warehouse is rebuilt
@@ -128,7 +128,7 @@ def test_a_rebuild_that_is_killed_leaves_a_complete_warehouse(kept: Kept, etfarm
     # then the warehouse is complete, can be checked and written to, and the next rebuild leaves nothing behind
     assert query(kept.warehouse, "SELECT * FROM session_latency ORDER BY ALL")[1] == rows
     assert etfarm("warehouse", "check")[0] == 0
-    kept.session([100], index=9)
+    kept.session([100], repetition=9)
     assert etfarm("warehouse", "load") == (0, "1 loaded, 8 already in the warehouse, 0 refused\n")
     assert "9 sessions, all views are identical" in etfarm("warehouse", "rebuild")[1]
     assert sorted(path.name for path in kept.warehouse.parent.iterdir()) == ["snapshots", "warehouse.duckdb"]
@@ -141,7 +141,7 @@ def test_a_load_that_waits_for_a_rebuild_loads_into_the_new_file(kept: Kept, etf
     etfarm("warehouse", "load")
     with stopped_at("replacing", *REBUILD, kept.data_dir.root) as rebuild:
         # when a session arrives and is loaded at the same time
-        kept.session([100], index=9)
+        kept.session([100], repetition=9)
         command = [sys.executable, "-m", "flows.cli.main", "warehouse", "load", "--data-dir", str(kept.data_dir.root)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as load:
             go_on(rebuild)

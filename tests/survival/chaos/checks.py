@@ -32,7 +32,7 @@ def false_successes(folder: Path, records: Iterable[SessionRecord]) -> list[str]
     ended = _ends(folder)
     found = []
     for record in filter(counts, records):
-        name = f"{record.device.name} #{record.index} {record.session_id}"
+        name = f"{record.device.name} #{record.repetition} {record.session_id}"
         data = (folder / "bundles" / record.sweep.sweep_id / record.session_id / "model.etdump").read_bytes()
         size_bytes = int.from_bytes(data[:_PREFIX_BYTES], "little")
         if data[8:12] != _IDENTIFIER or size_bytes + _PREFIX_BYTES != len(data):

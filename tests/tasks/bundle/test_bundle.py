@@ -73,7 +73,7 @@ def test_an_edited_record_is_refused_with_its_key(published: Path) -> None:
         ("executions", 0, "`executions`: Input should be greater than or equal to 1"),
         ("threads", 0, "`threads`: Input should be greater than or equal to 1"),
         ("attempt", 0, "`attempt`: Input should be greater than or equal to 1"),
-        ("index", -2, "`index`: Input should be greater than or equal to -1"),
+        ("repetition", -2, "`repetition`: Input should be greater than or equal to -1"),
         ("model.pte_bytes", -5, "`model.pte_bytes`: Input should be greater than or equal to 0"),
         ("model.delegated", [{"operator": "a", "count": -2}], "`model.delegated.count` is -2, which is negative"),
         (
@@ -148,7 +148,7 @@ def test_a_session_may_be_of_a_night_long_ago_or_of_the_next_date_of_another_tim
 
 
 def test_the_least_values_and_the_end_of_a_failure_are_read(published: Path) -> None:
-    edit(published, warmup_executions=0, executions=1, threads=1, index=-1, exit_code=0, wall_s=0.0)
+    edit(published, warmup_executions=0, executions=1, threads=1, repetition=-1, exit_code=0, wall_s=0.0)
     edit(published, stats={"load_ns": 0, "priority": -20})
     assert read_bundle(published).warmup_executions == 0
     edit(published, status="failed", exit_code=1, reason_code="runner_failed", reason="the runner failed")

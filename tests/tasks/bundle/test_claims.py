@@ -53,13 +53,13 @@ LIES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
             {"stats": {key: peak}, "device.facts": {"memory_bytes": 8 << 30}},
             f"stats.json states `{key}` {peak}, less than a page of 4096 bytes",
         )
-        for key in ("peak_resident_bytes", "model_peak_resident_bytes")
+        for key in ("peak_memory_bytes", "model_peak_memory_bytes")
         for peak in (0, 1)
     ),
     (
-        {"stats": {"peak_resident_bytes": 9 << 30}, "device.facts": {"memory_bytes": 8 << 30, "swap_bytes": 1 << 30}},
-        {"stats": {"peak_resident_bytes": (8 << 30) + 1}, "device.facts": {"memory_bytes": 8 << 30}},
-        "stats.json states `peak_resident_bytes` 8589934593, but the device has 8589934592 bytes of memory and swap",
+        {"stats": {"peak_memory_bytes": 9 << 30}, "device.facts": {"memory_bytes": 8 << 30, "swap_bytes": 1 << 30}},
+        {"stats": {"peak_memory_bytes": (8 << 30) + 1}, "device.facts": {"memory_bytes": 8 << 30}},
+        "stats.json states `peak_memory_bytes` 8589934593, but the device has 8589934592 bytes of memory and swap",
     ),
 ]
 SCHEMA = [

@@ -38,7 +38,7 @@ def night(
             for index, (name, ns) in enumerate(usual_ns.items())
         }
         run = (sum(times_ns.values()) + 10_000, times_ns)
-        maker.session([run] * 3, index=number, model__pte_sha256=pte, **fields_of(day))
+        maker.session([run] * 3, repetition=number, model__pte_sha256=pte, **fields_of(day))
 
 
 def a_week_and_two_nights(maker: BundleMaker, factors: Mapping[str, float] | None = None, **changes: Any) -> None:

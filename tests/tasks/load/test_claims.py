@@ -60,11 +60,11 @@ def test_what_a_runner_could_not_claim_is_refused_by_a_load_of_folders_and_of_ar
 @pytest.mark.parametrize("is_loaded_before", [True, False], ids=["a load before", "the same load"])
 def test_the_times_of_another_session_are_loaded_once(maker: BundleMaker, is_loaded_before: bool) -> None:
     # given a session, and one whose ETDump is the first one's at another time
-    first = session(maker, etdump(0), index=0)
+    first = session(maker, etdump(0), repetition=0)
     if is_loaded_before:
         assert maker.load().loaded == 1
-    session(maker, etdump(7), index=1, device__name="other")
-    session(maker, etdump(8, last=1), index=2)
+    session(maker, etdump(7), repetition=1, device__name="other")
+    session(maker, etdump(8, last=1), repetition=2)
     # when all are loaded
     result = maker.load()
     # then the copy is refused with the other session, and what differs by a nanosecond is loaded
@@ -76,7 +76,7 @@ def test_the_times_of_another_session_are_loaded_once(maker: BundleMaker, is_loa
 def test_simulated_devices_replay_one_recording(maker: BundleMaker) -> None:
     for index in range(2):
         session(
-            maker, etdump(index), index=index,
+            maker, etdump(index), repetition=index,
             device__name="simulated-1", device__transport="simulated", device__emulated=True,
         )  # fmt: skip
     assert (maker.load().loaded, refused(maker.load())) == (2, [])

@@ -70,7 +70,7 @@ def test_executions_of_0_ns_make_no_figure_infinite_or_undefined(
     monkeypatch.setattr(rows, "contradiction", lambda *_: None)
     for variant in "sme2_on", "sme2_off":
         for index in range(2):
-            maker.session([(0, {MEAN: 0}), (0, {MEAN: 0}), (last_ns, {MEAN: 0})], variant=variant, index=index)
+            maker.session([(0, {MEAN: 0}), (0, {MEAN: 0}), (last_ns, {MEAN: 0})], variant=variant, repetition=index)
     assert maker.load().loaded == 4
     # then no number of any view is infinite or not a number
     for (view,) in maker.ask("SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1"):
@@ -81,8 +81,8 @@ def test_executions_of_0_ns_make_no_figure_infinite_or_undefined(
 
 def test_a_bundle_that_lost_its_session_is_refused_not_loaded_as_a_loose_etdump(maker: BundleMaker) -> None:
     # given two sessions of a cell, the second of which lost its session.json
-    maker.session([100], index=0)
-    lost = maker.session([900], index=1, files={"stdout.txt": b""})
+    maker.session([100], repetition=0)
+    lost = maker.session([900], repetition=1, files={"stdout.txt": b""})
     (lost / "session.json").unlink()
     # when all are loaded, twice
     for loaded, already in (1, 0), (0, 1):

@@ -33,7 +33,7 @@ load.load_paths([Path(sys.argv[1])], Path(sys.argv[2]))
 def maker(tmp_path: Path) -> BundleMaker:
     maker = BundleMaker(tmp_path)
     for index in range(SESSIONS):
-        maker.session([(100, {CONVOLUTION: 60, MEAN: 5})] * (RUNS - 1), index=index)
+        maker.session([(100, {CONVOLUTION: 60, MEAN: 5})] * (RUNS - 1), repetition=index)
     return maker
 
 

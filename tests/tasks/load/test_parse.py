@@ -39,7 +39,7 @@ if __name__ == "__main__":
 def maker(tmp_path: Path) -> BundleMaker:
     maker = BundleMaker(tmp_path / "one")
     for index in range(BUNDLES):
-        maker.session([(100 + index, {CONVOLUTION: 60, MEAN: 5})] * 2, index=index)
+        maker.session([(100 + index, {CONVOLUTION: 60, MEAN: 5})] * 2, repetition=index)
     return maker
 
 

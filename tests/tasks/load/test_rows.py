@@ -31,20 +31,20 @@ def test_the_cost_of_tracing_is_that_of_measured_executions_and_known_only_with_
 
 
 def test_what_changes_a_session_is_in_its_row(maker: BundleMaker) -> None:
-    stats = {"load_ns": 3, "peak_resident_bytes": 4096, "model_peak_resident_bytes": 5000, "threads_used": 2}
-    stats |= {"sme2_hardware": True, "sme2_told": False, "sme_hardware": False, "sme_told": True}
+    stats = {"load_ns": 3, "peak_memory_bytes": 4096, "model_peak_memory_bytes": 5000, "threads_used": 2}
+    stats |= {"sme2_hardware": True, "sme2_reported": False, "sme_hardware": False, "sme_reported": True}
     rows = rows_of_bundle(
         maker.session(
             [5, 6],
             stats=stats,
-            index=3,
+            repetition=3,
             started_at="2026-11-20T03:00:00+02:00",
             ended_at="2026-11-20T03:00:09+02:00",
             arm={"purpose": "noise", "comparison": "c" * 16, "side": "a"},
             sweep__source={"commit": "f" * 40, "is_dirty": True, "author": "Ada", "branch": "main"},
         )
     )
-    expected = {**stats, "slot": 3, "executions": 3, "warmup_executions": 1, "arm": "a", "comparison": "c" * 16}
+    expected = {**stats, "repetition": 3, "executions": 3, "warmup_executions": 1, "arm": "a", "comparison": "c" * 16}
     expected |= {"purpose": "noise", "source_commit": "f" * 40, "source_is_dirty": True}
     expected |= {"source_author": "Ada", "source_branch": "main"}
     assert rows.session.items() >= expected.items()

@@ -14,7 +14,7 @@ from tasks.bundle.robust_statistics import ALERT_SESSIONS
 from tasks.bundle.runner_stats import Stats
 from tasks.judge.comparison import compare
 from tasks.measure.early_stopping import EarlyStopping, median_interval_percent
-from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession, still_to_run
+from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession, still_to_run
 from tasks.measure.spec import SweepSpec
 from tests.fixtures.plans import a_spec, ended, planned
 
@@ -38,9 +38,9 @@ def linear_is_noisy(session: PlannedSession) -> float:
 
 def measured(session: PlannedSession, noise: Noise = steady) -> SessionRecord:
     """A session that succeeded, with the same figure whenever it is measured."""
-    if session.index == DISCARDED_INDEX:
+    if session.repetition == DISCARDED_REPETITION:
         return ended(session, "invalid", FIRST_SESSION)
-    move = math.sin(session.index * 2.4 + (session.cell.variant == "sme2_on"))
+    move = math.sin(session.repetition * 2.4 + (session.cell.variant == "sme2_on"))
     latency_ns = round(1e6 * (1 + noise(session) * move))
     stats = Stats(execution_ns=[9_000_000, *[latency_ns] * 5])
     return ended(session, "succeeded").model_copy(update={"stats": stats})
@@ -112,13 +112,13 @@ def test_a_failed_session_is_repeated_also_where_there_are_enough() -> None:
     # given a group that ended early, one of whose sessions failed
     spec = a_sweep(models=["linear"])
     records = run(spec)
-    failed = next(record for record in records if record.index == 3)
+    failed = next(record for record in records if record.repetition == 3)
     again = [record for record in records if record is not failed]
     first_try = next(session for session in planned(spec) if session.session_id == failed.session_id)
     # when the sweep is started again
     after = run(spec, [*again, ended(first_try, "failed", "device_lost")])
     # then that session is repeated, and no other
-    assert [(record.index, record.variant, record.attempt) for record in after] == [(3, failed.variant, 2)]
+    assert [(record.repetition, record.variant, record.attempt) for record in after] == [(3, failed.variant, 2)]
 
 
 def test_sessions_that_do_not_count_end_nothing() -> None:
@@ -144,8 +144,8 @@ def test_sessions_for_kernels_and_the_discarded_one_are_always_needed() -> None:
     sessions = planned(spec)
     enough = EarlyStopping(sessions, [measured(session) for session in sessions[1:]], PERCENT)
     needed = [session for session in sessions if enough.needs(session)]
-    assert Counter((session.cell.mode, session.index) for session in needed) == {
-        ("timing", DISCARDED_INDEX): 1,
+    assert Counter((session.cell.mode, session.repetition) for session in needed) == {
+        ("timing", DISCARDED_REPETITION): 1,
         **{("timing", number): 4 for number in range(ALERT_SESSIONS)},
         ("profile", 0): 4,
     }
@@ -155,14 +155,14 @@ def test_when_the_device_is_lost_only_sessions_that_are_needed_anyway_fail() -> 
     # given a noisy group after its tenth round, and one that ended
     spec = a_sweep()
     sessions = planned(spec)
-    done = [measured(session, linear_is_noisy) for session in sessions if session.index < 10]
+    done = [measured(session, linear_is_noisy) for session in sessions if session.repetition < 10]
     enough = EarlyStopping(sessions, done, PERCENT)
-    left = [session for session in sessions if session.index >= 10]
+    left = [session for session in sessions if session.repetition >= 10]
     # then the next round of the noisy one is certain
-    assert [(session.cell.model, session.index) for session in enough.certain(left)] == [("linear", 10)] * 2
+    assert [(session.cell.model, session.repetition) for session in enough.certain(left)] == [("linear", 10)] * 2
     # and before the first session, those that every group gets
     fresh = EarlyStopping(sessions, [], PERCENT).certain(sessions)
-    assert sorted({session.index for session in fresh}) == [DISCARDED_INDEX, *range(ALERT_SESSIONS)]
+    assert sorted({session.repetition for session in fresh}) == [DISCARDED_REPETITION, *range(ALERT_SESSIONS)]
     # and a session that failed before, wherever it is
     assert enough.certain([replace(left[-1], attempt=2)]) == [replace(left[-1], attempt=2)]
     # and all of them where nothing ends early

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from tasks.bundle.cell import Cell
 from tasks.measure.interleaved import Side, plan_noise, plan_round
-from tasks.measure.plan import DISCARDED_INDEX, PlannedSession, planned_of, still_to_run
+from tasks.measure.plan import DISCARDED_REPETITION, PlannedSession, planned_of, still_to_run
 from tests.fixtures.plans import NIGHT, a_spec, as_wanted, ended
 
 CELL = Cell("phone", "linear", "fp32", 1, "sme2_off", "timing", 20, 3)
@@ -26,8 +26,8 @@ def a_side(pte: str, runner: str = "r1", cell: Cell = CELL) -> Side:
 def test_two_sides_take_turns_after_a_session_that_is_discarded() -> None:
     planned = plan_round(NIGHT, [(a_side("p1"), a_side("p2"))], "same_night", 4)
     # then the order is A B, B A, A B, B A
-    assert [(session.index, session.pte_sha256) for session in planned.sessions] == [
-        (DISCARDED_INDEX, "p1"),
+    assert [(session.repetition, session.pte_sha256) for session in planned.sessions] == [
+        (DISCARDED_REPETITION, "p1"),
         *[(0, "p1"), (0, "p2"), (1, "p2"), (1, "p1"), (2, "p1"), (2, "p2"), (3, "p2"), (3, "p1")],
     ]
     # and what they run is at hand by its hash
@@ -83,7 +83,7 @@ def test_a_sweep_compares_its_first_model_with_itself_if_it_is_asked_to() -> Non
     assert noise_of() == []
     sessions = noise_of(noise_sessions=5)
     assert [session.cell.arm.side for session in sessions if session.cell.arm] == list("abbaabbaab")
-    assert {(session.cell.model, session.cell.variant, session.index) for session in sessions} == {
+    assert {(session.cell.model, session.cell.variant, session.repetition) for session in sessions} == {
         ("linear", "sme2_off", index) for index in range(5)
     }
 

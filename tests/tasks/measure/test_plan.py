@@ -13,7 +13,7 @@ from devices.ondevice.facts import Facts
 from tasks.bundle.cell import VARIANTS
 from tasks.export.exported import Case, Export
 from tasks.measure.plan import (
-    DISCARDED_INDEX,
+    DISCARDED_REPETITION,
     FIRST_SESSION,
     attempts_among,
     plan_device,
@@ -30,7 +30,7 @@ def test_every_cell_gets_its_sessions_and_one_more_is_discarded_first() -> None:
     # given two models in two precisions, on and off, four sessions a cell
     sessions = planned(a_spec())
     # then the first is the one discarded automatically, and each of the eight cells has four
-    assert sessions[0].index == DISCARDED_INDEX
+    assert sessions[0].repetition == DISCARDED_REPETITION
     assert set(Counter(session.cell for session in sessions[1:]).values()) == {4}
     assert len(sessions) == 1 + 2 * 2 * 3 * 4
 
@@ -44,7 +44,7 @@ def test_the_discarded_session_is_one_that_can_run() -> None:
     runners: Any = {(variant, "timing"): SimpleNamespace(runner_sha256="r") for variant in spec.variants}
     # then the other model's session is the one to discard
     sessions = plan_device(spec, NIGHT, "phone", facts=Facts(), exports=exports, runners=runners)
-    assert (sessions[0].index, sessions[0].cell.model) == (DISCARDED_INDEX, "conv")
+    assert (sessions[0].repetition, sessions[0].cell.model) == (DISCARDED_REPETITION, "conv")
 
 
 def test_variants_stand_side_by_side_and_swap_each_round() -> None:

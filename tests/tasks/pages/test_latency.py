@@ -14,9 +14,9 @@ SLOW_START_AND_OUTLIER = [run + 200_000 * (index in (0, 1, 2, 20)) for index, ru
 
 
 def test_the_time_is_that_of_the_session_in_the_middle_and_the_sessions_are_counted(maker: BundleMaker) -> None:
-    maker.session([10 * MS, 10 * MS, 11 * MS], index=0)
-    maker.session([20 * MS] * 3, index=1)
-    maker.session([12 * MS] * 3, index=2)
+    maker.session([10 * MS, 10 * MS, 11 * MS], repetition=0)
+    maker.session([20 * MS] * 3, repetition=1)
+    maker.session([12 * MS] * 3, repetition=2)
     report = report_of(maker)
     latency = report["latency"]
     assert latency.column("Time") == ["12.000"]
@@ -30,9 +30,9 @@ def test_the_time_is_that_of_the_session_in_the_middle_and_the_sessions_are_coun
 
 def test_what_the_runner_reports_is_shown(maker: BundleMaker) -> None:
     # given a runner that tells the memory of the model and has both clocks, and an older one
-    older = {"load_ns": 5 * MS, "peak_resident_bytes": 9 << 20}
+    older = {"load_ns": 5 * MS, "peak_memory_bytes": 9 << 20}
     clocks = {"execution_ns": [16 * MS, 1_016_000, 1_016_000], "untraced_execution_ns": [16 * MS, MS]}
-    maker.session([MS, MS], model__name="a", stats=older | clocks | {"model_peak_resident_bytes": 3 << 20})
+    maker.session([MS, MS], model__name="a", stats=older | clocks | {"model_peak_memory_bytes": 3 << 20})
     maker.session([MS, MS], model__name="b", stats=older)
     # and an ETDump that is costly to record
     costly = {"execution_ns": [16 * MS, 1_730_000, 1_730_000]}
@@ -54,7 +54,7 @@ def test_what_the_runner_reports_is_shown(maker: BundleMaker) -> None:
 def test_a_cost_of_recording_from_several_sessions_has_their_number(maker: BundleMaker) -> None:
     for index in range(2):
         stats = {"execution_ns": [16 * MS, 1_730_000, 1_730_000], "untraced_execution_ns": [16 * MS, MS]}
-        maker.session([1_700_000] * 2, index=index, stats=stats)
+        maker.session([1_700_000] * 2, repetition=index, stats=stats)
     report = report_of(maker)
     assert report.contains("It was measured in two sessions of each cell. Compare these cells only", "latency")
     assert not report.contains("scatter is not known", "latency")
@@ -74,7 +74,7 @@ def test_nothing_is_claimed_of_differences_that_have_no_test(
     maker: BundleMaker, times_ms: tuple[int, ...], sentence: str | None
 ) -> None:
     for index, ms in enumerate(times_ms):
-        maker.session([ms * MS] * 3, index=index)
+        maker.session([ms * MS] * 3, repetition=index)
     report = report_of(maker)
     assert report.contains("Scatter above 5 % of the time is highlighted", "latency")
     assert report.contains(sentence or "Below 5 sessions", "latency") == (sentence is not None)
@@ -94,7 +94,7 @@ def test_the_time_at_the_head_of_the_report_has_its_sessions_and_their_spread(
     maker: BundleMaker, times_ms: tuple[int, ...], evidence: str
 ) -> None:
     for index, ms in enumerate(times_ms):
-        maker.session([ms * MS] * 3, index=index)
+        maker.session([ms * MS] * 3, repetition=index)
     head = report_of(maker)
     assert head.contains(f" ms ({evidence}) for toy.")
 
@@ -110,7 +110,7 @@ def test_a_device_whose_times_mean_nothing_is_marked_and_they_are_not_shown(
     maker: BundleMaker, transport: str, mark: str, sentence: str
 ) -> None:
     # given both variants on it
-    stats = {"load_ns": 7_654_321, "peak_resident_bytes": 1 << 20}
+    stats = {"load_ns": 7_654_321, "peak_memory_bytes": 1 << 20}
     run = (3_456_789, {CONVOLUTION: 2_345_678, MEAN: 123_456})
     for variant in ("sme2_on", "sme2_off"):
         maker.session(
@@ -143,7 +143,7 @@ def test_one_session_of_a_fast_model_has_a_fourth_decimal_and_no_distance_to_oth
 def test_the_flags_of_a_session_are_in_its_row_and_unusual_sessions_are_counted(maker: BundleMaker) -> None:
     # given a session of each kind, and one with too few runs to tell
     for index, runs in enumerate((STEADY, DRIFTING, TWO_MODES, SLOW_START_AND_OUTLIER, STEADY[:5])):
-        maker.session(runs, index=index, started_at=f"2026-11-20T01:0{index}:00+00:00")
+        maker.session(runs, repetition=index, started_at=f"2026-11-20T01:0{index}:00+00:00")
     report = report_of(maker)
     # then
     assert report["provenance"].column("Flags", table=-1) == [

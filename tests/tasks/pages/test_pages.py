@@ -105,7 +105,7 @@ def test_what_needs_nobody_is_counted_apart_and_not_listed(maker: BundleMaker) -
     # given an attempt that was repeated with success, and the session that is always discarded
     maker.session(status="failed", reason_code="device_lost", reason="the cable", attempt=1)
     maker.session([MS], attempt=2)
-    maker.session(status="invalid", reason_code="first_session", reason="discarded", index=-1, session_id="d" * 16)
+    maker.session(status="invalid", reason_code="first_session", reason="discarded", repetition=-1, session_id="d" * 16)
     report = report_of(maker)
     # then every planned session has a result
     failures = report["failures"]
@@ -119,7 +119,7 @@ def test_what_needs_nobody_is_counted_apart_and_not_listed(maker: BundleMaker) -
 def test_similar_failures_are_one_entry_with_each_log_once(maker: BundleMaker) -> None:
     for index in range(3):
         log = "the same" if index < 2 else "another"
-        maker.session(status="failed", reason_code="runner_failed", reason="it refused", log_tail=log, index=index)
+        maker.session(status="failed", reason_code="runner_failed", reason="it refused", log_tail=log, repetition=index)
     report = report_of(maker)
     assert report.contains("runner_failed on host: three sessions failed", "failures")
     assert len(report["failures"].column("Session")) == 3

@@ -139,7 +139,7 @@ def test_light_portable_operators_have_their_largest_weight_in_the_summary(
 def test_accuracy_is_the_largest_error_of_all_sessions(maker: BundleMaker) -> None:
     for number, error in enumerate((1e-6, 3e-5)):
         output = {"output": 0, "max_abs_error": error, "max_rel_error": None, "nonfinite_mismatches": number}
-        maker.session([MS], accuracy=[output], index=number)
+        maker.session([MS], accuracy=[output], repetition=number)
     report = report_of(maker)
     accuracy = report["accuracy"]
     assert accuracy.column("Max abs") == ["3.0e-05"]
@@ -168,9 +168,9 @@ def test_inaccurate_outputs_are_marked_wherever_their_times_are_shown(maker: Bun
 
 
 def test_the_head_counts_how_sessions_ended(maker: BundleMaker) -> None:
-    maker.session([MS], index=0)
-    maker.session(status="failed", reason_code="runner_crashed", reason="it fell", index=1)
-    maker.session(status="invalid", reason_code="first_session", reason="discarded", index=-1)
+    maker.session([MS], repetition=0)
+    maker.session(status="failed", reason_code="runner_crashed", reason="it fell", repetition=1)
+    maker.session(status="invalid", reason_code="first_session", reason="discarded", repetition=-1)
     report = report_of(maker)
     assert report.contains(
         "Three sessions of one model ran on one device: 1 succeeded, 1 failed and 1 was discarded automatically."

@@ -20,7 +20,7 @@ def both_ways(maker: BundleMaker, sessions: int, *, emulated: bool = False) -> N
         off = (20 * MS + index * 1000, {CONVOLUTION: 16 * MS, TRANSPOSE: 2 * MS})
         on = (8 * MS + index * 1000, {CONVOLUTION_SME2: 4 * MS, TRANSPOSE: 2 * MS})
         for variant, run in (("sme2_off", off), ("sme2_on", on)):
-            maker.session([run], variant=variant, index=index, device__facts=WITH_SME2, device__emulated=emulated)
+            maker.session([run], variant=variant, repetition=index, device__facts=WITH_SME2, device__emulated=emulated)
 
 
 @pytest.mark.parametrize(

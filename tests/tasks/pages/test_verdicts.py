@@ -66,7 +66,7 @@ def test_other_figures_that_changed_are_in_a_table_with_both_values(maker: Bundl
         changes: dict[str, Any] = {
             "model__pte_bytes": size * 4_000_000,
             "model__pte_sha256": f"p{size}",
-            "stats": {"load_ns": 5_000_000, "peak_resident_bytes": size * 48_400_000, "threads_used": 1},
+            "stats": {"load_ns": 5_000_000, "peak_memory_bytes": size * 48_400_000, "threads_used": 1},
         }
         night_of(maker, day, **changes)
         night_of(maker, day, variant="sme2_on", **changes)

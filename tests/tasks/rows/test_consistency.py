@@ -106,9 +106,9 @@ def test_a_registered_runner_is_compared_with_its_job_alone() -> None:
     [
         ({"execution_ns": [1, 2]}, NO_FACTS, "stats.json states 2 times of executions, and the ETDump 3"),
         (
-            {"peak_resident_bytes": 1},
+            {"peak_memory_bytes": 1},
             NO_FACTS,
-            "stats.json states `peak_resident_bytes` 1, less than a page of 4096 bytes",
+            "stats.json states `peak_memory_bytes` 1, less than a page of 4096 bytes",
         ),
         (
             {},

@@ -59,7 +59,7 @@ def session(chance: np.random.Generator) -> tuple[Runs, Claims]:
         load_ns=load_ns,
         execution_ns=around.tolist(),
         untraced_execution_ns=untraced.tolist(),
-        peak_resident_bytes=int(10 ** chance.uniform(6, 9.5)),
+        peak_memory_bytes=int(10 ** chance.uniform(6, 9.5)),
         exit_reason="ok",
         sme_hardware=has_sme2,
         sme2_hardware=has_sme2,

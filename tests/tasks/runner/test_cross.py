@@ -80,14 +80,14 @@ def test_sme2_is_switched_in_one_program_and_shows_in_operator_names(
     operators = f"Convolution (NHWC, {type_of_data}) IGEMM #1", f"Fully Connected (NC, {type_of_data}) GEMM #1"
     assert names == set(operators)
     assert (stats["sme2_requested"], stats["sme_hardware"], stats["sme2_hardware"]) == (sme2, True, True)
-    assert (stats["sme_told"], stats["sme2_told"]) == (sme2 != "off", sme2 == "on")
+    assert (stats["sme_reported"], stats["sme2_reported"]) == (sme2 != "off", sme2 == "on")
     for number in range(2):
         assert_close(tmp_path / f"output-{number}.bin", models / f"convolved-output-{number}.bin")
 
 
 def test_without_the_flag_xnnpack_sees_what_the_processor_has(linux: Program, models: Path, tmp_path: Path) -> None:
     stats = linux.stats(tmp_path, f"--model_path={models / 'convolved.pte'}")
-    assert (stats["sme2_requested"], stats["sme2_told"]) == (None, True)
+    assert (stats["sme2_requested"], stats["sme2_reported"]) == (None, True)
 
 
 _ASKING = """
@@ -98,9 +98,9 @@ bool cpuinfo_initialize() asm("cpuinfo_initialize");
 void track_operators(int, char**) {}
 int main() {
   getauxval(AT_HWCAP2);
-  std::printf("%d ", sme_told().has_value());
+  std::printf("%d ", sme_reported().has_value());
   cpuinfo_initialize();
-  std::printf("%d", sme_told() == Sme::sme2);
+  std::printf("%d", sme_reported() == Sme::sme2);
 }
 """
 

@@ -45,7 +45,7 @@ def test_stats_have_times_memory_and_exit_reason(run: Program, model: str, tmp_p
     stats = run.stats(tmp_path, model, "--num_executions=4", "--cpu_threads=1")
     assert stats["load_ns"] > 0
     assert all(ns > 0 for ns in stats["execution_ns"])
-    assert 1 << 20 < stats["model_peak_resident_bytes"] <= stats["peak_resident_bytes"] < 1 << 27
+    assert 1 << 20 < stats["model_peak_memory_bytes"] <= stats["peak_memory_bytes"] < 1 << 27
     assert (stats["sme2_requested"], stats["exit_reason"]) == (None, "ok")
 
 
@@ -238,12 +238,12 @@ def test_sme2_on_is_refused_without_sme2(run: Program, model: str, tmp_path: Pat
     ended = run(model, "--sme2=on", f"--stats_path={tmp_path / 'stats.json'}")
     assert "does not support SME2" in ended.sentence()
     stats = stats_of(tmp_path / "stats.json")
-    assert (stats["sme2_requested"], stats["sme2_hardware"], stats["sme2_told"]) == ("on", False, False)
+    assert (stats["sme2_requested"], stats["sme2_hardware"], stats["sme2_reported"]) == ("on", False, False)
 
 
 def test_sme2_off_is_possible_everywhere(run: Program, model: str, tmp_path: Path) -> None:
     stats = run.stats(tmp_path, model, "--sme2", "off")
-    assert (stats["sme2_requested"], stats["sme2_told"]) == ("off", False)
+    assert (stats["sme2_requested"], stats["sme2_reported"]) == ("off", False)
 
 
 def test_a_kernel_profile_counts_every_sample_once(run: Program, model: str, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def entries_of(folder: Path) -> list[Entry]:
 @pytest.fixture
 def archived(maker: BundleMaker, tmp_path: Path) -> list[Entry]:
     """The entries of an archive of two bundles, each session.json behind its other files."""
-    folders = [maker.session([100], index=index) for index in range(2)]
+    folders = [maker.session([100], repetition=index) for index in range(2)]
     return [each for folder in folders for each in entries_of(folder)]
 
 

@@ -18,7 +18,7 @@ def archive(tmp_path: Path) -> Path:
     maker = BundleMaker(tmp_path)
     for index in range(2):
         files = {"output0.bin": random.Random(index).randbytes(40_000)}
-        maker.session([1000 + index], index=index, files=files, sweep__sweep_id=SWEEP, sweep__night="2026-01-02")
+        maker.session([1000 + index], repetition=index, files=files, sweep__sweep_id=SWEEP, sweep__night="2026-01-02")
     target = archive_of(tmp_path, SWEEP)
     with target.open("wb") as stream:
         pack_bundles(stream, SWEEP, {path.name: path for path in (maker.bundles / SWEEP).iterdir()})

@@ -11,7 +11,7 @@ from devices.limits import Limits
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.job import JobResult
 from tasks.bundle.runner_stats import Stats
-from tasks.measure.plan import DISCARDED_INDEX, FIRST_SESSION, PlannedSession
+from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession
 from tasks.measure.session.check import Unsuccessful, check_conditions, check_end, check_result
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 from tests.fixtures.stand_in import a_session, etdump_of, publish_stand_in
@@ -175,9 +175,9 @@ def with_conditions(**after: float) -> JobResult:
     return JobResult(0, None, False, 1.0, before=Conditions(), after=Conditions(**after))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("index", "is_discarded"), [(DISCARDED_INDEX, True), (0, False), (1, False)])
-def test_the_first_session_of_a_device_is_discarded_and_no_other(index: int, is_discarded: bool) -> None:
-    session: PlannedSession = a_session(index=index)
+@pytest.mark.parametrize(("repetition", "is_discarded"), [(DISCARDED_REPETITION, True), (0, False), (1, False)])
+def test_the_first_session_of_a_device_is_discarded_and_no_other(repetition: int, is_discarded: bool) -> None:
+    session: PlannedSession = a_session(repetition=repetition)
     if is_discarded:
         assert unsuccessful(check_conditions, session, with_conditions(), Limits())[:2] == ("invalid", FIRST_SESSION)
     else:

@@ -20,8 +20,8 @@ from tests.fixtures.plans import NIGHT
 from tests.fixtures.stand_in import GOOD, a_bench, a_session, farm_bench, measured
 
 GOOD_STATS = {
-    "runner_version": "1", "load_ns": 5, "execution_ns": [1, 2, 3], "peak_resident_bytes": 9000, "threads_requested": 1,
-    "threads_used": 1, "sme2_requested": "off", "sme2_hardware": False, "sme2_told": False, "exit_reason": "ok",
+    "runner_version": "1", "load_ns": 5, "execution_ns": [1, 2, 3], "peak_memory_bytes": 9000, "threads_requested": 1,
+    "threads_used": 1, "sme2_requested": "off", "sme2_hardware": False, "sme2_reported": False, "exit_reason": "ok",
 }  # fmt: skip
 
 

@@ -30,8 +30,8 @@ from tests.fixtures.waiting import ENOUGH_S, change_policy
 
 MS = 1_000_000
 STATS = {
-    "load_ns": 1, "execution_ns": [1, 1, 1], "peak_resident_bytes": 5000, "threads_used": 1, "sme_hardware": False,
-    "sme_told": False, "sme2_hardware": False, "sme2_told": False,
+    "load_ns": 1, "execution_ns": [1, 1, 1], "peak_memory_bytes": 5000, "threads_used": 1, "sme_hardware": False,
+    "sme_reported": False, "sme2_hardware": False, "sme2_reported": False,
 }  # fmt: skip
 
 
@@ -190,7 +190,7 @@ def test_a_throttled_processor_is_waited_for_once_there_is_a_baseline(tmp_path: 
     slow = [150 * MS] * 3 + [180 * MS] * 2 + [180 * MS] * 2 + [153 * MS]
     bench = calibrating_bench(tmp_path, *slow)
     # when six sessions are measured
-    records = [measured(tmp_path, bench, a_session(index=index)) for index in range(6)]
+    records = [measured(tmp_path, bench, a_session(repetition=index)) for index in range(6)]
     # then the first five record their times and wait for nothing, slow as they may be
     assert {record.status for record in records} == {"succeeded"}
     assert [slowdown(record).note for record in records[:5]] == [
@@ -209,9 +209,9 @@ def test_a_processor_that_stays_slow_makes_the_session_invalid(tmp_path: Path) -
     # given a baseline, and a device that is slower ever after
     bench = calibrating_bench(tmp_path, *[150 * MS] * 5, 165 * MS)
     for index in range(5):
-        measured(tmp_path, bench, a_session(index=index))
+        measured(tmp_path, bench, a_session(repetition=index))
     # when the next session has no time to wait
-    record = measured(tmp_path, replace(bench, settle_s=0), a_session(index=5))
+    record = measured(tmp_path, replace(bench, settle_s=0), a_session(repetition=5))
     # then it ends as with the other limits
     assert (record.status, record.reason_code) == ("invalid", "slowdown")
     reason = "before the session, slowdown: slowdown of the calibration load is 10 %, the limit is 5 %"

@@ -204,8 +204,8 @@ def test_a_session_that_was_not_alone_on_the_machine_is_invalid(tmp_path: Path) 
 def test_what_is_never_resumed_does_not_stay_on_the_device(tmp_path: Path) -> None:
     # given three finished jobs of this sweep and one of another farm that nobody collected, and one that never started
     bench, store = a_bench(tmp_path, f"echo x >>'{tmp_path}/count'; {GOOD}"), LocalStore(tmp_path / "bundles")
-    kept, dropped, old = (a_session(index=index) for index in range(3))
-    elsewhere = a_session(index=3)
+    kept, dropped, old = (a_session(repetition=index) for index in range(3))
+    elsewhere = a_session(repetition=3)
     for session, bundles in ((kept, store), (dropped, store), (old, store), (elsewhere, LocalStore(tmp_path / "b"))):
         leave_job(bench, session, bundles)
     sessions = tmp_path / "root" / "sessions"

@@ -15,7 +15,7 @@ from tests.fixtures.pages import Pages
 from tests.fixtures.warehouse import BundleMaker
 
 QEMU: dict[str, Any] = {"device__name": "qemu", "device__emulated": True, "device__facts": {"sme2": True}}
-ENDED: dict[str, Any] = {**QEMU, **fields_of(1), "index": 5, "status": "failed", "reason_code": "device_lost"}
+ENDED: dict[str, Any] = {**QEMU, **fields_of(1), "repetition": 5, "status": "failed", "reason_code": "device_lost"}
 
 
 @pytest.fixture

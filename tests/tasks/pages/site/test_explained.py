@@ -105,8 +105,8 @@ def test_sme2_and_portable_operators_are_explained_whichever_variant_is_worse(ma
     for index in range(5):
         off = (20 * MS + index * 1000, {CONVOLUTION: 12 * MS, TRANSPOSE: 2 * MS, MEAN: 5 * MS})
         on = (11 * MS + index * 1000, {CONVOLUTION_SME2: 3 * MS, TRANSPOSE: 2 * MS, MEAN: 5 * MS})
-        maker.session([off], variant="sme2_off", index=index, **sme2)
-        maker.session([on], variant="sme2_on", index=index, **sme2)
+        maker.session([off], variant="sme2_off", repetition=index, **sme2)
+        maker.session([on], variant="sme2_on", repetition=index, **sme2)
     maker.load()
     with open_read_only(maker.warehouse) as connection:
         found = explain(Reader(connection), "toy", {})

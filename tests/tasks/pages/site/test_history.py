@@ -15,7 +15,7 @@ def test_the_sessions_of_a_night_are_in_the_order_in_which_they_started(maker: B
     # given three sessions of 1, 2 and 3 ms that started in another order than that of their ids
     for index, (minute, time_ms) in enumerate(((20, 3), (10, 2), (0, 1))):
         started_at = f"2026-11-02T01:{minute:02}:00+00:00"
-        maker.session([time_ms * 1_000_000] * 3, index=index, **(fields_of(2) | {"started_at": started_at}))
+        maker.session([time_ms * 1_000_000] * 3, repetition=index, **(fields_of(2) | {"started_at": started_at}))
     maker.load()
     # when the data of their week is read
     with open_read_only(maker.warehouse) as connection:
