@@ -26,7 +26,7 @@ def a_file(device: Device, size_bytes: int) -> str:
     return str(path)
 
 
-@pytest.mark.fault(stage="pull", done="a device offers a sparse file of 1 TB", holds="nothing of it is written")
+@pytest.mark.fault
 def test_a_file_larger_than_its_limit_is_refused_and_leaves_nothing(device: Device, tmp_path: Path) -> None:
     # given a sparse file, and a local file that it would replace
     remote, local = a_file(device, 1 << 40), tmp_path / "here" / "local"
@@ -40,7 +40,7 @@ def test_a_file_larger_than_its_limit_is_refused_and_leaves_nothing(device: Devi
     assert [path.read_text() for path in local.parent.iterdir()] == ["precious"]
 
 
-@pytest.mark.fault(stage="pull", done="a file is longer than the device states", holds="the limit is kept")
+@pytest.mark.fault
 def test_a_file_longer_than_the_device_states_is_refused_while_it_arrives(device: Device, tmp_path: Path) -> None:
     with pytest.raises(FileRefused, match=rf"^{device.name}: {LONGER_THAN_STATED} has more than 16 bytes"):
         device.fetch(LONGER_THAN_STATED, tmp_path / "here" / "local", limit_bytes=16)
@@ -48,7 +48,7 @@ def test_a_file_longer_than_the_device_states_is_refused_while_it_arrives(device
     assert list((tmp_path / "here").iterdir()) == []
 
 
-@pytest.mark.fault(stage="pull", done="an ETDump is {what}", holds="it is refused at once")
+@pytest.mark.fault
 @pytest.mark.parametrize("what", ["a link to /dev/zero", "a link to /proc/cpuinfo", "a link to /usr", "a pipe"])
 def test_what_is_not_a_file_is_refused_and_not_waited_for(device: Device, tmp_path: Path, what: str) -> None:
     path = Path(device.root) / "model.etdump"
@@ -64,7 +64,7 @@ def test_what_is_not_a_file_is_refused_and_not_waited_for(device: Device, tmp_pa
     assert not (tmp_path / "here").exists()
 
 
-@pytest.mark.fault(stage="run", done="a command prints without end", holds="it is killed; memory stays bounded")
+@pytest.mark.fault
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_a_command_that_prints_without_end_is_killed(
     device: Device, alive: Callable[[int], bool], monkeypatch: pytest.MonkeyPatch, stream: str

@@ -35,7 +35,7 @@ def test_both_streams_arrive_to_the_byte(device: Device) -> None:
     assert (result.exit_code, result.signal) == (0, None)
 
 
-@pytest.mark.fault(stage="run", done="a command prints 3 MB to standard error", holds="it ends and all of it arrives")
+@pytest.mark.fault
 def test_three_megabytes_of_stderr_do_not_block_the_command(device: Device) -> None:
     script = "head -c 3000000 /dev/zero >&2; echo done"
 
@@ -79,7 +79,7 @@ def test_standard_input_is_empty(device: Device) -> None:
     assert device.run(["cat"], deadline_s=ENOUGH_S).stdout == b""
 
 
-@pytest.mark.fault(stage="run", done="a command and its child ignore TERM at the deadline", holds="both are killed")
+@pytest.mark.fault
 def test_at_the_deadline_even_children_that_ignore_term_are_killed(
     device: Device, alive: Callable[[int], bool]
 ) -> None:
@@ -188,9 +188,7 @@ def test_uploading_over_a_folder_fails_and_leaves_nothing(device: Device, tmp_pa
     assert everything_below(Path(device.root)) == [parent]
 
 
-@pytest.mark.fault(
-    stage="push", done="the disk of the device is full", holds="the error states it and no partial file is left"
-)
+@pytest.mark.fault
 def test_a_full_disk_is_reported_and_no_partial_file_stays(device: Device, tmp_path: Path, full_disk: Path) -> None:
     (tmp_path / "there").write_bytes(os.urandom(3_000_000))
 

@@ -44,7 +44,7 @@ def break_link(linked: LinkedDevice, failure: str) -> None:
         linked.link.stalled = True
 
 
-@pytest.mark.fault(stage="run", done="the link {failure} during a command", holds="the device is lost within seconds")
+@pytest.mark.fault
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_link_that_breaks_during_a_command_is_a_lost_device(linked: LinkedDevice, failure: str) -> None:
     probe(linked.device)
@@ -86,9 +86,7 @@ def test_the_error_about_a_silent_device_states_how_long_it_was_silent(
     assert told is None or 2 * silence_s - 0.6 < int(told[1]) < waited_s + 1
 
 
-@pytest.mark.fault(
-    stage="connect", done="the link is cut and comes back", holds="reported within seconds; the device is usable again"
-)
+@pytest.mark.fault
 def test_a_device_whose_link_is_cut_is_reported_soon_and_used_again_when_it_is_back(linked: LinkedDevice) -> None:
     probe(linked.device)
     linked.link.cut()
@@ -102,9 +100,7 @@ def test_a_device_whose_link_is_cut_is_reported_soon_and_used_again_when_it_is_b
     probe(linked.device)
 
 
-@pytest.mark.fault(
-    stage="push", done="the link {failure} during an upload", holds="no partial file is left on the device"
-)
+@pytest.mark.fault
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_link_that_breaks_during_an_upload_leaves_no_file(linked: LinkedDevice, tmp_path: Path, failure: str) -> None:
     probe(linked.device)
@@ -125,7 +121,7 @@ def test_a_link_that_breaks_during_an_upload_leaves_no_file(linked: LinkedDevice
     assert Path(linked.device.root, "file").read_bytes() == (tmp_path / "there").read_bytes()
 
 
-@pytest.mark.fault(stage="pull", done="the link {failure} during a download", holds="no partial file is left here")
+@pytest.mark.fault
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_link_that_breaks_during_a_fetch_leaves_no_local_file(
     linked: LinkedDevice, tmp_path: Path, failure: str
@@ -153,7 +149,7 @@ def test_a_link_that_breaks_during_a_fetch_leaves_no_local_file(
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.fault(stage="run", done="the link is dead at the deadline of a command", holds="the device is lost")
+@pytest.mark.fault
 def test_at_a_deadline_on_a_dead_link_the_device_is_lost_and_not_merely_late(
     linked: LinkedDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ _HEAD = "Filesystem     1024-blocks     Used Available Capacity Mounted on\n"
         ("tmpfs 1000 400 600 40% /tmp/with 9 numbers 5 6 7 8% /inside", 600),
     ],
 )
-@pytest.mark.fault(stage="push", done="the name of a disk contains blanks", holds="its free space is read correctly")
+@pytest.mark.fault
 def test_free_space_is_read_from_a_disk_whose_name_has_blanks(line: str, kilobytes: int) -> None:
     assert available_bytes(f"{_HEAD}{line}\n") == kilobytes * 1024
 

@@ -26,11 +26,7 @@ def a_device(tmp_path: Path, name: str) -> DeviceSpec:
     return DeviceSpec.model_validate({"name": name, "transport": "local", "root": str(tmp_path / name)})
 
 
-@pytest.mark.fault(
-    stage="probe",
-    done="one device's health file is damaged, another reports an unknown system, a third fails unexpectedly",
-    holds="these three are unusable, each with a sentence; the fourth is measured",
-)
+@pytest.mark.fault
 def test_a_device_whose_probe_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # given four devices, of which three are broken in different ways
     places = Workspace(tmp_path / "var")
@@ -63,11 +59,7 @@ def test_a_device_whose_probe_fails_does_not_stop_the_others(tmp_path: Path, mon
     assert (sound.unusable, sound.platform) == (None, "linux-x86_64")
 
 
-@pytest.mark.fault(
-    stage="probe",
-    done="building the runner of one platform fails unexpectedly",
-    holds="that platform has no runner, with a sentence; the other platform has its runners",
-)
+@pytest.mark.fault
 def test_a_platform_whose_runner_fails_does_not_stop_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,11 +50,7 @@ def test_what_is_done_is_not_run_again_unless_asked(stand_in_farm: StandInFarm) 
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    stage="plan",
-    done="of two bundles, one lost its ETDump and the other has text as load_ns; the warehouse was removed",
-    holds="both sessions are measured again under another id, the damaged bundles stay and are named",
-)
+@pytest.mark.fault
 def test_sessions_whose_bundles_were_damaged_are_measured_again_and_named(
     stand_in_farm: StandInFarm, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -87,11 +83,7 @@ def test_sessions_whose_bundles_were_damaged_are_measured_again_and_named(
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    stage="load",
-    done="a bundle was damaged, the warehouse was removed, and the sweep no longer plans that session",
-    holds="the sweep ends as failed and names the session",
-)
+@pytest.mark.fault
 def test_a_session_that_cannot_be_loaded_and_is_not_measured_again_fails_the_sweep(stand_in_farm: StandInFarm) -> None:
     # given a sweep of which one bundle was damaged and the warehouse was removed
     assert stand_in_farm.sweep().is_completed()

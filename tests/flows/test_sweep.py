@@ -48,11 +48,7 @@ def test_a_sweep_ends_with_times_a_warehouse_a_report_and_a_story_in_prefects_ui
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    stage="run",
-    done="a sweep was stopped by SIGTERM in a session",
-    holds="no runner, lease, server or bundle is left, and the next start measures the rest",
-)
+@pytest.mark.fault
 def test_a_sweep_that_is_stopped_leaves_nothing_running_and_goes_on_at_once(farm: Farm) -> None:
     # given a sweep with a server of its own, in the middle of a session
     farm.environment = {name: value for name, value in farm.environment.items() if name != "PREFECT_API_URL"}

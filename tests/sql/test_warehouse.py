@@ -109,11 +109,7 @@ def test_a_path_that_cannot_be_written_is_reported_in_one_sentence(tmp_path: Pat
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="the disk was full during a transaction",
-    holds="one sentence, and nothing that was stored before is lost",
-)
+@pytest.mark.fault
 def test_a_full_disk_is_reported_in_one_sentence_and_loses_nothing(full_disk: Path) -> None:
     path = full_disk / "w.duckdb"
     add_sweep(path, "kept")
@@ -123,11 +119,7 @@ def test_a_full_disk_is_reported_in_one_sentence_and_loses_nothing(full_disk: Pa
     assert sweeps(path) == ["kept"]
 
 
-@pytest.mark.fault(
-    stage="query",
-    done="one bit of each block of the warehouse was flipped, one after the other",
-    holds="a query answers as before, or states that the warehouse is damaged and what to do",
-)
+@pytest.mark.fault
 def test_a_damaged_block_is_an_answer_or_a_sentence(tmp_path: Path) -> None:
     # given a warehouse of some blocks, and its answer
     maker = BundleMaker(tmp_path)

@@ -12,11 +12,7 @@ from tests.fixtures.waiting import wait_for
 pytestmark = LAB_TEST
 
 
-@pytest.mark.fault(
-    stage="{stage}",
-    done="kill -9 of the farm",
-    holds="the next start collects a finished job and runs only what is missing",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize("stage", [*STAGES, "bundle"])
 def test_a_killed_farm_started_again_completes_what_was_missing(
     lab_farm: LabFarm, site: MakeSite, tmp_path: Path, stage: str
@@ -47,9 +43,7 @@ def test_a_killed_farm_started_again_completes_what_was_missing(
     at_once(kill, [site(PHONE), site(MAC)])
 
 
-@pytest.mark.fault(
-    stage="run", done="a second farm starts on the same device", holds="it waits and measures nothing at the same time"
-)
+@pytest.mark.fault
 def test_two_farms_on_one_device_never_measure_at_once(lab_farm: LabFarm, site: MakeSite, tmp_path: Path) -> None:
     def share(site: Site) -> None:
         # given a farm in the middle of its second session, and another one, with an inventory of its own, that waits
@@ -78,11 +72,7 @@ def test_two_farms_on_one_device_never_measure_at_once(lab_farm: LabFarm, site: 
     at_once(share, [site(PHONE), site(MAC)])
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="the lease expires and another farm takes the device",
-    holds="the first farm stops and ends no job of the other",
-)
+@pytest.mark.fault
 def test_a_farm_whose_lease_ran_out_leaves_the_device_to_the_other(lab_farm: LabFarm, site: MakeSite) -> None:
     def expire(site: Site) -> None:
         # given a farm cut off for so long that its lease ran out in the middle of a session

@@ -20,11 +20,7 @@ def kill_adb_server(_: LabDevice) -> None:
     faults.kill_adb_server()
 
 
-@pytest.mark.fault(
-    stage="{stage}",
-    done="kill -9 of {daemon} with its connections",
-    holds="the farm reconnects and every session succeeds",
-)
+@pytest.mark.fault
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize(
     ("daemon", "kill", "names", "stage"),
@@ -54,11 +50,7 @@ def test_a_daemon_that_is_killed_and_back_costs_no_session(
     at_once(break_it, [site(name) for name in names])
 
 
-@pytest.mark.fault(
-    stage="connect",
-    done="a phone is unauthorized or offline, a host key is wrong",
-    holds="each session fails with what to do",
-)
+@pytest.mark.fault
 def test_a_phone_that_is_unauthorized_or_offline_and_a_wrong_host_key_are_reported(
     lab_farm: LabFarm, site: MakeSite, lab_up: Lab, tmp_path: Path
 ) -> None:

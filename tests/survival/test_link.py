@@ -16,7 +16,7 @@ from tests.lab.link_proxy import LinkProxy
 pytestmark = LAB_TEST
 
 
-@pytest.mark.fault(stage="{stage}", done="the link is cut and comes back", holds="every session succeeds, run once")
+@pytest.mark.fault
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_cut_link_that_comes_back_costs_no_session(lab_farm: LabFarm, site: MakeSite, stage: str) -> None:
@@ -41,9 +41,7 @@ def test_a_cut_link_that_comes_back_costs_no_session(lab_farm: LabFarm, site: Ma
     at_once(cut_and_mend, [site(PHONE), site(MAC)])
 
 
-@pytest.mark.fault(
-    stage="run", done="the link is cut and stays cut", holds="what is left fails, other devices continue"
-)
+@pytest.mark.fault
 def test_a_link_cut_for_good_fails_what_is_left_and_stops_no_other_device(
     lab_farm: LabFarm, site: MakeSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,7 +82,7 @@ def test_a_link_cut_for_good_fails_what_is_left_and_stops_no_other_device(
     lab_farm.assert_complete(healthy, deadline_s=2 * LONGEST_S)
 
 
-@pytest.mark.fault(stage="push", done="the link is slow and stalls for three seconds", holds="every session succeeds")
+@pytest.mark.fault
 def test_a_slow_and_stalling_link_is_only_slow(lab_farm: LabFarm, site: MakeSite, lab_up: Lab, tmp_path: Path) -> None:
     def measure_slowly(site: Site) -> None:
         # given a link of 20 MB/s that stalls for three seconds in the middle of the push
@@ -104,9 +102,7 @@ def test_a_slow_and_stalling_link_is_only_slow(lab_farm: LabFarm, site: MakeSite
     at_once(measure_slowly, [site(PHONE), site(MAC)])
 
 
-@pytest.mark.fault(
-    stage="push", done="the daemon of the device is stopped", holds="the farm reports it and continues when it is back"
-)
+@pytest.mark.fault
 def test_a_device_that_freezes_during_a_push_is_known(lab_farm: LabFarm, site: MakeSite) -> None:
     def freeze(site: Site) -> None:
         # given a daemon that keeps its connections and answers nothing any more

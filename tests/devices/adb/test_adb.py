@@ -71,9 +71,7 @@ def test_a_part_of_a_serial_is_not_another_phones_name(phone: Device, make_spec:
         probe(open_device(shorter))
 
 
-@pytest.mark.fault(
-    stage="connect", done="the adb server is killed and starts slowly", holds="it is started on its port and used"
-)
+@pytest.mark.fault
 @pytest.mark.lab
 def test_starting_a_killed_adb_server_does_not_count_against_a_commands_deadline(
     phone: Device, adb_port: int, monkeypatch: pytest.MonkeyPatch
@@ -93,11 +91,7 @@ def test_starting_a_killed_adb_server_does_not_count_against_a_commands_deadline
     assert adb_server.answers(adb_port)
 
 
-@pytest.mark.fault(
-    stage="connect",
-    done="two threads find that the adb server forgot the phone",
-    holds="it is connected once, for both",
-)
+@pytest.mark.fault
 @pytest.mark.lab
 def test_two_threads_that_find_a_forgotten_phone_connect_it_once(
     phone: Device, make_spec: Callable[..., DeviceSpec], adb_port: int, tmp_path: Path
@@ -116,7 +110,7 @@ def test_a_command_line_that_adb_cannot_carry_is_refused(phone: Device) -> None:
         phone.run(["true", "x" * 40_000], deadline_s=ENOUGH_S)
 
 
-@pytest.mark.fault(stage="pull", done="adbd announces a part of 4 GB", holds="it is refused before it is read")
+@pytest.mark.fault
 def test_a_part_longer_than_adbds_limit_is_refused_before_it_is_read() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -126,7 +120,7 @@ def test_a_part_longer_than_adbds_limit_is_refused_before_it_is_read() -> None:
             next(SyncStream(ours).chunks())
 
 
-@pytest.mark.fault(stage="run", done="adbd announces a packet of 4 GB", holds="what is in memory is counted")
+@pytest.mark.fault
 def test_an_incomplete_packet_counts_as_output() -> None:
     output = ShellOutput("phone")
 

@@ -56,7 +56,7 @@ def transports() -> set[paramiko.Transport]:
     return {thread for thread in threading.enumerate() if isinstance(thread, paramiko.Transport)}
 
 
-@pytest.mark.fault(stage="connect", done="a lab host's adb server does not run", holds="it is started over SSH")
+@pytest.mark.fault
 def test_an_adb_server_that_does_not_run_on_the_host_is_started_there(
     host_without_server: DeviceSpec, sshd: Sshd, tmp_path: Path
 ) -> None:
@@ -68,7 +68,7 @@ def test_an_adb_server_that_does_not_run_on_the_host_is_started_there(
         assert device.run(["echo", "here"], deadline_s=ENOUGH_S).stdout == b"here\n"
 
 
-@pytest.mark.fault(stage="connect", done="a lab host has no adb", holds="the message states what to install")
+@pytest.mark.fault
 def test_a_host_without_adb_is_one_sentence(host_without_server: DeviceSpec, sshd: Sshd) -> None:
     install_adb(sshd, "exit 127")  # what a shell answers for a program that is not there
 
@@ -81,7 +81,7 @@ def test_a_host_without_adb_is_one_sentence(host_without_server: DeviceSpec, ssh
     )
 
 
-@pytest.mark.fault(stage="connect", done="a lab host's adb server does not start", holds="the message has the reason")
+@pytest.mark.fault
 def test_an_adb_server_that_does_not_start_on_the_host_is_one_sentence(
     host_without_server: DeviceSpec, sshd: Sshd
 ) -> None:
@@ -97,7 +97,7 @@ def test_an_adb_server_that_does_not_start_on_the_host_is_one_sentence(
     )
 
 
-@pytest.mark.fault(stage="connect", done="a lab host is off", holds="the message names the phone and the host")
+@pytest.mark.fault
 def test_a_host_that_is_off_is_one_sentence_with_the_phone_and_the_host(make_spec: Callable[..., DeviceSpec]) -> None:
     with (
         changed(make_spec(ADB_OVER_SSH), port=1, user="lab") as device,
@@ -106,7 +106,7 @@ def test_a_host_that_is_off_is_one_sentence_with_the_phone_and_the_host(make_spe
         probe(device)
 
 
-@pytest.mark.fault(stage="connect", done="a lab host's key is unknown", holds="the message has the way on")
+@pytest.mark.fault
 def test_a_host_whose_key_is_unknown_is_refused(make_spec: Callable[..., DeviceSpec], tmp_path: Path) -> None:
     with (
         changed(make_spec(ADB_OVER_SSH), known_hosts=tmp_path / "known") as device,

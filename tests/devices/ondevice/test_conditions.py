@@ -15,7 +15,7 @@ DIGITS = "9" * 5000
 _DF = "Filesystem 1024-blocks Used Available Capacity Mounted on\n"
 
 
-@pytest.mark.fault(stage="settle", done="every number of the conditions has 5000 digits", holds="it is left out")
+@pytest.mark.fault
 @pytest.mark.parametrize(
     "printed",
     [
@@ -43,7 +43,7 @@ def test_an_implausible_number_is_left_out(printed: dict[str, str]) -> None:
     assert {key: value for key, value in numbers.items() if value} == {}
 
 
-@pytest.mark.fault(stage="settle", done="a device prints 5 MB instead of its conditions", holds="it is an error")
+@pytest.mark.fault
 @pytest.mark.parametrize(
     ("script", "cause"),
     [

@@ -170,11 +170,7 @@ class Printing(LocalDevice):
         return CommandResult(0, None, self.text, b"")
 
 
-@pytest.mark.fault(
-    stage="probe",
-    done="the device answers with an unknown system, with nothing, or with binary data",
-    holds="one sentence names the device and what to do",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize(
     ("printed", "shown"),
     [
@@ -196,11 +192,7 @@ def test_a_device_with_an_unknown_system_is_named_in_one_sentence(printed: bytes
     assert len(sentence) < 200
 
 
-@pytest.mark.fault(
-    stage="probe",
-    done="a fact of the device reads like a section, is endless, or is a number that fits no column",
-    holds="the other facts are read; what cannot be stored is unknown",
-)
+@pytest.mark.fault
 def test_facts_that_cannot_be_stored_are_unknown() -> None:
     # given a device whose host name is `@system`, and whose numbers are too large or no digits of ASCII
     lines = {

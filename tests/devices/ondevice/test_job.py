@@ -83,11 +83,7 @@ def test_a_file_that_shrinks_while_it_is_sent_is_left_to_be_fetched(
     assert result.files == {}
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="the folder of a job contains the job of another request",
-    holds="its result is not taken for this one",
-)
+@pytest.mark.fault
 def test_a_job_of_another_identity_is_not_attached(device: Device, folder: Path) -> None:
     run_job(device, Job(str(folder), ["true"], ENOUGH_S, identity="first"))
 
@@ -119,7 +115,7 @@ def test_several_controllers_of_one_folder_share_one_job(device: Device, folder:
     assert (folder.parent / "count").read_text() == "ran\n"
 
 
-@pytest.mark.fault(stage="run", done="the job does not end", holds="the device ends it at its deadline")
+@pytest.mark.fault
 def test_at_the_deadline_the_device_ends_the_job(device: Device, folder: Path) -> None:
     result = run_job(device, Job(str(folder), ["sleep", "60"], 0.4 * SCALE))
 
@@ -127,7 +123,7 @@ def test_at_the_deadline_the_device_ends_the_job(device: Device, folder: Path) -
     assert result.wall_s < 3 * SCALE
 
 
-@pytest.mark.fault(stage="run", done="the job and its child ignore TERM", holds="both are killed at the deadline")
+@pytest.mark.fault
 def test_a_job_that_ignores_term_is_killed_with_its_children(
     device: Device, folder: Path, alive: Callable[[int], bool]
 ) -> None:
@@ -147,7 +143,7 @@ def test_nothing_of_a_job_outlives_it(device: Device, folder: Path, alive: Calla
     assert list((Path(device.root) / "jobs").iterdir()) == []
 
 
-@pytest.mark.fault(stage="run", done="the job and its shell are killed with -9", holds="an error, never a result")
+@pytest.mark.fault
 def test_a_killed_job_is_a_lost_device_and_not_a_result(device: Device, folder: Path) -> None:
     job = start_long_job(device, folder)
 
@@ -157,7 +153,7 @@ def test_a_killed_job_is_a_lost_device_and_not_a_result(device: Device, folder: 
         job.call.result()
 
 
-@pytest.mark.fault(stage="run", done="the device is restarted", holds="an error, never a result")
+@pytest.mark.fault
 def test_a_restart_of_the_device_is_seen_as_such(device: Device, folder: Path) -> None:
     # Given a job that was running when the device went down: it is of another boot and has no exit status
     run_job(device, Job(str(folder), ["true"], ENOUGH_S))
@@ -179,9 +175,7 @@ def test_the_next_holder_ends_what_still_runs(device: Device, folder: Path, aliv
     assert kill_leftovers(device) == []
 
 
-@pytest.mark.fault(
-    stage="start", done="the process id of an old job now belongs to another process", holds="no process is killed"
-)
+@pytest.mark.fault
 def test_a_note_of_an_earlier_boot_kills_no_process(device: Device) -> None:
     # Given a note whose process id now belongs to somebody else
     notes = Path(device.root) / "jobs"
@@ -210,9 +204,7 @@ def test_a_job_that_cannot_start_says_why(device: Device, full_disk: Path) -> No
         run_job(device, Job(f"{blocked}/session", ["true"], ENOUGH_S))
 
 
-@pytest.mark.fault(
-    stage="run", done="the job fills the disk of the device", holds="its exit status and conditions are recorded"
-)
+@pytest.mark.fault
 def test_a_job_that_fills_the_disk_still_leaves_its_exit_code(device: Device, full_disk: Path) -> None:
     script = "head -c 3000000 /dev/zero >filled; exit 4"
 
@@ -223,7 +215,7 @@ def test_a_job_that_fills_the_disk_still_leaves_its_exit_code(device: Device, fu
     assert result.after.load_1m is not None
 
 
-@pytest.mark.fault(stage="start", done="the disk of the device is full", holds="reported; nothing is measured")
+@pytest.mark.fault
 def test_a_disk_that_is_full_before_the_job_is_reported(device: Device, full_disk: Path) -> None:
     (full_disk / "filled").write_bytes(bytes(1 << 20))
 

@@ -40,9 +40,7 @@ def is_running(folder: Path, alive: Callable[[int], bool]) -> Callable[[], bool]
     return lambda: alive(int((folder / "daemon").read_text()))
 
 
-@pytest.mark.fault(
-    stage="run", done="runner left a process {where} when it ended", holds="the process ends with the session"
-)
+@pytest.mark.fault
 @pytest.mark.parametrize(
     ("where", "script"),
     [("in its own session (setsid)", DAEMON), ("in the background", "sleep 60 & echo $! >daemon; exit 0")],
@@ -72,11 +70,7 @@ def test_only_processes_newer_than_the_command_are_searched() -> None:
     assert "/proc/1/environ" not in found[0].split()
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="runner left a daemon and ran into its deadline",
-    holds="the daemon ends with the session",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize("rest", ["sleep 3600", "trap : TERM; while :; do sleep 1; done"])
 def test_a_daemon_ends_with_a_job_at_its_deadline(
     device: Device, folder: Path, is_running: Callable[[], bool], rest: str
@@ -86,9 +80,7 @@ def test_a_daemon_ends_with_a_job_at_its_deadline(
     wait_for(lambda: not is_running(), "the daemon to end")
 
 
-@pytest.mark.fault(
-    stage="run", done="farm killed while a runner that left a daemon runs", holds="the next lease ends the daemon"
-)
+@pytest.mark.fault
 def test_the_next_holder_of_the_device_ends_the_daemon_of_a_job_it_finds(
     device: Device, folder: Path, is_running: Callable[[], bool]
 ) -> None:

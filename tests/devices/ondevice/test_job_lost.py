@@ -31,9 +31,7 @@ def controller(device: Device, folder: Path, script: str, deadline_s: float) -> 
     return subprocess.Popen([sys.executable, "-c", CONTROLLER, *arguments], cwd=ROOT)
 
 
-@pytest.mark.fault(
-    stage="run", done="controller killed with -9 while the job hangs", holds="the device ends the job at its deadline"
-)
+@pytest.mark.fault
 def test_the_deadline_holds_when_no_controller_is_left(local_device: Device, alive: Callable[[int], bool]) -> None:
     folder = Path(local_device.root) / "session"
     first = controller(local_device, folder, 'trap "" TERM; sleep 60; sleep 60', 1)
@@ -48,9 +46,7 @@ def test_the_deadline_holds_when_no_controller_is_left(local_device: Device, ali
     assert ending(run_job(local_device, Job(str(folder), ["true"], 1))) == (None, signal.SIGKILL, True)
 
 
-@pytest.mark.fault(
-    stage="run", done="the link to the device is cut and restored", holds="the job is collected and was run once"
-)
+@pytest.mark.fault
 @pytest.mark.lab
 def test_a_link_that_blips_costs_nothing(linked: LinkedDevice) -> None:
     folder = Path(linked.device.root) / "session"
@@ -67,7 +63,7 @@ def test_a_link_that_blips_costs_nothing(linked: LinkedDevice) -> None:
     assert (folder.parent / "count").read_text() == "ran\n"
 
 
-@pytest.mark.fault(stage="run", done="the link to the device is cut and not restored", holds="given up in bounded time")
+@pytest.mark.fault
 @pytest.mark.lab
 def test_a_link_that_stays_away_is_given_up_in_bounded_time(linked: LinkedDevice) -> None:
     folder = Path(linked.device.root) / "session"

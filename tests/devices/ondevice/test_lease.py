@@ -106,11 +106,7 @@ def test_holders_may_be_named_in_any_way(device: Device) -> None:
     assert holder.holder == name
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="the lease expires and another farm acquires the device",
-    holds="the first holder learns it and measures no more",
-)
+@pytest.mark.fault
 def test_an_expired_lease_is_taken_over_and_its_holder_learns_it(device: Device) -> None:
     late = acquire(device, "first farm")
     expire(device)
@@ -134,7 +130,7 @@ def test_an_expired_lease_that_was_not_taken_over_is_still_ours(device: Device) 
             acquire(device, "second farm")
 
 
-@pytest.mark.fault(stage="run", done="the folder of the lease is deleted", holds="the message does not name a thief")
+@pytest.mark.fault
 def test_a_deleted_lease_is_not_reported_as_taken_over(local_device: Device, machine: Path) -> None:
     lease = acquire(local_device, "us", ttl_s=600)
     shutil.rmtree(machine)
@@ -142,7 +138,7 @@ def test_a_deleted_lease_is_not_reported_as_taken_over(local_device: Device, mac
         lease.renew()
 
 
-@pytest.mark.fault(stage="run", done="the device is restarted while it is held", holds="the lease is free")
+@pytest.mark.fault
 def test_a_lease_of_another_boot_of_the_device_is_taken_over(device: Device) -> None:
     old = acquire(device, "first farm", ttl_s=600)
     name = held_file(device)
@@ -155,9 +151,7 @@ def test_a_lease_of_another_boot_of_the_device_is_taken_over(device: Device) -> 
             old.check()
 
 
-@pytest.mark.fault(
-    stage="run", done="controller killed with -9 while it holds the device", holds="the next one takes over at once"
-)
+@pytest.mark.fault
 def test_the_lease_of_a_killed_process_on_this_host_is_taken_over_at_once(local_device: Device) -> None:
     # Given a holder that lives, then dies by kill -9
     other = held_by_another_process(local_device)
@@ -172,7 +166,7 @@ def test_the_lease_of_a_killed_process_on_this_host_is_taken_over_at_once(local_
     assert time.monotonic() - begun < 2 * SCALE
 
 
-@pytest.mark.fault(stage="run", done="controller killed with -9 during a job", holds="the next holder ends the job")
+@pytest.mark.fault
 def test_a_taken_over_device_is_cleaned_of_running_jobs(local_device: Device, alive: Callable[[int], bool]) -> None:
     # Given a farm killed with -9 in the middle of a job
     script = HOLD.replace(
@@ -189,11 +183,7 @@ def test_a_taken_over_device_is_cleaned_of_running_jobs(local_device: Device, al
         assert not alive(group)
 
 
-@pytest.mark.fault(
-    stage="lease",
-    done="controller killed with -9 while it acquires the device",
-    holds="the device is free after a minute",
-)
+@pytest.mark.fault
 def test_a_lease_that_was_abandoned_while_it_was_made_frees_itself(local_device: Device) -> None:
     # Given a process killed between making the folder and writing its name into it, two minutes ago
     held = Path(local_device.machine_folder) / "lease-1"
@@ -205,11 +195,7 @@ def test_a_lease_that_was_abandoned_while_it_was_made_frees_itself(local_device:
     acquire(local_device, "this farm").release()
 
 
-@pytest.mark.fault(
-    stage="lease",
-    done="the holder is killed with -9 while another farm waits",
-    holds="the waiting farm gets the device at once",
-)
+@pytest.mark.fault
 def test_waiting_gets_the_device_as_soon_as_it_is_free(local_device: Device, caplog: pytest.LogCaptureFixture) -> None:
     # Given a holder that is killed when this process has asked for the device and been refused
     other = held_by_another_process(local_device)
@@ -235,9 +221,7 @@ def test_of_processes_that_race_exactly_one_holds_the_device(local_device: Devic
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    stage="lease", done="several farms find a dead holder at the same moment", holds="exactly one acquires the device"
-)
+@pytest.mark.fault
 def test_of_processes_that_race_for_a_dead_holders_lease_exactly_one_gets_it(local_device: Device) -> None:
     # Given a dead holder and three processes that all find it dead at the same moment, several times over
     script = """

@@ -45,11 +45,7 @@ def lost(renewing: "Future[None]") -> bool:
     return isinstance(renewing.exception(ENOUGH_S), LeaseLost)
 
 
-@pytest.mark.fault(
-    stage="lease",
-    done="a farm is paused between the device's answer and its next step; another entry of the machine asks",
-    holds="one of them is told that it holds the machine",
-)
+@pytest.mark.fault
 def test_a_second_device_of_a_process_is_refused_before_the_first_one_has_read_its_answer(
     local_device: Device, others: tuple[Device, Device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,11 +61,7 @@ def test_a_second_device_of_a_process_is_refused_before_the_first_one_has_read_i
         lease.check()
 
 
-@pytest.mark.fault(
-    stage="lease",
-    done="the connection breaks for good after the device was acquired and before the farm is told",
-    holds="another entry of the machine in the same process gets it at once",
-)
+@pytest.mark.fault
 def test_a_lease_whose_answer_was_lost_is_free_for_this_process_at_once(
     local_device: Device, others: tuple[Device, Device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,11 +81,7 @@ def test_a_lease_whose_answer_was_lost_is_free_for_this_process_at_once(
         assert str(lease.took_over).startswith("first (process ")
 
 
-@pytest.mark.fault(
-    stage="lease",
-    done="the connection breaks after a waiting farm acquired the device and before it is told",
-    holds="it does not wait for itself",
-)
+@pytest.mark.fault
 def test_a_process_that_waited_and_lost_the_answer_gets_the_device_with_the_next(
     local_device: Device, others: tuple[Device, Device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,11 +107,7 @@ def test_a_process_that_waited_and_lost_the_answer_gets_the_device_with_the_next
     assert (len(told), losses, current_holder(local_device)) == (1, [], None)
 
 
-@pytest.mark.fault(
-    stage="lease",
-    done="the script that acquired the device is paused, beyond the lease, before it removes older leases",
-    holds="the next holder's lease stays",
-)
+@pytest.mark.fault
 def test_a_winner_that_was_paused_removes_no_newer_lease(
     local_device: Device, others: tuple[Device, Device], pause: Callable[..., ScriptPause]
 ) -> None:
@@ -137,11 +121,7 @@ def test_a_winner_that_was_paused_removes_no_newer_lease(
         lease.check()
 
 
-@pytest.mark.fault(
-    stage="lease",
-    done="the script that renews a lease is paused, beyond its expiry, and others use the device",
-    holds="the first holder learns it; the present one keeps its lease",
-)
+@pytest.mark.fault
 def test_a_renewal_that_was_paused_is_not_taken_for_the_next_lease_of_the_same_number(
     local_device: Device, others: tuple[Device, Device], pause: Callable[..., ScriptPause]
 ) -> None:
@@ -155,11 +135,7 @@ def test_a_renewal_that_was_paused_is_not_taken_for_the_next_lease_of_the_same_n
         lease.check()
 
 
-@pytest.mark.fault(
-    stage="lease",
-    done="the script that releases a lease is paused, beyond its expiry, and others use the device",
-    holds="the present holder's lease stays",
-)
+@pytest.mark.fault
 def test_a_release_that_was_paused_does_not_release_the_next_lease_of_the_same_number(
     local_device: Device, others: tuple[Device, Device], pause: Callable[..., ScriptPause]
 ) -> None:
@@ -173,11 +149,7 @@ def test_a_release_that_was_paused_does_not_release_the_next_lease_of_the_same_n
         lease.check()
 
 
-@pytest.mark.fault(
-    stage="lease",
-    done="a script is paused for minutes while it makes a lease, and others use the device",
-    holds="it is refused, and the present holder keeps its lease",
-)
+@pytest.mark.fault
 def test_a_lease_that_is_completed_in_the_next_lease_of_the_same_number_does_not_count(
     local_device: Device, others: tuple[Device, Device], machine: Path, pause: Callable[..., ScriptPause]
 ) -> None:
@@ -192,11 +164,7 @@ def test_a_lease_that_is_completed_in_the_next_lease_of_the_same_number_does_not
         lease.check()
 
 
-@pytest.mark.fault(
-    stage="lease",
-    done="a caller that saw older leases is paused while it makes its own; the holder renews",
-    holds="the holder keeps its lease",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize("claim", ["lease-9", "lease-9/token.{boot}.{soon}"], ids=["a folder", "a complete lease"])
 def test_a_valid_lease_does_not_give_way_to_one_that_is_being_made(
     local_device: Device, machine: Path, claim: str
@@ -210,11 +178,7 @@ def test_a_valid_lease_does_not_give_way_to_one_that_is_being_made(
         lease.check()
 
 
-@pytest.mark.fault(
-    stage="lease",
-    done="two farms of different users are killed while they hold the device, one after the other",
-    holds="the next one takes over at once",
-)
+@pytest.mark.fault
 def test_leases_of_several_processes_that_have_ended_are_taken_over(local_device: Device, machine: Path) -> None:
     # given two leases that have not expired, of processes that have ended
     acquire(local_device, "killed", ttl_s=600)

@@ -86,11 +86,7 @@ def test_the_highest_priority_gets_the_device_first_then_who_came_first_by_the_d
     assert waiters(local_device) == []
 
 
-@pytest.mark.fault(
-    stage="lease",
-    done="a farm that waits for a device is killed (SIGKILL) or cut off",
-    holds="it delays the others for 30 s at most",
-)
+@pytest.mark.fault
 def test_a_killed_process_that_waited_delays_others_for_half_a_minute_only(local_device: Device) -> None:
     with acquire(local_device, "holder"):
         with subprocess.Popen([sys.executable, "-c", WAIT, local_device.root], cwd=ROOT) as process:
@@ -125,11 +121,7 @@ mkdir "$@" && rm -rf lease-1
 WINNER = "mkdir lease-2; echo '{{}}' >lease-2/winner.{boot}.{soon}"
 
 
-@pytest.mark.fault(
-    stage="lease",
-    done="another farm that got the device removes this farm's lease while it is made",
-    holds="this farm goes on waiting",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize("winner", [WINNER, ""], ids=["the other holds it", "the other has released it"])
 def test_a_caller_whose_lease_is_removed_while_it_is_made_goes_on_waiting(
     local_device: Device, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, winner: str
@@ -149,11 +141,7 @@ def test_a_caller_whose_lease_is_removed_while_it_is_made_goes_on_waiting(
     assert (holder is None) == (not winner)
 
 
-@pytest.mark.fault(
-    stage="lease",
-    done="files of other boots, with impossible moments or strange names, stand beside the lease",
-    holds="they delay nobody",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize(
     "name",
     [
@@ -225,11 +213,7 @@ def test_who_waits_is_told_the_holder_and_its_place_and_leaves_the_line_when_it_
     assert [each.partition(")")[2] for each in told] == [", 1 before this sweep in the queue: 2", ": 1"]
 
 
-@pytest.mark.fault(
-    stage="lease",
-    done="the connection breaks while a farm waits for a device",
-    holds="the farm stays in line and gets the device",
-)
+@pytest.mark.fault
 def test_a_process_that_waits_outlives_a_lost_connection(local_device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     device = LocalDevice("the same", local_device.root)
     told: list[str] = []
@@ -251,11 +235,7 @@ def test_a_process_that_waits_outlives_a_lost_connection(local_device: Device, m
         acquire(device, "waits", wait_s=ENOUGH_S)
 
 
-@pytest.mark.fault(
-    stage="lease",
-    done="the holder is killed; the process that knows it is not the next in line",
-    holds="it frees the device for the one that is",
-)
+@pytest.mark.fault
 def test_a_dead_holders_device_is_freed_for_the_first_in_line_by_who_knows_of_its_end(local_device: Device) -> None:
     # given a lease of a process of this host that has ended, and one that waits and cannot know it
     acquire(local_device, "holder", ttl_s=600)

@@ -69,11 +69,7 @@ def public(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="two farms with different roots use one machine",
-    holds="they exclude each other",
-)
+@pytest.mark.fault
 def test_two_farms_with_different_roots_exclude_each_other(local_device: Device, other: Device) -> None:
     with acquire(local_device, "first farm"), pytest.raises(DeviceBusy, match="is held by first farm"):
         acquire(other, "second farm")
@@ -82,11 +78,7 @@ def test_two_farms_with_different_roots_exclude_each_other(local_device: Device,
 
 
 @pytest.mark.parametrize("first_is_nobody", [True, False])
-@pytest.mark.fault(
-    stage="run",
-    done="two users share one machine; the lease of one of them expires",
-    holds="the other takes over, and the first learns it",
-)
+@pytest.mark.fault
 def test_farms_of_two_users_exclude_each_other_and_take_over(public: Path, first_is_nobody: bool) -> None:
     # given two users, each with a root that the other cannot change
     (public / "root").mkdir()
@@ -126,11 +118,7 @@ def test_a_link_in_place_of_the_shared_folder_is_not_followed(local_device: Devi
     assert private.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="controller stopped (SIGSTOP) beyond its lease and resumed beside another holder",
-    holds="its job does not start",
-)
+@pytest.mark.fault
 def test_a_controller_that_was_stopped_beyond_its_lease_starts_no_job(local_device: Device, tmp_path: Path) -> None:
     ran = tmp_path / "ran"
     paused = subprocess.Popen(
@@ -166,11 +154,7 @@ def test_a_job_extends_the_lease_to_its_deadline(local_device: Device) -> None:
         assert 1000 < expiry_s - now_s < 1400
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="jobs of two farms run at the same time",
-    holds="each of them records the other one",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize("first_ends_first", [True, False])
 def test_jobs_that_ran_at_the_same_time_know_of_each_other(
     local_device: Device, other: Device, tmp_path: Path, first_ends_first: bool
@@ -201,11 +185,7 @@ def test_jobs_one_after_the_other_are_alone(local_device: Device, other: Device)
     assert list(Path(local_device.machine_folder).glob("job-*")) == []
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="the machine's next holder has another root than the killed one",
-    holds="it ends the job that the killed one left",
-)
+@pytest.mark.fault
 def test_the_next_holder_ends_the_jobs_of_this_user_under_every_root(local_device: Device, other: Device) -> None:
     job = start_long_job(local_device, Path(local_device.root) / "session")
 
@@ -215,11 +195,7 @@ def test_the_next_holder_ends_the_jobs_of_this_user_under_every_root(local_devic
     assert kill_leftovers(other) == []
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="another user writes a note of a job that names a process of this user",
-    holds="the process is not ended",
-)
+@pytest.mark.fault
 def test_no_process_is_ended_because_of_a_note_of_another_user(public: Path, other: Device) -> None:
     acquire(other, "this farm").release()
     bystander = subprocess.Popen(["sleep", "60"], start_new_session=True)

@@ -67,11 +67,7 @@ def test_a_file_that_was_just_pushed_is_not_read_again(
     assert round_trips == ["run"]
 
 
-@pytest.mark.fault(
-    stage="push",
-    done="a file of a model or runner is {harm} on the device between two sessions",
-    holds="it is pushed again before it runs",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize("harm", ["changed, with the same size and time,", "truncated", "deleted"])
 @pytest.mark.parametrize("which", [0, 1])
 def test_what_was_damaged_on_the_device_is_pushed_again(

@@ -43,11 +43,7 @@ def test_a_script_that_was_put_as_an_executable_and_as_a_plain_file_can_be_run(
     assert device.run([remote], deadline_s=ENOUGH_S).stdout == b"ran\n"
 
 
-@pytest.mark.fault(
-    stage="push",
-    done="a model is changed on the controller after its export, with the same size",
-    holds="it is not stored",
-)
+@pytest.mark.fault
 def test_a_local_file_with_another_hash_is_not_stored(device: Device, blob: Path) -> None:
     wanted = sha256(blob)
     blob.write_bytes(os.urandom(100_000))
@@ -59,11 +55,7 @@ def test_a_local_file_with_another_hash_is_not_stored(device: Device, blob: Path
     assert files_below(device) == []
 
 
-@pytest.mark.fault(
-    stage="push",
-    done="a file is changed on its way to the device",
-    holds="it is refused and nothing is left",
-)
+@pytest.mark.fault
 def test_a_file_that_arrives_changed_is_refused_and_leaves_nothing(
     device: Device, blob: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,11 +73,7 @@ def test_a_file_that_arrives_changed_is_refused_and_leaves_nothing(
     assert files_below(device) == []
 
 
-@pytest.mark.fault(
-    stage="push",
-    done="the program of a runner is changed on the controller after its publication, with the same size",
-    holds="it is not sent",
-)
+@pytest.mark.fault
 def test_a_local_tree_with_another_hash_is_not_sent(device: Device, tree: dict[str, Path]) -> None:
     wanted = tree_sha256(tree)
     tree["executor_runner"].write_bytes(os.urandom(1000))
@@ -129,9 +117,7 @@ def test_a_name_that_leads_out_of_the_tree_is_refused(device: Device, blob: Path
         put_tree(device, {"../evil": blob}, "ab" * 32)
 
 
-@pytest.mark.fault(
-    stage="push", done="two controllers send the same runner at the same moment", holds="both end with it"
-)
+@pytest.mark.fault
 def test_two_controllers_that_put_the_same_at_once_both_end_with_it(device: Device, tree: dict[str, Path]) -> None:
     wanted = tree_sha256(tree)
 
@@ -144,7 +130,7 @@ def test_two_controllers_that_put_the_same_at_once_both_end_with_it(device: Devi
     assert sorted(left) == sorted(Path(remotes[0]) / name for name in tree)
 
 
-@pytest.mark.fault(stage="push", done="the disk of the device fills during a push", holds="reported; nothing is left")
+@pytest.mark.fault
 def test_a_full_disk_is_reported_when_putting(device: Device, tmp_path: Path, full_disk: Path) -> None:
     device.root = f"{full_disk}/root"
     big = tmp_path / "big"

@@ -24,7 +24,7 @@ def test_a_device_that_has_all_that_a_sweep_needs_passes_and_keeps_nothing(devic
     assert not Path(device.machine_folder).exists()
 
 
-@pytest.mark.fault(stage="push", done="the root cannot be written", holds="the device is unusable, with what to set")
+@pytest.mark.fault
 def test_a_root_that_cannot_be_written_is_named_with_its_key(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     device = LocalDevice("here", str(tmp_path / "file" / "root"))

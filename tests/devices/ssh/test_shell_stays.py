@@ -51,9 +51,7 @@ def test_a_deadline_ends_the_shell_and_the_next_command_gets_a_new_one(
 
 
 @pytest.mark.lab
-@pytest.mark.fault(
-    stage="run", done="the shell that stays on a host is killed between two commands", holds="a new one runs the next"
-)
+@pytest.mark.fault
 def test_a_shell_that_was_killed_is_replaced(host: Device, alive: Callable[[int], bool]) -> None:
     shell = shell_of(host)
 

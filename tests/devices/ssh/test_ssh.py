@@ -69,7 +69,7 @@ def test_ssh_config_is_followed_as_ssh_itself_does(sshd: Sshd, tmp_path: Path) -
         probe(device)
 
 
-@pytest.mark.fault(stage="connect", done="known_hosts is damaged", holds="the error names the file")
+@pytest.mark.fault
 def test_a_damaged_known_hosts_file_is_refused(opened: Callable[..., Device], tmp_path: Path) -> None:
     (tmp_path / "known").write_text("host ssh-ed25519 this-is-not-base64!\n")
 
@@ -124,7 +124,7 @@ def test_an_unknown_host_behind_a_jump_host_is_refused_with_the_command_that_acc
     assert command_in(str(said.value)).startswith(f"ssh -o UserKnownHostsFile={tmp_path}/known -J 127.0.0.1:")
 
 
-@pytest.mark.fault(stage="connect", done="the host key is changed", holds="the device is refused with what to do")
+@pytest.mark.fault
 def test_a_changed_host_key_is_refused_with_the_command_that_accepts_it(
     sshd: Sshd, opened: Callable[..., Device], tmp_path: Path, new_key: Path
 ) -> None:
@@ -189,7 +189,7 @@ def test_an_unknown_host_name_is_a_lost_device(opened: Callable[..., Device]) ->
         probe(opened(address="no-such-host.invalid"))
 
 
-@pytest.mark.fault(stage="connect", done="an SSH server never answers", holds="the device is lost within seconds")
+@pytest.mark.fault
 def test_a_server_that_never_greets_is_a_lost_device(
     sshd: Sshd, make_spec: Callable[..., DeviceSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,9 +214,7 @@ def test_many_commands_leave_no_descriptors_and_threads_behind(opened: Callable[
     assert after[1] <= before[1]
 
 
-@pytest.mark.fault(
-    stage="connect", done="the login shell prints before every command", holds="the error states what to remove"
-)
+@pytest.mark.fault
 def test_a_login_shell_that_talks_is_refused_with_the_way_on() -> None:
     with pytest.raises(DeviceRefused, match=r"its login shell prints 'Welcome!' before every command; remove that"):
         take_pid("host", bytearray(b"Welcome!\n123\n"))

@@ -47,7 +47,7 @@ def restricted(
     return opened
 
 
-@pytest.mark.fault(stage="connect", done="an SSH login takes longer than a probe", holds="the device is usable")
+@pytest.mark.fault
 def test_a_slow_login_does_not_count_against_a_commands_deadline(
     make_spec: Callable[..., DeviceSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,7 +66,7 @@ def test_a_slow_login_does_not_count_against_a_commands_deadline(
         probe(device)
 
 
-@pytest.mark.fault(stage="push", done="sshd has no SFTP subsystem", holds="the message names it and the setting")
+@pytest.mark.fault
 def test_a_host_without_sftp_is_refused_with_the_setting(
     restricted: Callable[[str, str], AbstractContextManager[Device]], tmp_path: Path
 ) -> None:
@@ -80,7 +80,7 @@ def test_a_host_without_sftp_is_refused_with_the_setting(
         assert device.run(["echo", "here"], deadline_s=ENOUGH_S).stdout == b"here\n"
 
 
-@pytest.mark.fault(stage="push", done="an SFTP server announces 4 GB and sends without end", holds="it is refused")
+@pytest.mark.fault
 def test_an_sftp_server_that_sends_without_end_is_refused(
     restricted: Callable[[str, str], AbstractContextManager[Device]], tmp_path: Path
 ) -> None:
@@ -96,7 +96,7 @@ def test_an_sftp_server_that_sends_without_end_is_refused(
         device.upload(tmp_path / "there", f"{device.root}/file")
 
 
-@pytest.mark.fault(stage="push", done="sshd allows one session", holds="the message names it and the setting")
+@pytest.mark.fault
 def test_a_host_that_allows_one_session_is_refused_with_the_setting(
     restricted: Callable[[str, str], AbstractContextManager[Device]], tmp_path: Path
 ) -> None:
@@ -109,7 +109,7 @@ def test_a_host_that_allows_one_session_is_refused_with_the_setting(
         device.upload(tmp_path / "there", f"{device.root}/file")
 
 
-@pytest.mark.fault(stage="connect", done="sshd forwards no connections", holds="the message names the setting")
+@pytest.mark.fault
 def test_a_host_that_does_not_forward_to_its_adb_server_is_refused_with_the_setting(
     restricted: Callable[..., AbstractContextManager[Device]],
 ) -> None:

@@ -206,11 +206,7 @@ def holes(size: int) -> Callable[[Path], None]:
     return make
 
 
-@pytest.mark.fault(
-    stage="import",
-    done="a result of the kit is a pipe, a link, a folder's neighbour or a file of 2 or 30 GB",
-    holds="it is named, the other results are imported",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize(
     ("ending", "make", "cause"),
     [

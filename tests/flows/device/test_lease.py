@@ -32,11 +32,7 @@ def held(device: Device, *, wait_s: float = 0) -> AbstractContextManager[Lease]:
     return leases.held(device, SWEEP, step="first again", priority=0, ttl_s=600, wait_s=wait_s)
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="SIGTERM for a controller whose lease was taken over by another farm",
-    holds="the job of the other farm goes on",
-)
+@pytest.mark.fault
 def test_a_sweep_that_lost_its_lease_ends_no_job_of_the_next_holder(device: Device, tmp_path: Path) -> None:
     # given a farm whose lease expired, and the next holder in the middle of a job under the same root
     second = LocalDevice("second", device.root)

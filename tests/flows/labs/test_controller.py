@@ -113,11 +113,7 @@ def test_a_killed_run_is_started_again_for_the_devices_that_have_not_ended(
     assert (tallies["first"].succeeded, tallies["second"].succeeded) == (4, 4)
 
 
-@pytest.mark.fault(
-    stage="plan",
-    done="kill -9 of a lab's worker between taking a sweep's run and starting it",
-    holds="the sweep gives the lab another run, which its new worker takes",
-)
+@pytest.mark.fault
 def test_a_lab_whose_worker_is_killed_before_it_starts_the_run_gets_another_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,11 +139,7 @@ def test_a_lab_of_which_nothing_comes_is_given_up_also_while_the_server_does_not
     assert "nothing came from it for 0.1 s" in str(tallies["first"].unusable)
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="the store does not answer the sweep for a moment, while a lab measures",
-    holds="the sweep takes the lab's results when the store is back",
-)
+@pytest.mark.fault
 def test_results_are_taken_when_the_store_answers_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # given a store that cannot be listed three times, nor read twice and written once
     failures = {"names": 3, "read": 2, "write": 1}
@@ -199,11 +191,7 @@ def until_soon() -> Health:
     return health
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="a lab reports {case}",
-    holds="it is refused in one sentence, counts come from the store, and the other devices are measured",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize(
     ("case", "message", "sentence"),
     [
@@ -257,11 +245,7 @@ def test_an_end_that_cannot_be_is_refused(
     assert (tallies["good"].succeeded, health.health("bad")) == (1, Health())
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="a lab writes results of devices that are not in its order",
-    holds="each is refused in one sentence, and the sweep goes on with its devices",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize("device", ["foreign", "a/b", "x y"])
 def test_results_of_foreign_devices_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str) -> None:
     # given a lab that reports a device of another lab

@@ -14,11 +14,7 @@ from tests.fixtures.http_server import answering
 from tests.fixtures.prefect_server import asked
 
 
-@pytest.mark.fault(
-    stage="plan",
-    done="the database of the Prefect server is restarted while a sweep asks a lab to measure",
-    holds="the sweep asks again, for one run",
-)
+@pytest.mark.fault
 def test_a_lab_is_started_although_the_database_of_the_server_is_being_restarted(server: str) -> None:
     # given a server that answers twice with an error, then it is asked again
     settings = {PREFECT_CLIENT_RETRY_EXTRA_CODES: RESTARTS[1]}
@@ -37,11 +33,7 @@ def test_a_lab_is_started_although_the_database_of_the_server_is_being_restarted
     controller.cancel(run, "the test has ended")
 
 
-@pytest.mark.fault(
-    stage="plan",
-    done="the clock of a lab is hours behind that of the sweep",
-    holds="its worker takes the sweep's run at once",
-)
+@pytest.mark.fault
 def test_a_worker_whose_clock_is_behind_takes_the_run_of_a_sweep(server: str) -> None:
     # given a run of a lab that a sweep has just asked for
     controller.deploy()

@@ -42,11 +42,7 @@ def worker(farm: Farm, bundles: Path) -> Iterator[Program]:
 
 @pytest.mark.long
 @pytest.mark.torch
-@pytest.mark.fault(
-    stage="run",
-    done="kill -9 of {killed} that measures in a lab, while a session runs",
-    holds="its worker starts another one, which measures what is left; no session is lost or doubled",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize("killed", ["the process", "the worker and the process"])
 def test_a_worker_measures_for_a_sweep_also_if_its_run_is_killed(
     farm: Farm, bundles: Path, worker: Program, prefect_api: str, killed: str

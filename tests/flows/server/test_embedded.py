@@ -75,11 +75,7 @@ def of_an_unknown_version(database: Path) -> None:
     ],
     ids=["garbage", "truncated", "overwritten in the middle", "of an unknown version"],
 )
-@pytest.mark.fault(
-    stage="start",
-    done="the Prefect database of the data folder overwritten, cut or of an unknown version",
-    holds="it is kept under another name, a new one is used, one sentence names both",
-)
+@pytest.mark.fault
 def test_a_damaged_database_is_kept_aside_and_replaced(tmp_path: Path, damage: Callable[[Path], object]) -> None:
     # given a database that is damaged
     database = tmp_path / "prefect.db"
@@ -99,11 +95,7 @@ def test_a_damaged_database_is_kept_aside_and_replaced(tmp_path: Path, damage: C
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    stage="start",
-    done="a folder in the place of Prefect's database",
-    holds="one sentence with the cause and the log; nothing is moved",
-)
+@pytest.mark.fault
 def test_a_server_that_cannot_start_is_one_sentence_with_its_cause(tmp_path: Path) -> None:
     (tmp_path / "prefect.db").mkdir()
     started = start(tmp_path)
@@ -130,11 +122,7 @@ def test_a_server_that_never_answers_is_given_up_after_the_time_that_the_sentenc
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-@pytest.mark.fault(
-    stage="run",
-    done="a command with an embedded server killed (SIGKILL) or stopped (SIGTERM)",
-    holds="its server ends within seconds, and the next one starts at once with the same database",
-)
+@pytest.mark.fault
 def test_an_embedded_server_ends_with_its_command_however_that_ends(tmp_path: Path, end: signal.Signals) -> None:
     # given a command whose server runs
     words = [sys.executable, "-c", PROGRAM, str(tmp_path), "stay"]

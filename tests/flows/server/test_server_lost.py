@@ -56,11 +56,7 @@ def own(farm: Farm) -> Iterator[Callable[[int, signal.Signals], None]]:
         pytest.param(own, signal.SIGKILL, id="own killed"),
     ],
 )
-@pytest.mark.fault(
-    stage="run",
-    done="shared Prefect server killed (SIGKILL) or silent (SIGSTOP) for good, or the sweep's own server killed",
-    holds="every session measured, loaded and reported; one sentence says so, and the same command prints the results",
-)
+@pytest.mark.fault
 def test_a_server_that_is_gone_for_good_stops_no_measurement(
     farm: Farm,
     server: Callable[[Farm], contextlib.AbstractContextManager[Callable[[int, signal.Signals], None]]],
@@ -108,11 +104,7 @@ def refusing() -> str:
         pytest.param(lambda: nullcontext("http://127.0.0.1:99999/api"), "", id="impossible port"),
     ],
 )
-@pytest.mark.fault(
-    stage="start",
-    done="PREFECT_API_URL leads to a silent, refusing or broken server",
-    holds="one sentence within 15 s that names the URL and the cause",
-)
+@pytest.mark.fault
 def test_a_server_that_does_not_answer_is_one_sentence(
     server: Callable[[], contextlib.AbstractContextManager[str]], cause: str
 ) -> None:
@@ -150,11 +142,7 @@ def test_a_server_that_refuses_the_password_is_one_sentence_with_the_variable_to
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    stage="start",
-    done="sweep started with a PREFECT_API_URL that leads to a refusing server",
-    holds="one sentence within 15 s; nothing measured, nothing left",
-)
+@pytest.mark.fault
 def test_a_sweep_whose_server_does_not_answer_starts_nothing(farm: Farm) -> None:
     url = farm.environment["PREFECT_API_URL"] = refusing()
     began = time.monotonic()

@@ -41,11 +41,7 @@ def doctor(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pl
     os.environ.update(environment)
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="sweep killed (SIGKILL); `etfarm doctor` is run",
-    holds="its scratch folder, part folder and job are listed; nothing is changed",
-)
+@pytest.mark.fault
 def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(
     doctor: Command, places: Workspace, tmp_path: Path
 ) -> None:
@@ -93,9 +89,7 @@ def test_what_needs_the_user_is_listed_with_what_to_do_and_the_exit_code_is_1(
     assert sessions.endswith(f"in {tmp_path / 'device'}/sessions; resume the sweep or remove them")
 
 
-@pytest.mark.fault(
-    stage="start", done="`current` of the snapshots overwritten", holds="`etfarm doctor` names it and what to do"
-)
+@pytest.mark.fault
 def test_a_damaged_current_is_found(doctor: Command, places: Workspace) -> None:
     # given a snapshot whose `current` is damaged
     places.root.mkdir()

@@ -47,11 +47,7 @@ def unfinished_in(folder: Path) -> list[Path]:
 @pytest.mark.torch
 @pytest.mark.thorough
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-@pytest.mark.fault(
-    stage="run",
-    done="sweep stopped by SIGTERM, SIGINT or SIGHUP in a session",
-    holds="no scratch folder, no unfinished file, no server, no job is left, its runs are cancelled",
-)
+@pytest.mark.fault
 def test_a_sweep_that_is_stopped_leaves_nothing(
     farm: Farm, far_away: Path, prefect_api: str, how: signal.Signals
 ) -> None:
@@ -77,11 +73,7 @@ def test_a_sweep_that_is_stopped_leaves_nothing(
 
 @pytest.mark.torch
 @pytest.mark.thorough
-@pytest.mark.fault(
-    stage="run",
-    done="sweep killed (SIGKILL) in a session; started again",
-    holds="only the rest is run, nothing is lost or counted twice; its scratch folders, job and watchdog are gone",
-)
+@pytest.mark.fault
 def test_a_killed_sweep_goes_on_where_it_was_and_leaves_nothing(farm: Farm, scratch: Path) -> None:
     # given a sweep that is killed in the middle of its third session
     sweep = sweep_of("linear", name="killed")

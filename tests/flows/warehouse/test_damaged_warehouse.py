@@ -43,11 +43,7 @@ def flipped(content: bytes) -> bytes:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    stage="load",
-    done="the warehouse was truncated to 0, 4096 or 20,000 bytes, a bit was flipped, or it is garbage",
-    holds="it is kept under a name that is told, and the sessions of all bundles are loaded into a new one",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize(
     "damage",
     [
@@ -85,11 +81,7 @@ def test_a_damaged_warehouse_is_kept_aside_and_built_again(
     assert "4 sessions loaded, 0 refused" in caplog.text
 
 
-@pytest.mark.fault(
-    stage="plan",
-    done="the disk was full while the warehouse was created, which left a file of 4096 bytes",
-    holds="a sweep that starts again keeps it aside and counts all its bundles",
-)
+@pytest.mark.fault
 def test_a_sweep_starts_with_a_sound_warehouse(kept: Kept) -> None:
     # given bundles of a sweep and the stub of a warehouse
     kept.session([10])
@@ -103,11 +95,7 @@ def test_a_sweep_starts_with_a_sound_warehouse(kept: Kept) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    stage="publish",
-    done="a damaged block of the warehouse is read only when its snapshot is published",
-    holds="the warehouse is kept aside and built again, and its snapshot is published",
-)
+@pytest.mark.fault
 def test_damage_that_shows_when_the_snapshot_is_published_is_repaired(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,11 +116,7 @@ def test_damage_that_shows_when_the_snapshot_is_published_is_repaired(
     assert (len(kept_aside(kept)), kept.session_ids()) == (1, [f"{1:016x}"])
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="the disk is full while the warehouse is created",
-    holds="one sentence without a false claim; when there is space, the next load works",
-)
+@pytest.mark.fault
 def test_a_warehouse_that_could_not_be_created_is_built_by_the_next_load(kept: Kept, full_disk: Path) -> None:
     # given a disk without space for a warehouse
     kept.session([10])
@@ -151,11 +135,7 @@ def test_a_warehouse_that_could_not_be_created_is_built_by_the_next_load(kept: K
     assert (result.loaded, sessions(warehouse)) == (1, 1)
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="a file that the user names as the warehouse is another program's database or text",
-    holds="it is left as it is, with one sentence",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize("kind", ["foreign", "text"])
 def test_a_warehouse_that_is_not_damaged_is_left_alone(kept: Kept, tmp_path: Path, kind: str) -> None:
     # given such a file, named by the user
@@ -197,11 +177,7 @@ def test_a_damaged_file_that_another_process_has_open_stays(tmp_path: Path) -> N
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    stage="rebuild",
-    done="the warehouse was truncated",
-    holds="`etfarm warehouse rebuild` keeps it aside and builds it again",
-)
+@pytest.mark.fault
 def test_a_rebuild_replaces_a_damaged_warehouse(kept: Kept, etfarm: Etfarm) -> None:
     kept.session([10])
     load_and_publish(kept.data_dir, [kept.bundles])
@@ -214,11 +190,7 @@ def test_a_rebuild_replaces_a_damaged_warehouse(kept: Kept, etfarm: Etfarm) -> N
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    stage="publish",
-    done="`snapshots/current` is garbage: binary, empty, a path, or 1 MB",
-    holds="a reader gets one sentence, and `etfarm warehouse load` publishes again",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize(
     "content",
     [b"\xff\xfe\x00", b"", b"../../etc/passwd", b"warehouse-" + b"9" * 1_000_000, b"warehouse-1.duckdb\nsha256"],

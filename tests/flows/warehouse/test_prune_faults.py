@@ -19,11 +19,7 @@ def farm(kept: Kept, etfarm: Etfarm) -> Kept:
     return with_old_night(kept, etfarm)
 
 
-@pytest.mark.fault(
-    stage="bundle",
-    done="a process was killed while it wrote a bundle of an old sweep, on this machine or on another",
-    holds="the sweep is packed once; what another machine may be writing stays",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize(("left", "stays"), [(".part-999999999-x", False), (".part-1-x@elsewhere", True)])
 def test_what_a_killed_process_left_keeps_no_sweep_from_being_packed(
     farm: Kept, etfarm: Etfarm, left: str, stays: bool

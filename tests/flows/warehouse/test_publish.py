@@ -65,11 +65,7 @@ def test_a_reader_of_a_working_file_sees_what_is_loaded_and_leaves_no_copy(maker
     assert not readable.path.exists()
 
 
-@pytest.mark.fault(
-    stage="query",
-    done="a writer was killed after a commit",
-    holds="its rows are read",
-)
+@pytest.mark.fault
 def test_rows_that_a_killed_writer_left_in_its_log_are_read(maker: BundleMaker, tmp_path: Path) -> None:
     # given a writer that ended after a commit, without writing it into the file
     program = (

@@ -111,11 +111,7 @@ def test_there_is_nothing_to_rebuild_from_without_bundles(kept: Kept, etfarm: Et
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    stage="rebuild",
-    done="a rebuild was killed at a named moment",
-    holds="the warehouse is the one before or the new one, complete",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize("moment", ["building", "loaded", "loading what", "run_latency", "replacing", "replaced"])
 def test_a_rebuild_that_is_killed_leaves_a_complete_warehouse(kept: Kept, etfarm: Etfarm, moment: str) -> None:
     # given a warehouse with a session more than the snapshot
@@ -152,11 +148,7 @@ def test_a_load_that_waits_for_a_rebuild_loads_into_the_new_file(kept: Kept, etf
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    stage="rebuild",
-    done="the disk was full during a rebuild",
-    holds="the warehouse stays as it was",
-)
+@pytest.mark.fault
 def test_a_full_disk_leaves_the_warehouse_as_it_was(full_disk: Path, etfarm: Etfarm, kept: Kept) -> None:
     # given a warehouse on a disk without room for another one
     fill(kept)

@@ -46,11 +46,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    stage="plan",
-    done="a bundle was damaged and the warehouse was removed: " + ", ".join(DAMAGES),
-    holds="that bundle is named with its cause, so that its session is measured again; the sound one counts",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_bundle_is_named_before_anything_is_measured(kept: Kept, damage: str) -> None:
     # given two bundles, of which one was damaged, and no warehouse
@@ -78,11 +74,7 @@ def test_a_session_that_the_warehouse_contains_counts_although_its_bundle_is_dam
     assert "`stats.load_ns`: Input should be a valid integer" in reason
 
 
-@pytest.mark.fault(
-    stage="plan",
-    done="the warehouse is open in another program when a sweep starts",
-    holds="damaged bundles are still found, without the warehouse",
-)
+@pytest.mark.fault
 def test_bundles_are_checked_while_the_warehouse_is_in_use(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.session([5])
     damaged = kept.session([6])
@@ -105,11 +97,7 @@ def test_a_forgotten_session_and_an_unknown_sweep_are_not_checked(kept: Kept) ->
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    stage="plan",
-    done="a file of a packed bundle was damaged before it was packed by hand",
-    holds="the session of that bundle is named by its id",
-)
+@pytest.mark.fault
 def test_a_damaged_bundle_in_an_archive_is_named(kept: Kept) -> None:
     # given an archive of two bundles, of which one lost a byte before another program packed them
     kept.session([5])

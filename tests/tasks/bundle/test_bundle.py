@@ -42,11 +42,7 @@ def published(tmp_path: Path) -> Path:
     return tmp_path / "bundles" / NIGHT.sweep_id / record.session_id
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="a file of a bundle was changed or deleted",
-    holds="the bundle is refused in one sentence",
-)
+@pytest.mark.fault
 def test_a_changed_or_missing_file_is_refused_in_one_sentence(published: Path) -> None:
     (published / "stdout.txt").write_text("hallo", encoding="utf-8")
     with pytest.raises(BundleError, match=r"stdout\.txt: the file does not match its hash"):
@@ -183,11 +179,7 @@ def test_a_folder_whose_making_fails_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.fault(
-    stage="bundle",
-    done="a process was killed while it wrote a bundle",
-    holds="its leftovers are removed, those of a running process are not",
-)
+@pytest.mark.fault
 def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path: Path) -> None:
     # given the leftovers of a process that is gone, and the work of one that lives
     child = os.fork()
@@ -248,11 +240,7 @@ def test_a_scratch_folder_goes_with_its_block_and_with_its_process() -> None:
     assert not left.exists()
 
 
-@pytest.mark.fault(
-    stage="bundle",
-    done="the disk was full while a bundle was written",
-    holds="one sentence, and no partial bundle",
-)
+@pytest.mark.fault
 def test_a_full_disk_is_reported_in_one_sentence_and_leaves_nothing(tmp_path: Path, full_disk: Path) -> None:
     # given a disk without room for the bundle
     collected = tmp_path / "collected"

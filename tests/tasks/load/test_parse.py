@@ -70,11 +70,7 @@ def test_bundles_read_side_by_side_make_the_same_warehouse(
         assert other.ask(f"FROM {table} ORDER BY ALL") == maker.ask(f"FROM {table} ORDER BY ALL"), table
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="a process that reads bundles was killed",
-    holds="its bundles are read in the loading process",
-)
+@pytest.mark.fault
 @pytest.mark.usefixtures("side_by_side")
 def test_the_bundles_of_a_killed_process_are_read_in_this_one(
     maker: BundleMaker, caplog: pytest.LogCaptureFixture
@@ -89,11 +85,7 @@ def test_the_bundles_of_a_killed_process_are_read_in_this_one(
     assert "reading bundles in several processes failed" in caplog.text
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="a load that reads in several processes was stopped by a signal",
-    holds="no process of it is left",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize(("sent", "printed"), [(signal.SIGKILL, ""), (signal.SIGINT, "interrupted\n")])
 def test_a_load_that_is_stopped_leaves_no_process_behind(maker: BundleMaker, sent: int, printed: str) -> None:
     command = [sys.executable, "-c", _READ, str(maker.bundles)]

@@ -29,11 +29,7 @@ def refusal(maker: BundleMaker, poisoned: Path, *good: Path) -> str:
     return sentence
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="a kernel profile is nested 100,000 deep, or contains lone surrogates, huge, negative or missing values",
-    holds="that bundle is refused in one sentence and the others are loaded",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize(
     ("content", "key"),
     [
@@ -75,11 +71,7 @@ def test_a_poisoned_list_of_selected_kernels_is_refused(maker: BundleMaker, cont
     assert sentence.startswith(f"{poisoned}/selected_kernels.json: not a list of selected kernels (")
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="session.json has text, huge, nested or non-finite values in the runner's statistics",
-    holds="that bundle is refused in one sentence with the key and the others are loaded",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize(
     ("stats", "key"),
     [
@@ -107,11 +99,7 @@ def test_poisoned_statistics_are_refused_and_the_others_are_loaded(maker: Bundle
     assert key in refusal(maker, poisoned, good)
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="values of session.json do not fit the columns of the warehouse",
-    holds="that bundle is refused in one sentence and the others are loaded",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize(
     "changes",
     [
@@ -142,11 +130,7 @@ def test_values_that_fit_no_column_are_refused_before_the_warehouse_sees_them(
     assert "does not match its schema" in refusal(maker, poisoned, good)
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="a session that ended tomorrow, by the clock that measured it",
-    holds="it is refused in one sentence and the others are loaded; one that is a day ahead at most is loaded",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize(("ahead", "is_refused"), [(timedelta(hours=23), False), (timedelta(hours=25), True)])
 def test_sessions_of_the_future_are_refused_by_the_load(maker: BundleMaker, ahead: timedelta, is_refused: bool) -> None:
     # given a sound bundle, and one of a machine whose clock is about a day ahead
@@ -162,11 +146,7 @@ def test_sessions_of_the_future_are_refused_by_the_load(maker: BundleMaker, ahea
     assert [path for path, _ in refusals([maker.bundles], lambda _: set())] == [early]
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="reading one bundle ends with an error that nobody foresaw",
-    holds="that bundle is refused in one sentence and the others are loaded",
-)
+@pytest.mark.fault
 def test_an_unforeseen_error_refuses_one_bundle_only(maker: BundleMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     # given a bundle whose log makes the parser of logs fail
     good = maker.session([5], mode="trace", files={"stderr.txt": b"fine"})
@@ -184,11 +164,7 @@ def test_an_unforeseen_error_refuses_one_bundle_only(maker: BundleMaker, monkeyp
     )
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="the warehouse refuses the rows of one bundle of a batch",
-    holds="that bundle is refused in one sentence and the others are loaded",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize(
     ("value", "cause"), [(2**40, "value 1099511627776 can't be cast"), (2**70, "too large"), ("\ud800", "surrogates")]
 )
@@ -209,9 +185,7 @@ def test_rows_that_the_warehouse_refuses_keep_no_other_out(
     assert cause in sentence
 
 
-@pytest.mark.fault(
-    stage="load", done="session.json is nested 100,000 deep", holds="it is refused although sessions are forgotten"
-)
+@pytest.mark.fault
 def test_a_nested_record_is_refused_while_sessions_are_forgotten(maker: BundleMaker) -> None:
     nested = maker.session([5])
     (nested / "session.json").write_text("[" * 100_000, encoding="utf-8")

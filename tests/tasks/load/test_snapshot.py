@@ -49,11 +49,7 @@ def test_old_snapshots_are_removed_and_numbers_never_reused(warehouse: Path, tmp
     assert kept == ["current", *(f"warehouse-{number:06d}.duckdb" for number in (3, 4, 5))]
 
 
-@pytest.mark.fault(
-    stage="publish",
-    done="a process was killed while it published a snapshot",
-    holds="its leftovers are removed and never read",
-)
+@pytest.mark.fault
 def test_the_leftovers_of_a_killed_publisher_are_not_snapshots_and_are_removed(warehouse: Path, tmp_path: Path) -> None:
     snapshots = tmp_path / "snapshots"
     publish_snapshot(warehouse, snapshots)
@@ -65,11 +61,7 @@ def test_the_leftovers_of_a_killed_publisher_are_not_snapshots_and_are_removed(w
     assert not list(snapshots.glob(".part-*"))
 
 
-@pytest.mark.fault(
-    stage="publish",
-    done="the disk was full while a snapshot was published",
-    holds="one sentence; readers keep the previous snapshot",
-)
+@pytest.mark.fault
 def test_a_snapshot_on_a_full_disk_leaves_nothing(warehouse: Path, full_disk: Path) -> None:
     publish_snapshot(warehouse, full_disk.parent / "snapshots")
     with pytest.raises(WarehouseError, match=r"warehouse-000001\.duckdb: the snapshot could not be written \(No space"):
@@ -134,11 +126,7 @@ def grown(snapshot: Path) -> None:
         stream.write(b"x")
 
 
-@pytest.mark.fault(
-    stage="query",
-    done="a published snapshot was changed",
-    holds="it is refused until it is published again",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize("change", [overwritten, grown])
 def test_a_changed_snapshot_is_refused_until_it_is_published_again(
     warehouse: Path, tmp_path: Path, change: Callable[[Path], None]

@@ -271,11 +271,7 @@ def test_long_waits_for_the_limits_are_a_line_for_each_device(maker: BundleMaker
     assert not report.contains("patient waited", "provenance")
 
 
-@pytest.mark.fault(
-    stage="report",
-    done="two bundles of the sweep could not be loaded",
-    holds="the report names them and does not state that every session has a result",
-)
+@pytest.mark.fault
 def test_bundles_that_could_not_be_loaded_are_named(loaded: Loaded) -> None:
     # given a sweep with one sound session, and two refused bundles
     reasons = ["a/model.etdump: the file is missing; <b>restore</b> it", "b: damaged"]

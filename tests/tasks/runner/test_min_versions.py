@@ -78,11 +78,7 @@ def test_a_device_is_too_old_only_if_it_has_less_than_the_runner_needs(
         assert re.search(cause, reason)
 
 
-@pytest.mark.fault(
-    stage="push",
-    done="the device's C library is older than the runner needs",
-    holds="its sessions fail in one sentence with both versions; nothing is pushed",
-)
+@pytest.mark.fault
 def test_a_device_that_is_too_old_fails_its_sessions_before_anything_is_pushed(tmp_path: Path) -> None:
     # given a runner whose manifest needs a C library that no machine has yet
     bench = farm_bench(tmp_path, GOOD)

@@ -96,11 +96,7 @@ ENTRIES: dict[str, tuple[Entry, str]] = {
 }
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="an archive has huge files, links, devices, ways out or endless headers",
-    holds="it is refused in one sentence, unread, and nothing is written",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize("kind", ENTRIES)
 def test_an_archive_with_such_an_entry_is_refused_unread(
     maker: BundleMaker, archived: list[Entry], tmp_path: Path, kind: str
@@ -118,11 +114,7 @@ def test_nested_descriptions_are_damage(maker: BundleMaker, tmp_path: Path) -> N
     assert "(the headers of an entry are nested)" in refusal(maker, archive_with(tmp_path / "a.tar.zst", entries))
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="an archive of 200 kB expands to 1.2 GB of zeros",
-    holds="it is refused early",
-)
+@pytest.mark.fault
 def test_an_archive_that_expands_without_end_is_refused(maker: BundleMaker, tmp_path: Path) -> None:
     # given a small archive of 1.2 GB of zeros
     member = entry(f"{SWEEP}/{'a' * 16}/x", size=200_000_000)[0]

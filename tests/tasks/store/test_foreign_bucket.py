@@ -55,11 +55,7 @@ def all_of(store: BundleStore) -> FetchedBundles:
     return store.local_folders(None, lambda _hashes: set())
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="a session.json in a bucket is larger than its limit",
-    holds="it is refused unread, the others are fetched",
-)
+@pytest.mark.fault
 def test_a_record_beyond_the_limit_is_named_and_not_read(bucket: str, store: BundleStore) -> None:
     # given a session.json of a byte more than the limit
     path = f"{PREFIX}/{'a' * 16}/session.json"
@@ -73,11 +69,7 @@ def test_a_record_beyond_the_limit_is_named_and_not_read(bucket: str, store: Bun
         list(store.records(NIGHT.sweep_id))
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="a file in a bucket is longer or shorter than its session.json states",
-    holds="its bundle is refused before more arrives, nothing is left in the cache",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize("stated", [5, 7])
 def test_a_file_of_another_size_than_stated_is_damage(
     bucket: str, store: BundleStore, tmp_path: Path, stated: int

@@ -24,11 +24,7 @@ NOT_REGULAR: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="a file of a bundle is a pipe, a link or a folder",
-    holds="that bundle is refused in one sentence, nothing waits, the others are loaded",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize("name", ["session.json", "model.etdump"])
 @pytest.mark.parametrize("kind", NOT_REGULAR)
 def test_a_bundle_with_a_file_that_is_not_regular_is_refused_and_the_others_are_loaded(
@@ -48,11 +44,7 @@ def test_a_bundle_with_a_file_that_is_not_regular_is_refused_and_the_others_are_
     assert any(cause in sentence for cause in ("is not a regular file", "is a link", "is missing"))
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="a file of a bundle has 30 GB of holes",
-    holds="it is refused unread",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize(("name", "most"), [("session.json", MOST_RECORD_BYTES), ("model.etdump", MOST_FILE_BYTES)])
 def test_a_bundle_with_a_file_of_holes_is_refused(maker: BundleMaker, name: str, most: int) -> None:
     bad = maker.session([200])

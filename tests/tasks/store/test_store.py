@@ -112,11 +112,7 @@ def test_a_full_disk_forgets_and_decides_nothing(full_disk: Path, tmp_path: Path
     assert (store.forgotten(), store.decisions()) == ({}, {})
 
 
-@pytest.mark.fault(
-    stage="bundle",
-    done="a process was killed while it uploaded a bundle",
-    holds="there is no bundle until it is measured again",
-)
+@pytest.mark.fault
 def test_a_bundle_in_s3_begins_to_exist_with_its_session_json(bucket: str, tmp_path: Path) -> None:
     # given the uploads of a farm that was killed before it wrote session.json
     store = remote(bucket, tmp_path)
@@ -131,11 +127,7 @@ def test_a_bundle_in_s3_begins_to_exist_with_its_session_json(bucket: str, tmp_p
     assert keys(bucket) == [f"{prefix}/{digits}-stdout.txt", f"{prefix}/session.json"]
 
 
-@pytest.mark.fault(
-    stage="bundle",
-    done="the connection was reset during an upload",
-    holds="no bundle; the next upload publishes it",
-)
+@pytest.mark.fault
 def test_an_upload_that_fails_leaves_no_bundle(bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # given a link that breaks between the files and session.json
     store = remote(bucket, tmp_path)
@@ -173,11 +165,7 @@ def test_only_bundles_that_are_not_loaded_are_fetched_and_each_once(bucket: str,
     assert [folder.stat().st_mtime_ns for folder in again.folders] == moments
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="a file in object storage was changed",
-    holds="that bundle is refused in one sentence, the others are fetched",
-)
+@pytest.mark.fault
 def test_a_damaged_bundle_in_s3_is_reported_and_the_others_are_fetched(bucket: str, tmp_path: Path) -> None:
     # given two bundles, of which one has a changed file
     store = remote(bucket, tmp_path)
@@ -215,11 +203,7 @@ def test_a_changed_or_lost_file_in_s3_is_found_by_a_check(bucket: str, tmp_path:
         assert f"{damaged}: stdout.txt: missing, or not matching its hash" in sentence
 
 
-@pytest.mark.fault(
-    stage="load",
-    done="a stranger put a bundle into the bucket whose names lead to other folders",
-    holds="it is refused in one sentence, nothing is written outside the cache, the others are fetched",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize("key", ["session_id", "sweep_id", "files"])
 @pytest.mark.parametrize("way", ["absolute", "upwards"])
 def test_a_bundle_in_s3_writes_nowhere_but_into_its_own_folder(bucket: str, tmp_path: Path, key: str, way: str) -> None:
@@ -250,11 +234,7 @@ def test_a_bundle_in_s3_writes_nowhere_but_into_its_own_folder(bucket: str, tmp_
     assert list(home.iterdir()) == []
 
 
-@pytest.mark.fault(
-    stage="plan",
-    done="session.json of one bundle is truncated",
-    holds="the records of the others are read, and the id of the damaged one is known",
-)
+@pytest.mark.fault
 def test_a_damaged_record_is_an_error_unless_such_bundles_are_skipped(
     store: BundleStore, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

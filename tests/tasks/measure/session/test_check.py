@@ -103,7 +103,7 @@ def test_a_complete_etdump_of_the_plan_is_a_result(tmp_path: Path, kind: str, st
     assert runs.execute_ns.tolist() == [30, 30, 30]
 
 
-@pytest.mark.fault(stage="check", done="the runner's clock stands still", holds="the session fails, not its load")
+@pytest.mark.fault
 def test_a_clock_may_stand_still_during_the_warm_up_but_not_during_all_measured_executions(tmp_path: Path) -> None:
     check_result(*result(tmp_path / "warm-up", etdump=lasting(0, 0, 7)))
     given = result(tmp_path / "measured", etdump=lasting(7, 0, 0))
@@ -135,7 +135,7 @@ def test_what_contradicts_the_plan_is_named(
     assert words in found[2]
 
 
-@pytest.mark.fault(stage="check", done="the executions of an ETDump are of two methods", holds="the session fails")
+@pytest.mark.fault
 def test_executions_of_two_methods_are_no_result(tmp_path: Path) -> None:
     # given executions that run different operators at the same place
     runs = [

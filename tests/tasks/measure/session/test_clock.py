@@ -34,11 +34,7 @@ def test_clocks_contradict_each_other_beyond_what_ntp_slews(
     assert ClockWatch().contradiction() == (contradiction and f"{contradiction}; it was set or the machine slept")
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="the clock of the measuring machine is set, or it sleeps, during a session",
-    holds="the session is invalid: clock, with both durations",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize("jump_s", [3600.0, -3600.0], ids=["forward", "back"])
 def test_a_session_whose_clock_is_set_is_invalid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jump_s: float

@@ -55,9 +55,7 @@ def test_the_statistics_of_a_good_runner_are_kept_and_loaded(tmp_path: Path) -> 
     assert loaded(tmp_path, record) == 1
 
 
-@pytest.mark.fault(
-    stage="check", done="stats.json has {what}", holds="the session fails with the field's name and is not repeated"
-)
+@pytest.mark.fault
 @pytest.mark.parametrize(
     ("what", "content", "field"),
     [
@@ -91,7 +89,7 @@ def test_a_session_with_such_statistics_is_loaded_as_failed_and_leaves_no_job(tm
     assert loaded(tmp_path, record) == 1
 
 
-@pytest.mark.fault(stage="check", done="a kernel profile is nested", holds="the session fails with the file's name")
+@pytest.mark.fault
 @pytest.mark.parametrize("content", ["[" * 100_000, "{}", '{"samples": -1}'])
 def test_a_profile_that_the_load_would_refuse_fails_the_session(tmp_path: Path, content: str) -> None:
     stats = writes(tmp_path, "stats", changed())
@@ -104,7 +102,7 @@ def test_a_profile_that_the_load_would_refuse_fails_the_session(tmp_path: Path, 
     assert loaded(tmp_path, record) == 1
 
 
-@pytest.mark.fault(stage="pull", done="the runner leaves {left} as {name}", holds="the session fails with its name")
+@pytest.mark.fault
 @pytest.mark.parametrize(
     ("name", "left", "code"),
     [
@@ -141,13 +139,13 @@ def test_a_file_that_is_too_large_or_not_a_file_fails_its_session_alone(
     assert bench.device.collected == [str(folder) for folder in (tmp_path / "root" / "sessions").iterdir()]
 
 
-@pytest.mark.fault(stage="pull", done="a runner crashes after it left a huge file", holds="the crash is the reason")
+@pytest.mark.fault
 def test_a_crash_is_reported_rather_than_the_file_that_it_left(tmp_path: Path) -> None:
     record = measured(tmp_path, a_bench(tmp_path, 'truncate -s 1T "$etdump"; kill -SEGV $$\n'))
     assert record.reason_code == "runner_crashed"
 
 
-@pytest.mark.fault(stage="pull", done="a runner prints 40 MB to each stream", holds="logs are cut and it succeeds")
+@pytest.mark.fault
 def test_a_long_log_is_cut_with_a_line_that_states_it(tmp_path: Path) -> None:
     noise = "echo begin; head -c 40000000 /dev/zero; echo end; "
     record = measured(tmp_path, a_bench(tmp_path, f"{{ {noise} }} | tee /dev/stderr\n{GOOD}"))
@@ -160,9 +158,7 @@ def test_a_long_log_is_cut_with_a_line_that_states_it(tmp_path: Path) -> None:
         assert len(log) < MOST_LOG_BYTES + 200
 
 
-@pytest.mark.fault(
-    stage="check", done="an unforeseen error in a session", holds="it ends as failed and is not repeated"
-)
+@pytest.mark.fault
 def test_an_unforeseen_error_ends_that_session_with_its_class_and_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -184,7 +180,7 @@ def test_an_unforeseen_error_ends_that_session_with_its_class_and_text(
     assert loaded(tmp_path, record) == 1
 
 
-@pytest.mark.fault(stage="check", done="a record does not match its schema", holds="the session fails with the field")
+@pytest.mark.fault
 def test_a_record_that_the_load_would_refuse_fails_the_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # given facts that no column of the warehouse can hold
     bench = a_bench(tmp_path, GOOD)

@@ -11,7 +11,7 @@ from tasks.measure.session.context import with_answer_of
 from tests.fixtures.stand_in import farm_bench
 
 
-@pytest.mark.fault(stage="run", done="--version of a runner prints {what}", holds="whether it has SME2 is unknown")
+@pytest.mark.fault
 @pytest.mark.parametrize(
     ("what", "script", "answer"),
     [
@@ -31,7 +31,7 @@ def test_an_answer_that_is_not_one_leaves_sme2_unknown(
     assert (facts.sme, facts.sme2) == answer
 
 
-@pytest.mark.fault(stage="run", done="--version of a runner prints without end", holds="it is killed and named")
+@pytest.mark.fault
 def test_a_runner_that_prints_its_version_without_end_is_killed(tmp_path: Path) -> None:
     bench = farm_bench(tmp_path, "exec cat /dev/zero\n")
     bench.device.output_limit_bytes = 1 << 20

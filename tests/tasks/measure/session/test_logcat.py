@@ -44,7 +44,7 @@ def test_a_trace_session_on_a_phone_keeps_what_its_runner_logged(
     assert list(selected_kernels(log)) == ["xnn_f32_gemm_minmax_ukernel_6x8__neonfma"]
 
 
-@pytest.mark.fault(stage="pull", done="the log of a phone cannot be read", holds="the session fails with that reason")
+@pytest.mark.fault
 def test_a_phone_without_a_readable_log_fails_the_session_with_the_reason(tmp_path: Path) -> None:
     record = traced(tmp_path)
     assert record.status == "failed"

@@ -24,7 +24,7 @@ def test_a_session_that_goes_well_succeeds_and_marks_its_folder_on_the_device_fo
     assert bench.device.collected == [str(folder) for folder in (tmp_path / "root" / "sessions").iterdir()]
 
 
-@pytest.mark.fault(stage="run", done="the runner causes {code}", holds="the session fails with its reason")
+@pytest.mark.fault
 @pytest.mark.parametrize(
     ("script", "code", "sentence"),
     [
@@ -46,7 +46,7 @@ def test_the_log_of_a_failed_runner_is_kept(tmp_path: Path) -> None:
     assert record.log_tail == "first\nlast"
 
 
-@pytest.mark.fault(stage="run", done="a runner hangs and ignores TERM", holds="it is killed at its deadline")
+@pytest.mark.fault
 def test_a_runner_that_hangs_and_ignores_term_is_ended_at_its_deadline(tmp_path: Path) -> None:
     # given a runner that will not go, with a child that will not either
     script = "trap '' TERM; sleep 600 & echo $! >\"$etdump.child\"; wait; while :; do sleep 600; done\n"
@@ -56,7 +56,7 @@ def test_a_runner_that_hangs_and_ignores_term_is_ended_at_its_deadline(tmp_path:
     assert record.reason == f"the runner was killed after its deadline of {SCALE:g} s"
 
 
-@pytest.mark.fault(stage="push", done="the disk of the device is full", holds="the session fails with that reason")
+@pytest.mark.fault
 def test_a_device_without_space_fails_the_session_in_one_sentence(tmp_path: Path, full_disk: Path) -> None:
     bench = replace(a_bench(tmp_path, GOOD, b"x" * (4 << 20)), device=LocalDevice("local", str(full_disk / "root")))
     record = measured(tmp_path, bench)

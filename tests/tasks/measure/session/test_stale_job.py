@@ -79,11 +79,7 @@ def runs(folder: Path) -> int:
     return len((folder / "count").read_text(encoding="utf-8").splitlines())
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="controller killed with -9 while the device is too hot; restarted when it has cooled",
-    holds="the session is invalid: thermal, with the temperature of the run",
-)
+@pytest.mark.fault
 def test_a_job_that_ended_hot_is_invalid_when_it_is_collected_cool(tmp_path: Path, phone: Path) -> None:
     # given a run that heats the device to 70 degrees, whose controller is killed
     bench = killed_while_the_job_runs(tmp_path, f"echo 700 >'{phone}'; {GOOD}")
@@ -96,11 +92,7 @@ def test_a_job_that_ended_hot_is_invalid_when_it_is_collected_cool(tmp_path: Pat
     assert runs(tmp_path) == 1
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="controller killed with -9; restarted while the device is too hot",
-    holds="the job that ended cool is collected as succeeded",
-)
+@pytest.mark.fault
 def test_a_job_that_ended_cool_is_collected_while_the_device_is_hot(tmp_path: Path, phone: Path) -> None:
     bench = killed_while_the_job_runs(tmp_path, GOOD)
     phone.write_text("700", encoding="utf-8")
@@ -126,11 +118,7 @@ def test_a_device_that_heats_up_between_the_wait_and_the_start_is_seen_by_the_jo
     assert str(record.reason).startswith("before the session, thermal: temperature_c is 70")
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="controller killed with -9 and restarted later",
-    holds="the bundle has the times of the run, not of the restart",
-)
+@pytest.mark.fault
 def test_the_times_in_the_bundle_are_those_of_the_run(tmp_path: Path, phone: Path) -> None:
     began = datetime.now(UTC)
     bench = killed_while_the_job_runs(tmp_path, GOOD)
@@ -150,11 +138,7 @@ def test_the_times_in_the_bundle_are_those_of_the_run(tmp_path: Path, phone: Pat
     assert abs(after.taken_at - ended_at) < timedelta(seconds=1)
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="a second user with another {what} finds the first user's finished job on the device",
-    holds="it is removed and run again with the second user's command",
-)
+@pytest.mark.fault
 @pytest.mark.parametrize("what", ["cpu_affinity", "data folder"])
 def test_a_finished_job_of_another_user_is_not_collected(tmp_path: Path, phone: Path, what: str) -> None:
     # given a finished job of a user with the same device
@@ -174,11 +158,7 @@ def test_a_finished_job_of_another_user_is_not_collected(tmp_path: Path, phone: 
     assert runs(tmp_path) == 2
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="a job of another farm runs on the machine during the session",
-    holds="the session is invalid: not_alone",
-)
+@pytest.mark.fault
 def test_a_session_that_was_not_alone_on_the_machine_is_invalid(tmp_path: Path) -> None:
     # given the job of another farm, which ignores leases
     other = LocalDevice("other", str(tmp_path / "other root"))
@@ -196,11 +176,7 @@ def test_a_session_that_was_not_alone_on_the_machine_is_invalid(tmp_path: Path) 
     assert record.reason == f"another farm, with the root {other.root}, ran a job on local at the same time"
 
 
-@pytest.mark.fault(
-    stage="run",
-    done="bundles cannot be written, and some of the sessions are never resumed",
-    holds="later sweeps collect the finished jobs that they plan, and remove the others from the device",
-)
+@pytest.mark.fault
 def test_what_is_never_resumed_does_not_stay_on_the_device(tmp_path: Path) -> None:
     # given three finished jobs of this sweep and one of another farm that nobody collected, and one that never started
     bench, store = a_bench(tmp_path, f"echo x >>'{tmp_path}/count'; {GOOD}"), LocalStore(tmp_path / "bundles")

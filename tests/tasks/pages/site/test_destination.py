@@ -45,11 +45,7 @@ def manifest_with(**pages: Any) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["index.html", "notes.txt", "a/b/c.txt", ".hidden"])
-@pytest.mark.fault(
-    stage="publish",
-    done="the site was published to a place with files of others",
-    holds="refused in one sentence; nothing is changed",
-)
+@pytest.mark.fault
 def test_a_place_with_files_of_others_is_refused_as_it_is(location: str, name: str) -> None:
     put(location, name, b"mine")
     with pytest.raises(InputError, match="has files that etfarm did not publish; name an empty"):
@@ -108,11 +104,7 @@ def test_a_manifest_larger_than_any_is_not_read(tmp_path: Path) -> None:
         publish_pages(str(tmp_path), PAGES)
 
 
-@pytest.mark.fault(
-    stage="publish",
-    done="published pages were changed",
-    holds="they stay and are named; the others are published",
-)
+@pytest.mark.fault
 def test_a_file_that_was_changed_or_is_of_others_stays_and_is_named(location: str) -> None:
     # given a published site in which a page to be written and one to be removed were changed, and a file of others
     publish_pages(location, PAGES)

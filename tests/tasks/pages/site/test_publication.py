@@ -39,11 +39,7 @@ def points_of(location: str) -> list[str]:
     return ends.points
 
 
-@pytest.mark.fault(
-    stage="publish",
-    done="a publication of the site was killed at any point",
-    holds="the next one writes what a first one would, and no other file is left",
-)
+@pytest.mark.fault
 def test_after_a_kill_at_any_point_the_next_publication_is_what_a_first_one_would_be(locations: str) -> None:
     # given what two publications write, among it the manifest before and after the pages, and the removal of a page
     points = points_of(f"{locations}/whole")
@@ -77,11 +73,7 @@ def test_a_publication_that_is_killed_again_and_again_still_knows_its_files() ->
         assert (ends_at, files_at(location)) == (ends_at, files_at("memory://fresh"))
 
 
-@pytest.mark.fault(
-    stage="publish",
-    done="the disk was full while the site was published",
-    holds="no partial file; the next publication writes what a first one would",
-)
+@pytest.mark.fault
 def test_a_full_disk_leaves_no_partial_file_and_nothing_after_the_next_publication(locations: str) -> None:
     points = points_of(f"{locations}/whole")
     for number, point in enumerate(points):
