@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from devices.errors import FarmError
 from flows.comparison.same_night import same_night_jobs
-from flows.device.job import DeviceJob, DeviceTally, SweepTerms
+from flows.device.job import DeviceJob, DeviceTally, SweepJob
 from flows.device_selection import SweepRequest
 from flows.export_queue import ExportQueue
 from flows.sweep_result import SweepResult, notify_end, notify_of_error, verdicts_of
@@ -18,7 +18,6 @@ from tasks.measure.prepare import (
     build_runners,
     export_place,
     probe_device,
-    snapshot_of,
     uses_of,
     verified_export,
 )
@@ -38,7 +37,9 @@ def result_if_complete(request: SweepRequest) -> SweepResult | None:
         return None
     try:
         place = export_place(request.spec, workspace)
-        exports = snapshot_of(verified_export(model, recipe, place) for model, recipe in request.spec.pairs)
+        exports = ExportSnapshot(
+            {(model.name, recipe): verified_export(model, recipe, place) for model, recipe in request.spec.pairs}
+        )
         if exports.pending:
             return None
         registry = Registry(workspace.registry)
@@ -48,7 +49,7 @@ def result_if_complete(request: SweepRequest) -> SweepResult | None:
             return None
         jobs = {probe.device.name: _job(request, probe, exports) for probe in probes}
         plan = SweepPlan(request.sweep, exports, {name: job.plan_now() for name, job in jobs.items()})
-        if any(job.runner_error for job in jobs.values()) or not plan.is_complete:
+        if any(job.runners.error for job in jobs.values()) or not plan.is_complete:
             return None
         if load_store(workspace, sweep_id).refused:
             return None
@@ -73,11 +74,11 @@ def _job(request: SweepRequest, probe: Probe, exports: ExportSnapshot) -> Device
     """Return the job of a device; builds the runner of its platform if that is missing."""
     runners = build_runners(str(probe.platform), uses_of(request.spec), request.workspace.runners)
     queue = ExportQueue(ready=exports.ready)
-    job = SweepTerms(request.spec, request.sweep, request.workspace, queue).job(probe, runners)
+    job = SweepJob(request.spec, request.sweep, request.workspace, queue).on(probe, runners)
     # SME and SME2 as the runner reported them in an earlier session of this sweep: it is not started again for this.
     for record in job.results().records:
         earlier = record.device.facts
         if (earlier.serial, earlier.build) == (probe.facts.serial, probe.facts.build):
-            update = {"sme": earlier.sme, "sme2": earlier.sme2}
-            return replace(job, facts=probe.facts.model_copy(update=update))
+            facts = probe.facts.model_copy(update={"sme": earlier.sme, "sme2": earlier.sme2})
+            return replace(job, probe=replace(probe, facts=facts))
     return job

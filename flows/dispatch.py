@@ -8,7 +8,7 @@ sessions. The table `progress` of the flow run shows what each device does.
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,13 @@ from typing import Any
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
-from prefect.futures import PrefectFuture, as_completed, wait
+from prefect.futures import PrefectFuture, as_completed
 from prefect.states import Completed, Failed
 
 from devices.errors import FarmError
 from devices.inventory import DeviceSpec
 from devices.untrusted import excerpt
-from flows.device.job import DeviceJob, DeviceTally, SweepTerms
+from flows.device.job import DeviceJob, DeviceTally, SweepJob
 from flows.device.measure import log_failed, measure_device
 from flows.export_queue import ExportQueue
 from flows.progress import board, show_step
@@ -32,7 +32,7 @@ from tasks.export.entry import ModelEntry
 from tasks.export.exported import NotApplicableError
 from tasks.measure import prometheus
 from tasks.measure.health import Registry
-from tasks.measure.prepare import ExportPlace, Probe, Use, build_runners, make_export, probe_device
+from tasks.measure.prepare import ExportPlace, ExportStatus, Probe, Use, build_runners, make_export, probe_device
 from tasks.measure.spec import SweepSpec
 from tasks.store.workspace import Workspace
 
@@ -43,9 +43,9 @@ _log = logging.getLogger(__name__)
 class DeviceDispatcher(ABC):
     """Starts each device as soon as it can be measured, which `job` of a subclass decides."""
 
-    def __init__(self, terms: SweepTerms) -> None:
-        assert isinstance(terms.spec, SweepSpec)
-        self.spec, self.terms = terms.spec, terms
+    def __init__(self, common: SweepJob) -> None:
+        assert isinstance(common.spec, SweepSpec)
+        self.spec, self.common = common.spec, common
         self.jobs: dict[str, DeviceJob] = {}
         """The jobs of started devices, by device name."""
 
@@ -53,17 +53,13 @@ class DeviceDispatcher(ABC):
     def job(self, probe: Probe) -> DeviceJob | None:
         """Return the job of a probed device; None while it has to wait. Several threads call this."""
 
-    def start(self, probe: Probe, title: str | None = None) -> PrefectFuture[Any]:
-        """Submit the task that waits for the job of a device and measures it."""
-        return device_step.submit(f"measure on {title or probe.device.name}", self, probe)
-
     def wait_for_job(self, probe: Probe) -> DeviceJob:
         """Wait for the job of a device and, if the device is usable, for the first export; return the job."""
         with prometheus.seconds("etfarm_wait_seconds", device=probe.device.name, cause="export"):
             while (job := self.job(probe)) is None:
                 time.sleep(_POLL_S)
             if not probe.unusable:
-                self.terms.exports.wait_for_first()
+                self.common.exports.wait_for_first()
         self.jobs[probe.device.name] = job
         return job
 
@@ -76,7 +72,7 @@ def export_step(model: ModelEntry, precision: str, place: ExportPlace, exports: 
         cases = make_export(model, precision, place, partial(show_step, title))
     except NotApplicableError as reason:
         _log.info("%s: skipped: %s", title, reason)
-        exports.skip(pair, str(reason))
+        exports.end(pair, ExportStatus("skipped", note=str(reason)))
         board.done("export", f"{title}: skipped: {reason}", item=title)
         return Completed(name="Skipped", message=str(reason))
     except FarmError as error:
@@ -86,7 +82,7 @@ def export_step(model: ModelEntry, precision: str, place: ExportPlace, exports: 
         return Failed(message=str(error))
     if cases[0].tapped_error:
         _log.warning("%s, mode numerics: %s", title, cases[0].tapped_error)
-    exports.ready(pair, cases)
+    exports.end(pair, ExportStatus("ready", cases))
     ready = "; ".join(["ready", *cases[0].left_out_notes])
     board.done("export", f"{title}: {ready}", item=title)
     return Completed(message=ready)
@@ -123,7 +119,7 @@ def runner_step(platform: str, uses: list[Use], runners_dir: Path) -> State[Any]
     return end_state(runners, runners.error or "ready", is_bad=runners.error is not None)
 
 
-@task(task_run_name="{title}", cache_policy=NO_CACHE)
+@task(task_run_name="measure on {title}", cache_policy=NO_CACHE)
 def device_step(title: str, dispatcher: DeviceDispatcher, probe: Probe) -> State[Any]:
     """Wait for the job of a device and run it; the state carries the `DeviceTally`."""
     job = dispatcher.wait_for_job(probe)
@@ -145,14 +141,8 @@ def failed_session_step(title: str, record: SessionRecord, location: str) -> Sta
     return Failed(name=record.status.capitalize(), message=record.reason)
 
 
-def tallies_of(steps: Mapping[str, PrefectFuture[Any]]) -> list[DeviceTally]:
-    """Wait for the steps of all devices; return a tally for each, in the order of `steps`."""
-    wait(list(steps.values()))
-    return [tally_of(name, step) for name, step in steps.items()]
-
-
-def tally_of(name: str, step: PrefectFuture[Any]) -> DeviceTally:
-    """Return the tally of a step that has ended; an unforeseen error is logged and becomes `stopped_by`."""
+def wait_for_tally(name: str, step: PrefectFuture[Any]) -> DeviceTally:
+    """Wait for the step of a device and return its tally; an unforeseen error is logged and becomes `stopped_by`."""
     result = step.result(raise_on_failure=False)
     if isinstance(result, DeviceTally):
         return result

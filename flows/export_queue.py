@@ -2,37 +2,28 @@
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
-from tasks.measure.prepare import Cases, ExportSnapshot, Pair
+from tasks.measure.prepare import Cases, ExportSnapshot, ExportStatus, Pair
 
 
 class ExportQueue:
-    """The exports of pairs of model and recipe: export steps write them, all devices read them; thread-safe.
-
-    A call for a pair that is not pending changes nothing.
-    """
+    """The exports of pairs of model and recipe: export steps write them, all devices read them; thread-safe."""
 
     def __init__(self, pending: Iterable[Pair] = (), ready: Mapping[Pair, Cases] | None = None) -> None:
         self._changed = threading.Condition()
-        self._now = ExportSnapshot(ready=dict(ready or {}), pending=frozenset(pending))
+        statuses = {pair: ExportStatus("to export") for pair in pending}
+        statuses |= {pair: ExportStatus("ready", cases) for pair, cases in (ready or {}).items()}
+        self._now = ExportSnapshot(statuses)
 
-    def ready(self, pair: Pair, cases: Cases) -> None:
+    def end(self, pair: Pair, status: ExportStatus) -> None:
+        """Set how the export of a pair ended; does nothing if the pair is not pending."""
         with self._changed:
             if pair in self._now.pending:
-                self._end(pair, replace(self._now, ready={**self._now.ready, pair: cases}))
-
-    def skip(self, pair: Pair, reason: str) -> None:
-        """End a pair without cases and without an error: the recipe has no meaning for the model."""
-        with self._changed:
-            now = self._now
-            if pair in now.pending:
-                self._end(pair, replace(now, ready={**now.ready, pair: ()}, skipped={**now.skipped, pair: reason}))
+                self._now = ExportSnapshot({**self._now.statuses, pair: status})
+                self._changed.notify_all()
 
     def fail(self, pair: Pair, error: str) -> None:
-        with self._changed:
-            if pair in self._now.pending:
-                self._end(pair, replace(self._now, errors={**self._now.errors, pair: error}))
+        self.end(pair, ExportStatus("wrong", note=error))
 
     def fail_pending(self, error: str) -> None:
         """Fail all pending pairs, so that no device waits for them."""
@@ -56,7 +47,3 @@ class ExportQueue:
     def wait_for_all(self) -> None:
         with self._changed:
             self._changed.wait_for(lambda: not self._now.pending)
-
-    def _end(self, pair: Pair, after: ExportSnapshot) -> None:
-        self._now = replace(after, pending=after.pending - {pair})
-        self._changed.notify_all()

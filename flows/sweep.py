@@ -119,7 +119,7 @@ def measure_and_report(request: SweepRequest) -> State[Any]:
         result = SweepResult(
             sweep_id,
             tallies,
-            dispatcher.terms.exports.now().skipped,
+            dispatcher.common.exports.now().skipped,
             request.fail_on,
             refused,
             verdicts=data_of(verdicts) if verdicts.is_completed() else None,

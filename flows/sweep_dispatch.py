@@ -3,21 +3,23 @@
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from prefect.futures import PrefectFuture
 
 from devices.inventory import DeviceSpec
-from flows.device.job import DeviceJob, DeviceTally, SweepTerms
+from flows.device.job import DeviceJob, DeviceTally, SweepJob
 from flows.device_selection import SweepRequest
 from flows.dispatch import (
     DeviceDispatcher,
+    device_step,
     error_line,
     export_step,
     probe_all,
     runner_step,
-    tallies_of,
+    wait_for_tally,
 )
 from flows.export_queue import ExportQueue
 from flows.labs.controller import in_labs
@@ -85,21 +87,13 @@ class SweepDispatcher(DeviceDispatcher):
         self._runners = RunnerSteps(spec, workspace)
         self._by_serial: dict[str, DeviceSpec] = {}
         """By serial, the first device that was probed."""
-        super().__init__(
-            SweepTerms(
-                spec=spec,
-                sweep=request.sweep,
-                workspace=workspace,
-                exports=ExportQueue((model.name, recipe) for model, recipe in spec.pairs),
-                unloadable=unloadable,
-                finish_by=finish_by,
-            )
-        )
+        exports = ExportQueue((model.name, recipe) for model, recipe in spec.pairs)
+        super().__init__(SweepJob(spec, request.sweep, workspace, exports, unloadable, finish_by))
 
     def measure(self) -> list[DeviceTally]:
         """Measure on all devices and wait for them; return their tallies in the order of the inventory."""
         here = [device for device in self._devices if device.site not in self._labs]
-        spec, workspace, exports = self.spec, self.terms.workspace, self.terms.exports
+        spec, workspace, exports = self.spec, self.common.workspace, self.common.exports
         place = export_place(spec, workspace)
         exporting = {
             (model.name, recipe): export_step.submit(model, recipe, place, exports) for model, recipe in spec.pairs
@@ -111,7 +105,7 @@ class SweepDispatcher(DeviceDispatcher):
                 steps = {}
                 for probe in probe_all(here, workspace):
                     self._runners.start(probe.platform)
-                    steps[probe.device.name] = self.start(probe)
+                    steps[probe.device.name] = device_step.submit(probe.device.name, self, probe)
                 end = time.monotonic() + _LABS_PROBED_S
                 for lab in labs:
                     lab.probed.wait(max(end - time.monotonic(), 0.0))
@@ -124,7 +118,7 @@ class SweepDispatcher(DeviceDispatcher):
             finally:
                 self._runners.all_started()
                 exports.fail_pending("the sweep stopped before the export ended; run the same command to resume")
-        tallies = tallies_of({device.name: steps[device.name] for device in here})
+        tallies = [wait_for_tally(device.name, steps[device.name]) for device in here]
         tallies += [tally for lab in labs for tally in lab.tallies]
         order = [device.name for device in self._devices]  # a lab that failed as a whole has one tally, which is last
         return sorted(tallies, key=lambda each: order.index(each.device) if each.device in order else len(order))
@@ -133,10 +127,12 @@ class SweepDispatcher(DeviceDispatcher):
         device = probe.device
         self._runners.start(probe.platform)
         is_local = device.transport == "local" and device.site not in self._labs
-        if is_local and (self.terms.exports.now().pending or not self._runners.have_ended()):
+        if is_local and (self.common.exports.now().pending or not self._runners.have_ended()):
             return None
         runners = self._runners.runners(probe.platform)
-        return None if runners is None else self.terms.job(probe, runners, self._why_refused(probe))
+        if runners is None:
+            return None
+        return self.common.on(replace(probe, unusable=probe.unusable or self._why_refused(probe)), runners)
 
     def _why_refused(self, probe: Probe) -> str | None:
         """Return why a device must not be used: one with the same serial was probed before. None otherwise."""
@@ -156,7 +152,7 @@ class RoundDispatcher(DeviceDispatcher):
     def __init__(self, jobs: Sequence[DeviceJob], labs: Collection[str]) -> None:
         first = jobs[0]
         super().__init__(
-            SweepTerms(first.spec, first.sweep, first.workspace, ExportQueue(), first.unloadable, first.finish_by)
+            SweepJob(first.spec, first.sweep, first.workspace, ExportQueue(), first.unloadable, first.finish_by)
         )
         self._ready, self._labs = {job.device.name: job for job in jobs}, labs
 
@@ -165,10 +161,11 @@ class RoundDispatcher(DeviceDispatcher):
         devices = [job.device for job in self._ready.values()]
         with in_labs(self, devices, self._labs) as labs:
             here = [job for job in self._ready.values() if job.device.site not in self._labs]
-            steps = {job.device.name: self.start(Probe(job.device), job.title) for job in here}
-        return tallies_of(steps) + [tally for lab in labs for tally in lab.tallies]
+            steps = {job.device.name: device_step.submit(job.title, self, job.probe) for job in here}
+        tallies = [wait_for_tally(name, step) for name, step in steps.items()]
+        return tallies + [tally for lab in labs for tally in lab.tallies]
 
     def job(self, probe: Probe) -> DeviceJob | None:
         ready = self._ready[probe.device.name]
         is_of_lab = probe.device.site in self._labs
-        return self.terms.job(probe, Runners(), again=ready.round) if is_of_lab else ready
+        return self.common.on(probe, Runners(), ready.round) if is_of_lab else ready

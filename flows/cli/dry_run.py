@@ -21,12 +21,10 @@ from tasks.measure.plan import DISCARDED_REPETITION, PlannedSession, export_for
 from tasks.measure.prepare import (
     ExportSnapshot,
     ExportState,
-    ExportStatus,
     Runners,
     export_place,
     known_export,
     runners_without_build,
-    snapshot_of,
     uses_of,
 )
 from tasks.measure.sweep_plan import SweepPlan, plan_rest, plan_sessions, read_results
@@ -89,10 +87,9 @@ class DeviceOutlook:
 
 @dataclass(frozen=True)
 class DryRun:
-    """What a sweep would do: its plan, its exports, and each device of the inventory."""
+    """What a sweep would do: its plan, and each device of the inventory."""
 
     plan: SweepPlan
-    exports: list[ExportStatus]
     devices: list[DeviceOutlook]
 
     @property
@@ -116,12 +113,12 @@ def dry_run(request: SweepRequest) -> DryRun:
         thread.start()
     end = time.monotonic() + _ANSWER_S
     place = export_place(spec, workspace)
-    exports = [known_export(entry, recipe, place) for entry, recipe in spec.pairs]
+    statuses = {(entry.name, recipe): known_export(entry, recipe, place) for entry, recipe in spec.pairs}
     pace = Pace([entry.name for entry, _ in spec.pairs], workspace)
     for thread in threads:
         thread.join(max(end - time.monotonic(), 0))
     answers = dict(answers)  # what comes later is too late
-    plan, uses = SweepPlan(request.sweep, snapshot_of(exports), {}), uses_of(spec)
+    plan, uses = SweepPlan(request.sweep, ExportSnapshot(statuses), {}), uses_of(spec)
     outlooks = {name: DeviceOutlook(name, "not selected", "; ".join(why)) for name, why in selection.reasons.items()}
     for device in selection.devices:
         name, answer = device.name, answers[device.name]
@@ -133,7 +130,7 @@ def dry_run(request: SweepRequest) -> DryRun:
         sessions = [each for each in (*part.ready, *part.pending) if each.repetition != DISCARDED_REPETITION]
         rest = [*part.left, *part.pending]
         open_keys = {each.key for each in (*part.todo, *part.pending)}
-        unread = {each.pair for each in exports if each.state == "unknown"}
+        unread = {pair for pair, each in statuses.items() if each.state == "unknown"}
         outlooks[name] = DeviceOutlook(
             device=name,
             state="in a lab" if answer.in_lab else "reachable" if answer.facts else "off",
@@ -149,7 +146,7 @@ def dry_run(request: SweepRequest) -> DryRun:
             runners_to_build=platform is not None
             and any((each.cell.variant, each.cell.mode) not in runners.by_use for each in sessions),
         )
-    return DryRun(plan, exports, list(outlooks.values()))
+    return DryRun(plan, list(outlooks.values()))
 
 
 def _ask(device: DeviceSpec, labs: Sequence[str], registry: Registry, answers: dict[str, _Answer]) -> None:
@@ -222,7 +219,8 @@ class Pace:
 
 def as_json(run: DryRun) -> str:
     """Return a dry run as one JSON object; docs/json.md describes it."""
-    exports = [{"export": " ".join(each.pair), "state": each.state, "note": each.note} for each in run.exports]
+    statuses = run.plan.exports.statuses.items()
+    exports = [{"export": " ".join(pair), "state": each.state, "note": each.note} for pair, each in statuses]
     devices = []
     for each in run.devices:
         about = asdict(each)
@@ -238,14 +236,16 @@ def lines_of(run: DryRun, now: datetime) -> Iterator[str]:
     cells, sessions, measured = totals
     counts = f"{cells} cells, {sessions} sessions, {measured} of them measured"
     yield f"{run.plan.sweep.sweep_id}: {len(used)} of {len(run.devices)} devices, {counts}; {_time(run, used, now)}"
-    states = Counter(each.state for each in run.exports)
+    exports = run.plan.exports.statuses
+    states = Counter(each.state for each in exports.values())
     yield f"exports: {', '.join(f'{states[each]} {words}' for each, words in _STATES.items() if states[each])}"
-    if titles := [" ".join(each.pair) for each in run.exports if each.state == "to export"]:
+    if titles := [" ".join(pair) for pair, each in exports.items() if each.state == "to export"]:
         more = f" and {len(titles) - _MAX_NAMED} more" if len(titles) > _MAX_NAMED else ""
         yield f"to export: {', '.join(titles[:_MAX_NAMED])}{more}; their methods and sizes are not known before"
-    yield from (f"{' '.join(each.pair)}: {_STATES[each.state]}: {each.note}" for each in run.exports if each.note)
-    waiting = sum(each.is_pending for each in run.exports)
-    yield from (_device(each, waiting) for each in run.devices)
+    for pair, each in exports.items():
+        if each.note:
+            yield f"{' '.join(pair)}: {_STATES[each.state]}: {each.note}"
+    yield from (_device(each, len(run.plan.exports.pending)) for each in run.devices)
 
 
 def _device(outlook: DeviceOutlook, waiting: int) -> str:
@@ -273,7 +273,7 @@ def _time(run: DryRun, used: Sequence[DeviceOutlook], now: datetime) -> str:
     if not span[1]:
         return "nothing to measure"
     ends = dict.fromkeys((now + timedelta(seconds=each)).strftime("%H:%M") for each in span)
-    beside = "exports, start and report" if any(each.is_pending for each in run.exports) else "start and report"
+    beside = "exports, start and report" if run.plan.exports.pending else "start and report"
     return f"{_span(span)}, until {' to '.join(ends)}, without {beside}"
 
 

@@ -10,7 +10,7 @@ from prefect import flow, runtime
 from devices.errors import FarmError
 from devices.inventory import DeviceSpec
 from flows.artifacts import shown_progress
-from flows.device.job import DeviceJob, SweepTerms
+from flows.device.job import DeviceJob, SweepJob
 from flows.device.measure import measure_device
 from flows.dispatch import probe_step, runner_step
 from flows.export_queue import ExportQueue
@@ -129,9 +129,8 @@ class InterleavedDevice:
         return ask_warehouse(query, self.workspace, **parameters)
 
     def _job(self, a: Side, b: Side, purpose: Purpose, sessions: int) -> DeviceJob:
-        terms = SweepTerms(Terms(priority=self.priority), self.sweep, self.workspace, ExportQueue())
-        again = plan_round(self.sweep, [(a, b)], purpose, sessions)
-        return terms.job(self.probe, self.runners, again=again)
+        common = SweepJob(Terms(priority=self.priority), self.sweep, self.workspace, ExportQueue())
+        return common.on(self.probe, self.runners, plan_round(self.sweep, [(a, b)], purpose, sessions))
 
     def _failure(self, comparison: str, side: str) -> str:
         """Return the status and reason of the first session of this side that failed or was invalid.

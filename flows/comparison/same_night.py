@@ -109,7 +109,7 @@ def _more_numbers(job: DeviceJob, row: Suspected) -> range:
 
 def _former(job: DeviceJob, row: Suspected) -> Side:
     """Return model and runner of the last good night; raises FarmError if they are not kept."""
-    places, platform = job.workspace, cast(str, job.device.platform or job.facts.platform)
+    places, platform = job.workspace, cast(str, job.probe.platform)
     export = kept_export(places.exports, row.export_key_a, row.pte_sha256_a, row.model)
     return Side(row.cell, export, kept_runner(places.runners, platform, row.runner_sha256_a, row.variant, "timing"))
 
@@ -117,7 +117,7 @@ def _former(job: DeviceJob, row: Suspected) -> Side:
 def _tonight(job: DeviceJob, row: Suspected) -> Side:
     """Return the present model and runner; raises FarmError if they were replaced since the series was measured."""
     export = job.case(row.model, row.precision)
-    runner: Runner | None = job.runners.get((row.variant, "timing"))
+    runner: Runner | None = job.runners.by_use.get((row.variant, "timing"))
     if export is None or export.pte_sha256 != row.pte_sha256_b:
         raise FarmError("the model changed since it was measured")
     if runner is None or runner.runner_sha256 != row.runner_sha256_b:

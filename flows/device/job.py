@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from devices.inventory import DeviceSpec
-from devices.ondevice.facts import Facts
 from flows.export_queue import ExportQueue
 from flows.formatting import in_words
 from tasks.bundle.record import SessionRecord, SweepNight
@@ -14,7 +13,7 @@ from tasks.measure import prometheus
 from tasks.measure.finish_by import would_not_end
 from tasks.measure.interleaved import Round
 from tasks.measure.plan import FIRST_SESSION, PlannedSession, export_for
-from tasks.measure.prepare import ExportSnapshot, Probe, Runners, Use
+from tasks.measure.prepare import ExportSnapshot, Probe, Runners
 from tasks.measure.spec import SweepSpec, Terms
 from tasks.measure.sweep_plan import DevicePlan, DeviceResults, plan_rest, plan_sessions, read_results
 from tasks.runner.manifest import Runner
@@ -41,46 +40,56 @@ class Reported:
 
 
 @dataclass(frozen=True)
-class DeviceJob:
-    """What one device needs for its part of a sweep: the results of the earlier steps; exports may be pending."""
+class SweepJob:
+    """What the devices of a sweep, or of a comparison, have in common."""
 
     spec: Terms
     sweep: SweepNight
-    device: DeviceSpec
-    facts: Facts
-    unusable: str | None
-    exports: ExportQueue
-    runners: dict[Use, Runner]
-    runner_error: str | None
     workspace: Workspace
+    exports: ExportQueue
+    """Some may be pending."""
     unloadable: Mapping[str, str] = field(default_factory=dict)
     """Why bundles of the sweep cannot be loaded, by session id; their sessions are measured again."""
+    finish_by: datetime | None = None
+    """When the devices must have ended: sessions that would not end before are dropped. None: never."""
+
+    def on(self, probe: Probe, runners: Runners, round_: Round | None = None) -> "DeviceJob":
+        """Return the job of a device; `round_` replaces the matrix of the sweep."""
+        return DeviceJob(**vars(self), probe=probe, runners=runners, round=round_)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceJob(SweepJob):
+    """What one device needs for its part of a sweep: the results of the earlier steps."""
+
+    probe: Probe
+    runners: Runners
     round: Round | None = None
     """Sessions to run instead of the matrix of the sweep."""
-    finish_by: datetime | None = None
-    """When the device must have ended: sessions that would not end before are dropped. None: never."""
+
+    @property
+    def device(self) -> DeviceSpec:
+        return self.probe.device
 
     @property
     def title(self) -> str:
         """The name of its progress bar; that of its task run is `measure on <title>`."""
         return self.device.name if self.round is None else f"{self.device.name} again"
 
-    def planned(self, facts: Facts, exports: ExportSnapshot) -> list[PlannedSession]:
-        """Return all sessions of this job in their order; `facts` decide which variants the device can run."""
+    def planned(self, exports: ExportSnapshot) -> list[PlannedSession]:
+        """Return all sessions of this job in their order; the facts decide which variants the device can run."""
         if self.round is not None:
             return self.round.sessions
         assert isinstance(self.spec, SweepSpec)
-        return plan_sessions(self.spec, self.sweep, self.device.name, facts, exports, self.runners)
+        return plan_sessions(self.spec, self.sweep, self.device.name, self.probe.facts, exports, self.runners.by_use)
 
-    def plan(
-        self, facts: Facts, exports: ExportSnapshot, results: DeviceResults, first: str | None = None
-    ) -> DevicePlan:
+    def plan(self, exports: ExportSnapshot, results: DeviceResults, first: str | None = None) -> DevicePlan:
         """Return what is left to run; `first` is the key of the session that an earlier plan of this start discards."""
-        return plan_rest(self.planned(facts, exports), exports, results, self.spec.interval_percent, first)
+        return plan_rest(self.planned(exports), exports, results, self.spec.interval_percent, first)
 
     def plan_now(self) -> DevicePlan:
-        """Return what is left to run with the present facts, exports and bundles."""
-        return self.plan(self.facts, self.exports.now(), self.results())
+        """Return what is left to run with the present exports and bundles."""
+        return self.plan(self.exports.now(), self.results())
 
     def results(self) -> DeviceResults:
         return read_results(self.workspace.store, self.sweep.sweep_id, self.device.name, self.unloadable)
@@ -99,38 +108,7 @@ class DeviceJob:
     def runner_of(self, session: PlannedSession) -> Runner | None:
         if self.round is not None:
             return self.round.runners.get(session.runner_sha256 or "")
-        return self.runners.get((session.cell.variant, session.cell.mode))
-
-
-@dataclass(frozen=True)
-class SweepTerms:
-    """What the devices of a sweep, or of a comparison, have in common."""
-
-    spec: Terms
-    sweep: SweepNight
-    workspace: Workspace
-    exports: ExportQueue
-    """Some may be pending."""
-    unloadable: Mapping[str, str] = field(default_factory=dict)
-    """Why bundles of the sweep cannot be loaded, by session id."""
-    finish_by: datetime | None = None
-
-    def job(self, probe: Probe, runners: Runners, refused: str | None = None, again: Round | None = None) -> DeviceJob:
-        """Return the job of a device; `refused` is why it must not be used, `again` replaces the matrix."""
-        return DeviceJob(
-            spec=self.spec,
-            sweep=self.sweep,
-            device=probe.device,
-            facts=probe.facts,
-            unusable=probe.unusable or refused,
-            exports=self.exports,
-            runners=runners.by_use,
-            runner_error=runners.error,
-            workspace=self.workspace,
-            unloadable=self.unloadable,
-            round=again,
-            finish_by=self.finish_by,
-        )
+        return self.runners.by_use.get((session.cell.variant, session.cell.mode))
 
 
 @dataclass

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from devices.device import Device
 from devices.errors import DeviceBusy, DeviceError, FarmError, LeaseLost
@@ -55,8 +56,8 @@ def measure_device(job: DeviceJob, show: Show = log_failed) -> DeviceTally:
     with log_context(sweep=job.sweep.sweep_id, device=name):
         try:
             board.expect(job.title, 0)
-            if job.unusable is not None:
-                run.record_rest("device_unusable", job.unusable)
+            if job.probe.unusable is not None:
+                run.record_rest("device_unusable", job.probe.unusable)
                 return run.tally
             if not finish.allows_next:
                 run.drop_rest()
@@ -64,7 +65,6 @@ def measure_device(job: DeviceJob, show: Show = log_failed) -> DeviceTally:
             try:
                 with open_device(job.device) as device:
                     while not run.has_ended:
-                        board.doing(job.title, "acquiring the device")
                         board.doing(job.title, "acquiring the device")
                         wait_s = min(job.spec.lease_wait_s, finish.left_s)
                         with held(
@@ -101,7 +101,6 @@ class _DeviceRun:
         self.job, self.tally = job, DeviceTally(device=job.device.name)
         self.has_ended = False
         self._show = show
-        self._facts = job.facts
         self._queue: SessionQueue | None = None
         """None until the sessions are planned."""
         self._is_cleared = False
@@ -112,14 +111,14 @@ class _DeviceRun:
     def measure_sessions(self, device: Device, lease: Lease) -> None:
         """Run sessions until none is left, which sets `has_ended`, or until a sweep of higher priority waits.
 
-        Raises DeviceError if the device itself fails, and FarmError if a session cannot be recorded.
+        Raises DeviceError if the device itself fails, and FarmError if a session cannot be recorded, as on a full disk.
         """
-        job = self.job
         if self._queue is None:
-            if runner := next(iter(job.runners.values()), None):
-                self._facts = with_answer_of(runner, device, job.device, self._facts)
-            self._queue = SessionQueue(job, self._facts, self.tally)
-        queue = self._queue
+            if runner := next(iter(self.job.runners.by_use.values()), None):
+                facts = with_answer_of(runner, device, self.job.device, self.job.probe.facts)
+                self.job = replace(self.job, probe=replace(self.job.probe, facts=facts))
+            self._queue = SessionQueue(self.job, self.tally)
+        job, queue = self.job, self._queue
         while True:
             # What an earlier start left on the device is stale only if it belongs to none of the sessions.
             if queue.is_complete and not self._is_cleared:
@@ -136,7 +135,16 @@ class _DeviceRun:
                 lease.renew()
                 time.sleep(job.spec.cooldown_s)
             with log_context(session=session.session_id):
-                record = self._measure(session, device)
+                try:
+                    with prometheus.seconds("etfarm_session_seconds", device=job.device.name):
+                        if why := _why_not_startable(job, session):
+                            record = self._record_unmeasured(session, why)
+                        else:
+                            board.doing(job.title, session.title, in_log=False)
+                            record = measure(session, self._context(session, device), job.workspace.store)
+                except Exception as error:
+                    cause = str(error) if isinstance(error, FarmError) else excerpt(f"{type(error).__name__}: {error}")
+                    raise FarmError(f"{session.title}: the bundle could not be written: {cause}") from error
                 self.tally.count(record)
                 self._report(session, record)
             queue.end(session, record)
@@ -153,9 +161,7 @@ class _DeviceRun:
         _log.error("%s; next: %s", reason, remedy(code))
         self.tally.unusable = reason
         for session in self._rest().certain():
-            self.tally.count(
-                self._record_unmeasured(session, *(_why_not_exported(self.job, session) or (code, reason)))
-            )
+            self.tally.count(self._record_unmeasured(session, _why_not_exported(self.job, session) or (code, reason)))
 
     def drop_rest(self) -> None:
         """Count the remaining sessions as dropped if the sweep has a `finish_by`.
@@ -167,7 +173,7 @@ class _DeviceRun:
         queue = self._rest()
         for session in list(queue.left):
             if why := _why_not_exported(self.job, session):
-                record = self._record_unmeasured(session, *why)
+                record = self._record_unmeasured(session, why)
                 self.tally.count(record)
                 queue.end(session, record)
         queue.drop_rest(self.job.finish_by)
@@ -175,44 +181,33 @@ class _DeviceRun:
     def _rest(self) -> SessionQueue:
         """Wait for all exports, since the id of a session depends on them; return the sessions that are left."""
         self.job.exports.wait_for_all()
-        queue = self._queue or SessionQueue(self.job, self._facts, self.tally)
+        queue = self._queue or SessionQueue(self.job, self.tally)
         queue.refresh()
         return queue
 
-    def _measure(self, session: PlannedSession, device: Device) -> SessionRecord:
-        """Run one session and return its record; raises FarmError if it cannot be recorded, as on a full disk."""
-        job = self.job
-        export, runner = job.export_of(session), job.runner_of(session)
-        try:
-            with prometheus.seconds("etfarm_session_seconds", device=job.device.name):
-                if export is None or runner is None:
-                    return self._record_unmeasured(session, *_why_missing(job, session))
-                if cause := why_no_backend(export, runner):
-                    return self._record_unmeasured(session, "no_backend", cause)
-                board.doing(job.title, session.title, in_log=False)
-                context = SessionContext(
-                    device=device,
-                    spec=job.device,
-                    facts=self._facts,
-                    export=export,
-                    runner=runner,
-                    limits=job.device.limits.model_copy(update=job.spec.limits.model_dump(exclude_none=True)),
-                    deadline_s=job.spec.deadline_s,
-                    settle_s=job.spec.settle_s,
-                    registry=job.workspace.registry,
-                    wanted=wanted_accuracy(job.spec, export.model),
-                    etdumps=self._etdumps,
-                )
-                return measure(session, context, job.workspace.store)
-        except Exception as error:
-            cause = str(error) if isinstance(error, FarmError) else excerpt(f"{type(error).__name__}: {error}")
-            raise FarmError(f"{session.title}: the bundle could not be written: {cause}") from error
-
-    def _record_unmeasured(self, session: PlannedSession, code: str, reason: str) -> SessionRecord:
-        job = self.job
-        return record_unmeasured(
-            session, job.device, self._facts, job.runner_of(session), (code, reason), job.workspace.store
+    def _context(self, session: PlannedSession, device: Device) -> SessionContext:
+        """Return what a session needs whose export and runner exist."""
+        job, export, runner = self.job, self.job.export_of(session), self.job.runner_of(session)
+        assert export is not None
+        assert runner is not None
+        return SessionContext(
+            device=device,
+            spec=job.device,
+            facts=job.probe.facts,
+            export=export,
+            runner=runner,
+            limits=job.device.limits.model_copy(update=job.spec.limits.model_dump(exclude_none=True)),
+            deadline_s=job.spec.deadline_s,
+            settle_s=job.spec.settle_s,
+            registry=job.workspace.registry,
+            wanted=wanted_accuracy(job.spec, export.model),
+            etdumps=self._etdumps,
         )
+
+    def _record_unmeasured(self, session: PlannedSession, why: tuple[str, str]) -> SessionRecord:
+        job = self.job
+        runner = job.runner_of(session)
+        return record_unmeasured(session, job.device, job.probe.facts, runner, why, job.workspace.store)
 
     def _report(self, session: PlannedSession, record: SessionRecord) -> None:
         """Report how a session ended; if it could not start for a reported cause, only the bar moves."""
@@ -254,12 +249,14 @@ def _why_not_exported(job: DeviceJob, session: PlannedSession) -> tuple[str, str
     return None
 
 
-def _why_missing(job: DeviceJob, session: PlannedSession) -> tuple[str, str]:
-    """Return the reason code and the reason of a session without an export or a runner."""
-    cell, platform = session.cell, job.device.platform or job.facts.platform
-    return _why_not_exported(job, session) or (
-        "no_runner",
-        job.runner_error
-        or f"runner missing for {platform}, {cell.variant}, mode {cell.mode}; "
-        "build one with `etfarm devices runner build` or register one with `etfarm devices runner register`",
-    )
+def _why_not_startable(job: DeviceJob, session: PlannedSession) -> tuple[str, str] | None:
+    """Return the reason code and the reason of a session without export, runner or backend; None if it can start."""
+    cell, export, runner = session.cell, job.export_of(session), job.runner_of(session)
+    if export is None or runner is None:
+        reason = job.runners.error or (
+            f"runner missing for {job.probe.platform}, {cell.variant}, mode {cell.mode}; "
+            "build one with `etfarm devices runner build` or register one with `etfarm devices runner register`"
+        )
+        return _why_not_exported(job, session) or ("no_runner", reason)
+    cause = why_no_backend(export, runner)
+    return ("no_backend", cause) if cause else None

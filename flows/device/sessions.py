@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 
-from devices.ondevice.facts import Facts
 from flows.device.job import DeviceJob, DeviceTally
 from flows.progress import board
 from tasks.bundle.record import SessionRecord
@@ -23,10 +22,10 @@ class SessionQueue:
     The next session is always the first of the planned order: a model that is exported late catches up.
     """
 
-    def __init__(self, job: DeviceJob, facts: Facts, tally: DeviceTally) -> None:
+    def __init__(self, job: DeviceJob, tally: DeviceTally) -> None:
         self.left: list[PlannedSession] = []
         self.ended = 0
-        self._job, self._facts, self._tally = job, facts, tally
+        self._job, self._tally = job, tally
         self._results = job.results()
         self._measured: list[SessionRecord] = []
         """The records of this start."""
@@ -96,7 +95,7 @@ class SessionQueue:
         return self._stopping.certain(self.left)
 
     def _plan(self, exports: ExportSnapshot) -> None:
-        plan = self._job.plan(self._facts, exports, self._results, self.first)
+        plan = self._job.plan(exports, self._results, self.first)
         self._exports, self._pending, self.first = exports, len(plan.pending), plan.first
         self._tally.already_done, self._tally.replaced = plan.already_done, plan.replaced
         self.left = [each for each in plan.todo if each.key not in self._gone]

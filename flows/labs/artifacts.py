@@ -25,7 +25,7 @@ class LabArtifacts:
     """Shares exports and runners with all labs; what a file names is shared before the file is written."""
 
     def __init__(self, dispatcher: DeviceDispatcher) -> None:
-        terms = dispatcher.terms
+        terms = dispatcher.common
         self.start = f"{terms.sweep.sweep_id}/{uuid.uuid4().hex[:8]}"
         """Folder of this start, unique so that no start reads files of an earlier one."""
         self.bundles = terms.workspace.store
@@ -44,13 +44,13 @@ class LabArtifacts:
 
     def start_of(self, job: DeviceJob) -> Start:
         """Share the runners of a job and the exports of its round, and open its bar; raises BundleError or OSError."""
-        shelf, again = self.bundles.shelf, job.round
+        shelf, again, runners = self.bundles.shelf, job.round, job.runners.by_use
         self._jobs[job.device.name] = job
-        board.expect(job.title, len(job.planned(job.facts, job.exports.now())), lab=job.device.site or "")
+        board.expect(job.title, len(job.planned(job.exports.now())), lab=job.device.site or "")
         return Start(
-            facts=job.facts,
-            uses=[(variant, mode, share_runner(shelf, runner)) for (variant, mode), runner in job.runners.items()],
-            runner_error=job.runner_error,
+            facts=job.probe.facts,
+            uses=[(variant, mode, share_runner(shelf, runner)) for (variant, mode), runner in runners.items()],
+            runner_error=job.runners.error,
             sessions=again.sessions if again else [],
             exports=sorted({share_export(shelf, each.folder) for each in again.exports.values()} if again else ()),
             runners=sorted({share_runner(shelf, each) for each in again.runners.values()} if again else ()),

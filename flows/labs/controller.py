@@ -101,7 +101,7 @@ class LabController:
         self.tallies: list[DeviceTally] = []
         """How all its devices ended, those included that it did not measure."""
         self._devices, self._dispatcher, self._artifacts = devices, dispatcher, artifacts
-        self._registry = Registry(dispatcher.terms.workspace.registry)
+        self._registry = Registry(dispatcher.common.workspace.registry)
         self._health: dict[str, Health] = {}
         self._jobs: dict[str, DeviceJob] = {}
         self._refused: set[str] = set()
@@ -109,7 +109,7 @@ class LabController:
 
     def measure(self) -> list[DeviceTally]:
         """Measure on all devices; sessions that the lab does not measure are recorded as failed, with the reason."""
-        terms = self._dispatcher.terms
+        terms = self._dispatcher.common
         exports = terms.exports.now()
         for device in self._devices:
             try:
@@ -132,12 +132,12 @@ class LabController:
         finally:
             self.probed.set()
         jobs = [self._dispatcher.wait_for_job(probes.get(device.name) or Probe(device)) for device in self._devices]
-        tallies = dict(self._measure(order, [job for job in jobs if not job.unusable and not self._lost]))
-        return [
-            tallies.get(job.device.name)
-            or measure_device(replace(job, unusable=job.unusable or f"{job.device.name}: {self._lost}"))
-            for job in jobs
-        ]
+        tallies = dict(self._measure(order, [job for job in jobs if not job.probe.unusable and not self._lost]))
+        for job in jobs:
+            if (name := job.device.name) not in tallies:
+                probe = replace(job.probe, unusable=job.probe.unusable or f"{name}: {self._lost}")
+                tallies[name] = measure_device(replace(job, probe=probe))
+        return [tallies[job.device.name] for job in jobs]
 
     def _probe(self, order: Order) -> Iterator[tuple[str, Probe]]:
         """Yield the probe of each device for which the lab sent a result; a refused result makes it unusable."""

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import threading
 import time
+from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID
 
@@ -17,8 +18,8 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from devices.errors import FarmError, InputError
 from devices.settings import settings
 from flows.artifacts import shown_progress
-from flows.device.job import DeviceJob, SweepTerms
-from flows.dispatch import DeviceDispatcher, probe_all, tally_of
+from flows.device.job import DeviceJob, SweepJob
+from flows.dispatch import DeviceDispatcher, device_step, probe_all, wait_for_tally
 from flows.export_queue import ExportQueue
 from flows.labs.protocol import (
     MAX_SILENCE_S,
@@ -41,7 +42,7 @@ from tasks.export.exported import Export
 from tasks.measure.clock import clock_ahead_s
 from tasks.measure.health import Registry
 from tasks.measure.interleaved import Round
-from tasks.measure.prepare import Probe, Runners, with_tapped
+from tasks.measure.prepare import ExportStatus, Probe, Runners, with_tapped
 from tasks.runner.manifest import Runner, fetch_runner
 from tasks.store.workspace import Workspace, stated_workspace
 
@@ -82,9 +83,7 @@ class _LabRun(DeviceDispatcher):
         self.order = order
         self._name, self._workspace = name, workspace
         self._exports = ExportQueue(order.pairs)
-        super().__init__(
-            SweepTerms(order.spec, order.sweep, workspace, self._exports, order.unloadable, order.finish_by)
-        )
+        super().__init__(SweepJob(order.spec, order.sweep, workspace, self._exports, order.unloadable, order.finish_by))
         clock_ahead_s.set(_correction_s(order.clock_ahead_s))
         self._registry = Registry(workspace.registry)
         for device, health in order.health.items():
@@ -107,9 +106,10 @@ class _LabRun(DeviceDispatcher):
         fetching.start()
         tallies = []
         try:
-            steps = {self.start(Probe(each, starts[each.name].facts)): each.name for each in self.order.devices}
+            probes = [Probe(device, starts[device.name].facts) for device in self.order.devices]
+            steps = {device_step.submit(each.device.name, self, each): each.device.name for each in probes}
             for step in as_completed(list(steps)):
-                tallies.append(tally_of(steps[step], step))
+                tallies.append(wait_for_tally(steps[step], step))
                 self._write(steps[step], tally=tallies[-1])
         finally:
             has_ended.set()
@@ -137,7 +137,7 @@ class _LabRun(DeviceDispatcher):
             runners = Runners(by_use, start.runner_error)
         except (FarmError, OSError) as error:  # such as a full disk: nothing may wait for it
             runners = Runners(error=str(error))
-        return self.terms.job(probe, runners, again=again)
+        return self.common.on(probe, runners, again)
 
     def _fetch_exports(self, has_ended: threading.Event) -> None:
         """Take over the exports that the sweep shares, until none is pending or this run `has_ended`.
@@ -162,10 +162,11 @@ class _LabRun(DeviceDispatcher):
         try:
             if exported.keys:
                 cases, *tapped = map(self._export, exported.keys)
-                ready = with_tapped(cases, tapped[0]) if tapped else with_tapped(cases, None, exported.tapped_error)
-                self._exports.ready(exported.pair, ready)
+                cases = tuple(replace(case, tapped_error=exported.tapped_error) for case in cases)
+                status = ExportStatus("ready", with_tapped(cases, tapped[0]) if tapped else cases)
+                self._exports.end(exported.pair, status)
             elif exported.skipped is not None:
-                self._exports.skip(exported.pair, exported.skipped)
+                self._exports.end(exported.pair, ExportStatus("skipped", note=exported.skipped))
             else:
                 self._exports.fail(exported.pair, exported.error or "it was not exported")
         except (FarmError, OSError) as error:  # such as a full disk: nothing may wait for it

@@ -42,8 +42,9 @@ def validate_tally(job: DeviceJob, tally: DeviceTally, stored: dict[str, int], u
         if (claimed := getattr(tally, end)) > count + unread:
             raise InputError(f"it reported {claimed} sessions of {name} as {end}, but the store has {count}")
     # The runner may report SME and SME2, so all variants count. One more: the discarded session of an earlier start.
-    facts = job.facts.model_copy(update={"sme": None, "sme2": None})
-    claimed, planned = sum(tally.counts.values()), len(job.planned(facts, job.exports.now())) + 1
+    facts = job.probe.facts.model_copy(update={"sme": None, "sme2": None})
+    with_all = replace(job, probe=replace(job.probe, facts=facts))
+    claimed, planned = sum(tally.counts.values()), len(with_all.planned(job.exports.now())) + 1
     if claimed > planned:
         raise InputError(f"it reported {claimed} sessions of {name}, but at most {planned} are planned")
     texts: dict[str, Any] = {key: excerpt(text, _MAX_CHARS) for key in _TEXTS if (text := getattr(tally, key))}

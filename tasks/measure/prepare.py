@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -34,9 +35,8 @@ ExportState = Literal["ready", "shared", "to export", "skipped", "unknown", "wro
 
 @dataclass(frozen=True)
 class ExportStatus:
-    """Whether a model is exported by a recipe, before anything is exported."""
+    """Whether a model is exported by a recipe."""
 
-    pair: Pair
     state: ExportState
     """shared: another machine has exported it; skipped: the recipe has no meaning for the model; unknown: too large to
     be read for it; wrong: it cannot be exported."""
@@ -54,24 +54,26 @@ class ExportStatus:
 class ExportSnapshot:
     """The exports of a sweep at one moment."""
 
-    ready: Mapping[Pair, Cases] = field(default_factory=dict)
-    """The cases of each pair; none if the recipe has no meaning for the model."""
-    skipped: Mapping[Pair, str] = field(default_factory=dict)
-    """Why such a pair was skipped."""
-    errors: Mapping[Pair, str] = field(default_factory=dict)
-    pending: frozenset[Pair] = frozenset()
-    """The pairs whose export has not ended yet."""
+    statuses: Mapping[Pair, ExportStatus] = field(default_factory=dict)
 
+    @cached_property
+    def ready(self) -> dict[Pair, Cases]:
+        """The cases of each pair; none if the recipe has no meaning for the model."""
+        return {pair: each.cases for pair, each in self.statuses.items() if each.state in ("ready", "skipped")}
 
-def snapshot_of(statuses: Iterable[ExportStatus]) -> ExportSnapshot:
-    """Return the exports at the start of a sweep."""
-    every = list(statuses)
-    return ExportSnapshot(
-        ready={each.pair: each.cases for each in every if each.state in ("ready", "skipped")},
-        skipped={each.pair: each.note for each in every if each.state == "skipped"},
-        errors={each.pair: each.note for each in every if each.state == "wrong"},
-        pending=frozenset(each.pair for each in every if each.is_pending),
-    )
+    @cached_property
+    def skipped(self) -> dict[Pair, str]:
+        """Why such a pair was skipped."""
+        return {pair: each.note for pair, each in self.statuses.items() if each.state == "skipped"}
+
+    @cached_property
+    def errors(self) -> dict[Pair, str]:
+        return {pair: each.note for pair, each in self.statuses.items() if each.state == "wrong"}
+
+    @cached_property
+    def pending(self) -> frozenset[Pair]:
+        """The pairs whose export has not ended yet."""
+        return frozenset(pair for pair, each in self.statuses.items() if each.is_pending)
 
 
 @dataclass(frozen=True)
@@ -104,28 +106,25 @@ def make_export(entry: ModelEntry, recipe: str, place: ExportPlace, tell: Tell) 
     try:
         tapped = export_cases(replace(request, taps=True), shelf=place.shelf, tell=tell)
     except FarmError as error:
-        return with_tapped(cases, None, str(error))
+        return tuple(replace(case, tapped_error=str(error)) for case in cases)
     return with_tapped(cases, tapped)
 
 
-def with_tapped(cases: Cases, tapped: Cases | None, error: str | None = None) -> Cases:
-    """Return the cases with those of the program made for the mode numerics, or with why there is none."""
-    if tapped is None:
-        return tuple(replace(case, tapped_error=error) for case in cases)
+def with_tapped(cases: Cases, tapped: Cases) -> Cases:
+    """Return the cases with those of the program made for the mode numerics."""
     return tuple(replace(case, tapped=each) for case, each in zip(cases, tapped, strict=True))
 
 
 def verified_export(entry: ModelEntry, recipe: str, place: ExportPlace) -> ExportStatus:
     """Return the status of an export, its files compared with their hashes; FarmError if it cannot be exported."""
-    pair = entry.name, recipe
     try:
         cases = kept_cases(entry, recipe, place.folder, seed=place.seed)
-        if cases and place.has_numerics:
+        if cases and place.has_numerics and not entry.pte:
             tapped = kept_cases(entry, recipe, place.folder, seed=place.seed, taps=True)
             cases = with_tapped(cases, tapped) if tapped else None
     except NotApplicableError as reason:
-        return ExportStatus(pair, "skipped", note=str(reason))
-    return ExportStatus(pair, "ready", cases) if cases else ExportStatus(pair, "to export")
+        return ExportStatus("skipped", note=str(reason))
+    return ExportStatus("ready", cases) if cases else ExportStatus("to export")
 
 
 def known_export(entry: ModelEntry, recipe: str, place: ExportPlace) -> ExportStatus:
@@ -133,23 +132,27 @@ def known_export(entry: ModelEntry, recipe: str, place: ExportPlace) -> ExportSt
 
     Raises BundleError if the storage with shared exports does not answer.
     """
-    pair, folder = (entry.name, recipe), place.folder
+    folder = place.folder
     try:
         size = sum(path.stat().st_size for path in files_to_read(entry, recipe, folder) if path.is_file())
         if size > _MAX_READ_BYTES:
-            return ExportStatus(pair, "unknown", note=f"{size / 1e9:.1f} GB of files decide, and were not read")
+            return ExportStatus("unknown", note=f"{size / 1e9:.1f} GB of files decide, and were not read")
         key = describe_prebuilt(entry, place.seed)[0] if entry.pte else export_key(entry, recipe, place.seed, folder)
+        # A program that exists already has none for numerics: no layer of it can be read.
+        with_numerics = place.has_numerics and not entry.pte
+        keys = [key, export_key(entry, recipe, place.seed, folder, taps=True)] if with_numerics else [key]
     except (FarmError, OSError) as error:
-        return ExportStatus(pair, "wrong", note=str(error))
-    if cases := _complete_cases(folder / key):
-        if place.has_numerics:
-            tapped = _complete_cases(folder / export_key(entry, recipe, place.seed, folder, taps=True))
-            cases = with_tapped(cases, tapped) if tapped and len(tapped) == len(cases) else cases
-        return ExportStatus(pair, "ready", cases)
+        return ExportStatus("wrong", note=str(error))
+    complete = {each: cases for each in keys if (cases := _complete_cases(folder / each))}
+    if len(complete) == len(keys) and len({len(cases) for cases in complete.values()}) == 1:
+        cases, *tapped = complete.values()
+        return ExportStatus("ready", with_tapped(cases, tapped[0]) if tapped else cases)
     skipped = skipped_path(folder, key)
     if skipped.is_file():
-        return ExportStatus(pair, "skipped", note=skipped.read_text(encoding="utf-8"))
-    return ExportStatus(pair, "shared" if place.shelf and is_shared(place.shelf, key) else "to export")
+        return ExportStatus("skipped", note=skipped.read_text(encoding="utf-8"))
+    missing = [each for each in keys if each not in complete]
+    is_elsewhere = place.shelf and missing and all(is_shared(place.shelf, each) for each in missing)
+    return ExportStatus("shared" if is_elsewhere else "to export")
 
 
 def _complete_cases(folder: Path) -> Cases | None:

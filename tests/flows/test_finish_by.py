@@ -8,13 +8,13 @@ import pytest
 
 from devices.inventory import DeviceSpec
 from devices.local import LocalDevice
-from devices.ondevice.facts import Facts
 from devices.ondevice.lease import acquire
 from flows.device.job import DeviceTally
 from flows.device.measure import measure_device
 from flows.device.sessions import SessionQueue
 from flows.server.states import data_of
 from tasks.bundle.record import SessionRecord
+from tasks.measure.prepare import Probe
 from tasks.measure.session.measure import measure
 from tests.fixtures.clock import Clock, set_clock
 from tests.fixtures.plans import ended
@@ -73,7 +73,7 @@ def test_comparisons_for_noise_and_evidence_are_dropped_first_then_the_last_roun
     job = stand_in_job(tmp_path, variants=["sme2_on", "sme2_off"], modes=["timing", "profile"], noise_sessions=5)
     job = replace(job, finish_by=START + timedelta(minutes=71))
     tally = DeviceTally("here")
-    sessions = SessionQueue(job, Facts(sme=True, sme2=True), tally)
+    sessions = SessionQueue(job, tally)
     # when its sessions are run
     run = []
     while session := sessions.next(lambda: None):
@@ -100,5 +100,5 @@ def test_a_device_that_is_in_use_until_then_fails_no_session(tmp_path: Path, ser
 def test_after_that_time_a_device_is_not_even_opened(tmp_path: Path, server: str) -> None:
     gone = DeviceSpec(name="here", transport="ssh", address="127.0.0.1", port=9, user="nobody")
     passed = datetime.now(UTC) - timedelta(seconds=1)
-    tally = measure_device(replace(stand_in_job(tmp_path), device=gone, finish_by=passed))
+    tally = measure_device(replace(stand_in_job(tmp_path), probe=Probe(gone), finish_by=passed))
     assert (tally.dropped, tally.failed, tally.unusable) == (5, 0, None)

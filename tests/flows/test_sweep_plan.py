@@ -32,7 +32,7 @@ FACTS = Facts(sme=True, sme2=True, cores=4)
 
 def planned_by_dry_run(farm: StandInFarm, monkeypatch: pytest.MonkeyPatch) -> DryRun:
     """The dry run of today's sweep, with the stand-ins for its export and its runner."""
-    status = ExportStatus(("linear", "fp32"), "ready", (replace(farm.export, model="linear"),))
+    status = ExportStatus("ready", (replace(farm.export, model="linear"),))
     monkeypatch.setattr("flows.cli.dry_run.known_export", lambda *_: status)
     by_use = {("sme2_off", "timing"): farm.runner}
     monkeypatch.setattr("flows.cli.dry_run.runners_without_build", lambda *_: Runners(by_use))  # type: ignore[arg-type]
@@ -87,9 +87,9 @@ def test_whenever_exports_arrive_a_device_runs_the_sessions_of_the_plan(
     # given exports that end one after the other in any order, some of them without a model
     pairs = [(entry.name, recipe) for entry, recipe in spec.pairs]
     live, arriving = ExportQueue(pairs), chance.sample(pairs, len(pairs))
-    runner = next(iter(job.runners.values()))
-    runners = {(variant, mode): runner for variant in spec.variants for mode in spec.modes}
-    job = replace(job, spec=spec, exports=live, runners=runners)
+    runner = next(iter(job.runners.by_use.values()))
+    runners = Runners({(variant, mode): runner for variant in spec.variants for mode in spec.modes})
+    job = replace(job, spec=spec, exports=live, runners=runners, probe=replace(job.probe, facts=FACTS))
 
     def arrive() -> None:
         if arriving:
@@ -97,14 +97,14 @@ def test_whenever_exports_arrive_a_device_runs_the_sessions_of_the_plan(
             end = chance.choice(["ready", "ready", "fail", "skip"])
             if end == "ready":
                 case = replace(made, model=model, precision=recipe, pte_sha256=f"{pairs.index(pair):064x}")
-                live.ready(pair, (case,))
+                live.end(pair, ExportStatus("ready", (case,)))
             elif end == "fail":
                 live.fail(pair, "no weights here")
             else:
-                live.skip(pair, "no such layers")
+                live.end(pair, ExportStatus("skipped", note="no such layers"))
 
     # when a device runs its sessions meanwhile, of which some fail
-    queue, run = SessionQueue(job, FACTS, DeviceTally("here")), list[tuple[PlannedSession, SessionRecord]]()
+    queue, run = SessionQueue(job, DeviceTally("here")), list[tuple[PlannedSession, SessionRecord]]()
     while session := queue.next(arrive):
         is_good = session.pte_sha256 is not None and chance.random() < 0.8
         first = ("invalid", FIRST_SESSION) if session.repetition == DISCARDED_REPETITION else ("succeeded", None)
@@ -113,11 +113,11 @@ def test_whenever_exports_arrive_a_device_runs_the_sessions_of_the_plan(
         if chance.random() < 0.3:
             arrive()
     # then they are those of the plan that has all exports, each once, and at most one is discarded
-    plan = job.plan(FACTS, live.now(), DeviceResults(), queue.first)
+    plan = job.plan(live.now(), DeviceResults(), queue.first)
     assert sorted(each.session_id for each, _ in run) == sorted(each.session_id for each in plan.left)
     assert sum(session.repetition == DISCARDED_REPETITION for session, _ in run) <= 1
     # and the next start has those left that failed, under other ids
-    again = job.plan(FACTS, live.now(), DeviceResults([record for _, record in run]))
+    again = job.plan(live.now(), DeviceResults([record for _, record in run]))
     assert {each.key for each in again.left} == {each.key for each, record in run if record.status == "failed"}
     assert again.is_complete == all(record.status != "failed" for _, record in run)
     assert {each.session_id for each in again.left}.isdisjoint(each.session_id for each, _ in run)

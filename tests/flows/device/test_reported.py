@@ -15,6 +15,7 @@ from flows.device.measure import log_failed, measure_device
 from flows.export_queue import ExportQueue
 from flows.progress import board
 from tasks.bundle.record import SessionRecord
+from tasks.measure.prepare import Runners
 from tests.fixtures.program_builder import Signature, build_program
 from tests.fixtures.stand_in import GOOD, write_export
 from tests.fixtures.stand_in_job import stand_in_job
@@ -58,7 +59,11 @@ def test_a_model_that_cannot_be_exported_is_recorded_even_if_no_session_could_ru
     exports = ExportQueue([("conv", "fp32")], job.exports.now().ready)
     exports.fail(("conv", "fp32"), BROKEN)
     job = replace(job, exports=exports)
-    job = replace(job, unusable="here: no answer") if cause == "the device" else replace(job, finish_by=LONG_AGO)
+    job = (
+        replace(job, probe=replace(job.probe, unusable="here: no answer"))
+        if cause == "the device"
+        else replace(job, finish_by=LONG_AGO)
+    )
     tally = measure_device(job)
     # then its sessions failed for that reason; those of the other model for that of the device, or are left for later
     reasons = Counter((record.model.name, record.reason_code, record.reason) for record in job.results().records)
@@ -73,7 +78,9 @@ def test_a_backend_that_the_farms_runner_lacks_is_reported_once_and_nothing_is_r
     job = stand_in_job(tmp_path, f'case "$*" in *--etdump_path=*) : >"{tmp_path}/ran";; esac\n{GOOD}')
     export = write_export(tmp_path / "mixed", content)
     job = replace(job, exports=ExportQueue(ready={("linear", "fp32"): (export,)}))
-    job = replace(job, runners={use: replace(runner, kind="wheel") for use, runner in job.runners.items()})
+    job = replace(
+        job, runners=Runners({use: replace(runner, kind="wheel") for use, runner in job.runners.by_use.items()})
+    )
     records, shown, printed = measured(job)
     # then every session names the model and the backend, and the cause is reported once
     cause = "linear: its program calls CoreMLBackend, which the farm's runner for linux-x86_64 does not have; "

@@ -11,6 +11,7 @@ from flows.device.sessions import SessionQueue
 from flows.export_queue import ExportQueue
 from tasks.export.exported import Export
 from tasks.measure.plan import FIRST_SESSION, PlannedSession
+from tasks.measure.prepare import ExportStatus
 from tests.fixtures.plans import ended
 from tests.fixtures.stand_in import write_export
 from tests.fixtures.stand_in_job import stand_in_job
@@ -27,14 +28,14 @@ def exports(tmp_path: Path) -> dict[str, Export]:
 
 def a_job(folder: Path, live: ExportQueue) -> DeviceJob:
     job = stand_in_job(folder, models=["linear", "conv"], variants=["sme2_on", "sme2_off"])
-    return replace(job, exports=live)
+    return replace(job, exports=live, probe=replace(job.probe, facts=WITH_SME2))
 
 
 def test_a_model_that_comes_later_catches_up_its_rounds_alternately(tmp_path: Path, exports: dict[str, Export]) -> None:
     # given a sweep of two models of which one is exported
     live = ExportQueue([LINEAR, CONV])
-    live.ready(LINEAR, (exports["linear"],))
-    sessions = SessionQueue(a_job(tmp_path, live), WITH_SME2, DeviceTally("here"))
+    live.end(LINEAR, ExportStatus("ready", (exports["linear"],)))
+    sessions = SessionQueue(a_job(tmp_path, live), DeviceTally("here"))
     order: list[PlannedSession] = []
 
     def run(count: int) -> None:
@@ -46,7 +47,7 @@ def test_a_model_that_comes_later_catches_up_its_rounds_alternately(tmp_path: Pa
 
     # when the other export comes after three of its sessions, the discarded one among them
     run(3)
-    live.ready(CONV, (exports["conv"],))
+    live.end(CONV, ExportStatus("ready", (exports["conv"],)))
     run(14)
     # then the other model first runs the rounds that it missed, and each group is in the order ABBA
     assert sessions.next(never) is None
@@ -65,13 +66,16 @@ def test_only_without_a_ready_session_a_device_waits_and_its_lease_is_renewed_me
 ) -> None:
     # given a sweep of two models of which none is exported
     live = ExportQueue([LINEAR, CONV])
-    sessions = SessionQueue(a_job(tmp_path, live), WITH_SME2, DeviceTally("here"))
+    sessions = SessionQueue(a_job(tmp_path, live), DeviceTally("here"))
     assert sessions.expected == 16
     renewed: list[str] = []
 
     def export_fails_then_other_is_ready() -> None:
         renewed.append("renewed")
-        live.fail(CONV, "no weights here") if len(renewed) == 1 else live.ready(LINEAR, (exports["linear"],))
+        if len(renewed) == 1:
+            live.fail(CONV, "no weights here")
+        else:
+            live.end(LINEAR, ExportStatus("ready", (exports["linear"],)))
 
     # when the first export fails
     session = sessions.next(export_fails_then_other_is_ready)
@@ -85,9 +89,9 @@ def test_a_start_after_a_crash_discards_no_second_session(tmp_path: Path, export
     for first in ("linear", "conv"):
         folder = tmp_path / f"first-{first}"
         live = ExportQueue([LINEAR, CONV])
-        live.ready((first, "fp32"), (exports[first],))
+        live.end((first, "fp32"), ExportStatus("ready", (exports[first],)))
         job = a_job(folder, live)
-        session = SessionQueue(job, WITH_SME2, DeviceTally("here")).next(never)
+        session = SessionQueue(job, DeviceTally("here")).next(never)
         assert session
         assert (session.repetition, session.cell.model) == (-1, first)
         collected = folder / "collected"
@@ -96,7 +100,7 @@ def test_a_start_after_a_crash_discards_no_second_session(tmp_path: Path, export
         # when the sweep is started again with both exports there
         tally = DeviceTally("here")
         both = ExportQueue(ready={LINEAR: (exports["linear"],), CONV: (exports["conv"],)})
-        again = SessionQueue(replace(job, exports=both), WITH_SME2, tally)
+        again = SessionQueue(replace(job, exports=both), tally)
         # then that session is done, and no other one is discarded
         assert tally.already_done == 1
         assert sorted(each.repetition for each in again.left) == [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4

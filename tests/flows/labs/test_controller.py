@@ -13,7 +13,7 @@ from prefect.states import Crashed, Pending, Running
 
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
-from flows.device.job import DeviceJob, DeviceTally, SweepTerms
+from flows.device.job import DeviceJob, DeviceTally, SweepJob
 from flows.dispatch import DeviceDispatcher
 from flows.export_queue import ExportQueue
 from flows.labs import controller
@@ -37,7 +37,7 @@ class Ready(DeviceDispatcher):
     """Starts each device at once."""
 
     def job(self, probe: Probe) -> DeviceJob:
-        return self.terms.job(probe, Runners())
+        return self.common.on(probe, Runners())
 
 
 class Runs:
@@ -92,7 +92,7 @@ class Runs:
         monkeypatch.setattr(controller, "runtime", SimpleNamespace(flow_run=SimpleNamespace(id=str(uuid4()))))
         devices = [DeviceSpec(name=name, transport="local", site="berlin") for name in names]
         places = Workspace(self.store.root, bundles_location=str(self.store.root))
-        dispatcher = Ready(SweepTerms(a_spec(), NIGHT, places, ExportQueue()))
+        dispatcher = Ready(SweepJob(a_spec(), NIGHT, places, ExportQueue()))
         lab = controller.LabController("berlin", devices, dispatcher, LabArtifacts(dispatcher))
         return {tally.device: tally for tally in lab.measure()}, Registry(places.registry)
 

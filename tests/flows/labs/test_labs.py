@@ -70,7 +70,7 @@ def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
         failures = {(each.reason_code, each.reason) for each in ended if each.status == "failed"}
         assert failures == {("export_failed", WHY_BROKEN)}
     # and each knows what the device is, which the lab found out
-    assert [job.facts.platform for job in jobs] == ["linux-x86_64"] * 2
+    assert [job.probe.facts.platform for job in jobs] == ["linux-x86_64"] * 2
     # and the lab has nothing but what was shared with it
     assert (farm.folder / "lab" / "exports" / "key-of-conv" / "model.pte").is_file()
     # and the terminal of the sweep shows the sessions of the lab that ran: the export has reported its failure
@@ -190,7 +190,7 @@ def test_a_lab_whose_farm_was_killed_waits_for_no_export_any_more(
 def test_suspected_series_of_a_lab_are_measured_again_by_the_lab(farm: LabFarm) -> None:
     # given a sweep that measured in a lab, and two models to compare there
     [job], _ = farm.sweep(farm.device("far"))
-    runner = job.runners["sme2_off", "timing"]
+    runner = job.runners.by_use["sme2_off", "timing"]
     sides = [
         Side(Cell("far", name, "fp32", 1, "sme2_off", "timing", 3, 1), job.case(name, "fp32"), runner)  # type: ignore[arg-type]
         for name in (LATE, QUICK)

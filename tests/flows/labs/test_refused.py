@@ -42,7 +42,7 @@ def test_a_lab_that_cannot_follow_an_order_measures_nothing_and_the_farm_is_told
     jobs, tallies = farm.sweep(farm.device("far"))
     # then the device was not touched, and its sessions failed with the lab's reason
     assert reason in str(tallies["far"].unusable)
-    assert (tallies["far"].failed, jobs[0].facts.os) == (7, None)
+    assert (tallies["far"].failed, jobs[0].probe.facts.os) == (7, None)
 
 
 @pytest.mark.thorough
