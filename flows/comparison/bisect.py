@@ -20,7 +20,7 @@ from tasks.bundle.record import SweepNight
 from tasks.export.exported import kept_export
 from tasks.judge.bisect import MeasuredNight, SeriesOnDevice, first_bad
 from tasks.measure.interleaved import SESSIONS_PER_SIDE, Side, comparison_id
-from tasks.runner.manifest import kept_runner
+from tasks.runner.manifest import find_earlier_runner
 from tasks.store.workspace import Workspace
 
 _MIN_PART = 0.3  # of the change: an input that shows at least this much when swapped alone is a cause
@@ -160,5 +160,5 @@ class _Search:
         cell = Cell(series.device, series.model, precision, series.threads or 1, variant, "timing", *executions)
         export = kept_export(workspace.exports, night.export_key, night.pte_sha256, series.model)
         platform = cast(str, self.bench.probe.platform)
-        runner = kept_runner(workspace.runners, platform, night.runner_sha256, series.variant, "timing")
+        runner = find_earlier_runner(workspace.runners, platform, night.runner_sha256, series.variant)
         return Side(cell, export, runner)

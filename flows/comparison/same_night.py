@@ -19,7 +19,7 @@ from tasks.bundle.robust_statistics import ALERT_SESSIONS
 from tasks.export.exported import kept_export
 from tasks.measure.interleaved import SESSIONS_PER_SIDE, Side, plan_round
 from tasks.measure.spec import SweepSpec
-from tasks.runner.manifest import Runner, kept_runner
+from tasks.runner.manifest import Runner, find_earlier_runner
 from tasks.store.workspace import Workspace
 
 MAX_SERIES = 4
@@ -111,7 +111,7 @@ def _former(job: DeviceJob, row: Suspected) -> Side:
     """Return model and runner of the last good night; raises FarmError if they are not kept."""
     places, platform = job.workspace, cast(str, job.probe.platform)
     export = kept_export(places.exports, row.export_key_a, row.pte_sha256_a, row.model)
-    return Side(row.cell, export, kept_runner(places.runners, platform, row.runner_sha256_a, row.variant, "timing"))
+    return Side(row.cell, export, find_earlier_runner(places.runners, platform, row.runner_sha256_a, row.variant))
 
 
 def _tonight(job: DeviceJob, row: Suspected) -> Side:

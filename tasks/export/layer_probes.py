@@ -100,14 +100,10 @@ def _probed_layer(node: Any) -> Any:
         source = node.args[0].args[0]  # the layer whose quantized value it dequantizes, or an input
         name = _short_name(source)
         is_layer = source.op == "call_function" and name not in _SAME_VALUES and not name.startswith("dequantize")
-        return source if is_layer and _is_of_tensors(source) else None
+        return source if is_layer and _reads_tensor(source) else None
     if not value.is_floating_point() or not node.users:
         return None
-    if (
-        name.startswith(("quantize", "dequantize", "choose_qparams"))
-        or name in _SAME_VALUES
-        or not _is_of_tensors(node)
-    ):
+    if name.startswith(("quantize", "dequantize", "choose_qparams")) or name in _SAME_VALUES or not _reads_tensor(node):
         return None
     if any(_short_name(user).startswith("quantize") for user in node.users):
         return None  # its dequantized value is tapped
@@ -117,9 +113,13 @@ def _probed_layer(node: Any) -> Any:
     return node
 
 
-def _is_of_tensors(node: Any) -> bool:
-    """Whether an operator has an input from the graph; one that creates a constant has none."""
-    return any(hasattr(argument, "op") for argument in node.all_input_nodes)
+def _reads_tensor(node: Any) -> bool:
+    """Whether an operator reads a tensor of the graph; one that creates a constant reads at most a dynamic size."""
+    import torch
+    from torch.utils import _pytree
+
+    values = _pytree.tree_leaves([each.meta.get("val") for each in node.all_input_nodes])
+    return any(isinstance(value, torch.Tensor) for value in values)
 
 
 def _short_name(node: Any) -> str:

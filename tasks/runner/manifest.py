@@ -120,10 +120,10 @@ def find_runner(runners_dir: Path, platform: str, variant: str, mode: str) -> Ru
     return max(fitting, key=lambda r: (r.kind == "registered", (r.folder / MANIFEST).stat().st_mtime_ns), default=None)
 
 
-def kept_runner(runners_dir: Path, platform: str, runner_sha256: str | None, variant: str, mode: str) -> Runner:
-    """Return an earlier runner by its hash, for a variant and a mode; raises RunnerError if it is gone."""
+def find_earlier_runner(runners_dir: Path, platform: str, runner_sha256: str | None, variant: str) -> Runner:
+    """Return an earlier runner for timing and numerics, by its hash and a variant; raises RunnerError if it is gone."""
     for runner in runners_of(runners_dir, platform):
-        if runner.runner_sha256 == runner_sha256 and variant in runner.variants and mode in runner.modes:
+        if runner.runner_sha256 == runner_sha256 and variant in runner.variants and "timing" in runner.modes:
             return runner
     raise RunnerError(f"its runner ({(runner_sha256 or 'unknown')[:8]}) is not in {runners_dir / platform} any more")
 

@@ -45,7 +45,10 @@ class Passes:
         self.left_out: list[LeftOut] = []
 
     def apply(self, method: str, program: Any, passes: Sequence[Pass]) -> Any:
-        """Return `program` after the passes that keep its outputs, tried together, else one by one, on a copy."""
+        """Return a copy of `program` after the passes that keep its outputs, tried together, else one by one.
+
+        Return `program` itself if none changes it.
+        """
         changed, names, problem = self._try(method, program, passes)
         if problem is None:
             self.applied |= names
@@ -85,7 +88,7 @@ class Passes:
                 raise
             logger.info("a pass failed", exc_info=True)
             return program, names, f"it failed ({first_line(error)})"
-        return changed, names, self._difference(method, program, changed) if names else None
+        return (changed, names, self._difference(method, program, changed)) if names else (program, names, None)
 
     def _difference(self, method: str, before: Any, after: Any) -> str | None:
         """Return how outputs differ, or why they cannot be compared; None if they are equal within the tolerance."""

@@ -26,15 +26,13 @@ LONG_S = 10.0
 Tell = Callable[[str, bool], None]
 """Receives (step, is_long): each step when it begins, and again with True when it has lasted `LONG_S`."""
 _TOO_LONG = "export a part of the model, or fewer steps of a recurrent layer, which is exported step by step"
-_SERVER_GONE = 255
-"""Exit code that multiprocessing reports for a process whose server has ended."""
 _MAX_TMPDIR_BYTES = 103 - len("/pymp-12345678/listener-12345678")
 """A socket's address has at most 103 bytes on macOS and 107 on Linux (sun_path of unix(4) and unix(7))."""
 _context = multiprocessing.get_context("forkserver")
-# multiprocessing polls all its processes whenever it starts one, and two threads must not poll at once.
-_processes = threading.Lock()
-# Process ids of the running exports. Everything else below the server was left by an export that has ended.
+_server = threading.Lock()
+"""Held while the server or one of its processes is started or ended; guards `_running`."""
 _running: set[int] = set()
+"""Process ids of the running exports. Everything else below the server was left by an export that has ended."""
 
 
 def run_export(request: ExportRequest, log: Path, tell: Tell) -> Answer:
@@ -52,11 +50,12 @@ def run_export(request: ExportRequest, log: Path, tell: Tell) -> Answer:
 
 def end_server() -> None:
     """Wait for the server's exports and end it; otherwise it ends with this process. A later export starts another."""
-    with _processes:
+    with _server:
         forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
 def _run(request: ExportRequest, log: Path, limit_bytes: int, tell: Tell) -> Answer:
+    """Run an export, and run it again if its server ends before it does."""
     for _ in range(_TRIES):
         log.write_bytes(b"")
         answer = _run_once(request, log, limit_bytes, tell)
@@ -72,11 +71,11 @@ def _run_once(request: ExportRequest, log: Path, limit_bytes: int, tell: Tell) -
     with receiver:
         try:
             with sender:
-                process = _started(request, log, limit_bytes, sender)
+                process = _start(request, log, limit_bytes, sender)
         except (EOFError, ConnectionError):
             return None
         try:
-            last_message, has_ended = _followed(process, receiver, request.deadline_s, tell)
+            last_message, has_ended = follow(process.sentinel, receiver, request.deadline_s, tell)
         finally:
             exit_code = _end(process)
     if isinstance(last_message, Answer):
@@ -84,7 +83,7 @@ def _run_once(request: ExportRequest, log: Path, limit_bytes: int, tell: Tell) -
     step = f" while {last_message}" if last_message else ""
     if not has_ended:
         return Answer(error=f"the export was stopped after {request.deadline_s:g} s{step}; {_TOO_LONG}")
-    if exit_code == _SERVER_GONE:
+    if exit_code is None:
         return None
     # Code in C++ that does not handle a failed allocation ends the process.
     printed = log.read_bytes()
@@ -97,9 +96,9 @@ def _run_once(request: ExportRequest, log: Path, limit_bytes: int, tell: Tell) -
     return Answer(error=f"the export process {cause}{step}")
 
 
-def _started(request: ExportRequest, log: Path, limit_bytes: int, sender: "Connection[Any, Any]") -> ForkServerProcess:
+def _start(request: ExportRequest, log: Path, limit_bytes: int, sender: "Connection[Any, Any]") -> ForkServerProcess:
     """Start the process of an export, and first the server if none runs."""
-    with _processes:
+    with _server:
         process = _context.Process(target=export, args=(request, log, limit_bytes, dict(os.environ), sender))
         _context.set_forkserver_preload(_PRELOADED)
         # multiprocessing's folder goes to /tmp if a socket's address in TMPDIR would be too long.
@@ -110,19 +109,24 @@ def _started(request: ExportRequest, log: Path, limit_bytes: int, sender: "Conne
         with _server_environment(log.with_name("server.log")):
             forkserver.ensure_running()
         process.start()
+        # Only `_end` may read the exit code: whatever starts a process later polls those that multiprocessing lists.
+        multiprocessing.process._children.discard(process)  # type: ignore[attr-defined]
         assert process.pid is not None
         _running.add(process.pid)
     return process
 
 
-def _followed(
-    process: ForkServerProcess, receiver: "Connection[Any, Any]", deadline_s: float, tell: Tell
+def follow(
+    sentinel: int, receiver: "Connection[Any, Any]", deadline_s: float, tell: Tell
 ) -> tuple[str | Answer | None, bool]:
-    """Report each step; return the process's latest message, and whether it ended before the deadline."""
+    """Report each step of a process; return its latest message, and whether it ended before the deadline.
+
+    `sentinel` is a file descriptor that becomes readable when the process ends.
+    """
     now = time.monotonic()
     end, long_at = now + deadline_s, math.inf
     last_message: str | Answer | None = None
-    watched: list[Connection[Any, Any] | int] = [receiver, process.sentinel]
+    watched: list[Connection[Any, Any] | int] = [receiver, sentinel]
     while now < end:
         ready = wait(watched, min(end, long_at) - now)
         now = time.monotonic()
@@ -135,7 +139,7 @@ def _followed(
             long_at = now + LONG_S
             if isinstance(last_message, str):
                 tell(last_message, False)
-        elif process.sentinel in ready:
+        elif sentinel in ready:
             return last_message, True
         elif now >= long_at:
             long_at = math.inf
@@ -144,21 +148,22 @@ def _followed(
     return last_message, False
 
 
-def _end(process: ForkServerProcess) -> int:
-    """Kill an export's process and everything that it started; return its exit code."""
+def _end(process: ForkServerProcess) -> int | None:
+    """Kill an export's process and everything that it started; return its exit code, None if the server has ended."""
     assert process.pid is not None
     end_below(process.pid)  # first: without a server, nothing adopts its orphans
     with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or has not created its group yet
         os.killpg(process.pid, signal.SIGKILL)
-    with _processes:
+    with _server:
         process.kill()
-        process.join()
-        exit_code = process.exitcode
+        exit_code = None
+        # `process.exitcode` is 255 both for a lost server and for a process that exits with 255.
+        with contextlib.suppress(EOFError):
+            exit_code = forkserver.read_signed(process.sentinel)
         _running.discard(process.pid)
         process.close()
         if server := forkserver._forkserver._forkserver_pid:  # type: ignore[attr-defined]
             end_below(server, _running)
-    assert exit_code is not None
     return exit_code
 
 

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 NEED_BYTES = 1_500_000_000
 """Memory that an export is expected to need; the models of the zoo need up to 0.8 GB."""
 _KEPT_FREE = 0.1  # share of the available memory left for everything else on this machine
-_CGROUP = Path("/sys/fs/cgroup")
+_CONTROL_GROUPS = Path("/sys/fs/cgroup")
 # How torch and C++ libraries report a failed allocation, beside MemoryError.
 _FAILED_ALLOCATION = ("can't allocate memory", "Cannot allocate memory", "bad_alloc", "not enough memory")
 _PR_SET_CHILD_SUBREAPER = 36
@@ -89,16 +89,38 @@ def usable_cores() -> int:
 
 
 def available_memory_bytes() -> int:
-    """Return the memory that new processes can use; in a container, within the limit of its control group."""
+    """Return the memory that new processes can use, within the limits of this process's control groups."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:  # macOS does not report it; half of the memory is a safe estimate
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    available = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    with contextlib.suppress(OSError, ValueError):  # no control group, or one without a limit
-        limit = int((_CGROUP / "memory.max").read_text())
-        available = min(available, max(0, limit - int((_CGROUP / "memory.current").read_text())))
-    return available
+    available_bytes = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    with contextlib.suppress(OSError):  # no control groups
+        in_group = control_group_available_bytes(_CONTROL_GROUPS, Path("/proc/self/cgroup").read_text())
+        return available_bytes if in_group is None else min(available_bytes, in_group)
+    return available_bytes
+
+
+def control_group_available_bytes(root: Path, memberships: str) -> int | None:
+    """Return what the limits of a process's control groups and of those above them leave; None without any limit.
+
+    `root` is where control groups are mounted, `memberships` the text of the process's /proc/PID/cgroup.
+    """
+    available_bytes: list[int] = []
+    for line in memberships.splitlines():
+        hierarchy, controllers, path = line.split(":", 2)
+        if hierarchy == "0":  # version 2, which has one hierarchy
+            mounted, limit, usage = root, "memory.max", "memory.current"
+        elif controllers == "memory":
+            mounted, limit, usage = root / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+        else:
+            continue
+        own = Path(path.removeprefix("/"))
+        for group in (own, *own.parents) if ".." not in own.parts else ():
+            with contextlib.suppress(OSError, ValueError):  # the root may have no limit, and `max` is none
+                limit_bytes = int((mounted / group / limit).read_text())
+                available_bytes.append(max(0, limit_bytes - int((mounted / group / usage).read_text())))
+    return min(available_bytes, default=None)
 
 
 export_slots = ExportSlots(usable_cores())

@@ -78,6 +78,16 @@ def test_a_pass_that_fails_or_changes_values_or_state_is_left_out_and_the_others
     assert str(program.graph) == before
 
 
+@pytest.mark.parametrize(("a_pass", "is_modified"), [(idle, False), (harmless, True)])
+def test_an_edge_pass_reports_a_change_only_if_there_is_one(a_pass: Callable[[Any], Any], is_modified: bool) -> None:
+    from tasks.export.lowering.passes import Passes
+
+    inputs = (torch.rand(3, 4),)
+    program = exported(*inputs)
+    result = Passes({"forward": [inputs]}).on_edge("forward", [a_pass])(program)
+    assert (result.modified, result.exported_program is program) == (is_modified, not is_modified)
+
+
 @pytest.mark.parametrize(
     ("lengths", "limits", "label"),
     [((3, 9), (None, 3.0), "the inputs of a case"), ((3,), (0.0, None), "random inputs")],

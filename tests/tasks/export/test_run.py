@@ -82,6 +82,9 @@ def killed():
 
 def leaving_the_process():
     sys.exit(3)
+
+def leaving_like_a_lost_server():
+    os._exit(255)
 '''
 # It is not guarded by `if __name__ == "__main__"`: an export that imported it would start a farm again.
 FARM = """
@@ -173,6 +176,7 @@ def test_exports_run_side_by_side_from_a_server_that_has_imported_torch(
         ),
         ("killed", "the export process was killed (possibly out of memory) while loading the model"),
         ("leaving_the_process", "the export process exited with code 3 while loading the model"),
+        ("leaving_like_a_lost_server", "the export process exited with code 255 while loading the model"),
     ],
 )
 def test_a_process_that_ends_is_reported_in_one_sentence(exports: Path, model: str, sentence: str) -> None:

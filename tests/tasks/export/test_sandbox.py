@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tasks.export.process.sandbox import NEED_BYTES, ExportSlots, available_memory_bytes, end_below, usable_cores
+from tasks.export.process.sandbox import (
+    NEED_BYTES,
+    ExportSlots,
+    available_memory_bytes,
+    control_group_available_bytes,
+    end_below,
+    usable_cores,
+)
 from tests.fixtures.paths import ROOT
 from tests.fixtures.waiting import wait_for
 from tests.tasks.export.conftest import runs
@@ -87,6 +94,38 @@ def test_an_export_that_needs_all_memory_waits_for_the_others_and_starts_before_
 def test_this_machine_has_memory_and_cores() -> None:
     assert available_memory_bytes() > 10_000_000
     assert usable_cores() >= 1
+
+
+def test_memory_is_limited_by_the_own_control_group_and_those_above_it(tmp_path: Path) -> None:
+    def write(group: str, limit: str, used_bytes: int) -> None:
+        (tmp_path / group).mkdir(parents=True, exist_ok=True)
+        (tmp_path / group / "memory.max").write_text(f"{limit}\n")
+        (tmp_path / group / "memory.current").write_text(f"{used_bytes}\n")
+
+    # given a service without a limit in a slice with one, below a root that has no files of memory
+    write("farm.slice", "1000", 300)
+    write("farm.slice/etfarm.service", "max", 200)
+    write("other.slice", "10", 10)
+    own = "1:name=systemd:/other.slice\n0::/farm.slice/etfarm.service\n"
+    # then what the slice leaves is available
+    assert control_group_available_bytes(tmp_path, own) == 700
+    # and of two limits, what the narrower leaves, at least nothing
+    write("farm.slice/etfarm.service", "500", 200)
+    assert control_group_available_bytes(tmp_path, own) == 300
+    write("farm.slice", "250", 300)
+    assert control_group_available_bytes(tmp_path, own) == 0
+    # and without a group of version 2, or a limit, it is unlimited
+    for text in ("1:name=systemd:/farm.slice\n", "0::/\n", "0::/../outside\n", ""):
+        assert control_group_available_bytes(tmp_path, text) is None
+    # and a limit of the root, as in a container, counts
+    write(".", "40", 30)
+    assert control_group_available_bytes(tmp_path, own) == 0
+    assert control_group_available_bytes(tmp_path, "0::/\n") == 10
+    # and so does one of version 1
+    (tmp_path / "memory" / "docker").mkdir(parents=True)
+    (tmp_path / "memory" / "docker" / "memory.limit_in_bytes").write_text("9\n")
+    (tmp_path / "memory" / "docker" / "memory.usage_in_bytes").write_text("2\n")
+    assert control_group_available_bytes(tmp_path, "4:memory:/docker/job\n3:cpu:/\n") == 7
 
 
 def _side_by_side(slots: ExportSlots) -> int:

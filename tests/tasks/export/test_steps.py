@@ -3,13 +3,12 @@
 import os
 import time
 from multiprocessing import Pipe
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from tasks.export.process import run
 from tasks.export.process.child import Answer
+from tasks.export.process.run import follow
 from tests.fixtures.waiting import ENOUGH_S
 
 
@@ -27,11 +26,10 @@ def test_each_step_is_told_at_once_and_the_one_that_lasts_again(monkeypatch: pyt
             sender.close()
             os.close(end)
 
-    process: Any = SimpleNamespace(sentinel=sentinel)
     for step in ("tracing forward", "lowering"):
         sender.send(step)
     # when it is followed
-    answer, has_ended = run._followed(process, receiver, ENOUGH_S, tell)
+    answer, has_ended = follow(sentinel, receiver, ENOUGH_S, tell)
     os.close(sentinel)
     # then only the step that lasted was told twice
     assert (answer, has_ended) == (Answer(folder="key"), True)
@@ -44,8 +42,7 @@ def test_the_step_at_the_deadline_is_known() -> None:
     sender.send("lowering")
     begun = time.monotonic()
     # when a process does not end
-    process: Any = SimpleNamespace(sentinel=sentinel)
-    answer, has_ended = run._followed(process, receiver, 0.05, lambda *_: None)
+    answer, has_ended = follow(sentinel, receiver, 0.05, lambda *_: None)
     for file in (sentinel, end):
         os.close(file)
     # then it is followed until its deadline
