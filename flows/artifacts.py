@@ -70,7 +70,7 @@ def show_verdicts(rows: list[Verdict], sweep_id: str) -> None:
     if rows and (markdown := night_markdown(rows, page_link(rows[0].night))):
         show_markdown(markdown, "night", f"{sweep_id}: models and devices")
     for row in rows:
-        if row.is_regression:
+        if row.verdict == "regression":
             resource = {"prefect.resource.id": f"etfarm.cell.{row.cell}", "prefect.resource.name": row.title}
             emit_event("etfarm.regression", resource=resource, payload={**verdict_row(row), "sweep": sweep_id})
 

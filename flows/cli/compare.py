@@ -71,7 +71,8 @@ def compare(
     more than the margin, and the complete interval is above 1; never if only the night differs, and neither the model,
     the runner nor the settings: that is `device slower`. different: faster or slower. unknown: more sessions are
     needed, or a cell has no counterpart.
-    inaccurate: the outputs of A or B are.
+    inaccurate: the outputs of A or B are; such times are no result, so the pair is neither slower nor different, and
+    regression includes it.
     """
     from flows.cli.compare_files import FilesToCompare, files_of, run_compare_files, words_of
     from flows.cli.output import ComparisonOutput

@@ -20,8 +20,8 @@ from tasks.bundle.record import SweepNight
 from tasks.bundle.robust_statistics import LEAST_SESSIONS
 from tasks.export.prebuilt import exported_or_prebuilt
 from tasks.measure.night import sweep_night, sweeps_of_night
-from tasks.results.changes import SLOWER, Comparison, SeriesChange, SideFacts
-from tasks.results.compare import headline, measured_figures, read_side_facts
+from tasks.results.changes import Comparison, SeriesChange, SideFacts
+from tasks.results.compare import headline, measured_fields, read_side_facts
 from tasks.results.reader import open_reader
 from tasks.store.files import sha256_of
 from tasks.store.workspace import Workspace
@@ -147,10 +147,6 @@ def _comparison(answer: "InterleavedResult", asked: FilesToCompare, device: str,
             strict=True,
         )
     ]
-    is_slower = result.answer == "different" and (result.low or 0) > 1
-    word = answer.word
-    if word == "different":
-        word = SLOWER if is_slower else "faster"
     change = SeriesChange(
         model=" -> ".join(dict.fromkeys(models)),
         device=device,
@@ -160,8 +156,7 @@ def _comparison(answer: "InterleavedResult", asked: FilesToCompare, device: str,
         a=sides[0],
         b=sides[1],
         cause=answer.cause,
-        is_regression=is_slower and (result.ratio or 0) > 1 + asked.margin,
-        **measured_figures(result, word, " and ".join(answer.inaccurate_sides)),
+        **measured_fields(result, asked.margin, " and ".join(answer.inaccurate_sides)),
     )
     a, b = asked.labels
     answer_line = headline([change], asked.margin)

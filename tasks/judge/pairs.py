@@ -1,18 +1,18 @@
-"""Pairs of cells that are compared: which cells of two arms match, how they compare, and what differs between them."""
+"""Cells that are compared: which cells of two arms match, what differs between them, and how far nights lie apart."""
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from devices.errors import InputError
-from tasks.judge.comparison import Comparison, compare_sessions
 from tasks.judge.shift import between_nights
 
 SINGLE = {"cell", "session"}
 """Kinds of arms with a single cell, which is compared with any other."""
-_SERIES = ("model", "device", "precision", "variant", "threads")
+SERIES = ("model", "device", "precision", "variant", "threads")
+"""Fields of a cell that name its series."""
 _CONTENT = ("pte_sha256", "runner_sha256", "serial", "seed", "executions", "warmup_executions")
 _SHOWN_FACTS = {
     "executorch_version": "executorch",
@@ -71,55 +71,19 @@ class Matched:
     older_b: list[Cell] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two matched cells, and how B compares with A; `result` is None if a device is emulated and has no times."""
-
-    a: Cell
-    b: Cell
-    result: Comparison | None
-
-    @property
-    def nights_differ_by(self) -> float | None:
-        """By how much two nights differ without a change, a fraction; None in one sweep or on two devices."""
-        if self.a.sweep_id == self.b.sweep_id or self.a.device != self.b.device:
-            return None
-        measured_longer = max(self.a, self.b, key=lambda cell: cell.baseline_nights)
-        return math.expm1(between_nights(measured_longer.noise_floor, measured_longer.baseline_nights))
-
-    @property
-    def inaccurate_sides(self) -> str:
-        """The sides with inaccurate outputs: `A`, `B`, `A and B`, or an empty text."""
-        return " and ".join(side for side, cell in (("A", self.a), ("B", self.b)) if cell.accuracy == "inaccurate")
-
-    @property
-    def is_of_device(self) -> bool:
-        """Whether both are one content on one device, measured at two times: a difference is then the device's."""
-        of_both = [[getattr(cell, name) for name in (*_SERIES, *_CONTENT)] for cell in (self.a, self.b)]
-        is_known = self.a.pte_sha256 is not None and self.a.runner_sha256 is not None
-        return is_known and of_both[0] == of_both[1]
-
-    @property
-    def answer(self) -> str | None:
-        """different, same or unknown; inaccurate if the outputs of a side are; None without times."""
-        if self.inaccurate_sides:
-            return "inaccurate"
-        return self.result.answer if self.result else None
-
-    def is_regression(self, margin: float) -> bool:
-        """Whether B is slower by more than the margin (a fraction) and the noise, and the device is not the cause."""
-        if self.is_of_device or self.result is None or self.result.ratio is None or self.result.low is None:
-            return False
-        return self.result.answer == "different" and self.result.low > 1 and self.result.ratio > 1 + margin
+def nights_differ_by(a: Cell, b: Cell) -> float | None:
+    """Return by how much two nights differ without a change, a fraction; None in one sweep or on two devices."""
+    if a.sweep_id == b.sweep_id or a.device != b.device:
+        return None
+    measured_longer = max(a, b, key=lambda cell: cell.baseline_nights)
+    return math.expm1(between_nights(measured_longer.noise_floor, measured_longer.baseline_nights))
 
 
-def compare_cells(a: Cell, b: Cell, margin: float) -> Pair:
-    """Compare two cells by the times of their sessions; `margin` is a fraction."""
-    pair = Pair(a, b, None)
-    if a.emulated or b.emulated:
-        return pair
-    half_of_nights = math.log1p(pair.nights_differ_by or 0)
-    return replace(pair, result=compare_sessions(a.times_ms, b.times_ms, margin, half_of_nights))
+def is_same_content(a: Cell, b: Cell) -> bool:
+    """Return whether both are one content on one device, measured at two times: a difference is then the device's."""
+    if a.pte_sha256 is None or a.runner_sha256 is None:
+        return False
+    return all(getattr(a, name) == getattr(b, name) for name in (*SERIES, *_CONTENT))
 
 
 def match_cells(a: Sequence[Cell], b: Sequence[Cell], kind: str) -> Matched:
@@ -132,7 +96,7 @@ def match_cells(a: Sequence[Cell], b: Sequence[Cell], kind: str) -> Matched:
     if shared := {each for cell in a for each in cell.session_ids} & {each for cell in b for each in cell.session_ids}:
         count = f"{len(shared)} session{'' if len(shared) == 1 else 's'}"
         raise InputError(f"A and B share {count}; compare two without a common session")
-    fields = () if kind in SINGLE else tuple(each for each in _SERIES if each != kind)
+    fields = () if kind in SINGLE else tuple(each for each in SERIES if each != kind)
     matched = Matched()
     side_a, side_b = _newest(a, fields, matched.older_a), _newest(b, fields, matched.older_b)
     for key, cell in side_a.items():
@@ -158,19 +122,14 @@ def _newest(cells: Iterable[Cell], fields: Sequence[str], older: list[Cell]) -> 
 
 def differing(a: Cell, b: Cell) -> list[str]:
     """Return what differs between two cells besides their series, in few words: `executorch 1.5.1 -> 1.6.0`, `pte`."""
-    words = [
-        f"{word} {_fact(a, name)} -> {_fact(b, name)}"
-        for name, word in _SHOWN_FACTS.items()
-        if getattr(a, name) != getattr(b, name)
-    ]
+    words = []
+    for name, word in _SHOWN_FACTS.items():
+        before, after = ("unknown" if getattr(cell, name) is None else getattr(cell, name) for cell in (a, b))
+        if before != after:
+            words.append(f"{word} {before} -> {after}")
     hidden = {"runner": "runner_sha256", "build": "build", "device model": "device_model", "SoC": "soc"}
     if (a.model, a.precision) == (b.model, b.precision):
         hidden = {"pte": "pte_sha256", **hidden}
     if a.device == b.device:
         hidden |= {"serial": "serial", "platform": "platform", "SME2 of the device": "sme2", "emulated": "emulated"}
     return words + [word for word, name in hidden.items() if getattr(a, name) != getattr(b, name)]
-
-
-def _fact(cell: Cell, name: str) -> str:
-    value = getattr(cell, name)
-    return "unknown" if value is None else str(value)

@@ -10,7 +10,6 @@ from tasks.pages.rows import as_text
 from tasks.pages.site.matrix import KEY, matrix
 from tasks.results.changes import (
     PAIR_KEYS,
-    Change,
     Comparison,
     SeriesChange,
     answer_text,
@@ -105,7 +104,7 @@ def _points(sentences: Sequence[str], title: str) -> str:
     return "\n".join([*points, *([f"- {hidden} more: {title}"] if hidden > 0 else [])])
 
 
-def _table(changes: Sequence[Change], limit: int) -> str:
+def _table(changes: Sequence[SeriesChange], limit: int) -> str:
     columns = short_columns(changes[:limit])
     cells = ([inline(with_code(cell), in_table=True) for cell in row] for row in zip(*columns.values(), strict=True))
     text = "\n".join(f"| {' | '.join(row)} |" for row in [list(columns), ["---"] * len(columns), *cells])

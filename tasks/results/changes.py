@@ -3,9 +3,10 @@
 Needs nothing but Python: the comment of a pull request is written from the JSON of these records, without the farm.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from datetime import date
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tasks.results.text import Fact
@@ -49,42 +50,9 @@ class SideFacts:
     sweep: str | None = None
 
 
-class Change(Protocol):
-    """What outputs show of B against A in one series: the common fields of SeriesChange and of a Verdict on latency."""
-
-    @property
-    def model(self) -> str: ...
-    @property
-    def device(self) -> str: ...
-    @property
-    def precision(self) -> str: ...
-    @property
-    def variant(self) -> str: ...
-    @property
-    def threads(self) -> int | str | None: ...
-    @property
-    def word(self) -> str: ...
-    @property
-    def answer(self) -> str | None: ...
-    @property
-    def in_words(self) -> str | None: ...
-    @property
-    def ratio(self) -> float | None: ...
-    @property
-    def cause(self) -> str | None: ...
-    @property
-    def changed(self) -> str | None: ...
-    @property
-    def is_regression(self) -> bool: ...
-    @property
-    def a(self) -> SideFacts: ...
-    @property
-    def b(self) -> SideFacts: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class SeriesChange:
-    """B compared with A in one series; a name is `one -> other` where the sides differ in it."""
+    """B compared with A in one series, or a night with the nights before it; `one -> other` where names differ."""
 
     model: str
     device: str
@@ -92,8 +60,8 @@ class SeriesChange:
     variant: str
     threads: int | str | None
     word: str
-    """slower, faster, device slower, device faster, same, unknown, inaccurate, emulated or simulated; of a cell that
-    was not compared, `only in A`, `older cell of B`, ..."""
+    """slower, faster, device slower, device faster, same, unknown, inaccurate, emulated or simulated; of a night also
+    suspected or failed; of a cell that was not compared, `only in A`, `older cell of B`, ..."""
     a: SideFacts = SideFacts()
     b: SideFacts = SideFacts()
     emulated: bool = False
@@ -116,7 +84,10 @@ class SeriesChange:
     cause: str | None = None
     note: str | None = None
     is_regression: bool = False
-    """Whether B is slower by more than the margin and the device is not the cause; its outputs may be inaccurate."""
+    """Whether it is slower by more than the margin."""
+    night: date | None = None
+    """The night of a verdict, and its series."""
+    series_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +96,7 @@ class Comparison:
 
     a: str
     b: str
-    changes: Sequence[Change]
+    changes: Sequence[SeriesChange]
     headline: str
     """The answer in one sentence."""
     remarks: Sequence[str] = ()
@@ -137,25 +108,22 @@ class Comparison:
     """Facts about the worst change."""
 
 
-ChangeT = TypeVar("ChangeT", bound=Change)
-
-
-def worst_first(changes: Sequence[ChangeT]) -> list[ChangeT]:
+def worst_first(changes: Sequence[SeriesChange]) -> list[SeriesChange]:
     """Return changes in the order of CHANGED, then all others; in each group the largest change first."""
 
-    def rank(change: ChangeT) -> tuple[int, float]:
+    def rank(change: SeriesChange) -> tuple[int, float]:
         size = abs(change.ratio - 1) if change.ratio else 0.0
         return CHANGED.index(change.word) if change.word in CHANGED else len(CHANGED), -size
 
     return sorted(changes, key=rank)
 
 
-def is_changed(change: Change) -> bool:
+def is_changed(change: SeriesChange) -> bool:
     """Return whether time or outputs changed, or the size of the file, or the peak memory by over 5 %."""
     return change.word in CHANGED or bool(size_change(change) or memory_change(change))
 
 
-def headline_parts(changes: Sequence[Change]) -> list[str]:
+def headline_parts(changes: Sequence[SeriesChange]) -> list[str]:
     """Return the parts of the answer about compared series; the counts add up to the number of series."""
     ordered = worst_first(changes)
     words = [change.word for change in ordered]
@@ -173,10 +141,10 @@ def headline_parts(changes: Sequence[Change]) -> list[str]:
     return parts
 
 
-def fail_reasons(comparison: Comparison, fail_on: Iterable[str]) -> list[str]:
+def fail_reasons(comparison: Comparison, fail_on: Collection[str]) -> list[str]:
     """Return a line for each reason of `fail_on` (regression, inaccurate, different, unknown) that applies.
 
-    A cell without a counterpart counts as unknown.
+    A regression includes inaccurate outputs, as for a night. A cell without a counterpart counts as unknown.
     """
     changes = comparison.changes
     without_counterpart = sum(change.word.startswith("only in") for change in comparison.uncompared)
@@ -187,7 +155,8 @@ def fail_reasons(comparison: Comparison, fail_on: Iterable[str]) -> list[str]:
         "unknown": "unknown or without a counterpart",
     }
     reasons = []
-    for reason in dict.fromkeys(fail_on):
+    reasons_to_fail = [*fail_on, *([INACCURATE] if "regression" in fail_on else [])]
+    for reason in dict.fromkeys(reasons_to_fail):
         more = without_counterpart if reason == "unknown" else 0
         failing = (change.is_regression if reason == "regression" else change.answer == reason for change in changes)
         if count := sum(failing) + more:
@@ -195,27 +164,27 @@ def fail_reasons(comparison: Comparison, fail_on: Iterable[str]) -> list[str]:
     return reasons
 
 
-def sessions_text(changes: Sequence[Change]) -> str:
+def sessions_text(changes: Sequence[SeriesChange]) -> str:
     of_a, of_b = sum(change.a.sessions for change in changes), sum(change.b.sessions for change in changes)
     return f"sessions: {of_a} of A, {of_b} of B"
 
 
-def series_name(change: Change) -> str:
+def series_name(change: SeriesChange) -> str:
     """Return `voice fp16, sme2_off, threads 1, on pixel-8`."""
     return f"{change.model} {change.precision}, {change.variant}, threads {change.threads}, on {change.device}"
 
 
-def answer_text(change: Change) -> str:
+def answer_text(change: SeriesChange) -> str:
     """Return the answer with its numbers; without times, `emulated: no times`."""
     return change.in_words or (f"{change.word}: no times" if change.answer is None else change.word)
 
 
-def size_change(change: Change) -> str:
+def size_change(change: SeriesChange) -> str:
     """Return the change of the size of the .pte file; empty without one."""
     return _megabytes(change.a.pte_bytes, change.b.pte_bytes, 0)
 
 
-def memory_change(change: Change) -> str:
+def memory_change(change: SeriesChange) -> str:
     """Return the change of the peak memory; empty up to 5 %."""
     return _megabytes(change.a.peak_memory_bytes, change.b.peak_memory_bytes, _MIN_MEMORY_CHANGE)
 
@@ -236,7 +205,7 @@ def time_text(time_ms: float | None) -> str:
     return f"{time_ms:.3g} ms" if time_ms < 1000 else f"{time_ms:,.0f} ms"
 
 
-def short_columns(changes: Sequence[Change]) -> dict[str, list[str]]:
+def short_columns(changes: Sequence[SeriesChange]) -> dict[str, list[str]]:
     """Return the columns of a table in Markdown, by title, a text for each change; empty columns are left out."""
     names = (f"{each.model} {each.precision}, {each.variant}, {each.threads} thr., {each.device}" for each in changes)
     columns = {
@@ -252,16 +221,15 @@ def short_columns(changes: Sequence[Change]) -> dict[str, list[str]]:
     return {title: values for title, values in columns.items() if any(values)}
 
 
-def pair(change: Change) -> dict[str, Any]:
-    """Return a change as a `pair` of docs/json.md; fields that a verdict does not have are None."""
+def pair(change: SeriesChange) -> dict[str, Any]:
+    """Return a change as a `pair` of docs/json.md."""
     values = (
         *(getattr(change, name) for name in _NAMES),
-        getattr(change, "emulated", False),
-        *(change.a.sessions, change.b.sessions, change.a.time_ms, change.b.time_ms),
-        *(getattr(change, name, None) for name in _FIGURES),
+        *(change.emulated, change.a.sessions, change.b.sessions, change.a.time_ms, change.b.time_ms),
+        *(getattr(change, name) for name in _FIGURES),
         *(change.changed or None, change.cause),
         *(getattr(side, name) for name in _OF_A_SIDE for side in (change.a, change.b)),
-        getattr(change, "note", None),
+        change.note,
     )
     return dict(zip(PAIR_KEYS, values, strict=True))
 

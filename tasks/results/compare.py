@@ -1,5 +1,6 @@
 """Compare two arms of a warehouse: find what two words name, match their cells, and compare each pair."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
@@ -12,10 +13,19 @@ from tasks.bundle.model_names import model_named
 from tasks.judge import comparison
 from tasks.judge.arms import Arm, Name, find_arms, id_of, word_of
 from tasks.judge.cause import cause_of_rows
-from tasks.judge.pairs import Cell, Matched, Pair, compare_cells, differing, match_cells
+from tasks.judge.pairs import SERIES, Cell, Matched, differing, is_same_content, match_cells, nights_differ_by
 from tasks.results.addresses import cell_page, series_page
 from tasks.results.cells import CellRow, ChangePercent, Device, Interval
-from tasks.results.changes import Comparison, SeriesChange, SideFacts, headline_parts, series_name, sessions_text
+from tasks.results.changes import (
+    INACCURATE,
+    SLOWER,
+    Comparison,
+    SeriesChange,
+    SideFacts,
+    headline_parts,
+    series_name,
+    sessions_text,
+)
 from tasks.results.reader import Reader
 from tasks.results.table import Cell as TableCell
 from tasks.results.table import Milliseconds, Row, Words
@@ -23,7 +33,6 @@ from tasks.results.text import Link
 from tasks.results.verdicts import tone_of
 
 _MOST_CAUSES = 20
-_SERIES = ("model", "device", "precision", "variant", "threads")
 _NOT_IN_TURNS = (
     "A and B were not measured in turns: if the device was hotter or busier during one of them, that is part of the "
     "difference"
@@ -96,14 +105,13 @@ def compare_arms(
         of_a, of_b = (f"{len(side)} of {'AB'[at]} ({arms[at]})" for at, side in enumerate(sides))
         cause = f"no cell of the {of_a} matches one of the {of_b}"
         raise InputError(f"nothing to compare: {cause}; name two that have a series in common")
-    pairs = [compare_cells(one, other, margin) for one, other in matched.pairs]
-    changes = _changes(reader, pairs, margin)
+    changes = _changes(reader, matched.pairs, margin)
     return Comparison(
         a=str(arms[0]),
         b=str(arms[1]),
         changes=changes,
         headline=headline(changes, margin),
-        remarks=[*(f"{series_name(each)}: {each.note}" for each in changes if each.note), *_remarks(pairs)],
+        remarks=[*(f"{series_name(each)}: {each.note}" for each in changes if each.note), *_remarks(changes)],
         uncompared=list(_uncompared(matched)),
     )
 
@@ -122,17 +130,37 @@ def read_side_facts(reader: Reader, cells: Sequence[str]) -> dict[str, SideFacts
     }
 
 
-def measured_figures(
-    found: comparison.Comparison | None, word: str, inaccurate_sides: str = "", nights_differ_by: float | None = None
+def measured_fields(
+    result: comparison.Comparison | None,
+    margin: float,
+    inaccurate_sides: str = "",
+    *,
+    is_of_device: bool = False,
+    night_noise: float | None = None,
+    without_times: str = "emulated",
 ) -> dict[str, Any]:
-    """Return the fields of a SeriesChange from a comparison, if there is one; inaccurate sides replace its answer."""
+    """Return the fields of a SeriesChange that its times decide; `result` is None for sides `without_times`.
+
+    Inaccurate outputs (`inaccurate_sides` is `A`, `B` or `A and B`) come first: the times are then no result, so the
+    change is neither different nor a regression. A regression is slower by more than the margin (a fraction), with the
+    complete interval above 1, and not because of the device. `night_noise` is the result of `nights_differ_by`.
+    """
     names = ("ratio", "low", "high", "more_sessions", "superiority", "note")
-    figures = {name: getattr(found, name) for name in names} if found else {}
-    answer: str | None = found.answer if found else None
-    in_words = _in_words(found, word, nights_differ_by) if found else None
+    fields = {"nights_differ_by": night_noise, **{name: getattr(result, name) for name in names if result}}
     if inaccurate_sides:
-        answer, in_words = "inaccurate", f"inaccurate: {inaccurate_sides}"
-    return {**figures, "word": word, "answer": answer, "in_words": in_words, "nights_differ_by": nights_differ_by}
+        return {**fields, "word": INACCURATE, "answer": INACCURATE, "in_words": f"{INACCURATE}: {inaccurate_sides}"}
+    if result is None:
+        return {**fields, "word": without_times, "answer": None, "in_words": None}
+    word: str = result.answer
+    if result.answer == "different":
+        word = f"{'device ' if is_of_device else ''}{SLOWER if (result.low or 0) > 1 else 'faster'}"
+    return {
+        **fields,
+        "word": word,
+        "answer": result.answer,
+        "in_words": _in_words(result, word, night_noise),
+        "is_regression": word == SLOWER and (result.ratio or 0) > 1 + margin,
+    }
 
 
 def _in_words(found: comparison.Comparison, word: str, nights_differ_by: float | None) -> str:
@@ -193,48 +221,41 @@ def _restricted(reader: Reader, sides: Sequence[list[Cell]], only: Mapping[str, 
     return restricted
 
 
-def _changes(reader: Reader, pairs: Sequence[Pair], margin: float) -> list[SeriesChange]:
+def _changes(reader: Reader, pairs: Sequence[tuple[Cell, Cell]], margin: float) -> list[SeriesChange]:
     """Return the change of each pair, in their order; only the 20 largest have a cause, since each takes a while."""
-    facts = read_side_facts(reader, [cell.cell for pair in pairs for cell in (pair.a, pair.b)])
-    different = [pair for pair in pairs if pair.result and pair.result.answer == "different"]
-    different.sort(key=lambda pair: abs(((pair.result and pair.result.ratio) or 1.0) - 1), reverse=True)
-    with_cause = {id(pair) for pair in different[:_MOST_CAUSES]}
-    changes = []
-    for pair in pairs:
-        result = pair.result
-        changes.append(
-            SeriesChange(
-                **_names(pair.a, pair.b),
-                **measured_figures(result, _word(pair), pair.inaccurate_sides, pair.nights_differ_by),
-                a=_side(pair.a, facts, result.time_a if result else None),
-                b=_side(pair.b, facts, result.time_b if result else None),
-                emulated=pair.a.emulated or pair.b.emulated,
-                changed=", ".join(differing(pair.a, pair.b)),
-                cause=_cause(reader, pair) if id(pair) in with_cause else None,
-                is_regression=pair.is_regression(margin),
-            )
-        )
+    facts = read_side_facts(reader, [cell.cell for pair in pairs for cell in pair])
+    changes = [_change(a, b, margin, facts) for a, b in pairs]
+    different = [place for place, change in enumerate(changes) if change.answer == "different"]
+    different.sort(key=lambda place: -abs((changes[place].ratio or 1.0) - 1))
+    for place in different[:_MOST_CAUSES]:
+        a, b = pairs[place]
+        if (a.model, a.precision) == (b.model, b.precision):  # others have no common names of operators
+            rows = reader.tuples("comparison_operators", cells_a=[a.cell], cells_b=[b.cell])
+            changes[place] = replace(changes[place], cause=cause_of_rows(rows))
     return changes
 
 
-def _cause(reader: Reader, pair: Pair) -> str | None:
-    """Return the operators or modules behind a change; None for two models or precisions: they have no common names."""
-    if (pair.a.model, pair.a.precision) != (pair.b.model, pair.b.precision):
-        return None
-    return cause_of_rows(reader.tuples("comparison_operators", cells_a=[pair.a.cell], cells_b=[pair.b.cell]))
-
-
-def _word(pair: Pair) -> str:
-    """Return the `word` of a SeriesChange."""
-    if pair.inaccurate_sides:
-        return "inaccurate"
-    result = pair.result
-    if result is None:
-        return _without_times(pair.a if pair.a.emulated else pair.b)
-    if result.answer != "different" or result.low is None:
-        return result.answer
-    of_device = "device " if pair.is_of_device else ""
-    return f"{of_device}{'slower' if result.low > 1 else 'faster'}"
+def _change(a: Cell, b: Cell, margin: float, facts: Mapping[str, SideFacts]) -> SeriesChange:
+    emulated = next((cell for cell in (a, b) if cell.emulated), None)
+    night_noise, result = nights_differ_by(a, b), None
+    if emulated is None:
+        result = comparison.compare_sessions(a.times_ms, b.times_ms, margin, math.log1p(night_noise or 0))
+    fields = measured_fields(
+        result,
+        margin,
+        " and ".join(side for side, cell in (("A", a), ("B", b)) if cell.accuracy == INACCURATE),
+        is_of_device=is_same_content(a, b),
+        night_noise=night_noise,
+        without_times=_without_times(emulated) if emulated else "",
+    )
+    return SeriesChange(
+        **_names(a, b),
+        **fields,
+        a=_side(a, facts, result.time_a if result else None),
+        b=_side(b, facts, result.time_b if result else None),
+        emulated=emulated is not None,
+        changed=", ".join(differing(a, b)),
+    )
 
 
 def _uncompared(matched: Matched) -> Iterator[SeriesChange]:
@@ -256,20 +277,20 @@ def _side(cell: Cell, facts: Mapping[str, SideFacts], time_ms: float | None) -> 
     return replace(side, sessions=len(cell.session_ids), sweep=cell.sweep_id, time_ms=time_ms)
 
 
-def _remarks(pairs: Sequence[Pair]) -> Iterator[str]:
-    differing_nights = [pair.nights_differ_by for pair in pairs if pair.nights_differ_by is not None]
+def _remarks(changes: Sequence[SeriesChange]) -> Iterator[str]:
+    differing_nights = [change.nights_differ_by for change in changes if change.nights_differ_by is not None]
     if differing_nights:
         least, most = (f"{100 * share:.1f} %" for share in (min(differing_nights), max(differing_nights)))
         span = most if least == most else f"{least} to {most}, depending on the series,"
         yield f"{_NOT_IN_TURNS}; nights differ by {span} without a change, which the intervals include"
         yield _MEASURE_IN_TURNS
-    elif any(pair.a.sweep_id != pair.b.sweep_id for pair in pairs):
+    elif any(change.a.sweep != change.b.sweep for change in changes):
         yield _NOT_IN_TURNS
 
 
 def _names(a: Cell, b: Cell) -> dict[str, Any]:
     """Return the fields that name a pair, `one -> other` where its sides differ."""
-    values = {name: (_value(a, name), _value(b, name)) for name in _SERIES}
+    values = {name: (_value(a, name), _value(b, name)) for name in SERIES}
     return {name: one if one == other else f"{one} -> {other}" for name, (one, other) in values.items()}
 
 

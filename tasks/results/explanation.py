@@ -11,11 +11,10 @@ from devices.errors import InputError
 from devices.suggest import did_you_mean
 from tasks.bundle.model_names import unknown_series
 from tasks.bundle.remedy import remedy
-from tasks.judge.figures import LATENCY
 from tasks.results.addresses import night_page
 from tasks.results.advice import other_advice, portable_advice
 from tasks.results.cells import CellRow, series_title
-from tasks.results.changes import Change, Comparison, answer_text, is_changed, series_name, worst_first
+from tasks.results.changes import Comparison, SeriesChange, answer_text, is_changed, series_name, worst_first
 from tasks.results.devices import conditions_in_words, waits_in_words
 from tasks.results.operators import ModuleRow, PortableRow, heaviest, portable_in_words, time_in_words
 from tasks.results.provenance import CellFactsRow, limited_to, origin_of
@@ -24,7 +23,7 @@ from tasks.results.series import SeriesRow
 from tasks.results.sessions import FailureRow, failures_in_words, read_cell_sessions
 from tasks.results.sme2 import coverage_in_words, shift_in_words, sme2_in_words
 from tasks.results.text import Code, Fact, Link, Text, change_of, in_ms, joined, plain_text, sentence, with_code
-from tasks.results.verdicts import Verdict, of_other_figures, read_verdicts
+from tasks.results.verdicts import Verdict, of_latency, of_other_figures, read_verdicts
 
 _STEPS = {
     "insufficient data": "Measure more sessions, or wait for the next night: the verdict states what is missing.",
@@ -88,7 +87,7 @@ def explain_series(
     verdict states, and no other view is read. `answers` about the sweep of the cells are read if they are None.
     """
     verdicts = [judged for judged in verdicts if (judged.series_id, judged.device) == (row.series_id, row.device)]
-    (newest,) = [judged for judged in verdicts if judged.metric == LATENCY.name]
+    (newest,) = of_latency(verdicts)
     facts = [*_about_verdict(newest)]
     sessions: list[str] = []
     failed: list[Answers] = []
@@ -119,26 +118,27 @@ def explain_worst(reader: Reader, comparison: Comparison) -> Sequence[Fact]:
     worst = next((change for change in worst_first(comparison.changes) if is_changed(change)), None)
     if worst is None:
         return []
-    return _explain_verdict(reader, worst) if isinstance(worst, Verdict) else explain_change(reader, worst)
+    return explain_change(reader, worst) if worst.night is None else _explain_as_of(reader, worst, worst.night)
 
 
-def _explain_verdict(reader: Reader, judged: Verdict) -> Sequence[Fact]:
-    """Return the facts of `explain_series` about the series of a verdict, as of the night of the verdict."""
-    verdicts = read_verdicts(reader, [judged.night])
-    latency = {(verdict.series_id, verdict.device): verdict for verdict in verdicts if verdict.metric == LATENCY.name}
+def _explain_as_of(reader: Reader, change: SeriesChange, night: date) -> Sequence[Fact]:
+    """Return the facts of `explain_series` about the series of a change, as if `night` were the newest."""
+    verdicts = read_verdicts(reader, [night])
     series = {(row.series_id, row.device): row for row in reader.rows(SeriesRow)}
-    as_of_night = {key: _as_of(series[key], verdict) for key, verdict in latency.items()}
-    row = as_of_night[judged.series_id, judged.device]
+    names = ("night", "cell", "verdict", "ratio", "noise_floor", "since")
+    as_of_night = {
+        (judged.series_id, judged.device): replace(
+            series[judged.series_id, judged.device],
+            time_ms=None if judged.value is None else judged.value / 1e6,
+            **{name: getattr(judged, name) for name in names},
+        )
+        for judged in of_latency(verdicts)
+    }
+    row = as_of_night[change.series_id or "", change.device]
     return explain_series(reader, row, verdicts, read_variants(reader, row, list(as_of_night.values()))).facts
 
 
-def _as_of(row: SeriesRow, judged: Verdict) -> SeriesRow:
-    """Return a series as if the night of a verdict were its newest."""
-    names = ("night", "cell", "verdict", "ratio", "noise_floor", "since")
-    return replace(row, time_ms=judged.b.time_ms, **{name: getattr(judged, name) for name in names})
-
-
-def explain_change(reader: Reader, change: Change) -> list[Fact]:
+def explain_change(reader: Reader, change: SeriesChange) -> list[Fact]:
     """Return facts about a change of a comparison and about the cell of its B; empty if that has none."""
     cell = _cell_of(reader, change.b.cell)
     if cell is None:

@@ -46,6 +46,13 @@ class SweepRow(Row):
     ended_at: Annotated[datetime | None, Words("Ended (UTC)", form="%Y-%m-%d %H:%M")]
 
 
+@dataclass(frozen=True)
+class _ExcerptSweepRow(SweepRow):
+    """The sweep of an excerpt, which may have sessions of comparisons only."""
+
+    query = "excerpt_sweep"
+
+
 class Reader:
     """Runs the queries of pages. Rows have the short name of each model, `voice` for `./voice.py:make`."""
 
@@ -71,7 +78,8 @@ class Reader:
         """
         self._excerpt.fill(sweep_id, {(self.models.get(model, model), device) for model, device in measured})
         part = Reader(self._excerpt.connection, self.names)
-        return Answers(part, replace(part.rows(SweepRow)[0], discarded=0))
+        (sweep,) = part.rows(_ExcerptSweepRow)
+        return Answers(part, replace(sweep, discarded=0))
 
     def answers(self, sweep: SweepRow) -> "Answers":
         """Return the answers about a whole sweep; only those of the last sweep are kept."""

@@ -12,7 +12,7 @@ from tasks.bundle.robust_statistics import LEAST_SESSIONS
 from tasks.judge.figures import LATENCY, METRICS
 from tasks.judge.step import ALTERNATELY
 from tasks.results.cells import CellRow, ChangePercent, Interval, series_title, where
-from tasks.results.changes import CHANGED, Comparison, SideFacts
+from tasks.results.changes import CHANGED, Comparison, SeriesChange, SideFacts
 from tasks.results.reader import Reader
 from tasks.results.table import NOTHING, Cell, Number, Percent, Words
 from tasks.results.text import NO_INTERVAL, Text, Tone, change_of, counted, plain_text, separated, with_code
@@ -39,6 +39,7 @@ _FAILING: dict[FailingVerdict, set[str]] = {
 }
 WORSE = _FAILING["suspected"] | _FAILING["device"]
 _WORDS = {"regression": "slower", "improvement": "faster", "no change": "same"}
+"""How a comparison words a verdict."""
 _DATA = (
     "verdict", "metric", "model", "device", "precision", "variant", "threads", "sessions", "ratio", "low", "high",
     "cause", "changed", "reason",
@@ -140,35 +141,6 @@ class Verdict(CellRow):
         changed = f"; changed: {self.changed}" if self.changed else ""
         return f"{self.verdict}: {self.title}: {self.reason}{evidence}{cause}{changed}"
 
-    @property
-    def word(self) -> str:
-        """The verdict on a latency as a comparison words it: slower, same, ...; unknown if it was not judged."""
-        return _WORDS.get(self.verdict, self.verdict if self.verdict in CHANGED else "unknown")
-
-    @property
-    def answer(self) -> str:
-        """different, same, unknown, inaccurate or failed."""
-        return self.word if self.word in ("same", "unknown", "inaccurate", "failed") else "different"
-
-    @property
-    def in_words(self) -> str:
-        return f"{self.verdict}: {self.reason}"
-
-    @property
-    def is_regression(self) -> bool:
-        return self.verdict == "regression"
-
-    @property
-    def a(self) -> SideFacts:
-        """The nights before; the verdict must be on latency."""
-        return SideFacts(time_ms=None if self.baseline_value is None else self.baseline_value / 1e6)
-
-    @property
-    def b(self) -> SideFacts:
-        """The night; the verdict must be on latency."""
-        time_ms = None if self.value is None else self.value / 1e6
-        return SideFacts(sessions=self.sessions, time_ms=time_ms, cell=self.cell)
-
     def data(self) -> dict[str, Any]:
         """Return the `verdict` of docs/json.md: before and after in the unit of the metric."""
         since = str(self.since) if self.since else None
@@ -211,10 +183,26 @@ def night_comparison(night: str, verdicts: Sequence[Verdict]) -> Comparison:
     return Comparison(
         a="the nights before",
         b=f"night {night}",
-        changes=of_latency(verdicts),
+        changes=[_as_change(verdict) for verdict in of_latency(verdicts)],
         headline=headline(verdicts),
         remarks=failed_lines(verdicts),
         other_figures=[verdict.line for verdict in of_other_figures(verdicts)],
+    )
+
+
+def _as_change(verdict: Verdict) -> SeriesChange:
+    """Return a verdict on latency as a change: A is the nights before, B the night."""
+    word = _WORDS.get(verdict.verdict, verdict.verdict if verdict.verdict in CHANGED else "unknown")
+    shared = ("model", "device", "precision", "variant", "threads", "ratio", "low", "high", "cause", "changed")
+    before_ms, after_ms = (None if ns is None else ns / 1e6 for ns in (verdict.baseline_value, verdict.value))
+    return SeriesChange(
+        **{name: getattr(verdict, name) for name in (*shared, "night", "series_id")},
+        word=word,
+        answer=word if word in ("same", "unknown", "inaccurate", "failed") else "different",
+        in_words=f"{verdict.verdict}: {verdict.reason}",
+        is_regression=verdict.verdict == "regression",
+        a=SideFacts(time_ms=before_ms),
+        b=SideFacts(sessions=verdict.sessions, time_ms=after_ms, cell=verdict.cell),
     )
 
 

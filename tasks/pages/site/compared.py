@@ -7,8 +7,8 @@ from devices.errors import InputError
 from tasks.pages.page import Block, Choice, Page, Paragraph, Points, Section
 from tasks.results.addresses import arms_page, cell_page, slug
 from tasks.results.changes import (
-    Change,
     Comparison,
+    SeriesChange,
     answer_text,
     memory_change,
     series_name,
@@ -103,7 +103,7 @@ def _table(comparison: Comparison) -> Table:
     return Table([columns[at] for at in used], [[row[at] for at in used] for row in rows])
 
 
-def _row(change: Change) -> list[Cell]:
+def _row(change: SeriesChange) -> list[Cell]:
     names = (change.model, change.device, change.precision, change.variant, str(change.threads))
     times = [
         Cell((Link(time_text(side.time_ms), cell_page(side.cell)),), sort=side.time_ms)

@@ -1,4 +1,4 @@
-"""Which cells of two arms are compared, what differs between them, and which pairs are regressions."""
+"""Which cells of two arms are compared, what differs between them, and how far their nights lie apart."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from devices.errors import InputError
-from tasks.judge.pairs import Cell, compare_cells, differing, match_cells
+from tasks.judge.pairs import Cell, differing, is_same_content, match_cells, nights_differ_by
 
 TOY = Cell(
     cell="c1",
@@ -87,73 +87,26 @@ def test_what_two_models_or_two_devices_never_share_is_no_difference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("factor", "spread", "answer", "is_regression"),
-    [
-        (1.10, 1, "different", True),
-        (0.90, 1, "different", False),
-        (1.001, 0.1, "same", False),
-        (1.011, 0.01, "different", True),
-        (1.02, 2, "unknown", False),
-    ],
+    "changed", ["pte_sha256", "runner_sha256", "serial", "seed", "executions", "warmup_executions", *SERIES]
 )
-def test_a_regression_is_slower_by_more_than_the_margin_with_the_interval_above_1(
-    factor: float, spread: float, answer: str, is_regression: bool
-) -> None:
-    # given five sessions around 10 ms, and five that take `factor` times as long
-    quiet = replace(TOY, times_ms=[10 + spread * step / 10 for step in range(-2, 3)])
-    other = replace(NEXT, pte_sha256="p2", times_ms=[factor * ms for ms in quiet.times_ms])
-    pair = compare_cells(quiet, other, 0.01)
-    assert pair.result is not None
-    assert (pair.result.answer, pair.is_regression(0.01)) == (answer, is_regression)
-
-
-@pytest.mark.parametrize(
-    "changed", ["pte_sha256", "runner_sha256", "serial", "seed", "executions", "warmup_executions"]
-)
-def test_a_device_that_is_slower_with_the_same_content_is_no_regression(changed: str) -> None:
-    # given a cell that is 10 % slower in another night, with everything else equal
-    slower = replace(NEXT, times_ms=[1.1 * ms for ms in TOY.times_ms])
-    same = compare_cells(TOY, slower, 0.01)
-    assert (same.answer, same.is_of_device, same.is_regression(0.01)) == ("different", True, False)
-    # and the same where something of its content differs
+def test_a_difference_is_the_device_s_only_if_both_cells_have_the_same_content_on_it(changed: str) -> None:
+    assert is_same_content(TOY, NEXT)
     value: Any = 7 if changed in ("seed", "executions", "warmup_executions") else "other"
-    other = compare_cells(TOY, replace(slower, **{changed: value}), 0.01)
-    assert (other.is_of_device, other.is_regression(0.01)) == (False, True)
+    assert not is_same_content(TOY, replace(NEXT, **{changed: value}))
 
 
-@pytest.mark.parametrize(("a", "b"), [(True, False), (False, True)])
-def test_an_emulated_device_is_never_compared_by_time(a: bool, b: bool) -> None:
-    pair = compare_cells(replace(TOY, emulated=a), replace(NEXT, emulated=b), 0.01)
-    assert (pair.result, pair.is_regression(0.01)) == (None, False)
+def test_unknown_content_is_never_the_same() -> None:
+    assert not is_same_content(replace(TOY, pte_sha256=None), replace(NEXT, pte_sha256=None))
+    assert not is_same_content(replace(TOY, runner_sha256=None), replace(NEXT, runner_sha256=None))
 
 
-NOISY_NIGHTS: dict[str, Any] = {"noise_floor": 0.03, "baseline_nights": 21}
-"""Nights that scatter by 1.4 %: two of them differ by 4.4 % at most, in 19 of 20 cases."""
-
-
-@pytest.mark.parametrize(("change", "answer"), [(1.04, "unknown"), (1.05, "different")])
-def test_two_nights_differ_only_if_they_differ_by_more_than_nights_without_a_change(change: float, answer: str) -> None:
-    # given sessions that hardly scatter, of a series whose nights do
-    later = replace(NEXT, sweep_id="smoke-2026-11-02", pte_sha256="p2", **NOISY_NIGHTS)
-    a, b = (tuple(10 * factor * (1 + each / 1e4) for each in range(5)) for factor in (1, change))
-    pair = compare_cells(replace(TOY, times_ms=a), replace(later, times_ms=b), margin=0.01)
-    assert pair.nights_differ_by == pytest.approx(0.044, abs=0.001)
-    assert (pair.answer, pair.is_regression(0.01)) == (answer, answer == "different")
-    assert pair.result is not None
-    assert pair.result.more_sessions is None
-    # and of the same night, the sessions decide
-    assert compare_cells(replace(TOY, times_ms=a), replace(NEXT, times_ms=b), margin=0.01).answer == "different"
-
-
-def test_how_much_nights_differ_is_of_the_cell_that_knows_more_nights_and_assumed_without_any() -> None:
+def test_nights_differ_as_the_cell_with_more_nights_states_and_by_an_assumed_amount_without_any() -> None:
     later = replace(NEXT, sweep_id="smoke-2026-11-02")
-    unknown = compare_cells(TOY, later, 0.01).nights_differ_by
-    known = compare_cells(replace(TOY, **NOISY_NIGHTS), later, 0.01).nights_differ_by
-    one_night = compare_cells(TOY, replace(later, noise_floor=0.001, baseline_nights=1), 0.01).nights_differ_by
-    assert unknown is not None
-    assert known is not None
-    assert one_night is not None
-    assert known == pytest.approx(0.044, abs=0.001)
-    assert one_night < 0.01 < unknown < 0.06
-    # and two devices are no two nights of a series
-    assert compare_cells(TOY, replace(later, device="phone"), 0.01).nights_differ_by is None
+    # given nights that scatter by 1.4 %: two of them differ by 4.4 % at most, in 19 of 20 cases
+    measured = replace(TOY, noise_floor=0.03, baseline_nights=21)
+    for other in (later, replace(later, noise_floor=0.5, baseline_nights=1)):
+        assert nights_differ_by(measured, other) == pytest.approx(0.044, abs=0.001)
+    assert nights_differ_by(TOY, later) == pytest.approx(0.047, abs=0.001)
+    # and neither one sweep nor two devices are two nights of a series
+    assert nights_differ_by(TOY, NEXT) is None
+    assert nights_differ_by(TOY, replace(later, device="phone")) is None

@@ -7,18 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.judge.comparison import Comparison
+from tasks.judge.comparison import Answer, Comparison
+from tasks.results.changes import Comparison as Comparisons
 from tasks.results.changes import (
     SeriesChange,
     SideFacts,
     answer_text,
+    fail_reasons,
     is_changed,
     memory_change,
     pair,
     read_pair,
     size_change,
 )
-from tasks.results.compare import headline, measured_figures
+from tasks.results.compare import headline, measured_fields
 
 FOUND = Comparison(8, 8, 10.0, 11.2, 1.123, 1.101, 1.148, "different", None, 1.0)
 SLOWER = SeriesChange(
@@ -29,7 +31,7 @@ SLOWER = SeriesChange(
     threads=1,
     a=SideFacts(sessions=8, time_ms=10.0),
     b=SideFacts(sessions=8, time_ms=11.2),
-    **measured_figures(FOUND, "slower"),
+    **measured_fields(FOUND, 0.01),
 )
 WORDS = (
     "slower", "faster", "device slower", "device faster", "same", "unknown", "inaccurate", "emulated", "simulated",
@@ -37,39 +39,64 @@ WORDS = (
 
 
 @pytest.mark.parametrize(
-    ("changes", "word", "answer"),
+    ("changes", "answer"),
     [
-        ({}, "slower", "slower 12.3 % (10.1 to 14.8 %)"),
-        ({}, "device slower", "device slower 12.3 % (10.1 to 14.8 %)"),
-        ({"ratio": 0.9, "low": 0.88, "high": 0.93}, "faster", "faster 10.0 % (7.0 to 12.0 %)"),
-        ({"answer": "same", "low": 0.994, "high": 1.008}, "same", "not slower: at most 0.8 %"),
-        ({"answer": "same", "low": 0.991, "high": 0.999}, "same", "not slower: at most 0.0 %"),
-        ({"answer": "unknown", "more_sessions": 14}, "unknown", "cannot tell: 14 more sessions of each side"),
-        ({"answer": "unknown", "more_sessions": 1}, "unknown", "cannot tell: 1 more session of each side"),
-        ({"answer": "unknown"}, "unknown", "cannot tell: over 1000 more sessions of each side"),
-        ({"answer": "unknown", "ratio": None}, "unknown", "cannot tell: a time of 0"),
+        ({}, "slower 12.3 % (10.1 to 14.8 %)"),
+        ({"ratio": 0.9, "low": 0.88, "high": 0.93}, "faster 10.0 % (7.0 to 12.0 %)"),
+        ({"answer": "same", "low": 0.994, "high": 1.008}, "not slower: at most 0.8 %"),
+        ({"answer": "same", "low": 0.991, "high": 0.999}, "not slower: at most 0.0 %"),
+        ({"answer": "unknown", "more_sessions": 14}, "cannot tell: 14 more sessions of each side"),
+        ({"answer": "unknown", "more_sessions": 1}, "cannot tell: 1 more session of each side"),
+        ({"answer": "unknown"}, "cannot tell: over 1000 more sessions of each side"),
+        ({"answer": "unknown", "ratio": None}, "cannot tell: a time of 0"),
     ],
 )
-def test_each_answer_has_its_numbers(changes: dict[str, object], word: str, answer: str) -> None:
+def test_each_answer_has_its_numbers(changes: dict[str, object], answer: str) -> None:
     found = replace(FOUND, **changes)  # type: ignore[arg-type]
-    assert measured_figures(found, word)["in_words"] == answer
+    assert measured_fields(found, 0.01)["in_words"] == answer
 
 
-def test_inaccurate_outputs_are_the_answer_whatever_the_times_are() -> None:
-    for found in (FOUND, None):
-        figures = measured_figures(found, "inaccurate", "A and B")
-        assert (figures["answer"], figures["in_words"]) == ("inaccurate", "inaccurate: A and B")
+@pytest.mark.parametrize(
+    ("ratio", "low", "answer", "is_of_device", "word", "is_regression"),
+    [
+        (1.011, 1.005, "different", False, "slower", True),
+        (1.009, 1.005, "different", False, "slower", False),
+        (1.1, 1.05, "different", True, "device slower", False),
+        (0.9, 0.88, "different", False, "faster", False),
+        (0.9, 0.88, "different", True, "device faster", False),
+        (1.1, 0.99, "unknown", False, "unknown", False),
+    ],
+)
+def test_a_regression_is_slower_by_more_than_the_margin_and_not_because_of_the_device(
+    ratio: float, low: float, answer: Answer, is_of_device: bool, word: str, is_regression: bool
+) -> None:
+    found = replace(FOUND, ratio=ratio, low=low, high=ratio + 0.01, answer=answer)
+    fields = measured_fields(found, 0.01, is_of_device=is_of_device)
+    assert (fields["word"], fields["is_regression"]) == (word, is_regression)
+
+
+@pytest.mark.parametrize("found", [FOUND, None])
+def test_a_change_with_inaccurate_outputs_is_no_regression_and_fails_a_gate_on_regressions(
+    found: Comparison | None,
+) -> None:
+    change = replace(SLOWER, is_regression=False, **measured_fields(found, 0.01, "A and B"))
+    assert (change.word, change.answer, change.in_words) == ("inaccurate", "inaccurate", "inaccurate: A and B")
+    assert not change.is_regression
+    comparison = Comparisons(a="A", b="B", changes=[change], headline="")
+    assert fail_reasons(comparison, ["regression"]) == ["inaccurate: 1 of 1 with inaccurate outputs"]
+    assert fail_reasons(comparison, ["different", "unknown"]) == []
 
 
 def test_without_times_no_number_is_stated() -> None:
-    emulated = replace(SLOWER, **measured_figures(None, "emulated"))
+    emulated = replace(SLOWER, **measured_fields(None, 0.01))
     assert answer_text(emulated) == "emulated: no times"
     assert (pair(emulated)["answer"], pair(emulated)["in_words"]) == (None, None)
 
 
 def test_programs_read_the_record_that_was_written() -> None:
-    of_device = replace(SLOWER, **measured_figures(FOUND, "device slower"))
-    assert [read_pair(pair(each)) for each in (SLOWER, of_device)] == [SLOWER, of_device]
+    of_device = replace(SLOWER, **measured_fields(FOUND, 0.01, is_of_device=True))
+    for change in (SLOWER, of_device):
+        assert read_pair(pair(change)) == replace(change, is_regression=False)
 
 
 @pytest.mark.parametrize(("peak_b", "memory"), [(104.9e6, ""), (105.1e6, "100.00 -> 105.10 MB (+5.1 %)")])

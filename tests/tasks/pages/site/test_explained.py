@@ -10,6 +10,7 @@ from devices.errors import InputError
 from sql.warehouse import open_read_only
 from tasks.pages.explanation import markdown_lines, terminal_lines
 from tasks.pages.site.site import Site
+from tasks.results.addresses import cell_page
 from tasks.results.changes import SeriesChange, SideFacts
 from tasks.results.explanation import Explanation, explain, explain_change
 from tasks.results.reader import Reader
@@ -205,4 +206,7 @@ def test_a_change_that_was_measured_in_a_comparison_alone_is_explained_without_a
         }
         change = SeriesChange(**names, word="slower", b=SideFacts(cell=b))
         facts = explain_change(Reader(connection), change)
+        # and its page, which the list of comparisons links to, shows its sessions
+        page = Pages(Site(Reader(connection), "warehouse.duckdb")).read(cell_page(b))
     assert [fact.title for fact in facts] == ["Verdict", "Next step"]
+    assert page.answer == "Five sessions that were measured alike."
