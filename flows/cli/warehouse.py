@@ -141,9 +141,9 @@ def prune(
         return
     failed = False
     with _progress_on_stderr():
-        for line in rules.prune(plan, workspace):
-            show(line)
-            failed |= line.startswith("not packed")
+        for pruned in rules.prune(plan, workspace):
+            show(pruned.line)
+            failed |= pruned.is_failure
     raise typer.Exit(int(failed))
 
 

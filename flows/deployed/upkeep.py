@@ -65,10 +65,9 @@ def upkeep(
     workspace = stated_workspace(data_dir, bundles, warehouse)
     plan = plan_prune(Rules(thin_after, pack_after, unused_after), workspace, date.today())
     not_packed = []
-    for line in prune(plan, workspace):
-        _log.info("%s", line)
-        if line.startswith("not packed"):
-            not_packed.append(line)
+    for pruned in prune(plan, workspace):
+        _log.info("%s", pruned.line)
+        not_packed += [pruned.line] if pruned.is_failure else []
     freed = (
         f"{len(plan.events)} nights thinned, {len(plan.sweeps) - len(not_packed)} sweeps packed, "
         f"{len(plan.unused)} unused folders removed"

@@ -99,7 +99,8 @@ class SnapshotPages:
                 site = site or self._open()
                 with view_errors(self._file or Path()):
                     yield site
-                self._sites.append(site)
+                with self._lock:
+                    self._sites.append(site)
             except duckdb.Error as error:
                 raise WarehouseError(f"{self._file}: the page could not be made ({first_line(error)})") from error
             finally:

@@ -7,6 +7,7 @@ copied and hashed in one pass. Copying only what changed would save that, but a 
 
 import fcntl
 import hashlib
+import logging
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from sql.errors import NoWarehouse, WarehouseError
 from tasks.store.files import complete_file, remove_leftovers, sha256_of, write_complete
 from tasks.store.workspace import Workspace
 
+_log = logging.getLogger(__name__)
 _KEPT = 3  # a reader that opens `current` needs its file for as long as opening takes
 _ALWAYS_HASHED_BYTES = 16 << 20  # hashing takes about 10 ms
 _BLOCK_BYTES = 1 << 22
@@ -73,25 +75,43 @@ def publish_snapshot(warehouse: Path, snapshots: Path) -> Path:
     """
     from sql.warehouse import open_to_copy  # imports DuckDB, which readers of a snapshot may not need
 
-    with open_to_copy(warehouse) as source:
+    try:
+        with open_to_copy(warehouse) as source:
+            return _publish(source, warehouse, snapshots)
+    except OSError as error:
+        raise WarehouseError(f"{warehouse}: cannot be read ({error.strerror}); correct its permissions") from error
+
+
+def _publish(source: BinaryIO, warehouse: Path, snapshots: Path) -> Path:
+    used = snapshots
+    try:
         snapshots.mkdir(parents=True, exist_ok=True)
         remove_leftovers(snapshots)
         present = sorted(snapshots.glob("warehouse-*.duckdb"), key=_sequence)
-        final = snapshots / f"warehouse-{(_sequence(present[-1]) if present else 0) + 1:06d}.duckdb"
+        used = final = snapshots / f"warehouse-{(_sequence(present[-1]) if present else 0) + 1:06d}.duckdb"
+        with complete_file(final) as target:
+            sha256 = _copy(source, target)
+        final.chmod(_READ_ONLY)
+        status = final.stat()
+        stated = f"sha256 {sha256}\nsize_bytes {status.st_size}\nmtime_ns {status.st_mtime_ns}\n"
+        used = snapshots / "current"
+        write_complete(used, f"{final.name}\n{stated}".encode())
+    except OSError as error:
+        file = warehouse if isinstance(error, _SourceError) else used
+        cause = error.strerror or error
+        raise WarehouseError(
+            f"{file}: the snapshot could not be published ({cause}); readers keep the previous one"
+        ) from error
+    for old in [*present, final][:-_KEPT]:
         try:
-            with complete_file(final) as target:
-                sha256 = _copy(source, target)
-            final.chmod(_READ_ONLY)
-            status = final.stat()
-            stated = f"sha256 {sha256}\nsize_bytes {status.st_size}\nmtime_ns {status.st_mtime_ns}\n"
-            write_complete(snapshots / "current", f"{final.name}\n{stated}".encode())
-        except OSError as error:
-            raise WarehouseError(
-                f"{final}: the snapshot could not be written ({error.strerror}); readers keep the previous one"
-            ) from error
-        for old in [*present, final][:-_KEPT]:
             old.unlink()
-        return final
+        except OSError as error:
+            _log.warning("%s: an old snapshot could not be removed (%s); remove it", old, error.strerror)
+    return final
+
+
+class _SourceError(OSError):
+    """The warehouse that is copied cannot be read."""
 
 
 def _read_current(current: Path) -> _Published:
@@ -125,11 +145,16 @@ def _copy(source: BinaryIO, target: BinaryIO) -> str:
     """Copy a file from its start and return the SHA-256 of what was copied."""
     shares_blocks = _clone(source, target)
     digest = hashlib.sha256()
-    while block := source.read(_BLOCK_BYTES):
+    while True:
+        try:
+            block = source.read(_BLOCK_BYTES)
+        except OSError as error:
+            raise _SourceError(error.errno, error.strerror) from error
+        if not block:
+            return digest.hexdigest()
         digest.update(block)
         if not shares_blocks:
             target.write(block)
-    return digest.hexdigest()
 
 
 def _clone(source: BinaryIO, target: BinaryIO) -> bool:

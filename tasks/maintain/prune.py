@@ -87,8 +87,16 @@ def describe(plan: Plan, workspace: Workspace) -> Iterator[str]:
         yield f"remove {folder}: {_megabytes(size_bytes(folder))}"
 
 
-def prune(plan: Plan, workspace: Workspace) -> Iterator[str]:
-    """Carry out a plan, and yield a line for each thing that was done or could not be done.
+@dataclass(frozen=True)
+class Pruned:
+    """A line about what was done, or what could not be done."""
+
+    line: str
+    is_failure: bool = False
+
+
+def prune(plan: Plan, workspace: Workspace) -> Iterator[Pruned]:
+    """Carry out a plan, and yield each thing that was done or could not be done.
 
     If it is killed, nothing is lost, and the next prune does the rest. Raises FarmError if another one is running.
     """
@@ -96,16 +104,16 @@ def prune(plan: Plan, workspace: Workspace) -> Iterator[str]:
     with only_one(store.root if isinstance(store, LocalStore) else workspace.root):
         for sweep_id in plan.sweeps:
             try:
-                yield f"packed {sweep_id}: {pack_sweep(Path(store.location), sweep_id)}"
+                yield Pruned(f"packed {sweep_id}: {pack_sweep(Path(store.location), sweep_id)}")
             except FarmError as error:
-                yield f"not packed: {error}"
+                yield Pruned(f"not packed: {error}", is_failure=True)
         if plan.events:
             _thin_old_nights(workspace.warehouse, plan.thin_before)
             publish(workspace)
-            yield f"thinned {len(plan.events)} nights: {sum(plan.events.values())} events removed"
+            yield Pruned(f"thinned {len(plan.events)} nights: {sum(plan.events.values())} events removed")
         for folder in plan.unused:
             remove_at_once(folder)
-            yield f"removed {folder}"
+            yield Pruned(f"removed {folder}")
 
 
 @contextlib.contextmanager

@@ -138,18 +138,24 @@ def _has_events(folder: Path, record: SessionRecord) -> bool:
 def rows_of_loose(path: Path) -> Rows:
     """Return the rows of an ETDump without a bundle, or of a log of ExecuTorch's runner for language models.
 
-    The first run of an ETDump counts as warm-up. Raises EtdumpError, or LoadError if an ETDump does not
-    contain an execution.
+    The first run of an ETDump counts as warm-up, unless it is the only one. Raises EtdumpError, or LoadError if an
+    ETDump does not contain an execution.
     """
     if (log := _observer_log(path)) is not None:
         stated = {"executions": 1, "warmup_executions": 0, **_observed(log, str(path))}
         return _loose_rows(path, hashlib.sha256(log).hexdigest(), stated)
     content = read_content(path, most_bytes=MOST_FILE_BYTES)
     sha256 = hashlib.sha256(content).hexdigest()
-    runs = _consistent_runs(read_etdump(content, name=str(path)), str(path), warmup_executions=1)
+    dump = read_etdump(content, name=str(path))
+    warmup_executions = 1 if dump.executions > 1 else 0
+    runs = _consistent_runs(dump, str(path), warmup_executions)
     if not len(runs.execute_ns):
         raise LoadError(f"{path}: the ETDump contains 0 executions (Method::execute); nothing was loaded")
-    stated = {"executions": len(runs.execute_ns), "warmup_executions": 1, "delegate_note": delegate_note(runs)}
+    stated = {
+        "executions": len(runs.execute_ns),
+        "warmup_executions": warmup_executions,
+        "delegate_note": delegate_note(runs),
+    }
     return _loose_rows(path, sha256, stated, runs)
 
 

@@ -173,6 +173,14 @@ def test_a_loose_etdump_has_one_warm_up_and_an_id_of_its_content(tmp_path: Path)
     assert rows_of_loose(same).model["name"] == "b"
 
 
+def test_the_only_execution_of_a_loose_etdump_is_measured(maker: BundleMaker, tmp_path: Path) -> None:
+    path = tmp_path / "a.etdump"
+    path.write_bytes(build_etdump([Run([Profile(METHOD, 0, 9)])]))
+    assert maker.load(path).loaded == 1
+    assert maker.ask("SELECT is_warmup FROM run_latency") == [(False,)]
+    assert maker.ask("SELECT runs FROM session_latency") == [(1,)]
+
+
 def test_the_id_of_a_damaged_bundle_is_in_the_name_of_its_folder(tmp_path: Path) -> None:
     for name, found in (("0" * 16, "0" * 16), ("a" * 16 + "-2", "a" * 16), ("b" * 17, None), ("notes", None)):
         (tmp_path / name).mkdir()

@@ -1,6 +1,9 @@
 """Snapshots of the warehouse: readers see what was published, and nothing that a publisher left half-done."""
 
+import contextlib
+import errno
 import hashlib
+import io
 import os
 import subprocess
 import sys
@@ -64,10 +67,70 @@ def test_the_leftovers_of_a_killed_publisher_are_not_snapshots_and_are_removed(w
 @pytest.mark.fault
 def test_a_snapshot_on_a_full_disk_leaves_nothing(warehouse: Path, full_disk: Path) -> None:
     publish_snapshot(warehouse, full_disk.parent / "snapshots")
-    with pytest.raises(WarehouseError, match=r"warehouse-000001\.duckdb: the snapshot could not be written \(No space"):
+    with pytest.raises(
+        WarehouseError, match=r"warehouse-000001\.duckdb: the snapshot could not be published \(No space"
+    ):
         publish_snapshot(warehouse, full_disk)
     assert list(full_disk.iterdir()) == []
     assert sweeps(warehouse) == []
+
+
+@pytest.mark.fault(
+    stage="publish",
+    done="a file that a publication needs cannot be read or written",
+    holds="one sentence with its name; readers keep the previous snapshot",
+)
+@pytest.mark.parametrize(
+    ("function", "file"),
+    [
+        ("tasks.load.snapshot.remove_leftovers", "snapshots"),
+        ("tasks.load.snapshot.complete_file", "snapshots/warehouse-000002.duckdb"),
+        ("tasks.load.snapshot.write_complete", "snapshots/current"),
+        ("sql.warehouse.open_to_copy", "warehouse.duckdb"),
+    ],
+)
+def test_an_error_of_publishing_names_the_file(
+    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str, file: str
+) -> None:
+    first = publish_snapshot(warehouse, tmp_path / "snapshots")
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, "Input/output error", "/tmp/.part-1-a")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(function, fail)
+        with pytest.raises(WarehouseError, match=f"^{tmp_path / file}: .*/output error"):
+            publish_snapshot(warehouse, tmp_path / "snapshots")
+    assert newest_snapshot(tmp_path / "snapshots") == first
+
+
+def test_an_old_snapshot_that_cannot_be_removed_is_reported_and_the_new_one_is_published(
+    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(3):
+        first, *_ = sorted(publish_snapshot(warehouse, tmp_path).parent.glob("warehouse-0*"))
+    unlink = Path.unlink
+
+    def fail(path: Path, missing_ok: bool = False) -> None:
+        if path == first:
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", fail)
+    assert publish_snapshot(warehouse, tmp_path) == newest_snapshot(tmp_path)
+    assert f"{first}: an old snapshot could not be removed (Operation not permitted)" in caplog.text
+
+
+def test_an_error_of_reading_the_warehouse_names_it(
+    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Unreadable(io.BytesIO):
+        def read(self, _size: int | None = -1) -> bytes:
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("sql.warehouse.open_to_copy", lambda _: contextlib.nullcontext(Unreadable()))
+    with pytest.raises(WarehouseError, match=f"^{warehouse}: the snapshot could not be published"):
+        publish_snapshot(warehouse, tmp_path)
 
 
 def test_a_missing_snapshot_is_reported_in_one_sentence(warehouse: Path, tmp_path: Path) -> None:
