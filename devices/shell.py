@@ -15,6 +15,7 @@ from devices import retry
 from devices.device import Device
 from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused, NoSpaceOnDevice
 from devices.retry import Policy
+from devices.untrusted import excerpt
 
 _MAX_ERROR_BYTES = 400
 _MAX_OUTPUT_BYTES = 4 << 20
@@ -62,7 +63,7 @@ def take_pid(name: str, stdout: bytearray) -> int | None:
     if b"\n" not in stdout:
         return None
     line, _, rest = stdout.partition(b"\n")
-    if not line.isdigit():
+    if not re.fullmatch(rb"[0-9]{1,10}", line):
         cause = f"its login shell prints {line[:60].decode(errors='replace')!r} before every command"
         raise DeviceRefused(name, cause, "remove that output from its start-up files for non-interactive shells")
     stdout[:] = rest
@@ -94,6 +95,12 @@ def call(device: Device, argv: Sequence[str], *, policy: Policy | None = None) -
     if "No space left" in printed:
         raise NoSpaceOnDevice(device.name, f"its disk is full under {device.root}", "free space there")
     raise DeviceError(device.name, f"a housekeeping command ended with {result.exit_code or result.signal}: {printed}")
+
+
+def unexpected_output(device: Device, script: str, printed: str) -> DeviceError:
+    """Return the error of a script of the farm that did not print what it should."""
+    cause = f"the script `{script}` printed {excerpt(printed, 60)!r}, which the farm cannot read"
+    return DeviceError(device.name, cause, "check what its shell prints before every command")
 
 
 def run_script(device: Device, name: str, *arguments: str, policy: Policy | None = None) -> str:

@@ -140,6 +140,16 @@ def hash_untrusted(path: Path, max_bytes: int) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def read_local(name: str, local: Path, block_bytes: int) -> Iterator[bytes]:
+    """Yield the content of a file of this machine for the device `name`; raises TransferFailed if it is unreadable."""
+    try:
+        with local.open("rb") as stream:
+            while block := stream.read(block_bytes):
+                yield block
+    except OSError as error:
+        raise TransferFailed(name, f"cannot read the local file {local} ({error.strerror})") from None
+
+
 def check_fetchable(name: str, remote: str, mode: int, size_bytes: int, limit_bytes: int) -> None:
     """Raise FileRefused unless a file's mode and size, as the device `name` reports them, allow fetching it.
 

@@ -17,7 +17,7 @@ from devices.adb.stream import CHUNK_BYTES, ShellOutput, SyncRefused, SyncStream
 from devices.device import FILE_LIMIT_BYTES, CommandResult, Device
 from devices.errors import DeviceError, DeviceLost, DeviceRefused, FileMissing, NoSpaceOnDevice, TransferFailed
 from devices.shell import call, command_line, end_group_words, remove_path, split_status
-from devices.untrusted import check_fetchable, save_fetched
+from devices.untrusted import check_fetchable, read_local, save_fetched
 
 # adbd accepts about 64 KB, older versions less.
 _MAX_LINE_BYTES = 32_000
@@ -168,13 +168,14 @@ class AdbDevice(Device):
         part = f"{remote}.{uuid.uuid4().hex[:8]}.part"
         if not local.is_file():
             raise TransferFailed(self.name, f"the local file {local} does not exist")
+        modified_s = int(local.stat().st_mtime)
         try:
-            with local.open("rb") as source, self._link.open("sync:") as stream:
+            with self._link.open("sync:") as stream:
                 sync = SyncStream(stream)
                 sync.request("SEND", f"{part},{_REGULAR_FILE}")
-                while block := source.read(16 * CHUNK_BYTES):
+                for block in read_local(self.name, local, 16 * CHUNK_BYTES):
                     sync.send(block)
-                sync.finish(int(local.stat().st_mtime))
+                sync.finish(modified_s)
             call(self, ["mv", "-f", "--", part, remote])
         except SyncRefused as refused:
             self._remove_part(part)

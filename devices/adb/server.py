@@ -1,6 +1,7 @@
 """The adb server that reaches a phone, on this machine or on a lab host: where it listens, and how it is started."""
 
 import os
+import re
 import socket
 import subprocess
 from abc import ABC, abstractmethod
@@ -87,7 +88,11 @@ class LocalServer(AdbServer):
     """The adb server of this machine; `port` None means that of ANDROID_ADB_SERVER_PORT, or else 5037."""
 
     def __init__(self, name: str, port: int | None) -> None:
-        chosen = port or int(os.environ.get("ANDROID_ADB_SERVER_PORT", DEFAULT_PORT))
+        stated = os.environ.get("ANDROID_ADB_SERVER_PORT") or str(DEFAULT_PORT)
+        if port is None and not (re.fullmatch("[0-9]{1,5}", stated) and 0 < int(stated) < 1 << 16):
+            cause = f"ANDROID_ADB_SERVER_PORT={excerpt(stated, 40)} is not a port"
+            raise DeviceRefused(name, cause, "set it to a number from 1 to 65535, or unset it")
+        chosen = port or int(stated)
         super().__init__(name, chosen, f"port {chosen}")
 
     def dial(self) -> socket.socket:

@@ -8,6 +8,7 @@ import socket
 import struct
 from collections.abc import Iterator
 
+from devices.errors import DeviceError
 from devices.shell import take_pid
 
 CHUNK_BYTES = 1 << 16
@@ -58,6 +59,9 @@ class ShellOutput:
         elif kind == _STDERR:
             self.stderr += data
         elif kind == _EXIT:
+            if not data:
+                cause = "adbd sent an exit packet without a status"
+                raise DeviceError(self._name, cause, "restart the phone, or use another adbd")
             self.status = data[0]
 
 

@@ -1,5 +1,6 @@
 """Test what a sweep needs of a device, count what sweeps left there, and mount a small disk to fill."""
 
+import re
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from devices import retry
 from devices.device import Device
 from devices.errors import DeviceError, NoSpaceOnDevice
 from devices.ondevice.job import Job, run_job
-from devices.shell import call, make_folder, remove_path, run_script
+from devices.shell import call, make_folder, remove_path, run_script, unexpected_output
 
 # The job of a trial ends when another command has made a file, or after this number of checks.
 _LOOKS = 50
@@ -76,8 +77,10 @@ class DeviceLeftovers:
 
 def read_leftovers(device: Device) -> DeviceLeftovers:
     """Count the jobs and session folders; raises DeviceError."""
-    jobs, sessions, *kilobytes = run_script(device, "leftovers", device.root).split()
-    return DeviceLeftovers(int(jobs), int(sessions), int(kilobytes[0]) << 10 if kilobytes else 0)
+    printed = run_script(device, "leftovers", device.root)
+    if not (counts := re.fullmatch(r" *([0-9]{1,9}) +([0-9]{1,9}) *([0-9]{0,15})\s*", printed)):
+        raise unexpected_output(device, "leftovers", printed)
+    return DeviceLeftovers(int(counts[1]), int(counts[2]), int(counts[3] or 0) << 10)
 
 
 @contextmanager

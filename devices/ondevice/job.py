@@ -30,7 +30,7 @@ from devices.ondevice.conditions import Conditions, conditions_at, conditions_of
 from devices.ondevice.facts import sections
 from devices.ondevice.store import Content, are_verified, checked_hash, push
 from devices.retry import Attempts, Policy
-from devices.shell import remove_path, run_script, script_text, split_status
+from devices.shell import remove_path, run_script, script_text, split_status, unexpected_output
 from devices.untrusted import excerpt
 
 # How long a lease lasts beyond a job: pushing a runner and a model over a slow link, and collecting the job's files.
@@ -43,6 +43,9 @@ MAX_FOLDERS = 50
 _FRESH_MINUTES = 15
 _SIZE = re.compile("[0-9]{1,9}")
 _INTEGER = re.compile("-?[0-9]{1,10}")
+_CLOCK = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
+# What job_run.sh prints about a job that ended: STATUS BEGIN END CLOCK_AT_END CLOCK_NOW WAITING [late]
+_ENDED = re.compile(rf"ended ([0-9]{{1,3}}) {_CLOCK} {_CLOCK} {_CLOCK} {_CLOCK} (\S+) ?(late)?")
 
 _LOST = {
     "rebooted": "was restarted while a job ran on it",
@@ -173,7 +176,11 @@ def clear_jobs(device: Device, group: str, planned: Container[str]) -> list[str]
 
 def kill_leftovers(device: Device) -> list[int]:
     """End every job of this root or user that still runs; return the group ids. Call it after acquiring the lease."""
-    return [int(line) for line in run_script(device, "job_kill_leftovers", device.root, device.machine_folder).split()]
+    printed = run_script(device, "job_kill_leftovers", device.root, device.machine_folder)
+    groups = [parse_integer(word) for word in printed.split()]
+    if None in groups:
+        raise unexpected_output(device, "job_kill_leftovers", printed)
+    return [group for group in groups if group is not None]
 
 
 def _sent(names: Sequence[str], printed: bytes) -> tuple[dict[str, bytes | None], bytes]:
@@ -194,12 +201,13 @@ def _result(device: Device, folder: str, report: str, printed: str, sent: Mappin
     words = report.split()
     if words == ["unleased"]:
         raise _lease_lost(device)
-    if not words or words[0] != "ended" or len(words) < 7:
-        cause = _LOST.get(words[0] if words else "", f"printed {report!r} about a job")
+    ended = _ENDED.fullmatch(report)
+    if not ended:
+        cause = _LOST.get(words[0] if words else "", f"printed {excerpt(report, 60)!r} about a job")
         raise DeviceLost(device.name, f"{cause} (in {folder})", "run it again in a new folder")
-    exit_code, number = split_status(int(words[1]))
-    begin, end, clock_at_end, clock_now = map(float, words[2:6])
-    device.waiting_priority = parse_integer(words[6])
+    exit_code, number = split_status(int(ended[1]))
+    begin, end, clock_at_end, clock_now = map(float, ended.group(2, 3, 4, 5))
+    device.waiting_priority = parse_integer(ended[6])
     wall_s = max(end - begin, 0.0)
     ended_at = datetime.now(UTC) - timedelta(seconds=max(clock_now - clock_at_end, 0.0))
     started_at = ended_at - timedelta(seconds=wall_s)
@@ -208,7 +216,7 @@ def _result(device: Device, folder: str, report: str, printed: str, sent: Mappin
     return JobResult(
         exit_code,
         number,
-        words[-1] == "late",
+        bool(ended[7]),
         wall_s,
         started_at,
         ended_at,

@@ -150,8 +150,12 @@ class Lease:
         _held.discard(self._token)
         try:
             folders, self.device.collected = self.device.collected, []
-            collected = "\n".join(folders[:MAX_FOLDERS])
-            run_script(self.device, "lease_release", self.device.machine_folder, self._token, collected)
+            while True:
+                first, folders = "\n".join(folders[:MAX_FOLDERS]), folders[MAX_FOLDERS:]
+                words = [self.device.machine_folder, self._token, first, "keep" if folders else ""]
+                run_script(self.device, "lease_release", *words)
+                if not folders:
+                    break
         except DeviceError as error:
             logger.warning("a lease that this process may hold could not be released and will expire: %s", error)
 

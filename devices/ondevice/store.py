@@ -20,7 +20,8 @@ from pathlib import Path, PurePosixPath
 from devices import retry
 from devices.device import Device
 from devices.errors import DeviceError, DeviceLost, FileChanged, TransferFailed
-from devices.shell import remove_path, run_script
+from devices.shell import remove_path, run_script, unexpected_output
+from devices.untrusted import read_local
 
 # Entries used within this time may belong to a sweep that is still running.
 SPARE_MINUTES = 60
@@ -171,9 +172,9 @@ def prune(device: Device, limit_bytes: int) -> list[str]:
     listing = run_script(device, "store_list", device.root, str(SPARE_MINUTES), policy=retry.TRANSFER)
     entries = []
     for line in listing.splitlines():
-        kilobytes, _, rest = line.partition(" ")
-        idle, _, path = rest.partition(":")
-        entries.append(StoredEntry(path, int(kilobytes) * 1024, idle == "idle"))
+        if not (entry := re.fullmatch(r"([0-9]{1,15}) (idle)?:(\S+)", line)):
+            raise unexpected_output(device, "store_list", line)
+        entries.append(StoredEntry(entry[3], int(entry[1]) * 1024, bool(entry[2])))
     removed = surplus(entries, limit_bytes)
     for start in range(0, len(removed), 50):  # adb accepts command lines of up to 30 KB
         batch = [f"{device.root}/{path}" for path in removed[start : start + 50]]
@@ -251,11 +252,10 @@ def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _sha256(device: Device, local: Path) -> str:
-    try:
-        with local.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise TransferFailed(device.name, f"cannot read the local file {local} ({error.strerror})") from None
+    digest = hashlib.sha256()
+    for block in read_local(device.name, local, 1 << 20):
+        digest.update(block)
+    return digest.hexdigest()
 
 
 def checked_hash(device: Device, sha256: str) -> str:

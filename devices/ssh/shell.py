@@ -4,6 +4,7 @@ Each command is a child of that shell, in its process group. Its output is frame
 the one that ends stdout is followed by the exit status.
 """
 
+import re
 import secrets
 import shlex
 import threading
@@ -15,6 +16,7 @@ import paramiko
 
 from devices import retry
 from devices.device import CommandResult
+from devices.errors import DeviceError
 from devices.shell import command_words, split_status, take_pid
 
 # The first line of stdout is the process id. What the shell itself prints about killed commands is discarded.
@@ -68,7 +70,7 @@ class RemoteShell:
 
     def result(self) -> CommandResult:
         """Return how the command ended; the shell reports signals as exit codes 129 to 159."""
-        code, number = split_status(int(self._out.status or 0))
+        code, number = split_status(exit_status(self._name, self._out.status))
         return CommandResult(code, number, bytes(self._out.data), bytes(self._err.data))
 
     def is_alive(self) -> bool:
@@ -111,6 +113,14 @@ class RemoteShell:
         if has_err:
             self._err.feed(self._channel.recv_stderr(_CHUNK))
         return has_out or has_err
+
+
+def exit_status(name: str, printed: bytes | None) -> int:
+    """Return the status that a shell printed behind its marker; DeviceError if it printed something else."""
+    if not re.fullmatch(b"[0-9]{1,3}", printed or b""):
+        cause = f"its shell printed {printed!r} instead of an exit status"
+        raise DeviceError(name, cause, "check that `sh` on the host is a POSIX shell")
+    return int(printed or b"")
 
 
 @contextmanager
@@ -185,5 +195,5 @@ class Framed:
         self._searched = at
         line, end, _ = self.data[at:].partition(b"\n")
         if end:
-            self.status = bytes(line.split()[1])
+            self.status = bytes(line[len(self._marker) :]).strip()
             del self.data[at:]

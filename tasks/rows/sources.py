@@ -197,26 +197,27 @@ def _of_delegate(sources: Sources, tree: Sequence[TreeNode], operators: list[int
     cause = _NOT_LISTED if listed is None else _NOT_REPORTED if listed.nodes is None else _NOT_ALIGNED
     aligned = align([tree[index].parts.operator for index in operators], [node.kind for node in nodes])
     may_have_run = {candidate for candidates in aligned for candidate in candidates}
-    # The clamp of a node is the next one (_with_clamps); if it may have run separately, it is not listed as fused.
-    nodes = [
-        node.model_copy(update={"clamp": []}) if node.clamp and number + 1 in may_have_run else node
-        for number, node in enumerate(nodes)
-    ]
+    ran = {candidates[0] for candidates in aligned if len(candidates) == 1}
+
+    def clamp_prefix(number: int) -> str | None:
+        """Return what precedes the clamp of a node in `fused_with`; None if it ran separately, as the next node."""
+        return None if number + 1 in ran else "possibly " if number + 1 in may_have_run else ""
+
     for index, candidates in zip(operators, aligned, strict=True):
         row = {**instruction, "node": index}
-        match [nodes[candidate] for candidate in candidates]:
-            case []:
-                yield {**row, **_unknown(all_sources, cause)}
-            case [only]:
-                yield {**row, **_of_node(sources, only)}
-            case possible_nodes:
-                possible_sources = [sources.sources[i] for node in possible_nodes for i in node.sources]
-                has_inserted = not all(node.sources for node in possible_nodes)
-                yield {**row, **_described([*possible_sources, *([None] if has_inserted else [])], cause)}
+        possible_nodes = [nodes[candidate] for candidate in candidates]
+        if not candidates:
+            yield {**row, **_unknown(all_sources, cause)}
+        elif len(candidates) == 1:
+            yield {**row, **_of_node(sources, possible_nodes[0], clamp_prefix(candidates[0]))}
+        else:
+            possible_sources = [sources.sources[i] for node in possible_nodes for i in node.sources]
+            has_inserted = not all(node.sources for node in possible_nodes)
+            yield {**row, **_described([*possible_sources, *([None] if has_inserted else [])], cause)}
     # Without any match, which nodes ran is unknown.
     for number, node in enumerate(nodes if any(aligned) else []):
         if number not in may_have_run and not isinstance(node, _Clamp):
-            described = _of_node(sources, node)
+            described = _of_node(sources, node, clamp_prefix(number))
             yield {**instruction, **described, "node": None, "certainty": "not executed", "note": _LEFT_OUT}
 
 
@@ -236,15 +237,17 @@ def _place(node: TreeNode) -> dict[str, Any]:
     return {"chain_index": node.chain_index, "instruction_id": node.instruction_id}
 
 
-def _of_node(sources: Sources, node: _Node) -> dict[str, Any]:
+def _of_node(sources: Sources, node: _Node, clamp_prefix: str | None) -> dict[str, Any]:
     """Return the columns of a row that describe a node of XNNPACK's graph: its sources, and what was fused into it."""
     if not node.sources:
         return {"delegate_node": node.kind, "certainty": "inserted", "note": _INSERTED}
     columns = _described([sources.sources[index] for index in node.sources], _NOT_ALIGNED)
     columns["delegate_node"] = node.kind
-    columns["fused_with"] = None
-    if fused := [sources.sources[index] for index in (*node.fused, *node.clamp)]:
-        columns["fused_with"] = ", ".join(f"{each.operator} of {each.module_path or 'the model'}" for each in fused)
+    fused = [("", index) for index in node.fused]
+    fused += [(clamp_prefix, index) for index in node.clamp if clamp_prefix is not None]
+    parts = [(prefix, sources.sources[index]) for prefix, index in fused]
+    texts = [f"{prefix}{each.operator} of {each.module_path or 'the model'}" for prefix, each in parts]
+    columns["fused_with"] = ", ".join(texts) or None
     return columns
 
 

@@ -50,7 +50,7 @@ COMMENT ON COLUMN operator_source.instruction_id IS 'Instruction of the program;
 COMMENT ON COLUMN operator_source.operator IS 'Name of the operator in the ETDump, with its number; NULL for a node that did not run.';
 COMMENT ON COLUMN operator_source.delegate_node IS 'Kind of the node in the delegate''s graph, such as XNNConv2d; NULL outside XNNPACK and if unknown.';
 COMMENT ON COLUMN operator_source.source_operator IS 'Operator of the exported model, such as aten.convolution.default: a 1x1 convolution that XNNPACK runs as Fully Connected is a convolution here. NULL if unknown.';
-COMMENT ON COLUMN operator_source.fused_with IS 'Other operators of the model that XNNPACK''s graph contains in the same node, such as an activation, with their modules.';
+COMMENT ON COLUMN operator_source.fused_with IS 'Other operators of the model that XNNPACK''s graph contains in the same node, such as an activation, with their modules; `possibly` precedes one that may have run separately.';
 COMMENT ON COLUMN operator_source.module_path IS 'Path of the module that calls it, such as encoder.layers.3.attention; empty for the model itself. If several operators match, the innermost module around all of them. NULL if unknown.';
 COMMENT ON COLUMN operator_source.file_line IS 'File and line of the call: the innermost outside torch, otherwise inside it. NULL if unknown.';
 COMMENT ON COLUMN operator_source.certainty IS 'known, ambiguous (several operators match), inserted (not an operator of the model), unknown, or not executed.';

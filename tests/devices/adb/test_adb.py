@@ -1,17 +1,20 @@
 """What is special about adb: states of phones, the adb server, the limits of its protocols."""
 
+import contextlib
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from devices.adb.device import AdbDevice, AdbLink
 from devices.adb.server import LocalServer
 from devices.adb.stream import ShellOutput, SyncRefused, SyncStream
 from devices.device import Device
-from devices.errors import DeviceRefused
+from devices.errors import DeviceLost, DeviceRefused, TransferFailed
 from devices.inventory import DeviceSpec, open_device
 from devices.retry import probe
 from tests.fixtures.devices import meet
@@ -140,3 +143,41 @@ def test_packets_may_arrive_in_any_pieces() -> None:
         output.feed(stream[at : at + 1])
 
     assert (output.pid, output.status, bytes(output.stdout), bytes(output.stderr)) == (1234, 7, b"output", b"err")
+
+
+class Link:
+    """A link to a phone whose adbd reads everything and never answers."""
+
+    name = "phone"
+
+    @contextlib.contextmanager
+    def open(self, service: str) -> Iterator[socket.socket]:
+        if not service.startswith("sync:"):
+            raise DeviceLost(self.name, "stopped answering")
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            yield ours
+
+
+def test_a_local_file_that_cannot_be_read_is_no_loss_of_the_phone() -> None:
+    # given a regular file whose first byte cannot be read
+    unreadable = Path("/proc/self/mem")
+    phone = AdbDevice("phone", "/data/etfarm", cast("AdbLink", Link()))
+
+    with pytest.raises(TransferFailed, match=r"^phone: cannot read the local file /proc/self/mem"):
+        phone.upload(unreadable, "/data/etfarm/file")
+
+
+@pytest.mark.parametrize(
+    ("port", "is_valid"), [("1", True), ("65535", True), ("0", False), ("65536", False), ("usb", False)]
+)
+def test_a_port_of_the_environment_is_a_number_of_sixteen_bits(
+    monkeypatch: pytest.MonkeyPatch, port: str, is_valid: bool
+) -> None:
+    monkeypatch.setenv("ANDROID_ADB_SERVER_PORT", port)
+    if is_valid:
+        assert LocalServer("phone", None).port == int(port)
+    else:
+        with pytest.raises(DeviceRefused, match=rf"^phone: ANDROID_ADB_SERVER_PORT={port} is not a port"):
+            LocalServer("phone", None)
+    assert LocalServer("phone", 7).port == 7

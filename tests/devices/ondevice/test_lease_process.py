@@ -111,7 +111,7 @@ def test_a_lease_that_could_not_be_released_is_free_for_this_process_at_once(
 
 
 def test_a_release_removes_the_folders_of_collected_jobs_once(local_device: Device) -> None:
-    folders = [Path(local_device.root) / f"a job's folder {number}" for number in range(MAX_FOLDERS)]
+    folders = [Path(local_device.root) / f"a job's folder {number}" for number in range(2 * MAX_FOLDERS + 1)]
     for folder in folders:
         folder.mkdir(parents=True)
     kept = Path(local_device.root) / "kept"

@@ -73,6 +73,17 @@ def test_an_activation_that_ran_separately_is_not_stated_as_fused(maker: BundleM
     ]
 
 
+def test_an_activation_that_may_have_run_separately_is_stated_as_possibly_fused(maker: BundleMaker) -> None:
+    # given one Clamp, which is the activation of the addition or the one after it
+    nodes = [{"kind": "XNNAdd", "sources": [4], "clamp": [1]}, {"kind": "XNNClamp", "sources": [3]}]
+    maker.session([(10 * MS, {ADD: MS, CLAMP: MS})], files=sources(nodes))
+    maker.load()
+    assert listed(maker, "operator, source_operator, fused_with") == [
+        (ADD, "aten.add.Tensor", "possibly aten.relu.default of body.act"),
+        (CLAMP, "aten.relu.default or aten.mean.dim", None),
+    ]
+
+
 def test_a_node_without_an_event_is_listed_as_not_executed(maker: BundleMaker) -> None:
     nodes = [{"kind": "XNNConvert", "sources": [4]}, {"kind": "XNNConv2d", "sources": [0]}]
     maker.session([(10 * MS, {CONVOLUTION: MS})], files=sources(nodes))

@@ -1,0 +1,78 @@
+"""A device whose scripts print something else than they should: each call reports it as an error of that device."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from devices.adb.stream import ShellOutput
+from devices.device import CommandResult, Device
+from devices.errors import DeviceError, DeviceLost
+from devices.local import LocalDevice
+from devices.ondevice.diagnostics import read_leftovers
+from devices.ondevice.job import Job, kill_leftovers, run_job
+from devices.ondevice.store import prune
+from devices.shell import take_pid
+from devices.ssh.shell import Framed, exit_status
+
+ENDED = "ended 0 1.00 2.00 2.00 2.50 -\n%content\n"
+
+
+class Printing(LocalDevice):
+    """A device on which every command prints the same text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("phone", "/data/etfarm")
+        self.text = text
+
+    def run(self, argv: Sequence[str], *, deadline_s: float) -> CommandResult:
+        return CommandResult(0, None, self.text.encode(), b"")
+
+
+def run(device: Device) -> object:
+    return run_job(device, Job("/data/etfarm/sessions/a", ["true"], 1.0))
+
+
+CASES: dict[str, tuple[Callable[[Device], object], str, list[str]]] = {
+    "leftovers": (read_leftovers, "1 2 30", ["", "1", "one 2 3", "1 2 3 4", "1 2 many"]),
+    "jobs of a previous holder": (kill_leftovers, "12\n13", ["12\nWelcome", "9" * 5000]),
+    "entries of the store": (
+        lambda device: prune(device, 1 << 40),
+        "12 idle:blobs/a\n3 :trees/b",
+        ["Welcome", "12", "x idle:blobs/a", "12 busy:blobs/a", f"{'9' * 5000} :blobs/a"],
+    ),
+    "the end of a job": (
+        run,
+        ENDED,
+        ["", "ended", ENDED.replace(" 0 ", " zero "), ENDED.replace("1.00", "soon"), ENDED.replace("1.00", "nan")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_script_should_print_is_accepted(name: str) -> None:
+    call, expected, _ = CASES[name]
+    call(Printing(expected))
+
+
+@pytest.mark.parametrize(("name", "printed"), [(name, text) for name, case in CASES.items() for text in case[2]])
+def test_what_a_script_should_not_print_is_an_error_of_its_device(name: str, printed: str) -> None:
+    with pytest.raises((DeviceError, DeviceLost), match=r"^phone: .*printed '"):
+        CASES[name][0](Printing(printed))
+
+
+def test_an_exit_packet_of_adbd_without_a_status_is_an_error_of_its_device() -> None:
+    with pytest.raises(DeviceError, match=r"^phone: adbd sent an exit packet without a status"):
+        ShellOutput("phone").feed(b"\x03\0\0\0\0")
+
+
+def test_a_process_id_of_five_thousand_digits_is_an_error_of_its_device() -> None:
+    with pytest.raises(DeviceError, match=r"^phone: its login shell prints"):
+        take_pid("phone", bytearray(b"9" * 5000 + b"\n"))
+
+
+@pytest.mark.parametrize("line", [b"mark", b"mark zero", b"mark 0 0", b"mark 9999"])
+def test_a_marker_without_an_exit_status_is_an_error_of_its_device(line: bytes) -> None:
+    stream = Framed(b"mark")
+    stream.feed(b"mark\noutput" + line + b"\n")
+    with pytest.raises(DeviceError, match=r"^host: its shell printed .* instead of an exit status"):
+        exit_status("host", stream.status)
