@@ -12,8 +12,11 @@ sweep: $(READY)
 
 PYTEST := $(BIN)/pytest -q -n auto --dist loadscope --no-loadscope-reorder
 
+# `make test CHANGED=1` runs what the changes of this branch most likely break; CHANGED=COMMIT, those since a commit.
+TESTS = $(if $(CHANGED),$$($(BIN)/python -m tests.changed $(CHANGED:1=main)))
+
 test: $(READY)
-	$(PYTEST) -m "not thorough"
+	$(PYTEST) -m "not thorough" $(TESTS)
 
 test-thorough: $(READY)
 	$(PYTEST) -m "thorough and not skill and not long"

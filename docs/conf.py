@@ -7,7 +7,7 @@ html_title = "etfarm"
 extensions = ["myst_parser"]
 myst_heading_anchors = 3
 root_doc = "README"
-# The pages in the order of the menu; the pages of the rooms are found by links and by search.
+# The pages in the order of the menu; those of the packages are found by links and by search.
 PAGES = {
     "Use": ["models", "llm", "sweeps", "devices", "sme", "sql", "numbers", "pull-requests"],
     "Programs and agents": ["json", "mcp", "mcp-conversation"],

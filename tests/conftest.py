@@ -18,6 +18,7 @@ os.environ["ETFARM_MACHINE_FOLDER"] = f"{_SHARED}/machine"
 
 from tests.fixtures.waiting import SCALE  # noqa: E402  imports `devices`
 
+_MAX_SEEN_CHARS = 300
 _FIXTURES = (
     "command",
     "devices",
@@ -36,7 +37,23 @@ _FIXTURES = (
 pytest_plugins = [f"tests.fixtures.{name}" for name in _FIXTURES]
 
 
-def pytest_configure() -> None:
+class Failures:
+    """Plugin of the process that prints: says at once what a failed test promised; pytest itself waits for the end."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Print the promise, what the test saw instead, and where to look."""
+        crash = getattr(report.longrepr, "reprcrash", None)
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and crash and terminal:
+            promise = report.nodeid.rpartition("::")[2].removeprefix("test_").replace("_", " ")
+            seen = crash.message.partition("\n")[0][:_MAX_SEEN_CHARS]
+            terminal.write_line(f"\nFAILED: {promise}\n  seen: {seen}\n  look at: {crash.path}:{crash.lineno}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Let Ctrl-C and a hang-up end what the tests start, also where the tests themselves ignore them.
 
     A shell's background ignores the first, `nohup` the second, and children inherit that; a handler is not inherited.
@@ -45,6 +62,8 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda _number, _frame: None)
+    if not hasattr(config, "workerinput"):  # of pytest-xdist: the tests run in its workers, and are printed here
+        config.pluginmanager.register(Failures(config))
 
 
 def pytest_unconfigure() -> None:

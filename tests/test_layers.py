@@ -1,17 +1,16 @@
-"""The house: arrows between rooms run one way, no files need each other in a circle, and every room has a README."""
+"""The layers: imports run one way, no modules import each other in a circle, and every package has a README."""
 
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 
+import grimp
 import pytest
 
 from tests.fixtures.paths import ROOT
 
-# What each room at the top may import of ours, besides itself.
+# What each layer may import of ours, besides itself.
 ALLOWED: dict[str, set[str]] = {
     "flows": {"tasks", "devices", "sql"},
     "tasks": {"devices", "sql"},
@@ -39,7 +38,7 @@ PACKAGES: dict[str, set[str]] = {
     "devices.adb": {"devices.ssh"},
     "devices.ssh": set(),
     "devices.ondevice": set(),
-    **{package: set(TASKS[:place]) for place, package in enumerate(TASKS)},
+    **{package: set(TASKS[:position]) for position, package in enumerate(TASKS)},
     "flows.server": set(),
     "flows.setup": {"flows.server"},
     "flows.warehouse": set(),
@@ -52,12 +51,12 @@ PACKAGES: dict[str, set[str]] = {
         f"flows.{package}" for package in ("certify", "comparison", "device", "labs", "server", "setup", "warehouse")
     },
 }
-MOST_FILES = 20
+MAX_FILES = 20
 COMMANDS = ROOT / "flows" / "cli"  # a command is a file
 # The only packages that may import these, inside the function that needs them: a worker beside phones has neither.
 HEAVY = {"torch", "executorch", "transformers", "torchao"}
-HEAVY_ROOMS = ("tasks/export/", "tasks/runner/")
-# All that flows and deployments may use of the pages: the writers of a medium, and whole documents. What they tell
+HEAVY_PACKAGES = ("tasks/export/", "tasks/runner/")
+# All that flows and deployments may use of the pages: the writers of a medium, and whole documents. Their content
 # comes from `tasks.results`, so that no medium depends on the page of another.
 WRITERS = {f"tasks.pages.{name}" for name in ("benchmarks", "comment", "comparison", "explanation", "markdown", "rows")}
 WRITERS |= {f"tasks.pages.{name}" for name in ("notify", "report", "html", "page", "site.site", "site.publish")}
@@ -69,53 +68,37 @@ READMES += [f"tasks/export/{package}" for package in ("lowering", "process", "zo
 READMES += [package.replace(".", "/") for package in PACKAGES]
 
 
-def modules() -> dict[str, Path]:
-    """Every module of the farm by its dotted name."""
-    found = {}
-    for room in ALLOWED:
-        for path in sorted((ROOT / room).rglob("*.py")):
-            name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-            found[name] = path
-    return found
+# Every import counts, also one inside a function.
+GRAPH = grimp.build_graph(*ALLOWED, cache_dir=None)
+MODULES = {
+    module: next(path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file())
+    for module in sorted(GRAPH.modules)
+    for base in [ROOT.joinpath(*module.split("."))]
+}
 
 
-MODULES = modules()
-
-
-def imports(path: Path) -> Iterator[str]:
-    """The modules of ours that a file imports, anywhere in it; `from package import module` counts as the module."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in MODULES)
-        elif isinstance(node, ast.ImportFrom) and node.module in MODULES:
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                yield inner if inner in MODULES else node.module
-
-
-def package_of(module: str, depth: int) -> str:
+def parent(module: str, depth: int) -> str:
     return ".".join(module.split(".")[:depth])
 
 
-def arrows_against(allowed: dict[str, set[str]], package: str) -> list[str]:
-    """The imports of a room or package from others of the same depth that it may not import."""
+def imports_against(allowed: dict[str, set[str]], package: str) -> list[str]:
+    """The imports of a layer or package from others of the same depth that it may not import."""
     depth = package.count(".") + 1
-    parent = package_of(package, depth - 1)
     return [
-        f"{name} -> {other}"
-        for name, path in MODULES.items()
-        if package_of(name, depth) == package
-        for other in imports(path)
-        if package_of(other, depth) in allowed
-        and package_of(other, depth - 1) == parent
-        and package_of(other, depth) not in allowed[package] | {package}
+        f"{module} -> {other}"
+        for module in MODULES
+        if parent(module, depth) == package
+        for other in sorted(GRAPH.find_modules_directly_imported_by(module))
+        if parent(other, depth) in allowed
+        and parent(other, depth - 1) == parent(package, depth - 1)
+        and parent(other, depth) not in allowed[package] | {package}
     ]
 
 
 @pytest.mark.parametrize("package", [*ALLOWED, *PACKAGES])
-def test_a_room_or_package_imports_only_from_those_below_it(package: str) -> None:
+def test_a_layer_or_package_imports_only_from_those_below_it(package: str) -> None:
     allowed = (ALLOWED, PACKAGES)[package.count(".")]
-    assert arrows_against(allowed, package) == []
+    assert imports_against(allowed, package) == []
 
 
 def test_every_package_is_in_these_maps() -> None:
@@ -127,12 +110,12 @@ def test_every_package_is_in_these_maps() -> None:
 def test_no_folder_has_more_files_than_a_reader_overlooks() -> None:
     folders = Counter(path.parent for path in MODULES.values() if path.name != "__init__.py")
     assert [
-        str(folder.relative_to(ROOT)) for folder, count in folders.items() if count > MOST_FILES and folder != COMMANDS
+        str(folder.relative_to(ROOT)) for folder, count in folders.items() if count > MAX_FILES and folder != COMMANDS
     ] == []
 
 
 def test_no_files_need_each_other_in_a_circle() -> None:
-    graph = {name: {other for other in imports(path) if other != name} for name, path in MODULES.items()}
+    graph = {module: GRAPH.find_modules_directly_imported_by(module) for module in MODULES}
     circle: list[str] = []
     try:
         TopologicalSorter(graph).prepare()
@@ -144,10 +127,10 @@ def test_no_files_need_each_other_in_a_circle() -> None:
 def test_flows_and_deployments_use_no_page_but_its_writers() -> None:
     pages = {
         (name, other)
-        for name, path in MODULES.items()
-        if package_of(name, 1) in ("flows", "deployments")
-        for other in imports(path)
-        if package_of(other, 2) == "tasks.pages"
+        for name in MODULES
+        if parent(name, 1) in ("flows", "deployments")
+        for other in GRAPH.find_modules_directly_imported_by(name)
+        if parent(other, 2) == "tasks.pages"
     }
     assert sorted(f"{name} -> {other}" for name, other in pages if other not in WRITERS) == []
     assert WRITERS - {other for _, other in pages} == set()
@@ -156,13 +139,11 @@ def test_flows_and_deployments_use_no_page_but_its_writers() -> None:
 def test_no_page_opens_a_warehouse() -> None:
     found = []
     for name, path in MODULES.items():
-        for node in (
-            ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if package_of(name, 2) == "tasks.pages" else ()
-        ):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if parent(name, 2) == "tasks.pages" else ():
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             names = {alias.name for alias in node.names} if isinstance(node, ast.ImportFrom) else set[str]()
-            opens = {package_of(each, 2) for each in modules} & OPENING or names & OPENERS
+            opens = {parent(each, 2) for each in modules} & OPENING or names & OPENERS
             if opens and names != {"distinct_names"}:  # a function on texts
                 found.append(f"{name}: {ast.unparse(node)}")
     assert found == []
@@ -171,21 +152,21 @@ def test_no_page_opens_a_warehouse() -> None:
 def test_only_exporting_and_building_runners_need_torch_or_executorch() -> None:
     found = []
     for path in MODULES.values():
-        place = path.relative_to(ROOT).as_posix()
+        file = path.relative_to(ROOT).as_posix()
         tree = ast.parse(path.read_text(encoding="utf-8"))
         at_the_top = {id(node) for node in tree.body}
         for node in ast.walk(tree):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             heavy = isinstance(node, ast.stmt) and HEAVY & {name.split(".")[0] for name in names}
-            if heavy and (not place.startswith(HEAVY_ROOMS) or id(node) in at_the_top):
-                found.append(f"{place}: {ast.unparse(node)}")
+            if heavy and (not file.startswith(HEAVY_PACKAGES) or id(node) in at_the_top):
+                found.append(f"{file}: {ast.unparse(node)}")
     assert found == []
 
 
-@pytest.mark.parametrize("room", READMES)
-def test_every_room_has_a_short_readme(room: str) -> None:
-    lines = (ROOT / room / "README.md").read_text(encoding="utf-8").splitlines()
+@pytest.mark.parametrize("package", READMES)
+def test_every_package_has_a_short_readme(package: str) -> None:
+    lines = (ROOT / package / "README.md").read_text(encoding="utf-8").splitlines()
     assert len([line for line in lines if line.strip()]) <= 15
 
 
