@@ -133,7 +133,8 @@ def export(
 
 def _lines(case: "CheckedCase") -> Iterator[str]:
     """Yield the lines of a case for `--format text`."""
-    from tasks.results.text import evidence, in_ms
+    from tasks.results.latency import evidence
+    from tasks.results.text import in_ms
 
     export, (delegated, portable) = case.export, _counts(case)
     yield f"{export.model} {export.precision}: {export.pte_bytes / 1e6:.2f} MB, exported in {export.export_s:.1f} s"

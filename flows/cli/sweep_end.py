@@ -9,7 +9,7 @@ from flows.warehouse.publish import ask_warehouse
 from tasks.bundle.model_names import shown_names
 from tasks.bundle.robust_statistics import median_interval
 from tasks.pages.rows import short_text, table_lines
-from tasks.results.text import spread
+from tasks.results.latency import spread
 from tasks.results.verdicts import Verdict, failed_lines
 from tasks.store.workspace import Workspace
 

@@ -1,13 +1,11 @@
 """The report's sections on outputs and layers, compared with eager PyTorch."""
 
-from collections.abc import Iterable, Iterator
-
 from tasks.pages.page import Block, Fold, Paragraph, Section
 from tasks.results.accuracy import AccuracyRow, LayerRow, NotComparedRow, accuracy_in_words
 from tasks.results.cells import CellNames, by_cell
 from tasks.results.reader import Answers
 from tasks.results.table import Cell, Column, table_of
-from tasks.results.text import Code, Text
+from tasks.results.text import Code, Text, counted
 
 
 def accuracy(answers: Answers) -> Section:
@@ -39,7 +37,6 @@ def layers(answers: Answers) -> Section:
     rows = answers.rows(LayerRow)
     if not rows:
         return Section("layers", title, [Paragraph("No session in mode numerics; add it to the sweep's modes.")])
-    pairs = list(by_cell(rows).values())
     names = CellNames(rows)
     blocks: list[Block] = [
         Paragraph(
@@ -49,23 +46,15 @@ def layers(answers: Answers) -> Section:
             "back, or where an element is finite in the fp32 model alone."
         )
     ]
-    for pair in pairs:
-        named = (Code(pair[0].model), f" \u00b7 {names.label(pair[0])} \u2014 {_finding(pair)}")
-        blocks.append(Fold(named, [table_of(pair, is_named=False)], is_open=len(blocks) == 1))
-    return Section("layers", title, blocks, list(_summary(pairs)))
-
-
-def _finding(rows: list[LayerRow]) -> str:
-    first = next((row for row in rows if row.is_notable), None)
-    return f"no sudden loss in {len(rows)} layers" if first is None else f"first fault at layer {first.layer}"
-
-
-def _summary(pairs: Iterable[list[LayerRow]]) -> Iterator[Text]:
-    for rows in pairs:
-        first = next((row for row in rows if row.is_notable), None)
-        if first is not None:
-            where = first.module or first.operator
-            yield (
-                "Numbers of ", Code(first.model), f" {first.precision} on {first.device} part from eager PyTorch at ",
-                Code(where), f" (layer {first.layer}).",
-            )  # fmt: skip
+    summary: list[Text] = []
+    for pair in by_cell(rows).values():
+        fault = next((row for row in pair if row.is_notable), None)
+        result = f"first fault at layer {fault.layer}" if fault else f"no sudden loss in {counted(len(pair), 'layer')}"
+        fold_title = (Code(pair[0].model), f" \u00b7 {names.label(pair[0])} \u2014 {result}")
+        blocks.append(Fold(fold_title, [table_of(pair, is_named=False)], is_open=len(blocks) == 1))
+        if fault:
+            summary.append((
+                "Numbers of ", Code(fault.model), f" {fault.precision} on {fault.device} part from eager PyTorch at ",
+                Code(fault.module or fault.operator), f" (layer {fault.layer}).",
+            ))  # fmt: skip
+    return Section("layers", title, blocks, summary)

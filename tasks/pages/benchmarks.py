@@ -11,9 +11,10 @@ from typing import Any, Literal
 
 from devices.untrusted import sanitize_line
 from tasks.bundle.robust_statistics import median_interval
+from tasks.results.text import numbered
 
 Benchmarks = Literal["bencher", "github-action-benchmark", "pytorch"]
-_MOST_LETTERS = 1024  # of a benchmark's name at Bencher
+_MAX_NAME_CHARS = 1024  # of a benchmark's name at Bencher
 
 
 @dataclass(frozen=True)
@@ -64,57 +65,56 @@ def _names(figures: Sequence[Figure]) -> list[str]:
     """Return a name for each figure, cut to 1024 characters; figures of equal names get the ids of their cells."""
     counts = Counter(figure.name for figure in figures)
     names = [each.name if counts[each.name] == 1 else f"{each.name} ({each.cell})" for each in figures]
-    return [sanitize_line(name)[:_MOST_LETTERS] for name in names]
+    return [sanitize_line(name)[:_MAX_NAME_CHARS] for name in names]
 
 
 def _bencher(figures: Sequence[Figure]) -> dict[str, Any]:
     """Bencher Metric Format: nanoseconds, as its built-in measure `latency` has."""
-
-    def latency(figure: Figure) -> dict[str, float]:
+    report = {}
+    for name, figure in zip(_names(figures), figures, strict=True):
         low, high = figure.interval_ms or (None, None)
-        known = {"value": figure.time_ms, "lower_value": low, "upper_value": high}
-        return {name: 1e6 * ms for name, ms in known.items() if ms is not None}
-
-    return {name: {"latency": latency(each)} for name, each in zip(_names(figures), figures, strict=True)}
+        times_ms = {"value": figure.time_ms, "lower_value": low, "upper_value": high}
+        report[name] = {"latency": {key: 1e6 * ms for key, ms in times_ms.items() if ms is not None}}
+    return report
 
 
 def _github_action(figures: Sequence[Figure]) -> list[dict[str, Any]]:
     """The custom format `customSmallerIsBetter`: milliseconds."""
-
-    def entry(name: str, figure: Figure) -> dict[str, Any]:
-        interval = figure.interval_ms
-        interval_range = {"range": f"{interval[0]:.6g} to {interval[1]:.6g} (95 % interval)"} if interval else {}
-        extra = f"{len(figure.times_ms)} sessions, cell {figure.cell}"
-        return {"name": name, "unit": "ms", "value": figure.time_ms, **interval_range, "extra": extra}
-
-    return [entry(*each) for each in zip(_names(figures), figures, strict=True)]
+    entries: list[dict[str, Any]] = []
+    for name, figure in zip(_names(figures), figures, strict=True):
+        extra = f"{numbered(len(figure.times_ms), 'session')}, cell {figure.cell}"
+        entries.append({"name": name, "unit": "ms", "value": figure.time_ms, "extra": extra})
+        if interval := figure.interval_ms:
+            entries[-1]["range"] = f"{interval[0]:.6g} to {interval[1]:.6g} (95 % interval)"
+    return entries
 
 
 def _pytorch(figures: Sequence[Figure]) -> list[dict[str, Any]]:
     """Records of the table `oss_ci_benchmark_v3`: the times of sessions in ms; `extra_info` has only texts."""
-    return [_record(figure) for figure in figures]
-
-
-def _record(figure: Figure) -> dict[str, Any]:
-    interval = figure.interval_ms
-    bounds = {f"{side}_ms": f"{value:.9g}" for side, value in zip(("low", "high"), interval or (), strict=False)}
-    about = {name: str(getattr(figure, name)) for name in ("variant", "threads", "night", "sweep_id", "cell")}
-    return {
-        "benchmark": {
-            "name": "ExecuTorch",
-            "mode": "inference",
-            "dtype": figure.precision,
-            "extra_info": {"farm": "etfarm", **about},
-        },
-        "model": {"name": figure.model, "type": "etfarm", "backend": figure.backend or ""},
-        "metric": {
-            "name": "avg_inference_latency(ms)",
-            "benchmark_values": figure.times_ms,
-            "target_value": 0.0,
-            "extra_info": {"time_ms": f"{figure.time_ms:.9g}", **bounds},
-        },
-        "runners": [{"name": figure.device, "type": figure.device_model or "", "cpu_info": figure.soc or ""}],
-        "dependencies": {
-            "executorch": {"repo": "pytorch/executorch", "version": figure.executorch_version or ""},
-        },
-    }
+    records = []
+    for figure in figures:
+        extra = {"time_ms": f"{figure.time_ms:.9g}"}
+        if interval := figure.interval_ms:
+            extra |= {"low_ms": f"{interval[0]:.9g}", "high_ms": f"{interval[1]:.9g}"}
+        about = {name: str(getattr(figure, name)) for name in ("variant", "threads", "night", "sweep_id", "cell")}
+        record = {
+            "benchmark": {
+                "name": "ExecuTorch",
+                "mode": "inference",
+                "dtype": figure.precision,
+                "extra_info": {"farm": "etfarm", **about},
+            },
+            "model": {"name": figure.model, "type": "etfarm", "backend": figure.backend or ""},
+            "metric": {
+                "name": "avg_inference_latency(ms)",
+                "benchmark_values": figure.times_ms,
+                "target_value": 0.0,
+                "extra_info": extra,
+            },
+            "runners": [{"name": figure.device, "type": figure.device_model or "", "cpu_info": figure.soc or ""}],
+            "dependencies": {
+                "executorch": {"repo": "pytorch/executorch", "version": figure.executorch_version or ""},
+            },
+        }
+        records.append(record)
+    return records

@@ -1,10 +1,17 @@
 """The comment of a pull request about several comparisons, from their JSON. Needs nothing but Python."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from devices.untrusted import excerpt
-from tasks.results.changes import SeriesChange, headline_parts, is_changed, sessions_text, short_columns, worst_first
+from tasks.results.changes import (
+    SeriesChange,
+    headline_parts,
+    is_changed,
+    sessions_text,
+    short_columns,
+    worst_first,
+)
 
 _MAX_ROWS = 15
 """Of each of the two tables. With two lists of _MAX_NOTES, the comment has fewer than 60 lines of text."""
@@ -30,35 +37,47 @@ def comment(changes: Sequence[SeriesChange], failures: Sequence[str], notes: Seq
     ordered = worst_first(changes)
     changed = [change for change in ordered if is_changed(change)]
     others = [change for change in ordered if not is_changed(change)]
-    parts = [f"**{_plain(answer)}**"]
-    parts += [_points(failures)] if failures else []
-    parts += [_table(changed)] if changed else []
-    folded = [_table(others)] if others else []
-    folded += [_points(notes)] if notes and changes else []
-    folded.append("A is the baseline, B this change; both were measured in turns, with 95 % intervals.")
-    content = "\n\n".join(folded)
-    summary = f"{len(others)} without a change, and how it was measured" if others else "How it was measured"
-    return "\n\n".join([*parts, f"<details><summary>{summary}</summary>\n\n{content}\n\n</details>"])
+    tables = [change_table(rows, _MAX_ROWS, "see the files of the job", _plain) for rows in (changed, others)]
+    how = "A is the baseline, B this change; both were measured interleaved, with 95 % intervals."
+    folded = [tables[1], bullets(notes, _MAX_NOTES, "notes", _plain) if changes else "", how]
+    parts = [f"**{_plain(answer)}**", bullets(failures, _MAX_NOTES, "failures", _plain), tables[0]]
+    return "\n\n".join(filter(None, [*parts, folded_rest(len(others), folded)]))
 
 
-def _table(changes: Sequence[SeriesChange]) -> str:
-    columns = short_columns(changes[:_MAX_ROWS])
-    cells = [[_plain(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
-    lines = [f"| {' | '.join(row)} |" for row in [list(columns), ["---"] * len(columns), *cells]]
-    more = len(changes) - _MAX_ROWS
-    return "\n".join([*lines, *([f"\n{more} more in the files of the job"] if more > 0 else [])])
+Write = Callable[[str], str]
+"""Returns a text as Markdown, escaped."""
 
 
-def _points(sentences: Sequence[str]) -> str:
-    lines = [f"- {_plain(sentence)}" for sentence in sentences[:_MAX_NOTES]]
-    more = len(sentences) - _MAX_NOTES
-    return "\n".join([*lines, *([f"- {more} more"] if more > 0 else [])])
+def change_table(changes: Sequence[SeriesChange], max_rows: int, where: str, write: Write) -> str:
+    """Return the first changes as a table, and `where` the others are; empty without a change."""
+    columns = short_columns(changes[:max_rows])
+    cells = [[write(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
+    lines = [f"| {' | '.join(row)} |" for row in [list(columns), ["---"] * len(columns), *cells]] if changes else []
+    hidden = len(changes) - max_rows
+    return "\n".join([*lines, *([f"\n{hidden} more: {where}"] if hidden > 0 else [])])
+
+
+def bullets(sentences: Sequence[str], max_lines: int, title: str, write: Write) -> str:
+    """Return the first sentences as a list, and how many are left out; empty without a sentence."""
+    lines = [f"- {write(sentence)}" for sentence in sentences[:max_lines]]
+    hidden = len(sentences) - max_lines
+    return "\n".join([*lines, *([f"- {hidden} more: {title}"] if hidden > 0 else [])])
+
+
+def folded_rest(unchanged: int, parts: Sequence[str]) -> str:
+    """Return the end of a comment behind a title: the series without a change, and how all were measured."""
+    summary = f"{unchanged} without a change, and how it was measured" if unchanged else "How it was measured"
+    return folded(summary, "\n\n".join(filter(None, parts)))
+
+
+def folded(summary: str, content: str) -> str:
+    return f"<details><summary>{summary}</summary>\n\n{content}\n\n</details>"
 
 
 def _plain(text: str) -> str:
     """Return a text of files, cut and without folders of the machine, that Markdown, GitHub and GitLab leave alone."""
-    return _CODE.sub(r"<code>\1</code>", _SPECIAL.sub(_inert, excerpt(_FOLDERS.sub("", text), _MAX_CHARS)))
 
+    def escape(special: re.Match[str]) -> str:
+        return "".join(f"&#{ord(each)};" for each in special[0]) + (_NO_LINK if special["link"] else "")
 
-def _inert(found: re.Match[str]) -> str:
-    return "".join(f"&#{ord(each)};" for each in found[0]) + (_NO_LINK if found["link"] else "")
+    return _CODE.sub(r"<code>\1</code>", _SPECIAL.sub(escape, excerpt(_FOLDERS.sub("", text), _MAX_CHARS)))

@@ -4,6 +4,7 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 
 from devices.untrusted import sanitize_line
+from tasks.pages.comment import bullets, change_table, folded, folded_rest
 from tasks.pages.explanation import markdown_points
 from tasks.pages.markdown import escaped, inline, table_markdown
 from tasks.pages.rows import as_text
@@ -11,23 +12,22 @@ from tasks.pages.site.matrix import KEY, matrix
 from tasks.results.changes import (
     PAIR_KEYS,
     Comparison,
-    SeriesChange,
     answer_text,
     is_changed,
     memory_change,
     pair,
-    series_name,
-    short_columns,
     size_change,
     worst_first,
 )
-from tasks.results.text import change_of, with_code
+from tasks.results.naming import series_title
+from tasks.results.text import change_of, numbered, with_code
 from tasks.results.verdicts import Verdict, headline, of_latency
 
 _SERIES = ("model", "device", "precision", "variant", "threads")
 _MAX_CHANGED = 10
 _MAX_OTHERS = 4
 _MAX_REMARKS = 3
+_ALL = "`--output x.json` has all"
 _COLOURS = {"slower": "#c62828", "inaccurate": "#c62828", "failed": "#c62828", "unknown": "#9f6f00"}
 _BADGE = {"slower": "slower", "inaccurate": "inaccurate", "failed": "failed", "unknown": "cannot tell"}
 
@@ -53,19 +53,15 @@ def terminal(comparison: Comparison) -> Iterator[str]:
     yield from as_text(list(columns), [list(zip(*columns.values(), strict=True))], "table")
     yield "\n"
     for row in comparison.uncompared:
-        yield f"{row.word}: {series_name(row)} ({row.a.sessions + row.b.sessions} sessions){_replaced(row)}\n"
+        is_older = row.word.startswith("older")
+        why = f", cell {row.a.cell or row.b.cell}; a newer cell is compared" if is_older else ""
+        yield f"{row.word}: {series_title(row)} ({numbered(row.a.sessions + row.b.sessions, 'session')}){why}\n"
     for remark in (*comparison.other_figures, *comparison.remarks):
         yield f"{remark}\n"
 
 
 def _rounded(time_ms: float | None) -> float | None:
     return None if time_ms is None else round(time_ms, 4)
-
-
-def _replaced(change: SeriesChange) -> str:
-    """Return why an older cell is not compared; empty for other cells."""
-    cell = change.a.cell or change.b.cell
-    return f", cell {cell}; a newer cell is compared" if change.word.startswith("older") else ""
 
 
 def data(comparison: Comparison, form: str) -> Iterator[str]:
@@ -79,37 +75,28 @@ def markdown(comparison: Comparison) -> str:
     ordered = worst_first(comparison.changes)
     changed = [each for each in ordered if is_changed(each)]
     others = [each for each in ordered if not is_changed(each)]
-    parts = [f"**{escaped(comparison.headline)}**"]
-    parts += [_table(changed, _MAX_CHANGED)] if changed else []
-    parts += [_points(comparison.other_figures, "other figures")] if comparison.other_figures else []
+    parts = [
+        f"**{escaped(comparison.headline)}**",
+        change_table(changed, _MAX_CHANGED, _ALL, _in_table),
+        bullets(comparison.other_figures, _MAX_REMARKS, "other figures", _with_code),
+    ]
     if comparison.explained:
-        points = "\n".join(markdown_points(comparison.explained))
-        parts.append(_folded("What is known about the worst change", points))
-    folded = [f"A: {escaped(comparison.a)}  \nB: {escaped(comparison.b)}"]
-    folded += [_table(others, _MAX_OTHERS)] if others else []
-    remarks = [*comparison.remarks, *(f"{each.word}: {series_name(each)}" for each in comparison.uncompared)]
-    folded += [_points(remarks, "remarks")] if remarks else []
-    summary = f"{len(others)} without a change, and how it was measured" if others else "How it was measured"
-    return "\n\n".join([*parts, _folded(summary, "\n\n".join(folded))]) + "\n"
+        parts.append(folded("What is known about the worst change", "\n".join(markdown_points(comparison.explained))))
+    remarks = [*comparison.remarks, *(f"{each.word}: {series_title(each)}" for each in comparison.uncompared)]
+    rest = [
+        f"A: {escaped(comparison.a)}  \nB: {escaped(comparison.b)}",
+        change_table(others, _MAX_OTHERS, _ALL, _in_table),
+        bullets(remarks, _MAX_REMARKS, "remarks", _with_code),
+    ]
+    return "\n\n".join(filter(None, [*parts, folded_rest(len(others), rest)])) + "\n"
 
 
-def _folded(summary: str, content: str) -> str:
-    return f"<details><summary>{summary}</summary>\n\n{content}\n\n</details>"
+def _with_code(text: str) -> str:
+    return inline(with_code(text))
 
 
-def _points(sentences: Sequence[str], title: str) -> str:
-    """Return the first three sentences as a list, and how many are left out."""
-    points = [f"- {inline(with_code(sentence))}" for sentence in sentences[:_MAX_REMARKS]]
-    hidden = len(sentences) - _MAX_REMARKS
-    return "\n".join([*points, *([f"- {hidden} more: {title}"] if hidden > 0 else [])])
-
-
-def _table(changes: Sequence[SeriesChange], limit: int) -> str:
-    columns = short_columns(changes[:limit])
-    cells = ([inline(with_code(cell), in_table=True) for cell in row] for row in zip(*columns.values(), strict=True))
-    text = "\n".join(f"| {' | '.join(row)} |" for row in [list(columns), ["---"] * len(columns), *cells])
-    hidden = len(changes) - limit
-    return f"{text}\n\n{hidden} more: `--output x.json` has all" if hidden > 0 else text
+def _in_table(text: str) -> str:
+    return inline(with_code(text), in_table=True)
 
 
 def _junit(comparison: Comparison) -> str:
@@ -145,11 +132,12 @@ def _badge(comparison: Comparison) -> str:
     return str(Badge("etfarm", text, default_color=_COLOURS.get(worst, "#2e7d32")).badge_svg_text)
 
 
-def _json(comparison: Comparison) -> str:
-    return "".join(data(comparison, "json"))
-
-
-WRITERS: dict[str, Callable[[Comparison], str]] = {".md": markdown, ".json": _json, ".xml": _junit, ".svg": _badge}
+WRITERS: dict[str, Callable[[Comparison], str]] = {
+    ".md": markdown,
+    ".json": lambda comparison: "".join(data(comparison, "json")),
+    ".xml": _junit,
+    ".svg": _badge,
+}
 """Functions that return the content of a file, by its suffix."""
 
 

@@ -7,7 +7,7 @@ import base64
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,8 @@ from markupsafe import Markup, escape
 
 from devices.untrusted import sanitize, sanitize_data, sanitize_line
 from tasks.pages.page import Page
-from tasks.results.table import Cell, Column, Table
-from tasks.results.text import Code, Link, Tag, Text, Tone, parts_of
+from tasks.results.table import Table
+from tasks.results.text import Code, Link, Tag, Text, parts_of
 
 NAVIGATION = (
     ("This morning", "index.html"),
@@ -72,7 +72,6 @@ def _environment() -> Environment:
         "from_page": from_page,
         "inline": inline,
         "rows": rows,
-        "linked": _linked,
         "inlined": _inlined,
         "policy": _policy,
         "as_json": as_json,
@@ -92,18 +91,6 @@ def _policy(page: Page) -> str:
         return _POLICY.format("'self' file:", "'self' file:")
     hashes = (hashlib.sha256(_inlined(name).encode()).digest() for name in ("page.js", "page.css"))
     return _POLICY.format(*(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in hashes))
-
-
-@pass_context
-def _linked(context: Context, values: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of a chart with `href`, relative to the page, instead of `to`; neither without a link."""
-    return [
-        {name: value for name, value in row.items() if name != "to"}
-        | ({"href": href} if (href := from_page(context, row["to"])) else {})
-        if "to" in row
-        else dict(row)
-        for row in values
-    ]
 
 
 def as_json(value: Any) -> Markup:
@@ -130,7 +117,17 @@ def from_page(context: Context, address: str) -> str:
 @pass_context
 def inline(context: Context, text: Text) -> Markup:
     """Return one line of text with names as code, and links to published pages."""
-    return Markup("".join([_part(context, part) for part in parts_of(text)]))
+    written = []
+    for part in parts_of(text):
+        words = _escaped(str(part))
+        if isinstance(part, Link) and (address := from_page(context, part.to)):
+            words = f'<a href="{escape(sanitize(address))}">{words}</a>'
+        elif isinstance(part, Code):
+            words = f"<code>{words}</code>"
+        elif isinstance(part, Tag):
+            words = f' <span class="tag">{words}</span>'
+        written.append(words)
+    return Markup("".join(written))
 
 
 @pass_context
@@ -138,18 +135,19 @@ def rows(context: Context, table: Table) -> Markup:
     """Return the rows of a table, a line each."""
     lines = []
     for cells in table.rows:
-        written = [_cell(context, cell, column) for cell, column in zip(cells, table.columns, strict=True)]
-        lines.append(f"    <tr>{''.join(written)}</tr>\n")
+        line = ""
+        for cell, column in zip(cells, table.columns, strict=True):
+            text = cell.text
+            words = _escaped(text) if type(text) is str else str(inline(context, text))
+            if cell.share is not None:
+                bar = f'<svg class="share" width="{100 * cell.share:.1f}%" aria-hidden="true"></svg>'
+                words = f"{bar}<span>{words}</span>"
+            names = " ".join(filter(None, ("num" if column.numeric else "", "long" if column.wraps else "", cell.tone)))
+            style = f' class="{names}"' if names else ""
+            sort = "" if cell.sort is None else f' data-sort="{cell.sort:.12g}"'
+            line += f"<td{style}{sort}>{words}{_sparkline(cell.line) if cell.line else ''}</td>"
+        lines.append(f"    <tr>{line}</tr>\n")
     return Markup("".join(lines))
-
-
-def _part(context: Context, part: str) -> str:
-    words = _escaped(str(part))
-    if isinstance(part, Link) and (address := from_page(context, part.to)):
-        return f'<a href="{escape(sanitize(address))}">{words}</a>'
-    if isinstance(part, Code):
-        return f"<code>{words}</code>"
-    return f' <span class="tag">{words}</span>' if isinstance(part, Tag) else words
 
 
 @functools.lru_cache(maxsize=50_000)
@@ -157,29 +155,12 @@ def _escaped(text: str) -> str:
     return str(escape(sanitize_line(text)))
 
 
-def _cell(context: Context, cell: Cell, column: Column) -> str:
-    text = cell.text
-    words = _escaped(text) if type(text) is str else "".join([_part(context, part) for part in parts_of(text)])
-    if cell.share is not None:
-        bar = f'<svg class="share" width="{100 * cell.share:.1f}%" aria-hidden="true"></svg>'
-        words = f"{bar}<span>{words}</span>"
-    sort = "" if cell.sort is None else f' data-sort="{cell.sort:.12g}"'
-    line = _sparkline(cell.line) if cell.line else ""
-    return f"<td{_class(column.numeric, column.wraps, cell.tone)}{sort}>{words}{line}</td>"
-
-
-@functools.cache
-def _class(is_numeric: bool, wraps: bool, tone: Tone) -> str:
-    names = " ".join(filter(None, ("num" if is_numeric else "", "long" if wraps else "", tone)))
-    return f' class="{names}"' if names else ""
-
-
 def _sparkline(values: Sequence[float | None]) -> str:
     """Return values, one for each night, as an SVG line with a gap for None; empty for fewer than two."""
     numbers = [value for value in values if value is not None]
     if len(numbers) < 2:
         return ""
-    least, most = min(numbers), max(numbers)
+    low, high = min(numbers), max(numbers)
     step = (_WIDTH - 2 * _MARGIN) / (len(values) - 1)
     height = _HEIGHT - 2 * _MARGIN
     path, command = "", "M"
@@ -187,7 +168,7 @@ def _sparkline(values: Sequence[float | None]) -> str:
         if value is None:
             command = "M"
             continue
-        share = (value - least) / (most - least) if most > least else 0.5
+        share = (value - low) / (high - low) if high > low else 0.5
         path += f"{command}{_MARGIN + step * night:.1f} {_HEIGHT - _MARGIN - height * share:.1f}"
         command = "L"
     # Hidden from screen readers: a cell beside it states the newest value.

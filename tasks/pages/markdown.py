@@ -1,11 +1,11 @@
 """A report as Markdown, for Prefect's artifacts, pull requests and chat."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from devices.untrusted import sanitize, sanitize_line
 from tasks.pages.page import Block, Fold, Heading, Log, Page, Paragraph, Points
-from tasks.results.table import Cell, Table
+from tasks.results.table import Table
 from tasks.results.text import Code, Tag, Text, parts_of
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
@@ -29,25 +29,21 @@ def escaped(text: str) -> str:
 
 
 def inline(text: Text, *, in_table: bool = False) -> str:
-    """Return one line of text, names as code spans."""
-    return "".join(_part(part, in_table=in_table) for part in parts_of(text))
-
-
-def _part(part: str, *, in_table: bool) -> str:
-    if isinstance(part, Code):
-        return _code_span(part, in_table=in_table)
-    return f" ({escaped(part)})" if isinstance(part, Tag) else escaped(part)
-
-
-def _code_span(text: str, *, in_table: bool) -> str:
-    """Return a code span; it escapes only a table's bar, and its fence is longer than any run of backticks inside."""
-    shown = sanitize_line(text).replace("|", "\\|") if in_table else sanitize_line(text)
-    fence = _fence(shown, shortest=1)
-    pad = " " if shown.startswith("`") or shown.endswith("`") or not shown.strip() else ""
-    return f"{fence}{pad}{shown}{pad}{fence}"
+    """Return one line of text, names as code spans; in a table, a span escapes the bars of its name."""
+    written = []
+    for part in parts_of(text):
+        if isinstance(part, Code):
+            name = sanitize_line(part).replace("|", "\\|") if in_table else sanitize_line(part)
+            fence = _fence(name, shortest=1)
+            pad = " " if name.startswith("`") or name.endswith("`") or not name.strip() else ""
+            written.append(f"{fence}{pad}{name}{pad}{fence}")
+        else:
+            written.append(f" ({escaped(part)})" if isinstance(part, Tag) else escaped(part))
+    return "".join(written)
 
 
 def _fence(text: str, *, shortest: int) -> str:
+    """Return more backticks than any run of them in the text has."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     return "`" * max(shortest, longest + 1)
 
@@ -79,21 +75,15 @@ def table_markdown(table: Table) -> str:
         return ""
     heads = [escaped(f"{column.title} ({column.unit})" if column.unit else column.title) for column in table.columns]
     rules = ["---:" if column.numeric else "---" for column in table.columns]
-    lines = [_line(heads), _line(rules), *(_line([_cell(cell) for cell in row]) for row in table.rows)]
+    lines = [heads, rules]
+    for row in table.rows:
+        texts = [(inline(cell.text, in_table=True), cell.tone in ("flag", "bad")) for cell in row]
+        lines.append([f"**{text}**" if is_bold else text for text, is_bold in texts])
     meanings = [f"{escaped(column.title)}: {escaped(column.meaning)}" for column in table.columns if column.meaning]
     parts = [
         escaped(table.caption),
-        "\n".join(lines),
+        "\n".join(f"| {' | '.join(line)} |" for line in lines),
         f"{'; '.join(meanings)}." if meanings else "",
-        f"{escaped(table.hidden)}." if table.hidden else "",
+        f"{inline(table.hidden)}." if table.hidden else "",
     ]
     return "\n\n".join(part for part in parts if part)
-
-
-def _cell(cell: Cell) -> str:
-    text = inline(cell.text, in_table=True)
-    return f"**{text}**" if cell.tone in ("flag", "bad") else text
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"

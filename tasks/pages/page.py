@@ -12,7 +12,10 @@ from tasks.results.cells import CellNames, NamedRowT, by_cell
 from tasks.results.table import Table
 from tasks.results.text import Code, Text, Tone, counted
 
-_MOST_BARS_IN_SIGHT = 40
+Hue = Literal["on", "off", "plain"]
+MAX_LISTED = 400
+"""Rows of a table on a page of the site that lists."""
+_MAX_UNFOLDED_BARS = 40
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Bar:
     length: float
     tick: float | None
     value: str
-    hue: Literal["on", "off", "plain"]
+    hue: Hue
 
 
 @dataclass(frozen=True)
@@ -87,14 +90,15 @@ class Chart:
 
 @dataclass(frozen=True)
 class Choice:
-    """A choice of two names, A and B, that opens the page that compares them (pages of the site only).
+    """A choice of A and B that opens the page that compares them (pages of the site only).
 
-    `names` maps each shown name to its part of an address; `address` contains the placeholders `{a}` and `{b}`.
+    `options` has the label of each, its name in a command, and its part of an address; `address` contains the
+    placeholders `{a}` and `{b}`.
     """
 
     kind: ClassVar[str] = "choice"
     title: str
-    names: Mapping[str, str]
+    options: Sequence[tuple[str, str, str]]
     address: str
     command: str
     """The command to type where the page of a pair is not published, with the same placeholders."""
@@ -173,24 +177,9 @@ class Page:
     address: str | None = None
     """The address in a site, such as `nights/2026-11-22.html`; None for a file that stands alone."""
 
-    @property
-    def has_charts(self) -> bool:
-        """Whether the page needs the script that draws charts."""
-        return any(_has_chart(section.blocks) for section in self.sections)
-
-    @property
-    def has_histories(self) -> bool:
-        """Whether the page needs the script that shows histories."""
-        return any(isinstance(block, Histories) for section in self.sections for block in section.blocks)
-
-    @property
-    def is_of_pages_that_go(self) -> bool:
-        """Whether a script writes links to pages that may not be published."""
-        return any(isinstance(block, Histories | Choice) for section in self.sections for block in section.blocks)
-
-
-def _has_chart(blocks: Sequence[Block]) -> bool:
-    return any(isinstance(block, Chart) or (isinstance(block, Fold) and _has_chart(block.blocks)) for block in blocks)
+    def has(self, *kinds: str) -> bool:
+        """Return whether any block outside of folds is of one of these kinds, such as `chart`."""
+        return any(block.kind in kinds for section in self.sections for block in section.blocks)
 
 
 def fold_of_each_cell(
@@ -207,9 +196,8 @@ def fold_of_each_cell(
         models.add(first.model)
 
 
-def in_sight(chart: BarChart | StackChart, model: str) -> Block:
+def fold_if_long(chart: BarChart | StackChart, model: str) -> Block:
     """Return the chart of a model's cells, in a fold if it has over 40 bars."""
-    count = len(chart.bars)
-    if count <= _MOST_BARS_IN_SIGHT:
+    if len(chart.bars) <= _MAX_UNFOLDED_BARS:
         return chart
-    return Fold((Code(model), f": chart of {counted(count, 'cell')}"), [chart])
+    return Fold((Code(model), f": chart of {counted(len(chart.bars), 'cell')}"), [chart])

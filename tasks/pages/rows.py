@@ -87,13 +87,11 @@ def _as_json(columns: Sequence[str], blocks: Blocks) -> Iterator[str]:
     before = "[\n"
     for block in blocks:
         rows = (dict(zip(names, map(for_json, row), strict=True)) for row in block)
-        yield before + ",\n".join(textwrap.indent(_json(row), " ") for row in rows)
+        texts = (json.dumps(row, indent=1, default=str) for row in rows)
+        # json does not escape DEL
+        yield before + ",\n".join(textwrap.indent(text.replace("\x7f", "\\u007f"), " ") for text in texts)
         before = ",\n"
     yield "[]\n" if before == "[\n" else "\n]\n"
-
-
-def _json(row: dict[str, Any]) -> str:
-    return json.dumps(row, indent=1, default=str).replace("\x7f", "\\u007f")  # json does not escape DEL
 
 
 def for_json(value: Any) -> Any:

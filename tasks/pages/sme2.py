@@ -18,7 +18,7 @@ from tasks.results.sme2 import (
     ran_with_sme,
     sme2_in_words,
 )
-from tasks.results.table import Table, table_of
+from tasks.results.table import table_of
 from tasks.results.text import TIMES, Code, counted, in_ms
 
 _EVIDENCE = (
@@ -46,29 +46,27 @@ def sme2(answers: Answers) -> Section:
     summary = list(sme2_in_words(answers))
     if not ran_with_sme(answers):
         return Section("sme2", title, [Paragraph(summary[0])], summary)
-    blocks: list[Block] = [*speedups(answers), *coverage(answers)]
-    if folds := pairs(answers):
+    blocks: list[Block] = [*_speedups(answers), *_coverage(answers)]
+    if folds := _pairs(answers):
         blocks += [Heading("Model by model, SME2 off beside on"), *folds]
     blocks += [Heading("Evidence and inference"), Points(_EVIDENCE)]
     return Section("sme2", title, blocks, summary)
 
 
-def speedups(answers: Answers) -> Iterator[Block]:
+def _speedups(answers: Answers) -> Iterator[Block]:
     """Yield the speed-up of each pair; cells that ran only with SME2 on are counted."""
-    rows = answers.rows(SpeedupRow)
-    pairs = [row for row in rows if row.sessions_on and row.sessions_off]
-    alone = [row for row in rows if row.sessions_on and not row.sessions_off]
-    yield Heading("Speed-up")
+    rows = [row for row in answers.rows(SpeedupRow) if row.sessions_on]
+    pairs = [row for row in rows if row.sessions_off]
     if pairs:
         yield table_of(pairs)
     else:
-        yield Paragraph("No cell was measured both with SME2 on and with SME2 off, so the speed-up is not known.")
-    if alone:
-        count = counted(len(alone), "cell").capitalize()
-        yield Paragraph(f"{count} ran only with SME2 on and not with it off: no speed-up known.", tone="quiet")
+        yield Paragraph("No cell was measured both with SME2 on and with SME2 off, so the speed-up is unknown.")
+    if alone := len(rows) - len(pairs):
+        count = counted(alone, "cell").capitalize()
+        yield Paragraph(f"{count} ran only with SME2 on and not with it off: unknown speed-up.", tone="quiet")
 
 
-def coverage(answers: Answers) -> Iterator[Block]:
+def _coverage(answers: Answers) -> Iterator[Block]:
     """Yield the coverage of each cell, what the names of fp16 models show, and operators that did not use SME2."""
     if rows := answers.rows(CoverageRow):
         yield Heading("How much ran on SME2")
@@ -84,38 +82,31 @@ def coverage(answers: Answers) -> Iterator[Block]:
         yield table_of(left_out)
 
 
-def pairs(answers: Answers) -> list[Block]:
+def _pairs(answers: Answers) -> list[Block]:
     """Return a fold for each pair of cells with data, the first one open."""
     shifts = by_cell(answers.rows(ShiftRow))
     operators = by_cell(answers.rows(PairOperatorRow))
     kernels = by_cell(answers.rows(KernelRow))
     speedups = {row.pair: row for row in answers.rows(SpeedupRow)}
-    named_by: dict[str, PairRow] = {}
+    pairs: dict[str, PairRow] = {}
     for row in (*answers.rows(ShiftRow), *answers.rows(PairOperatorRow), *answers.rows(KernelRow)):
-        named_by.setdefault(row.pair, row)
-    names = CellNames(list(named_by.values()))
+        pairs.setdefault(row.pair, row)
+    names = CellNames(list(pairs.values()))
     folds: list[Block] = []
-    for pair, row in named_by.items():
+    for pair, row in pairs.items():
         tables = [
             table_of(shifts[pair], is_named=False, caption="Where the time went"),
             table_of(operators[pair], is_named=False, caption="Operators that SME2 could run, and others over 5 %"),
-            *_kernels(kernels[pair]),
         ]
-        blocks = [table for table in tables if table.rows]
-        title = (Code(row.model), f" · {names.label(row)}", *tags_of(row.without_times), _gain(speedups.get(pair)))
-        folds.append(Fold(title, blocks, is_open=not folds))
+        for evidence, (caption, unit) in _KERNEL_TABLES.items():
+            used = [kernel for kernel in kernels[pair] if kernel.evidence == evidence]
+            table = table_of(used, is_named=False, caption=caption)
+            columns = [replace(column, unit=unit) if column.numeric else column for column in table.columns]
+            tables.append(replace(table, columns=columns))
+        gain, timed = "", speedups.get(pair)
+        if timed and timed.speedup is not None and timed.time_off_ms is not None and timed.time_on_ms is not None:
+            times = f"{in_ms(timed.time_off_ms)} to {in_ms(timed.time_on_ms)}"
+            gain = f" \u2014 {times}, {timed.speedup:.2f}{TIMES}"
+        title = (Code(row.model), f" · {names.label(row)}", *tags_of(row.without_times), gain)
+        folds.append(Fold(title, [table for table in tables if table.rows], is_open=not folds))
     return folds
-
-
-def _gain(row: SpeedupRow | None) -> str:
-    if row is None or row.speedup is None or row.time_off_ms is None or row.time_on_ms is None:
-        return ""
-    return f" \u2014 {in_ms(row.time_off_ms)} to {in_ms(row.time_on_ms)}, {row.speedup:.2f}{TIMES}"
-
-
-def _kernels(rows: list[KernelRow]) -> Iterator[Table]:
-    for evidence, (caption, unit) in _KERNEL_TABLES.items():
-        used = [row for row in rows if row.evidence == evidence]
-        table = table_of(used, is_named=False, caption=caption)
-        columns = [replace(column, unit=unit) if column.numeric else column for column in table.columns]
-        yield replace(table, columns=columns)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from tasks.judge.drift import Drift, slow_drift
+from tasks.judge.drift import slow_drift
 from tasks.judge.figures import percent_change
 from tasks.pages.page import Block, Fold, Paragraph, Points, Section
 from tasks.results.cells import CellRow, where
@@ -22,7 +22,8 @@ from tasks.results.verdicts import (
 )
 
 _HEADING = "Did it get slower?"
-_MOST_NAMED = 3
+_QUIET = ("no change", "insufficient data")
+_MAX_NAMED = 3
 _TITLES = {
     "regression": "Slower",
     "suspected": "Suspected change",
@@ -42,39 +43,38 @@ class HistoryRow(CellRow):
 
 
 def verdicts(answers: Answers) -> Section:
-    """Return the verdicts: `no change` and `insufficient data` folded, all others in sight. No emulated devices."""
+    """Return the verdicts: `no change` and `insufficient data` folded, all others unfolded. No emulated devices."""
     every = answers.rows(Verdict)
     rows, others = of_latency(every), of_other_figures(every)
     if not rows or not has_answer(every):
         return Section("verdicts", _HEADING, [Paragraph(headline(every))])
-    loud = [row for row in rows if row.verdict not in ("no change", "insufficient data")]
-    quiet = [row for row in rows if row not in loud]
+    quiet = [row for row in rows if row.verdict in _QUIET]
+    loud = [row for row in rows if row.verdict not in _QUIET]
     blocks: list[Block] = [Paragraph(headline(every), tone="bad" if regressions(answers) else "")]
     if loud:
-        blocks += [table_of(loud, without=ONLY_OF_OTHER_FIGURES), Points([_reason(row) for row in loud])]
+        reasons = [joined(_series(row), f": {row.reason}.") for row in loud]
+        blocks += [table_of(loud, without=ONLY_OF_OTHER_FIGURES), Points(reasons)]
     if others:
         blocks += [Paragraph("Other figures than latency that changed:"), table_of(others, without=ONLY_OF_LATENCY)]
-    blocks += _drifts(answers)
+    if drifts := _drifts(answers):
+        blocks += [Paragraph("Moved slowly over weeks; this is information and fails no sweep:"), Points(drifts)]
     if quiet:
         title = f"{counted(len(quiet), 'series', 'series').capitalize()} without a change or with too little data"
         blocks.append(Fold(title, [table_of(quiet, without=ONLY_OF_OTHER_FIGURES)], is_open=not (loud or others)))
     return Section("verdicts", _HEADING, blocks, [*_summary(rows), *_other_summary(others)])
 
 
-def _drifts(answers: Answers) -> list[Block]:
+def _series(row: CellRow) -> Text:
+    return (Code(row.model), f" {row.precision} {where(row)}")
+
+
+def _drifts(answers: Answers) -> list[Text]:
     """Return the series whose level moved slowly; empty without one, or if the extra `drift` is not installed."""
-    rows = answers.rows(HistoryRow)
-    drifts = [(row, drift) for row in rows if (drift := slow_drift(row.nights, row.times_ns))]
-    if not drifts:
-        return []
-    title = "Moved slowly over weeks; this is information and fails no sweep:"
-    return [Paragraph(title), Points([_drift(row, drift) for row, drift in drifts])]
-
-
-def _drift(row: HistoryRow, drift: Drift) -> Text:
-    change = percent_change(drift.ratio)
-    steps = counted(drift.steps, "step")
-    return (Code(row.model), f" {row.precision} {where(row)}: {change} since {drift.since}, in {steps}.")
+    return [
+        joined(_series(row), f": {percent_change(drift.ratio)} since {drift.since}, in {counted(drift.steps, 'step')}.")
+        for row in answers.rows(HistoryRow)
+        if (drift := slow_drift(row.nights, row.times_ns))
+    ]
 
 
 def regressions(answers: Answers) -> list[Verdict]:
@@ -82,29 +82,20 @@ def regressions(answers: Answers) -> list[Verdict]:
     return [row for row in answers.rows(Verdict) if row.verdict == "regression"]
 
 
-def _reason(row: Verdict) -> Text:
-    return (Code(row.model), f" {row.precision} {where(row)}: {row.reason}.")
-
-
 def _summary(rows: list[Verdict]) -> Iterator[Text]:
     for verdict, title in _TITLES.items():
-        named: list[Text] = [
-            (Code(row.model), f" {row.precision} {where(row)} ({change_of(row.ratio or 1.0)} %; {row.evidence})")
-            for row in rows
-            if row.verdict == verdict
-        ]
+        changed = [row for row in rows if row.verdict == verdict]
+        named = [joined(_series(row), f" ({change_of(row.ratio or 1.0)} %; {row.evidence})") for row in changed]
         if named:
-            yield joined(f"{title}: ", separated(named, most=_MOST_NAMED), ".")
-    inaccurate = [row for row in rows if row.verdict == "inaccurate"]
-    if inaccurate:
-        named = [(Code(row.model), f" {row.precision} {where(row)}") for row in inaccurate]
-        yield joined("Inaccurate outputs, times not judged: ", separated(named, most=_MOST_NAMED), ".")
+            yield joined(f"{title}: ", separated(named, most=_MAX_NAMED), ".")
+    if inaccurate := [_series(row) for row in rows if row.verdict == "inaccurate"]:
+        yield joined("Inaccurate outputs, times not judged: ", separated(inaccurate, most=_MAX_NAMED), ".")
     if all(row.verdict == "no change" for row in rows):
         yield "No series got slower."
 
 
 def _other_summary(rows: list[Verdict]) -> Iterator[Text]:
-    named: list[Text] = [
+    worse: list[Text] = [
         (
             Code(row.model),
             f" {row.precision}{'' if row.is_of_file else ' ' + where(row)}:"
@@ -113,5 +104,5 @@ def _other_summary(rows: list[Verdict]) -> Iterator[Text]:
         for row in rows
         if row.verdict == "regression"
     ]
-    if named:
-        yield joined("Worse: ", separated(named, most=_MOST_NAMED), ".")
+    if worse:
+        yield joined("Worse: ", separated(worse, most=_MAX_NAMED), ".")

@@ -8,12 +8,12 @@ from typing import Annotated, Any, TypeVar
 from devices.platform import SIMULATED
 from tasks.export.recipes import RECIPES
 from tasks.results.addresses import device_page, model_page, night_page, session_page, sweep_page
+from tasks.results.naming import series_conditions, variant_condition, variant_word
 from tasks.results.table import NOTHING, Cell, Name, Number, Percent, Row, Words, grouped
-from tasks.results.text import CodeLink, Link, Tag, change_of, counted
+from tasks.results.text import CodeLink, Link, Tag, change_of, numbered
 
 _PRECISION_ORDER: dict[str, int] = {precision: place for place, precision in enumerate(RECIPES)}
 _LABELLED = ("device", "variant", "threads")
-_VARIANT_WORDS: dict[str, str] = {"sme2_on": "on", "sme1": "SME1", "sme2_off": "off"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class Variant(Words):
     """A variant as `on`, `off` or `SME1`; a dash if it is unknown."""
 
     def _write(self, value: Any) -> Cell:
-        return Cell(_VARIANT_WORDS[value]) if value in _VARIANT_WORDS else NOTHING
+        return NOTHING if (word := variant_word(value)) == "unknown" else Cell(word)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,24 +123,13 @@ class CellNames:
         parts = [row.device] if "device" in self._several else []
         parts.append(row.precision)
         if self.has_several_variants and isinstance(row, CellRow):
-            parts.append(_variant_condition(row.variant))
+            parts.append(variant_condition(row.variant))
         if "threads" in self._several:
             count = row.threads
-            parts.append("threads unknown" if count is None else f"{count} {'thread' if count == 1 else 'threads'}")
+            parts.append("threads unknown" if count is None else numbered(count, "thread"))
         if row.differs:
             parts.append(row.differs)
         return " · ".join(parts)
-
-
-def variant_word(variant: str) -> str:
-    """Return `on`, `SME1`, `off`, or `unknown` for a run that the farm did not measure."""
-    return _VARIANT_WORDS.get(variant, "unknown")
-
-
-def _variant_condition(variant: str) -> str:
-    """Return `SME2 on`, `SME2 off`, `SME2 unknown` or `SME1`."""
-    word = variant_word(variant)
-    return word if word == "SME1" else f"SME2 {word}"
 
 
 def precision_order(precision: str) -> int:
@@ -148,21 +137,10 @@ def precision_order(precision: str) -> int:
     return _PRECISION_ORDER.get(precision, len(_PRECISION_ORDER))
 
 
-def conditions_of(row: CellRow) -> list[str]:
-    """Return the conditions of a cell besides model, device and precision, if known: `SME2 off`, `one thread`."""
-    sme2 = [_variant_condition(row.variant)] if row.variant in _VARIANT_WORDS else []
-    return sme2 + ([counted(row.threads, "thread")] if row.threads is not None else [])
-
-
-def series_title(row: CellRow) -> str:
-    """Return the name of a series on a device: `voice fp16 on pixel-9, SME2 off, one thread`."""
-    return ", ".join([f"{row.model} {row.precision} on {row.device}", *conditions_of(row)])
-
-
 def where(row: CellRow) -> str:
     """Return where a cell was measured, inside a sentence: `on pixel-9 with SME2 off and one thread`."""
-    conditions = conditions_of(row)
-    return f"on {row.device}" + (f" with {' and '.join(conditions)}" if conditions else "")
+    known = series_conditions(row)
+    return f"on {row.device}" + (f" with {' and '.join(known)}" if known else "")
 
 
 def tags_of(without_times: str | None) -> tuple[Tag, ...]:

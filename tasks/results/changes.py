@@ -6,10 +6,10 @@ Needs nothing but Python: the comment of a pull request is written from the JSON
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from tasks.results.text import Fact
+from tasks.results.naming import series_title
+from tasks.results.text import Fact
 
 SLOWER, INACCURATE, FAILED = "slower", "inaccurate", "failed"
 CHANGED = (SLOWER, INACCURATE, FAILED, "suspected", "device slower", "faster", "device faster")
@@ -104,7 +104,7 @@ class Comparison:
     """Changes of figures other than latency, a sentence each."""
     uncompared: Sequence[SeriesChange] = ()
     """Cells without a counterpart and cells that a newer one replaces, each on its side."""
-    explained: "Sequence[Fact]" = ()
+    explained: Sequence[Fact] = ()
     """Facts about the worst change."""
 
 
@@ -132,11 +132,11 @@ def headline_parts(changes: Sequence[SeriesChange]) -> list[str]:
     if slower:
         worst = "" if len(slower) == 1 else "worst "
         answer = answer_text(slower[0]).removeprefix("slower ")
-        parts = [f"{len(slower)} of {len(changes)} series slower: {worst}{series_name(slower[0])}, {answer}"]
+        parts = [f"{len(slower)} of {len(changes)} series slower: {worst}{series_title(slower[0])}, {answer}"]
     for word, title in _COUNTED.items():
         if count := words.count(word):
             best = ordered[words.index(word)]
-            best_text = f", at best {series_name(best)}, {answer_text(best).removeprefix('faster ')}"
+            best_text = f", at best {series_title(best)}, {answer_text(best).removeprefix('faster ')}"
             parts.append(f"{title}: {count}{best_text if word == 'faster' else ''}")
     return parts
 
@@ -167,11 +167,6 @@ def fail_reasons(comparison: Comparison, fail_on: Collection[str]) -> list[str]:
 def sessions_text(changes: Sequence[SeriesChange]) -> str:
     of_a, of_b = sum(change.a.sessions for change in changes), sum(change.b.sessions for change in changes)
     return f"sessions: {of_a} of A, {of_b} of B"
-
-
-def series_name(change: SeriesChange) -> str:
-    """Return `voice fp16, sme2_off, threads 1, on pixel-8`."""
-    return f"{change.model} {change.precision}, {change.variant}, threads {change.threads}, on {change.device}"
 
 
 def answer_text(change: SeriesChange) -> str:
@@ -207,9 +202,8 @@ def time_text(time_ms: float | None) -> str:
 
 def short_columns(changes: Sequence[SeriesChange]) -> dict[str, list[str]]:
     """Return the columns of a table in Markdown, by title, a text for each change; empty columns are left out."""
-    names = (f"{each.model} {each.precision}, {each.variant}, {each.threads} thr., {each.device}" for each in changes)
     columns = {
-        "Series": list(names),
+        "Series": [series_title(each) for each in changes],
         "A": [time_text(each.a.time_ms) for each in changes],
         "B": [time_text(each.b.time_ms) for each in changes],
         "B against A": [answer_text(each) for each in changes],

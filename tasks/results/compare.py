@@ -23,9 +23,9 @@ from tasks.results.changes import (
     SeriesChange,
     SideFacts,
     headline_parts,
-    series_name,
     sessions_text,
 )
+from tasks.results.naming import series_title
 from tasks.results.reader import Reader
 from tasks.results.table import Cell as TableCell
 from tasks.results.table import Milliseconds, Row, Words
@@ -111,7 +111,7 @@ def compare_arms(
         b=str(arms[1]),
         changes=changes,
         headline=headline(changes, margin),
-        remarks=[*(f"{series_name(each)}: {each.note}" for each in changes if each.note), *_remarks(changes)],
+        remarks=[*(f"{series_title(each)}: {each.note}" for each in changes if each.note), *_remarks(changes)],
         uncompared=list(_uncompared(matched)),
     )
 

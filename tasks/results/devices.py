@@ -149,7 +149,7 @@ class DeviceNightRow(Row):
     failed: Annotated[int, Number("Failed", tone=lambda count: "bad" if count else "quiet")]
     invalid: Annotated[int, Number("Invalid", tone=lambda count: "flag" if count else "quiet")]
     busy_hours: Annotated[float | None, Number("Busy", "h", "sum of the durations of its sessions", digits=2)]
-    most_temperature_c: Annotated[float | None, Number("Hottest", "C", "before or after a session", digits=1)]
+    most_temperature_c: Annotated[float | None, Number("Hottest", "°C", "before or after a session", digits=1)]
     build: Annotated[str | None, Name("Build")]
 
 

@@ -13,9 +13,10 @@ from tasks.bundle.model_names import unknown_series
 from tasks.bundle.remedy import remedy
 from tasks.results.addresses import night_page
 from tasks.results.advice import other_advice, portable_advice
-from tasks.results.cells import CellRow, series_title
-from tasks.results.changes import Comparison, SeriesChange, answer_text, is_changed, series_name, worst_first
+from tasks.results.cells import CellRow
+from tasks.results.changes import Comparison, SeriesChange, answer_text, is_changed, worst_first
 from tasks.results.devices import conditions_in_words, waits_in_words
+from tasks.results.naming import series_title
 from tasks.results.operators import ModuleRow, PortableRow, heaviest, portable_in_words, time_in_words
 from tasks.results.provenance import CellFactsRow, limited_to, origin_of
 from tasks.results.reader import Answers, Reader, SweepRow
@@ -143,7 +144,7 @@ def explain_change(reader: Reader, change: SeriesChange) -> list[Fact]:
     cell = _cell_of(reader, change.b.cell)
     if cell is None:
         return []
-    facts = [Fact("Verdict", [f"{series_name(change)}: {answer_text(change)}."])]
+    facts = [Fact("Verdict", [f"{series_title(change)}: {answer_text(change)}."])]
     facts += [Fact("Cause", [with_code(f"{change.cause}.")])] if change.cause else []
     facts += [Fact("What changed", [f"{change.changed}."])] if change.changed else []
     # Sessions that were measured for a comparison alone are in no sweep, and these facts are about sweeps.

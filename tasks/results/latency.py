@@ -1,16 +1,19 @@
 """How long a run takes: by cell, in prefill and decoding, and by number of threads."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from tasks.results.cells import CellRow, Variant, conditions_of, precision_order
+from tasks.bundle.robust_statistics import LEAST_SESSIONS, median_interval
+from tasks.results.cells import CellRow, Variant, precision_order
+from tasks.results.naming import series_conditions
 from tasks.results.reader import Answers
 from tasks.results.table import MIB, Cell, Milliseconds, Name, Number, Row, Words, flag_above, toned
-from tasks.results.text import TIMES, Code, Text, evidence, in_ms, joined, separated
+from tasks.results.text import TIMES, Code, Text, counted, in_ms, joined, sentence_digits, separated
 
 _MOST_MODELS_NAMED = 5
 NOISY = 0.05
+NO_INTERVAL = f"the interval of a ratio needs at least {LEAST_SESSIONS} sessions"
 
 
 @dataclass(frozen=True)
@@ -107,10 +110,29 @@ def latency_in_words(rows: Sequence[LatencyRow]) -> Iterator[Text]:
         (f"{in_ms(row.time_ms or 0.0)} ({evidence(row.times_ms or [])}) for ", Code(row.model)) for row in fastest_first
     ]
     yield joined(
-        f"Latency on {device} ({', '.join([simplest.precision, *conditions_of(simplest)])}): ",
+        f"Latency on {device} ({', '.join([simplest.precision, *series_conditions(simplest)])}): ",
         separated(named, most=_MOST_MODELS_NAMED),
         ".",
     )
+
+
+def evidence(times_ms: Sequence[float]) -> str:
+    """Return what a time is made from: `eight sessions, 95 % interval 12.1 to 12.6 ms`."""
+    return ", ".join(filter(None, [counted(len(times_ms), "session"), spread(times_ms)]))
+
+
+def spread(times_ms: Sequence[float], write: Callable[[float], str] | None = None) -> str:
+    """Return the 95 % interval of times, of fewer than six the range: `12.0 to 12.9 ms`; empty for a single time.
+
+    `write` writes a bound with the digits of the time beside it; without it, the bounds have those of a sentence.
+    """
+    if len(times_ms) < 2:
+        return ""
+    bounds = median_interval(times_ms)
+    low, high = bounds or (min(times_ms), max(times_ms))
+    digits = sentence_digits(low)
+    write = write or (lambda ms: f"{ms:,.{digits}f}")
+    return f"{'95 % interval ' if bounds else ''}{write(low)} to {write(high)} ms"
 
 
 def _complexity(row: LatencyRow) -> tuple[int, int, bool]:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Annotated
 
@@ -202,12 +202,26 @@ class DelegateNoteRow(Row):
     note: str
 
 
+def read_categories(answers: Answers) -> list[list[CategoryRow]]:
+    """Return the rows of each cell, one for each category; those of categories that no longer exist add up to Other."""
+    cells = []
+    for rows in by_cell(answers.rows(CategoryRow)).values():
+        by_category: dict[str, CategoryRow] = {}
+        for row in rows:
+            category = row.category if row.category in CATEGORIES else OTHER
+            sums = {name: getattr(row, name) for name in ("time_ms", "share", "resolution_ms")}
+            if same := by_category.get(category):
+                sums = {name: value + getattr(same, name) for name, value in sums.items()}
+            by_category[category] = replace(row, category=category, **sums)
+        cells.append(list(by_category.values()))
+    return cells
+
+
 def time_in_words(answers: Answers) -> Iterator[Text]:
     """Yield the largest category of each model, then the models where the clock is too coarse to name one."""
     largest: dict[str, dict[str, list[float]]] = defaultdict(dict)
     undecided = []
-    cells = by_cell(answers.rows(CategoryRow)).values()
-    for model, of_model in groupby(cells, key=lambda cell: cell[0].model):
+    for model, of_model in groupby(read_categories(answers), key=lambda cell: cell[0].model):
         tops = [top for cell in of_model if (top := _largest(cell))]
         for row in tops:
             largest[row.category].setdefault(model, []).append(row.share)
@@ -221,7 +235,7 @@ def time_in_words(answers: Answers) -> Iterator[Text]:
         yield joined("Largest share of the time: ", separated(parts, "; "), ".")
     if undecided:
         yield joined(
-            "Where the time of ", codes(undecided), " goes is not known: the delegate's clock has a resolution of "
+            "Where the time of ", codes(undecided), " goes is unknown: the delegate's clock has a resolution of "
             "1 \u00b5s per call, and their operators are not long enough for it."
         )  # fmt: skip
 

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from typing import Annotated
 
 from tasks.results.addresses import device_page, series_page
-from tasks.results.cells import CellRow, ChangePercent, Model, Night, SweepId
+from tasks.results.cells import CellRow, ChangePercent, Model, Night, SweepId, Variant
 from tasks.results.table import Cell, Milliseconds, Name, Number, Percent, Row, Words
 from tasks.results.text import Link, Tone, separated
 from tasks.results.verdicts import tone_of
@@ -21,7 +21,7 @@ class HistoryRow(Row):
     query = "series_times"
     series_id: str
     device: str
-    times_ms: list[float]
+    times_ms: list[float | None]
     """One for each of these nights, the oldest first; None without a time."""
 
 
@@ -75,7 +75,7 @@ class DecisionRow(Row):
     night: Annotated[date | None, Night("Night")]
     model: Annotated[str | None, Words("Model")]
     precision: Annotated[str | None, Words("Precision")]
-    variant: Annotated[str | None, Words("SME2")]
+    variant: Annotated[str | None, Variant("SME2")]
     device: Annotated[str | None, Words("Device")]
     reason: Annotated[str, Words("Text", wraps=True)]
     decided_at: Annotated[datetime, Words("When (UTC)", form="%Y-%m-%d %H:%M")]

@@ -130,7 +130,7 @@ class SessionConditionRow(Row):
     query = "session_conditions"
     session_id: str
     moment: Annotated[str, Words("When")]
-    temperature_c: Annotated[float | None, Number("Temperature", "C", digits=1)]
+    temperature_c: Annotated[float | None, Number("Temperature", "°C", digits=1)]
     thermal_status: Annotated[str | None, Words("Thermal status")]
     battery_percent: Annotated[float | None, Number("Battery", "%")]
     load_1m: Annotated[float | None, Number("Load", "", "processes that ran or waited, mean of a minute", digits=2)]

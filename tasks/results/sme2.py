@@ -6,9 +6,10 @@ from typing import Annotated
 
 from tasks.bundle.robust_statistics import LEAST_SESSIONS
 from tasks.judge.comparison import Comparison, compare
-from tasks.results.cells import CellRow, PairRow, by_cell, conditions_of
+from tasks.results.cells import CellRow, PairRow, by_cell
 from tasks.results.devices import DeviceRow
-from tasks.results.latency import LatencyRow
+from tasks.results.latency import NO_INTERVAL, LatencyRow
+from tasks.results.naming import series_conditions
 from tasks.results.reader import Answers
 from tasks.results.table import (
     NOTHING,
@@ -23,7 +24,7 @@ from tasks.results.table import (
     Words,
     toned,
 )
-from tasks.results.text import NO_INTERVAL, TIMES, Code, Text, counted, in_ms, in_percent
+from tasks.results.text import TIMES, Code, Text, counted, in_ms, in_percent
 
 GAINED = 1.1
 """A speed-up below this counts as none: one sweep cannot show smaller ones."""
@@ -193,7 +194,7 @@ def coverage_in_words(answers: Answers) -> Iterator[Text]:
         proven = "not proven"
         if row.proven_share is not None:
             proven = f"{in_percent(row.proven_share)} of their time, proven by {row.evidence} kernels"
-        yield f"{', '.join(conditions_of(row))}: {calls}; SME2: {proven}."
+        yield f"{', '.join(series_conditions(row))}: {calls}; SME2: {proven}."
 
 
 def plain_fp16_in_words(row: Fp16Row) -> Text:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
-from tasks.results.text import DASH, Code, Text, Tone
+from tasks.results.text import DASH, Code, Text, Tone, joined, numbered
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -26,9 +26,9 @@ class Row:
     """The fields that name what a row is about; their columns come first."""
 
 
-def more_rows(count: int, where: Text) -> str:
+def more_rows(count: int, where: Text) -> Text:
     """Return the line below a table that hides `count` rows, with the place to find them; empty if none is hidden."""
-    return f"{count:,} more rows: {where}" if count > 0 else ""
+    return joined(f"{numbered(count, 'more row')}: ", where) if count > 0 else ""
 
 
 RowT = TypeVar("RowT", bound=Row)
@@ -81,7 +81,7 @@ class Table:
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     caption: str = ""
-    hidden: str = ""
+    hidden: Text = ""
     """How many rows are not shown, and where they are; empty if all are shown."""
     filters: Sequence[str] = ()
     """Titles of columns by whose values readers choose rows (HTML only)."""
@@ -91,10 +91,10 @@ class Table:
         rows = [[*left, *right] for left, right in zip(self.rows, cells, strict=True)]
         return replace(self, columns=[*self.columns, *columns], rows=rows)
 
-    def shortened(self, most: int, where: Text) -> "Table":
-        """Return this table with its first `most` rows; the others are counted, and `where` is their place."""
-        hidden = more_rows(len(self.rows) - most, where)
-        return replace(self, rows=self.rows[:most], hidden=hidden) if hidden else self
+    def shortened(self, max_rows: int, where: Text) -> "Table":
+        """Return this table with its first `max_rows` rows; the others are counted, and `where` is their place."""
+        hidden = more_rows(len(self.rows) - max_rows, where)
+        return replace(self, rows=self.rows[:max_rows], hidden=hidden) if hidden else self
 
 
 NOTHING = Cell(DASH, tone="quiet")
@@ -260,9 +260,9 @@ def _unchanged(_row: Row, cell: Cell) -> Cell:
     return cell
 
 
-def first_rows(rows: Sequence[Row], most: int, where: Text, *, without: Iterable[str] = ()) -> Table:
-    """Return the table of the first `most` rows, as `Table.shortened` does.
+def first_rows(rows: Sequence[Row], max_rows: int, where: Text, *, without: Iterable[str] = ()) -> Table:
+    """Return the table of the first `max_rows` rows, as `Table.shortened` does.
 
     Only the cells of these rows are made: a large farm has 10,000 rows.
     """
-    return replace(table_of(rows[:most], without=without), hidden=more_rows(len(rows) - most, where))
+    return replace(table_of(rows[:max_rows], without=without), hidden=more_rows(len(rows) - max_rows, where))

@@ -1,11 +1,10 @@
-"""Texts of results: names as code, links to pages, and numbers inside sentences."""
+"""Texts of results: names as code, links to pages, and numbers inside sentences. Needs nothing but Python."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from devices.untrusted import sanitize_line
-from tasks.bundle.robust_statistics import LEAST_SESSIONS, median_interval
 
 Tone = Literal["", "flag", "quiet", "bad", "good"]
 """flag: needs attention; quiet: minor, or not measured; bad: something went wrong; good: it got better."""
@@ -52,7 +51,6 @@ def parts_of(text: Text) -> tuple[str, ...]:
 
 DASH = "\u2013"
 TIMES = "\u00d7"
-NO_INTERVAL = f"the interval of a ratio needs at least {LEAST_SESSIONS} sessions"
 _NUMBER_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
@@ -73,29 +71,11 @@ def rounded_percent(share: float) -> str:
 
 def in_ms(milliseconds: float) -> str:
     """Return a time for a sentence, with three significant digits: `12.3 ms`, `0.0812 ms`, `1,230 ms`."""
-    return f"{milliseconds:,.{_sentence_digits(milliseconds)}f} ms"
+    return f"{milliseconds:,.{sentence_digits(milliseconds)}f} ms"
 
 
-def evidence(times_ms: Sequence[float]) -> str:
-    """Return what a time is made from: `eight sessions, 95 % interval 12.1 to 12.6 ms`."""
-    return ", ".join(filter(None, [counted(len(times_ms), "session"), spread(times_ms)]))
-
-
-def spread(times_ms: Sequence[float], write: Callable[[float], str] | None = None) -> str:
-    """Return the 95 % interval of times, of fewer than six the range: `12.0 to 12.9 ms`; empty for a single time.
-
-    `write` writes a bound with the digits of the time beside it; without it, the bounds have those of a sentence.
-    """
-    if len(times_ms) < 2:
-        return ""
-    bounds = median_interval(times_ms)
-    low, high = bounds or (min(times_ms), max(times_ms))
-    digits = _sentence_digits(low)
-    write = write or (lambda ms: f"{ms:,.{digits}f}")
-    return f"{'95 % interval ' if bounds else ''}{write(low)} to {write(high)} ms"
-
-
-def _sentence_digits(milliseconds: float) -> int:
+def sentence_digits(milliseconds: float) -> int:
+    """Return the decimals with which a time has three significant digits."""
     for least, digits in ((100, 0), (10, 1), (1, 2), (0.1, 3)):
         if milliseconds >= least:
             return digits
@@ -106,6 +86,11 @@ def counted(count: int, singular: str, plural: str | None = None) -> str:
     """Return `one session`, `12 sessions` or `no session`."""
     noun = singular if count in (0, 1) else plural or f"{singular}s"
     return f"{_NUMBER_WORDS[count] if count < len(_NUMBER_WORDS) else f'{count:,}'} {noun}"
+
+
+def numbered(count: int, singular: str, plural: str | None = None) -> str:
+    """Return `1 session`, `1,200 sessions` or `0 sessions`: `counted` for figures."""
+    return f"{count:,} {singular if count == 1 else plural or f'{singular}s'}"
 
 
 def duration(seconds: float) -> str:

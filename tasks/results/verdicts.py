@@ -11,11 +11,13 @@ from devices.suggest import did_you_mean
 from tasks.bundle.robust_statistics import LEAST_SESSIONS
 from tasks.judge.figures import LATENCY, METRICS
 from tasks.judge.step import ALTERNATELY
-from tasks.results.cells import CellRow, ChangePercent, Interval, series_title, where
+from tasks.results.cells import CellRow, ChangePercent, Interval, where
 from tasks.results.changes import CHANGED, Comparison, SeriesChange, SideFacts
+from tasks.results.latency import NO_INTERVAL
+from tasks.results.naming import series_title
 from tasks.results.reader import Reader
 from tasks.results.table import NOTHING, Cell, Number, Percent, Words
-from tasks.results.text import NO_INTERVAL, Text, Tone, change_of, counted, plain_text, separated, with_code
+from tasks.results.text import Text, Tone, change_of, counted, plain_text, separated, with_code
 
 TONES: dict[str, Tone] = {
     "regression": "bad",

@@ -9,12 +9,13 @@ from tasks.pages.page import Page, Points, Section
 from tasks.pages.report import short_sections
 from tasks.pages.sme2 import sme2
 from tasks.results.addresses import device_page, model_page, night_page
-from tasks.results.cells import tags_of, variant_word
+from tasks.results.cells import tags_of
+from tasks.results.naming import series_conditions
 from tasks.results.provenance import CellFactsRow, limited_to, origin_of
 from tasks.results.reader import Answers, Reader
 from tasks.results.sessions import read_cell_sessions
 from tasks.results.table import first_rows, grouped
-from tasks.results.text import CodeLink, Link, Text, counted
+from tasks.results.text import CodeLink, Link, counted
 
 _MAX_SESSIONS, _IN_SQL = 200, "etfarm sql lists them in session_latency"
 _SECTIONS = (latency, categories, modules, operators, portable, sme2, accuracy)
@@ -36,18 +37,13 @@ class Cells:
             Section("sessions", "Sessions", [first_rows(sessions, _MAX_SESSIONS, _IN_SQL)]),
             Section("origin", "Where it comes from", [Points(origin_of(row))]),
         ]
+        subtitle = (
+            CodeLink(row.model, model_page(row.model)),
+            f" · {' · '.join([row.precision, *series_conditions(row)])} · ",
+            Link(row.device, device_page(row.device)),
+            *tags_of(row.without_times),
+            " · ",
+            Link(str(row.night), night_page(row.night)) if row.night else "no night",
+        )
         answer = f"{counted(len(sessions), 'session').capitalize()} that were measured alike."
-        return Page(f"{row.model} {row.precision} on {row.device}", sections, _subtitle(row), answer)
-
-
-def _subtitle(row: CellFactsRow) -> Text:
-    night = (Link(str(row.night), night_page(row.night)),) if row.night else ("no night",)
-    threads = f" · {row.threads} threads" if row.threads is not None else ""
-    return (
-        CodeLink(row.model, model_page(row.model)),
-        f" · {row.precision} · SME2 {variant_word(row.variant)}{threads} · ",
-        Link(row.device, device_page(row.device)),
-        *tags_of(row.without_times),
-        " · ",
-        *night,
-    )
+        return Page(f"{row.model} {row.precision} on {row.device}", sections, subtitle, answer)

@@ -33,7 +33,7 @@ class Destination(Protocol):
     def is_empty(self) -> bool:
         """Return whether nothing is there."""
 
-    def read(self, name: str, most_bytes: int) -> bytes | None:
+    def read(self, name: str, max_bytes: int) -> bytes | None:
         """Return the content of a file; None without one. Raises FarmError for a larger one."""
 
     def missing(self, names: Iterable[str]) -> set[str]:
@@ -63,21 +63,16 @@ def open_destination(location: str) -> Iterator[Destination]:
     Path(location).mkdir(parents=True, exist_ok=True)
     root = os.open(location, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        _lock(root, location)
+        try:
+            fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)  # until the folder is closed, also by a kill
+        except BlockingIOError:
+            cause = "another `etfarm site --publish` is writing here"
+            raise InputError(f"{location}: {cause}; wait until it ends, then publish again") from None
+        except OSError:
+            pass  # a network file system without locks: _ASIDE, which must not exist, excludes others during a write
         yield _Folder(location, root)
     finally:
         os.close(root)
-
-
-def _lock(root: int, location: str) -> None:
-    """Exclude other publications until the open folder is closed, also by a kill. Raises InputError if it is locked."""
-    try:
-        fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        cause = "another `etfarm site --publish` is writing here"
-        raise InputError(f"{location}: {cause}; wait until it ends, then publish again") from None
-    except OSError:
-        pass  # a network file system without locks: _ASIDE, which must not exist, excludes others during a write
 
 
 class _Folder:
@@ -88,23 +83,22 @@ class _Folder:
     def is_empty(self) -> bool:
         return set(os.listdir(self._root)) <= {_ASIDE}  # noqa: PTH208 (there is no path of an open folder)
 
-    def read(self, name: str, most_bytes: int) -> bytes | None:
+    def read(self, name: str, max_bytes: int) -> bytes | None:
         try:
-            with open_untrusted(Path(name), most_bytes, folder=self._root) as stream:
-                return stream.read(most_bytes)
+            with open_untrusted(Path(name), max_bytes, folder=self._root) as stream:
+                return stream.read(max_bytes)
         except UntrustedFileError as error:
             if error.is_missing:
                 return None
             raise UntrustedFileError(f"{self._location}/{error}") from None
 
     def missing(self, names: Iterable[str]) -> set[str]:
-        return {name for name in names if not self._is_there(name)}
-
-    def _is_there(self, name: str) -> bool:
-        with contextlib.suppress(FileNotFoundError), self._opened(name) as (folder, file):
-            os.stat(file, dir_fd=folder, follow_symlinks=False)
-            return True
-        return False
+        missing = set(names)
+        for name in tuple(missing):
+            with contextlib.suppress(FileNotFoundError), self._opened(name) as (folder, file):
+                os.stat(file, dir_fd=folder, follow_symlinks=False)
+                missing.remove(name)
+        return missing
 
     def hashes(self, names: Iterable[str]) -> dict[str, str]:
         hashes = {}
@@ -196,10 +190,10 @@ class _Prefix:
             return True
         return all(path.rstrip("/") == self._root for path in paths)  # an entry that consoles create for a new prefix
 
-    def read(self, name: str, most_bytes: int) -> bytes | None:
+    def read(self, name: str, max_bytes: int) -> bytes | None:
         path = f"{self._root}/{name}"
         try:
-            content = read_files(self._fs, {path: self._fs.info(path)["size"]}, most_bytes)[path]
+            content = read_files(self._fs, {path: self._fs.info(path)["size"]}, max_bytes)[path]
         except FileNotFoundError:
             return None
         if isinstance(content, Exception):

@@ -9,17 +9,17 @@ from tasks.results.addresses import night_page, series_page
 from tasks.results.series import NightRow
 from tasks.results.verdicts import Verdict, headline
 
-MOST_NIGHTS = 5
+MAX_NIGHTS = 5
 VerdictsOf = Callable[[date], Sequence[Verdict]]
 """Returns the verdicts on a night, worst first."""
-_MOST_ENTRIES = 20
-_TOLD = ("regression", "inaccurate", "failed", "device slower")
+_MAX_ENTRIES = 20
+_REPORTED = ("regression", "inaccurate", "failed", "device slower")
 
 
 def feed(nights: Sequence[NightRow], rows_of: VerdictsOf) -> str:
     """Return the feed as XML. Ids are those of nights and series, so that a feed reader shows each entry once."""
     entries = []
-    for night in [row.night for row in nights[:MOST_NIGHTS]]:
+    for night in [row.night for row in nights[:MAX_NIGHTS]]:
         rows = rows_of(night)
         updated = datetime.combine(night, time(), UTC).isoformat()
         entries.append({"id": f"night:{night}", "title": headline(rows), "updated": updated, "to": night_page(night)})
@@ -30,6 +30,6 @@ def feed(nights: Sequence[NightRow], rows_of: VerdictsOf) -> str:
                 "updated": updated,
                 "to": series_page(row.series_id, row.device),
             }
-            for row in [row for row in rows if row.verdict in _TOLD][:_MOST_ENTRIES]
+            for row in [row for row in rows if row.verdict in _REPORTED][:_MAX_ENTRIES]
         ]
     return template("feed.atom").render(entries=entries)

@@ -1,23 +1,57 @@
-"""The page of a model: its series, and where the time goes in a few cells of its newest night."""
+"""The pages of a model and of all models. A model: its series, and where the time goes in a few cells."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from tasks.pages.accuracy import accuracy
 from tasks.pages.operators import advice, modules, operators, portable
-from tasks.pages.page import Page, Paragraph, Section
+from tasks.pages.page import MAX_LISTED, Block, Page, Paragraph, Section
 from tasks.pages.report import MAX_ROWS, short_sections
 from tasks.pages.sessions import failures
 from tasks.pages.sme2 import sme2
-from tasks.results.addresses import cell_page, sweep_page
+from tasks.results.addresses import cell_page, model_page, sweep_page
 from tasks.results.provenance import CellFactsRow, limited_to
 from tasks.results.reader import Answers
 from tasks.results.series import SeriesRow, UnjudgedModelRow, counts_in_words, worst_tone
-from tasks.results.table import first_rows
-from tasks.results.text import CodeLink, Link, listed, separated
+from tasks.results.table import Cell, Column, Table, first_rows, grouped
+from tasks.results.text import CodeLink, Link, Tone, counted, listed, separated
+from tasks.results.verdicts import tone_of
 
 _MAX_DETAILED = 6
-VERDICT_NEEDS = "succeeded sessions on a real device"
+_VERDICT_NEEDS = "A verdict needs succeeded sessions on a real device."
 _SECTIONS = (advice, modules, operators, portable, sme2, accuracy)
+
+
+def list_page(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow]) -> Page:
+    """Return the page of all models: the number of series by newest verdict, and models without one."""
+    models = grouped(rows, lambda row: row.model)
+    verdicts = list(dict.fromkeys(row.verdict for row in rows))
+    lines = []
+    for model, series in models.items():
+        line = [
+            Cell((CodeLink(model, model_page(model)),)),
+            Cell(f"{len(series):,}", sort=len(series)),
+            Cell(str(len({row.device for row in series}))),
+            Cell(", ".join(sorted({row.precision for row in series}))),
+        ]
+        counts = Counter(row.verdict for row in series)
+        for verdict in verdicts:
+            tone: Tone = "bad" if tone_of(verdict) == "bad" else ""
+            line.append(Cell(f"{counts[verdict]:,}", counts[verdict], tone if counts[verdict] else "quiet"))
+        lines.append(line)
+    columns = [
+        Column("Model"),
+        Column("Series", numeric=True),
+        Column("Devices", numeric=True),
+        Column("Precisions"),
+        *(Column(verdict.capitalize(), numeric=True) for verdict in verdicts),
+    ]
+    blocks: list[Block] = [Table(columns, lines)] if lines else []
+    if unjudged:
+        blocks += [Paragraph("Models without a verdict:"), first_rows(unjudged, MAX_LISTED, "etfarm sql lists all")]
+    answer = f"{counted(len(models), 'model').capitalize()}, {len(rows):,} series."
+    answer = answer if rows else f"No model has a verdict yet. {_VERDICT_NEEDS}"
+    return Page("Models", [Section("all", "All", blocks)] if blocks else [], answer=answer)
 
 
 def page(
@@ -49,11 +83,11 @@ def page_without_verdict(name: str, row: UnjudgedModelRow, answers: Answers) -> 
     sweep = ("newest sweep: ", CodeLink(row.sweep_id, sweep_page(row.sweep_id)))
     subtitle = (f"{name} · ", *sweep) if name != row.model else sweep
     sections = short_sections(answers.limited({"model": {row.model}}), (failures, *_SECTIONS))
-    answer = f"This model has no verdict, on {listed(row.devices)}. A verdict needs {VERDICT_NEEDS}."
+    answer = f"This model has no verdict, on {listed(row.devices)}. {_VERDICT_NEEDS}"
     return Page(f"Model {row.model}", sections, subtitle, answer)
 
 
-def detailed(rows: Sequence[SeriesRow]) -> list[str]:
+def choose_cells(rows: Sequence[SeriesRow]) -> list[str]:
     """Return up to six cells of the newest night, one of each precision and variant; cells that changed come first."""
     newest = max(row.night for row in rows)
     candidates = [row for row in rows if row.night == newest and row.time_ms is not None]

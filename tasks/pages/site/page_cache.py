@@ -6,7 +6,7 @@ file, because everybody who can write to the folder can change it.
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -21,24 +21,24 @@ from devices.errors import InputError
 from tasks.bundle.names import Sha256
 from tasks.bundle.values import first_mistake
 from tasks.pages.html import NAVIGATION
-from tasks.pages.site.compared import pairs_of
+from tasks.pages.site.compare import pairs_of
 from tasks.pages.site.device import weeks_of
 from tasks.pages.site.site import Site
 from tasks.results import addresses
 from tasks.results.table import Row
 
 ASSETS = tuple(f"assets/{name}" for name in ("page.css", "page.js", "history.js", "vega.js", "names.js", "kept.js"))
-_MOST_NIGHTS = 14
+_MAX_NIGHTS = 14
 """Older nights and their sweeps have no published page; histories show all nights."""
-_MOST_SERIES_COMPARED = 2000
+_MAX_SERIES_COMPARED = 2000
 """With more series, no page of two devices, precisions or variants is published: each takes seconds."""
-_DRAWING = "assets/vega.js"
+_CHART_SCRIPT = "assets/vega.js"
 ALWAYS = ""
 """The origin of pages that are made again in every publication."""
 MARKER = "published.json"
-MOST_MARKER_BYTES = 32 << 20
+MAX_MARKER_BYTES = 32 << 20
 """A site of 10,000 pages has 1.5 MB."""
-_STEP = "[a-z0-9_~][a-z0-9_.~-]*"
+_NAME = "[a-z0-9_~][a-z0-9_.~-]*"
 _Page = tuple[str, Sha256]
 
 
@@ -62,17 +62,12 @@ class KeptRow(Row):
     night: date
 
 
-def origins_of(site: "Site") -> dict[str, str]:
+def origins_of(site: Site) -> dict[str, str]:
     """Return the origin of each published page by its address."""
-    return dict(_origins(site))
-
-
-def _origins(site: "Site") -> Iterator[tuple[str, str]]:
-    rows = site.reader.rows(FingerprintRow)
-    prints = {(row.kind, row.name): row.fingerprint for row in rows}
-    for address in (*ASSETS, "feed.atom", *(address for _, address in NAVIGATION)):
-        yield address, f"vl-convert {version('vl-convert-python')}" if address == _DRAWING else ALWAYS
-    nights = [str(row.night) for row in site.nights[:_MOST_NIGHTS]]
+    prints = {(row.kind, row.name): row.fingerprint for row in site.reader.rows(FingerprintRow)}
+    origins = dict.fromkeys((*ASSETS, "feed.atom", *(address for _, address in NAVIGATION)), ALWAYS)
+    origins[_CHART_SCRIPT] = f"vl-convert {version('vl-convert-python')}"
+    nights = [str(row.night) for row in site.nights[:_MAX_NIGHTS]]
     kept_rows = site.reader.rows(KeptRow, {"nights": nights})
     # The number of pages of cells and sessions is limited, so newer nights displace those of older ones. Their counts
     # are part of the origins of pages that link to them.
@@ -81,37 +76,43 @@ def _origins(site: "Site") -> Iterator[tuple[str, str]]:
         night: f"{prints['night', night]} {kept_of['cell', night]} {kept_of['session', night]}" for night in nights
     }
     for after, night, before in zip([None, *nights], nights, [*nights[1:], None], strict=False):
-        yield f"nights/{night}.html", f"{of_night[night]} {before} {after}"
-    for later, earlier in pairwise(site.nights[:_MOST_NIGHTS]):
-        origin = f"{of_night[str(earlier.night)]} {of_night[str(later.night)]}"
-        yield addresses.comparison_page(earlier.night, later.night), origin
+        origins[f"nights/{night}.html"] = f"{of_night[night]} {before} {after}"
+    for later, earlier in pairwise(site.nights[:_MAX_NIGHTS]):
+        both = f"{of_night[str(earlier.night)]} {of_night[str(later.night)]}"
+        origins[addresses.comparison_page(earlier.night, later.night)] = both
     newest = " ".join(prints["sweep", each.sweep_id] for each in site.sweeps.values() if str(each.night) in nights[:1])
-    for kind, a, b in pairs_of(site.series) if len(site.series) <= _MOST_SERIES_COMPARED else ():
-        yield addresses.arms_page(kind, a, b), newest
+    for kind, a, b in pairs_of(site.series) if len(site.series) <= _MAX_SERIES_COMPARED else ():
+        origins[addresses.arms_page(kind, a, b)] = newest
     for name, sweep in site.sweeps.items():
-        if str(sweep.night) not in of_night:
-            continue
-        yield f"sweeps/{name}.html", f"{prints['sweep', sweep.sweep_id]} {of_night.get(str(sweep.night))}"
-    newest_of = {row.model: str(row.night) for row in sorted(site.series, key=lambda row: row.night)}
-    for shown, night in newest_of.items():
-        links = f"{kept_of['cell', night]} {nights[-1]}" if night in of_night else ""
-        yield addresses.model_page(shown), f"{prints['model', site.reader.models.get(shown, shown)]} {links}"
-    for unjudged in site.unjudged.values():
-        yield addresses.model_page(unjudged.model), f"{prints['sweep', unjudged.sweep_id]} {nights[:1]}"
-    yield from _of_devices(site, prints, nights)
+        if str(sweep.night) in of_night:
+            origins[f"sweeps/{name}.html"] = f"{prints['sweep', sweep.sweep_id]} {of_night[str(sweep.night)]}"
     for kept in kept_rows:
         page = addresses.cell_page if kept.kind == "cell" else addresses.session_page
-        yield page(kept.name), f"kept {kept_of['session', str(kept.night)]}"
+        origins[page(kept.name)] = f"kept {kept_of['session', str(kept.night)]}"
+    return origins | _origins_of_models(site, prints, nights, kept_of) | _origins_of_devices(site, prints, nights)
 
 
-def _of_devices(
-    site: "Site", prints: Mapping[tuple[str, str], str], nights: Sequence[str]
-) -> Iterator[tuple[str, str]]:
-    decisions = prints["decisions", ""]
+def _origins_of_models(
+    site: Site, prints: Mapping[tuple[str, str], str], nights: Sequence[str], kept_of: Mapping[tuple[str, str], int]
+) -> dict[str, str]:
+    newest_nights = {row.model: str(row.night) for row in sorted(site.series, key=lambda row: row.night)}
+    origins = {}
+    for model, night in newest_nights.items():
+        links = f"{kept_of['cell', night]} {nights[-1]}" if night in nights else ""
+        origins[addresses.model_page(model)] = f"{prints['model', site.reader.models.get(model, model)]} {links}"
+    for unjudged in site.unjudged.values():
+        origins[addresses.model_page(unjudged.model)] = f"{prints['sweep', unjudged.sweep_id]} {nights[:1]}"
+    return origins
+
+
+def _origins_of_devices(site: Site, prints: Mapping[tuple[str, str], str], nights: Sequence[str]) -> dict[str, str]:
+    origins = {}
     for name, row in site.devices.items():
-        yield f"devices/{name}.html", f"{prints.get(('device', row.device))} {row.night} {nights[-1:]} {decisions}"
+        facts = f"{prints.get(('device', row.device))} {row.night} {nights[-1:]} {prints['decisions', '']}"
+        origins[f"devices/{name}.html"] = facts
         for monday in weeks_of(site.series_of[row.device]):
-            yield addresses.history_file(row.device, monday), prints["week", f"{row.device}/{monday}"]
+            origins[addresses.history_file(row.device, monday)] = prints["week", f"{row.device}/{monday}"]
+    return origins
 
 
 def _other_than_marker(name: str) -> str:
@@ -122,7 +123,7 @@ def _other_than_marker(name: str) -> str:
 
 # No part of an address begins with a dot, so none leaves the folder.
 _Address = Annotated[
-    str, Field(max_length=250, pattern=rf"^(?:{_STEP}/){{0,2}}{_STEP}$"), AfterValidator(_other_than_marker)
+    str, Field(max_length=250, pattern=rf"^(?:{_NAME}/){{0,2}}{_NAME}$"), AfterValidator(_other_than_marker)
 ]
 
 

@@ -16,8 +16,7 @@ from tasks.pages.site.destination import Destination, open_destination
 from tasks.pages.site.page_cache import (
     ALWAYS,
     MARKER,
-    MOST_MARKER_BYTES,
-    Manifest,
+    MAX_MARKER_BYTES,
     manifest_of,
     origins_of,
     parse_manifest,
@@ -39,35 +38,32 @@ class Publication:
     a kill. At the end the manifest is written without this list.
     """
 
-    def __init__(self, destination: Destination, location: str, wanted: Mapping[str, str]) -> None:
-        """Read the manifest, write nothing; `wanted` are the origins of the pages of the site, by address.
+    def __init__(self, destination: Destination, location: str, origins: Mapping[str, str]) -> None:
+        """Read the manifest, write nothing; `origins` are those of the pages of the site, by address.
 
         Raises InputError if the destination is neither empty nor one that etfarm published.
         """
-        self._destination, self._wanted = destination, wanted
-        content = destination.read(MARKER, MOST_MARKER_BYTES)
+        self._destination, self._origins = destination, origins
+        content = destination.read(MARKER, MAX_MARKER_BYTES)
         if content is None and not destination.is_empty():
             cause = "has files that etfarm did not publish"
             raise InputError(f"{location}: {cause}; name an empty or a new folder (or prefix) for the pages")
         path = f"{location.rstrip('/')}/{MARKER}"
         before = manifest_of({}, {}) if content is None else parse_manifest(content, path)
-        self._missing = destination.missing({*wanted, *before.pages, *before.writing})
-        self._pages = self._settled(before)
+        self._missing = destination.missing({*origins, *before.pages, *before.writing})
+        # Pages that exist, also those that a killed publication wrote.
+        present = destination.hashes(before.writing)
+        self._pages = {name: page for name, page in before.pages.items() if name not in self._missing}
+        self._pages |= {name: (ALWAYS, new) for name, new in before.writing.items() if present.get(name) == new}
         self._text = content
-        self.pages, self.written, self.removed = len(wanted), 0, 0
+        self.pages, self.written, self.removed = len(origins), 0, 0
         self.kept: list[str] = []
-
-    def _settled(self, before: Manifest) -> dict[str, tuple[str, str]]:
-        """Return origin and hash of the pages that exist, also of those that a killed publication wrote."""
-        pages = {name: page for name, page in before.pages.items() if name not in self._missing}
-        present = self._destination.hashes(before.writing)
-        return pages | {name: (ALWAYS, new) for name, new in before.writing.items() if present.get(name) == new}
 
     @property
     def stale(self) -> set[str]:
         """The pages to make: their origin is new, or ALWAYS."""
-        origins = {name: origin for name, (origin, _) in self._pages.items()}
-        return {name for name, origin in self._wanted.items() if origin == ALWAYS or origins.get(name) != origin}
+        made_from = {name: origin for name, (origin, _) in self._pages.items()}
+        return {name for name, origin in self._origins.items() if origin == ALWAYS or made_from.get(name) != origin}
 
     def write(self, pages: Mapping[str, bytes]) -> None:
         """Write those of some pages that changed, except over files that others wrote, which are added to `kept`."""
@@ -79,14 +75,14 @@ class Publication:
         if files:
             self._save({name: new[name] for name in files})
             self._destination.write(files)
-        self._pages |= {name: (self._wanted[name], new[name]) for name in pages if name not in kept}
+        self._pages |= {name: (self._origins[name], new[name]) for name in pages if name not in kept}
         self._missing -= files.keys()
         self.written += len(files)
         self.kept += sorted(kept)
 
     def finish(self) -> None:
         """Remove the pages that the site no longer has, except files that others changed, and write the manifest."""
-        gone = self._pages.keys() - self._wanted.keys()
+        gone = self._pages.keys() - self._origins.keys()
         present = self._destination.hashes(gone)
         unchanged = sorted(name for name, sha256 in present.items() if sha256 == self._hash(name))
         self._destination.remove(unchanged)
@@ -106,53 +102,52 @@ class Publication:
             self._text = text
 
 
-def publish(site: Site, location: str, told: Callable[[str], None] = lambda _line: None) -> Publication:
-    """Write the pages to a folder or a URL; `told` gets a line of progress after each batch.
+def publish(site: Site, location: str, report_progress: Callable[[str], None] = lambda _line: None) -> Publication:
+    """Write the pages to a folder or a URL; `report_progress` gets a line after each batch.
 
     The result counts the pages. Raises BundleError if the location cannot be written, and InputError if it is
     neither empty nor a site that etfarm published.
     """
-    wanted = origins_of(site)
-    site.published = wanted.keys()
+    origins = origins_of(site)
+    site.published = origins.keys()
     with reported(location, "the pages cannot be written"), open_destination(location) as destination:
-        publication = Publication(destination, location, wanted)
-        _write_stale(site, publication, told)
+        publication = Publication(destination, location, origins)
+        _write_stale(site, publication, report_progress)
         publication.finish()
     return publication
 
 
-def _write_stale(site: Site, publication: Publication, told: Callable[[str], None]) -> None:
+def _write_stale(site: Site, publication: Publication, report_progress: Callable[[str], None]) -> None:
     """Make and write the pages that are not up to date: a thread writes each batch while the next one is made."""
-    made, stale = 0, publication.stale
+    count, stale = 0, publication.stale
     with ThreadPoolExecutor(1) as writer:
         writing = writer.submit(publication.write, {})
         for batch in _batches(stale):
             contents = site.contents(batch)
             writing.result()
-            if made:
-                told(f"{made} of {len(stale)} pages made, {publication.written} written")
-            made += len(batch)
+            if count:
+                report_progress(f"{count} of {len(stale)} pages made, {publication.written} written")
+            count += len(batch)
             writing = writer.submit(publication.write, contents)
         writing.result()
-    told(f"{made} of {len(stale)} pages made, {publication.written} written")
+    report_progress(f"{count} of {len(stale)} pages made, {publication.written} written")
 
 
 def _batches(stale: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    """Yield pages in the order in which they are written; those of a batch are of one kind and read together."""
-    for kind, addresses in groupby(sorted(stale, key=_turn), _kind):
-        most = _SESSIONS_READ_TOGETHER if kind == "sessions" else _READ_TOGETHER
-        while batch := tuple(islice(addresses, most)):
+    """Yield pages in the order in which they are written; those of a batch are of one kind and read together.
+
+    First what the home page links to, then the home page and lists, then the others by name.
+    """
+
+    def kind(address: str) -> str:
+        folder, slash, _ = address.partition("/")
+        return folder if slash else ""
+
+    def order(address: str) -> tuple[int, str, str]:
+        rank = _FIRST.index(kind(address)) if kind(address) in _FIRST else len(_FIRST)
+        return rank, kind(address), address.rpartition("/")[2]
+
+    for folder, addresses in groupby(sorted(stale, key=order), kind):
+        size = _SESSIONS_READ_TOGETHER if folder == "sessions" else _READ_TOGETHER
+        while batch := tuple(islice(addresses, size)):
             yield batch
-
-
-def _kind(address: str) -> str:
-    """Return the folder of a page, such as `cells`; empty for home and lists."""
-    folder, slash, _ = address.partition("/")
-    return folder if slash else ""
-
-
-def _turn(address: str) -> tuple[int, str, str]:
-    """Return the key that sorts pages as they are written: what home links to, home and lists, then others by name."""
-    kind = _kind(address)
-    place = _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
-    return place, kind, address.rpartition("/")[2]

@@ -13,7 +13,8 @@ from tasks.results.addresses import (
     series_page,
     sweep_page,
 )
-from tasks.results.cells import tags_of, variant_word
+from tasks.results.cells import tags_of
+from tasks.results.naming import series_conditions
 from tasks.results.reader import Reader
 from tasks.results.sessions import RunRow, SessionFactsRow, read_sessions
 from tasks.results.table import Cell, Column, Table, grouped, table_of
@@ -40,45 +41,42 @@ class Sessions:
         conditions = self._conditions.get(session_id, [])
         reported = table_of(conditions) if conditions else Paragraph("The device reported none.")
         sections = [
-            *([Section("runs", "Runs", [runs_chart(runs)])] if runs else []),
+            *([Section("runs", "Runs", [_runs_chart(runs)])] if runs else []),
             Section("conditions", "Conditions", [reported]),
             *([Section("log", "End of its log", [Log(row.log_tail)])] if row.log_tail else []),
             Section("origin", "Where it comes from", [_origin(self._names.get(row.model, row.model), row)]),
-            Section("closer", "Look closer", [Points(_closer(row))]),
+            Section("closer", "Look closer", [Points(_commands(row))]),
         ]
+        is_judged = row.series_id is not None and row.mode == "timing" and row.without_times is None
+        series = (Link("its series", series_page(row.series_id or "", row.device)), " · ") if is_judged else ()
+        subtitle = (
+            CodeLink(row.model, model_page(row.model)),
+            f" {row.precision} on ",
+            Link(row.device, device_page(row.device)),
+            *tags_of(row.without_times),
+            " · ",
+            *series,
+            Link(str(row.night), night_page(row.night)) if row.night else "no night",
+        )
         tone: Tone = "" if row.status == "succeeded" else "bad"
-        return Page(f"Session {session_id}", sections, _subtitle(row), _answer(row, runs), tone)
-
-
-def _subtitle(row: SessionFactsRow) -> Text:
-    is_judged = row.series_id is not None and row.mode == "timing" and row.without_times is None
-    series = (Link("its series", series_page(row.series_id or "", row.device)), " · ") if is_judged else ()
-    night = (Link(str(row.night), night_page(row.night)),) if row.night else ("no night",)
-    return (
-        CodeLink(row.model, model_page(row.model)),
-        f" {row.precision} on ",
-        Link(row.device, device_page(row.device)),
-        *tags_of(row.without_times),
-        " · ",
-        *series,
-        *night,
-    )
+        return Page(f"Session {session_id}", sections, subtitle, _answer(row, runs), tone)
 
 
 def _answer(row: SessionFactsRow, runs: Sequence[RunRow]) -> Text:
+    """Return how a session ended: its runs and their duration, or the reason of a failure and what to do."""
     if row.status == "succeeded":
         measured = sum(not run.is_warmup for run in runs)
         took = f" in {duration(row.wall_s)}" if row.wall_s is not None and not row.without_times else ""
         return f"Succeeded: {counted(measured, 'measured run')}{took}." if runs else f"Succeeded{took}."
-    step = remedy(row.reason_code) if row.reason_code else None
+    step = remedy(row.reason_code) if row.reason_code else ""
     reason = sentence(row.reason or "no reason recorded")
     if reason.lower().startswith(row.device.lower()):
         reason = row.device + reason[len(row.device) :]  # names stay as they are written
-    named = (f"{row.status.capitalize()}: ", Code(row.reason_code or "unknown"), f". {reason} ")
-    return joined(named, with_code(step or ""))
+    outcome = (f"{row.status.capitalize()}: ", Code(row.reason_code or "unknown"), f". {reason} ")
+    return joined(outcome, with_code(step))
 
 
-def runs_chart(runs: Sequence[RunRow]) -> Chart:
+def _runs_chart(runs: Sequence[RunRow]) -> Chart:
     """Return the chart of all runs of a session, warm-up included and marked; in µs if all are below 0.1 ms."""
     scale, unit = (1000.0, "µs") if max(run.execute_ms for run in runs) < 0.1 else (1.0, "ms")
     values = [
@@ -113,10 +111,7 @@ def _origin(model: str, row: SessionFactsRow) -> Table:
     facts: list[tuple[str, Text]] = [
         ("Sweep", (CodeLink(row.sweep_id, sweep_page(row.sweep_id)),)),
         ("Model", (Code(model),)),
-        (
-            "Measured as",
-            f"{row.precision}, SME2 {variant_word(row.variant)}, {row.threads or 'unknown'} threads, mode {row.mode}",
-        ),
+        ("Measured as", ", ".join([row.precision, *series_conditions(row), f"mode {row.mode}"])),
         ("Executions", f"{row.executions}, of which {row.warmup_executions} warm-up; attempt {row.attempt}"),
         ("Started (UTC)", f"{row.started_at:%Y-%m-%d %H:%M:%S}" if row.started_at else "unknown"),
         ("Exit code", str(row.exit_code) if row.exit_code is not None else "none"),
@@ -129,7 +124,7 @@ def _origin(model: str, row: SessionFactsRow) -> Table:
     return Table([Column("What"), Column("Value", wraps=True)], [[Cell(name), Cell(value)] for name, value in facts])
 
 
-def _closer(row: SessionFactsRow) -> list[Text]:
+def _commands(row: SessionFactsRow) -> list[Text]:
     """Return the commands that show operators and trace of a session."""
     return [
         ("Its operators: ", Code(f"etfarm sql \"FROM operator_time WHERE cell = '{row.cell}'\"")),

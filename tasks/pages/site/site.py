@@ -11,10 +11,9 @@ from tasks.pages import explanation
 from tasks.pages.html import File, as_html, asset
 from tasks.pages.page import Page, Section
 from tasks.pages.report import sweep_page
-from tasks.pages.site import compared, device, home, lists, model
+from tasks.pages.site import compare, device, home, model, night, runners, sme2
 from tasks.pages.site.cell import Cells
-from tasks.pages.site.device import history_files, weeks_of
-from tasks.pages.site.feed import MOST_NIGHTS, feed
+from tasks.pages.site.feed import MAX_NIGHTS, feed
 from tasks.pages.site.session import Sessions
 from tasks.results import addresses
 from tasks.results.addresses import slug, split_pair
@@ -25,8 +24,6 @@ from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import DecisionRow, NightRow, SeriesRow, UnjudgedModelRow
 from tasks.results.table import grouped
 from tasks.results.verdicts import Verdict, read_verdicts
-
-_HTML = ".html"
 
 
 class Site:
@@ -44,15 +41,19 @@ class Site:
         self._verdicts: dict[date, list[Verdict]] = {}
         self._verdicts_on: dict[tuple[date, str, str], list[Verdict]] = defaultdict(list)
 
-    def contents(self, wanted: Sequence[str]) -> dict[str, bytes]:
+    def contents(self, addresses_to_read: Sequence[str]) -> dict[str, bytes]:
         """Return the contents of those addresses that exist; pages of one kind among them are read at once."""
-        if weeks := [week for address in wanted if (week := self._history_at(address))]:
-            self._histories = dict(history_files(self.reader, weeks))
-        self._sessions = Sessions(self.reader, _names_in("sessions/", wanted))
-        self._cells = Cells(self.reader, _names_in("cells/", wanted))
-        nights = {row.night for row in self.nights if addresses.night_page(row.night) in wanted}
-        self._read_verdicts(nights and nights.union(row.night for row in self.nights[:MOST_NIGHTS]))
-        return {address: file.content.encode() for address in wanted if (file := self.file(address))}
+        names: dict[str, list[str]] = defaultdict(list)
+        for address in addresses_to_read:
+            folder, _, name = address.partition("/")
+            names[folder].append(name.removesuffix(".html"))
+        if weeks := [week for address in addresses_to_read if (week := self._week_at(address))]:
+            self._histories = dict(device.history_files(self.reader, weeks))
+        self._sessions = Sessions(self.reader, names["sessions"])
+        self._cells = Cells(self.reader, names["cells"])
+        if nights := {row.night for row in self.nights if str(row.night) in names["nights"]}:
+            self._read_verdicts(nights.union(row.night for row in self.nights[:MAX_NIGHTS]))
+        return {address: file.content.encode() for address in addresses_to_read if (file := self.file(address))}
 
     def file(self, address: str) -> File | None:
         """Return the file at an address, such as `nights/2026-11-22.html`; None if there is none."""
@@ -60,10 +61,10 @@ class Site:
             return asset(address.removeprefix("assets/"), self._names, self.published)
         if address == "feed.atom":
             return File("application/atom+xml", feed(self.nights, self._verdicts_of))
-        if history := self._history_at(address):
+        if week := self._week_at(address):
             if address not in self._histories:
-                weeks = weeks_of(self.series_of[history[0]])
-                self._histories = dict(history_files(self.reader, [(history[0], monday) for monday in weeks]))
+                weeks = [(week[0], monday) for monday in device.weeks_of(self.series_of[week[0]])]
+                self._histories = dict(device.history_files(self.reader, weeks))
             return File("text/javascript", self._histories[address])
         page = self.page(address)
         return None if page is None else File("text/html", as_html(page, self.published))
@@ -71,8 +72,10 @@ class Site:
     def page(self, address: str) -> Page | None:
         """Return the page at an address; None if there is none."""
         folder, slash, file = address.partition("/")
-        page = self._page_in(folder, file.removesuffix(_HTML)) if file.endswith(_HTML) else None
-        page = page if slash else self._list(address)
+        if not slash:
+            page = self._list(address)
+        else:
+            page = self._page_in(folder, file.removesuffix(".html")) if file.endswith(".html") else None
         return None if page is None else replace(page, footer=self._footer, address=address)
 
     def _list(self, address: str) -> Page | None:
@@ -80,23 +83,25 @@ class Site:
             case "index.html":
                 return home.page(self.reader, self._newest_night)
             case "nights.html":
-                return lists.nights(self.nights, self.sweeps.values())
+                return night.list_page(self.nights, self.sweeps.values())
             case "models.html":
-                return lists.models(self.series, list(self.unjudged.values()))
+                return model.list_page(self.series, list(self.unjudged.values()))
             case "devices.html":
-                return lists.devices(self.reader)
+                return device.list_page(self.reader)
             case "sme2.html":
-                return lists.sme2(self.reader, self.series, self.sweeps.values())
+                return sme2.page(self.reader, self.series, self.sweeps.values())
             case "runners.html":
-                return lists.runners(self.reader)
+                return runners.list_page(self.reader)
             case "compare.html":
-                return compared.choices(self.reader, self.series, self.nights)
+                return compare.list_page(self.reader, self.series, self.nights)
         return None
 
     def _page_in(self, folder: str, name: str) -> Page | None:
+        """Return a page by its folder and its name in it; None if there is none."""
         match folder:
             case "nights":
-                return self._night(name)
+                night_date = next((row.night for row in self.nights if str(row.night) == name), None)
+                return self._night(night_date) if night_date else None
             case "comparisons":
                 return self._comparison(name)
             case "sweeps":
@@ -152,28 +157,25 @@ class Site:
 
     @cached_property
     def _newest_night(self) -> Page | None:
-        return self._night_of(self.nights[0].night) if self.nights else None
+        return self._make_night(self.nights[0].night) if self.nights else None
 
-    def _night(self, text: str) -> Page | None:
-        night = next((row.night for row in self.nights if str(row.night) == text), None)
-        if night is None:
-            return None
-        return self._newest_night if night == self.nights[0].night else self._night_of(night)
+    def _night(self, night_date: date) -> Page | None:
+        return self._newest_night if night_date == self.nights[0].night else self._make_night(night_date)
 
-    def _night_of(self, night: date) -> Page:
-        return home.night_page(self.reader, night, self.nights, self._verdicts_of(night))
+    def _make_night(self, night_date: date) -> Page:
+        return night.page(self.reader, night_date, self.nights, self._verdicts_of(night_date))
 
-    def _verdicts_of(self, night: date) -> Sequence[Verdict]:
+    def _verdicts_of(self, night_date: date) -> Sequence[Verdict]:
         """Return the verdicts on a night, which are cached; the feed's nights before the newest are read at once."""
-        if night not in self._verdicts:
-            together = [row.night for row in self.nights[1:MOST_NIGHTS]]
-            self._read_verdicts(together if night in together else [night])
-        return self._verdicts[night]
+        if night_date not in self._verdicts:
+            of_feed = [row.night for row in self.nights[1:MAX_NIGHTS]]
+            self._read_verdicts(of_feed if night_date in of_feed else [night_date])
+        return self._verdicts[night_date]
 
     def _read_verdicts(self, nights: Collection[date]) -> None:
         """Read the verdicts on those nights that are not cached, at once, and cache them."""
-        missing = [night for night in nights if night not in self._verdicts]
-        self._verdicts |= {night: [] for night in missing}
+        missing = [each for each in nights if each not in self._verdicts]
+        self._verdicts |= {each: [] for each in missing}
         for row in read_verdicts(self.reader, missing) if missing else ():
             self._verdicts[row.night].append(row)
             self._verdicts_on[row.night, row.series_id, row.device].append(row)
@@ -185,15 +187,15 @@ class Site:
         if not kind:
             nights = {str(row.night): row.night for row in self.nights}
             both = a in nights and b in nights
-            return lists.comparison(self.reader, nights[a], nights[b]) if both else None
-        values = {slug(value): value for value in compared.values_of(kind, self.series)}
+            return compare.compare_nights(self.reader, nights[a], nights[b]) if both else None
+        values = {slug(value): value for value in compare.values_of(kind, self.series)}
         if a not in values or b not in values or a == b:
             return None
-        return compared.side_by_side(self.reader, kind, values[a], values[b])
+        return compare.compare_values(self.reader, kind, values[a], values[b])
 
     def _model(self, name: str) -> Page | None:
         if rows := self._series_of_model.get(name):
-            cells = [self._detailed[cell] for cell in model.detailed(rows) if cell in self._detailed]
+            cells = [self._detailed[cell] for cell in model.choose_cells(rows) if cell in self._detailed]
             cells = [cell for cell in cells if cell.sweep_id == cells[0].sweep_id]
             explained = self._explained(worst_series_first(rows)[0])
             answers = self._answers_of(cells) if cells else None
@@ -215,7 +217,7 @@ class Site:
     @cached_property
     def _detailed(self) -> dict[str, CellFactsRow]:
         """The cells that pages of models show in full, by id."""
-        cells = [cell for rows in self._series_of_model.values() for cell in model.detailed(rows)]
+        cells = [cell for rows in self._series_of_model.values() for cell in model.choose_cells(rows)]
         return {row.cell: row for row in self.reader.rows(CellFactsRow, {"cells": cells})}
 
     def _answers_of(self, cells: Sequence[CellFactsRow]) -> Answers:
@@ -239,12 +241,12 @@ class Site:
         nights = self._device_nights.get(row.device, [])
         return device.page(row, nights, self.series_of[row.device], self.reader.rows(DecisionRow))
 
-    def _history_at(self, address: str) -> tuple[str, date] | None:
+    def _week_at(self, address: str) -> tuple[str, date] | None:
         """Return device and Monday of a file of data; None for another address."""
         folder, name, *_ = (*address.split("/", 2), "")
         if folder != "histories" or (row := self.devices.get(name)) is None:
             return None
-        mondays = weeks_of(self.series_of[row.device])
+        mondays = device.weeks_of(self.series_of[row.device])
         return {addresses.history_file(row.device, monday): (row.device, monday) for monday in mondays}.get(address)
 
     def _cell(self, cell: str) -> Page | None:
@@ -266,8 +268,3 @@ class Site:
         yield from ((row.device, f"devices/{name}.html") for name, row in self.devices.items())
         yield from ((str(row.night), addresses.night_page(row.night)) for row in self.nights)
         yield from ((row.sweep_id, f"sweeps/{name}.html") for name, row in self.sweeps.items())
-
-
-def _names_in(folder: str, wanted: Sequence[str]) -> list[str]:
-    """Return the names of those pages that are in a folder."""
-    return [address.removeprefix(folder).removesuffix(_HTML) for address in wanted if address.startswith(folder)]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from sql.warehouse import writing
+from tasks.pages.report import keep_dropped
 from tasks.results.reader import ReportError
 from tests.fixtures.report import MS, Report, markdown_tables, qnn_etdump, render, report_of
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, BundleMaker, etdump_of
@@ -69,7 +70,7 @@ def test_what_is_below_the_clock_of_the_delegate_is_neither_printed_nor_ranked(m
     # then the report does not say where its time goes
     assert report["time"].column("Elementwise") == ["< 77.8"]
     assert report["time"].column("Unattributed") == ["< 77.8"]
-    assert report.contains("Where the time of toy goes is not known")
+    assert report.contains("Where the time of toy goes is unknown")
     assert "Largest share" not in report.html
     assert report["operators"].column("Operator") == ["Convolution (NHWC, F32) IGEMM"]
     assert report.contains("One more operator takes less than 1", "operators")
@@ -173,7 +174,7 @@ def test_the_head_counts_how_sessions_ended(maker: BundleMaker) -> None:
     maker.session(status="invalid", reason_code="first_session", reason="discarded", repetition=-1)
     report = report_of(maker)
     assert report.contains(
-        "Three sessions of one model ran on one device: 1 succeeded, 1 failed and 1 was discarded automatically."
+        "Three sessions of one model ran on one device: 1 succeeded, 1 failed and 1 discarded automatically."
     )
     assert report.contains("No result for one session: host (runner_crashed).")
 
@@ -194,7 +195,7 @@ def test_a_loose_etdump_has_a_report_too(maker: BundleMaker, tmp_path: Path) -> 
     report = Report(maker.warehouse, tmp_path / "reports")
     assert report["latency"].column("Time") == ["5.000"]
     assert report["latency"].column("SME2") == ["–"]  # noqa: RUF001
-    assert report.contains("night not known")
+    assert report.contains("night unknown")
 
 
 def test_what_has_no_report_is_refused_in_one_sentence(loaded: Loaded, tmp_path: Path) -> None:
@@ -213,9 +214,24 @@ def test_what_has_no_report_is_refused_in_one_sentence(loaded: Loaded, tmp_path:
         render(loaded.warehouse, loaded.reports)
 
 
-def test_a_report_that_cannot_be_written_is_an_error(loaded: Loaded) -> None:
+def test_a_report_that_cannot_be_written_names_the_file(loaded: Loaded) -> None:
     loaded.reports.write_text("in the way")
-    with pytest.raises(ReportError, match="cannot write the report"):
+    with pytest.raises(ReportError, match=f"{SWEEP}/report.md: cannot write the report: "):
+        render(loaded.warehouse, loaded.reports)
+
+
+def test_the_number_of_dropped_sessions_is_read_or_its_file_is_named(loaded: Loaded) -> None:
+    folder = loaded.reports / SWEEP
+    keep_dropped(folder, "8 dropped (`--finish-by 06:00`)")
+    html = render(loaded.warehouse, loaded.reports).read_text(encoding="utf-8")
+    assert "Sessions: 8 dropped (<code>--finish-by 06:00</code>); start the sweep again" in html
+    # given one that is not text, then one that is not a file
+    (folder / "dropped.txt").write_bytes(b"\xff")
+    with pytest.raises(ReportError, match=r"dropped\.txt: cannot read the number of dropped sessions: it is not UTF-8"):
+        render(loaded.warehouse, loaded.reports)
+    (folder / "dropped.txt").unlink()
+    (folder / "dropped.txt").mkdir()
+    with pytest.raises(ReportError, match=r"dropped\.txt: cannot read the number of dropped sessions: Is a directory"):
         render(loaded.warehouse, loaded.reports)
 
 

@@ -244,7 +244,7 @@ def test_the_page_of_sme2_counts_a_pair_only_if_both_sides_were_measured(
             "sme2_on",
             {"sme2": True},
             "Real devices that are known to have SME2: 1 of 1. Series that ran with it on: 1, none of them also with "
-            "it off, so whether it pays is not known. Add both variants to the sweep file: "
+            "it off, so its gain is unknown. Add both variants to the sweep file: "
             "variants: [sme2_on, sme2_off].",
         ),
     ],

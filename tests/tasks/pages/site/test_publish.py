@@ -79,7 +79,7 @@ def test_no_page_links_to_one_that_was_removed(
     farm: BundleMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a published site that keeps the pages of two nights
-    monkeypatch.setattr(page_cache, "_MOST_NIGHTS", 2)
+    monkeypatch.setattr(page_cache, "_MAX_NIGHTS", 2)
     site = tmp_path / "site"
     publish_site(farm.warehouse, str(site))
     # when only one of two models is measured in the next two nights

@@ -1,30 +1,31 @@
-"""Pages with two devices, models, precisions or variants side by side, as `etfarm compare` prints them."""
+"""The pages that compare two nights, or two devices, models, precisions or variants, as `etfarm compare` does."""
 
 from collections.abc import Iterator, Sequence
+from datetime import date
 from itertools import combinations, islice
 
 from devices.errors import InputError
-from tasks.pages.page import Block, Choice, Page, Paragraph, Points, Section
-from tasks.results.addresses import arms_page, cell_page, slug
+from tasks.pages.page import MAX_LISTED, Block, Choice, Page, Points, Section
+from tasks.results.addresses import arms_page, cell_page, night_page, slug
 from tasks.results.changes import (
     Comparison,
     SeriesChange,
     answer_text,
     memory_change,
-    series_name,
     size_change,
     time_text,
     worst_first,
 )
-from tasks.results.compare import InterleavedRow, compare_arms
+from tasks.results.compare import InterleavedRow, TwoNightsRow, compare_arms
+from tasks.results.naming import series_title, variant_condition, variant_word
 from tasks.results.reader import Reader
 from tasks.results.series import NightRow, SeriesRow
 from tasks.results.table import Cell, Column, Table, first_rows
-from tasks.results.text import DASH, Code, Link, Tone, counted, with_code
+from tasks.results.text import DASH, Code, Link, Text, Tone, counted, joined, with_code
 
 _KINDS = {"variant": "Variants", "precision": "Precisions", "device": "Devices"}
-_MOST_PAIRS = 15
-_MOST_ROWS = 400
+_MAX_PAIRS = 15
+_MAX_REMARKS = 15
 _TONES: dict[str, Tone] = {"slower": "bad", "inaccurate": "bad", "faster": "good", "device slower": "flag"}
 
 
@@ -36,55 +37,80 @@ def values_of(kind: str, series: Sequence[SeriesRow]) -> list[str]:
 def pairs_of(series: Sequence[SeriesRow]) -> Iterator[tuple[str, str, str]]:
     """Yield kind, A and B of the pairs that the list of comparisons links to: the first 15 of each kind."""
     for kind in _KINDS:
-        yield from ((kind, a, b) for a, b in islice(combinations(values_of(kind, series), 2), _MOST_PAIRS))
+        yield from ((kind, a, b) for a, b in islice(combinations(values_of(kind, series), 2), _MAX_PAIRS))
 
 
-def choices(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[NightRow]) -> Page:
+def list_page(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[NightRow]) -> Page:
     """Return the page with links to comparisons of nights, variants, precisions and devices, and interleaved ones."""
     sections = []
     if len(nights) > 1:
-        days = {str(row.night): str(row.night) for row in nights}
-        choice = Choice("Nights", days, "comparisons/{a}..{b}.html", "etfarm compare {a} {b}")
+        options = [(str(row.night), str(row.night), str(row.night)) for row in nights]
+        choice = Choice("Nights", options, "comparisons/{a}..{b}.html", "etfarm compare {a} {b}")
         sections.append(Section("night", "Nights", [choice]))
     pairs = list(pairs_of(series))
     for kind, title in _KINDS.items():
-        links = [(Link(f"{a} and {b}", arms_page(kind, a, b)),) for pair_kind, a, b in pairs if pair_kind == kind]
+        links = [
+            (Link(f"{_label(kind, a)} and {_label(kind, b)}", arms_page(kind, a, b)),)
+            for pair_kind, a, b in pairs
+            if pair_kind == kind
+        ]
         if links:
-            names = {value: slug(value) for value in values_of(kind, series)}
-            choice = Choice(
-                title, names, f"comparisons/{kind}/{{a}}..{{b}}.html", f"etfarm compare {kind}:{{a}} {kind}:{{b}}"
-            )
+            options = [(_label(kind, value), value, slug(value)) for value in values_of(kind, series)]
+            command = f"etfarm compare {kind}:{{a}} {kind}:{{b}}"
+            choice = Choice(title, options, f"comparisons/{kind}/{{a}}..{{b}}.html", command)
             sections.append(Section(kind, title, [choice, Points(links)]))
-    if measured := reader.rows(InterleavedRow):
-        table = first_rows(measured, _MOST_ROWS, "etfarm sql lists all: comparison")
-        sections.append(Section("turns", "Measured in turns", [table]))
+    if interleaved := reader.rows(InterleavedRow):
+        table = first_rows(interleaved, MAX_LISTED, "etfarm sql lists all: comparison")
+        sections.append(Section("interleaved", "Interleaved", [table]))
     answer = (
         f"{counted(len(pairs), 'pair').capitalize()} of the newest sweep that has both sides, "
-        f"{counted(len(measured), 'comparison')} measured in turns. Any other: ",
+        f"{counted(len(interleaved), 'interleaved comparison')}. Any other: ",
         Code("etfarm compare A B"),
         ".",
     )
     return Page("Compare", sections, answer=answer)
 
 
-def side_by_side(reader: Reader, kind: str, a: str, b: str) -> Page:
+def _label(kind: str, value: str) -> str:
+    return variant_condition(value) if kind == "variant" else value
+
+
+def compare_nights(reader: Reader, before: date, after: date) -> Page:
+    """Return the page of two nights side by side."""
+    rows = reader.rows(TwoNightsRow, {"before": before, "after": after})
+    both = sum(row.ratio is not None for row in rows)
+    only = f", {len(rows) - both:,} in one of them" if both < len(rows) else ""
+    answer = joined(
+        (Link(str(after), night_page(after)), " beside ", Link(str(before), night_page(before))),
+        f": {counted(both, 'series', 'series')} in both nights{only}."
+        " Two nights alone prove little: the verdict judges with all nights before.",
+    )
+    where = with_code(f"`etfarm compare {before} {after}` lists all, with intervals")
+    sections = [Section("all", "All", [first_rows(rows, MAX_LISTED, where)])]
+    return Page(f"{before} and {after}", sections, answer=answer)
+
+
+def compare_values(reader: Reader, kind: str, a: str, b: str) -> Page:
     """Return the page of two arms; if they have no series in common, a page that states it."""
-    title = f"{a} and {b}"
+    title = f"{_label(kind, a)} and {_label(kind, b)}"
     try:
         comparison = compare_arms(reader, f"{kind}:{a}", f"{kind}:{b}")
     except InputError as error:
         return Page(title, answer=f"{error}.", tone="flag")
-    blocks: list[Block] = [_table(comparison).shortened(_MOST_ROWS, Code(f"etfarm compare {kind}:{a} {kind}:{b}"))]
-    remarks = [*comparison.remarks, *(f"{each.word}: {series_name(each)}" for each in comparison.uncompared)]
+    where = with_code(f"`etfarm compare {kind}:{a} {kind}:{b}` lists all")
+    blocks: list[Block] = [_table(comparison).shortened(MAX_LISTED, where)]
+    remarks: list[Text] = list(comparison.remarks)
+    remarks += [f"{each.word}: {series_title(each)}" for each in comparison.uncompared]
+    hidden = len(remarks) - _MAX_REMARKS
+    more = [joined(f"{hidden:,} more: ", where)] if hidden > 0 else []
     if remarks:
-        blocks.append(Points(remarks[:_MOST_PAIRS]))
-        hidden = len(remarks) - _MOST_PAIRS
-        blocks += [Paragraph(f"{hidden:,} more without a counterpart.", "quiet")] if hidden > 0 else []
+        blocks.append(Points([*remarks[:_MAX_REMARKS], *more]))
     subtitle = f"A: {comparison.a} · B: {comparison.b}"
     return Page(title, [Section("all", "All", blocks)], subtitle, comparison.headline)
 
 
 def _table(comparison: Comparison) -> Table:
+    """Return the changes, the worst first, without columns that are empty."""
     columns = [
         Column("Model"),
         Column("Device"),
@@ -104,7 +130,7 @@ def _table(comparison: Comparison) -> Table:
 
 
 def _row(change: SeriesChange) -> list[Cell]:
-    names = (change.model, change.device, change.precision, change.variant, str(change.threads))
+    names = (change.model, change.device, change.precision, variant_word(change.variant), str(change.threads))
     times = [
         Cell((Link(time_text(side.time_ms), cell_page(side.cell)),), sort=side.time_ms)
         if side.time_ms is not None and side.cell

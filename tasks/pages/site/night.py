@@ -1,0 +1,213 @@
+"""The pages of a night and of all nights. A night: what changed, the next command, devices that moved, its sweeps."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+
+from tasks.pages.page import MAX_LISTED, Block, Page, Paragraph, Points, Section
+from tasks.pages.site.matrix import KEY, matrix
+from tasks.results import addresses
+from tasks.results.addresses import cell_page, device_page, model_page, series_page
+from tasks.results.devices import read_devices
+from tasks.results.explanation import compare_command
+from tasks.results.naming import series_conditions
+from tasks.results.reader import Reader, SweepRow
+from tasks.results.series import HistoryRow, NightRow
+from tasks.results.sessions import NightFailureRow
+from tasks.results.table import NOTHING, Cell, Column, Table, first_rows, grouped, table_of
+from tasks.results.text import (
+    DASH,
+    Code,
+    CodeLink,
+    Link,
+    Text,
+    Tone,
+    change_of,
+    counted,
+    joined,
+    sentence,
+    with_code,
+)
+from tasks.results.verdicts import (
+    ONLY_OF_LATENCY,
+    TONES,
+    Verdict,
+    failed_series,
+    headline,
+    of_latency,
+    of_other_figures,
+    tone_of,
+)
+
+_MAX_CHANGES = 50
+_MAX_STEPS = 5
+_MIN_DEVICES = 3
+"""With fewer, the rows of the table are as short as the line that sums them up."""
+_ELSEWHERE = "the pages of models and devices list all series"
+_CHANGES = ("regression", "inaccurate", "suspected", "improvement")
+_LOUD = ("regression", "inaccurate", "failed", "suspected", "device slower")
+_WORDS = {"regression": "slower", "improvement": "faster"}
+_COLUMNS = (
+    Column("Series", wraps=True),
+    Column("Verdict", wraps=True),
+    Column("Time", "before, after"),
+    Column("Change", "%, 95 % interval", numeric=True, wraps=True),
+    Column("Adds", "ms per run", "after less before", numeric=True),
+    Column("30 nights"),
+    Column("Cause, and what changed", wraps=True),
+)
+
+
+def list_page(rows: Sequence[NightRow], every_sweep: Iterable[SweepRow]) -> Page:
+    """Return the page of all nights and their sweeps; sweeps without a night (loose ETDumps) are left out."""
+    sweeps = [sweep for sweep in every_sweep if sweep.night]
+    blocks: list[Block] = [
+        first_rows(rows, MAX_LISTED, "etfarm sql lists all: verdict"),
+        Paragraph("Sweeps of these nights:"),
+        first_rows(sweeps, MAX_LISTED, "etfarm sql lists all: sweep_overview"),
+    ]
+    answer = f"{counted(len(rows), 'night').capitalize()}, {counted(len(sweeps), 'sweep')}."
+    return Page("Nights", [Section("all", "All", blocks)], answer=answer)
+
+
+def page(reader: Reader, night: date, nights: Sequence[NightRow], rows: Sequence[Verdict]) -> Page:
+    """Return the page of a night from its verdicts; `nights` are all nights, the newest first."""
+    latency = of_latency(rows)
+    sections = [Section("changed", "What changed", list(_changes(reader, rows, night)))] if rows else []
+    if moved := _moved_devices(latency):
+        sections.append(Section("devices", "Devices that moved", [Points(moved)]))
+    if latency:
+        sections.append(Section("matrix", "Models and devices", [matrix(latency), Paragraph(KEY, "quiet")]))
+    sections.append(Section("sessions", "How it ran", list(_sweeps(reader, night))))
+    answer = headline(rows) if rows else joined(f"{headline(rows)} ", _next_after_no_verdict(reader))
+    tone: Tone = next((TONES[verdict] for verdict in _LOUD if any(row.verdict == verdict for row in rows)), "")
+    subtitle: list[str] = [f"{night:%A}, {night}"]
+    if earlier := next((row.night for row in nights if row.night < night), None):
+        subtitle += [" · ", Link(f"night before: {earlier}", addresses.night_page(earlier))]
+        subtitle += [" · ", Link("compare with it", addresses.comparison_page(earlier, night))]
+    if later := next((row.night for row in reversed(nights) if row.night > night), None):
+        subtitle += [" · ", Link(f"night after: {later}", addresses.night_page(later))]
+    return Page(f"Night of {night}", sections, tuple(subtitle), answer, tone)
+
+
+def _next_after_no_verdict(reader: Reader) -> Text:
+    if any(row.without_times is None for row in read_devices(reader)):
+        return "How its sweeps ran is below."
+    return (
+        "Emulated and simulated devices have no times; ",
+        Link("SME2", "sme2.html"),
+        " shows which kernels they ran. For times, add a real device to the inventory and check it: ",
+        Code("etfarm devices --inventory FILE"),
+        ".",
+    )
+
+
+def _sweeps(reader: Reader, night: date) -> Iterator[Block]:
+    """Yield the sweeps of a night, and what failed in them."""
+    sweeps = [row for row in reader.rows(SweepRow) if row.night == night]
+    yield table_of(sweeps, without=("name", "night"))
+    failed = reader.rows(NightFailureRow, {"night": night})
+    if failed:
+        count = sum(row.sessions for row in failed)
+        yield Paragraph(f"{counted(count, 'session').capitalize()} failed or invalid:", tone="flag")
+        yield first_rows(failed, _MAX_CHANGES, "etfarm sql lists them in the view failed_session")
+    else:
+        yield Paragraph("Every session has a result.")
+
+
+def _changes(reader: Reader, rows: Sequence[Verdict], night: date) -> Iterator[Block]:
+    """Yield failed series, changes of latency (largest first, improvements last), and changes of other figures."""
+    latency = [row for row in of_latency(rows) if row.verdict in _CHANGES]
+    failed, others = failed_series(rows), of_other_figures(rows)
+    if failed:
+        yield Paragraph("Failed, without a time:", tone="bad")
+        points = [joined(names, ": ", with_code(f"{reason.rstrip('.')}.")) for names, reason in failed[:_MAX_CHANGES]]
+        yield Points(points)
+    latency.sort(key=lambda row: (row.verdict == "improvement", -abs(row.impact_ms)))
+    if not latency and not others and not failed:
+        yield Paragraph("No model changed.")
+    if lines := list(_models_on_many_devices(rows, latency)):
+        yield Points(lines)
+    if latency:
+        yield _table(reader, latency, night)
+        yield Paragraph("What to do first:")
+        first_of_model = {(row.model, row.precision, row.verdict): row for row in reversed(latency)}
+        steps: list[Text] = []
+        for row in sorted(first_of_model.values(), key=latency.index)[:_MAX_STEPS]:
+            name = Link(f"{row.model} {row.precision} on {row.device}", series_page(row.series_id, row.device))
+            command = Code(compare_command(reader, row, row.night, row.baseline_to))
+            steps.append((name, f": {sentence(row.reason)} Look closer: ", command))
+        yield Points(steps, ordered=True)
+    if others:
+        yield Paragraph("Other figures than latency that changed:")
+        yield first_rows(others, _MAX_CHANGES, _ELSEWHERE, without=ONLY_OF_LATENCY)
+
+
+def _models_on_many_devices(rows: Sequence[Verdict], changed: Sequence[Verdict]) -> Iterator[Text]:
+    """Yield a line for each model that changed alike on three devices or more: on how many of all, and by how much."""
+    of_model = grouped(rows, lambda row: (row.model, row.precision))
+    alike = [row for row in changed if row.verdict in _WORDS and row.ratio is not None]
+    for (model, precision, verdict), moved in grouped(
+        alike, lambda row: (row.model, row.precision, row.verdict)
+    ).items():
+        count = len({row.device for row in moved})
+        if count >= _MIN_DEVICES:
+            every = len({row.device for row in of_model[model, precision]})
+            nights = {row.since for row in moved}
+            since = f" since {moved[0].since}" if moved[0].since and len(nights) == 1 else ""
+            change = f"{count} of {every} devices {_WORDS[verdict]}, {_spread(moved)}{since}"
+            yield joined((CodeLink(model, model_page(model)), f" {precision}: {change}."))
+
+
+def _spread(rows: Iterable[Verdict]) -> str:
+    """Return the changes of series, from the smallest ratio to the largest: `+3.1 to +12.0 %`."""
+    ratios = [row.ratio or 1.0 for row in rows]
+    low, high = change_of(min(ratios)), change_of(max(ratios))
+    return f"{low} %" if low == high else f"{low} to {high} %"
+
+
+def _table(reader: Reader, rows: Sequence[Verdict], night: date) -> Table:
+    """Return changes of latency with their history and cause, a line each."""
+    parameters = {"night": night, "series": [row.series_id + row.device for row in rows[:_MAX_CHANGES]]}
+    histories = {(row.series_id, row.device): row.times_ms for row in reader.rows(HistoryRow, parameters)}
+    lines = []
+    for row in rows:
+        series = (
+            CodeLink(row.model, model_page(row.model)),
+            f" {row.precision} on ",
+            Link(row.device, device_page(row.device)),
+            "".join(f", {condition}" for condition in series_conditions(row)),
+        )
+        has_interval = row.low is not None and row.high is not None
+        interval = f" ({change_of(row.low or 1.0)} to {change_of(row.high or 1.0)})" if has_interval else ""
+        before, after = (row.figure(value) or DASH for value in (row.baseline_value, row.value))
+        history = tuple(histories.get((row.series_id, row.device), ()))
+        changed = f"Changed: {row.changed}." if row.changed else "Nothing else changed."
+        line = [
+            Cell(series),
+            Cell((row.verdict, f" since {row.since}" if row.since else ""), tone=tone_of(row.verdict)),
+            Cell((f"{before}, ", Link(after, cell_page(row.cell))), sort=row.value),
+            Cell(f"{change_of(row.ratio)}{interval}", sort=row.ratio) if row.ratio is not None else NOTHING,
+            Cell(f"{row.impact_ms:+,.3f}", sort=row.impact_ms),
+            Cell((Link("history", series_page(row.series_id, row.device)),), line=history),
+            Cell(joined(with_code(f"{row.cause}. "), changed) if row.cause else changed),
+        ]
+        lines.append(line)
+    return Table(_COLUMNS, lines, "Changes, the largest first").shortened(_MAX_CHANGES, _ELSEWHERE)
+
+
+def _moved_devices(rows: Iterable[Verdict]) -> list[Text]:
+    """Return a line for each device on which series moved although neither model nor runner changed, most first."""
+    lines: list[tuple[int, Text]] = []
+    for device, judged in grouped(rows, lambda row: row.device).items():
+        moved = [row for row in judged if row.verdict.startswith("device")]
+        if not moved:
+            continue
+        kinds = Counter(row.verdict.removeprefix("device ") for row in moved)
+        counts = ", ".join(f"{count} of {len(judged)} series {kind}" for kind, count in kinds.items())
+        changed = "; ".join(sorted({row.changed for row in moved if row.changed}))
+        cause = f" What changed: {changed}." if changed else ""
+        line = f": {counts}, {_spread(moved)}; neither models nor runner changed.{cause}"
+        step = " Check the device, not the models."
+        lines.append((len(moved), (Link(device, device_page(device)), line + step)))
+    return [line for _, line in sorted(lines, key=lambda entry: -entry[0])]
