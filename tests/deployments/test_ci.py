@@ -163,8 +163,8 @@ def test_the_answer_about_all_files_and_devices_is_in_the_first_line_and_the_res
     mark, first, *rest = [line for line in body.splitlines() if line]
     assert mark == "<!-- etfarm compare -->"
     assert first == (
-        "**2 of 5 series slower: worst voice fp32, sme2_off, threads 1, on phone, 50.0 % (48.0 to 52.0 %); "
-        "faster: 1, at best ears fp32, sme2_off, threads 1, on host, 20.0 % (18.0 to 22.0 %); not slower: 1; "
+        "**2 of 5 series slower: worst voice fp32 on phone, SME2 off, one thread, 50.0 % (48.0 to 52.0 %); "
+        "faster: 1, at best ears fp32 on host, SME2 off, one thread, 20.0 % (18.0 to 22.0 %); not slower: 1; "
         "cannot tell: 1; not compared: 1; sessions: 40 of A, 40 of B**"
     )
     folded = rest.index("<details><summary>2 without a change, and how it was measured</summary>")
@@ -274,7 +274,7 @@ def test_a_pull_request_that_makes_a_model_slower_fails_and_is_told_so(farm: Far
     # then the job fails, the comment has the answer first, and nothing of the change was executed but its programs
     assert done.returncode == 1, (done.stdout, done.stderr, comments.bodies)
     (body,) = comments.bodies
-    assert "1 of 1 series slower: voice as_is, sme2_off, threads 1, on here, " in body
+    assert "1 of 1 series slower: voice as_is on here, SME2 off, one thread, " in body
     assert "new is new" in body
     assert "unchanged is the same program as before; it was not measured" in body
     assert str(farm.folder) not in body

@@ -76,7 +76,7 @@ def test_two_nights_are_compared_and_what_is_in_one_only_is_listed(maker: Bundle
     assert ended.code == 0, ended.err
     lines = [" ".join(line.split()) for line in ended.out.splitlines()]
     assert lines[0] == (
-        "1 of 3 series slower: slow fp32, sme2_off, threads 1, on host, 20.0 % (13.7 to 26.6 %); cannot tell: 2; "
+        "1 of 3 series slower: slow fp32 on host, SME2 off, one thread, 20.0 % (13.7 to 26.6 %); cannot tell: 2; "
         "sessions: 13 of A, 13 of B; margin 1 %."
     )
     assert lines[2:4] == ["A: night 2026-11-01", "B: night 2026-11-02"]
@@ -84,8 +84,8 @@ def test_two_nights_are_compared_and_what_is_in_one_only_is_listed(maker: Bundle
     assert slow.endswith(" pte")
     assert "toy host fp32 sme2_off 1 5 + 5 10 10 cannot tell: nights differ by 5.5 % without a change" in lines
     assert "short host fp32 sme2_off 1 3 + 3 10 10 cannot tell: 2 more sessions of each side" in lines
-    assert "only in A: gone fp32, sme2_off, threads 1, on host (5 sessions)" in lines
-    assert "only in B: new fp32, sme2_off, threads 1, on host (5 sessions)" in lines
+    assert "only in A: gone fp32 on host, SME2 off, one thread (5 sessions)" in lines
+    assert "only in B: new fp32 on host, SME2 off, one thread (5 sessions)" in lines
     assert lines[-2].startswith("A and B were not measured in turns")
     assert "; nights differ by 5.5 % to 6.3 %, depending on the series, without a change, which the inter" in lines[-2]
     assert lines[-1] == "to know more, measure both in turns: `etfarm compare A.pte B.pte`"
@@ -146,19 +146,21 @@ def test_markdown_answers_in_its_first_line_and_folds_what_did_not_change(maker:
         measure(maker, night, [us + slow for us in QUIET], model__name="./voice.py:make", model__pte_sha256=night)
     lines = compare(*NIGHTS, "--margin", "6", "--format", "markdown").out.splitlines()
     # then the answer is first, names are those of the pages, and what did not change is folded
-    assert lines[0].startswith("**1 of 2 series slower: voice fp32, sme2\\_off, threads 1, on host, 30.0 % (")
+    assert lines[0].startswith("**1 of 2 series slower: voice fp32 on host, SME2 off, one thread, 30.0 % (")
     assert "; not slower: 1; sessions: 10 of A, 10 of B; margin 6 %.**" in lines[0]
     rows = [line for line in lines if line.startswith("| ")]
-    assert rows[2].startswith(r"| voice fp32, sme2\_off, 1 thr., host | 10 ms | 13 ms | slower 30.0 % (")
+    assert rows[2].startswith(r"| voice fp32 on host, SME2 off, one thread | 10 ms | 13 ms | slower 30.0 % (")
     known = lines.index("<details><summary>What is known about the worst change</summary>")
     assert any(line.startswith("- Where it comes from: Sweep ") for line in lines[known:])
-    assert lines[known + 2].startswith(r"- Verdict: voice fp32, sme2\_off, threads 1, on host: slower 30.0 % (")
+    assert lines[known + 2].startswith(r"- Verdict: voice fp32 on host, SME2 off, one thread: slower 30.0 % (")
     assert (
         lines.index(rows[2])
         < known
         < lines.index("<details><summary>1 without a change, and how it was measured</summary>")
     )
-    assert rows[-1].startswith(r"| a\|b fp32, sme2\_off, 1 thr., host | 10 ms | 10 ms | not slower: at most 5.5 % |")
+    assert rows[-1].startswith(
+        r"| a\|b fp32 on host, SME2 off, one thread | 10 ms | 10 ms | not slower: at most 5.5 % |"
+    )
 
 
 def test_a_comparison_is_written_to_each_file_in_the_format_of_its_ending(

@@ -1,6 +1,7 @@
 """The pages that compare, from rows."""
 
 from datetime import date
+from typing import Any
 
 import pytest
 
@@ -33,10 +34,7 @@ def test_the_command_that_lists_hidden_rows_is_code() -> None:
 def test_variants_are_named_as_on_all_pages_and_commands_have_the_names_to_type() -> None:
     series = [row(SeriesRow, variant=variant) for variant in ("sme2_off", "sme2_on")]
     page = compare.list_page(reader_of(), series, [row(NightRow, night=SECOND), row(NightRow, night=FIRST)])
-    blocks = {
-        type(block): block for section in page.sections if section.anchor == "variant" for block in section.blocks
-    }
-    choice, links = blocks[Choice], blocks[Points]
+    choice, links = next(section.blocks for section in page.sections if section.anchor == "variant")
     assert isinstance(choice, Choice)
     assert isinstance(links, Points)
     assert choice.options == [("SME2 off", "sme2_off", "sme2_off"), ("SME2 on", "sme2_on", "sme2_on")]
@@ -46,14 +44,9 @@ def test_variants_are_named_as_on_all_pages_and_commands_have_the_names_to_type(
 
 def test_remarks_beyond_the_first_are_counted_as_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     # given 17 cells that a newer one replaces, and a change between two variants
-    change = SeriesChange(
-        model="toy", device="host", precision="fp32", variant="sme2_off -> sme2_on", threads=1, word="slower"
-    )
-    older = [
-        SeriesChange(
-            model="toy", device="host", precision="fp32", variant="sme2_off", threads=1, word="older cell of A"
-        )
-    ] * 17
+    names: dict[str, Any] = {"model": "toy", "device": "host", "precision": "fp32", "threads": 1}
+    change = SeriesChange(**names, variant="sme2_off -> sme2_on", word="slower")
+    older = [SeriesChange(**names, variant="sme2_off", word="older cell of A")] * 17
     comparison = Comparison(a="a", b="b", changes=[change], headline="slower", uncompared=older)
     monkeypatch.setattr(compare, "compare_arms", lambda *_: comparison)
     page = compare.compare_values(reader_of(), "variant", "sme2_off", "sme2_on")
