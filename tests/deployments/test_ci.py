@@ -169,7 +169,7 @@ def test_the_answer_about_all_files_and_devices_is_in_the_first_line_and_the_res
     )
     folded = rest.index("<details><summary>2 without a change, and how it was measured</summary>")
     table = [line for line in rest[:folded] if line.startswith("| ")]
-    assert [line.split(" | ")[0].split(", ")[-1] for line in table[2:]] == ["phone", "host", "host"]
+    assert [line.split(", ")[0].split(" on ")[1] for line in table[2:]] == ["phone", "host", "host"]
     assert "| 500 µs | 562 µs | slower 12.3 % (10.1 to 14.8 %) | <code>blocks.2</code> +1.2 ms |" in table[3]
     assert table[4].endswith("| 1.00 -> 0.80 MB (-20.0 %) |")
     assert "- eyes on host could not be compared: eyes.pte: no such file" in rest[:folded]
@@ -189,7 +189,7 @@ def test_a_comment_has_at_most_60_lines_and_nothing_in_names_acts(comments: Comm
     comment(tmp_path / "out", comments.url, tmp_path / "summary.md")
     (body,) = comments.bodies
     assert len([line for line in body.splitlines() if line.strip()]) <= 60
-    assert "185 more in the files of the job" in body
+    assert "185 more: see the files of the job" in body
     assert body.count("<!--") == 1
     acting = ("<img", "[x]", "`rm`", "@team", "http:", "www.", "GH-", "#26", "_x", "\u202e", "\x1b")
     assert not any(mark in body for mark in acting)
