@@ -24,12 +24,13 @@ def latency(answers: Answers) -> Section:
         "Devices, thread counts and variants are listed side by side and never pooled."
     )
     table = table_of(rows, digits=ms_digits(row.time_ms for row in rows))
-    blocks: list[Block] = [Paragraph(explained), *_charts(rows), table, *_notes(rows), *_generation(answers)]
+    blocks: list[Block] = [Paragraph(explained), *_charts(rows), table, *_notes(rows), *_device_notes(rows)]
+    blocks += _generation(answers)
     return Section("latency", "Latency", blocks, list(latency_in_words(rows)))
 
 
 def _notes(rows: list[LatencyRow]) -> Iterator[Paragraph]:
-    """Yield notes on highlighted cells, on unusual sessions, and on devices whose times mean nothing."""
+    """Yield notes on highlighted cells and unusual sessions."""
     if noisy := [row for row in rows if row.is_noisy(row.mad_ms) or row.is_noisy(row.between_ms)]:
         few = sum(row.sessions < LEAST_SESSIONS for row in noisy)
         untested = f"{sentence(NO_INTERVAL)[:-1]}: differences of {counted(few, 'cell')} of these are not tested. "
@@ -62,6 +63,10 @@ def _notes(rows: list[LatencyRow]) -> Iterator[Paragraph]:
             "every number.",
             tone="quiet",
         )
+
+
+def _device_notes(rows: list[LatencyRow]) -> Iterator[Paragraph]:
+    """Yield notes on devices whose times mean nothing."""
     emulated, simulated = emulated_devices(rows)
     if simulated:
         yield Paragraph(

@@ -12,12 +12,12 @@ from tests.fixtures.warehouse import BundleMaker
     ("snr_db", "finding"),
     [
         # small differences of large values lose digits, which nothing after them needs
-        ([130.0, 50.0, 128.0], "no sudden loss in 3 layers"),
+        ([130.0, 50.0, 128.0], "no sudden loss in three layers"),
         # a loss that stays, but above the limit of fp32, is rounding
-        ([130.0, 61.0, 62.0], "no sudden loss in 3 layers"),
+        ([130.0, 61.0, 62.0], "no sudden loss in three layers"),
         ([130.0, 59.0, 62.0], "first fault at layer 1"),
         # less than 20 dB below the layer before
-        ([75.0, 55.1, 55.0], "no sudden loss in 3 layers"),
+        ([75.0, 55.1, 55.0], "no sudden loss in three layers"),
         ([75.1, 55.0, 54.0], "first fault at layer 1"),
     ],
 )
