@@ -181,4 +181,4 @@ def test_only_commands_flows_and_tools_of_agents_take_more_than_six_parameters()
                 )
                 if len([name for name in names if name != "self"]) > 6 and not is_called_by_people:
                     many.append(f"{path.relative_to(ROOT).as_posix()}: {node.name}")
-    assert many == ["flows/cli/agent.py: compare"]
+    assert many == ["flows/cli/mcp_tools.py: compare"]

@@ -12,7 +12,7 @@ import yaml
 from devices.errors import InputError
 from devices.inventory import Inventory
 from flows.cli.main import app
-from flows.cli.questions import named_question, parameters_of, question_of
+from flows.cli.sql import named_question, parse_options, sql_question
 from sql.warehouse import query as ask
 from tasks.measure.spec import SweepSpec, read_sweep
 from tests.fixtures.paths import ROOT
@@ -65,7 +65,7 @@ def test_every_command_in_a_shell_block_can_be_typed_as_it_stands() -> None:
         try:
             typed = command.make_context("etfarm", words)
             if text := typed.params.get("query"):
-                parameters_of(named_question(text) or question_of(text), typed.args)
+                parse_options(named_question(text) or sql_question(text), typed.args)
         except (typer.exceptions.TyperException, InputError) as error:
             pytest.fail(f"{written}: {error}")
 

@@ -6,20 +6,24 @@ unset: standard output); ETFARM_COMMENTS (URL of the comments of the pull reques
 comment); ETFARM_TOKEN; ETFARM_COMMENT_ITEM (URL of one comment without its id; unset: ETFARM_COMMENTS).
 """
 
+import itertools
 import json
 import os
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tasks.pages.comment import comment
 from tasks.results.changes import is_changed, read_pair
+from tasks.results.naming import series_title
 
 MARK = "<!-- etfarm compare -->"
 _TIMEOUT_S = 30
+_PAGE = 100  # the largest that GitHub and GitLab return
 
 
 def main(folder: Path) -> int:
@@ -31,8 +35,10 @@ def main(folder: Path) -> int:
         suffix: [file.read_text(encoding="utf-8").strip() for file in sorted(folder.glob(f"*.{suffix}"))]
         for suffix in ("json", "note", "failed")
     }
-    changes = [read_pair(row) for text in texts["json"] for row in json.loads(text)]
-    text = comment(changes, texts["failed"], texts["note"])
+    rows = [read_pair(row) for text in texts["json"] for row in json.loads(text)]
+    changes = [row for row in rows if row.is_compared]
+    notes = texts["note"] + [f"{row.word}: {series_title(row)}" for row in rows if not row.is_compared]
+    text = comment(changes, texts["failed"], notes)
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(summary).open("a", encoding="utf-8") as stream:
             stream.write(f"{text}\n")
@@ -49,7 +55,7 @@ def main(folder: Path) -> int:
 
 def _keep_comment(url: str, body: str, is_wanted: bool) -> None:
     """Replace the comment that begins with MARK; create one only if it is wanted."""
-    existing = next((candidate for candidate in _pages(url) if str(candidate.get("body")).startswith(MARK)), None)
+    existing = next((each for each in _comments(url) if str(each.get("body")).startswith(MARK)), None)
     if existing:
         item = os.environ.get("ETFARM_COMMENT_ITEM", url).rstrip("/")
         method = "PUT" if "/notes" in item else "PATCH"  # GitLab's notes are replaced, GitHub's comments patched
@@ -58,15 +64,17 @@ def _keep_comment(url: str, body: str, is_wanted: bool) -> None:
         _call("POST", url, {"body": body})
 
 
-def _pages(url: str) -> list[dict[str, Any]]:
-    """Return the first 3000 comments, read in pages of 100."""
-    comments: list[dict[str, Any]] = []
-    for page in range(1, 31):
-        part = _call("GET", f"{url}?per_page=100&page={page}", None)
-        comments += part
-        if len(part) < 100:
-            break
-    return comments
+def _comments(url: str) -> Iterator[dict[str, Any]]:
+    """Yield all comments, read in pages of 100. A server that ignores `page` is read once."""
+    previous: list[dict[str, Any]] = []
+    for page in itertools.count(1):
+        comments = _call("GET", f"{url}?per_page={_PAGE}&page={page}", None)
+        if comments == previous:
+            return
+        yield from comments
+        if len(comments) < _PAGE:
+            return
+        previous = comments
 
 
 def _call(method: str, url: str, body: dict[str, str] | None) -> Any:

@@ -15,6 +15,7 @@ from flows.cli.options import (
     choose_device,
 )
 from flows.terminal import show
+from tasks.store.workspace import Workspace
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -47,7 +48,6 @@ def bisect(
     from tasks.bundle.model_names import model_named, shown_names
     from tasks.judge.bisect import MeasuredNight, SeriesOnDevice, bounds, find_series
     from tasks.measure.night import parse_night, sweep_night
-    from tasks.store.workspace import Workspace
 
     workspace = Workspace(data_dir.absolute(), warehouse, bundles)
     sweep = sweep_night("bisect", date.today(), workspace.store.sweep_ids(), again=False)
@@ -64,7 +64,7 @@ def bisect(
 
     parameters = {"series": found_series, "good": first, "contents": contents, "device": spec}
     parameters |= {"workspace": workspace, "sweep": sweep}
-    result = data_of(run_with_server(bisect_flow, parameters, data_dir, "bisection"))
+    result = data_of(run_with_server(bisect_flow, parameters, workspace, "bisection"))
     for line in [*result.steps, *result.conclusion()]:
         show(line)
     raise typer.Exit(0 if result.first_bad else 1)

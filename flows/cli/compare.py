@@ -1,6 +1,5 @@
 """`etfarm compare`: two arms side by side, a line per pair of cells, with the answer that their sessions give."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,29 +8,32 @@ from flows.cli.options import (
     DEFAULT_DATA_DIR,
     DEFAULT_INVENTORY,
     DataDirOption,
+    DeviceOption,
     FailOn,
     FormatOption,
     InventoryOption,
+    OutputsOption,
+    PrecisionOption,
     WarehouseOption,
 )
+from tasks.store.workspace import Workspace
 
 app = typer.Typer(rich_markup_mode=None)
-_Base = Annotated[
-    str | None, typer.Option(help="Instead of A and B: a commit whose --model is compared with the present one.")
+_BaseOption = Annotated[
+    str | None,
+    typer.Option("--base", help="Commit: compare its --model with the present one, instead of A and B."),
 ]
-_SweepOfBoth = Annotated[str | None, typer.Option("--sweep", help="Sweep with A and B; default: the newest with both.")]
-_Margin = Annotated[float, typer.Option(min=0, max=100, help="Percent up to which a difference counts as the same.")]
-_FailOn = Annotated[list[FailOn] | None, typer.Option(help="Exit with 1 on this result; may be repeated.")]
-_Priority = Annotated[
+_SweepOption = Annotated[str | None, typer.Option("--sweep", help="Sweep with A and B; default: the newest with both.")]
+_MarginOption = Annotated[
+    float, typer.Option("--margin", min=0, max=100, help="Percent up to which a difference counts as the same.")
+]
+_FailOnOption = Annotated[
+    list[FailOn] | None, typer.Option("--fail-on", help="Exit with 1 on this result; may be repeated.")
+]
+_PriorityOption = Annotated[
     int,
-    typer.Option(min=-100, max=100, help="For .pte files: sweeps of lower priority let go of the device for them."),
-]
-_Outputs = Annotated[
-    list[Path] | None,
     typer.Option(
-        "--output",
-        "-o",
-        help="File to write, may be repeated: .md for a pull request, .json, .xml (JUnit), .svg (badge).",
+        "--priority", min=-100, max=100, help="For .pte files: sweeps of lower priority let go of the device for them."
     ),
 ]
 
@@ -40,16 +42,16 @@ _Outputs = Annotated[
 def compare(
     a: Annotated[str | None, typer.Argument(help="What to compare with.")] = None,
     b: Annotated[str | None, typer.Argument(help="What is compared; of the same kind as A.")] = None,
-    base: _Base = None,
+    base: _BaseOption = None,
     model: Annotated[str | None, typer.Option(help="Only this model; with --base, file.py:factory.")] = None,
-    device: Annotated[str | None, typer.Option(help="Only this device.")] = None,
-    precision: Annotated[str | None, typer.Option(help="Only this precision.")] = None,
-    sweep_id: _SweepOfBoth = None,
-    margin: _Margin = 1,
-    fail_on: _FailOn = None,
+    device: DeviceOption = None,
+    precision: PrecisionOption = None,
+    sweep_id: _SweepOption = None,
+    margin: _MarginOption = 1,
+    fail_on: _FailOnOption = None,
     sessions: Annotated[int, typer.Option(min=5, max=1000, help="Sessions of each .pte file in this call.")] = 8,
-    priority: _Priority = 0,
-    output: _Outputs = None,
+    priority: _PriorityOption = 0,
+    output: OutputsOption = None,
     inventory: InventoryOption = DEFAULT_INVENTORY,
     format: FormatOption = "table",
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
@@ -74,27 +76,21 @@ def compare(
     inaccurate: the outputs of A or B are; such times are no result, so the pair is neither slower nor different, and
     regression includes it.
     """
-    from flows.cli.compare_files import FilesToCompare, files_of, run_compare_files, words_of
+    from flows.cli.compare_files import FilesToCompare, find_files, measure_files
     from flows.cli.output import ComparisonOutput
     from flows.warehouse.readable import readable_warehouse
     from sql.warehouse import query_errors
     from tasks.results.compare import compare_arms
     from tasks.results.reader import open_reader
-    from tasks.store.workspace import Workspace
 
-    only = {"model": model, "device": device, "precision": precision}
-    shown = ComparisonOutput(format, output or (), Workspace(data_dir, warehouse))
-    if words := words_of(a, b, base):
-        shown.check()
-        with (
-            readable_warehouse(Workspace(data_dir, warehouse)) as readable,
-            open_reader(readable) as reader,
-            query_errors(),
-        ):
-            comparison = compare_arms(reader, *words, sweep_id, only, margin / 100)
-        shown.show(comparison)
-        raise typer.Exit(shown.exit_code(comparison, fail_on or ()))
-    files, labels = files_of(a, b, base, model, precision, data_dir)
-    asked = FilesToCompare(files, labels, device, inventory, sessions, priority, margin / 100)
-    refused = {"sweep": sweep_id} if base else {"model": model, "precision": precision, "sweep": sweep_id}
-    raise typer.Exit(run_compare_files(asked, refused, fail_on or (), shown))
+    workspace, only = Workspace(data_dir, warehouse), {"model": model, "device": device, "precision": precision}
+    shown = ComparisonOutput(format, output or (), workspace)
+    shown.check()
+    if files := find_files(a, b, base, only, sweep_id, workspace):
+        request = FilesToCompare(*files, device, inventory, sessions, priority, margin / 100)
+        comparison = measure_files(request, workspace)
+    else:
+        with readable_warehouse(workspace) as readable, open_reader(readable) as reader, query_errors():
+            comparison = compare_arms(reader, str(a), str(b), sweep_id, only, margin / 100)
+    shown.show(comparison)
+    raise typer.Exit(shown.exit_code(comparison, fail_on or ()))

@@ -5,7 +5,17 @@ from typing import Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_DATA_DIR, BundlesOption, DataDirOption, FormatOption, WarehouseOption
+from flows.cli.options import (
+    DEFAULT_DATA_DIR,
+    BundlesOption,
+    DataDirOption,
+    DeviceOption,
+    FormatOption,
+    ModelOption,
+    PrecisionOption,
+    VariantOption,
+    WarehouseOption,
+)
 from flows.terminal import show, show_pieces
 from tasks.store.workspace import Workspace
 
@@ -15,18 +25,13 @@ app = typer.Typer(
     epilog="Example: etfarm decisions --bundles s3://bucket/prefix",
 )
 
-ReasonOption = Annotated[str, typer.Option("--reason", help="Why; recorded beside the bundles.")]
-NightOption = Annotated[str | None, typer.Option("--night", help="Only about this night, such as 2026-11-20.")]
-ModelOption = Annotated[str | None, typer.Option("--model", help="Only series of this model.")]
-PrecisionOption = Annotated[str | None, typer.Option("--precision", help="Only series of this precision.")]
-VariantOption = Annotated[str | None, typer.Option("--variant", help="Only series of this variant.")]
-DeviceOption = Annotated[str | None, typer.Option("--device", help="Only sessions of this device.")]
+_ReasonOption = Annotated[str, typer.Option("--reason", help="Why; recorded beside the bundles.")]
 _COLUMNS = ("id", "kind", "night", "series", "reason", "state", "when (UTC)", "by")
 
 
 @app.command(epilog='Example: etfarm decisions reset-baseline --model voice --reason "new quantization, accepted"')
 def reset_baseline(
-    reason: ReasonOption,
+    reason: _ReasonOption,
     night: Annotated[
         str | None, typer.Option("--night", help="First night of the new baseline; the newest if omitted.")
     ] = None,
@@ -52,7 +57,7 @@ def reset_baseline(
 @app.command(epilog='Example: etfarm decisions exclude 2026-11-20 --reason "air conditioning failed"')
 def exclude(
     night: Annotated[str, typer.Argument(help="The night, such as 2026-11-20.")],
-    reason: ReasonOption,
+    reason: _ReasonOption,
     device: DeviceOption = None,
     model: ModelOption = None,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
@@ -102,7 +107,7 @@ def decisions(
 @app.command(epilog='Example: etfarm decisions note "known, ticket 12" --model voice --device pixel-8')
 def note(
     text: Annotated[str, typer.Argument(help="One line of at most 500 characters.")],
-    night: NightOption = None,
+    night: Annotated[str | None, typer.Option("--night", help="Only about this night, such as 2026-11-20.")] = None,
     model: ModelOption = None,
     precision: PrecisionOption = None,
     device: DeviceOption = None,
@@ -125,7 +130,7 @@ def note(
 @app.command(epilog='Example: etfarm decisions revoke 3f0c1a2b --reason "wrong night"')
 def revoke(
     decision_id: Annotated[str, typer.Argument(metavar="ID", help="Id of a decision, from `etfarm decisions`.")],
-    reason: ReasonOption,
+    reason: _ReasonOption,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
@@ -139,7 +144,7 @@ def revoke(
 @app.command(epilog='Example: etfarm decisions forget smoke-2026-11-20 --reason "wrong governor"')
 def forget(
     target: Annotated[str, typer.Argument(help="Id of a sweep or a session.")],
-    reason: ReasonOption,
+    reason: _ReasonOption,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,

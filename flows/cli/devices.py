@@ -13,6 +13,7 @@ import typer
 
 from flows.cli.options import DEFAULT_DATA_DIR, DEFAULT_INVENTORY, DataDirOption, FormatOption, InventoryOption
 from flows.terminal import show, show_pieces
+from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
     from tasks.measure.health import Registry
@@ -94,7 +95,6 @@ def certify(
     from devices.inventory import reached_device
     from flows.server.settings import prepare_prefect
     from tasks.store.files import write_complete
-    from tasks.store.workspace import Workspace
 
     spec = reached_device(inventory, name)
     if output is not None and (output.is_dir() or not output.absolute().parent.is_dir()):
@@ -193,7 +193,6 @@ def _registry(name: str, inventory: Path, data_dir: Path) -> "Registry":
     """Return the registry of all devices' health; raises InputError if the inventory does not list this device."""
     from devices.inventory import device_named
     from tasks.measure.health import Registry
-    from tasks.store.workspace import Workspace
 
     device_named(inventory, name)
     return Registry(Workspace(data_dir).registry)
@@ -209,6 +208,6 @@ def queue(
     Asks the devices: a row for the sweep that measures, then for those that wait, in the order in which they get the
     device: the highest priority first, then the earliest.
     """
-    from flows.cli.queue import queue_text
+    from flows.device.queue import queue_text
 
     show_pieces(queue_text(inventory, format))

@@ -1,10 +1,8 @@
 """`etfarm doctor`: a line for each finding, then a line for each check of the set-up."""
 
-from typing import Annotated, Literal
-
 import typer
 
-from flows.cli.options import DEFAULT_DATA_DIR, DEFAULT_INVENTORY, DataDirOption, InventoryOption
+from flows.cli.options import DEFAULT_DATA_DIR, DEFAULT_INVENTORY, DataDirOption, InventoryOption, TextOrJsonOption
 from flows.terminal import show, show_pieces
 
 app = typer.Typer(rich_markup_mode=None)
@@ -13,7 +11,7 @@ app = typer.Typer(rich_markup_mode=None)
 @app.command(epilog="Example: etfarm doctor --inventory deployments/inventories/local.yaml")
 def doctor(
     inventory: InventoryOption = DEFAULT_INVENTORY,
-    format: Annotated[Literal["text", "json"], typer.Option("--format", help="Output format.")] = "text",
+    format: TextOrJsonOption = "text",
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Check the set-up, and list what killed sweeps left.

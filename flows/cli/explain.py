@@ -5,7 +5,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption, WarehouseOption
+from flows.cli.options import (
+    DEFAULT_DATA_DIR,
+    DataDirOption,
+    DeviceOption,
+    PrecisionOption,
+    VariantOption,
+    WarehouseOption,
+)
+from tasks.store.workspace import Workspace
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -13,9 +21,9 @@ app = typer.Typer(rich_markup_mode=None)
 @app.command(epilog="Example: etfarm explain mobilenet_v2 --device pixel-1")
 def explain(
     name: Annotated[str, typer.Argument(help="Model as pages show it, such as voice, or the id of a series.")],
-    device: Annotated[str | None, typer.Option(help="Only this device.")] = None,
-    precision: Annotated[str | None, typer.Option(help="Only this precision.")] = None,
-    variant: Annotated[str | None, typer.Option(help="Only this variant, such as sme2_off.")] = None,
+    device: DeviceOption = None,
+    precision: PrecisionOption = None,
+    variant: VariantOption = None,
     format: Annotated[Literal["text", "json", "markdown"], typer.Option("--format", help="Output format.")] = "text",
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     warehouse: WarehouseOption = None,
@@ -31,7 +39,6 @@ def explain(
     from tasks.pages.explanation import markdown_lines, terminal_lines
     from tasks.results.explanation import explain as explain_series
     from tasks.results.reader import open_reader
-    from tasks.store.workspace import Workspace
 
     only = {"device": device, "precision": precision, "variant": variant}
     with readable_warehouse(Workspace(data_dir, warehouse)) as file, open_reader(file) as reader:

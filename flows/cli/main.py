@@ -22,7 +22,7 @@ from flows.cli import (
     mcp,
     model,
     runner,
-    servers,
+    server,
     site,
     sql,
     sweep,
@@ -64,7 +64,7 @@ for name, group in {
     "model": model,
     "site": site,
     "devices": devices,
-    "server": servers,
+    "server": server,
     "warehouse": warehouse,
     "decisions": decisions,
 }.items():

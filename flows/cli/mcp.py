@@ -7,6 +7,7 @@ from types import FrameType
 import typer
 
 from flows.cli.options import DEFAULT_DATA_DIR, BundlesOption, DataDirOption, WarehouseOption
+from tasks.store.workspace import Workspace
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -19,10 +20,9 @@ def mcp(
 
     It reads the newest snapshot, changes nothing and opens no connection. docs/mcp.md has the set-up of an agent.
     """
-    from flows.cli.agent import Answers
-    from flows.cli.agent_server import run, server_of
+    from flows.cli.mcp_server import build_server, run
+    from flows.cli.mcp_tools import Answers
     from tasks.store.files import end_publishing, remove_unfinished, scratch_folder
-    from tasks.store.workspace import Workspace
 
     with scratch_folder() as traces:
 
@@ -35,4 +35,4 @@ def mcp(
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, end)
         answers = Answers(Workspace(data_dir, warehouse, bundles), traces)
-        run(server_of(answers), answers.end)
+        run(build_server(answers), answers.end)

@@ -5,13 +5,14 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import DEFAULT_DATA_DIR, BundlesOption, DataDirOption, WarehouseOption
+from flows.cli.options import DEFAULT_DATA_DIR, BundlesOption, DataDirOption, TextOrJsonOption, WarehouseOption
 from flows.terminal import show, show_pieces
 from tasks.export.recipes import RECIPES
+from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
     from flows.model_check import CheckedCase
@@ -42,7 +43,6 @@ def fetch(
     from tasks.bundle.model_names import model_named, shown_names
     from tasks.export.export import fetch_export
     from tasks.export.exported import ExportError, kept_export
-    from tasks.store.workspace import Workspace
 
     workspace = Workspace(data_dir, warehouse, bundles)
     shown = shown_names(name for (name,) in ask_warehouse("measured_models", workspace))
@@ -74,7 +74,7 @@ def check(
     max_portable: Annotated[
         float | None, typer.Option(min=0, max=100, help="Fail above this percentage of time in portable operators.")
     ] = None,
-    format: Annotated[Literal["text", "json"], typer.Option("--format", help="Output format.")] = "text",
+    format: TextOrJsonOption = "text",
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Export a model and run it on this machine: what is delegated, what is not, why, and what that costs.
@@ -122,7 +122,6 @@ def export(
     from flows.progress import shown_export
     from tasks.export.entry import ExportRequest
     from tasks.export.export import export_cases
-    from tasks.store.workspace import Workspace
 
     with shown_export(f"{model} {precision}") as tell:
         done = export_cases(ExportRequest(model, precision, Workspace(data_dir).exports, seed), tell=tell)[0]

@@ -11,14 +11,11 @@ if TYPE_CHECKING:
     from devices.inventory import DeviceSpec
 
 DataDirOption = Annotated[
-    Path,
-    typer.Option("--data-dir", envvar="ETFARM_DATA_DIR", help="Folder for all results.", show_default="./var"),
+    Path, typer.Option("--data-dir", envvar="ETFARM_DATA_DIR", help="Folder for all results.", show_default="./var")
 ]
 WarehouseOption = Annotated[
     Path | None,
-    typer.Option(
-        "--warehouse", envvar="ETFARM_WAREHOUSE", help="DuckDB file to use instead of the warehouse in --data-dir."
-    ),
+    typer.Option("--warehouse", envvar="ETFARM_WAREHOUSE", help="DuckDB file instead of the one in --data-dir."),
 ]
 BundlesOption = Annotated[
     str | None,
@@ -30,10 +27,22 @@ BundlesOption = Annotated[
     ),
 ]
 InventoryOption = Annotated[
-    Path,
-    typer.Option("--inventory", envvar="ETFARM_INVENTORY", help="Inventory file: the list of devices."),
+    Path, typer.Option("--inventory", envvar="ETFARM_INVENTORY", help="Inventory file: the list of devices.")
 ]
+ModelOption = Annotated[str | None, typer.Option("--model", help="Only this model.")]
+PrecisionOption = Annotated[str | None, typer.Option("--precision", help="Only this precision.")]
+VariantOption = Annotated[str | None, typer.Option("--variant", help="Only this variant, such as sme2_off.")]
+DeviceOption = Annotated[str | None, typer.Option("--device", help="Only this device.")]
 FormatOption = Annotated[Literal["table", "csv", "json", "markdown"], typer.Option("--format", help="Output format.")]
+TextOrJsonOption = Annotated[Literal["text", "json"], typer.Option("--format", help="Output format.")]
+OutputsOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="File to write, may be repeated: .md for a pull request, .json, .xml (JUnit), .svg (badge).",
+    ),
+]
 
 
 class FailOn(StrEnum):

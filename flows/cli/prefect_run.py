@@ -33,7 +33,9 @@ def announce(what: str, kind: str, data_dir: Path) -> None:
         show(f"starting a Prefect server for this {kind} (set PREFECT_API_URL to use a running one)", err=True)
 
 
-def run_with_server(work: "Flow[..., Any]", parameters: dict[str, Any], data_dir: Path, kind: str) -> "State[Any]":
+def run_with_server(
+    work: "Flow[..., Any]", parameters: dict[str, Any], workspace: Workspace, kind: str
+) -> "State[Any]":
     """Run a flow with a Prefect server and return its end state; raises FarmError if an error stopped it.
 
     The flow goes on without an answer of the server. If it then fails, this process ends with a sentence and code 2.
@@ -51,7 +53,7 @@ def run_with_server(work: "Flow[..., Any]", parameters: dict[str, Any], data_dir
         if "PREFECT_API_URL" in os.environ:
             check_server()
         else:
-            until_end.enter_context(embedded_server(Workspace(data_dir.absolute()).prefect_home))
+            until_end.enter_context(embedded_server(workspace.prefect_home))
         try:
             state: State[Any] = work(**parameters, return_state=True)  # type: ignore[assignment]
             outcome(state)

@@ -3,17 +3,17 @@
 import json
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption
+from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption, TextOrJsonOption
 from flows.terminal import show, show_pieces
+from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
     from tasks.runner.manifest import Runner
 
-RunnerFormat = Annotated[Literal["text", "json"], typer.Option("--format", help="Output format.")]
 app = typer.Typer(help="Build or register the runners of devices.", no_args_is_help=True)
 
 
@@ -29,7 +29,7 @@ def build(
     variant: Annotated[
         str | None, typer.Option(help="With --source: sme2_on or sme2_off; with SME2 on arm64 if omitted.")
     ] = None,
-    format: RunnerFormat = "text",
+    format: TextOrJsonOption = "text",
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Build a runner from the wheel or from sources; print its folder, or with --format json what it is."""
@@ -37,7 +37,6 @@ def build(
     from tasks.runner.manifest import RunnerError
     from tasks.runner.register import build_from_source
     from tasks.runner.toolchain import host_platform
-    from tasks.store.workspace import Workspace
 
     if source is None and (trace or variant):
         raise RunnerError("--trace and --variant need --source, a checkout of ExecuTorch; the wheel has no trace log")
@@ -62,12 +61,11 @@ def register(
     provenance: Annotated[
         str, typer.Option(prompt="Provenance (source, commit, flags)", help="Source, commit and flags.")
     ],
-    format: RunnerFormat = "text",
+    format: TextOrJsonOption = "text",
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Register an executor_runner that you built; print its folder, or with --format json what it is."""
     from tasks.runner.register import register_runner
-    from tasks.store.workspace import Workspace
 
     done = register_runner(
         program, Workspace(data_dir).runners, platform=platform, variant=variant, mode=mode, provenance=provenance

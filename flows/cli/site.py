@@ -1,12 +1,12 @@
 """`etfarm site`: the farm's pages, live or published, and the report of a sweep as one file."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption, WarehouseOption
 from flows.terminal import show
+from tasks.store.workspace import Workspace
 
 app = typer.Typer(
     help="Show the farm's pages: this morning, models, devices; reports.",
@@ -14,7 +14,7 @@ app = typer.Typer(
     epilog="Example: etfarm site, or: etfarm site --publish s3://bucket/farm",
 )
 _HOST = "127.0.0.1"
-_MOST_NAMED = 10
+_MAX_NAMED = 10
 _INTERRUPTED = 130
 
 
@@ -52,9 +52,9 @@ def site(
     if context.invoked_subcommand is not None:
         return
     if publish is not None:
-        _publish(publish, data_dir, warehouse)
+        _publish(publish, Workspace(data_dir, warehouse))
     else:
-        _serve(port, host_name or [], data_dir, warehouse)
+        _serve(port, host_name or [], Workspace(data_dir, warehouse))
 
 
 @app.command(epilog="Example: etfarm site report")
@@ -65,39 +65,36 @@ def report(
 ) -> None:
     """Write a sweep's report (HTML and Markdown); print its path."""
     from flows.warehouse.publish import write_report
-    from tasks.store.workspace import Workspace
 
     show(write_report(Workspace(data_dir, warehouse), sweep_id))
 
 
-def _publish(location: str, data_dir: Path, warehouse: Path | None) -> None:
+def _publish(location: str, workspace: Workspace) -> None:
     from flows.warehouse.readable import readable_warehouse
     from tasks.pages.site.publish import publish
     from tasks.pages.site.site import Site
     from tasks.results.reader import open_reader
     from tasks.results.text import counted
-    from tasks.store.workspace import Workspace
 
-    with readable_warehouse(Workspace(data_dir, warehouse)) as readable, open_reader(readable) as reader:
+    with readable_warehouse(workspace) as readable, open_reader(readable) as reader:
         done = publish(Site(reader, readable.name), location, lambda line: show(line, err=True))
     show(f"{done.pages} pages, {done.written} files written, {done.removed} removed: {location.rstrip('/')}/index.html")
     if done.kept:
-        names = ", ".join(done.kept[:_MOST_NAMED]) + (", ..." if len(done.kept) > _MOST_NAMED else "")
+        names = ", ".join(done.kept[:_MAX_NAMED]) + (", ..." if len(done.kept) > _MAX_NAMED else "")
         cause = f"{counted(len(done.kept), 'file')} left unchanged, because etfarm did not write the content ({names})"
         show(f"{location}: {cause}; move what hinders away, then publish again", err=True)
         raise typer.Exit(1)
 
 
-def _serve(port: int, names: list[str], data_dir: Path, warehouse: Path | None) -> None:
+def _serve(port: int, names: list[str], workspace: Workspace) -> None:
     import socket
 
     from devices.errors import InputError
     from flows.warehouse.readable import readable_warehouse
     from flows.warehouse.site import host_names, serve
-    from tasks.store.workspace import Workspace
 
     names = host_names(names)
-    with readable_warehouse(Workspace(data_dir, warehouse)):
+    with readable_warehouse(workspace):
         pass  # a missing warehouse is an error now, not on the first page
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -107,7 +104,7 @@ def _serve(port: int, names: list[str], data_dir: Path, warehouse: Path | None) 
         raise InputError(f"--port {port}: {error.strerror}; choose another one, or 0 for any") from None
     try:
         show(f"etfarm: pages at http://{_HOST}:{listener.getsockname()[1]}/, Ctrl-C ends them", err=True)
-        serve(listener, Workspace(data_dir, warehouse), names)
+        serve(listener, workspace, names)
     except KeyboardInterrupt:
         show("etfarm: the pages are no longer served; start them again with the same command", err=True)
         raise typer.Exit(_INTERRUPTED) from None

@@ -1,14 +1,27 @@
-"""`etfarm sql`: rows of the warehouse, printed or written to a file."""
+"""`etfarm sql`: the rows of a query or of a named question, printed or written to a file."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from devices.errors import InputError
+from devices.suggest import did_you_mean
 from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption, WarehouseOption
+from flows.terminal import show, show_pieces
+from sql.question import NAMES, Question, parameters_in, questions
+from tasks.bundle.model_names import model_named, shown_names
+from tasks.store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from sql.cage.cage import Cage
 
 app = typer.Typer(rich_markup_mode=None)
+_QUESTION_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_MAX_NAMES = 10
+_LIST = "list them with `etfarm sql --list`"
 
 
 @app.command(
@@ -44,45 +57,32 @@ def sql(
 
     List the views and their descriptions with: etfarm sql "SELECT view_name, comment FROM duckdb_views()"
     """
-    from devices.errors import InputError
-    from flows.cli.questions import question_list
-    from flows.terminal import show_pieces
-
     if list_questions:
-        show_pieces([question_list()])
+        listed = questions().values()
+        width = max(len(each.name) for each in listed)
+        show(*(f"{each.name:{width}}  {each.summary} ({', '.join(_options(each))})" for each in listed))
         return
     if query is None:
         raise InputError("name a question, or pass SQL or a .sql file; list the questions with `etfarm sql --list`")
-    ask(query, format, output, data_dir, warehouse, context.args)
+    ask(query, format, output, Workspace(data_dir, warehouse), context.args)
 
 
-def ask(
-    text: str,
-    form: str | None,
-    output: Path | None,
-    data_dir: Path,
-    warehouse: Path | None,
-    options: Sequence[str] = (),
-) -> None:
+def ask(text: str, form: str | None, output: Path | None, workspace: Workspace, options: Sequence[str] = ()) -> None:
     """Run one query and print its rows, as a table without `form`, or write them to `output` by its suffix.
 
     `text` is SQL, the path of a .sql file or the name of a question, with its `options`. Raises InputError and
     WarehouseError.
     """
-    from devices.errors import InputError
     from flows.cli.output import output_file, row_form, write_rows
-    from flows.cli.questions import known_names, named_question, parameters_of, question_of
-    from flows.terminal import show, show_pieces
     from flows.warehouse.readable import readable_warehouse
     from sql.cage.cage import Cage
     from tasks.pages.rows import as_text
-    from tasks.store.workspace import Workspace
 
     if output is not None and form is not None:
         raise InputError("--format and --output exclude each other; the suffix of the file decides its format")
-    with readable_warehouse(Workspace(data_dir, warehouse)) as readable, Cage(readable) as cage:
-        question = named_question(text) or question_of(_query_text(text))
-        parameters = known_names(question, parameters_of(question, options), cage)
+    with readable_warehouse(workspace) as readable, Cage(readable) as cage:
+        question = named_question(text) or sql_question(_query_text(text))
+        parameters = resolve_names(question, parse_options(question, options), cage)
         if output is None:
             answer = cage.ask(question.text, parameters)
             show_pieces(as_text(answer.columns, answer.blocks(), form or "table"))
@@ -94,11 +94,76 @@ def ask(
 
 
 def _query_text(text_or_file: str) -> str:
-    from devices.errors import InputError
-
     if not text_or_file.endswith(".sql"):
         return text_or_file
     try:
         return Path(text_or_file).read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{text_or_file}: the query file cannot be read ({error.strerror})") from None
+
+
+def named_question(text: str) -> Question | None:
+    """Return the question of this name, or None for SQL text or a file; raises InputError for an unknown name."""
+    if text in questions():
+        return questions()[text]
+    if _QUESTION_NAME.fullmatch(text):
+        raise InputError(f"unknown question `{text}`{did_you_mean(text, questions())}; {_LIST}, or pass SQL")
+    return None
+
+
+def sql_question(query: str) -> Question:
+    """Return SQL as a question without a name; each `$name` in it is an option."""
+    return Question("", "", query, parameters_in(query))
+
+
+def parse_options(question: Question, words: Sequence[str]) -> dict[str, str | None]:
+    """Return the parameters that options such as `--model mobilenet_v2` set; raises InputError.
+
+    The other parameters of a named question are None. SQL needs a value for each of its own.
+    """
+    values: dict[str, str | None] = dict.fromkeys(question.parameters if question.name else ())
+    remaining = iter(words)
+    for word in remaining:
+        option, has_value, value = word.partition("=")
+        if not question.parameters:
+            raise InputError(
+                f"{option}: unknown option or second argument; SQL has an option for each $name in it, and a named "
+                f"question has options: {_LIST}"
+            )
+        if option not in _options(question):
+            near, name = did_you_mean(option, _options(question)), question.name or "this query"
+            raise InputError(f"{option}: not an option of {name}; use {', '.join(_options(question))}{near}")
+        text = value if has_value else next(remaining, None)
+        if text is None:
+            raise InputError(f"{option}: its value is missing; write {option} VALUE")
+        values[option.removeprefix("--")] = text
+    return values
+
+
+def resolve_names(question: Question, values: Mapping[str, str | None], cage: "Cage") -> dict[str, str | None]:
+    """Return the parameters, models by their names in the warehouse; raises InputError for a name that is not in it."""
+    named = dict(values)
+    for parameter, kind in question.kinds.items():
+        value = values.get(parameter)
+        if value is None:
+            continue
+        contained = sorted(row[0] for row in cage.ask(NAMES[kind]).all_rows() if row[0] is not None)
+        if not contained:
+            raise InputError(
+                f"--{parameter} {value}: the warehouse contains no {kind}; load bundles with `etfarm warehouse load`"
+            )
+        is_model = kind in ("model", "language model")
+        named[parameter] = model_named(value, shown_names(contained)) if is_model else value
+        if named[parameter] not in contained:
+            near = did_you_mean(value, contained) or f"; known: {_first_names(contained)}"
+            raise InputError(f"--{parameter} {value}: the warehouse contains no such {kind}{near}")
+    return named
+
+
+def _first_names(names: Sequence[str]) -> str:
+    more = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _options(question: Question) -> list[str]:
+    return [f"--{parameter}" for parameter in question.parameters]

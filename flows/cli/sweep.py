@@ -13,6 +13,7 @@ from flows.cli.options import (
     BundlesOption,
     DataDirOption,
     InventoryOption,
+    TextOrJsonOption,
     WarehouseOption,
 )
 from flows.terminal import show, show_pieces
@@ -65,7 +66,7 @@ def sweep(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be measured where and how long; start nothing.")
     ] = False,
-    format: Annotated[Literal["text", "json"], typer.Option("--format", help="Output format.")] = "text",
+    format: TextOrJsonOption = "text",
 ) -> None:
     """Run a sweep and write its report; resumes where it stopped.
 
@@ -76,26 +77,17 @@ def sweep(
     from tasks.measure.spec import read_sweep
     from tasks.measure.sweep_filter import SweepFilter
 
+    workspace = Workspace(data_dir.absolute(), warehouse, bundles)
     only = SweepFilter(models=model or [], precisions=precision or [], variants=variant or [], devices=device or [])
     spec = only.apply(read_sweep(file))
     night_date = night_or_today(parse_night(night), date.today()) if night is not None else None
-    select = match_devices if dry_run else choose_devices
     if dry_run or "PREFECT_API_URL" not in os.environ:
-        workspace = Workspace(data_dir.absolute(), warehouse, bundles)
-        selection, sweep_ids = select(spec, str(inventory), only.devices), workspace.store.sweep_ids()
-        named = sweep_night(spec.name, night_date or date.today(), sweep_ids, again=again)
+        selection = (match_devices if dry_run else choose_devices)(spec, str(inventory), only.devices)
+        named = sweep_night(spec.name, night_date or date.today(), workspace.store.sweep_ids(), again=again)
         request = SweepRequest(spec, named, selection, workspace, fail_on)
         if dry_run:
             _print_plan(request, format)
-        _end_if_complete(request, data_dir, format)
-    from flows.cli.prefect_run import announce, run_with_server
-
-    announce(f"sweep {spec.name}", "sweep", data_dir)
-    from flows.device_selection import choose_devices
-    from flows.server.states import data_of
-    from flows.sweep import sweep as sweep_flow
-
-    choose_devices(spec, str(inventory), only.devices)
+        _exit_if_complete(request, format, data_dir)
     parameters = {
         "sweep_file": str(file),
         "inventory_file": str(inventory),
@@ -108,36 +100,43 @@ def sweep(
         "priority": priority,
         "only": only,
     }
-    state = run_with_server(sweep_flow, parameters, data_dir, "sweep")
-    end, code = cast("SweepEnd", data_of(state)), 1 if state.is_failed() else 0
-    _print_end(end, code, format, Workspace(data_dir, warehouse))
-    raise typer.Exit(code)
+    from flows.cli.prefect_run import announce, run_with_server
+
+    announce(f"sweep {spec.name}", "sweep", data_dir)
+    from flows.server.states import data_of
+    from flows.sweep import sweep as sweep_flow
+
+    choose_devices(spec, str(inventory), only.devices)
+    state = run_with_server(sweep_flow, parameters, workspace, "sweep")
+    _print_end(cast("SweepEnd", data_of(state)), state.is_failed(), format, workspace)
 
 
-def _end_if_complete(request: "SweepRequest", data_dir: Path, form: str) -> None:
+def _exit_if_complete(request: "SweepRequest", form: str, data_dir: Path) -> None:
     """If nothing is left to measure, print the result and exit, without the seconds that a Prefect server takes."""
     from flows.complete_sweep import result_if_complete
 
     if result := result_if_complete(request):
         show(f"etfarm: sweep {request.spec.name}: nothing is left to measure; results are in {data_dir}", err=True)
-        code = 1 if result.is_bad else 0
-        _print_end(result.end, code, form, request.workspace)
-        raise typer.Exit(code)
+        _print_end(result.end, result.is_bad, form, request.workspace)
 
 
-def _print_end(end: "SweepEnd", code: int, form: str, workspace: "Workspace") -> None:
-    from flows.cli.sweep_end import as_json, pieces_of
+def _print_end(end: "SweepEnd", is_bad: bool, form: str, workspace: Workspace) -> NoReturn:
+    """Print the result of a sweep, and exit with 1 if it is bad, else 0."""
+    from flows.cli.sweep_output import end_as_json, end_pieces
 
-    show_pieces([as_json(end, code, workspace)] if form == "json" else pieces_of(end, workspace))
+    show_pieces([end_as_json(end, int(is_bad), workspace)] if form == "json" else end_pieces(end, workspace))
+    raise typer.Exit(int(is_bad))
 
 
 def _print_plan(request: "SweepRequest", form: str) -> NoReturn:
     """Print what the sweep would do, and exit: with 1 if it would measure on no device, else 0."""
-    from flows.cli.dry_run import as_json, dry_run, lines_of
+    from flows.sweep_preview import preview_sweep
 
-    run = dry_run(request)
+    preview = preview_sweep(request)
+    from flows.cli.sweep_output import plan_as_json, plan_lines
+
     if form == "json":
-        show_pieces([as_json(run)])
+        show_pieces([plan_as_json(preview)])
     else:
-        show(*lines_of(run, datetime.now()))
-    raise typer.Exit(0 if run.is_possible else 1)
+        show(*plan_lines(preview, datetime.now()))
+    raise typer.Exit(0 if preview.is_possible else 1)

@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from flows.cli.options import DEFAULT_DATA_DIR, BundlesOption, DataDirOption
+from flows.terminal import show
+from tasks.store.workspace import Workspace
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -27,20 +29,17 @@ def trace(
 ) -> None:
     """Show the runs and slowest operators of a session or ETDump, or write its trace."""
     from devices.errors import InputError
-    from flows.cli.inspect import inspect_etdump
-    from flows.cli.trace_file import etdump_of, write_trace
-    from flows.cli.trace_view import viewer_of
-    from flows.terminal import show
-    from tasks.store.workspace import Workspace
+    from flows.cli.trace_output import find_etdump, show_etdump, write_trace
+    from flows.cli.trace_viewer import open_viewer
 
     store = Workspace(data_dir, bundles_location=bundles).store
     if output is None:
         if run is not None or view:
             raise InputError("--run and --view are about the file that is written; name it with --output")
-        inspect_etdump(etdump_of(session, store))
+        show_etdump(find_etdump(session, store))
         return
     show(write_trace(session, run, output, store))
     if view:
-        with viewer_of(output) as server:
+        with open_viewer(output) as server:
             show(f"etfarm: trace at http://127.0.0.1:{server.server_port}/, Ctrl-C ends the viewer", err=True)
             server.serve_forever()

@@ -1,13 +1,22 @@
 """`etfarm verdicts`: what a night changed, for people, for pull requests and for CI."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption, WarehouseOption
+from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption, OutputsOption, WarehouseOption
+from flows.terminal import show, show_pieces
+from tasks.store.workspace import Workspace
 
 app = typer.Typer(rich_markup_mode=None)
+_FormatOption = Annotated[
+    Literal["table", "csv", "json", "markdown", "bencher", "github-action-benchmark", "pytorch"],
+    typer.Option(
+        "--format",
+        help="Output format; the last three are the night's times for other programs: Bencher, "
+        "github-action-benchmark (customSmallerIsBetter), and PyTorch's benchmark database.",
+    ),
+]
 
 
 @app.command(epilog="Example: etfarm verdicts 2026-11-02 --output night.md --fail-on regression")
@@ -16,22 +25,8 @@ def verdicts(
     fail_on: Annotated[
         Literal["regression", "suspected", "device", "never"], typer.Option(help="Exit with 1 on this verdict.")
     ] = "never",
-    output: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="File to write, may be repeated: .md for a pull request, .json, .xml (JUnit), .svg (badge).",
-        ),
-    ] = None,
-    format: Annotated[
-        Literal["table", "csv", "json", "markdown", "bencher", "github-action-benchmark", "pytorch"],
-        typer.Option(
-            "--format",
-            help="Output format; the last three are the night's times for other programs: Bencher, "
-            "github-action-benchmark (customSmallerIsBetter), and PyTorch's benchmark database.",
-        ),
-    ] = "table",
+    output: OutputsOption = None,
+    format: _FormatOption = "table",
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     warehouse: WarehouseOption = None,
 ) -> None:
@@ -41,13 +36,11 @@ def verdicts(
     each of them, since its change is unknown.
     """
     from flows.cli.output import ComparisonOutput
-    from flows.terminal import show, show_pieces
     from flows.warehouse.publish import ask_warehouse
     from flows.warehouse.readable import readable_warehouse
     from tasks.pages.benchmarks import benchmarks
     from tasks.results.reader import open_reader
     from tasks.results.verdicts import fails, night_comparison, read_night
-    from tasks.store.workspace import Workspace
 
     workspace = Workspace(data_dir, warehouse)
     shown = ComparisonOutput(format, output or (), workspace)

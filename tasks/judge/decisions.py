@@ -20,6 +20,7 @@ from sql.warehouse import writing
 from tasks.bundle.record import BundleError
 from tasks.store.bundle_store import BundleStore
 
+DecisionId = Annotated[str, StringConstraints(pattern="^[0-9a-f]{8}$")]
 Kind = Literal["baseline_reset", "night_exclusion", "note", "revocation"]
 _FIELDS = (
     "decision_id", "kind", "night", "model", "precision", "variant", "device", "reason", "decided_at", "decided_by",
@@ -60,7 +61,7 @@ class Selector(BaseModel):
 
 
 class Decision(BaseModel):
-    """One decision. A revocation has the id of the revoked decision in `revokes`, and no night.
+    """One decision. A revocation has the id of the revoked decision in `revokes`, and neither night nor series.
 
     A note has a night only if it is about that night. Every other kind has one.
     """
@@ -68,7 +69,7 @@ class Decision(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     version: Literal[1] = 1
-    id: Annotated[str, StringConstraints(pattern="^[0-9a-f]{8}$")]
+    id: DecisionId
     kind: Kind
     reason: str
     """The reason, or the text of a note."""
@@ -78,7 +79,7 @@ class Decision(BaseModel):
     """user@host."""
     night: date | None = None
     series: Selector = Selector()
-    revokes: str | None = None
+    revokes: DecisionId | None = None
 
     @model_validator(mode="after")
     def _check_fields(self) -> "Decision":
@@ -86,6 +87,8 @@ class Decision(BaseModel):
         has_right_night = self.kind == "note" or (self.night is None) == is_revocation
         if (self.revokes is not None) != is_revocation or not has_right_night:
             raise ValueError("a revocation needs `revokes`, every other kind but a note needs `night`")
+        if is_revocation and self.series.given:
+            raise ValueError("a revocation is of one decision; it has no `series`")
         return self
 
     @property

@@ -76,7 +76,7 @@ class SeriesChange:
     answer: str | None = None
     """different, same, unknown or inaccurate; None without times; of a cell that was not compared, `word`."""
     in_words: str | None = None
-    """The answer with its numbers: `slower 12.3 % (10.1 to 14.8 %)`; None without times."""
+    """The answer with its numbers: `slower 12.3 % (10.1 to 14.8 %)`; without times, `emulated: no times`."""
     nights_differ_by: float | None = None
     """How much nights of the series differ without a change, a fraction."""
     changed: str | None = None
@@ -88,6 +88,11 @@ class SeriesChange:
     night: date | None = None
     """The night of a verdict, and its series."""
     series_id: str | None = None
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether the cell has a counterpart and no newer cell replaces it."""
+        return not self.word.startswith(("only in ", "older cell of "))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +236,7 @@ def pair(change: SeriesChange) -> dict[str, Any]:
 def read_pair(row: Mapping[str, Any]) -> SeriesChange:
     """Return the change that `pair` wrote, without `emulated` and `is_regression`; missing keys are None.
 
-    Raises KeyError without `answer`, `ratio`, or the sessions or time of a side. `simulated` is read as `emulated`.
+    Raises KeyError without `answer`, `ratio`, or the sessions or time of a side.
     """
     a, b = (
         SideFacts(
@@ -242,9 +247,10 @@ def read_pair(row: Mapping[str, Any]) -> SeriesChange:
         for side in "ab"
     )
     answer, ratio = row["answer"], row["ratio"]
-    word = answer or "emulated"
+    in_words = row["in_words"] or ""
+    word = answer or ("simulated" if in_words.startswith("simulated") else "emulated")
     if answer == "different":
-        of_device = "device " if (row["in_words"] or "").startswith("device ") else ""
+        of_device = "device " if in_words.startswith("device ") else ""
         word = f"{of_device}{SLOWER if ratio > 1 else 'faster'}"
     figures = {name: row.get(name) for name in (*_NAMES, *_FIGURES, "cause", "note")}
     return SeriesChange(**figures, word=word, a=a, b=b, changed=row.get("differs"))  # type: ignore[arg-type]

@@ -150,7 +150,7 @@ def measured_fields(
     if inaccurate_sides:
         return {**fields, "word": INACCURATE, "answer": INACCURATE, "in_words": f"{INACCURATE}: {inaccurate_sides}"}
     if result is None:
-        return {**fields, "word": without_times, "answer": None, "in_words": None}
+        return {**fields, "word": without_times, "answer": None, "in_words": f"{without_times}: no times"}
     word: str = result.answer
     if result.answer == "different":
         word = f"{'device ' if is_of_device else ''}{SLOWER if (result.low or 0) > 1 else 'faster'}"

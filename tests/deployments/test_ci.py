@@ -114,19 +114,29 @@ def test_without_a_change_there_is_a_summary_and_no_comment(comments: Comments, 
 def test_one_comment_is_made_for_a_change_and_updated_in_place_when_it_is_gone(
     comments: Comments, tmp_path: Path
 ) -> None:
-    # given 120 comments of others
-    comments.bodies += [f"comment {number}" for number in range(120)]
+    # given 3100 comments of others
+    comments.bodies += [f"comment {number}" for number in range(3100)]
     answer(tmp_path / "out", "voice.host", SLOWER)
     comment(tmp_path / "out", comments.url, tmp_path / "summary.md")
-    assert len(comments.bodies) == 121
+    assert len(comments.bodies) == 3101
     assert "1 of 1 series slower" in comments.bodies[-1]
     # when the next push repairs it
     answer(tmp_path / "out", "voice.host", SAME)
     comment(tmp_path / "out", comments.url, tmp_path / "summary.md")
     # then the same comment states that
-    assert len(comments.bodies) == 121
+    assert len(comments.bodies) == 3101
     assert "No series slower of 1" in comments.bodies[-1]
     assert [call for call in comments.calls if call != "GET"] == ["POST", "PATCH"]
+
+
+def test_cells_that_were_not_compared_are_notes_and_no_series(comments: Comments, tmp_path: Path) -> None:
+    only_in_b = SAME | {"answer": "only in B", "in_words": None, "ratio": None, "time_a_ms": None, "device": "phone"}
+    simulated = SAME | {"answer": None, "in_words": "simulated: no times", "ratio": None, "device": "made-up"}
+    answer(tmp_path / "out", "voice.host", SAME, only_in_b, simulated)
+    comment(tmp_path / "out", comments.url, tmp_path / "summary.md")
+    summary = (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert "No series slower of 2; not slower: 1; simulated, without times: 1;" in summary
+    assert "- only in B: voice fp32, sme2_off, threads 1, on phone" in summary
 
 
 def test_an_unchanged_program_is_told_in_the_summary_alone(comments: Comments, tmp_path: Path) -> None:

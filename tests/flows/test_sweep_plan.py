@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from devices.ondevice.facts import Facts
-from flows.cli.dry_run import DryRun, dry_run
 from flows.device.job import DeviceJob, DeviceTally
 from flows.device.sessions import SessionQueue
 from flows.device_selection import SweepRequest, match_devices
 from flows.export_queue import ExportQueue
+from flows.sweep_preview import SweepPreview, preview_sweep
 from tasks.bundle.record import SessionRecord
 from tasks.export.exported import Export
 from tasks.measure.night import sweep_night
@@ -30,15 +30,15 @@ from tests.fixtures.stand_in_job import stand_in_job
 FACTS = Facts(sme=True, sme2=True, cores=4)
 
 
-def planned_by_dry_run(farm: StandInFarm, monkeypatch: pytest.MonkeyPatch) -> DryRun:
+def planned_by_dry_run(farm: StandInFarm, monkeypatch: pytest.MonkeyPatch) -> SweepPreview:
     """The dry run of today's sweep, with the stand-ins for its export and its runner."""
     status = ExportStatus("ready", (replace(farm.export, model="linear"),))
-    monkeypatch.setattr("flows.cli.dry_run.known_export", lambda *_: status)
+    monkeypatch.setattr("flows.sweep_preview.known_export", lambda *_: status)
     by_use = {("sme2_off", "timing"): farm.runner}
-    monkeypatch.setattr("flows.cli.dry_run.runners_without_build", lambda *_: Runners(by_use))  # type: ignore[arg-type]
+    monkeypatch.setattr("flows.sweep_preview.runners_without_build", lambda *_: Runners(by_use))  # type: ignore[arg-type]
     spec, places = read_sweep(farm.sweep_file), Workspace(farm.data_dir)
     night = sweep_night(spec.name, date.today(), places.store.sweep_ids(), again=False)
-    return dry_run(SweepRequest(spec, night, match_devices(spec, str(farm.inventory)), places))
+    return preview_sweep(SweepRequest(spec, night, match_devices(spec, str(farm.inventory)), places))
 
 
 def test_the_flow_measures_what_the_dry_run_lists_and_leaves_nothing(

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from flows.cli.main import app
-from flows.cli.sweep_end import as_json
+from flows.cli.sweep_output import end_as_json
 from flows.device.job import COUNTED
 from flows.sweep_result import SweepEnd
 from tasks.store.workspace import Workspace
@@ -46,7 +46,7 @@ def nights(kept: Kept, etfarm: Etfarm) -> Kept:
 
 def test_the_end_of_a_sweep_is_one_document(nights: Kept) -> None:
     end = SweepEnd(sweep_id="smoke-2026-11-20", message="done", sessions=dict.fromkeys(COUNTED, 1), report=None)
-    document = json.loads(as_json(end, 1, Workspace(nights.data_dir.root, nights.warehouse)))
+    document = json.loads(end_as_json(end, 1, Workspace(nights.data_dir.root, nights.warehouse)))
     assert_documented("sweep", document)
     assert (document["sweep"], document["state"]) == ("smoke-2026-11-20", "failed")
     cells = {(each["device"], each["model"]): each for each in document["cells"]}

@@ -12,8 +12,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult, TextContent
 
-from flows.cli.agent import Answers
-from flows.cli.agent_server import server_of
+from flows.cli.mcp_server import build_server
+from flows.cli.mcp_tools import Answers
 from sql.cage.limits import Limits
 from sql.warehouse import query
 from tasks.store.workspace import Workspace
@@ -46,7 +46,7 @@ def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
 def ask(maker: BundleMaker, tmp_path_factory: pytest.TempPathFactory) -> Ask:
     """Call a tool of the server in this process; returns its answer, or the error."""
     workspace = Workspace(maker.warehouse.parent, maker.warehouse, str(maker.bundles))
-    server = server_of(Answers(workspace, tmp_path_factory.mktemp("traces")))
+    server = build_server(Answers(workspace, tmp_path_factory.mktemp("traces")))
 
     async def call(tool: str, arguments: dict[str, Any]) -> Any:
         async with Client(server) as client:
@@ -142,7 +142,7 @@ def test_answers_are_bounded_and_read_on_by_their_offset(
     assert len(json.dumps(wide)) < 45_000
     assert wide["next_offset"] == 1
     assert ask("sql", query="SELECT range(101) AS x")["rows"] == [{"x": [*range(100), {"items_left_out": 1}]}]
-    monkeypatch.setattr("flows.cli.agent._LOG_LETTERS", 10)
+    monkeypatch.setattr("flows.cli.mcp_tools._LOG_LETTERS", 10)
     log = ask("session", session_id=read[0])
     assert log["log_next_offset"] == 10
     rest = ask("session", session_id=read[0], log_offset=10)["log"]["foreign_text"]
@@ -173,7 +173,7 @@ def test_answers_are_bounded_and_read_on_by_their_offset(
 def test_a_mistake_is_answered_in_one_sentence(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, tool: str, arguments: dict[str, Any], sentence: str
 ) -> None:
-    monkeypatch.setattr("flows.cli.agent.LIMITS", Limits(max_s=0.2))
+    monkeypatch.setattr("flows.cli.mcp_tools.LIMITS", Limits(max_s=0.2))
     error = ask(tool, **arguments)["error"]["foreign_text"]
     assert sentence in error
     assert "\n" not in error

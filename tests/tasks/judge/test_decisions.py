@@ -103,6 +103,8 @@ DAMAGED = [
     (decision(2).text().replace(b"night_exclusion", b"amnesty"), "not a decision (kind: "),
     (decision(2).text().replace(b'"night": "2026-11-20",', b""), "every other kind but a note needs `night`"),
     (decision(2).text().replace(b"night_exclusion", b"revocation"), "a revocation needs `revokes`"),
+    (revocation(2, of=1).text().replace(b"00000001", b"model toy"), "not a decision (revokes: "),
+    (revocation(2, of=1).text().replace(b'"series": {}', b'"series": {"model": "toy"}'), "it has no `series`"),
     (decision(2).text().replace(b"08:02:00Z", b"08:02:00"), "not a decision (decided_at: "),
 ]
 

@@ -90,13 +90,17 @@ def test_a_change_with_inaccurate_outputs_is_no_regression_and_fails_a_gate_on_r
 def test_without_times_no_number_is_stated() -> None:
     emulated = replace(SLOWER, **measured_fields(None, 0.01))
     assert answer_text(emulated) == "emulated: no times"
-    assert (pair(emulated)["answer"], pair(emulated)["in_words"]) == (None, None)
+    assert (pair(emulated)["answer"], pair(emulated)["ratio"]) == (None, None)
 
 
 def test_programs_read_the_record_that_was_written() -> None:
     of_device = replace(SLOWER, **measured_fields(FOUND, 0.01, is_of_device=True))
-    for change in (SLOWER, of_device):
-        assert read_pair(pair(change)) == replace(change, is_regression=False)
+    kinds = ("emulated", "simulated")
+    untimed = [replace(SLOWER, ratio=None, **measured_fields(None, 0.01, without_times=kind)) for kind in kinds]
+    only_in_b = replace(SLOWER, word="only in B", answer="only in B", in_words=None)
+    changes = [SLOWER, of_device, *untimed, only_in_b]
+    assert [read_pair(pair(each)) for each in changes] == [replace(each, is_regression=False) for each in changes]
+    assert [each.is_compared for each in changes] == [True, True, True, True, False]
 
 
 @pytest.mark.parametrize(("peak_b", "memory"), [(104.9e6, ""), (105.1e6, "100.00 -> 105.10 MB (+5.1 %)")])

@@ -162,7 +162,7 @@ def test_a_warehouse_that_cannot_be_read_is_reported_and_leaves_a_plan_without_t
 
 
 def test_a_dry_run_imports_neither_torch_nor_a_server() -> None:
-    text = "import sys, flows.cli.dry_run; print(*sys.modules)"
+    text = "import sys, flows.sweep_preview; print(*sys.modules)"
     loaded = set(run_python("-c", text).stdout.split())
-    assert "flows.cli.dry_run" in loaded
+    assert "flows.sweep_preview" in loaded
     assert not {"torch", "executorch", "prefect.server"} & loaded

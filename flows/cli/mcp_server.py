@@ -15,8 +15,8 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from flows.cli.agent import Answers
-from flows.cli.marked import marked
+from flows.cli.mcp_marking import marked
+from flows.cli.mcp_tools import Answers
 from flows.cli.options import error_message
 
 _INSTRUCTIONS = """Results of a farm that measures ExecuTorch models on devices, night after night. Read-only.
@@ -77,7 +77,7 @@ def _answerable(line: bytes) -> bytes:
     return json.dumps(message, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
-def server_of(answers: Answers) -> MCPServer[Any]:
+def build_server(answers: Answers) -> MCPServer[Any]:
     """Return the server with the tools of `answers`, which are declared as read-only."""
     server = _Server("etfarm", instructions=_INSTRUCTIONS, version=version("etfarm"), log_level="WARNING")
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)

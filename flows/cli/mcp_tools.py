@@ -12,9 +12,9 @@ from pydantic import Field
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
-from flows.cli.marked import MOST_ROWS, bounded, marked, marked_cell, page_of
-from flows.cli.questions import known_names, named_question, parameters_of, question_of
-from flows.cli.trace_file import write_trace
+from flows.cli.mcp_marking import MOST_ROWS, bounded, marked, marked_cell, page_of
+from flows.cli.sql import named_question, parse_options, resolve_names, sql_question
+from flows.cli.trace_output import write_trace
 from flows.notebook import Farm
 from flows.warehouse.readable import readable_warehouse
 from sql.cage.cage import distinct_names
@@ -109,11 +109,11 @@ class Answers:
         """Rows of SQL (DuckDB, read-only, 60 s at most) or of a named question, such as slowest-operators, with its
         options, such as {"model": "voice"}. Options of SQL are the values of its $names. Add ORDER BY to read on with
         offset."""
-        question = named_question(query) or question_of(query)
+        question = named_question(query) or sql_question(query)
         words = itertools.chain.from_iterable((f"--{name}", value) for name, value in (options or {}).items())
-        parameters = parameters_of(question, list(words))
+        parameters = parse_options(question, list(words))
         with readable_warehouse(self._workspace) as file, self._cages.cage(file, LIMITS) as cage:
-            parameters = known_names(question, parameters, cage)
+            parameters = resolve_names(question, parameters, cage)
             answer = cage.ask(question.text, parameters, rows=range(offset, offset + limit + 1))
             found = answer.all_rows()
             columns = list(_columns(distinct_names(answer.columns), question.text))

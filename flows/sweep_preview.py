@@ -1,12 +1,10 @@
-"""`etfarm sweep FILE --dry-run`: the plan of a sweep, the state of its devices, and how long it takes."""
+"""The plan of a sweep before it starts: what each device has left to measure, what is exported, how long it takes."""
 
-import json
 import threading
 import time
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from datetime import datetime, timedelta
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from devices.errors import DeviceError, FarmError
 from devices.inventory import DeviceSpec, open_device
@@ -20,7 +18,6 @@ from tasks.measure.health import Registry
 from tasks.measure.plan import DISCARDED_REPETITION, PlannedSession, export_for
 from tasks.measure.prepare import (
     ExportSnapshot,
-    ExportState,
     Runners,
     export_place,
     known_export,
@@ -28,24 +25,14 @@ from tasks.measure.prepare import (
     uses_of,
 )
 from tasks.measure.sweep_plan import SweepPlan, plan_rest, plan_sessions, read_results
-from tasks.results.text import duration
 from tasks.store.workspace import Workspace
 
 _ANSWER_S = 1.5
 _NO_ANSWER = f"no answer within {_ANSWER_S} s; the sweep waits longer"
-_MAX_NAMED = 6
 _MIN_KNOWN = 0.75
 _WIDER = 4 / 3
 """A night may be faster or slower than all of the few before it, by a third on a machine with other work."""
 _Kind = tuple[str, str, int, str, str, int]
-_STATES: dict[ExportState, str] = {
-    "ready": "ready",
-    "shared": "to fetch from the store",
-    "to export": "to export",
-    "unknown": "not known before the export",
-    "skipped": "skipped",
-    "wrong": "cannot be exported",
-}
 
 
 @dataclass
@@ -59,7 +46,7 @@ class _Answer:
 
 
 @dataclass(frozen=True)
-class DeviceOutlook:
+class DevicePreview:
     device: str
     state: str
     """reachable, in a lab, off or not selected."""
@@ -86,18 +73,18 @@ class DeviceOutlook:
 
 
 @dataclass(frozen=True)
-class DryRun:
+class SweepPreview:
     """What a sweep would do: its plan, and each device of the inventory."""
 
     plan: SweepPlan
-    devices: list[DeviceOutlook]
+    devices: list[DevicePreview]
 
     @property
     def is_possible(self) -> bool:
         return any(each.is_used for each in self.devices)
 
 
-def dry_run(request: SweepRequest) -> DryRun:
+def preview_sweep(request: SweepRequest) -> SweepPreview:
     """Return what each device of the inventory would measure. The devices are asked side by side, for 1.5 s.
 
     Raises BundleError if the store does not answer.
@@ -114,12 +101,12 @@ def dry_run(request: SweepRequest) -> DryRun:
     end = time.monotonic() + _ANSWER_S
     place = export_place(spec, workspace)
     statuses = {(entry.name, recipe): known_export(entry, recipe, place) for entry, recipe in spec.pairs}
-    pace = Pace([entry.name for entry, _ in spec.pairs], workspace)
+    pace = _Pace([entry.name for entry, _ in spec.pairs], workspace)
     for thread in threads:
         thread.join(max(end - time.monotonic(), 0))
     answers = dict(answers)  # what comes later is too late
     plan, uses = SweepPlan(request.sweep, ExportSnapshot(statuses), {}), uses_of(spec)
-    outlooks = {name: DeviceOutlook(name, "not selected", "; ".join(why)) for name, why in selection.reasons.items()}
+    previews = {name: DevicePreview(name, "not selected", "; ".join(why)) for name, why in selection.reasons.items()}
     for device in selection.devices:
         name, answer = device.name, answers[device.name]
         platform = device.platform or (answer.facts.platform if answer.facts else None)
@@ -131,7 +118,7 @@ def dry_run(request: SweepRequest) -> DryRun:
         rest = [*part.left, *part.pending]
         open_keys = {each.key for each in (*part.todo, *part.pending)}
         unread = {pair for pair, each in statuses.items() if each.state == "unknown"}
-        outlooks[name] = DeviceOutlook(
+        previews[name] = DevicePreview(
             device=name,
             state="in a lab" if answer.in_lab else "reachable" if answer.facts else "off",
             why="" if answer.facts else answer.cause,
@@ -146,7 +133,7 @@ def dry_run(request: SweepRequest) -> DryRun:
             runners_to_build=platform is not None
             and any((each.cell.variant, each.cell.mode) not in runners.by_use for each in sessions),
         )
-    return DryRun(plan, list(outlooks.values()))
+    return SweepPreview(plan, list(previews.values()))
 
 
 def _ask(device: DeviceSpec, labs: Sequence[str], registry: Registry, answers: dict[str, _Answer]) -> None:
@@ -185,7 +172,7 @@ def _bytes_to_push(
     return sum(size for sha256, size in sizes.items() if sha256 not in stored)
 
 
-class Pace:
+class _Pace:
     """Mean seconds of each kind of session in the newest sweeps of each device; empty without a readable warehouse."""
 
     def __init__(self, models: Sequence[str], workspace: Workspace) -> None:
@@ -215,70 +202,3 @@ class Pace:
             if len(matching) >= _MIN_KNOWN * len(kinds):
                 totals.append(sum(matching) * len(kinds) / len(matching))
         return (min(totals) / _WIDER, max(totals) * _WIDER) if totals else None
-
-
-def as_json(run: DryRun) -> str:
-    """Return a dry run as one JSON object; docs/json.md describes it."""
-    statuses = run.plan.exports.statuses.items()
-    exports = [{"export": " ".join(pair), "state": each.state, "note": each.note} for pair, each in statuses]
-    devices = []
-    for each in run.devices:
-        about = asdict(each)
-        least, most = about.pop("seconds") or (None, None)
-        devices.append(about | {"least_s": least, "most_s": most})
-    return json.dumps({"sweep": run.plan.sweep.sweep_id, "exports": exports, "devices": devices}, indent=1) + "\n"
-
-
-def lines_of(run: DryRun, now: datetime) -> Iterator[str]:
-    """Yield the text form of a dry run: a line about all devices, then about exports, then one per device."""
-    used = [each for each in run.devices if each.is_used]
-    totals = (sum(getattr(each, name) for each in used) for name in ("cells", "sessions", "measured"))
-    cells, sessions, measured = totals
-    counts = f"{cells} cells, {sessions} sessions, {measured} of them measured"
-    yield f"{run.plan.sweep.sweep_id}: {len(used)} of {len(run.devices)} devices, {counts}; {_time(run, used, now)}"
-    exports = run.plan.exports.statuses
-    states = Counter(each.state for each in exports.values())
-    yield f"exports: {', '.join(f'{states[each]} {words}' for each, words in _STATES.items() if states[each])}"
-    if titles := [" ".join(pair) for pair, each in exports.items() if each.state == "to export"]:
-        more = f" and {len(titles) - _MAX_NAMED} more" if len(titles) > _MAX_NAMED else ""
-        yield f"to export: {', '.join(titles[:_MAX_NAMED])}{more}; their methods and sizes are not known before"
-    for pair, each in exports.items():
-        if each.note:
-            yield f"{' '.join(pair)}: {_STATES[each.state]}: {each.note}"
-    yield from (_device(each, len(run.plan.exports.pending)) for each in run.devices)
-
-
-def _device(outlook: DeviceOutlook, waiting: int) -> str:
-    state = f"{outlook.state}: {outlook.why}" if outlook.why else outlook.state
-    if outlook.state == "not selected":
-        return f"{outlook.device}: {state}"
-    parts = [f"{outlook.cells} cells", f"{outlook.sessions} sessions", f"{outlook.measured} measured"]
-    parts += [f"{outlook.not_needed} not needed"] if outlook.not_needed else []
-    parts += [f"{outlook.unknown} not known before the export"] if outlook.unknown else []
-    about = [", ".join(parts)]
-    if outlook.platform:
-        about.append(f"runner {outlook.platform} {'to build' if outlook.runners_to_build else 'ready'}")
-    if outlook.push_bytes is not None:
-        sizes = [f"{outlook.push_bytes / 1e6:.1f} MB"] if outlook.push_bytes else []
-        about.append(f"to push: {' and '.join(sizes + [f'{waiting} exports'] * bool(waiting)) or 'nothing'}")
-    return f"{outlook.device}: {state}; {'; '.join([*about, _span(outlook.seconds)])}"
-
-
-def _time(run: DryRun, used: Sequence[DeviceOutlook], now: datetime) -> str:
-    """Return how long the sweep takes and until when; devices measure side by side, so the slowest one decides."""
-    spans = [each.seconds for each in used if each.seconds is not None]
-    if not used or len(spans) < len(used):
-        return "time unknown"
-    span = max(each[0] for each in spans), max(each[1] for each in spans)
-    if not span[1]:
-        return "nothing to measure"
-    ends = dict.fromkeys((now + timedelta(seconds=each)).strftime("%H:%M") for each in span)
-    beside = "exports, start and report" if run.plan.exports.pending else "start and report"
-    return f"{_span(span)}, until {' to '.join(ends)}, without {beside}"
-
-
-def _span(seconds: tuple[float, float] | None) -> str:
-    if seconds is None:
-        return "time unknown: no earlier sweep measured three quarters of it"
-    low, high = map(duration, seconds)
-    return low if low == high else f"{low} to {high}"

@@ -8,6 +8,7 @@ import typer
 
 from flows.cli.options import DEFAULT_AUTOMATIONS, DEFAULT_DATA_DIR, BundlesOption, DataDirOption
 from flows.terminal import show
+from tasks.store.workspace import Workspace
 
 app = typer.Typer(
     help="Run a Prefect server for several sweeps, its worker, a lab's.",
@@ -26,7 +27,6 @@ def server(context: typer.Context, data_dir: DataDirOption = DEFAULT_DATA_DIR) -
     if context.invoked_subcommand is not None:
         return
     from flows.server.settings import prepare_prefect
-    from tasks.store.workspace import Workspace
 
     prepare_prefect(Workspace(data_dir.absolute()).prefect_home)
     from flows.server.shared_server import run_shared_server
@@ -75,7 +75,6 @@ def lab(
     from devices.errors import InputError
     from devices.inventory import check_name
     from flows.server.settings import prepare_prefect
-    from tasks.store.workspace import Workspace
 
     try:
         check_name(site, "lab")

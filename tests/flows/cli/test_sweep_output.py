@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flows.cli.sweep_end import pieces_of
+from flows.cli.sweep_output import end_pieces
 from flows.sweep_result import SweepEnd
 from flows.terminal import show_pieces
 from tasks.store.workspace import Workspace
@@ -28,7 +28,7 @@ def test_each_time_is_printed_with_its_sessions_and_their_interval_or_range(
     maker.load()
     # when the times are printed
     end = SweepEnd(sweep_id="smoke-2026-11-20", message="")
-    show_pieces(pieces_of(end, Workspace(maker.warehouse.parent, maker.warehouse)))
+    show_pieces(end_pieces(end, Workspace(maker.warehouse.parent, maker.warehouse)))
     # then
     head, _rule, *rows = capsys.readouterr().out.splitlines()
     assert head.split()[5:] == ["sessions", "runs", "time", "ms", "MAD", "ms", "95", "%", "interval", "or", "range"]
@@ -47,6 +47,6 @@ def test_the_end_of_a_sweep_has_at_most_ten_lines(tmp_path: Path, cells: int, re
         maker.session([10 * MS] * 3, model__name=f"model-{number}")
     maker.load()
     end = SweepEnd(sweep_id="smoke-2026-11-20", message="all succeeded")
-    lines = "".join(pieces_of(end, Workspace(maker.warehouse.parent, maker.warehouse))).splitlines()
+    lines = "".join(end_pieces(end, Workspace(maker.warehouse.parent, maker.warehouse))).splitlines()
     assert (len(lines), lines[-1]) == (10, "all succeeded")
     assert [line for line in lines if " more " in line] == rest

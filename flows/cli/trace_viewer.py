@@ -16,11 +16,11 @@ class _Viewer(SimpleHTTPRequestHandler):
     """Serves the viewer's pages, and the trace at the address at which the viewer requests it."""
 
     def __init__(self, trace: bytes, *args: object, **kwargs: object) -> None:
-        self._given = {"/localtrace": trace, "/vizviewer_info": b"{}", "/file_info": b"{}"}
+        self._answers = {"/localtrace": trace, "/vizviewer_info": b"{}", "/file_info": b"{}"}
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:
-        content = self._given.get(urlsplit(self.path).path)
+        content = self._answers.get(urlsplit(self.path).path)
         if content is None:
             super().do_GET()
             return
@@ -39,7 +39,7 @@ class _Viewer(SimpleHTTPRequestHandler):
         """Override the line that the base class prints for each request."""
 
 
-def viewer_of(trace: Path) -> ThreadingHTTPServer:
+def open_viewer(trace: Path) -> ThreadingHTTPServer:
     """Return a server on 127.0.0.1, at a free port, that shows a trace in Perfetto's viewer.
 
     Raises InputError if the viewer is not installed.
