@@ -22,11 +22,11 @@ from tasks.judge.night import Verdict
 from tasks.pages.rows import for_json
 from tasks.results.operators import CATEGORIES
 
-MOST_LETTERS = 2_000
+MAX_CHARS = 2_000
 """Of one text."""
-MOST_ROWS = 200
-_MOST_ROW_LETTERS = 40_000
-_MOST_ITEMS = 100
+MAX_ROWS = 200
+_MAX_ROW_CHARS = 40_000
+_MAX_ITEMS = 100
 _WORDS = {*chain.from_iterable(map(get_args, (Verdict, Variant, Mode, Status))), *METRICS, *RECIPES, *CATEGORIES}
 _WORDS |= {"ms", "bytes", "share", "difference", "before", "after", "different", "same", "unknown", "accurate"}
 _HARMLESS = re.compile(r"[0-9a-f]{16}|[0-9a-f]{64}|\d{4}-\d\d-\d\d")
@@ -59,19 +59,29 @@ def marked_cell(value: Any) -> Any:
 
 def _first(values: Sequence[Any], shown: Callable[[Any], Any]) -> list[Any]:
     """Return the first 100 items, and a last item with the number of those left out."""
-    more = len(values) - _MOST_ITEMS
-    return [*map(shown, values[:_MOST_ITEMS]), *([{"items_left_out": more}] if more > 0 else [])]
+    more = len(values) - _MAX_ITEMS
+    return [*map(shown, values[:_MAX_ITEMS]), *([{"items_left_out": more}] if more > 0 else [])]
 
 
-def bounded(text: str, most: int = MOST_LETTERS) -> str:
-    """Return sanitized text, cut after `most` characters, with the number of those left out."""
-    more = len(text) - most
-    return sanitize(text[:most]) + (f"\u2026 ({more} more characters)" if more > 0 else "")
+def bounded(text: str, max_chars: int = MAX_CHARS) -> str:
+    """Return sanitized text, cut after `max_chars`, with the number of those left out."""
+    more = len(text) - max_chars
+    return sanitize(text[:max_chars]) + (f"\u2026 ({more} more characters)" if more > 0 else "")
 
 
 def page_of(rows: Sequence[Any], offset: int, limit: int, shown: Callable[[Any], Any] = marked) -> dict[str, Any]:
-    """Return up to `limit` rows from `offset` on, fewer if they are long; `next_offset` is None after the last row."""
-    page = _fitting([shown(row) for row in rows[offset : offset + limit]])
+    """Return up to `limit` rows from `offset` on, fewer if they have over 40,000 characters of JSON.
+
+    `next_offset` is None after the last row.
+    """
+    chars, page = 0, list[Any]()
+    for row in map(shown, rows[offset : offset + limit]):
+        text = json.dumps(row)
+        chars += len(text)
+        if chars > _MAX_ROW_CHARS:  # a first row that is longer is cut
+            page = page or [{"foreign_text": bounded(text, _MAX_ROW_CHARS)}]
+            break
+        page.append(row)
     after = offset + len(page)
     return {
         "rows": page,
@@ -79,15 +89,3 @@ def page_of(rows: Sequence[Any], offset: int, limit: int, shown: Callable[[Any],
         "next_offset": after if after < len(rows) else None,
         "rows_in_all": len(rows),
     }
-
-
-def _fitting(rows: Sequence[Any]) -> list[Any]:
-    """Return the first rows, with 40,000 characters of JSON at most; a first row that is longer is cut."""
-    chars, fitting = 0, list[Any]()
-    for row in rows:
-        text = json.dumps(row)
-        chars += len(text)
-        if chars > _MOST_ROW_LETTERS:
-            return fitting or [{"foreign_text": bounded(text, _MOST_ROW_LETTERS)}]
-        fitting.append(row)
-    return fitting

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
-from flows.cli.mcp_marking import MOST_ROWS, bounded, marked, marked_cell, page_of
+from flows.cli.mcp_marking import MAX_ROWS, bounded, marked, marked_cell, page_of
 from flows.cli.sql import named_question, parse_options, resolve_names, sql_question
 from flows.cli.trace_output import write_trace
 from flows.notebook import Farm
@@ -32,7 +32,7 @@ from tasks.results.verdicts import Verdict, headline, read_night
 from tasks.store.workspace import Workspace
 
 LIMITS = Limits(max_s=60.0, max_bytes=64 << 20)
-_LOG_LETTERS = 8_000
+_LOG_CHARS = 8_000
 _LOGS = ("stderr.txt", "stdout.txt", "logcat.txt")
 _UNITS = {
     "_ms": "milliseconds; time_ms is that of one run, Method::execute",
@@ -45,7 +45,7 @@ _UNITS = {
 
 
 _Offset = Annotated[int, Field(ge=0, description="Rows to skip: `next_offset` of the answer before.")]
-_Limit = Annotated[int, Field(ge=1, le=MOST_ROWS, description="Rows at most.")]
+_Limit = Annotated[int, Field(ge=1, le=MAX_ROWS, description="Rows at most.")]
 _SessionId = Annotated[str, Field(pattern="^[0-9a-f]{16}$", description="Id of a session.")]
 _Text = Annotated[str, Field(max_length=20_000)]
 _Only = Annotated[str | None, Field(max_length=300, description="Only this one.")]
@@ -148,14 +148,17 @@ class Answers:
         if not found:
             raise InputError(f"no session has the id `{session_id}`; verdicts and sql list ids")
         facts = asdict(found[0])
-        tail = facts.pop("log_tail") or ""
         times = {} if found[0].without_times else self._times(session_id, found[0].cell, runs)
-        log = self._log(session_id) or tail
-        more = log_offset + _LOG_LETTERS
+        bundle = self._workspace.store.find(session_id)
+        logs = [bundle / name for name in _LOGS if bundle and (bundle / name).is_file()]
+        texts = (f"{file.name}:\n{file.read_text(encoding='utf-8', errors='replace')}\n" for file in logs)
+        log = "".join(texts) or facts["log_tail"] or ""
+        more = log_offset + _LOG_CHARS
         shown = {
-            **marked(facts | {"conditions": [asdict(row) for row in conditions]}),
+            **marked({name: fact for name, fact in facts.items() if name != "log_tail"}),
+            "conditions": marked([asdict(row) for row in conditions]),
             **times,
-            "log": {"foreign_text": bounded(log[log_offset:more], _LOG_LETTERS)},
+            "log": {"foreign_text": bounded(log[log_offset:more], _LOG_CHARS)},
             "log_next_offset": more if more < len(log) else None,
             "log_chars": len(log),
         }
@@ -198,12 +201,6 @@ class Answers:
         with readable_warehouse(self._workspace) as file, self._cages.cage(file, LIMITS) as cage:
             answer = cage.ask(text, {"id": given})
             return [dict(zip(answer.columns, row, strict=True)) for row in answer.all_rows()]
-
-    def _log(self, session_id: str) -> str:
-        """Return the logs in a session's bundle, one after another; empty if the bundle is elsewhere."""
-        folder = self._workspace.store.find(session_id)
-        files = [folder / name for name in _LOGS if folder and (folder / name).is_file()]
-        return "".join(f"{file.name}:\n{file.read_text(encoding='utf-8', errors='replace')}\n" for file in files)
 
     def _from(self, answer: dict[str, Any], cells: Sequence[str | None] = ()) -> dict[str, Any]:
         """Return an answer with the name of the snapshot, and with the sweep and the sessions of each cell in it."""

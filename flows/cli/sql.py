@@ -155,14 +155,10 @@ def resolve_names(question: Question, values: Mapping[str, str | None], cage: "C
         is_model = kind in ("model", "language model")
         named[parameter] = model_named(value, shown_names(contained)) if is_model else value
         if named[parameter] not in contained:
-            near = did_you_mean(value, contained) or f"; known: {_first_names(contained)}"
+            more = f" and {len(contained) - _MAX_NAMES} more" if len(contained) > _MAX_NAMES else ""
+            near = did_you_mean(value, contained) or f"; known: {', '.join(contained[:_MAX_NAMES])}{more}"
             raise InputError(f"--{parameter} {value}: the warehouse contains no such {kind}{near}")
     return named
-
-
-def _first_names(names: Sequence[str]) -> str:
-    more = len(names) - _MAX_NAMES
-    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _options(question: Question) -> list[str]:

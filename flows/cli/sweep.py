@@ -26,46 +26,48 @@ if TYPE_CHECKING:
 app = typer.Typer(rich_markup_mode=None)
 
 
+_FailOnOption = Annotated[
+    Literal["regression", "suspected", "device", "never"],
+    typer.Option(
+        "--fail-on",
+        help="Verdict on a series that makes the exit code 1; suspected and device (one that got slower) include "
+        "regression.",
+    ),
+]
+_NightOption = Annotated[
+    str | None, typer.Option("--night", help="Night that the results belong to, such as 2026-11-01; today if omitted.")
+]
+_PriorityOption = Annotated[
+    int | None,
+    typer.Option(
+        "--priority",
+        min=-100,
+        max=100,
+        help="Instead of the file's: the highest gets a device first, between two sessions of others.",
+    ),
+]
+_AgainOption = Annotated[bool, typer.Option("--again", help="Measure again what was already measured that night.")]
+_DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Print what would be measured where and how long; start nothing.")
+]
+
+
 @app.command(epilog="Example: etfarm sweep deployments/sweeps/smoke.yaml")
 def sweep(
     file: Annotated[Path, typer.Argument(help="Sweep file: what to measure, and how often.")],
     inventory: InventoryOption = DEFAULT_INVENTORY,
-    again: Annotated[
-        bool, typer.Option("--again", help="Measure again, even what was already measured that night.")
-    ] = False,
-    night: Annotated[
-        str | None,
-        typer.Option("--night", help="Night that the results belong to, such as 2026-11-01; today if omitted."),
-    ] = None,
+    again: _AgainOption = False,
+    night: _NightOption = None,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
     warehouse: WarehouseOption = None,
-    fail_on: Annotated[
-        Literal["regression", "suspected", "device", "never"],
-        typer.Option(
-            "--fail-on",
-            help="Verdict on a series that makes the exit code 1; suspected and device (one that got slower) include "
-            "regression.",
-        ),
-    ] = "regression",
-    priority: Annotated[
-        int | None,
-        typer.Option(
-            "--priority",
-            min=-100,
-            max=100,
-            help="Instead of the file's: the highest gets a device first, between two sessions of others.",
-        ),
-    ] = None,
-    model: Annotated[
-        list[str] | None, typer.Option(help="Measure only this model of the file; may be repeated.")
-    ] = None,
+    fail_on: _FailOnOption = "regression",
+    priority: _PriorityOption = None,
+    model: Annotated[list[str] | None, typer.Option(help="Only this model of the file; may be repeated.")] = None,
     precision: Annotated[list[str] | None, typer.Option(help="Only this precision; may be repeated.")] = None,
     variant: Annotated[list[str] | None, typer.Option(help="Only this variant; may be repeated.")] = None,
     device: Annotated[list[str] | None, typer.Option(help="Only on this device; may be repeated.")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be measured where and how long; start nothing.")
-    ] = False,
+    dry_run: _DryRunOption = False,
     format: TextOrJsonOption = "text",
 ) -> None:
     """Run a sweep and write its report; resumes where it stopped.
@@ -87,7 +89,11 @@ def sweep(
         request = SweepRequest(spec, named, selection, workspace, fail_on)
         if dry_run:
             _print_plan(request, format)
-        _exit_if_complete(request, format, data_dir)
+        from flows.complete_sweep import result_if_complete
+
+        if result := result_if_complete(request):  # without the seconds that a Prefect server takes
+            show(f"etfarm: sweep {spec.name}: nothing is left to measure; results are in {data_dir}", err=True)
+            _print_end(result.end, result.is_bad, format, workspace)
     parameters = {
         "sweep_file": str(file),
         "inventory_file": str(inventory),
@@ -109,15 +115,6 @@ def sweep(
     choose_devices(spec, str(inventory), only.devices)
     state = run_with_server(sweep_flow, parameters, workspace, "sweep")
     _print_end(cast("SweepEnd", data_of(state)), state.is_failed(), format, workspace)
-
-
-def _exit_if_complete(request: "SweepRequest", form: str, data_dir: Path) -> None:
-    """If nothing is left to measure, print the result and exit, without the seconds that a Prefect server takes."""
-    from flows.complete_sweep import result_if_complete
-
-    if result := result_if_complete(request):
-        show(f"etfarm: sweep {request.spec.name}: nothing is left to measure; results are in {data_dir}", err=True)
-        _print_end(result.end, result.is_bad, form, request.workspace)
 
 
 def _print_end(end: "SweepEnd", is_bad: bool, form: str, workspace: Workspace) -> NoReturn:

@@ -1,7 +1,5 @@
 """The runs of one session or ETDump: printed, or written as a trace for Perfetto."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +7,7 @@ import numpy as np
 from devices.errors import InputError
 from flows.terminal import show, show_pieces
 from tasks.bundle.names import ETDUMP, RECORD
+from tasks.bundle.record import SessionRecord
 from tasks.bundle.robust_statistics import interquartile_indices, interquartile_mean
 from tasks.etdump.reader import Etdump, read_etdump
 from tasks.etdump.trace import as_chrome_json, slices_of
@@ -23,42 +22,65 @@ from tasks.store.folder import read_bundle, record_beside
 _MAX_OPERATORS = 25
 
 
-@dataclass(frozen=True)
-class _Source:
-    """An ETDump to trace; `about` are facts of its session, `sources` those of its operators by event."""
+def find_etdump(session: str, store: BundleStore) -> Path:
+    """Return the ETDump of a session, by its id or the path of a bundle, or the loose ETDump at a path.
 
-    title: str
-    warmup_runs: int
-    about: dict[str, object]
-    dump: Etdump
-    sources: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    Raises InputError if there is none, BundleError if the bundle is damaged.
+    """
+    path = Path(session)
+    if path.is_file() and path.name != RECORD:
+        return path
+    folder = path.parent if path.name == RECORD else path
+    if not folder.is_dir():
+        if (stored := store.find(session)) is None:
+            raise InputError(
+                f"{session}: neither a session in {store.location} nor a bundle or an .etdump file; "
+                'list sessions with `etfarm sql "SELECT session_id FROM session_overview"`'
+            )
+        folder = stored
+    record = read_bundle(folder)
+    if ETDUMP not in record.files:
+        raise InputError(f"{folder}: the session has no ETDump ({record.reason or record.status}); trace another one")
+    return folder / ETDUMP
 
 
-def write_trace(session: str, run: str | None, output: Path, bundles: BundleStore) -> str:
+def write_trace(session: str, run: str | None, output: Path, store: BundleStore) -> str:
     """Write the trace of one run or of all runs; return a line that names them.
 
     `run` is an index as in the view run_latency, `all`, or None for the measured run in the middle by duration. Raises
     InputError, BundleError or EtdumpError.
     """
-    source = _source(session, bundles)
-    executions = source.dump.executions
-    if not executions:
+    file = find_etdump(session, store)
+    record, dump = _read(file)
+    if not dump.executions:
         raise InputError(f"{session}: the ETDump contains 0 complete runs, so there is nothing to trace; measure again")
-    runs, which = _runs(run, source.dump, min(source.warmup_runs, executions - 1))
-    text = as_chrome_json(source.title, slices_of(source.dump, runs, source.sources), {**source.about, "runs": which})
-    write_complete(output, text.encode())
+    title, facts, sources = file.name, dict[str, object](etdump=file.name), None
+    if record:
+        model = f"{record.model.name} {record.model.precision}"
+        title = f"{model} {record.variant} t{record.threads} on {record.device.name}"
+        facts = {
+            "session_id": record.session_id,
+            "sweep_id": record.sweep.sweep_id,
+            "status": record.status,
+            "emulated": record.device.emulated,
+            "started_at": record.started_at,
+        }
+        # The program of the mode numerics is another one: its instructions are not those of sources.json.
+        sources = None if record.mode == "numerics" else read_sources(file.parent, record)
+    runs, which = _runs(run, dump, min(record.warmup_executions if record else 1, dump.executions - 1))
+    slices = slices_of(dump, runs, event_sources(sources, dump) if sources else {})
+    write_complete(output, as_chrome_json(title, slices, facts | {"runs": which}).encode())
     return f"{output}: {which}; open it at https://ui.perfetto.dev"
 
 
-def find_etdump(session: str, bundles: BundleStore) -> Path:
-    """Return the ETDump that a path or the id of a session names; raises InputError or BundleError if there is none."""
-    path = Path(session)
-    if path.is_file() and path.name != RECORD:
-        return path
-    return _bundle(session, bundles) / ETDUMP
+def _read(file: Path) -> tuple[SessionRecord | None, Etdump]:
+    """Read an ETDump, and the record of its session if it is in a bundle."""
+    record = record_beside(file)
+    return record, read_etdump(file.resolve(), name=str(file), backends=record.model.backends if record else None)
 
 
 def _runs(run: str | None, dump: Etdump, warmup_runs: int) -> tuple[list[int], str]:
+    """Return the indices of the runs to trace, and a text that names them; raises InputError."""
     executions = dump.executions
     if run == "all":
         return list(range(executions)), f"all {executions} runs, {warmup_runs} of them warm-up"
@@ -72,60 +94,13 @@ def _runs(run: str | None, dump: Etdump, warmup_runs: int) -> tuple[list[int], s
     return [int(run)], f"run {int(run)} of 0 to {executions - 1}, {kind}"
 
 
-def _source(session: str, bundles: BundleStore) -> _Source:
-    path = Path(session)
-    if path.is_file() and path.name != RECORD:
-        record = record_beside(path)
-        dump = read_etdump(path.resolve(), name=str(path), backends=record.model.backends if record else None)
-        return _Source(path.name, record.warmup_executions if record else 1, {"etdump": path.name}, dump)
-    return _bundle_source(_bundle(session, bundles))
-
-
-def _bundle(session: str, bundles: BundleStore) -> Path:
-    """Return the folder of a bundle by a path or the id of a session; raises InputError if it has no ETDump."""
-    path = Path(session)
-    folder = path.parent if path.name == RECORD else path
-    if not folder.is_dir():
-        folder = _find_bundle(session, bundles)
-    record = read_bundle(folder)
-    if ETDUMP not in record.files:
-        raise InputError(f"{folder}: the session has no ETDump ({record.reason or record.status}); trace another one")
-    return folder
-
-
-def _bundle_source(folder: Path) -> _Source:
-    record = read_bundle(folder)
-    about = {
-        "session_id": record.session_id,
-        "sweep_id": record.sweep.sweep_id,
-        "status": record.status,
-        "emulated": record.device.emulated,
-        "started_at": record.started_at,
-    }
-    dump = read_etdump(folder / ETDUMP, backends=record.model.backends)
-    # The program of the mode numerics is another one: its instructions are not those of sources.json.
-    sources = None if record.mode == "numerics" else read_sources(folder, record)
-    what = f"{record.model.name} {record.model.precision} {record.variant} t{record.threads} on {record.device.name}"
-    return _Source(what, record.warmup_executions, about, dump, event_sources(sources, dump) if sources else {})
-
-
-def _find_bundle(session_id: str, bundles: BundleStore) -> Path:
-    if folder := bundles.find(session_id):
-        return folder
-    raise InputError(
-        f"{session_id}: neither a session in {bundles.location} nor a bundle or an .etdump file; "
-        'list sessions with `etfarm sql "SELECT session_id FROM session_overview"`'
-    )
-
-
 def show_etdump(file: Path) -> None:
     """Print the executions and the slowest operators of an ETDump; raises EtdumpError.
 
     The warm-up runs are those of the session if the file is in a bundle, otherwise the first execution. Executions of
     several methods are not summarized.
     """
-    record = record_beside(file)
-    dump = read_etdump(file.resolve(), name=str(file), backends=record.model.backends if record else None)
+    record, dump = _read(file)
     warmup = min(record.warmup_executions if record else 1, max(dump.executions - 1, 0))
     measured = dump.execute_ns[warmup:]
     show(f"{file}: {dump.executions} executions, {len(dump.name_id)} events")

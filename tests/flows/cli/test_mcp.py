@@ -142,7 +142,7 @@ def test_answers_are_bounded_and_read_on_by_their_offset(
     assert len(json.dumps(wide)) < 45_000
     assert wide["next_offset"] == 1
     assert ask("sql", query="SELECT range(101) AS x")["rows"] == [{"x": [*range(100), {"items_left_out": 1}]}]
-    monkeypatch.setattr("flows.cli.mcp_tools._LOG_LETTERS", 10)
+    monkeypatch.setattr("flows.cli.mcp_tools._LOG_CHARS", 10)
     log = ask("session", session_id=read[0])
     assert log["log_next_offset"] == 10
     rest = ask("session", session_id=read[0], log_offset=10)["log"]["foreign_text"]
