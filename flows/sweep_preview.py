@@ -29,7 +29,7 @@ from tasks.store.workspace import Workspace
 
 _ANSWER_S = 1.5
 _NO_ANSWER = f"no answer within {_ANSWER_S} s; the sweep waits longer"
-_MIN_KNOWN = 0.75
+_MIN_SHARE = 0.75
 _WIDER = 4 / 3
 """A night may be faster or slower than all of the few before it, by a third on a machine with other work."""
 _Kind = tuple[str, str, int, str, str, int]
@@ -53,7 +53,7 @@ class DevicePreview:
     why: str = ""
     cells: int = 0
     sessions: int = 0
-    """At least: a model with several methods has more, which only its export shows."""
+    """A lower bound: a model with several methods has more, which only its export shows."""
     measured: int = 0
     """Sessions of this night with a result."""
     not_needed: int = 0
@@ -61,7 +61,7 @@ class DevicePreview:
     unknown: int = 0
     """Sessions that may be measured already, which only an export shows."""
     seconds: tuple[float, float] | None = None
-    """Least and most time for the rest, estimated from earlier sweeps; None if unknown."""
+    """Shortest and longest time for the rest, estimated from earlier sweeps; None if unknown."""
     push_bytes: int | None = None
     """Size of the existing exports and runners that the device does not store; None if unknown."""
     platform: str | None = None
@@ -85,7 +85,7 @@ class SweepPreview:
 
 
 def preview_sweep(request: SweepRequest) -> SweepPreview:
-    """Return what each device of the inventory would measure. The devices are asked side by side, for 1.5 s.
+    """Return what each device of the inventory would measure. All devices are probed at once, for 1.5 s.
 
     Raises BundleError if the store does not answer.
     """
@@ -137,7 +137,7 @@ def preview_sweep(request: SweepRequest) -> SweepPreview:
 
 
 def _ask(device: DeviceSpec, labs: Sequence[str], registry: Registry, answers: dict[str, _Answer]) -> None:
-    """Write the answer of a device into `answers`. One of a lab is not asked: only its worker reaches it."""
+    """Write the answer of a device into `answers`. A device of a lab is not probed: only its worker reaches it."""
     if device.site in labs:
         answers[device.name] = _Answer(cause=f"{device.site}; only its worker reaches the device", in_lab=True)
         return
@@ -183,12 +183,12 @@ class _Pace:
             for device, sweep_id, *kind, seconds in ask_warehouse("pace", workspace, models=list(models)):
                 self._sweeps[device][sweep_id][tuple(kind)] = seconds
         except NoWarehouse:
-            pass  # nothing was measured yet, so nothing is known
+            pass  # nothing was measured yet
         except WarehouseError as error:  # a plan is complete without times
             show(f"etfarm: without expected times: {error}", err=True)
 
     def seconds(self, device: str, sessions: Iterable[PlannedSession]) -> tuple[float, float] | None:
-        """Return the least and most seconds for sessions on a device, widened by `_WIDER`; None if unknown.
+        """Return the shortest and longest time for sessions, in seconds, widened by `_WIDER`; None if unknown.
 
         An earlier sweep counts if it measured three quarters of them; the others are assumed to take as long.
         """
@@ -199,6 +199,6 @@ class _Pace:
         totals = []
         for seconds_of in self._sweeps[device].values():
             matching = [seconds_of[kind] for kind in kinds if kind in seconds_of]
-            if len(matching) >= _MIN_KNOWN * len(kinds):
+            if len(matching) >= _MIN_SHARE * len(kinds):
                 totals.append(sum(matching) * len(kinds) / len(matching))
         return (min(totals) / _WIDER, max(totals) * _WIDER) if totals else None

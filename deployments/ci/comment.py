@@ -53,14 +53,14 @@ def main(folder: Path) -> int:
     return 0
 
 
-def _keep_comment(url: str, body: str, is_wanted: bool) -> None:
-    """Replace the comment that begins with MARK; create one only if it is wanted."""
+def _keep_comment(url: str, body: str, has_news: bool) -> None:
+    """Replace the comment that begins with MARK; create one only if there is news."""
     existing = next((each for each in _comments(url) if str(each.get("body")).startswith(MARK)), None)
     if existing:
         item = os.environ.get("ETFARM_COMMENT_ITEM", url).rstrip("/")
         method = "PUT" if "/notes" in item else "PATCH"  # GitLab's notes are replaced, GitHub's comments patched
         _call(method, f"{item}/{existing['id']}", {"body": body})
-    elif is_wanted:
+    elif has_news:
         _call("POST", url, {"body": body})
 
 

@@ -1,4 +1,4 @@
-"""`etfarm bisect`: which night a change came with, and which of its inputs."""
+"""`etfarm bisect`: find the night and the input of a change."""
 
 from datetime import date
 from typing import Annotated
@@ -40,7 +40,7 @@ def bisect(
 ) -> None:
     """Find the night and the input of a change.
 
-    Measures the stored models and runners of earlier nights again on the device, alternately, and swaps model and
+    Measures the stored models and runners of earlier nights again on the device, interleaved, and swaps model and
     runner alone. Resumes where it stopped that day. Exits with 1 if the good and the bad night do not differ.
     """
     from flows.cli.prefect_run import announce, run_with_server
@@ -53,16 +53,16 @@ def bisect(
     sweep = sweep_night("bisect", date.today(), workspace.store.sweep_ids(), again=False)
     all_series = [SeriesOnDevice(*row) for row in ask_warehouse("bisect_series", workspace)]
     models = shown_names(each.model for each in all_series)
-    found_series = find_series(model_named(series, models) or series, device, all_series)
-    spec = choose_device(inventory, found_series.device)
-    asked = {"series_id": found_series.series_id, "device": found_series.device}
-    nights = [MeasuredNight(*row) for row in ask_warehouse("bisect_nights", workspace, **asked)]
+    chosen = find_series(model_named(series, models) or series, device, all_series)
+    spec = choose_device(inventory, chosen.device)
+    selection = {"series_id": chosen.series_id, "device": chosen.device}
+    nights = [MeasuredNight(*row) for row in ask_warehouse("bisect_nights", workspace, **selection)]
     first, contents = bounds(nights, parse_night(good) if good else None, parse_night(bad) if bad else None)
-    announce(f"bisect {found_series} from {first.night} to {contents[-1].night}", "bisection", data_dir)
+    announce(f"bisect {chosen} from {first.night} to {contents[-1].night}", "bisection", data_dir)
     from flows.comparison.bisect import bisect as bisect_flow
     from flows.server.states import data_of
 
-    parameters = {"series": found_series, "good": first, "contents": contents, "device": spec}
+    parameters = {"series": chosen, "good": first, "contents": contents, "device": spec}
     parameters |= {"workspace": workspace, "sweep": sweep}
     result = data_of(run_with_server(bisect_flow, parameters, workspace, "bisection"))
     for line in [*result.steps, *result.conclusion()]:

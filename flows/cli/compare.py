@@ -1,4 +1,4 @@
-"""`etfarm compare`: two arms side by side, a line per pair of cells, with the answer that their sessions give."""
+"""`etfarm compare`: compare two nights, devices, models or .pte files, a line for each pair of cells."""
 
 from typing import Annotated
 
@@ -63,18 +63,18 @@ def compare(
     ExecuTorch versions (1.5.1), or ids of cells, sessions or runners (at least 6 digits). A word with two meanings is
     written with its kind, such as device:pixel-1. Cells are matched by everything else of their series.
 
-    Two .pte files are measured alternately on one device first, with --sessions each; those of earlier calls of the day
-    count, too. So are both versions of a model: etfarm compare --model ./model.py:make --base origin/main
+    Two .pte files are first measured interleaved on one device, with --sessions each. Sessions of earlier calls of the
+    day count, too. The same applies to two versions of a model:
+    etfarm compare --model ./model.py:make --base origin/main
 
-    Each pair is slower or faster with its 95 % interval, not slower (the interval of B / A lies inside the margin), or
-    cannot be told, with what would settle it; inaccurate if the outputs of a side are too far from their references.
+    Each pair is slower or faster with its 95 % interval, not slower (the interval of B / A lies inside the margin),
+    inconclusive with what would settle it, or inaccurate (the outputs of a side are too far from their references).
 
     Exits with 0, with 1 on a result that --fail-on lists, and with 2 on a mistake. regression: B is slower than A by
-    more than the margin, and the complete interval is above 1; never if only the night differs, and neither the model,
-    the runner nor the settings: that is `device slower`. different: faster or slower. unknown: more sessions are
-    needed, or a cell has no counterpart.
-    inaccurate: the outputs of A or B are; such times are no result, so the pair is neither slower nor different, and
-    regression includes it.
+    more than the margin, and the complete interval is above 1. It is never a regression if model, runner and settings
+    are equal: that is `device slower`. different: faster or slower. unknown: inconclusive, or a cell without a
+    counterpart. inaccurate: the outputs of A or B are. Such times are no result, so the pair is neither slower nor
+    different, and --fail-on regression includes it.
     """
     from flows.cli.compare_files import FilesToCompare, find_files, measure_files
     from flows.cli.output import ComparisonOutput
@@ -84,13 +84,13 @@ def compare(
     from tasks.results.reader import open_reader
 
     workspace, only = Workspace(data_dir, warehouse), {"model": model, "device": device, "precision": precision}
-    shown = ComparisonOutput(format, output or (), workspace)
-    shown.check()
+    destination = ComparisonOutput(format, output or (), workspace)
+    destination.check()
     if files := find_files(a, b, base, only, sweep_id, workspace):
         request = FilesToCompare(*files, device, inventory, sessions, priority, margin / 100)
         comparison = measure_files(request, workspace)
     else:
         with readable_warehouse(workspace) as readable, open_reader(readable) as reader, query_errors():
             comparison = compare_arms(reader, str(a), str(b), sweep_id, only, margin / 100)
-    shown.show(comparison)
-    raise typer.Exit(shown.exit_code(comparison, fail_on or ()))
+    destination.show(comparison)
+    raise typer.Exit(destination.exit_code(comparison, fail_on or ()))

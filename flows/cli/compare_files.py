@@ -109,15 +109,15 @@ def _sweeps_of(files: tuple[Path, Path], device: str, sweep_ids: Iterable[str]) 
     """Return a new sweep for the sessions, and the earlier ones of the same files on the same device and day."""
     content = " ".join([*(sha256_of(file) for file in files), device])
     name = f"compare-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
-    today, known = date.today(), list(sweep_ids)
-    return sweep_night(name, today, known, again=True), sweeps_of_night(name, today, known)
+    today, existing = date.today(), list(sweep_ids)
+    return sweep_night(name, today, existing, again=True), sweeps_of_night(name, today, existing)
 
 
 def _comparison(answer: "InterleavedResult", request: FilesToCompare, device: str, workspace: Workspace) -> Comparison:
     """Return the result as the comparison of one series, as for stored results."""
     exports = [exported_or_prebuilt(file, workspace.exports) for file in request.files]
-    shown = shown_names(export.model for export in exports)
-    models, precisions = [shown[export.model] for export in exports], [export.precision for export in exports]
+    names = shown_names(export.model for export in exports)
+    models, precisions = [names[export.model] for export in exports], [export.precision for export in exports]
     result = answer.result
     with readable_warehouse(workspace) as readable, open_reader(readable) as reader:
         side_facts = read_side_facts(reader, [*answer.cells[0], *answer.cells[1]])
@@ -154,7 +154,7 @@ def _comparison(answer: "InterleavedResult", request: FilesToCompare, device: st
 
 def _remarks(answer: "InterleavedResult") -> Iterator[str]:
     result = answer.result
-    yield "A and B were measured in turns on one device"
+    yield "A and B were measured interleaved on one device"
     if result.note:
         yield result.note
     if answer.calls > 1 and answer.since:

@@ -1,4 +1,4 @@
-"""`etfarm decisions`: which nights verdicts compare, which sessions count, and the user's notes."""
+"""`etfarm decisions`: which nights verdicts compare, which sessions count, and the notes of users."""
 
 from datetime import UTC
 from typing import Annotated
@@ -20,7 +20,7 @@ from flows.terminal import show, show_pieces
 from tasks.store.workspace import Workspace
 
 app = typer.Typer(
-    help="Accept a change, exclude nights, note what is known.",
+    help="Accept a change, exclude nights, write notes.",
     invoke_without_command=True,
     epilog="Example: etfarm decisions --bundles s3://bucket/prefix",
 )
@@ -104,7 +104,7 @@ def decisions(
     raise typer.Exit(1 if recorded.damaged else 0)
 
 
-@app.command(epilog='Example: etfarm decisions note "known, ticket 12" --model voice --device pixel-8')
+@app.command(epilog='Example: etfarm decisions note "expected, ticket 12" --model voice --device pixel-8')
 def note(
     text: Annotated[str, typer.Argument(help="One line of at most 500 characters.")],
     night: Annotated[str | None, typer.Option("--night", help="Only about this night, such as 2026-11-20.")] = None,

@@ -26,8 +26,8 @@ app = typer.Typer(
 
 _WIDEST_CELL = 400  # reasons are not cut
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-NameArgument = Annotated[str, typer.Argument(help="Name of the device in the inventory.")]
-ReasonOption = Annotated[str, typer.Option("--reason", help="Reason, shown to your colleagues.")]
+_NameArgument = Annotated[str, typer.Argument(help="Name of the device in the inventory.")]
+_ReasonOption = Annotated[str, typer.Option("--reason", help="Reason, shown to your colleagues.")]
 
 
 @app.callback()
@@ -54,7 +54,7 @@ def devices(
         spec = device.spec
         kind = f"{spec.transport} via {spec.via.address}" if spec.via else spec.transport
         kind += ", emulated" if spec.emulated and spec.transport != SIMULATED else ""
-        # The health of one that cannot be reached is not known unless somebody stated it.
+        # A device that cannot be reached has no health but what a user recorded.
         rows.append((spec.name, kind, spec.site or "", device.state, str(device.known_health or "unknown")))
     columns = ("device", "transport", "site", "state", "health")
     show_pieces(as_text(columns, [rows], format, widest_cell=_WIDEST_CELL))
@@ -63,7 +63,7 @@ def devices(
 
 @app.command(epilog="Example: etfarm devices probe this-machine")
 def probe(
-    name: NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, data_dir: DataDirOption = DEFAULT_DATA_DIR
+    name: _NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, data_dir: DataDirOption = DEFAULT_DATA_DIR
 ) -> None:
     """Print the facts and current conditions of one device."""
     from devices.inventory import open_device, reached_device
@@ -79,7 +79,7 @@ def probe(
 
 @app.command(epilog="Example: etfarm devices certify this-machine -o page.md")
 def certify(
-    name: NameArgument,
+    name: _NameArgument,
     inventory: InventoryOption = DEFAULT_INVENTORY,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     output: Annotated[
@@ -133,7 +133,7 @@ def why(
     format: FormatOption = "table",
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
-    """Show which devices a selector matches and can be reached, and why not the others.
+    """List the devices that a selector matches and that answer, and why the others are not used.
 
     Exits with 1 if none would be used.
     """
@@ -159,8 +159,8 @@ def why(
 
 @app.command(epilog='Example: etfarm devices quarantine pixel-1 --hours 24 --reason "swollen battery"')
 def quarantine(
-    name: NameArgument,
-    reason: ReasonOption,
+    name: _NameArgument,
+    reason: _ReasonOption,
     hours: Annotated[float, typer.Option(help="Duration in hours.", min=0.01)] = 12,
     inventory: InventoryOption = DEFAULT_INVENTORY,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
@@ -172,16 +172,16 @@ def quarantine(
 
 @app.command(epilog="Example: etfarm devices release pixel-1")
 def release(
-    name: NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, data_dir: DataDirOption = DEFAULT_DATA_DIR
+    name: _NameArgument, inventory: InventoryOption = DEFAULT_INVENTORY, data_dir: DataDirOption = DEFAULT_DATA_DIR
 ) -> None:
     """Clear a device's quarantine or retirement."""
     show(f"{name}: {_registry(name, inventory, data_dir).release(name)}")
 
 
-@app.command(epilog='Example: etfarm devices retire pixel-1 --reason "given back"')
+@app.command(epilog='Example: etfarm devices retire pixel-1 --reason "returned"')
 def retire(
-    name: NameArgument,
-    reason: ReasonOption,
+    name: _NameArgument,
+    reason: _ReasonOption,
     inventory: InventoryOption = DEFAULT_INVENTORY,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:

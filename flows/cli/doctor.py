@@ -1,4 +1,4 @@
-"""`etfarm doctor`: a line for each finding, then a line for each check of the set-up."""
+"""`etfarm doctor`: what killed sweeps left, and whether this machine is set up."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""`etfarm explain`: what is known about a series, and the next step."""
+"""`etfarm explain`: the verdict on a series, its causes, and the next step."""
 
 import json
 from typing import Annotated, Literal

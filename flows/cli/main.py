@@ -1,4 +1,4 @@
-"""The command line: the same words as the flows, one sentence for every error, an example for every command."""
+"""The command line `etfarm`: its commands, its common options, and how errors are printed."""
 
 import io
 import os
@@ -72,8 +72,8 @@ for name, group in {
 devices.app.add_typer(runner.app, name="runner")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         from importlib.metadata import version
 
         show(f"etfarm {version('etfarm')}")

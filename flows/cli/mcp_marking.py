@@ -1,4 +1,4 @@
-"""What an agent reads: figures as they are, and every text that others wrote as the value of a field `foreign_text`.
+"""Texts of others in answers to agents: each is the value of a field `foreign_text`.
 
 Names of models, devices and operators, logs, reasons and messages come from files and devices of others. An agent may
 take them for instructions, so they are marked. Only fixed words of etfarm, dates and hashes are not. Marked text is
@@ -35,7 +35,7 @@ _HARMLESS = re.compile(r"[0-9a-f]{16}|[0-9a-f]{64}|\d{4}-\d\d-\d\d")
 def marked(value: Any) -> Any:
     """Return a value for JSON in which every text that others wrote is `{"foreign_text": ...}`.
 
-    Keys of dictionaries are etfarm's and stay. Lists have at most 100 items; NaN and infinity become None.
+    Keys of dictionaries are etfarm's and are not marked. Lists have at most 100 items; NaN and infinity become None.
     """
     if isinstance(value, float | Decimal):
         return float(value) if math.isfinite(value) else None
@@ -57,10 +57,10 @@ def marked_cell(value: Any) -> Any:
     return _first(value, marked_cell) if isinstance(value, list | tuple) else marked(value)
 
 
-def _first(values: Sequence[Any], shown: Callable[[Any], Any]) -> list[Any]:
+def _first(values: Sequence[Any], transform: Callable[[Any], Any]) -> list[Any]:
     """Return the first 100 items, and a last item with the number of those left out."""
     more = len(values) - _MAX_ITEMS
-    return [*map(shown, values[:_MAX_ITEMS]), *([{"items_left_out": more}] if more > 0 else [])]
+    return [*map(transform, values[:_MAX_ITEMS]), *([{"items_left_out": more}] if more > 0 else [])]
 
 
 def bounded(text: str, max_chars: int = MAX_CHARS) -> str:
@@ -69,13 +69,13 @@ def bounded(text: str, max_chars: int = MAX_CHARS) -> str:
     return sanitize(text[:max_chars]) + (f"\u2026 ({more} more characters)" if more > 0 else "")
 
 
-def page_of(rows: Sequence[Any], offset: int, limit: int, shown: Callable[[Any], Any] = marked) -> dict[str, Any]:
+def paginate(rows: Sequence[Any], offset: int, limit: int, transform: Callable[[Any], Any] = marked) -> dict[str, Any]:
     """Return up to `limit` rows from `offset` on, fewer if they have over 40,000 characters of JSON.
 
     `next_offset` is None after the last row.
     """
     chars, page = 0, list[Any]()
-    for row in map(shown, rows[offset : offset + limit]):
+    for row in map(transform, rows[offset : offset + limit]):
         text = json.dumps(row)
         chars += len(text)
         if chars > _MAX_ROW_CHARS:  # a first row that is longer is cut

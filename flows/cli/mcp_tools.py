@@ -1,4 +1,4 @@
-"""What `etfarm mcp` answers: the functions behind the commands, as bounded JSON in which foreign texts are marked."""
+"""The tools of `etfarm mcp`: answers from the newest snapshot as bounded JSON in which texts of others are marked."""
 
 import itertools
 import re
@@ -12,7 +12,7 @@ from pydantic import Field
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
-from flows.cli.mcp_marking import MAX_ROWS, bounded, marked, marked_cell, page_of
+from flows.cli.mcp_marking import MAX_ROWS, bounded, marked, marked_cell, paginate
 from flows.cli.sql import named_question, parse_options, resolve_names, sql_question
 from flows.cli.trace_output import write_trace
 from flows.notebook import Farm
@@ -73,7 +73,7 @@ class Answers:
         with readable_warehouse(self._workspace) as file, open_reader(file) as reader:
             judged_night, rows = read_night(reader, night)
         answer = {"night": judged_night, "answer": headline(rows)}
-        page = page_of([_verdict(row) for row in rows], offset, limit)
+        page = paginate([_verdict(row) for row in rows], offset, limit)
         return self._from({**marked(answer), "units": _UNITS, **page}, [row.get("cell") for row in page["rows"]])
 
     def explain(
@@ -99,7 +99,7 @@ class Answers:
             result = compare_arms(reader, a, b, only=only, margin=margin_percent / 100)
         rows = [pair(change) for change in (*worst_first(result.changes), *result.uncompared)]
         answer = {"answer": result.headline, "a": result.a, "b": result.b, "remarks": list(result.remarks)}
-        page = page_of(rows, offset, limit)
+        page = paginate(rows, offset, limit)
         cells = [row.get(f"cell_{side}") for row in page["rows"] for side in "ab"]
         return self._from({**marked(answer), "units": _UNITS, **page}, cells)
 
@@ -115,13 +115,12 @@ class Answers:
         with readable_warehouse(self._workspace) as file, self._cages.cage(file, LIMITS) as cage:
             parameters = resolve_names(question, parameters, cage)
             answer = cage.ask(question.text, parameters, rows=range(offset, offset + limit + 1))
-            found = answer.all_rows()
+            rows = answer.all_rows()
             columns = list(_columns(distinct_names(answer.columns), question.text))
         names = [column["name"] for column in columns]
-        page = page_of(found, 0, limit, lambda row: dict(zip(names, map(marked_cell, row), strict=True)))
+        page = paginate(rows, 0, limit, lambda row: dict(zip(names, map(marked_cell, row), strict=True)))
         after = offset + page["next_offset"] if page["next_offset"] is not None else None
-        shown = {"columns": columns, "rows": page["rows"], "offset": offset, "next_offset": after}
-        return self._from(shown)
+        return self._from({"columns": columns, "rows": page["rows"], "offset": offset, "next_offset": after})
 
     def questions(self) -> dict[str, Any]:
         """The named questions of the tool sql, and their options."""
@@ -138,23 +137,23 @@ class Answers:
                 f"unknown view `{view}`{did_you_mean(view, views) or '; describe without a name lists all'}"
             )
         comment, columns = views[view]
-        shown = [{"name": column, "type": kind, "meaning": meaning} for column, kind, meaning in columns]
-        return {"view": view, "meaning": comment, "columns": shown}
+        listed = [{"name": column, "type": kind, "meaning": meaning} for column, kind, meaning in columns]
+        return {"view": view, "meaning": comment, "columns": listed}
 
     def session(self, session_id: _SessionId, log_offset: _Offset = 0) -> dict[str, Any]:
         """One session: how it ended, its runs, conditions and log, and where the time of its cell goes."""
         with readable_warehouse(self._workspace) as file, open_reader(file) as reader:
-            found, runs, conditions = read_sessions(reader, [session_id])
-        if not found:
+            sessions, runs, conditions = read_sessions(reader, [session_id])
+        if not sessions:
             raise InputError(f"no session has the id `{session_id}`; verdicts and sql list ids")
-        facts = asdict(found[0])
-        times = {} if found[0].without_times else self._times(session_id, found[0].cell, runs)
+        facts = asdict(sessions[0])
+        times = {} if sessions[0].without_times else self._times(session_id, sessions[0].cell, runs)
         bundle = self._workspace.store.find(session_id)
         logs = [bundle / name for name in _LOGS if bundle and (bundle / name).is_file()]
         texts = (f"{file.name}:\n{file.read_text(encoding='utf-8', errors='replace')}\n" for file in logs)
         log = "".join(texts) or facts["log_tail"] or ""
         more = log_offset + _LOG_CHARS
-        shown = {
+        answer = {
             **marked({name: fact for name, fact in facts.items() if name != "log_tail"}),
             "conditions": marked([asdict(row) for row in conditions]),
             **times,
@@ -162,10 +161,10 @@ class Answers:
             "log_next_offset": more if more < len(log) else None,
             "log_chars": len(log),
         }
-        return self._from(shown)
+        return self._from(answer)
 
     def trace(self, session_id: _SessionId, run: _Only = None) -> dict[str, Any]:
-        """Path of a trace of a session for Perfetto (one run; `run` is an index or all); kept until the server ends."""
+        """Path of a trace of a session for Perfetto (one run; `run` is an index or all). The server removes it."""
         name = f"{session_id}-{run}" if run and run.isalnum() else session_id
         path = self._traces / f"{name}.json"
         return {
@@ -196,10 +195,10 @@ class Answers:
         times = {name: marked(self._rows(*part)) for name, part in parts.items()}
         return {**times, "runs_ms": marked([run.execute_ms for run in runs if not run.is_warmup]), "units": _UNITS}
 
-    def _rows(self, text: str, given: str | list[str]) -> list[dict[str, Any]]:
+    def _rows(self, text: str, ids: str | list[str]) -> list[dict[str, Any]]:
         """Return the rows of a query with the parameter `id`."""
         with readable_warehouse(self._workspace) as file, self._cages.cage(file, LIMITS) as cage:
-            answer = cage.ask(text, {"id": given})
+            answer = cage.ask(text, {"id": ids})
             return [dict(zip(answer.columns, row, strict=True)) for row in answer.all_rows()]
 
     def _from(self, answer: dict[str, Any], cells: Sequence[str | None] = ()) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`etfarm model`: what a model is like before a sweep measures it, its export, and the files of earlier nights."""
+"""`etfarm model`: check or export a model, and fetch the files of earlier nights."""
 
 import json
 import shutil
@@ -45,10 +45,10 @@ def fetch(
     from tasks.export.exported import ExportError, kept_export
 
     workspace = Workspace(data_dir, warehouse, bundles)
-    shown = shown_names(name for (name,) in ask_warehouse("measured_models", workspace))
-    name = model_named(model, shown)
+    names = shown_names(name for (name,) in ask_warehouse("measured_models", workspace))
+    name = model_named(model, names)
     if name is None:
-        raise InputError(f"no night measured the model `{model}`{did_you_mean(model, shown.values())}")
+        raise InputError(f"no night measured the model `{model}`{did_you_mean(model, names.values())}")
     query = {"model": name, "precision": precision, "branch": branch, "night": night}
     exports, shelf = workspace.exports, workspace.store.shelf
     for key, sha256, case, of_night, commit, is_worse in ask_warehouse("newest_good_file", workspace, **query):
@@ -59,12 +59,12 @@ def fetch(
             continue
         why = "; no night without a change for the worse has one" if is_worse else ""
         of_commit = f", commit {commit[:7]}" if commit else ""
-        show(f"{shown[name]} {precision} of {of_night}{of_commit}, .pte {sha256[:8]}{why}", err=True)
+        show(f"{names[name]} {precision} of {of_night}{of_commit}, .pte {sha256[:8]}{why}", err=True)
         shutil.copytree(folder, output, dirs_exist_ok=False)
         show(output / "model.pte")
         return
     limits = "".join(f", {key} {value}" for key, value in (("branch", branch), ("night", night)) if value)
-    raise InputError(f"no .pte file of {shown[name]} {precision}{limits} is kept; measure one with `etfarm sweep`")
+    raise InputError(f"no .pte file of {names[name]} {precision}{limits} is stored; measure one with `etfarm sweep`")
 
 
 @app.command(epilog="Example: etfarm model check ./model.py:make --precision fp16 --max-portable 20")
@@ -79,7 +79,7 @@ def check(
 ) -> None:
     """Export a model and run it on this machine: what is delegated, what is not, why, and what that costs.
 
-    It holds this machine as a sweep does, and waits up to an hour for one that measures here.
+    Leases this machine as a sweep does, and waits up to an hour for a sweep that measures on it.
 
     Exits with 1 if it cannot be exported or run, if its outputs are inaccurate, or above --max-portable.
     """

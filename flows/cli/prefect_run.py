@@ -63,7 +63,7 @@ def run_with_server(
             if cause := cause_of_no_answer():
                 board.close()
                 lost = f"Prefect's server does not answer ({cause}), so the {kind} cannot be shown as ended"
-                words = [lost, "every result is kept: run the same command to see or resume it", reason]
+                words = [lost, "no result is lost: run the same command to see or resume it", reason]
                 show(f"etfarm: {'; '.join(filter(None, words))}", err=True)
                 sys.stdout.flush()
                 remove_unfinished()

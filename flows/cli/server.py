@@ -80,14 +80,14 @@ def lab(
         check_name(site, "lab")
     except ValueError as error:
         raise InputError(str(error)) from None
-    places = Workspace(data_dir.absolute())
-    prepare_prefect(places.prefect_home)
+    workspace = Workspace(data_dir.absolute())
+    prepare_prefect(workspace.prefect_home)
     from flows.server.shared_server import LABS_POOL, run_worker
 
     # The worker starts a process for each run, which takes its settings from the environment.
-    os.environ["ETFARM_DATA_DIR"] = str(places.root)
+    os.environ["ETFARM_DATA_DIR"] = str(workspace.root)
     if bundles:
-        Workspace(places.root, bundles_location=bundles).store.sweep_ids()
+        Workspace(workspace.root, bundles_location=bundles).store.sweep_ids()
         os.environ["ETFARM_BUNDLES"] = bundles if "://" in bundles else str(Path(bundles).absolute())
     show(f"etfarm: lab {site} waits for sweeps; results go to {bundles or 'the store of each sweep'}", err=True)
     raise typer.Exit(run_worker(LABS_POOL, site))

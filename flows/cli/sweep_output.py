@@ -26,7 +26,7 @@ _EXPORT_STATES: dict["ExportState", str] = {
     "ready": "ready",
     "shared": "to fetch from the store",
     "to export": "to export",
-    "unknown": "not known before the export",
+    "unknown": "unknown before the export",
     "skipped": "skipped",
     "wrong": "cannot be exported",
 }
@@ -49,8 +49,8 @@ def plan_as_json(preview: "SweepPreview") -> str:
     devices = []
     for each in preview.devices:
         about = asdict(each)
-        least, most = about.pop("seconds") or (None, None)
-        devices.append(about | {"least_s": least, "most_s": most})
+        min_s, max_s = about.pop("seconds") or (None, None)
+        devices.append(about | {"min_s": min_s, "max_s": max_s})
     return json.dumps({"sweep": preview.plan.sweep.sweep_id, "exports": exports, "devices": devices}, indent=1) + "\n"
 
 
@@ -66,7 +66,7 @@ def plan_lines(preview: "SweepPreview", now: datetime) -> Iterator[str]:
     yield f"exports: {', '.join(f'{states[each]} {words}' for each, words in _EXPORT_STATES.items() if states[each])}"
     if titles := [" ".join(pair) for pair, each in exports.items() if each.state == "to export"]:
         more = f" and {len(titles) - _MAX_EXPORTS} more" if len(titles) > _MAX_EXPORTS else ""
-        yield f"to export: {', '.join(titles[:_MAX_EXPORTS])}{more}; their methods and sizes are not known before"
+        yield f"to export: {', '.join(titles[:_MAX_EXPORTS])}{more}; their methods and sizes are unknown before"
     for pair, each in exports.items():
         if each.note:
             yield f"{' '.join(pair)}: {_EXPORT_STATES[each.state]}: {each.note}"
@@ -79,7 +79,7 @@ def _device(device: "DevicePreview", waiting: int) -> str:
         return f"{device.device}: {state}"
     parts = [f"{device.cells} cells", f"{device.sessions} sessions", f"{device.measured} measured"]
     parts += [f"{device.not_needed} not needed"] if device.not_needed else []
-    parts += [f"{device.unknown} not known before the export"] if device.unknown else []
+    parts += [f"{device.unknown} unknown before the export"] if device.unknown else []
     about = [", ".join(parts)]
     if device.platform:
         about.append(f"runner {device.platform} {'to build' if device.runners_to_build else 'ready'}")
@@ -128,15 +128,15 @@ def end_pieces(end: "SweepEnd", workspace: Workspace) -> Iterator[str]:
     columns = len(_TITLES) if is_ambiguous else len(_TITLES) - 1  # every name has one content
     table = "".join(table_lines(_TITLES[:columns], [[row[:columns] for row in rows]])).splitlines()
     head, cells = table[:2], table[2:-1]  # the last line counts the rows
-    room = _MAX_LINES - len(head) - len(lines) - 1
-    for line in [*head, *_shortened(cells, room, "cells: etfarm site report"), *lines]:
+    free_lines = _MAX_LINES - len(head) - len(lines) - 1
+    for line in [*head, *_shortened(cells, free_lines, "cells: etfarm site report"), *lines]:
         yield f"{line}\n"
     yield f"{end.message}\n"
 
 
-def _shortened(lines: list[str], most: int, rest: str) -> list[str]:
-    """Return at most `most` lines; if some are left out, the last one counts them and names the `rest`."""
-    return lines if len(lines) <= most else [*lines[: most - 1], f"{len(lines) - most + 1} more {rest}"]
+def _shortened(lines: list[str], max_lines: int, rest: str) -> list[str]:
+    """Return at most `max_lines` lines; if some are left out, the last one counts them and names the `rest`."""
+    return lines if len(lines) <= max_lines else [*lines[: max_lines - 1], f"{len(lines) - max_lines + 1} more {rest}"]
 
 
 def end_as_json(end: "SweepEnd", code: int, workspace: Workspace) -> str:

@@ -132,7 +132,7 @@ def show_etdump(file: Path) -> None:
 
 
 def _heaviest(dump: Etdump, warmup: int) -> list[tuple[str, float, float, float | str]]:
-    """Return the 25 events with the most self time, of the middle half of the measured executions.
+    """Return the 25 events with the most self time, of the measured executions that the interquartile mean uses.
 
     A row: name, calls and self milliseconds per execution, percent of the time (a dash if that is 0 ns).
     """

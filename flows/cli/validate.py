@@ -18,9 +18,9 @@ def validate(
         Literal["sweep", "inventory"] | None, typer.Option(help="Print the JSON schema of such files instead.")
     ] = None,
 ) -> None:
-    """Check sweep files and inventories: every mistake in one sentence with its file and line.
+    """Check sweep files and inventories: one sentence for every mistake, with its file and line.
 
-    Nothing is started, and no device is asked. Exits with 1 if a file has a mistake.
+    Nothing is started, and no device is contacted. Exits with 1 if a file has a mistake.
 
     An editor with a YAML language server shows the same while you write: save the schema, and begin the file with the
     comment `# yaml-language-server: $schema=sweep.schema.json`

@@ -1,4 +1,4 @@
-"""`etfarm verdicts`: what a night changed, for people, for pull requests and for CI."""
+"""`etfarm verdicts`: what a night changed, as a table, for a pull request, or for other programs."""
 
 from typing import Annotated, Literal
 
@@ -43,8 +43,8 @@ def verdicts(
     from tasks.results.verdicts import fails, night_comparison, read_night
 
     workspace = Workspace(data_dir, warehouse)
-    shown = ComparisonOutput(format, output or (), workspace)
-    shown.check()
+    destination = ComparisonOutput(format, output or (), workspace)
+    destination.check()
     with readable_warehouse(workspace) as file, open_reader(file) as reader:
         judged_night, rows = read_night(reader, night)
     if format in ("bencher", "github-action-benchmark", "pytorch"):
@@ -52,10 +52,10 @@ def verdicts(
         show_pieces([text])
         if left_out:
             show(left_out, err=True)
-    shown.show(night_comparison(judged_night, rows))
+    destination.show(night_comparison(judged_night, rows))
     unmeasured = [row for row in rows if row.verdict == "failed" and fail_on != "never"]
-    stated = fails(rows, fail_on)
-    if stated or unmeasured:
-        counts = f"{len(stated)} with this verdict, {len(unmeasured)} failed, of {len(rows)}"
+    failing = fails(rows, fail_on)
+    if failing or unmeasured:
+        counts = f"{len(failing)} with this verdict, {len(unmeasured)} failed, of {len(rows)}"
         show(f"etfarm: --fail-on {fail_on}: {counts}", err=True)
         raise typer.Exit(1)

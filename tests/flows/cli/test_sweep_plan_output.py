@@ -58,7 +58,7 @@ def test_a_dry_run_counts_cells_and_sessions_and_tells_which_devices_are_off(dry
     first, exports, to_export, here, gone, other = done.out.splitlines()
     assert first.partition(": ")[2] == "1 of 3 devices, 2 cells, 6 sessions, 0 of them measured; time unknown"
     assert exports == "exports: 2 to export"
-    assert to_export == "to export: linear fp32, conv fp32; their methods and sizes are not known before"
+    assert to_export == "to export: linear fp32, conv fp32; their methods and sizes are unknown before"
     assert here.startswith("here: reachable; 2 cells, 6 sessions, 0 measured; runner ")
     assert "to build; to push: 2 exports; time unknown" in here
     assert gone.startswith("gone: off: unreachable: ")
@@ -110,9 +110,9 @@ def test_gigabytes_of_weights_are_not_read_and_what_they_decide_is_unknown(
     monkeypatch.setattr("tasks.export.key.sha256_of", lambda path: pytest.fail(f"{path} was read"))
     # when it is planned, then its sessions are counted, and which of them are measured is not
     _, exports, why, here, *_ = dry().out.splitlines()
-    assert exports == "exports: 1 not known before the export"
-    assert why == "big fp32: not known before the export: 5.0 GB of files decide, and were not read"
-    assert here.startswith("here: reachable; 1 cells, 3 sessions, 0 measured, 3 not known before the export; ")
+    assert exports == "exports: 1 unknown before the export"
+    assert why == "big fp32: unknown before the export: 5.0 GB of files decide, and were not read"
+    assert here.startswith("here: reachable; 1 cells, 3 sessions, 0 measured, 3 unknown before the export; ")
 
 
 def test_a_part_of_a_sweep_is_planned_on_the_devices_named(dry: Command) -> None:
@@ -141,7 +141,7 @@ def test_sessions_take_as_long_as_their_like_in_earlier_sweeps(dry: Command, tmp
     # then six sessions take 180 to 360 s, and a third less to more
     planned = json.loads(dry("--warehouse", maker.warehouse, "--format", "json").out)
     here = planned["devices"][0]
-    assert (here["least_s"], here["most_s"]) == pytest.approx((180 * 3 / 4, 360 * 4 / 3))
+    assert (here["min_s"], here["max_s"]) == pytest.approx((180 * 3 / 4, 360 * 4 / 3))
     assert_documented("sweep --dry-run", planned)
     assert dry("--warehouse", maker.warehouse).out.splitlines()[0].endswith(", without exports, start and report")
 
@@ -158,7 +158,7 @@ def test_a_warehouse_that_cannot_be_read_is_reported_and_leaves_a_plan_without_t
         planned = dry("--warehouse", warehouse, "--format", "json")
         # then the plan has no times, and only what cannot be read is reported
         assert (planned.code, planned.err.startswith(reported), bool(planned.err)) == (0, True, bool(reported))
-        assert json.loads(planned.out)["devices"][0]["most_s"] is None
+        assert json.loads(planned.out)["devices"][0]["max_s"] is None
 
 
 def test_a_dry_run_imports_neither_torch_nor_a_server() -> None:

@@ -162,7 +162,7 @@ def test_the_services_of_the_farm_are_told_of_a_worker_that_is_offline(api: str,
         # then a message names its queue and what to do
         wait_for(lambda: hook.received, "a message", longest_s=120)
     assert hook.received[0]["title"] == "etfarm: worker offline"
-    assert hook.received[0]["message"].startswith("No worker has asked for work of the queue `default` for a minute;")
+    assert hook.received[0]["message"].startswith("No worker has polled the queue `default` for a minute;")
 
 
 def _is_ready(api: str) -> bool:

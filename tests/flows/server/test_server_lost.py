@@ -72,7 +72,7 @@ def test_a_server_that_is_gone_for_good_stops_no_measurement(
         out, err = process.communicate(timeout=240 * SCALE)
     # then every session is measured and loaded, and one sentence tells why the end of the sweep is not shown
     assert (process.returncode, out) == (2, ""), out + err
-    assert re.search(r"^etfarm: Prefect's server does not answer \(.*; every result is kept: run the same", err, re.M)
+    assert re.search(r"^etfarm: Prefect's server does not answer \(.*; no result is lost: run the same", err, re.M)
     assert "Traceback" not in err
     assert farm.ask("SELECT count(*) AS n FROM session_latency") == [{"n": 3}]
     # and the same command prints the results
