@@ -7,9 +7,9 @@ html_title = "etfarm"
 extensions = ["myst_parser"]
 myst_heading_anchors = 3
 root_doc = "README"
-# The pages in the order of the menu; those of the packages are found by links and by search.
+# The pages in the order of the menu; the READMEs of packages are found by links and by search.
 PAGES = {
-    "Use": ["models", "llm", "sweeps", "devices", "sme", "sql", "numbers", "pull-requests"],
+    "Use": ["models", "llm", "sweeps", "devices", "sme", "sql", "numbers", "glossary", "pull-requests"],
     "Programs and agents": ["json", "mcp", "mcp-conversation"],
     "Skills": ["skills/README"],
     "Keep": ["operations", "scale", "prefect", "trust"],

@@ -52,8 +52,8 @@ def sql(
     A $name in SQL is a value, and the option --name sets it: etfarm sql 'FROM verdict WHERE night = $night' --night
     2026-11-20. Use single quotes, or the shell replaces $name first.
 
-    Names and logs come from devices and files. Tables, CSV and Markdown replace their control characters and marks of
-    direction with U+FFFD; JSON escapes them, and .parquet and .arrow keep them.
+    Names and logs come from devices and files. Tables, CSV and Markdown replace their control characters, bidirectional
+    ones included, with U+FFFD; JSON escapes them, and .parquet and .arrow keep them.
 
     List the views and their descriptions with: etfarm sql "SELECT view_name, comment FROM duckdb_views()"
     """

@@ -117,7 +117,7 @@ def show_etdump(file: Path) -> None:
     if warmup:
         kind = "the others" if warmup == 1 else f"the {len(measured)} after {warmup} warm-up runs"
         show(
-            f"{kind}: {interquartile_mean(measured) / 1e6:.3f} ms, the mean of their middle half "
+            f"{kind}: {interquartile_mean(measured) / 1e6:.3f} ms, interquartile mean "
             f"(median {np.median(measured) / 1e6:.3f}, min {measured.min() / 1e6:.3f}, max {measured.max() / 1e6:.3f})"
         )
     if without_time := clock_without_time(measured):

@@ -56,7 +56,7 @@ def test_the_time_of_an_etdump_in_a_bundle_is_that_of_its_session(
     out = command("trace", bundle / "model.etdump").out
     # then both leave out its warm-up runs
     kind = "the others" if warmup == 1 else "the 8 after 3 warm-up runs"
-    assert f"{kind}: {time_ms:.3f} ms, the mean of their middle half" in out
+    assert f"{kind}: {time_ms:.3f} ms, interquartile mean" in out
     # and of an ETDump elsewhere only the first run is known to be cold
     shutil.copy(bundle / "model.etdump", tmp_path / "loose.etdump")
     assert "the others: " in command("trace", tmp_path / "loose.etdump").out
@@ -73,7 +73,7 @@ def test_an_aborted_execution_is_reported_and_does_not_count(inspect: Inspect) -
         "2 executions, 8 events",
         "2 of its events belong to an execution that did not end; run the model again",
         "first execution 90.000 ms (cold)",
-        "the others: 20.000 ms, the mean of their middle half (median 20.000, min 20.000, max 20.000)",
+        "the others: 20.000 ms, interquartile mean (median 20.000, min 20.000, max 20.000)",
     ]
     assert sorted(line.split() for line in lines[6:8]) == [[METHOD, "1", "10", "50"], [name, "1", "10", "50"]]
 
@@ -81,7 +81,7 @@ def test_an_aborted_execution_is_reported_and_does_not_count(inspect: Inspect) -
 def test_executions_of_0_ns_have_dashes_instead_of_shares(inspect: Inspect) -> None:
     lines = inspect([Run(execution(start, "native_call_a", 0)) for start in (0, 10)])
     assert lines[2:4] == [
-        "the others: 0.000 ms, the mean of their middle half (median 0.000, min 0.000, max 0.000)",
+        "the others: 0.000 ms, interquartile mean (median 0.000, min 0.000, max 0.000)",
         "every measured execution lasts 0 ns: the clock of the runner does not run or is too coarse; measure with "
         "another runner",
     ]
