@@ -1,32 +1,49 @@
-"""Named questions on the command line: a name that the warehouse does not contain is an error, not an empty answer."""
+"""Named questions: a name that the warehouse does not contain is an error with a suggestion, not an empty answer."""
 
 import csv
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from devices.errors import InputError
+from flows.cli.sql import parse_options, resolve_names, sql_question
+from flows.warehouse.readable import readable_warehouse
+from sql.cage.cage import Cage
+from sql.cage.warm import WarmCage
 from sql.question import NAMES, questions
 from sql.warehouse import writing
+from tasks.store.workspace import Workspace
 from tests.fixtures.command import Command
 from tests.fixtures.warehouse import LINEAR, BundleMaker
 
 
-def made(folder: Path) -> BundleMaker:
-    """One session of a model, on one device, of one precision, variant and sweep."""
-    maker = BundleMaker(folder / "made")
-    maker.session([(10_000_000, {LINEAR: 6_000_000})] * 3, model__name="mobilenet_v2")
+@pytest.fixture(scope="module")
+def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
+    """A session of a vision model, two cases of another model, a language model, and sessions on 12 phones."""
+    maker = BundleMaker(tmp_path_factory.mktemp("asked"))
+    for name in ("mobilenet_v2", "llama@pp16", "llama@tg4", "llama2"):
+        maker.session([(10_000_000, {LINEAR: 6_000_000})] * 3, model__name=name)
+    maker.session([1_000_000], model__name="llm@decode", model__tokens=1, model__kv_depth=16)
+    for number in range(12):
+        maker.session([1_000_000], device__name=f"phone-{number:02}", model__name="mobilenet_v2")
     maker.load()
     return maker
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
-    return made(tmp_path_factory.mktemp("asked"))
+def cage(maker: BundleMaker) -> Iterator[Cage]:
+    with (
+        readable_warehouse(Workspace(maker.warehouse.parent, maker.warehouse)) as file,
+        WarmCage().cage(file) as cage,
+    ):
+        yield cage
 
 
-KNOWN = {
+VALUES = {
     "model": "mobilenet_v2",
-    "language model": "mobilenet_v2",
+    "language model": "llm",
     "device": "host",
     "precision": "fp32",
     "variant": "sme2_off",
@@ -34,88 +51,68 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize(
-    ("question", "parameter"), [(each.name, name) for each in questions().values() for name in each.kinds]
-)
-def test_an_unknown_name_is_one_sentence_and_never_an_empty_answer(
-    command: Command, asked: BundleMaker, question: str, parameter: str
+@pytest.mark.parametrize("name", questions())
+def test_a_question_answers_each_of_its_names_and_refuses_a_misspelt_one(
+    cage: Cage, maker: BundleMaker, name: str
 ) -> None:
-    kind = questions()[question].kinds[parameter]
-    known = KNOWN.get(kind) or asked.ask("SELECT cell FROM cell_overview")[0][0]
-    # given a name with one letter too many, then the nearest known one is suggested
-    ended = command("sql", question, f"--{parameter}", f"{known}x", "--warehouse", asked.warehouse)
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err == (
-        f"etfarm: --{parameter} {known}x: the warehouse contains no such {kind}; did you mean `{known}`?\n"
+    question = questions()[name]
+    for parameter, kind in question.kinds.items():
+        value = VALUES.get(kind) or maker.ask("SELECT cell FROM cell_overview")[0][0]
+        options = parse_options(question, [f"--{parameter}", value])
+        cage.ask(question.text, resolve_names(question, options, cage)).all_rows()
+        with pytest.raises(InputError, match=f"^--{parameter} {value}x: the warehouse contains no such {kind}"):
+            resolve_names(question, {parameter: f"{value}x"}, cage)
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "end"),
+    [
+        ("slowest-operators", "mobilenet_v3", "contains no such model; did you mean `mobilenet_v2`?"),
+        ("slowest-operators", "llm@decod", "contains no such model; did you mean `llm@decode`?"),
+        ("generation-speed", "llm@decode", "contains no such language model; known: llm"),
+    ],
+)
+def test_a_misspelt_model_is_answered_with_the_closest_one(cage: Cage, question: str, name: str, end: str) -> None:
+    with pytest.raises(InputError, match=re.escape(end)):
+        resolve_names(questions()[question], {"model": name}, cage)
+
+
+def test_a_name_like_no_other_is_answered_with_the_first_ten(cage: Cage) -> None:
+    listed = ", ".join(["host", *(f"phone-{number:02}" for number in range(9))])
+    with pytest.raises(InputError, match=f"contains no such device; known: {listed} and 3 more$"):
+        resolve_names(questions()["slowest-operators"], {"device": "zzz"}, cage)
+
+
+@pytest.mark.parametrize(("name", "models"), [("llama", ["llama@pp16", "llama@tg4"]), ("llama@tg4", ["llama@tg4"])])
+def test_a_model_without_a_case_means_all_its_cases(cage: Cage, name: str, models: list[str]) -> None:
+    question = questions()["slowest-operators"]
+    answer = cage.ask(question.text, resolve_names(question, parse_options(question, ["--model", name]), cage))
+    assert [row[list(answer.columns).index("model")] for row in answer.all_rows()] == models
+
+
+def test_options_of_sql_are_values_and_never_sql(command: Command, maker: BundleMaker) -> None:
+    text = (
+        "SELECT model, $note AS note FROM session_latency WHERE night = $night AND model = $model AND device = 'host'"
     )
-    # and a known name is answered, even if with no rows
-    ended = command("sql", question, f"--{parameter}", known, "--warehouse", asked.warehouse)
-    assert (ended.code, ended.err) == (0, "")
+    words = ("--night", "2026-11-20", "--note", "x' OR '1'='1", "--model", "mobilenet_v2", "--format", "csv")
+    ended = command("sql", text, *words, "--warehouse", maker.warehouse)
+    assert list(csv.reader(ended.lines)) == [["model", "note"], ["mobilenet_v2", "x' OR '1'='1"]]
 
 
-def test_options_of_sql_are_values_and_never_sql(command: Command, asked: BundleMaker) -> None:
-    text = "SELECT model, precision, $note AS note FROM session_latency WHERE night = $night AND model = $model"
-    words = ("--night", "2026-11-20", "--note", "x' OR '1'='1", "--format", "csv", "--warehouse", asked.warehouse)
-    ended = command("sql", text, "--model", "mobilenet_v2", *words)
-    assert (ended.code, ended.err) == (0, "")
-    assert ended.out.splitlines() == ["model,precision,note", "mobilenet_v2,fp32,x' OR '1'='1"]
-    # and a name is checked as that of a question
-    ended = command("sql", text, "--model", "mobilenet_v3", *words)
-    assert (ended.code, ended.out) == (2, "")
-    assert "--model mobilenet_v3: the warehouse contains no such model; did you mean `mobilenet_v2`?" in ended.err
+def test_a_name_in_sql_is_checked_as_that_of_a_question(cage: Cage) -> None:
+    with pytest.raises(InputError, match="contains no such model; did you mean `mobilenet_v2`"):
+        resolve_names(sql_question("FROM session_latency WHERE model = $model"), {"model": "mobilenet_v3"}, cage)
 
 
-def test_every_parameter_of_a_question_is_a_kind_of_name_a_date_or_nothing_else() -> None:
-    dates = {"since", "night"}
+def test_every_parameter_of_a_question_is_a_kind_of_name_or_a_date() -> None:
     for question in questions().values():
-        assert set(question.parameters) == set(question.kinds) | (dates & set(question.parameters)), question.name
+        assert set(question.parameters) - set(question.kinds) <= {"since", "night"}, question.name
         assert set(question.kinds.values()) <= set(NAMES), question.name
 
 
-def test_an_unknown_name_like_no_other_is_told_with_known_ones(command: Command, tmp_path: Path) -> None:
-    asked = made(tmp_path)
-    for number in range(12):
-        asked.session([1_000_000], device__name=f"phone-{number:02}")
-    asked.load()
-    ended = command("sql", "slowest-operators", "--device", "zzz", "--warehouse", asked.warehouse)
-    listed = ", ".join(["host", *(f"phone-{number:02}" for number in range(9))])
-    assert ended.err.endswith(f"the warehouse contains no such device; known: {listed} and 3 more\n")
-
-
-def test_a_warehouse_without_any_name_of_the_kind_says_so(command: Command, tmp_path: Path) -> None:
-    warehouse = tmp_path / "warehouse.duckdb"
-    with writing(warehouse):
+def test_a_warehouse_without_any_name_of_the_kind_is_answered_with_what_to_do(command: Command, tmp_path: Path) -> None:
+    with writing(tmp_path / "warehouse.duckdb"):
         pass
-    ended = command("sql", "slowest-operators", "--model", "toy", "--warehouse", warehouse)
+    ended = command("sql", "slowest-operators", "--model", "toy", "--warehouse", tmp_path / "warehouse.duckdb")
     assert (ended.code, ended.out) == (2, "")
-    assert (
-        ended.err == "etfarm: --model toy: the warehouse contains no model; load bundles with `etfarm warehouse load`\n"
-    )
-
-
-def test_a_language_model_is_known_by_its_name_without_the_case(command: Command, tmp_path: Path) -> None:
-    asked = made(tmp_path)
-    asked.session([1_000_000], model__name="llm@decode", model__tokens=1, model__kv_depth=16)
-    asked.load()
-    where = ("--warehouse", asked.warehouse)
-    assert command("sql", "generation-speed", "--model", "llm", *where).code == 0
-    assert "; known: llm, mobilenet_v2" in command("sql", "generation-speed", "--model", "llm@decode", *where).err
-    assert "did you mean `llm@decode`?" in command("sql", "slowest-operators", "--model", "llm@decod", *where).err
-
-
-def test_a_model_without_a_case_means_all_its_cases(command: Command, tmp_path: Path) -> None:
-    # given two cases of a model, and another model whose name begins alike
-    asked = made(tmp_path)
-    for name in ("llama@pp16", "llama@tg4", "llama2"):
-        asked.session([(10_000_000, {LINEAR: 6_000_000})] * 3, model__name=name)
-    asked.load()
-
-    def models(named: str) -> list[str]:
-        ended = command("sql", "slowest-operators", "--model", named, "--format", "csv", "--warehouse", asked.warehouse)
-        assert ended.code == 0, ended.err
-        head, *rows = csv.reader(ended.out.splitlines())
-        return [row[head.index("model")] for row in rows]
-
-    # then its name stands for both, and that of a case for one
-    assert models("llama") == ["llama@pp16", "llama@tg4"]
-    assert models("llama@tg4") == ["llama@tg4"]
+    assert "contains no model; load bundles with `etfarm warehouse load`" in ended.err
