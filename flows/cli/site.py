@@ -79,9 +79,9 @@ def _publish(location: str, workspace: Workspace) -> None:
     with readable_warehouse(workspace) as readable, open_reader(readable) as reader:
         done = publish(Site(reader, readable.name), location, lambda line: show(line, err=True))
     show(f"{done.pages} pages, {done.written} files written, {done.removed} removed: {location.rstrip('/')}/index.html")
-    if done.kept:
-        names = ", ".join(done.kept[:_MAX_NAMED]) + (", ..." if len(done.kept) > _MAX_NAMED else "")
-        cause = f"{counted(len(done.kept), 'file')} left unchanged, because etfarm did not write the content ({names})"
+    if done.foreign:
+        names = ", ".join(done.foreign[:_MAX_NAMED]) + (", ..." if len(done.foreign) > _MAX_NAMED else "")
+        cause = f"{counted(len(done.foreign), 'file')} left unchanged, because etfarm did not write the content ({names})"
         show(f"{location}: {cause}; move what hinders away, then publish again", err=True)
         raise typer.Exit(1)
 

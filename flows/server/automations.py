@@ -12,7 +12,7 @@ from pydantic import SecretStr, ValidationError
 from devices.errors import InputError
 from flows.server.connection import require_server
 from tasks.bundle.values import first_mistake
-from tasks.pages.notify import keep_silent, urls_of
+from tasks.pages.notify import keep_silent, split_urls
 
 
 def deploy_automations(file: Path, notify: str) -> list[str]:
@@ -66,7 +66,7 @@ def _save_services(notify: str) -> list[str]:
 
     keep_silent()
     blocks = []
-    for place, url in enumerate(urls_of(notify), start=1):
+    for place, url in enumerate(split_urls(notify), start=1):
         if Apprise.instantiate(url) is None:
             raise InputError(f"entry {place} of ETFARM_NOTIFY: apprise does not accept its URL; correct it")
         # Prefect has no block of apprise itself; this one passes any URL on to apprise, not only one of Slack.

@@ -7,7 +7,7 @@ import base64
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Collection, Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -184,23 +184,23 @@ class File:
     content: str
 
 
-def asset(name: str, names: Callable[[], Iterator[tuple[str, str]]], published: Collection[str] | None) -> File | None:
+def asset(name: str, names: Iterable[tuple[str, str]], published: Collection[str] | None) -> File | None:
     """Return a style or script by its name; None if it does not exist.
 
-    `names` yields what the search finds, each name with its address. Links may lead to `published`; None: anywhere.
+    `names` is what the search finds, each name with its address. Links may lead to `published`; None: anywhere.
     """
     match name:
         case "page.css":
             return File("text/css", template(name).render())
         case "page.js" | "history.js":
             return File("text/javascript", template(name).render())
-        case "kept.js":
-            # of pages that scripts link to, those that are not published permanently
+        case "published.js":
+            # Of pages that scripts link to, those that may be missing.
             folders = ("nights/", "cells/", "sessions/", "comparisons/")
-            kept = None if published is None else sorted(name for name in published if name.startswith(folders))
-            return File("text/javascript", f"window.farmKept = {as_json(kept)};\n")
+            linked = None if published is None else sorted(name for name in published if name.startswith(folders))
+            return File("text/javascript", f"window.farmPublished = {as_json(linked)};\n")
         case "vega.js":
             return File("text/javascript", vega_script())
         case "names.js":
-            return File("text/javascript", f"window.farmNames = {as_json(list(names()))};\n")
+            return File("text/javascript", f"window.farmNames = {as_json(list(names))};\n")
     return None

@@ -31,7 +31,7 @@ class Message:
 
 
 def send(urls: str, message: Message) -> list[str]:
-    """Send a message to each URL of `urls_of(urls)`.
+    """Send a message to each URL of `split_urls(urls)`.
 
     Return a sentence for each service that did not accept it, which names the service only by the scheme of its URL.
     Takes at most 10 s, plus the time to import apprise.
@@ -40,7 +40,7 @@ def send(urls: str, message: Message) -> list[str]:
 
     keep_silent()
     shown = Message(sanitize_line(message.title), sanitize(message.body), message.is_bad)
-    entries = urls_of(urls)
+    entries = split_urls(urls)
     causes: list[str | None] = [_SILENT] * len(entries)
 
     def deliver(place: int) -> None:
@@ -57,13 +57,13 @@ def send(urls: str, message: Message) -> list[str]:
     for thread in threads:
         thread.join(max(end - time.monotonic(), 0.0))
     return [
-        f"notification to {_name_of(url, place)} not sent: {cause}"
+        f"notification to {_service_name(url, place)} not sent: {cause}"
         for place, (url, cause) in enumerate(zip(entries, list(causes), strict=True), start=1)
         if cause is not None
     ]
 
 
-def urls_of(urls: str) -> list[str]:
+def split_urls(urls: str) -> list[str]:
     """Return apprise's URLs in `urls`, which are separated by whitespace or commas."""
     return _SEPARATOR.split(urls.strip()) if urls.strip() else []
 
@@ -75,7 +75,7 @@ def keep_silent() -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
-def _name_of(url: str, place: int) -> str:
+def _service_name(url: str, place: int) -> str:
     scheme = _SCHEME.match(url)
     return f"`{scheme[1].lower()}`" if scheme else f"entry {place} of ETFARM_NOTIFY"
 

@@ -29,15 +29,15 @@ _MAX_REMARKS = 15
 _TONES: dict[str, Tone] = {"slower": "bad", "inaccurate": "bad", "faster": "good", "device slower": "flag"}
 
 
-def values_of(kind: str, series: Sequence[SeriesRow]) -> list[str]:
+def list_values(kind: str, series: Sequence[SeriesRow]) -> list[str]:
     """Return the sorted devices, models, precisions or variants of the farm, by `kind`; empty for another kind."""
     return sorted({getattr(row, kind) for row in series}) if kind in (*_KINDS, "model") else []
 
 
-def pairs_of(series: Sequence[SeriesRow]) -> Iterator[tuple[str, str, str]]:
+def list_pairs(series: Sequence[SeriesRow]) -> Iterator[tuple[str, str, str]]:
     """Yield kind, A and B of the pairs that the list of comparisons links to: the first 15 of each kind."""
     for kind in _KINDS:
-        yield from ((kind, a, b) for a, b in islice(combinations(values_of(kind, series), 2), _MAX_PAIRS))
+        yield from ((kind, a, b) for a, b in islice(combinations(list_values(kind, series), 2), _MAX_PAIRS))
 
 
 def list_page(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[NightRow]) -> Page:
@@ -47,7 +47,7 @@ def list_page(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[Nigh
         options = [(str(row.night), str(row.night), str(row.night)) for row in nights]
         choice = Choice("Nights", options, "comparisons/{a}..{b}.html", "etfarm compare {a} {b}")
         sections.append(Section("night", "Nights", [choice]))
-    pairs = list(pairs_of(series))
+    pairs = list(list_pairs(series))
     for kind, title in _KINDS.items():
         links = [
             (Link(f"{_label(kind, a)} and {_label(kind, b)}", arms_page(kind, a, b)),)
@@ -55,7 +55,7 @@ def list_page(reader: Reader, series: Sequence[SeriesRow], nights: Sequence[Nigh
             if pair_kind == kind
         ]
         if links:
-            options = [(_label(kind, value), value, slug(value)) for value in values_of(kind, series)]
+            options = [(_label(kind, value), value, slug(value)) for value in list_values(kind, series)]
             command = f"etfarm compare {kind}:{{a}} {kind}:{{b}}"
             choice = Choice(title, options, f"comparisons/{kind}/{{a}}..{{b}}.html", command)
             sections.append(Section(kind, title, [choice, Points(links)]))

@@ -47,7 +47,7 @@ def page(
     in_sql = "etfarm sql lists them in session_overview"
     sections = [Section("facts", "What it is", [table_of([row], without=NOT_OF_FARM_DEVICES)])]
     if rows:
-        files = [history_file(row.device, monday) for monday in weeks_of(rows)]
+        files = [history_file(row.device, monday) for monday in list_weeks(rows)]
         histories = Histories(files, {series.series_id: _series_facts(series, decisions) for series in rows})
         sections.append(Section("history", "History", [histories]))
     series = first_rows(rows, MAX_ROWS, "see the models", without=("device",)) if rows else Paragraph(without_series)
@@ -61,7 +61,7 @@ def page(
     return Page(f"Device {row.device}", sections, subtitle, answer, worst_tone(rows))
 
 
-def weeks_of(series: Sequence[SeriesRow]) -> list[date]:
+def list_weeks(series: Sequence[SeriesRow]) -> list[date]:
     """Return the Monday of each week in which any of the series has a night, the oldest first."""
     return sorted({monday for row in series for monday in row.weeks})
 

@@ -1,26 +1,25 @@
 """The Atom feed of verdicts: an entry for each of the newest nights, and for each series that got slower in them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 
 from devices.untrusted import sanitize_line
 from tasks.pages.html import template
 from tasks.results.addresses import night_page, series_page
-from tasks.results.series import NightRow
 from tasks.results.verdicts import Verdict, headline
 
 MAX_NIGHTS = 5
-VerdictsOf = Callable[[date], Sequence[Verdict]]
-"""Returns the verdicts on a night, worst first."""
 _MAX_ENTRIES = 20
 _REPORTED = ("regression", "inaccurate", "failed", "device slower")
 
 
-def feed(nights: Sequence[NightRow], rows_of: VerdictsOf) -> str:
-    """Return the feed as XML. Ids are those of nights and series, so that a feed reader shows each entry once."""
+def feed(verdicts: Mapping[date, Sequence[Verdict]]) -> str:
+    """Return the feed as XML from the verdicts on nights, the newest night and the worst verdict first.
+
+    Ids are those of nights and series, so a feed reader shows each entry once.
+    """
     entries = []
-    for night in [row.night for row in nights[:MAX_NIGHTS]]:
-        rows = rows_of(night)
+    for night, rows in verdicts.items():
         updated = datetime.combine(night, time(), UTC).isoformat()
         entries.append({"id": f"night:{night}", "title": headline(rows), "updated": updated, "to": night_page(night)})
         entries += [

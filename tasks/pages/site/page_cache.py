@@ -21,13 +21,15 @@ from devices.errors import InputError
 from tasks.bundle.names import Sha256
 from tasks.bundle.values import first_mistake
 from tasks.pages.html import NAVIGATION
-from tasks.pages.site.compare import pairs_of
-from tasks.pages.site.device import weeks_of
+from tasks.pages.site.compare import list_pairs
+from tasks.pages.site.device import list_weeks
 from tasks.pages.site.site import Site
 from tasks.results import addresses
 from tasks.results.table import Row
 
-ASSETS = tuple(f"assets/{name}" for name in ("page.css", "page.js", "history.js", "vega.js", "names.js", "kept.js"))
+ASSETS = tuple(
+    f"assets/{name}" for name in ("page.css", "page.js", "history.js", "vega.js", "names.js", "published.js")
+)
 _MAX_NIGHTS = 14
 """Older nights and their sweeps have no published page; histories show all nights."""
 _MAX_SERIES_COMPARED = 2000
@@ -53,7 +55,7 @@ class FingerprintRow(Row):
 
 
 @dataclass(frozen=True)
-class KeptRow(Row):
+class PublishedRow(Row):
     """A cell or a session that has a published page."""
 
     query = "published_details"
@@ -62,18 +64,18 @@ class KeptRow(Row):
     night: date
 
 
-def origins_of(site: Site) -> dict[str, str]:
+def read_origins(site: Site) -> dict[str, str]:
     """Return the origin of each published page by its address."""
     prints = {(row.kind, row.name): row.fingerprint for row in site.reader.rows(FingerprintRow)}
     origins = dict.fromkeys((*ASSETS, "feed.atom", *(address for _, address in NAVIGATION)), ALWAYS)
     origins[_CHART_SCRIPT] = f"vl-convert {version('vl-convert-python')}"
     nights = [str(row.night) for row in site.nights[:_MAX_NIGHTS]]
-    kept_rows = site.reader.rows(KeptRow, {"nights": nights})
+    details = site.reader.rows(PublishedRow, {"nights": nights})
     # The number of pages of cells and sessions is limited, so newer nights displace those of older ones. Their counts
     # are part of the origins of pages that link to them.
-    kept_of = Counter((row.kind, str(row.night)) for row in kept_rows)
+    counts = Counter((row.kind, str(row.night)) for row in details)
     of_night = {
-        night: f"{prints['night', night]} {kept_of['cell', night]} {kept_of['session', night]}" for night in nights
+        night: f"{prints['night', night]} {counts['cell', night]} {counts['session', night]}" for night in nights
     }
     for after, night, before in zip([None, *nights], nights, [*nights[1:], None], strict=False):
         origins[f"nights/{night}.html"] = f"{of_night[night]} {before} {after}"
@@ -81,24 +83,24 @@ def origins_of(site: Site) -> dict[str, str]:
         both = f"{of_night[str(earlier.night)]} {of_night[str(later.night)]}"
         origins[addresses.comparison_page(earlier.night, later.night)] = both
     newest = " ".join(prints["sweep", each.sweep_id] for each in site.sweeps.values() if str(each.night) in nights[:1])
-    for kind, a, b in pairs_of(site.series) if len(site.series) <= _MAX_SERIES_COMPARED else ():
+    for kind, a, b in list_pairs(site.series) if len(site.series) <= _MAX_SERIES_COMPARED else ():
         origins[addresses.arms_page(kind, a, b)] = newest
     for name, sweep in site.sweeps.items():
         if str(sweep.night) in of_night:
             origins[f"sweeps/{name}.html"] = f"{prints['sweep', sweep.sweep_id]} {of_night[str(sweep.night)]}"
-    for kept in kept_rows:
-        page = addresses.cell_page if kept.kind == "cell" else addresses.session_page
-        origins[page(kept.name)] = f"kept {kept_of['session', str(kept.night)]}"
-    return origins | _origins_of_models(site, prints, nights, kept_of) | _origins_of_devices(site, prints, nights)
+    for detail in details:
+        page = addresses.cell_page if detail.kind == "cell" else addresses.session_page
+        origins[page(detail.name)] = f"published {counts['session', str(detail.night)]}"
+    return origins | _origins_of_models(site, prints, nights, counts) | _origins_of_devices(site, prints, nights)
 
 
 def _origins_of_models(
-    site: Site, prints: Mapping[tuple[str, str], str], nights: Sequence[str], kept_of: Mapping[tuple[str, str], int]
+    site: Site, prints: Mapping[tuple[str, str], str], nights: Sequence[str], counts: Mapping[tuple[str, str], int]
 ) -> dict[str, str]:
     newest_nights = {row.model: str(row.night) for row in sorted(site.series, key=lambda row: row.night)}
     origins = {}
     for model, night in newest_nights.items():
-        links = f"{kept_of['cell', night]} {nights[-1]}" if night in nights else ""
+        links = f"{counts['cell', night]} {nights[-1]}" if night in nights else ""
         origins[addresses.model_page(model)] = f"{prints['model', site.reader.models.get(model, model)]} {links}"
     for unjudged in site.unjudged.values():
         origins[addresses.model_page(unjudged.model)] = f"{prints['sweep', unjudged.sweep_id]} {nights[:1]}"
@@ -110,7 +112,7 @@ def _origins_of_devices(site: Site, prints: Mapping[tuple[str, str], str], night
     for name, row in site.devices.items():
         facts = f"{prints.get(('device', row.device))} {row.night} {nights[-1:]} {prints['decisions', '']}"
         origins[f"devices/{name}.html"] = facts
-        for monday in weeks_of(site.series_of[row.device]):
+        for monday in list_weeks(site.device_series[row.device]):
             origins[addresses.history_file(row.device, monday)] = prints["week", f"{row.device}/{monday}"]
     return origins
 
@@ -147,7 +149,7 @@ def _version() -> str:
     return version("etfarm")
 
 
-def manifest_of(pages: Mapping[str, tuple[str, str]], writing: Mapping[str, str]) -> Manifest:
+def build_manifest(pages: Mapping[str, tuple[str, str]], writing: Mapping[str, str]) -> Manifest:
     """Return the manifest of this version of etfarm, without validation."""
     return Manifest.model_construct(etfarm=_version(), pages=dict(pages), format="etfarm site 1", writing=dict(writing))
 
@@ -163,5 +165,7 @@ def parse_manifest(content: bytes, path: str) -> Manifest:
         cause = f"not a manifest of etfarm ({first_mistake(error)})"
         raise InputError(f"{path}: {cause}; publish to an empty folder or prefix") from None
     if manifest.etfarm != _version():
-        return manifest_of({name: (ALWAYS, sha256) for name, (_, sha256) in manifest.pages.items()}, manifest.writing)
+        return build_manifest(
+            {name: (ALWAYS, sha256) for name, (_, sha256) in manifest.pages.items()}, manifest.writing
+        )
     return manifest

@@ -17,9 +17,9 @@ from tasks.pages.site.page_cache import (
     ALWAYS,
     MARKER,
     MAX_MARKER_BYTES,
-    manifest_of,
-    origins_of,
+    build_manifest,
     parse_manifest,
+    read_origins,
 )
 from tasks.pages.site.site import Site
 from tasks.store.blob_store import reported
@@ -31,7 +31,7 @@ _FIRST = ("cells", "sessions", "nights", "sweeps", "assets", "")
 
 
 class Publication:
-    """Writes pages to a destination; `kept` are the addresses of files that stayed because others wrote them.
+    """Writes pages to a destination; `foreign` are the addresses of files that stay because others wrote them.
 
     A file is a publication's if its content has the hash in the manifest; other files stay as they are. Before pages
     are written, the manifest lists the hashes that they get. So the next publication recognizes every file, even after
@@ -49,7 +49,7 @@ class Publication:
             cause = "has files that etfarm did not publish"
             raise InputError(f"{location}: {cause}; name an empty or a new folder (or prefix) for the pages")
         path = f"{location.rstrip('/')}/{MARKER}"
-        before = manifest_of({}, {}) if content is None else parse_manifest(content, path)
+        before = build_manifest({}, {}) if content is None else parse_manifest(content, path)
         self._missing = destination.missing({*origins, *before.pages, *before.writing})
         # Pages that exist, also those that a killed publication wrote.
         present = destination.hashes(before.writing)
@@ -57,7 +57,7 @@ class Publication:
         self._pages |= {name: (ALWAYS, new) for name, new in before.writing.items() if present.get(name) == new}
         self._text = content
         self.pages, self.written, self.removed = len(origins), 0, 0
-        self.kept: list[str] = []
+        self.foreign: list[str] = []
 
     @property
     def stale(self) -> set[str]:
@@ -66,19 +66,19 @@ class Publication:
         return {name for name, origin in self._origins.items() if origin == ALWAYS or made_from.get(name) != origin}
 
     def write(self, pages: Mapping[str, bytes]) -> None:
-        """Write those of some pages that changed, except over files that others wrote, which are added to `kept`."""
+        """Write those of some pages that changed, except over files that others wrote, which are added to `foreign`."""
         new = {name: hashlib.sha256(content).hexdigest() for name, content in pages.items()}
         changed = [name for name in pages if self._hash(name) != new[name]]
         present = self._destination.hashes(name for name in changed if name not in self._missing)
-        kept = {name for name, sha256 in present.items() if sha256 not in (self._hash(name), new[name])}
-        files = {name: pages[name] for name in changed if name not in kept and present.get(name) != new[name]}
+        foreign = {name for name, sha256 in present.items() if sha256 not in (self._hash(name), new[name])}
+        files = {name: pages[name] for name in changed if name not in foreign and present.get(name) != new[name]}
         if files:
             self._save({name: new[name] for name in files})
             self._destination.write(files)
-        self._pages |= {name: (self._origins[name], new[name]) for name in pages if name not in kept}
+        self._pages |= {name: (self._origins[name], new[name]) for name in pages if name not in foreign}
         self._missing -= files.keys()
         self.written += len(files)
-        self.kept += sorted(kept)
+        self.foreign += sorted(foreign)
 
     def finish(self) -> None:
         """Remove the pages that the site no longer has, except files that others changed, and write the manifest."""
@@ -87,7 +87,7 @@ class Publication:
         unchanged = sorted(name for name, sha256 in present.items() if sha256 == self._hash(name))
         self._destination.remove(unchanged)
         self.removed += len(unchanged)
-        self.kept = sorted([*self.kept, *(present.keys() - unchanged)])
+        self.foreign = sorted([*self.foreign, *(present.keys() - unchanged)])
         for name in gone:
             del self._pages[name]
         self._save({})
@@ -96,7 +96,7 @@ class Publication:
         return self._pages[name][1] if name in self._pages else None
 
     def _save(self, writing: Mapping[str, str]) -> None:
-        text = manifest_of(self._pages, writing).text()
+        text = build_manifest(self._pages, writing).text()
         if text != self._text:
             self._destination.write({MARKER: text})
             self._text = text
@@ -108,7 +108,7 @@ def publish(site: Site, location: str, report_progress: Callable[[str], None] = 
     The result counts the pages. Raises BundleError if the location cannot be written, and InputError if it is
     neither empty nor a site that etfarm published.
     """
-    origins = origins_of(site)
+    origins = read_origins(site)
     site.published = origins.keys()
     with reported(location, "the pages cannot be written"), open_destination(location) as destination:
         publication = Publication(destination, location, origins)

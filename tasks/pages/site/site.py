@@ -58,12 +58,15 @@ class Site:
     def file(self, address: str) -> File | None:
         """Return the file at an address, such as `nights/2026-11-22.html`; None if there is none."""
         if address.startswith("assets/"):
-            return asset(address.removeprefix("assets/"), self._names, self.published)
+            return asset(address.removeprefix("assets/"), self._names(), self.published)
         if address == "feed.atom":
-            return File("application/atom+xml", feed(self.nights, self._verdicts_of))
+            return File(
+                "application/atom+xml",
+                feed({row.night: self._night_verdicts(row.night) for row in self.nights[:MAX_NIGHTS]}),
+            )
         if week := self._week_at(address):
             if address not in self._histories:
-                weeks = [(week[0], monday) for monday in device.weeks_of(self.series_of[week[0]])]
+                weeks = [(week[0], monday) for monday in device.list_weeks(self.device_series[week[0]])]
                 self._histories = dict(device.history_files(self.reader, weeks))
             return File("text/javascript", self._histories[address])
         page = self.page(address)
@@ -131,7 +134,7 @@ class Site:
         return {slug(row.model): row for row in self.reader.rows(UnjudgedModelRow)}
 
     @cached_property
-    def series_of(self) -> dict[str, list[SeriesRow]]:
+    def device_series(self) -> dict[str, list[SeriesRow]]:
         """The series of each device; empty for one without any."""
         return defaultdict(list, grouped(self.series, lambda row: row.device))
 
@@ -163,9 +166,9 @@ class Site:
         return self._newest_night if night_date == self.nights[0].night else self._make_night(night_date)
 
     def _make_night(self, night_date: date) -> Page:
-        return night.page(self.reader, night_date, self.nights, self._verdicts_of(night_date))
+        return night.page(self.reader, night_date, self.nights, self._night_verdicts(night_date))
 
-    def _verdicts_of(self, night_date: date) -> Sequence[Verdict]:
+    def _night_verdicts(self, night_date: date) -> Sequence[Verdict]:
         """Return the verdicts on a night, which are cached; the feed's nights before the newest are read at once."""
         if night_date not in self._verdicts:
             of_feed = [row.night for row in self.nights[1:MAX_NIGHTS]]
@@ -188,7 +191,7 @@ class Site:
             nights = {str(row.night): row.night for row in self.nights}
             both = a in nights and b in nights
             return compare.compare_nights(self.reader, nights[a], nights[b]) if both else None
-        values = {slug(value): value for value in compare.values_of(kind, self.series)}
+        values = {slug(value): value for value in compare.list_values(kind, self.series)}
         if a not in values or b not in values or a == b:
             return None
         return compare.compare_values(self.reader, kind, values[a], values[b])
@@ -198,7 +201,7 @@ class Site:
             cells = [self._detailed[cell] for cell in model.choose_cells(rows) if cell in self._detailed]
             cells = [cell for cell in cells if cell.sweep_id == cells[0].sweep_id]
             explained = self._explained(worst_series_first(rows)[0])
-            answers = self._answers_of(cells) if cells else None
+            answers = self._cell_answers(cells) if cells else None
             return model.page(self.reader.models.get(rows[0].model, rows[0].model), rows, explained, cells, answers)
         if row := self.unjudged.get(name):
             answers = self._read(row.sweep_id, {(row.model, each) for each in row.devices})
@@ -211,7 +214,7 @@ class Site:
         self._read_verdicts([row.night])
         verdicts = self._verdicts_on[row.night, row.series_id, row.device]
         cells = read_variants(self.reader, row, self.series) if in_detail else None
-        answers = self._answers_of(cells) if cells else None
+        answers = self._cell_answers(cells) if cells else None
         return explanation.section(explain_series(self.reader, row, verdicts, cells, answers))
 
     @cached_property
@@ -220,7 +223,7 @@ class Site:
         cells = [cell for rows in self._series_of_model.values() for cell in model.choose_cells(rows)]
         return {row.cell: row for row in self.reader.rows(CellFactsRow, {"cells": cells})}
 
-    def _answers_of(self, cells: Sequence[CellFactsRow]) -> Answers:
+    def _cell_answers(self, cells: Sequence[CellFactsRow]) -> Answers:
         """Return the answers about cells of a sweep, read at once for all its cells that pages show in full."""
         sweep_id = cells[0].sweep_id
         measured, answers = self._answers.get(sweep_id, (set(), None))
@@ -239,21 +242,21 @@ class Site:
         if (row := self.devices.get(name)) is None:
             return None
         nights = self._device_nights.get(row.device, [])
-        return device.page(row, nights, self.series_of[row.device], self.reader.rows(DecisionRow))
+        return device.page(row, nights, self.device_series[row.device], self.reader.rows(DecisionRow))
 
     def _week_at(self, address: str) -> tuple[str, date] | None:
         """Return device and Monday of a file of data; None for another address."""
         folder, name, *_ = (*address.split("/", 2), "")
         if folder != "histories" or (row := self.devices.get(name)) is None:
             return None
-        mondays = device.weeks_of(self.series_of[row.device])
+        mondays = device.list_weeks(self.device_series[row.device])
         return {addresses.history_file(row.device, monday): (row.device, monday) for monday in mondays}.get(address)
 
     def _cell(self, cell: str) -> Page | None:
         if cell not in self._cells.facts:
             self._cells = Cells(self.reader, [cell])
         row = self._cells.facts.get(cell)
-        return self._cells.page(row, self._answers_of([row])) if row else None
+        return self._cells.page(row, self._cell_answers([row])) if row else None
 
     def _session(self, session_id: str) -> Page | None:
         if page := self._sessions.page(session_id):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from devices.errors import FarmError, InputError
 from tasks.pages.site.destination import open_destination
-from tasks.pages.site.page_cache import manifest_of, parse_manifest
+from tasks.pages.site.page_cache import build_manifest, parse_manifest
 from tasks.results import addresses
 from tests.fixtures.publications import files_at, publish_pages
 from tests.fixtures.s3 import objects_of, s3_client
@@ -93,7 +93,7 @@ def test_a_manifest_that_etfarm_did_not_write_is_refused_as_it_is(tmp_path: Path
 def test_pages_of_any_names_are_in_a_manifest_that_is_read_again(name: str, other: str) -> None:
     pages = [addresses.model_page(name), addresses.sweep_page(name), addresses.history_file(name, date(2026, 1, 5))]
     pages.append(addresses.arms_page("precision", name, other))
-    manifest = manifest_of(dict.fromkeys(pages, ("origin " * 1000, "0" * 64)), dict.fromkeys(pages, "1" * 64))
+    manifest = build_manifest(dict.fromkeys(pages, ("origin " * 1000, "0" * 64)), dict.fromkeys(pages, "1" * 64))
     assert parse_manifest(manifest.text(), "published.json") == manifest
 
 
@@ -114,15 +114,15 @@ def test_a_file_that_was_changed_or_is_of_others_stays_and_is_named(location: st
     pages = {**NEWER, "a/other.html": b"other"}
     publication = publish_pages(location, pages)
     # then they stay, and the other page is written
-    assert publication.kept == ["a/gone.html", "a/other.html", "index.html"]
-    mine = {name: files_at(location)[name] for name in publication.kept}
-    assert mine == dict.fromkeys(publication.kept, b"mine")
+    assert publication.foreign == ["a/gone.html", "a/other.html", "index.html"]
+    mine = {name: files_at(location)[name] for name in publication.foreign}
+    assert mine == dict.fromkeys(publication.foreign, b"mine")
     assert files_at(location)["a/one.html"] == b"one 2"
     # and what hinders is named again until it is moved away; what is no longer of the site is not
-    assert publish_pages(location, pages).kept == ["a/other.html", "index.html"]
+    assert publish_pages(location, pages).foreign == ["a/other.html", "index.html"]
     with open_destination(location) as opened:
         opened.remove(["index.html", "a/other.html"])
-    assert publish_pages(location, pages).kept == []
+    assert publish_pages(location, pages).foreign == []
     assert files_at(location)["index.html"] == b"newer"
 
 
@@ -136,7 +136,7 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     Path(site, "index.html").unlink()
     Path(site, "index.html").symlink_to(tmp_path / "home.html")
     # when a newer one is published, then the link and what it leads to stay
-    assert publish_pages(site, NEWER).kept == ["index.html"]
+    assert publish_pages(site, NEWER).foreign == ["index.html"]
     assert (tmp_path / "home.html").read_bytes() == b"home"
     # and where a folder of pages was replaced by a link or a file, nothing is written
     for name in ("one.html", "gone.html"):
@@ -166,7 +166,7 @@ def test_the_folder_itself_may_be_a_link_and_what_is_no_regular_file_is_never_op
     publish_pages(str(tmp_path / "site"), PAGES)
     (tmp_path / "real/index.html").unlink()
     os.mkfifo(tmp_path / "real/index.html")
-    assert publish_pages(str(tmp_path / "site"), NEWER).kept == ["index.html"]
+    assert publish_pages(str(tmp_path / "site"), NEWER).foreign == ["index.html"]
 
 
 def test_a_bucket_is_published_to_by_the_same_rules(bucket: str) -> None:
@@ -180,7 +180,7 @@ def test_a_bucket_is_published_to_by_the_same_rules(bucket: str) -> None:
         client.put_object(Bucket=bucket, Key=f"site/{name}", Body=content)
     publication = publish_pages(location, NEWER)
     # then they stay, and the other page is written
-    assert publication.kept == ["a/gone.html", "index.html"]
+    assert publication.foreign == ["a/gone.html", "index.html"]
     found = objects_of(bucket, "site/")
     assert (found["index.html"], found["a/gone.html"], found["a/one.html"]) == (b"", b"mine", b"one 2")
     # and a prefix or a bucket with files of others is refused

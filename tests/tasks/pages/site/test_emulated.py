@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sql.warehouse import open_read_only
-from tasks.pages.site.page_cache import origins_of
+from tasks.pages.site.page_cache import read_origins
 from tasks.pages.site.site import Site
 from tasks.results.reader import Reader
 from tasks.results.text import Tag
@@ -43,8 +43,8 @@ def test_night_sweep_and_failed_session_of_emulated_devices_are_published(site: 
     sweep = Pages(site).read("sweeps/nightly-2026-11-01.html")
     assert "qemu emulated: three sessions" in sweep.words["provenance"].replace(" :", ":")
     # and the failed session has a page
-    [failed] = [name for name in origins_of(site) if name.startswith("sessions/")]
-    assert {"nights/2026-11-01.html", "sweeps/nightly-2026-11-01.html"} <= set(origins_of(site))
+    [failed] = [name for name in read_origins(site) if name.startswith("sessions/")]
+    assert {"nights/2026-11-01.html", "sweeps/nightly-2026-11-01.html"} <= set(read_origins(site))
     page = site.page(failed)
     assert page is not None
     # and its name stays as it is in the inventory
@@ -70,7 +70,7 @@ def test_a_model_without_a_verdict_has_a_page_with_its_operators_and_failures_an
     assert listed.column("all", "Model") == ["toy"]
     assert listed.column("all", "Devices") == ["qemu"]
     assert {"models/toy.html", "devices/qemu.html"} <= set(listed.links)
-    assert "models/toy.html" in origins_of(site)
+    assert "models/toy.html" in read_origins(site)
     # then the page states what is missing, what failed, and no time
     page = pages.read("models/toy.html")
     assert page.answer.startswith("This model has no verdict, on qemu.")
@@ -112,7 +112,7 @@ def test_a_night_of_emulated_devices_alone_follows_that_of_real_ones(maker: Bund
 def test_sessions_without_a_verdict_change_the_pages_of_their_night_and_device(maker: BundleMaker) -> None:
     def origins() -> dict[str, str]:
         with open_read_only(maker.warehouse) as connection:
-            return origins_of(Site(Reader(connection), "x"))
+            return read_origins(Site(Reader(connection), "x"))
 
     night_of(maker, 1)
     night_of(maker, 1, **QEMU)

@@ -4,7 +4,7 @@ import json
 import re
 
 from sql.warehouse import open_read_only
-from tasks.pages.site.page_cache import origins_of
+from tasks.pages.site.page_cache import read_origins
 from tasks.pages.site.site import Site
 from tasks.results.reader import Reader
 from tests.fixtures.nights import fields_of, night_of
@@ -20,7 +20,7 @@ def test_the_sessions_of_a_night_are_in_the_order_in_which_they_started(maker: B
     # when the data of their week is read
     with open_read_only(maker.warehouse) as connection:
         site = Site(Reader(connection), "x")
-        (device,) = site.series_of
+        (device,) = site.device_series
         file = site.file(f"histories/{device}/2026-11-02.js")
     # then they are in the order of their starts
     assert file is not None
@@ -39,8 +39,8 @@ def test_a_week_without_a_night_has_no_file(maker: BundleMaker) -> None:
     maker.load()
     with open_read_only(maker.warehouse) as connection:
         site = Site(Reader(connection), "x")
-        (device,) = site.series_of
-        histories = [address for address in origins_of(site) if address.startswith("histories/")]
+        (device,) = site.device_series
+        histories = [address for address in read_origins(site) if address.startswith("histories/")]
         # then its page and the site have these two, and the address of a week between leads nowhere
         assert histories == [f"histories/{device}/{monday}.js" for monday in ("2026-10-26", "2026-11-16")]
         page = site.file(f"devices/{device}.html")

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from sql.warehouse import insert_rows, open_read_only, writing
-from tasks.pages.site.page_cache import origins_of
+from tasks.pages.site.page_cache import read_origins
 from tasks.pages.site.site import Site
 from tasks.results.reader import Reader
 from tests.fixtures.nights import night_of
@@ -79,7 +79,7 @@ def test_the_matrix_has_the_time_of_every_judged_series_and_no_emulated_device(
 @pytest.mark.thorough
 def test_every_link_of_every_page_leads_to_a_page(pages: Pages) -> None:
     # given all pages that are published, and those of cells and sessions that they lead to
-    waiting, seen = list(origins_of(pages.site)), set()
+    waiting, seen = list(read_origins(pages.site)), set()
     while waiting:
         address = waiting.pop()
         if address in seen or not address.endswith(".html"):
@@ -107,7 +107,7 @@ def test_every_link_of_every_page_leads_to_a_page(pages: Pages) -> None:
 @pytest.mark.thorough
 def test_pages_of_a_publication_lead_to_published_pages_only(connection: duckdb.DuckDBPyConnection) -> None:
     site = Site(Reader(connection), "x")
-    site.published = wanted = frozenset(origins_of(site))
+    site.published = wanted = frozenset(read_origins(site))
     pages = Pages(site)
     for address in (each for each in wanted if each.endswith(".html")):
         page = pages.read(address)
@@ -195,7 +195,7 @@ def test_names_from_outside_end_no_element_and_lead_nowhere_else(maker: BundleMa
     # when all pages are made
     with open_read_only(maker.warehouse) as connection:
         site = Site(Reader(connection), "x")
-        files = {address: site.file(address) for address in origins_of(site)}
+        files = {address: site.file(address) for address in read_origins(site)}
     html = {address: file for address, file in files.items() if address.endswith(".html")}
     # then no page contains them as such, no data of a script does, and no address leaves the folder
     acting = re.compile("[\u202e\x1b\x9b]|\\\\u(202e|001b|009b)")

@@ -56,7 +56,7 @@ def test_after_a_kill_at_any_point_the_next_publication_is_what_a_first_one_woul
         publication = publish_pages(location, SECOND)
         # then every file is that of a first publication, and there is no other
         assert (point, files_at(location)) == (point, files_at(f"{locations}/fresh"))
-        assert publication.kept == []
+        assert publication.foreign == []
 
 
 def test_a_publication_that_is_killed_again_and_again_still_knows_its_files() -> None:
@@ -69,7 +69,7 @@ def test_a_publication_that_is_killed_again_and_again_still_knows_its_files() ->
             with contextlib.suppress(Killed), mortal(ends_at=end):
                 publish_pages(location, pages)
         # when the third is repeated, then only its files are there
-        assert publish_pages(location, THIRD).kept == []
+        assert publish_pages(location, THIRD).foreign == []
         assert (ends_at, files_at(location)) == (ends_at, files_at("memory://fresh"))
 
 
