@@ -1,7 +1,7 @@
 """All pages of the site by their addresses, made from one warehouse file."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import cached_property
@@ -75,10 +75,21 @@ class Site:
     def page(self, address: str) -> Page | None:
         """Return the page at an address; None if there is none."""
         folder, slash, file = address.partition("/")
+        folders: dict[str, Callable[[str], Page | None]] = {
+            "nights": self._night,
+            "comparisons": self._comparison,
+            "sweeps": self._sweep,
+            "models": self._model,
+            "devices": self._device,
+            "cells": self._cell,
+            "sessions": self._session,
+        }
         if not slash:
             page = self._list(address)
+        elif folder in folders and file.endswith(".html"):
+            page = folders[folder](file.removesuffix(".html"))
         else:
-            page = self._page_in(folder, file.removesuffix(".html")) if file.endswith(".html") else None
+            page = None
         return None if page is None else replace(page, footer=self._footer, address=address)
 
     def _list(self, address: str) -> Page | None:
@@ -97,26 +108,6 @@ class Site:
                 return runners.list_page(self.reader)
             case "compare.html":
                 return compare.list_page(self.reader, self.series, self.nights)
-        return None
-
-    def _page_in(self, folder: str, name: str) -> Page | None:
-        """Return a page by its folder and its name in it; None if there is none."""
-        match folder:
-            case "nights":
-                night_date = next((row.night for row in self.nights if str(row.night) == name), None)
-                return self._night(night_date) if night_date else None
-            case "comparisons":
-                return self._comparison(name)
-            case "sweeps":
-                return sweep_page(Answers(self.reader, self.sweeps[name])) if name in self.sweeps else None
-            case "models":
-                return self._model(name)
-            case "devices":
-                return self._device(name)
-            case "cells":
-                return self._cell(name)
-            case "sessions":
-                return self._session(name)
         return None
 
     @cached_property
@@ -162,7 +153,10 @@ class Site:
     def _newest_night(self) -> Page | None:
         return self._make_night(self.nights[0].night) if self.nights else None
 
-    def _night(self, night_date: date) -> Page | None:
+    def _night(self, name: str) -> Page | None:
+        night_date = next((row.night for row in self.nights if str(row.night) == name), None)
+        if night_date is None:
+            return None
         return self._newest_night if night_date == self.nights[0].night else self._make_night(night_date)
 
     def _make_night(self, night_date: date) -> Page:
@@ -182,6 +176,9 @@ class Site:
         for row in read_verdicts(self.reader, missing) if missing else ():
             self._verdicts[row.night].append(row)
             self._verdicts_on[row.night, row.series_id, row.device].append(row)
+
+    def _sweep(self, name: str) -> Page | None:
+        return sweep_page(Answers(self.reader, self.sweeps[name])) if name in self.sweeps else None
 
     def _comparison(self, name: str) -> Page | None:
         """Return the page of two nights, or of two values of a kind: `device/phone..tablet`; None if one is unknown."""
