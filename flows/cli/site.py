@@ -81,7 +81,9 @@ def _publish(location: str, workspace: Workspace) -> None:
     show(f"{done.pages} pages, {done.written} files written, {done.removed} removed: {location.rstrip('/')}/index.html")
     if done.foreign:
         names = ", ".join(done.foreign[:_MAX_NAMED]) + (", ..." if len(done.foreign) > _MAX_NAMED else "")
-        cause = f"{counted(len(done.foreign), 'file')} left unchanged, because etfarm did not write the content ({names})"
+        cause = (
+            f"{counted(len(done.foreign), 'file')} left unchanged, because etfarm did not write the content ({names})"
+        )
         show(f"{location}: {cause}; move what hinders away, then publish again", err=True)
         raise typer.Exit(1)
 
