@@ -72,7 +72,8 @@ def show_verdicts(rows: list[Verdict], sweep_id: str) -> None:
     for row in rows:
         if row.verdict == "regression":
             resource = {"prefect.resource.id": f"etfarm.cell.{row.cell}", "prefect.resource.name": row.title}
-            emit_event("etfarm.regression", resource=resource, payload={**verdict_row(row), "sweep": sweep_id})
+            with _sending():
+                emit_event("etfarm.regression", resource=resource, payload={**verdict_row(row), "sweep": sweep_id})
 
 
 def show_report(html: Path) -> None:

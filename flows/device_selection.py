@@ -46,14 +46,15 @@ def stated_inventory(inventory_file: str | None) -> str:
 def match_devices(spec: SweepSpec, inventory_file: str, only: Sequence[str] = ()) -> DeviceSelection:
     """Return the devices that a sweep's selector matches, possibly none; names in `only` restrict them further.
 
-    Raises InputError if a device in `only` does not match, unless no device matches.
+    Raises InputError if a device in `only` is not in the inventory, or is not among the devices that match.
     """
     inventory = load_inventory(Path(inventory_file))
     reasons = {device.name: matches(spec.devices, device.selectable_labels()) for device in inventory.devices}
     matching = [name for name, why in reasons.items() if not why]
-    names = choose(only, matching, "device", spec.name) if matching else []
+    names = choose(only, matching or reasons, "device", spec.name)  # a misspelled name is refused also if none matches
     reasons |= {name: ["--device names others"] for name in matching if name not in names}
-    return DeviceSelection([device for device in inventory.devices if device.name in names], inventory.labs, reasons)
+    devices = [device for device in inventory.devices if not reasons[device.name]]
+    return DeviceSelection(devices, inventory.labs, reasons)
 
 
 def choose_devices(spec: SweepSpec, inventory_file: str, only: Sequence[str] = ()) -> DeviceSelection:

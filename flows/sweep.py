@@ -115,6 +115,9 @@ def measure_and_report(request: SweepRequest) -> State[Any]:
         verdicts = verdict_step(request, return_state=True)
         if not verdicts.is_completed():
             errors.append(f"the verdicts could not be read: {verdicts.message}")
+        noise = noise_step(request, return_state=True)
+        if not noise.is_completed():
+            errors.append(f"the noise of the devices could not be read: {noise.message}")
         report = report_step(request, refused, dropped_in_words(tallies), return_state=True)
         result = SweepResult(
             sweep_id,
@@ -172,14 +175,19 @@ def same_night_step(request: SweepRequest, jobs: list[DeviceJob]) -> list[Device
 
 @task(task_run_name="verdicts {request.sweep.sweep_id}", cache_policy=NO_CACHE)
 def verdict_step(request: SweepRequest) -> list[Verdict]:
-    """Return the verdicts on the sweep's night; show and log them, and log a warning for each noisy device."""
+    """Return the verdicts on the sweep's night; show and log them."""
     sweep_id = request.sweep.sweep_id
     rows = verdicts_of(sweep_id, request.workspace)
     show_verdicts(rows, sweep_id)
     log_verdicts(rows, request.fail_on)
-    for line in noise_of(sweep_id, request.workspace):
-        _log.warning("%s", line)
     return rows
+
+
+@task(task_run_name="noise {request.sweep.sweep_id}", cache_policy=NO_CACHE)
+def noise_step(request: SweepRequest) -> None:
+    """Log a warning for each device of the sweep that was busy, or whose noise has doubled."""
+    for line in noise_of(request.sweep.sweep_id, request.workspace):
+        _log.warning("%s", line)
 
 
 @task(task_run_name="report {request.sweep.sweep_id}", cache_policy=NO_CACHE)

@@ -32,18 +32,16 @@ class SweepFilter(BaseModel, extra="forbid", frozen=True):
         all_recipes = list(dict.fromkeys(recipe for _, recipe in spec.pairs))
         names = {model.name: model for model in spec.models}
         shown = shown_names(names)
-        chosen = {
-            "models": choose([model_named(each, shown) or each for each in self.models], names, "model", spec.name),
-            "precisions": choose(recipes, all_recipes, "precision", spec.name),
-            "variants": choose(self.variants, spec.variants, "variant", spec.name),
-        }
-        pairs = {(model.name, recipe) for model, recipe in spec.pairs if recipe in chosen["precisions"]}
-        models = [names[name] for name in chosen["models"] if any(name == each for each, _ in pairs)]
+        chosen = choose([model_named(each, shown) or each for each in self.models], names, "model", spec.name)
+        precisions = choose(recipes, all_recipes, "precision", spec.name)
+        variants = choose(self.variants, spec.variants, "variant", spec.name)
+        with_precision = {model.name for model, recipe in spec.pairs if recipe in precisions}
+        models = [names[name] for name in chosen if name in with_precision]
         if not models:
             raise InputError(f"the sweep {spec.name} has none of these --model in these --precision")
-        changed: dict[str, Any] = {"models": models, "variants": chosen["variants"], "noise_sessions": 0}
         # Without a recipe only .pte files are left, which no recipe concerns.
-        changed["precisions"] = [each for each in chosen["precisions"] if each != AS_IS] or spec.precisions
+        precisions = [each for each in precisions if each != AS_IS] or spec.precisions
+        changed = {"models": models, "precisions": precisions, "variants": variants, "noise_sessions": 0}
         return spec.model_copy(update=changed)
 
 

@@ -51,13 +51,22 @@ def measure(session: PlannedSession, context: SessionContext, bundles: BundleSto
     Raises BundleError if the bundle cannot be written; the finished job then stays on the device, and the next call
     with the same session collects its results instead of running it again.
     """
-    clock = ClockWatch()
+    clock, device = ClockWatch(), context.device
     result = SessionResult(session, context.spec, context.facts, context.export, context.runner)
-    folder = f"{context.device.root}/sessions/{session.session_id}"
+    folder = f"{device.root}/sessions/{session.session_id}"
     with scratch_folder() as collected:
         try:
-            job = _run(context, result, folder, bundles.location, collected)
-            _judge(context, result, job, collected)
+            if reason := why_too_old(context.runner, device.name, context.facts):
+                raise Unsuccessful("failed", "device_too_old", reason)
+            result.command = runner_command(session, context, folder)
+            job = _job(session, context, folder, result.command, bundles.location)
+            _prepare(context, result, job)
+            since = logcat_moment(device) if _logs_to_logcat(session, context) else None
+            _log.info("%s: running", session.title)
+            result.job = ended = run_job(device, job)
+            result.before, result.after = with_readiness(ended.before, result.before), ended.after
+            _collect(context, result, ended, folder, since, collected)
+            _judge(context, result, ended, collected)
             if cause := clock.contradiction():  # its times would be wrong
                 raise Unsuccessful("invalid", "clock", cause)
         except Unsuccessful as end:
@@ -69,56 +78,60 @@ def measure(session: PlannedSession, context: SessionContext, bundles: BundleSto
         except Exception as error:
             result.end = unexpected(error, session.title, collected)
         published = bundles.publish(checked_record(result, collected), collected)
-    context.device.collected.append(folder)
+    device.collected.append(folder)
     return published
 
 
-def _run(context: SessionContext, result: SessionResult, folder: str, location: str, collected: Path) -> JobResult:
-    """Push what is missing, wait until conditions are inside the limits, run the job and collect its files.
+def _logs_to_logcat(session: PlannedSession, context: SessionContext) -> bool:
+    """Return whether the trace of XNNPACK is in the log of the phone, and not in the runner's output."""
+    return session.cell.mode == "trace" and context.facts.os == "android"
 
-    A job that a killed farm left is collected instead if it has ended and is the one that would be run now.
-    """
-    device, session, export = context.device, result.session, context.export
-    if reason := why_too_old(context.runner, device.name, context.facts):
-        raise Unsuccessful("failed", "device_too_old", reason)
-    result.command = command = runner_command(session, context, folder)
-    # Everything that makes a job this session's: a job that differs in any part is not collected. The command contains
-    # the launcher, the cores, the executions and the hashes of what is pushed.
+
+def _job(session: PlannedSession, context: SessionContext, folder: str, command: list[str], location: str) -> Job:
+    """Return the job of a session; one that a killed farm left is collected instead if it has the same identity."""
+    # Everything that makes a job this session's. The command contains the launcher, the cores, the executions and the
+    # hashes of what is pushed.
     content = [session.session_id, session.attempt, session.pte_sha256, session.runner_sha256, session.inputs_sha256]
     request = json.dumps([content, command, context.deadline_s])
     identity = f"{_job_group(session.sweep, location)}-{hashlib.sha256(request.encode()).hexdigest()}"
-    logs_to_logcat = session.cell.mode == "trace" and context.facts.os == "android"
-    if logs_to_logcat:
+    if _logs_to_logcat(session, context):
         command = recording_pid(command)
         identity = uuid.uuid4().hex  # its log begins at the start of this call: a job of an earlier one is run again
-    limits = file_limits(session, export, context.runner)
-    job = Job(folder, command, context.deadline_s, identity, list(limits) if device.is_remote else [])
+    files = list(file_limits(session, context.export, context.runner)) if context.device.is_remote else []
+    return Job(folder, command, context.deadline_s, identity, files)
+
+
+def _prepare(context: SessionContext, result: SessionResult, job: Job) -> None:
+    """Push what is missing and wait until conditions are inside the limits, unless the job has ended already."""
     ttl_s = lease_ttl_s(context.settle_s + context.deadline_s)
     attempts = retry.Attempts(retry.PUSH)
     while True:
         try:
-            prepared = prepare_job(device, job, pushed_contents(context), ttl_s=ttl_s)
+            prepared = prepare_job(context.device, job, pushed_contents(context), ttl_s=ttl_s)
             if not prepared.has_ended:
                 result.before = wait_until_ready(context, result.gates, prepared.conditions)
-            break
+            return
         except (DeviceLost, DeviceRefused) as error:
-            attempts.lost(device, error)
-    _log.info("%s: running", session.title)
-    since = logcat_moment(device) if logs_to_logcat else ""
-    result.job = ended = run_job(device, job)
-    result.before, result.after = with_readiness(ended.before, result.before), ended.after
+            attempts.lost(context.device, error)
+
+
+def _collect(
+    context: SessionContext, result: SessionResult, job: JobResult, folder: str, since: str | None, collected: Path
+) -> None:
+    """Fetch the files of an ended job; with `since`, also what the phone logged of it from that time."""
+    device, session, export = context.device, result.session, context.export
+    limits = file_limits(session, export, context.runner)
     attempts = retry.Attempts(retry.COLLECT)
     while True:
         try:
-            if logs_to_logcat:
+            if since is not None:
                 collect_logcat(device, folder, since, collected / "logcat.txt")
-            result.refused = collect_files(device, folder, limits, ended.files, collected, session.cell.mode)
+            result.refused = collect_files(device, folder, limits, job.files, collected, session.cell.mode)
             break
         except (DeviceLost, DeviceRefused) as error:
             attempts.lost(device, error)
     if (sources := export.folder / SOURCES).is_file():
         shutil.copyfile(sources, collected / SOURCES)
-    return ended
 
 
 def _judge(context: SessionContext, result: SessionResult, job: JobResult, collected: Path) -> None:
