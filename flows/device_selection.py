@@ -1,16 +1,16 @@
 """Select the devices of a sweep from the inventory."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from devices.errors import InputError
+from devices.errors import InputError, Mistakes
 from devices.inventory import DeviceSpec, load_inventory
 from tasks.bundle.record import SweepNight
 from tasks.measure.spec import SweepSpec
-from tasks.measure.sweep_filter import choose, matches
+from tasks.measure.sweep_filter import SweepFilter, choose, matches
 from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ class DeviceSelection:
     labs: list[str]
     reasons: dict[str, list[str]] = field(default_factory=dict)
     """By device of the inventory, why it is not selected; an empty list if it is. Only `match_devices` fills this."""
+
+
+_Select = Callable[[SweepSpec, str, Sequence[str]], DeviceSelection]
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,25 @@ def choose_devices(spec: SweepSpec, inventory_file: str, only: Sequence[str] = (
         details = "; ".join(f"{name}: {', '.join(why)}" for name, why in selection.reasons.items())
         raise InputError(f"{inventory_file}: no device matches the sweep's selector ({details})")
     return with_labs(selection.devices, inventory_file)
+
+
+def apply_filter(
+    spec: SweepSpec, only: SweepFilter, inventory_file: str, select: _Select = choose_devices
+) -> tuple[SweepSpec, DeviceSelection]:
+    """Return the part of a sweep that `only` leaves, and its devices; raises InputError with all mistakes in `only`."""
+    mistakes: list[str] = []
+    part = selection = None
+    try:
+        part = only.apply(spec)
+    except InputError as error:
+        mistakes.append(str(error))
+    try:
+        selection = select(spec, inventory_file, only.devices)
+    except InputError as error:
+        mistakes.append(str(error))
+    if part is None or selection is None:
+        raise Mistakes(mistakes)
+    return part, selection
 
 
 def with_labs(devices: list[DeviceSpec], inventory_file: str) -> DeviceSelection:

@@ -15,7 +15,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from flows.artifacts import show_report, show_verdicts, shown_progress
 from flows.comparison.same_night import same_night_jobs
 from flows.device.job import DeviceJob, dropped_in_words
-from flows.device_selection import SweepRequest, choose_devices, stated_inventory
+from flows.device_selection import SweepRequest, apply_filter, stated_inventory
 from flows.formatting import listed, report_link
 from flows.json_log import log_context
 from flows.progress import board
@@ -81,10 +81,9 @@ def sweep(
     if any session failed, was invalid or could not be loaded. The services of ETFARM_NOTIFY get a message at the end.
     """
     with shutdown_handler(runtime.flow_run.id), notify_of_error(name_of(sweep_file, night)):
-        spec = only.apply(read_sweep(Path(sweep_file)))
+        spec, selection = apply_filter(read_sweep(Path(sweep_file)), only, stated_inventory(inventory_file))
         if priority is not None:
             spec = spec.model_copy(update={"priority": priority})
-        selection = choose_devices(spec, stated_inventory(inventory_file), only.devices)
         workspace = stated_workspace(data_dir, bundles, warehouse)
         clear_leftovers(workspace)
         sweep_ids = workspace.store.sweep_ids()

@@ -74,17 +74,18 @@ def sweep(
 
     With --model, --precision, --variant or --device it measures a part; a later start of the whole sweep, the rest.
     """
-    from flows.device_selection import SweepRequest, choose_devices, match_devices
+    from flows.device_selection import SweepRequest, apply_filter, choose_devices, match_devices
     from tasks.measure.night import night_or_today, parse_night, sweep_night
     from tasks.measure.spec import read_sweep
     from tasks.measure.sweep_filter import SweepFilter
 
     workspace = Workspace(data_dir.absolute(), warehouse, bundles)
     only = SweepFilter(models=model or [], precisions=precision or [], variants=variant or [], devices=device or [])
-    spec = only.apply(read_sweep(file))
+    has_server = "PREFECT_API_URL" in os.environ  # then labs can be used, which only the flow checks
+    select = match_devices if dry_run or has_server else choose_devices
+    spec, selection = apply_filter(read_sweep(file), only, str(inventory), select)
     night_date = night_or_today(parse_night(night), date.today()) if night is not None else None
-    if dry_run or "PREFECT_API_URL" not in os.environ:
-        selection = (match_devices if dry_run else choose_devices)(spec, str(inventory), only.devices)
+    if dry_run or not has_server:
         named = sweep_night(spec.name, night_date or date.today(), workspace.store.sweep_ids(), again=again)
         request = SweepRequest(spec, named, selection, workspace, fail_on)
         if dry_run:

@@ -9,6 +9,7 @@ import pytest
 from flows.device.job import DeviceTally
 from flows.server.states import data_of
 from flows.sweep_result import SweepResult, message_of, notify_end, notify_of_error
+from sql.errors import WarehouseError
 from tasks.measure.health import Registry
 from tasks.results.verdicts import Verdict
 from tasks.store.workspace import Workspace
@@ -176,3 +177,17 @@ def test_a_sweep_sends_one_message_and_a_refusing_service_changes_nothing_but_a_
     written = [path for path in stand_in_farm.folder.rglob("*") if path.is_file()]
     assert any(path.name == "session.json" for path in written)
     assert [path for path in written if PASSWORD.encode() in path.read_bytes()] == []
+
+
+def test_verdicts_are_reported_also_if_the_noise_of_the_devices_cannot_be_read(
+    stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> list[str]:
+        raise WarehouseError("a column is missing")
+
+    monkeypatch.setattr("flows.sweep.noise_of", fail)
+    with webhook() as hook:
+        monkeypatch.setenv("ETFARM_NOTIFY", hook.url)
+        done = stand_in_farm.sweep()
+    assert "; the noise of the devices could not be read: " in str(done.message)
+    assert "verdicts" not in hook.received[0]["title"]

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import pytest
 from prefect import flow
 
@@ -86,6 +87,16 @@ def test_each_regression_is_an_event_that_an_automation_can_use(server: str, mon
             "sweep": "nightly-2026-11-21",
         }
     ]
+
+
+@pytest.mark.parametrize("error", [httpx.ConnectError("no route"), RuntimeError("the event loop is closed")])
+def test_an_event_that_cannot_be_sent_stops_no_sweep(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    for name in ("create_table_artifact", "create_markdown_artifact", "emit_event"):
+        monkeypatch.setattr(f"flows.artifacts.{name}", fail)
+    show_verdicts([REGRESSION], "nightly-2026-11-21")
 
 
 def events_of(api: str, wanted: dict[str, Any]) -> list[dict[str, Any]]:

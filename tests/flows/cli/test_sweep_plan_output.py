@@ -126,6 +126,21 @@ def test_a_part_of_a_sweep_is_planned_on_the_devices_named(dry: Command) -> None
         2,
         "etfarm: --device other: the sweep tiny has no such device; it has here, gone; did you mean `here`?\n",
     )
+    # and all mistakes are reported at once
+    refused = dry("--device", "other", "--model", "cnov")
+    assert [line.partition(":")[2].partition(":")[0] for line in refused.err.splitlines()] == [
+        " --model cnov",
+        " --device other",
+    ]
+
+
+def test_a_misspelled_device_is_refused_also_if_the_sweep_selects_none(dry: Command, file: Path) -> None:
+    file.write_text(sweep_of("linear", devices={"tier": "none"}), encoding="utf-8")
+    refused = dry("--device", "heer")
+    assert (refused.code, refused.err.partition("; it has")[0]) == (
+        2,
+        "etfarm: --device heer: the sweep tiny has no such device",
+    )
 
 
 def test_sessions_take_as_long_as_their_like_in_earlier_sweeps(dry: Command, tmp_path: Path) -> None:

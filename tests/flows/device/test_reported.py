@@ -48,6 +48,7 @@ def test_a_model_that_cannot_be_exported_is_not_reported_again_for_its_sessions(
     assert {(record.status, record.reason_code, record.reason) for record in records} == {
         ("failed", "export_failed", BROKEN)
     }
+    assert printed.count("acquiring the device") == 1
     # and none repeats it, or seems to run
     assert (shown, BROKEN in printed, "linear" in printed) == ([], False, False)
 

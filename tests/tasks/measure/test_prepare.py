@@ -1,0 +1,47 @@
+"""Whether an export is ready, by its hashes and without reading them: both answers agree."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tasks.export.entry import ModelEntry
+from tasks.export.key import export_key
+from tasks.measure.prepare import ExportPlace, known_export, verified_export
+from tests.fixtures.stand_in import write_export
+
+LINEAR = ModelEntry.model_validate("linear")
+
+
+@pytest.mark.parametrize(
+    ("exported", "has_numerics", "state"),
+    [
+        ([], False, "to export"),
+        ([False], False, "ready"),
+        ([False], True, "to export"),
+        ([True], True, "to export"),
+        ([False, True], True, "ready"),
+    ],
+)
+def test_with_the_mode_numerics_an_export_is_ready_only_with_both_programs(
+    tmp_path: Path, exported: list[bool], has_numerics: bool, state: str
+) -> None:
+    for taps in exported:
+        write_export(tmp_path / export_key(LINEAR, "fp32", 0, tmp_path, taps=taps))
+    place = ExportPlace(tmp_path, 0, None, has_numerics)
+    statuses = [status(LINEAR, "fp32", place) for status in (known_export, verified_export)]
+    assert [each.state for each in statuses] == [state, state]
+    assert [bool(each.cases and each.cases[0].tapped) for each in statuses] == [len(exported) == 2] * 2
+
+
+def test_a_program_that_exists_already_is_ready_without_one_for_numerics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prebuilt = LINEAR.model_copy(update={"pte": tmp_path / "a.pte"})
+    (tmp_path / "a.pte").touch()
+    cases = (write_export(tmp_path / "given-linear"),)
+    monkeypatch.setattr("tasks.measure.prepare.describe_prebuilt", lambda *_: ("given-linear", {}, {}))
+    monkeypatch.setattr("tasks.measure.prepare.kept_cases", lambda *_, **__: cases)
+    place = ExportPlace(tmp_path, 0, None, True)
+    for status in (known_export(prebuilt, "as_is", place), verified_export(prebuilt, "as_is", place)):
+        assert (status.state, status.cases) == ("ready", tuple(replace(case, tapped=None) for case in cases))
