@@ -30,7 +30,7 @@ _MAX_SENDING_S = 7.0
 
 
 @contextlib.contextmanager
-def shown_progress() -> Iterator[None]:
+def progress_table() -> Iterator[None]:
     """Show the progress of each step of the present flow run in a table, which a thread updates during the block."""
     ended = threading.Event()
     thread = threading.Thread(target=copy_context().run, args=(_show_steps, ended), daemon=True)

@@ -8,7 +8,7 @@ from flows.comparison.same_night import same_night_jobs
 from flows.device.job import DeviceJob, DeviceTally, SweepJob
 from flows.device_selection import SweepRequest
 from flows.export_queue import ExportQueue
-from flows.sweep_result import SweepResult, notify_end, notify_of_error, verdicts_of
+from flows.sweep_result import SweepResult, notify_end, notify_of_error, read_verdicts
 from flows.warehouse.publish import load_store, write_report
 from sql.errors import WarehouseError
 from tasks.measure.health import Registry
@@ -55,7 +55,7 @@ def result_if_complete(request: SweepRequest) -> SweepResult | None:
             return None
         if same_night_jobs(jobs.values(), sweep_id, workspace):
             return None
-        verdicts = verdicts_of(sweep_id, workspace)
+        verdicts = read_verdicts(sweep_id, workspace)
         keep_dropped(workspace.reports / sweep_id, None)
         report = write_report(workspace, sweep_id)
     except (FarmError, WarehouseError, OSError):

@@ -41,7 +41,7 @@ class SweepRequest:
     fail_on: "FailingVerdict" = "regression"
 
 
-def stated_inventory(inventory_file: str | None) -> str:
+def inventory_path(inventory_file: str | None) -> str:
     """Return the given inventory file, else that of ETFARM_INVENTORY (a worker has no option), else the default."""
     return inventory_file or os.environ.get("ETFARM_INVENTORY") or "deployments/inventories/local.yaml"
 

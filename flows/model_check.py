@@ -11,7 +11,7 @@ from devices.inventory import DeviceSpec, open_device
 from devices.limits import Limits
 from devices.ondevice.facts import read_facts
 from devices.ondevice.lease import Lease, acquire, lease_ttl_s
-from flows.progress import shown_export
+from flows.progress import export_status
 from sql.schema import is_scalar_operator
 from tasks.bundle.cell import Cell
 from tasks.bundle.record import SessionRecord
@@ -105,7 +105,7 @@ def check_model(
     Wait up to `wait_s` for the lease; `tell` gets the cause of the wait. No bundle is kept. Raises FarmError.
     """
     places = Workspace(data_dir.absolute())
-    with shown_export(f"{model} {precision}") as tell_step:
+    with export_status(f"{model} {precision}") as tell_step:
         exports = export_cases(ExportRequest(model, precision, places.exports), tell=tell_step)
     runner = build_runner(host_platform(), places.runners)
     if cause := next(filter(None, (why_no_backend(export, runner) for export in exports)), None):

@@ -123,7 +123,7 @@ def show_step(title: str, step: str, is_long: bool) -> None:
 
 
 @contextlib.contextmanager
-def shown_export(title: str) -> Iterator[Callable[[str, bool], None]]:
+def export_status(title: str) -> Iterator[Callable[[str, bool], None]]:
     """Show an export outside a sweep on standard error; yield the function to call at each of its steps."""
     console = Console(stderr=True)
     with console.status(Text(title)) as status:

@@ -12,19 +12,19 @@ from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from flows.artifacts import show_report, show_verdicts, shown_progress
+from flows.artifacts import progress_table, show_report, show_verdicts
 from flows.comparison.same_night import same_night_jobs
-from flows.device.job import DeviceJob, dropped_in_words
-from flows.device_selection import SweepRequest, apply_filter, stated_inventory
+from flows.device.job import DeviceJob, format_dropped
+from flows.device_selection import SweepRequest, apply_filter, inventory_path
 from flows.formatting import listed, report_link
 from flows.json_log import log_context
 from flows.progress import board
-from flows.server.connection import ahead_of_server_s, clock_warning
-from flows.server.states import data_of, end_state, given_name, outcome
+from flows.server.connection import clock_difference_s, clock_warning
+from flows.server.states import end_state, state_data, step_result, user_run_name
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
 from flows.sweep_dispatch import RoundDispatcher, SweepDispatcher
-from flows.sweep_result import SweepResult, log_verdicts, noise_of, notify_end, notify_of_error, verdicts_of
+from flows.sweep_result import SweepResult, log_verdicts, notify_end, notify_of_error, read_noise_lines, read_verdicts
 from flows.warehouse.publish import load_store, session_of, unloadable_sessions, write_report
 from tasks.measure.finish_by import finish_moment
 from tasks.measure.night import night_or_today, source_of, sweep_night
@@ -37,20 +37,20 @@ from tasks.store.workspace import stated_workspace
 _log = logging.getLogger("flows.sweep")  # a worker loads this file under another name
 # Steps that wait for one another: exports, probes, runners and devices; more pairs and devices than a sweep has.
 _MAX_STEPS_AT_ONCE = 1024
-side_by_side = cast(TaskRunner[PrefectFuture[Any]], ThreadPoolTaskRunner[Any](max_workers=_MAX_STEPS_AT_ONCE))
+PARALLEL_STEPS = cast(TaskRunner[PrefectFuture[Any]], ThreadPoolTaskRunner[Any](max_workers=_MAX_STEPS_AT_ONCE))
 
 
 def _flow_run_name() -> str:
     parameters = runtime.flow_run.parameters
-    return given_name() or name_of(parameters["sweep_file"], parameters.get("night"))
+    return user_run_name() or default_run_name(parameters["sweep_file"], parameters.get("night"))
 
 
-def name_of(sweep_file: str, night: date | None) -> str:
+def default_run_name(sweep_file: str, night: date | None) -> str:
     """Return the default name of a flow run: `nightly 2026-11-01`."""
     return f"{Path(sweep_file).stem} {night or date.today()}"
 
 
-@flow(name="sweep", flow_run_name=_flow_run_name, task_runner=side_by_side)
+@flow(name="sweep", flow_run_name=_flow_run_name, task_runner=PARALLEL_STEPS)
 def sweep(
     sweep_file: str = "deployments/sweeps/nightly.yaml",
     inventory_file: str | None = None,
@@ -80,8 +80,8 @@ def sweep(
     The end state names the regressions. It is Failed, with the counts in its message, because of them (`fail_on`), or
     if any session failed, was invalid or could not be loaded. The services of ETFARM_NOTIFY get a message at the end.
     """
-    with shutdown_handler(runtime.flow_run.id), notify_of_error(name_of(sweep_file, night)):
-        spec, selection = apply_filter(read_sweep(Path(sweep_file)), only, stated_inventory(inventory_file))
+    with shutdown_handler(runtime.flow_run.id), notify_of_error(default_run_name(sweep_file, night)):
+        spec, selection = apply_filter(read_sweep(Path(sweep_file)), only, inventory_path(inventory_file))
         if priority is not None:
             spec = spec.model_copy(update={"priority": priority})
         workspace = stated_workspace(data_dir, bundles, warehouse)
@@ -89,43 +89,43 @@ def sweep(
         sweep_ids = workspace.store.sweep_ids()
         this_night = sweep_night(spec.name, night_or_today(night, date.today()), sweep_ids, again=again)
         this_night = this_night.model_copy(update={"source": source_of(Path(sweep_file))})
-        return measure_and_report(SweepRequest(spec, this_night, selection, workspace, fail_on))
+        return run_sweep(SweepRequest(spec, this_night, selection, workspace, fail_on))
 
 
-def measure_and_report(request: SweepRequest) -> State[Any]:
+def run_sweep(request: SweepRequest) -> State[Any]:
     """Run all steps of a sweep inside the present flow run, and notify; return a state that carries a `SweepEnd`."""
     sweep_id, devices = request.sweep.sweep_id, request.selection.devices
-    with log_context(sweep=sweep_id), shown_progress():
+    with log_context(sweep=sweep_id), progress_table():
         _log.info("sweep %s on %s", sweep_id, ", ".join(device.name for device in devices))
-        if warning := clock_warning(ahead_of_server_s()):
+        if warning := clock_warning(clock_difference_s()):
             _log.warning("%s", warning)
             board.tell(warning)
         finish_by = finish_moment(request.spec.finish_by)
-        unloadable = outcome(check_step(request, return_state=True))
+        unloadable = step_result(check_step(request, return_state=True))
         dispatcher = SweepDispatcher(request, unloadable, finish_by)
         tallies, errors = dispatcher.measure(), []
-        refused = outcome(load_step(request, return_state=True))
+        refused = step_result(load_step(request, return_state=True))
         again = same_night_step(request, list(dispatcher.jobs.values()), return_state=True)
         if not again.is_completed():
             errors.append(f"suspected series could not be compared the same night: {again.message}")
-        elif jobs := data_of(again):
+        elif jobs := state_data(again):
             tallies += RoundDispatcher(jobs, request.selection.labs).measure()
-            refused = outcome(load_step(request, return_state=True))
+            refused = step_result(load_step(request, return_state=True))
         verdicts = verdict_step(request, return_state=True)
         if not verdicts.is_completed():
             errors.append(f"the verdicts could not be read: {verdicts.message}")
         noise = noise_step(request, return_state=True)
         if not noise.is_completed():
             errors.append(f"the noise of the devices could not be read: {noise.message}")
-        report = report_step(request, refused, dropped_in_words(tallies), return_state=True)
+        report = report_step(request, refused, format_dropped(tallies), return_state=True)
         result = SweepResult(
             sweep_id,
             tallies,
             dispatcher.common.exports.now().skipped,
             request.fail_on,
             refused,
-            verdicts=data_of(verdicts) if verdicts.is_completed() else None,
-            report=data_of(report) if report.is_completed() else None,
+            verdicts=state_data(verdicts) if verdicts.is_completed() else None,
+            report=state_data(report) if report.is_completed() else None,
             report_error=report.message,
             step_errors=errors,
         )
@@ -176,7 +176,7 @@ def same_night_step(request: SweepRequest, jobs: list[DeviceJob]) -> list[Device
 def verdict_step(request: SweepRequest) -> list[Verdict]:
     """Return the verdicts on the sweep's night; show and log them."""
     sweep_id = request.sweep.sweep_id
-    rows = verdicts_of(sweep_id, request.workspace)
+    rows = read_verdicts(sweep_id, request.workspace)
     show_verdicts(rows, sweep_id)
     log_verdicts(rows, request.fail_on)
     return rows
@@ -185,7 +185,7 @@ def verdict_step(request: SweepRequest) -> list[Verdict]:
 @task(task_run_name="noise {request.sweep.sweep_id}", cache_policy=NO_CACHE)
 def noise_step(request: SweepRequest) -> None:
     """Log a warning for each device of the sweep that was busy, or whose noise has doubled."""
-    for line in noise_of(request.sweep.sweep_id, request.workspace):
+    for line in read_noise_lines(request.sweep.sweep_id, request.workspace):
         _log.warning("%s", line)
 
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from devices.errors import FarmError
 from devices.settings import settings
 from devices.untrusted import excerpt
-from flows.device.job import COUNTED, DeviceTally, counts_in_words
+from flows.device.job import COUNTED, DeviceTally, format_counts
 from flows.formatting import first_of, page_link, report_link
 from flows.warehouse.publish import tell
 from flows.warehouse.readable import readable_warehouse
@@ -45,13 +45,13 @@ class SweepEnd(BaseModel):
     """Path of the HTML file; None if it could not be written."""
 
 
-def verdicts_of(sweep_id: str, workspace: Workspace) -> list[Verdict]:
+def read_verdicts(sweep_id: str, workspace: Workspace) -> list[Verdict]:
     """Return the verdicts on the sweep's night, worst first: all on latency, of other figures those that changed."""
     with readable_warehouse(workspace) as readable, open_answers(readable, sweep_id) as answers:
         return answers.rows(Verdict)
 
 
-def noise_of(sweep_id: str, workspace: Workspace) -> list[str]:
+def read_noise_lines(sweep_id: str, workspace: Workspace) -> list[str]:
     """Return a line for each device of the sweep that was busy, and for each whose noise has doubled."""
     with readable_warehouse(workspace) as readable, open_reader(readable) as reader:
         return noise_lines(reader, sweep_id)
@@ -89,7 +89,7 @@ class SweepResult:
     @property
     def sessions(self) -> str:
         """The counts and the skipped exports: `sessions: 24 succeeded, 1 discarded`."""
-        ended = f"sessions: {counts_in_words(self.tallies)}"
+        ended = f"sessions: {format_counts(self.tallies)}"
         skipped = [f"{model} {precision} ({reason})" for (model, precision), reason in sorted(self.skipped.items())]
         return f"{ended}; skipped: {', '.join(skipped)}" if skipped else ended
 
@@ -150,7 +150,7 @@ def notify_end(result: SweepResult, places: Workspace) -> None:
     with _errors_as_warnings():
         sent = places.reports / result.sweep_id / "notified"
         has_measured = any(result.counts[name] for name in _SESSIONS_OF_THIS_START)
-        if (has_measured or not sent.exists()) and _send(message_of(result, places)):
+        if (has_measured or not sent.exists()) and _send(build_message(result, places)):
             sent.parent.mkdir(parents=True, exist_ok=True)
             sent.touch()
 
@@ -183,7 +183,7 @@ def _errors_as_warnings() -> Iterator[None]:
         tell(f"notification not sent: {type(error).__name__}; report this error")
 
 
-def message_of(result: SweepResult, places: Workspace) -> Message:
+def build_message(result: SweepResult, places: Workspace) -> Message:
     """Return the message about a sweep that has ended: at most 10 regressions, 10 failures and 10 causes of devices."""
     summary = "The verdicts could not be read." if result.verdicts is None else headline(result.rows)
     lines = [result.sessions, *result.errors]

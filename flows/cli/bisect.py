@@ -60,11 +60,11 @@ def bisect(
     first, contents = bounds(nights, parse_night(good) if good else None, parse_night(bad) if bad else None)
     announce(f"bisect {chosen} from {first.night} to {contents[-1].night}", "bisection", data_dir)
     from flows.comparison.bisect import bisect as bisect_flow
-    from flows.server.states import data_of
+    from flows.server.states import state_data
 
     parameters = {"series": chosen, "good": first, "contents": contents, "device": spec}
     parameters |= {"workspace": workspace, "sweep": sweep}
-    result = data_of(run_with_server(bisect_flow, parameters, workspace, "bisection"))
+    result = state_data(run_with_server(bisect_flow, parameters, workspace, "bisection"))
     for line in [*result.steps, *result.conclusion()]:
         show(line)
     raise typer.Exit(0 if result.first_bad else 1)

@@ -96,12 +96,12 @@ def measure_files(request: FilesToCompare, workspace: Workspace) -> Comparison:
     workspace = replace(workspace, root=workspace.root.absolute())
     sweep, earlier = _sweeps_of(files, device.name, workspace.store.sweep_ids())
     from flows.comparison.interleaved import compare_files
-    from flows.server.states import data_of
+    from flows.server.states import state_data
 
     parameters = {"a": files[0], "b": files[1], "device": device, "workspace": workspace, "sweep": sweep}
     parameters |= {"earlier": tuple(earlier), "sessions": request.sessions}
     parameters |= {"margin": request.margin, "priority": request.priority}
-    result = data_of(run_with_server(compare_files, parameters, workspace, "comparison"))
+    result = state_data(run_with_server(compare_files, parameters, workspace, "comparison"))
     return _comparison(result, request, device.name, workspace)
 
 

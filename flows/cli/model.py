@@ -119,11 +119,11 @@ def export(
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Export one model to a .pte and execute it once on this machine; print its folder."""
-    from flows.progress import shown_export
+    from flows.progress import export_status
     from tasks.export.entry import ExportRequest
     from tasks.export.export import export_cases
 
-    with shown_export(f"{model} {precision}") as tell:
+    with export_status(f"{model} {precision}") as tell:
         done = export_cases(ExportRequest(model, precision, Workspace(data_dir).exports, seed), tell=tell)[0]
     show(done.folder)
     if done.trial:

@@ -42,7 +42,7 @@ def run_with_server(
     """
     from flows.server.connection import cause_of_no_answer, check_server
     from flows.server.embedded import embedded_server
-    from flows.server.states import outcome
+    from flows.server.states import step_result
     from flows.shutdown import shutdown_handler
 
     logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -56,7 +56,7 @@ def run_with_server(
             until_end.enter_context(embedded_server(workspace.prefect_home))
         try:
             state: State[Any] = work(**parameters, return_state=True)  # type: ignore[assignment]
-            outcome(state)
+            step_result(state)
             return state
         except Exception as error:
             reason = error_message(error)

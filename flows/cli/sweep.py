@@ -110,12 +110,12 @@ def sweep(
     from flows.cli.prefect_run import announce, run_with_server
 
     announce(f"sweep {spec.name}", "sweep", data_dir)
-    from flows.server.states import data_of
+    from flows.server.states import state_data
     from flows.sweep import sweep as sweep_flow
 
     choose_devices(spec, str(inventory), only.devices)
     state = run_with_server(sweep_flow, parameters, workspace, "sweep")
-    _print_end(cast("SweepEnd", data_of(state)), state.is_failed(), format, workspace)
+    _print_end(cast("SweepEnd", state_data(state)), state.is_failed(), format, workspace)
 
 
 def _print_end(end: "SweepEnd", is_bad: bool, form: str, workspace: Workspace) -> NoReturn:

@@ -111,13 +111,13 @@ def _span(seconds: tuple[float, float] | None) -> str:
 
 def end_pieces(end: "SweepEnd", workspace: Workspace) -> Iterator[str]:
     """Yield at most ten lines: the table of times, verdicts that matter, noisy devices, and the message of the end."""
-    from flows.sweep_result import noise_of, verdicts_of  # slow to import, and the plan does without
+    from flows.sweep_result import read_noise_lines, read_verdicts  # slow to import, and the plan does without
 
-    verdicts = verdicts_of(end.sweep_id, workspace)
+    verdicts = read_verdicts(end.sweep_id, workspace)
     failed = failed_lines(verdicts)  # one for each reason
     loud = (failed if row.verdict == "failed" else [row.line] for row in verdicts if row.verdict not in _QUIET)
     worst_first = dict.fromkeys(line for lines in loud for line in lines)
-    lines = [*worst_first, *noise_of(end.sweep_id, workspace)]
+    lines = [*worst_first, *read_noise_lines(end.sweep_id, workspace)]
     lines = _shortened(lines, _MAX_VERDICTS, "lines: etfarm verdicts")
     names = shown_names(name for (name,) in ask_warehouse("measured_models", workspace))
     rows = [
@@ -141,7 +141,7 @@ def _shortened(lines: list[str], max_lines: int, rest: str) -> list[str]:
 
 def end_as_json(end: "SweepEnd", code: int, workspace: Workspace) -> str:
     """Return the end of a sweep as one JSON object; docs/json.md describes it."""
-    from flows.sweep_result import verdicts_of
+    from flows.sweep_result import read_verdicts
 
     cells = []
     for row in ask_warehouse("times", workspace, sweep_id=end.sweep_id):
@@ -150,7 +150,7 @@ def end_as_json(end: "SweepEnd", code: int, workspace: Workspace) -> str:
     verdicts = [
         {name: getattr(row, name) for name in _OF_VERDICT}
         | {"before": row.baseline_value, "after": row.value, "since": str(row.since) if row.since else None}
-        for row in verdicts_of(end.sweep_id, workspace)
+        for row in read_verdicts(end.sweep_id, workspace)
     ]
     about = {
         "sweep": end.sweep_id,

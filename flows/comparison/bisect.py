@@ -11,7 +11,7 @@ from prefect import flow, runtime
 
 from devices.errors import FarmError
 from devices.inventory import DeviceSpec
-from flows.artifacts import shown_progress
+from flows.artifacts import progress_table
 from flows.comparison.interleaved import InterleavedDevice, InterleavedResult, open_interleaved
 from flows.progress import board
 from flows.shutdown import shutdown_handler
@@ -67,7 +67,7 @@ def bisect(
     sweep: SweepNight,
 ) -> Bisection:
     """Compare the good night with later contents until the first bad one is known, then its inputs one by one."""
-    with shutdown_handler(runtime.flow_run.id), shown_progress():
+    with shutdown_handler(runtime.flow_run.id), progress_table():
         bench = open_interleaved(device, workspace, sweep)
         board.expect("bisect", 2 + len(contents).bit_length())
         return _Search(bench, series, good, contents).run()
@@ -144,7 +144,7 @@ class _Search:
         if key not in self.measured:
             board.doing("bisect", what)
             self.measured[key] = self.bench.compare(a, b, "bisection", SESSIONS_PER_SIDE)
-            self._step(f"{what}: {self.measured[key].in_words()}")
+            self._step(f"{what}: {self.measured[key].text}")
         return self.measured[key]
 
     def _step(self, line: str) -> None:

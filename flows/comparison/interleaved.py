@@ -9,13 +9,13 @@ from prefect import flow, runtime
 
 from devices.errors import FarmError
 from devices.inventory import DeviceSpec
-from flows.artifacts import shown_progress
+from flows.artifacts import progress_table
 from flows.device.job import DeviceJob, SweepJob
 from flows.device.measure import measure_device
 from flows.dispatch import probe_step, runner_step
 from flows.export_queue import ExportQueue
 from flows.progress import board
-from flows.server.states import outcome
+from flows.server.states import step_result
 from flows.shutdown import shutdown_handler
 from flows.warehouse.publish import ask_warehouse, load_store
 from tasks.bundle.cell import VARIANTS, Cell, Purpose, Variant
@@ -27,6 +27,7 @@ from tasks.measure.interleaved import Side, comparison_id, plan_round
 from tasks.measure.plan import FIRST_SESSION
 from tasks.measure.prepare import Probe, Runners, Use
 from tasks.measure.spec import SweepSpec, Terms
+from tasks.results.compare import measured_fields
 from tasks.runner.manifest import Runner
 from tasks.store.workspace import Workspace
 
@@ -54,17 +55,11 @@ class InterleavedResult:
         """`different`, `same`, `unknown` or `inaccurate`."""
         return "inaccurate" if self.inaccurate_sides else self.result.answer
 
-    def in_words(self) -> str:
-        """Return `+38.0 % (+37.1 % to +39.0 %; 8 and 8 sessions), different; cause: ...`."""
-        found = self.result
-        if found.ratio is None or found.low is None or found.high is None:
-            return f"{found.answer}: {found.note or f'too few sessions ({found.sessions_a} and {found.sessions_b})'}"
-        change, low, high = (f"{100 * (each - 1):+.1f} %" for each in (found.ratio, found.low, found.high))
-        why = f" outputs of {' and '.join(self.inaccurate_sides)}" if self.inaccurate_sides else ""
-        sessions = f"{found.sessions_a} and {found.sessions_b} sessions"
-        beside = f"; cause: {self.cause}" if self.cause else ""
-        beside += f"; {found.note}" if found.note else ""
-        return f"{change} ({low} to {high}; {sessions}), {self.word}{why}{beside}"
+    @property
+    def text(self) -> str:
+        """The answer as `etfarm compare` words it, and the cause: `slower 12.3 % (10.1 to 14.8 %); cause: ...`."""
+        answer = measured_fields(self.result, MARGIN, " and ".join(self.inaccurate_sides))["in_words"]
+        return "; ".join(filter(None, [answer, self.cause and f"cause: {self.cause}", self.result.note]))
 
 
 @dataclass(frozen=True)
@@ -157,12 +152,12 @@ def open_interleaved(
     priority: int = 0,
 ) -> InterleavedDevice:
     """Probe a device and build its runner, as tasks of the present flow run; raises FarmError."""
-    probe: Probe = outcome(probe_step(device, workspace.registry, return_state=True))
+    probe: Probe = step_result(probe_step(device, workspace.registry, return_state=True))
     if probe.unusable or not probe.platform:
         raise FarmError(probe.unusable or f"{device.name}: unknown platform; state it in the inventory")
     uses: list[Use] = [(variant, "timing") for variant in VARIANTS]
     state = runner_step(probe.platform, uses, workspace.runners, return_state=True)
-    runners: Runners = outcome(state)
+    runners: Runners = step_result(state)
     if not runners.by_use:
         raise FarmError(
             runners.error or f"no runner for {probe.platform}; build one with `etfarm devices runner build`"
@@ -186,11 +181,11 @@ def compare_files(
 
     A sweep of lower `priority` releases the device for them, after its present session.
     """
-    with shutdown_handler(runtime.flow_run.id), shown_progress():
+    with shutdown_handler(runtime.flow_run.id), progress_table():
         bench = open_interleaved(device, workspace, sweep, earlier, priority)
         board.expect("compare", 1)
         result = bench.compare(_side(a, bench), _side(b, bench), "comparison", sessions, margin)
-        board.done("compare", result.in_words())
+        board.done("compare", result.text)
         return result
 
 

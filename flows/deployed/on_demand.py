@@ -11,11 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from devices.errors import InputError
 from devices.inventory import DeviceSpec, device_named
-from flows.device_selection import SweepRequest, choose_devices, stated_inventory, with_labs
-from flows.server.states import given_name, with_sentence
+from flows.device_selection import SweepRequest, choose_devices, inventory_path, with_labs
+from flows.server.states import user_run_name, with_sentence
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
-from flows.sweep import measure_and_report, name_of, side_by_side
+from flows.sweep import PARALLEL_STEPS, default_run_name, run_sweep
 from flows.sweep_result import notify_of_error
 from tasks.bundle.cell import Variant
 from tasks.bundle.values import first_mistake
@@ -93,10 +93,10 @@ InventoryFile = Annotated[str, one_of(_files("deployments/inventories"))]
 
 
 def _flow_run_name() -> str:
-    return given_name() or f"{name_of(runtime.flow_run.parameters['sweep_file'], None)} on demand"
+    return user_run_name() or f"{default_run_name(runtime.flow_run.parameters['sweep_file'], None)} on demand"
 
 
-@flow(name="on-demand", flow_run_name=_flow_run_name, task_runner=side_by_side)
+@flow(name="on-demand", flow_run_name=_flow_run_name, task_runner=PARALLEL_STEPS)
 @with_sentence
 def on_demand(
     sweep_file: SweepFile = "deployments/sweeps/smoke.yaml",
@@ -115,8 +115,8 @@ def on_demand(
         data_dir: the folder for all results; default: ETFARM_DATA_DIR, or ./var.
     """
     file, workspace, today = Path(sweep_file), stated_workspace(data_dir), date.today()
-    inventory = stated_inventory(inventory_file)
-    with shutdown_handler(runtime.flow_run.id), notify_of_error(name_of(sweep_file, None)):
+    inventory = inventory_path(inventory_file)
+    with shutdown_handler(runtime.flow_run.id), notify_of_error(default_run_name(sweep_file, None)):
         written = read_sweep(file)
         spec = changed_spec(written, overrides, file.parent)
         named = named_devices(overrides.devices, Path(inventory))
@@ -124,4 +124,4 @@ def on_demand(
         clear_leftovers(workspace)
         night = sweep_night(spec.name, today, workspace.store.sweep_ids(), again=again)
         night = night.model_copy(update={"source": source_of(file), "on_demand": spec is not written})
-        return measure_and_report(SweepRequest(spec, night, selection, workspace))
+        return run_sweep(SweepRequest(spec, night, selection, workspace))

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from flows.artifacts import show_devices, show_report
 from flows.device.states import device_states
-from flows.device_selection import stated_inventory
+from flows.device_selection import inventory_path
 from flows.formatting import listed, report_link
 from flows.server.states import dated_name, end_state, with_sentence
 from flows.warehouse.publish import write_report
@@ -34,7 +34,7 @@ def health(inventory_file: str | None = None, data_dir: str | None = None) -> St
         inventory_file: the list of devices; default: ETFARM_INVENTORY, or deployments/inventories/local.yaml.
         data_dir: the folder for all results; default: ETFARM_DATA_DIR, or ./var.
     """
-    states = device_states(Path(stated_inventory(inventory_file)), stated_workspace(data_dir).root, record=True)
+    states = device_states(Path(inventory_path(inventory_file)), stated_workspace(data_dir).root, record=True)
     show_devices(states)
     missed = [each for each in states if each.unreachable]
     named = [f"{each.spec.name}: {each.unreachable}" for each in missed if each.health.state != "retired"]

@@ -133,7 +133,7 @@ class DeviceTally:
 
     def count(self, record: SessionRecord) -> None:
         """Count an ended session, here and in the metrics."""
-        end = end_of(record)
+        end = tally_field(record)
         prometheus.record("etfarm_sessions", device=self.device, end=end, reason=record.reason_code or "")
         ended_at = datetime.fromisoformat(record.ended_at).timestamp()
         prometheus.record("etfarm_newest_bundle_timestamp_seconds", ended_at)
@@ -159,24 +159,24 @@ class DeviceTally:
     def in_words(self) -> str:
         """Return the counts, and one reason of what went wrong: `3 succeeded, 1 failed; exit code 134`."""
         reason = self.stopped_by or self.unusable or self.first_reason
-        return counts_in_words([self]) + (f"; {reason}" if reason else "")
+        return format_counts([self]) + (f"; {reason}" if reason else "")
 
 
-def end_of(record: SessionRecord) -> str:
+def tally_field(record: SessionRecord) -> str:
     """Return how a session is counted: as its status, or the first one of a device as `discarded`."""
     return "discarded" if record.reason_code == FIRST_SESSION else record.status
 
 
-def counts_in_words(tallies: Sequence[DeviceTally]) -> str:
+def format_counts(tallies: Sequence[DeviceTally]) -> str:
     """Return the counts of devices: `24 succeeded, 8 dropped (would not have ended by 07:00)`."""
     counted = {name: sum(tally.counts[name] for tally in tallies) for name in COUNTED[:-1]}  # without `dropped`
-    dropped = dropped_in_words(tallies)
+    dropped = format_dropped(tallies)
     if dropped and not any(counted.values()):
         return dropped
     return ", ".join(filter(None, [in_words(counted), dropped]))
 
 
-def dropped_in_words(tallies: Sequence[DeviceTally]) -> str | None:
+def format_dropped(tallies: Sequence[DeviceTally]) -> str | None:
     """Return what was dropped and why: `8 dropped (would not have ended by 07:00)`; None if nothing was."""
     why = next((tally.dropped_because for tally in tallies if tally.dropped_because), None)
     return f"{sum(tally.dropped for tally in tallies)} dropped ({why})" if why else None

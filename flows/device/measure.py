@@ -24,9 +24,9 @@ from tasks.measure import prometheus
 from tasks.measure.finish_by import FinishBy
 from tasks.measure.health import STRIKES, Registry
 from tasks.measure.plan import FIRST_SESSION, PlannedSession
-from tasks.measure.session.context import SessionContext, why_no_backend, with_answer_of
+from tasks.measure.session.context import SessionContext, add_runner_facts, why_no_backend
 from tasks.measure.session.measure import clear_stale_jobs, measure
-from tasks.measure.session.record import code_of, record_unmeasured
+from tasks.measure.session.record import error_code, record_unmeasured
 from tasks.measure.spec import SweepSpec, Terms
 
 # Reason codes of sessions that failed because of the device and not because of the model or the runner.
@@ -85,7 +85,7 @@ def measure_device(job: DeviceJob, show: Show = log_failed) -> DeviceTally:
                     return run.tally
                 if not isinstance(error, DeviceBusy | LeaseLost):
                     registry.strike(name, error.cause)
-                run.record_rest(code_of(error), str(error))
+                run.record_rest(error_code(error), str(error))
         except FarmError as error:
             _log.error("%s", error)
             run.tally.stopped_by = str(error)
@@ -115,7 +115,7 @@ class _DeviceRun:
         """
         if self._queue is None:
             if runner := next(iter(self.job.runners.by_use.values()), None):
-                facts = with_answer_of(runner, device, self.job.device, self.job.probe.facts)
+                facts = add_runner_facts(runner, device, self.job.device, self.job.probe.facts)
                 self.job = replace(self.job, probe=replace(self.job.probe, facts=facts))
             self._queue = SessionQueue(self.job, self.tally)
         job, queue = self.job, self._queue

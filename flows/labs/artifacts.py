@@ -7,7 +7,7 @@ import uuid
 from collections import Counter, defaultdict
 
 from devices.errors import FarmError
-from flows.device.job import DeviceJob, Reported, end_of
+from flows.device.job import DeviceJob, Reported, tally_field
 from flows.dispatch import DeviceDispatcher
 from flows.labs.protocol import POLL_S, Exported, Exports, Start, write_shared
 from flows.progress import board
@@ -107,7 +107,7 @@ class LabArtifacts:
                 self.unread += 1
                 _log.warning("%s", error)
                 continue
-            self._ends[record.device.name][end_of(record)] += 1
+            self._ends[record.device.name][tally_field(record)] += 1
             if job := self._jobs.get(record.device.name):
                 self.heard = time.monotonic()
                 why = f": {record.reason}" if record.reason else ""

@@ -125,7 +125,7 @@ class LabController:
             unloadable=dict(terms.unloadable),
             health=self._health,
             finish_by=terms.finish_by,
-            clock_ahead_s=connection.ahead_of_server_s(),
+            clock_ahead_s=connection.clock_difference_s(),
         )
         try:
             probes = dict(self._probe(order))

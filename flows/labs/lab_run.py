@@ -17,7 +17,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from devices.errors import FarmError, InputError
 from devices.settings import settings
-from flows.artifacts import shown_progress
+from flows.artifacts import progress_table
 from flows.device.job import DeviceJob, SweepJob
 from flows.dispatch import DeviceDispatcher, device_step, probe_all, wait_for_tally
 from flows.export_queue import ExportQueue
@@ -63,7 +63,7 @@ def lab(order: str, bundles: str) -> State[Any]:
         order: the name of the order.
         bundles: where the sweep keeps its bundles; ETFARM_BUNDLES of the worker comes first.
     """
-    with shutdown_handler(runtime.flow_run.id), shown_progress():
+    with shutdown_handler(runtime.flow_run.id), progress_table():
         workspace = stated_workspace(bundles=settings().bundles or bundles)
         clear_leftovers(workspace)
         run = _LabRun(order, workspace)
@@ -191,10 +191,10 @@ def _correction_s(of_farm: float | None) -> float:
 
     0 if that is below 5 s, or if one of the clocks is unknown. Raises InputError if they are more than an hour apart.
     """
-    ahead_of_server_s = connection.ahead_of_server_s()
-    if warning := connection.clock_warning(ahead_of_server_s):
+    clock_difference_s = connection.clock_difference_s()
+    if warning := connection.clock_warning(clock_difference_s):
         _log.warning("%s", warning)
-    ahead_s = 0.0 if ahead_of_server_s is None or of_farm is None else ahead_of_server_s - of_farm
+    ahead_s = 0.0 if clock_difference_s is None or of_farm is None else clock_difference_s - of_farm
     if abs(ahead_s) > MOST_APART_S:
         apart = f"{abs(ahead_s):.0f} s {'ahead of' if ahead_s > 0 else 'behind'}"
         raise InputError(f"this lab's clock is {apart} the sweep's; set both clocks and run the same command again")

@@ -98,7 +98,7 @@ def client_without_retries() -> Iterator[SyncPrefectClient]:
         yield client
 
 
-def ahead_of_server_s() -> float | None:
+def clock_difference_s() -> float | None:
     """Return how many seconds this machine's clock is ahead of the server's, to a second; None if no server answers."""
     if "PREFECT_API_URL" not in os.environ:
         return None  # an embedded server is on this machine

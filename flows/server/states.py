@@ -36,20 +36,20 @@ def end_state(data: Any, message: str, *, is_bad: bool) -> State[Any]:
     return (Failed if is_bad else Completed)(message=message, data=data)
 
 
-def data_of(state: State[Any]) -> Any:
+def state_data(state: State[Any]) -> Any:
     """Return the result of a task or flow from its state, also of a failed one."""
     return state.data.result if isinstance(state.data, ResultRecord) else state.data
 
 
-def outcome(state: State[Any]) -> Any:
+def step_result(state: State[Any]) -> Any:
     """Return the result of a step, also if its state is Failed; raises the error that stopped it."""
-    data = data_of(state)
+    data = state_data(state)
     if isinstance(data, BaseException):
         raise data
     return data
 
 
-def given_name() -> str | None:
+def user_run_name() -> str | None:
     """Return the name of the present flow run if a user created it from a deployment, who could name it.
 
     None for a run that a schedule or a command created.
@@ -61,7 +61,7 @@ def given_name() -> str | None:
 
 def dated_name(flow: str) -> Callable[[], str]:
     """Return a function that names a flow run: as its user did, otherwise `health 2026-11-01`."""
-    return lambda: given_name() or f"{flow} {date.today()}"
+    return lambda: user_run_name() or f"{flow} {date.today()}"
 
 
 def with_sentence(work: Callable[_P, State[Any]]) -> Callable[_P, State[Any]]:

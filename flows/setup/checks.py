@@ -27,9 +27,9 @@ from devices.platform import PLATFORMS, Platform
 from devices.settings import PREFIX, settings
 from flows.server.connection import (
     ServerGoneError,
-    ahead_of_server_s,
     check_server,
     client_without_retries,
+    clock_difference_s,
     clock_warning,
 )
 from flows.server.shared_server import POOL, online_labs
@@ -186,7 +186,7 @@ def disk(workspace: Workspace, _devices: Devices) -> list[Finding]:
 
 def server_clock(_workspace: Workspace, _devices: Devices) -> list[Finding]:
     """Whether this machine's clock agrees with the Prefect server's; nothing if there is no server to ask."""
-    if (ahead_s := ahead_of_server_s()) is None:
+    if (ahead_s := clock_difference_s()) is None:
         return []
     warning = clock_warning(ahead_s)
     return [fix(warning) if warning else ok("the clock agrees with the Prefect server's")]

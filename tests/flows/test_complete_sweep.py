@@ -8,7 +8,7 @@ import pytest
 
 from flows import complete_sweep
 from flows.device_selection import SweepRequest, choose_devices
-from flows.server.states import data_of
+from flows.server.states import state_data
 from flows.sweep_result import SweepResult
 from tasks.maintain.forget import forget_target
 from tasks.measure import prepare
@@ -40,7 +40,7 @@ def test_a_sweep_with_nothing_left_ends_as_its_flow_does_until_something_changes
     done: StandInFarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given the end of the flow when it finds nothing to measure
-    of_flow = data_of(done.sweep())
+    of_flow = state_data(done.sweep())
     assert of_flow.message.startswith("sessions: 3 already done; report: ")
     # when the same start is planned without it, then the end is the same, and the report is written
     found = ending(done)

@@ -12,7 +12,7 @@ from devices.ondevice.lease import acquire
 from flows.device.job import DeviceTally
 from flows.device.measure import measure_device
 from flows.device.sessions import SessionQueue
-from flows.server.states import data_of
+from flows.server.states import state_data
 from tasks.bundle.record import SessionRecord
 from tasks.measure.prepare import Probe
 from tasks.measure.session.measure import measure
@@ -51,8 +51,8 @@ def test_a_sweep_drops_what_would_not_end_in_time_and_the_next_start_measures_it
     # then two sessions ended before, the others are dropped and not failed, and the message and the report say so
     assert first.is_completed()
     dropped = f"3 dropped (would not have ended by {end:%H:%M})"
-    assert data_of(first).message.startswith(f"sessions: 1 succeeded, 1 discarded, {dropped}; report: ")
-    report = Path(data_of(first).message.rpartition("report: ")[2]).with_suffix(".md")
+    assert state_data(first).message.startswith(f"sessions: 1 succeeded, 1 discarded, {dropped}; report: ")
+    report = Path(state_data(first).message.rpartition("report: ")[2]).with_suffix(".md")
     assert f"Sessions: {dropped}; start the sweep again with `--night " in report.read_text(encoding="utf-8")
     assert stand_in_farm.ask("SELECT status, count(*) FROM session GROUP BY 1 ORDER BY 1") == [
         ("invalid", 1),
@@ -62,7 +62,7 @@ def test_a_sweep_drops_what_would_not_end_in_time_and_the_next_start_measures_it
     clock.advance(minutes=20)
     second = stand_in_farm.sweep()
     # then the dropped ones are measured, and the report is complete
-    assert data_of(second).message.startswith("sessions: 3 succeeded, 2 already done; report: ")
+    assert state_data(second).message.startswith("sessions: 3 succeeded, 2 already done; report: ")
     assert "Every planned session has a result." in report.read_text(encoding="utf-8")
 
 

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from flows.progress import Board, board, show_step, shown_export
+from flows.progress import Board, board, export_status, show_step
 
 
 def test_a_terminal_shows_what_runs_side_by_side() -> None:
@@ -38,7 +38,7 @@ def test_the_log_of_a_sweep_has_a_line_of_a_step_that_lasts_and_none_of_the_othe
 def test_the_log_of_an_export_has_a_line_of_a_step_that_lasts_and_none_of_the_others(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with shown_export("voice fp16") as tell:
+    with export_status("voice fp16") as tell:
         tell("tracing forward", False)
         tell("lowering", False)
         tell("lowering", True)
@@ -49,6 +49,6 @@ def test_a_terminal_shows_each_step_of_an_export(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes the output for a terminal
-    with shown_export("voice [fp16]") as tell:
+    with export_status("voice [fp16]") as tell:
         tell("tracing forward", False)
     assert "voice [fp16]: tracing forward" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.server.states import data_of
+from flows.server.states import state_data
 from tasks.measure.sweep_filter import SweepFilter
 from tasks.store.workspace import Workspace
 from tests.fixtures.command import Command
@@ -31,9 +31,9 @@ def test_a_whole_sweep_after_a_part_measures_the_rest(stand_in_farm: StandInFarm
         stand_in_farm.sweep(there, night=night, only=only) for only in (SweepFilter(devices=["here"]), SweepFilter())
     )
     # then the whole sweep measures the other only, in the same sweep
-    assert data_of(part).message.startswith("sessions: 2 succeeded, 1 discarded; ")
-    assert data_of(whole).message.startswith("sessions: 2 succeeded, 1 discarded, 3 already done; ")
-    assert data_of(whole).sweep_id == data_of(part).sweep_id
+    assert state_data(part).message.startswith("sessions: 2 succeeded, 1 discarded; ")
+    assert state_data(whole).message.startswith("sessions: 2 succeeded, 1 discarded, 3 already done; ")
+    assert state_data(whole).sweep_id == state_data(part).sweep_id
 
 
 @pytest.mark.thorough
@@ -41,8 +41,8 @@ def test_what_is_done_is_not_run_again_unless_asked(stand_in_farm: StandInFarm) 
     night = date(2026, 1, 2)
     first, second, third = (stand_in_farm.sweep(night=night, again=again) for again in (False, False, True))
     # then the second start of a night's sweep runs nothing
-    assert data_of(first).message.startswith("sessions: 2 succeeded, 1 discarded; ")
-    assert data_of(second).message.startswith("sessions: 3 already done; ")
+    assert state_data(first).message.startswith("sessions: 2 succeeded, 1 discarded; ")
+    assert state_data(second).message.startswith("sessions: 3 already done; ")
     # and with --again everything is measured again, in another sweep of that night
     assert third.is_completed()
     counts = "SELECT count(*), count(DISTINCT sweep_id), min(night), max(night) FROM session_latency"
@@ -66,19 +66,19 @@ def test_sessions_whose_bundles_were_damaged_are_measured_again_and_named(
     second = farm.sweep()
     # then the two sessions are measured again, the damaged bundles are named, and both slots have a result
     assert second.is_completed()
-    assert data_of(second).message.startswith("sessions: 2 succeeded, 1 already done; report: ")
+    assert state_data(second).message.startswith("sessions: 2 succeeded, 1 already done; report: ")
     assert f"{lost}/model.etdump: the file is missing" in caplog.text
     assert f"{text}/session.json: does not match its schema (`stats.load_ns`: " in caplog.text
     counted = {session_id for (session_id,) in farm.ask("SELECT session_id FROM session_latency")}
     assert len(counted) == 2
     assert counted.isdisjoint({lost.name, text.name})
-    report = Path(data_of(second).message.rpartition("report: ")[2]).with_suffix(".md").read_text(encoding="utf-8")
+    report = Path(state_data(second).message.rpartition("report: ")[2]).with_suffix(".md").read_text(encoding="utf-8")
     assert "Two bundles could not be loaded and are in no figure" in report
     assert "Every planned session has a result" not in report
     # and the next start measures nothing, and still names them
     caplog.clear()
     third = farm.sweep()
-    assert data_of(third).message.startswith("sessions: 3 already done; ")
+    assert state_data(third).message.startswith("sessions: 3 already done; ")
     assert "the file is missing" in caplog.text
 
 
@@ -95,7 +95,7 @@ def test_a_session_that_cannot_be_loaded_and_is_not_measured_again_fails_the_swe
     again = stand_in_farm.sweep()
     # then it ends as failed, and its message names the bundle
     assert again.is_failed()
-    assert f"1 could not be loaded: {damaged}/model.etdump: the file is missing" in data_of(again).message
+    assert f"1 could not be loaded: {damaged}/model.etdump: the file is missing" in state_data(again).message
 
 
 @pytest.mark.thorough
@@ -106,8 +106,8 @@ def test_a_sweep_resumes_from_s3_and_another_machine_loads_and_traces_it_from_th
     # when a sweep that keeps its bundles in S3 runs twice
     first, again = (stand_in_farm.sweep(bundles=location) for _ in range(2))
     # then all its sessions are in S3, and the second time there is nothing to measure
-    assert data_of(first).message.startswith("sessions: 2 succeeded, 1 discarded; ")
-    assert data_of(again).message.startswith("sessions: 3 already done; ")
+    assert state_data(first).message.startswith("sessions: 2 succeeded, 1 discarded; ")
+    assert state_data(again).message.startswith("sessions: 3 already done; ")
     assert not (stand_in_farm.data_dir / "bundles").exists()
     listed = s3_client().list_objects_v2(Bucket=bucket)["Contents"]
     assert len([entry for entry in listed if entry["Key"].endswith("/session.json")]) == 3
@@ -130,7 +130,7 @@ def test_the_commit_of_the_sweep_file_is_recorded_with_each_session(stand_in_far
     commit(farm.folder)
     tracked.write_text("two")
     # when a sweep is run
-    ended = data_of(farm.sweep())
+    ended = state_data(farm.sweep())
     # then each session has the commit and that it was not all
     sources = [record.sweep.source for record in Workspace(farm.data_dir).store.records(ended.sweep_id)]
     head = git(farm.folder, "rev-parse", "HEAD")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from flows.device.job import DeviceTally
-from flows.server.states import data_of
-from flows.sweep_result import SweepResult, message_of, notify_end, notify_of_error
+from flows.server.states import state_data
+from flows.sweep_result import SweepResult, build_message, notify_end, notify_of_error
 from sql.errors import WarehouseError
 from tasks.measure.health import Registry
 from tasks.results.verdicts import Verdict
@@ -43,7 +43,7 @@ def test_the_message_has_headline_counts_regressions_devices_and_link(
         Registry(places.registry).strike("pixel-1", "no answer")
     tally = DeviceTally("pixel-1", succeeded=5, failed=2, unusable="pixel-1: no answer")
     # when its message is made
-    message = message_of(result_of(places, [REGRESSION, QUIET], tally), places)
+    message = build_message(result_of(places, [REGRESSION, QUIET], tally), places)
     # then it states all of that, numbers first
     assert message.title == (
         "nightly-2026-11-21 failed: 1 of 2 series slower: linear fp32 on here with SME2 off and one thread +10.0 %"
@@ -79,7 +79,7 @@ def test_a_model_that_failed_is_in_title_message_and_end_state_once_for_each_rea
     # when the sweep ends, on the first night of the model or later
     for others in ([], [QUIET]):
         result = replace(result_of(Workspace(tmp_path), [*rows, *others], tallies[0]), tallies=tallies)
-        message = message_of(result, Workspace(tmp_path))
+        message = build_message(result, Workspace(tmp_path))
         # then the title counts its series, and a line has the reason, which its devices do not repeat
         assert message.title.endswith(
             f": No series slower: {len(others)} of {5 + len(others)} without a change; failed: 5."
@@ -104,7 +104,7 @@ def test_the_end_names_three_devices_with_failed_sessions_and_counts_the_others(
         "sessions: 13 succeeded, 6 failed, 1 invalid; a: no answer; b: it crashed; c: it crashed; and 1 more; report: "
     )
     # and the message has all
-    body = message_of(result, Workspace(tmp_path)).body.splitlines()
+    body = build_message(result, Workspace(tmp_path)).body.splitlines()
     assert body[1:-1] == ["a: no answer", "b: it crashed", "c: it crashed", "d: too hot"]
 
 
@@ -112,7 +112,7 @@ def test_the_end_names_three_devices_with_failed_sessions_and_counts_the_others(
 def test_a_message_lists_ten_devices_and_counts_the_others(tmp_path: Path, devices: int, last: str) -> None:
     tallies = [DeviceTally(f"phone-{each}", failed=1, first_reason="too hot") for each in range(1, devices + 1)]
     result = replace(result_of(Workspace(tmp_path), [QUIET], tallies[0]), tallies=tallies)
-    lines = message_of(result, Workspace(tmp_path)).body.splitlines()
+    lines = build_message(result, Workspace(tmp_path)).body.splitlines()
     assert lines[10] == "phone-10: too hot"
     assert lines[-2] == last
 
@@ -120,7 +120,7 @@ def test_a_message_lists_ten_devices_and_counts_the_others(tmp_path: Path, devic
 def test_a_message_lists_ten_regressions_and_counts_the_others(tmp_path: Path) -> None:
     rows = [replace(REGRESSION, model=f"model_{number}") for number in range(13)]
     result = result_of(Workspace(tmp_path), rows, DeviceTally("here", succeeded=13))
-    lines = message_of(result, Workspace(tmp_path)).body.splitlines()
+    lines = build_message(result, Workspace(tmp_path)).body.splitlines()
     assert [line.startswith("regression: model_") for line in lines] == [False, *[True] * 10, False, False]
     assert lines[-2] == "3 more in the report"
     assert lines[-1] == f"report: {tmp_path}/reports/nightly-2026-11-21/report.html"
@@ -167,7 +167,7 @@ def test_a_sweep_sends_one_message_and_a_refusing_service_changes_nothing_but_a_
     assert done.is_completed()
     (received,) = good.received
     assert "Nothing to compare with" in received["title"]
-    report = data_of(done).message.rpartition("report: ")[2]
+    report = state_data(done).message.rpartition("report: ")[2]
     assert received["message"].splitlines() == ["sessions: 2 succeeded, 1 discarded", f"report: {report}"]
     # and one warning, which names the scheme only
     (warning,) = {each.getMessage() for each in caplog.records if each.name == "flows.warehouse.publish"}
@@ -185,7 +185,7 @@ def test_verdicts_are_reported_also_if_the_noise_of_the_devices_cannot_be_read(
     def fail(*_: object) -> list[str]:
         raise WarehouseError("a column is missing")
 
-    monkeypatch.setattr("flows.sweep.noise_of", fail)
+    monkeypatch.setattr("flows.sweep.read_noise_lines", fail)
     with webhook() as hook:
         monkeypatch.setenv("ETFARM_NOTIFY", hook.url)
         done = stand_in_farm.sweep()

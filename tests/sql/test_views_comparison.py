@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flows.sweep_result import noise_of
+from flows.sweep_result import read_noise_lines
 from flows.warehouse.publish import ask_warehouse
 from sql.warehouse import writing
 from tasks.maintain.check import check_aggregates
@@ -189,9 +189,9 @@ def test_a_device_whose_noise_doubles_is_named(maker: BundleMaker, tmp_path: Pat
     night_of(maker, 7)
     maker.load()
     assert maker.ask("SELECT round(device_noise, 3), verdict FROM verdict") == [(0.012, "insufficient data")]
-    (line,) = noise_of("nightly-2026-11-07", Workspace(tmp_path, maker.warehouse))
+    (line,) = read_noise_lines("nightly-2026-11-07", Workspace(tmp_path, maker.warehouse))
     assert line.startswith("host: noise 1.2 %, 3.0 times that of 6 earlier nights; check what else runs on it")
-    assert noise_of("nightly-2026-11-06", Workspace(tmp_path, maker.warehouse)) == []
+    assert read_noise_lines("nightly-2026-11-06", Workspace(tmp_path, maker.warehouse)) == []
 
 
 def test_a_device_that_was_busy_is_named_unless_its_own_threads_made_the_load(
@@ -207,7 +207,7 @@ def test_a_device_that_was_busy_is_named_unless_its_own_threads_made_the_load(
         )
     maker.load()
     # then
-    (line,) = noise_of("smoke-2026-11-20", Workspace(tmp_path, maker.warehouse))
+    (line,) = read_noise_lines("smoke-2026-11-20", Workspace(tmp_path, maker.warehouse))
     assert line == "busy was busy before its sessions: load 6.0 on 4 cores; measure again when it is idle"
 
 

@@ -114,7 +114,7 @@ class Version(BaseModel, strict=True):
     sme2_hardware: bool
 
 
-def with_answer_of(runner: Runner, device: Device, spec: DeviceSpec, facts: Facts) -> Facts:
+def add_runner_facts(runner: Runner, device: Device, spec: DeviceSpec, facts: Facts) -> Facts:
     """Return the facts with what the runner, started with the inventory's launcher, finds of SME and SME2.
 
     `facts` alone are the operating system's answer: it describes the host and not an emulator that launches the

@@ -34,7 +34,7 @@ from tasks.measure.session.collect import (
 )
 from tasks.measure.session.context import SessionContext, pushed_contents, runner_command
 from tasks.measure.session.ready import wait_until_ready, with_readiness
-from tasks.measure.session.record import SessionResult, checked_record, code_of, unexpected
+from tasks.measure.session.record import SessionResult, checked_record, error_code, unexpected
 from tasks.rows.consistency import contradiction_between, etdump_of_another, other_content
 from tasks.runner.min_versions import why_too_old
 from tasks.store.bundle_store import BundleStore
@@ -74,7 +74,7 @@ def measure(session: PlannedSession, context: SessionContext, bundles: BundleSto
         except OutputMismatchError as error:
             result.end = Unsuccessful("failed", "wrong_output", str(error))
         except DeviceError as error:
-            result.end = Unsuccessful("failed", code_of(error), str(error))
+            result.end = Unsuccessful("failed", error_code(error), str(error))
         except Exception as error:
             result.end = unexpected(error, session.title, collected)
         published = bundles.publish(checked_record(result, collected), collected)

@@ -150,7 +150,7 @@ def _model_record(result: SessionResult) -> ModelRecord:
     return ModelRecord(name=export.model, **of_export, **of_case)
 
 
-def code_of(error: DeviceError) -> str:
+def error_code(error: DeviceError) -> str:
     """Return the reason code of a device's error, its class in snake case: DeviceLost -> device_lost."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
 

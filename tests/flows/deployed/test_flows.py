@@ -13,7 +13,7 @@ from devices.inventory import load_inventory, open_device
 from devices.ondevice.lease import acquire
 from flows.deployed.on_demand import Overrides, on_demand
 from flows.deployed.upkeep import health, report, upkeep
-from flows.server.states import data_of
+from flows.server.states import state_data
 from tasks.measure.health import Registry
 from tasks.store.workspace import Workspace
 from tests.fixtures.command import Etfarm, Kept
@@ -102,7 +102,7 @@ def test_a_report_is_written_again_and_an_unknown_sweep_is_one_sentence(
     # when a report is written again
     state = report(data_dir=str(kept.data_dir.root), return_state=True)
     assert state.is_completed()
-    page = Path(data_of(state))
+    page = Path(state_data(state))
     assert "<html" in page.read_text(encoding="utf-8")
     # then the run and the artifact tell where it is
     link = f"https://farm.example/reports/{page.parent.name}/report.html"
@@ -136,7 +136,7 @@ def test_a_sweep_on_demand_with_overrides_is_apart_from_that_of_its_file(
     state = on_demand_at(farm, Overrides(sessions=1, devices=["here"]), GONE)
     # then it measures that alone, under another name, and the night's series are as before
     assert state.is_completed(), state.message
-    end = data_of(state)
+    end = state_data(state)
     assert end.message.startswith("sessions: 1 succeeded, 1 discarded; ")
     assert end.sweep_id.startswith("states-on-demand-")
     assert len(list(farm.folder.glob(f"shared/{end.sweep_id}/*/session.json"))) == 2
@@ -145,7 +145,7 @@ def test_a_sweep_on_demand_with_overrides_is_apart_from_that_of_its_file(
     assert farm.ask("FROM series_latency") == tonight
     # and without overrides it is tonight's sweep, which is complete
     again = on_demand_at(farm, Overrides())
-    assert data_of(again).message.startswith("sessions: 3 already done; ")
+    assert state_data(again).message.startswith("sessions: 3 already done; ")
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_a_lab_that_cannot_follow_an_order_measures_nothing_and_the_farm_is_told
     farm: LabFarm, monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], reason: str
 ) -> None:
     # given a farm of another version, or one whose clock differs by hours
-    monkeypatch.setattr(connection, "ahead_of_server_s", lambda: 0.0)
+    monkeypatch.setattr(connection, "clock_difference_s", lambda: 0.0)
     monkeypatch.setattr(controller, "Order", lambda **fields: Order.model_construct(**fields | changes))
     # when it measures
     jobs, tallies = farm.sweep(farm.device("far"))
@@ -52,7 +52,7 @@ def test_the_times_of_a_lab_whose_clock_differs_are_corrected_and_marked(
 ) -> None:
     # given a farm whose clock is 7 s ahead of the server's, and a lab that is that far ahead of the farm
     told = itertools.chain([7.0], itertools.repeat(7.0 + ahead_s))  # then both runs of the lab
-    monkeypatch.setattr(connection, "ahead_of_server_s", lambda: next(told))
+    monkeypatch.setattr(connection, "clock_difference_s", lambda: next(told))
     # when a session is measured there
     begun = datetime.now().astimezone()
     farm.sweep(farm.device("far"))

@@ -20,12 +20,12 @@ def test_the_server_s_answer_tells_how_far_this_clock_is_ahead(
     monkeypatch.setenv("PREFECT_API_URL", server)
     monkeypatch.setattr(connection, "time", SimpleNamespace(time=lambda: time.time() + moved_s))
     # then the difference is known to a few seconds
-    assert connection.ahead_of_server_s() == pytest.approx(moved_s, abs=ENOUGH_S)
+    assert connection.clock_difference_s() == pytest.approx(moved_s, abs=ENOUGH_S)
 
 
 def test_without_a_server_of_several_sweeps_no_clock_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
-    assert connection.ahead_of_server_s() is None
+    assert connection.clock_difference_s() is None
 
 
 @pytest.mark.fault
@@ -33,7 +33,7 @@ def test_a_sweep_begins_with_a_sentence_about_a_clock_that_is_wrong(
     stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a farm whose clock is an hour ahead
-    monkeypatch.setattr(sweeps, "ahead_of_server_s", lambda: 3600.0)
+    monkeypatch.setattr(sweeps, "clock_difference_s", lambda: 3600.0)
     told: list[str] = []
     monkeypatch.setattr(board, "tell", told.append)
     # when a sweep is run, then it says so and measures

@@ -8,7 +8,7 @@ from prefect.client.schemas.objects import TERMINAL_STATES, State
 from prefect.settings import PREFECT_API_URL
 
 from devices.errors import FarmError
-from flows.server.states import data_of
+from flows.server.states import state_data
 from tasks.bundle.record import SessionRecord
 from tasks.measure.session.measure import measure
 from tasks.store.workspace import Workspace
@@ -44,7 +44,7 @@ def test_a_device_that_cannot_be_reached_is_red_beside_one_that_is_green(stand_i
     # then the message of the sweep has the counts of both
     assert ended.is_failed()
     failed = "failed: linear fp32 on gone: 2 of 2 sessions failed (device_unusable): gone: "
-    assert data_of(ended).message.startswith(f"sessions: 2 succeeded, 2 failed, 1 discarded; {failed}")
+    assert state_data(ended).message.startswith(f"sessions: 2 succeeded, 2 failed, 1 discarded; {failed}")
     # and the server shows the step of each device as what it was
     states = states_of(ended)
     assert states["measure on here"] == ("Completed", "2 succeeded, 1 discarded")
@@ -119,7 +119,7 @@ def test_a_device_whose_results_cannot_be_written_is_red_with_its_counts(
     ended = stand_in_farm.sweep()
     # then the sweep and the device have the reason
     assert ended.is_failed()
-    assert "the bundle could not be written" in data_of(ended).message
+    assert "the bundle could not be written" in state_data(ended).message
     state, message = states_of(ended)["measure on here"]
     assert state == "Failed"
     assert message.startswith(counts)

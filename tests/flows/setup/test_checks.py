@@ -113,7 +113,7 @@ def test_the_disk_of_the_var_folder_needs_space(
 def test_the_clock_may_differ_from_the_server_s_by_two_minutes(
     places: Workspace, monkeypatch: pytest.MonkeyPatch, ahead_s: float | None, line: str | None
 ) -> None:
-    monkeypatch.setattr(setup_checks, "ahead_of_server_s", lambda: ahead_s)
+    monkeypatch.setattr(setup_checks, "clock_difference_s", lambda: ahead_s)
     found = setup_checks.server_clock(places, [HERE])
     assert [each.text[: len(line or "")] for each in found] == ([line] if line else [])
 

@@ -4,7 +4,7 @@ import re
 
 from devices import errors
 from tasks.bundle.remedy import remedy
-from tasks.measure.session.record import code_of
+from tasks.measure.session.record import error_code
 from tests.fixtures.paths import ROOT
 
 
@@ -14,6 +14,6 @@ def test_every_reason_that_a_session_may_end_with_has_a_remedy_of_its_own() -> N
     codes = {code for text in sources for code in re.findall(r'Unsuccessful\(\s*"\w+", "(\w+)"', text)}
     assert len(codes) > 15
     kinds = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, errors.DeviceError)]
-    codes |= {code_of(kind.__new__(kind)) for kind in kinds if kind is not errors.DeviceError}
+    codes |= {error_code(kind.__new__(kind)) for kind in kinds if kind is not errors.DeviceError}
     # then none is answered with what is said of an unknown one
     assert {code for code in codes if remedy(code) == remedy(None)} == set()

@@ -74,14 +74,14 @@ def test_another_night_or_another_content_is_another_comparison() -> None:
     assert arm_of("p2", "smoke-1") == arm_of("p2", "smoke-1")
 
 
-def noise_of(**changes: Any) -> list[PlannedSession]:
+def planned_noise(**changes: Any) -> list[PlannedSession]:
     side, spec = a_side("p1"), a_spec(**changes)
     return plan_noise(spec, NIGHT, "phone", {("linear", "fp32"): (side.export,)}, {("sme2_off", "timing"): side.runner})
 
 
 def test_a_sweep_compares_its_first_model_with_itself_if_it_is_asked_to() -> None:
-    assert noise_of() == []
-    sessions = noise_of(noise_sessions=5)
+    assert planned_noise() == []
+    sessions = planned_noise(noise_sessions=5)
     assert [session.cell.arm.side for session in sessions if session.cell.arm] == list("abbaabbaab")
     assert {(session.cell.model, session.cell.variant, session.repetition) for session in sessions} == {
         ("linear", "sme2_off", index) for index in range(5)
@@ -89,8 +89,8 @@ def test_a_sweep_compares_its_first_model_with_itself_if_it_is_asked_to() -> Non
 
 
 def test_the_noise_of_a_device_without_the_first_models_export_is_not_measured() -> None:
-    assert noise_of(noise_sessions=5, models=["conv"]) == []
-    assert noise_of(noise_sessions=5, modes=["profile"]) == []
+    assert planned_noise(noise_sessions=5, models=["conv"]) == []
+    assert planned_noise(noise_sessions=5, modes=["profile"]) == []
 
 
 def test_noise_needs_enough_sessions_for_an_interval() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from devices.ondevice.facts import Facts
-from tasks.measure.session.context import with_answer_of
+from tasks.measure.session.context import add_runner_facts
 from tasks.runner.manifest import Runner
 from tasks.runner.min_versions import min_versions, why_too_old
 from tests.fixtures.stand_in import GOOD, farm_bench, measured
@@ -84,7 +84,7 @@ def test_a_device_that_is_too_old_fails_its_sessions_before_anything_is_pushed(t
     bench = farm_bench(tmp_path, GOOD)
     bench = replace(bench, runner=replace(bench.runner, needs={"glibc": "99.1"}), facts=OLD)
     # when it is asked for SME2, and a session is measured
-    facts = with_answer_of(bench.runner, bench.device, bench.spec, bench.facts)
+    facts = add_runner_facts(bench.runner, bench.device, bench.spec, bench.facts)
     record = measured(tmp_path, bench)
     # then the session fails with the sentence, and the device got neither runner nor model
     assert facts == OLD
