@@ -5,13 +5,12 @@ Everything here runs in the export process. The text of this file is part of eve
 
 import inspect
 import logging
-import operator
 from dataclasses import dataclass, field
 from typing import Any
 
 from devices.errors import FarmError
 from tasks.export.exported import NotApplicableError
-from tasks.export.factory import Inputs, Method
+from tasks.export.factory import Method
 from tasks.export.recipes import Recipe, Weights
 
 logger = logging.getLogger(__name__)
@@ -39,44 +38,43 @@ def convert(method: Method, recipe: Recipe, own: Any = None) -> Converted:
     import torch
 
     if own is not None:
-        return _by_own_recipe(method, recipe, own)
+        takes_shapes = "dynamic_shapes" in inspect.signature(own).parameters
+        program = own(
+            method.module, method.inputs, **({"dynamic_shapes": method.dynamic_shapes} if takes_shapes else {})
+        )
+        if not isinstance(program, torch.export.ExportedProgram):
+            raise FarmError(f"the recipe {recipe.name} must return an ExportedProgram, not {type(program).__name__}")
+        if method.dynamic_shapes and not program.range_constraints:
+            raise FarmError(
+                f"the recipe {recipe.name} fixes the dynamic shapes of {method.name}; give it a third parameter "
+                "`dynamic_shapes` and pass it to torch.export.export"
+            )
+        return Converted(program, program.module())
     if recipe.weights:
         quantize_weights(method.module, recipe.weights)
     logger.info("tracing %s", method.name)
     program = torch.export.export(method.module, method.inputs, dynamic_shapes=method.dynamic_shapes)
     if recipe.quantization in ("int8_static", "int8_dynamic"):
-        program = _quantize_int8(program, method, is_dynamic=recipe.quantization == "int8_dynamic")
-        return Converted(program, program.module())
-    if recipe.except_operators:
-        program = _in_float32(program, method, recipe.except_operators)
-        return Converted(program, program.module())
-    return Converted(program, method.module)
-
-
-def _by_own_recipe(method: Method, recipe: Recipe, own: Any) -> Converted:
-    import torch
-
-    takes_shapes = "dynamic_shapes" in inspect.signature(own).parameters
-    shapes = {"dynamic_shapes": method.dynamic_shapes} if takes_shapes else {}
-    program = own(method.module, method.inputs, **shapes)
-    if not isinstance(program, torch.export.ExportedProgram):
-        raise FarmError(f"the recipe {recipe.name} must return an ExportedProgram, not {type(program).__name__}")
-    if method.dynamic_shapes and not program.range_constraints:
-        raise FarmError(
-            f"the recipe {recipe.name} fixes the dynamic shapes of {method.name}; give it a third parameter "
-            "`dynamic_shapes` and pass it to torch.export.export"
-        )
+        changed = _quantize_int8(program, method, is_dynamic=recipe.quantization == "int8_dynamic")
+    elif recipe.except_operators:
+        changed = _compute_in_float32(program, recipe.except_operators)
+    else:
+        return Converted(program, method.module)
+    program = torch.export.export(changed, method.inputs, dynamic_shapes=method.dynamic_shapes)
     return Converted(program, program.module())
 
 
 def _quantize_int8(program: Any, method: Method, *, is_dynamic: bool) -> Any:
-    """Return the program with int8 weights per channel: activations calibrated, or dynamic (linear layers only)."""
+    """Return the module with int8 weights per channel: activations calibrated, or dynamic (linear layers only)."""
     import torch
     from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
         XNNPACKQuantizer,
         get_symmetric_quantization_config,
     )
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+    def shuffled(tensor: Any) -> Any:
+        return tensor.reshape(-1)[torch.randperm(tensor.numel())].reshape(tensor.shape)
 
     quantizer = XNNPACKQuantizer()
     config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=is_dynamic)
@@ -86,28 +84,20 @@ def _quantize_int8(program: Any, method: Method, *, is_dynamic: bool) -> Any:
         quantizer.set_global(config)
     prepared = prepare_pt2e(program.module(), quantizer)
     logger.info("calibrating")
+    # Without calibration data: the inputs, and permutations of their values, which remain valid.
+    permuted = (tuple(map(shuffled, method.inputs)) for _ in range(_CALIBRATION_BATCHES - 1))
     with torch.no_grad():
-        for inputs in method.calibration or _permutations(method.inputs):
+        for inputs in method.calibration or (method.inputs, *permuted):
             prepared(*inputs)
     converted = convert_pt2e(prepared)
     if not any("quantize" in str(node.target) for node in converted.graph.nodes):
         kind = "linear layers" if is_dynamic else "operators that XNNPACK's quantizer supports"
         raise NotApplicableError(f"the model has no {kind}, so nothing can be quantized")
-    return torch.export.export(converted, method.inputs, dynamic_shapes=method.dynamic_shapes)
+    return converted
 
 
-def _permutations(inputs: Inputs) -> list[Inputs]:
-    """Return the inputs, then permutations of their values, which remain valid: `_CALIBRATION_BATCHES` in all."""
-    import torch
-
-    def shuffled(tensor: Any) -> Any:
-        return tensor.reshape(-1)[torch.randperm(tensor.numel())].reshape(tensor.shape)
-
-    return [inputs, *(tuple(map(shuffled, inputs)) for _ in range(_CALIBRATION_BATCHES - 1))]
-
-
-def _in_float32(program: Any, method: Method, operators: tuple[str, ...]) -> Any:
-    """Return the program in which these operators convert their inputs to fp32 and their results back to fp16."""
+def _compute_in_float32(program: Any, operators: tuple[str, ...]) -> Any:
+    """Return the module in which these operators convert their inputs to fp32 and their results back to fp16."""
     import torch
 
     graph_module = program.module()
@@ -133,7 +123,7 @@ def _in_float32(program: Any, method: Method, operators: tuple[str, ...]) -> Any
     if missing := sorted(set(operators) - present):
         raise NotApplicableError(f"the model does not contain {', '.join(missing)}")
     graph_module.recompile()
-    return torch.export.export(graph_module, method.inputs, dynamic_shapes=method.dynamic_shapes)
+    return graph_module
 
 
 def _is_half(node: Any) -> bool:
@@ -155,51 +145,36 @@ def quantize_weights(module: Any, recipe: Weights) -> None:
     from torchao.quantization.granularity import PerAxis, PerGroup
 
     size = recipe.group_size
-
-    def is_suitable(layer: Any) -> bool:
-        return isinstance(layer, torch.nn.Linear) and layer.in_features % size == 0
-
-    def is_head(layer: Any, name: str) -> bool:
-        return isinstance(layer, torch.nn.Linear) and _is_head(name) and type(layer.weight.data) is torch.Tensor
-
-    def is_body(layer: Any, name: str) -> bool:
-        is_apart = recipe.lm_head is not None and _is_head(name)
-        return is_suitable(layer) and type(layer.weight.data) is torch.Tensor and not is_apart
-
-    if not any(map(is_suitable, module.modules())):
+    linear = {name: layer for name, layer in module.named_modules() if isinstance(layer, torch.nn.Linear)}
+    suitable = {name for name, layer in linear.items() if layer.in_features % size == 0}
+    if not suitable:
         raise NotApplicableError(f"the model has no linear layers whose inputs are a multiple of {size}")
-    int4 = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(size))
-    quantize_(module, int4, filter_fn=is_body)
-    if recipe.lm_head is not None and not any(_is_head(name) for name, _ in module.named_modules()):
+    heads = {name for name in linear if name.rpartition(".")[2] == _HEAD} if recipe.lm_head is not None else set()
+    if recipe.lm_head is not None and not heads:
         raise NotApplicableError(f"the model has no layer named {_HEAD}; leave `lm_head` out of the recipe")
+
+    def quantize(dtype: Any, granularity: Any, names: set[str]) -> None:
+        config = Int8DynamicActivationIntxWeightConfig(weight_dtype=dtype, weight_granularity=granularity)
+        quantize_(module, config, lambda layer, name: name in names and type(layer.weight.data) is torch.Tensor)
+
+    quantize(torch.int4, PerGroup(size), suitable - heads)
     if recipe.lm_head == 8:
-        int8 = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int8, weight_granularity=PerAxis(0))
-        quantize_(module, int8, filter_fn=is_head)
+        quantize(torch.int8, PerAxis(0), heads)
     if recipe.embedding:
-        _quantize_embeddings(module, recipe.embedding, size)
+        layers = list(module.named_modules())
+        embeddings = [
+            (name, layer)
+            for name, layer in layers
+            if isinstance(layer, torch.nn.Embedding) and layer.embedding_dim % size == 0
+        ]
+        if not embeddings and not any(type(layer).__name__ == "QuantizedEmbedding" for _, layer in layers):
+            raise NotApplicableError(f"the model has no embeddings whose width is a multiple of {size}")
+        for name, layer in embeddings:
+            parent, _, last = name.rpartition(".")
+            setattr(module.get_submodule(parent), last, _quantize_embedding(layer, recipe.embedding, size))
 
 
-def _is_head(name: str) -> bool:
-    return name.rpartition(".")[2] == _HEAD
-
-
-def _quantize_embeddings(module: Any, bits: int, group_size: int) -> None:
-    import torch
-
-    embeddings = [
-        (name, layer)
-        for name, layer in module.named_modules()
-        if isinstance(layer, torch.nn.Embedding) and layer.embedding_dim % group_size == 0
-    ]
-    done = any(type(layer).__name__ == "QuantizedEmbedding" for layer in module.modules())
-    if not embeddings and not done:
-        raise NotApplicableError(f"the model has no embeddings whose width is a multiple of {group_size}")
-    for name, layer in embeddings:
-        parent, _, last = name.rpartition(".")
-        setattr(operator.attrgetter(parent)(module) if parent else module, last, _quantized(layer, bits, group_size))
-
-
-def _quantized(layer: Any, bits: int, group_size: int) -> Any:
+def _quantize_embedding(layer: Any, bits: int, group_size: int) -> Any:
     """Return an embedding with weights of 8 or 4 bits, a scale for each row (8) or each group of a row (4)."""
     import torch
     from executorch.exir.passes import _quant_patterns_and_replacements  # noqa: F401 - registers the operators

@@ -6,6 +6,7 @@ A text is short for a mapping with one key: `mobilenet_v2`, `team.models:detecto
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,8 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
 
 @dataclass(frozen=True)
 class ExportRequest:
+    """One model to export by one recipe."""
+
     model: str | ModelEntry
     precision: str
     exports_dir: Path
@@ -126,6 +129,11 @@ class ExportRequest:
     taps: bool = False
     """Whether to export the program for the mode numerics, which also returns the values of the model's layers."""
     deadline_s: float = 900.0
+
+    @cached_property
+    def entry(self) -> ModelEntry:
+        """The entry of `model`; raises InputError."""
+        return parse_entry(self.model)
 
 
 def parse_entry(model: str | ModelEntry) -> ModelEntry:

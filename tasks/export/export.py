@@ -10,7 +10,7 @@ from pathlib import Path
 
 from devices.errors import FarmError
 from sql.schema import is_scalar_operator
-from tasks.export.entry import ExportRequest, ModelEntry, parse_entry
+from tasks.export.entry import ExportRequest
 from tasks.export.exported import Export, ExportError, NotApplicableError, os_cause, read_complete, read_exports
 from tasks.export.key import check_own, export_key, versions
 from tasks.export.prebuilt import prebuilt_export
@@ -31,27 +31,29 @@ def export_cases(
     prebuilt .pte file is copied, whatever the recipe. A failed download or upload is only logged.
     Raises ExportError; NotApplicableError if the recipe has no meaning for the model.
     """
-    model, precision, exports_dir = request.model, request.precision, request.exports_dir.absolute()
-    title = f"cannot export {model if isinstance(model, str) else model.name} as {precision}"
+    exports_dir, model = request.exports_dir.absolute(), request.model
+    title = f"cannot export {model if isinstance(model, str) else model.name} as {request.precision}"
     try:
-        entry = parse_entry(model)
-        request = replace(request, model=entry, exports_dir=exports_dir)
-        if entry.pte and request.taps:
+        request = replace(request, model=request.entry, exports_dir=exports_dir)
+        if request.entry.pte and request.taps:
             raise ExportError(f"{title}: layers of a .pte file that exists already cannot be read; bring its model")
-        exports = kept_cases(entry, precision, exports_dir, seed=request.seed, taps=request.taps)
-        key = "" if entry.pte else export_key(entry, precision, request.seed, exports_dir, taps=request.taps)
-        if exports is None and shelf and _fetch(shelf, key, exports_dir):
-            exports = read_complete(exports_dir / key)
+        exports = read_or_skip(request)
+        key = "" if request.entry.pte else export_key(request)
+        if exports is None and shelf:
+            try:
+                exports = fetch_export(shelf, key, exports_dir) if is_shared(shelf, key) else None
+            except FarmError as error:
+                logger.warning("%s; it will be made here", error)
         if exports is not None:
             (exports[0].folder / "export.json").touch()  # marks it as used, so `etfarm warehouse prune` keeps it
             return exports
         missing = [name for name in ("torch", "executorch") if versions()[name] is None]
         if missing:
             raise ExportError(f"{title}: {' and '.join(missing)} not installed; install the farm's export extra")
-        exports = _made(request, title, exports_dir / "logs" / f"{key}.log", tell)
+        exports = _export(request, title, exports_dir / "logs" / f"{key}.log", tell)
         if shelf:
             try:
-                _put(shelf, exports[0].folder)
+                _upload(shelf, exports[0].folder)
             except FarmError as error:  # the next machine makes it itself
                 logger.warning("the export %s could not be uploaded: %s", exports[0].folder.name, error)
         return exports
@@ -63,19 +65,17 @@ def export_cases(
         raise ExportError(f"{title}: {os_cause(error, exports_dir)}") from None
 
 
-def kept_cases(
-    entry: ModelEntry, precision: str, exports_dir: Path, *, seed: int = 0, taps: bool = False
-) -> tuple[Export, ...] | None:
+def read_or_skip(request: ExportRequest) -> tuple[Export, ...] | None:
     """Return the cases of an export that is complete here, or of a prebuilt .pte file; None if it must be exported.
 
     Raises FarmError for an unknown model or recipe; NotApplicableError if an earlier export was skipped.
     """
-    if entry.pte:
-        return prebuilt_export(entry, exports_dir, seed)
-    check_own(entry, precision)
-    key = export_key(entry, precision, seed, exports_dir, taps=taps)
-    exports = read_complete(exports_dir / key)
-    skipped = skipped_path(exports_dir, key)
+    if request.entry.pte:
+        return prebuilt_export(request.entry, request.exports_dir, request.seed)
+    check_own(request)
+    key = export_key(request)
+    exports = read_complete(request.exports_dir / key)
+    skipped = skipped_path(request.exports_dir, key)
     if exports is None and skipped.is_file():
         raise NotApplicableError(skipped.read_text(encoding="utf-8"))
     return exports
@@ -86,10 +86,10 @@ def skipped_path(exports_dir: Path, key: str) -> Path:
     return exports_dir / "skipped" / f"{key}.txt"
 
 
-def _made(request: ExportRequest, title: str, log: Path, tell: Tell) -> tuple[Export, ...]:
+def _export(request: ExportRequest, title: str, log: Path, tell: Tell) -> tuple[Export, ...]:
     """Export in a child process and return the cases; errors begin with `title`. Records why an export is skipped."""
-    entry, precision, exports_dir = parse_entry(request.model), request.precision, request.exports_dir
-    logger.info("exporting %s %s", entry.name, precision)
+    name, precision, exports_dir = request.entry.name, request.precision, request.exports_dir
+    logger.info("exporting %s %s", name, precision)
     log.parent.mkdir(parents=True, exist_ok=True)
     try:
         answer = run_export(request, log, tell)
@@ -98,8 +98,7 @@ def _made(request: ExportRequest, title: str, log: Path, tell: Tell) -> tuple[Ex
             remove_leftovers(folder)
     if answer.skipped:
         # Under the new key, which includes the files that the export used.
-        key = export_key(entry, precision, request.seed, exports_dir, taps=request.taps)
-        write_complete(skipped_path(exports_dir, key), answer.skipped.encode())
+        write_complete(skipped_path(exports_dir, export_key(request)), answer.skipped.encode())
         raise NotApplicableError(answer.skipped)
     if answer.folder is None:
         raise ExportError(f"{title}: {answer.error}; the full log is {log}")
@@ -107,7 +106,7 @@ def _made(request: ExportRequest, title: str, log: Path, tell: Tell) -> tuple[Ex
     export = exports[0]
     logger.info(
         "exported %s %s in %.1f s: %.2f MB, %d delegated and %d portable operators",
-        entry.name,
+        name,
         precision,
         export.export_s,
         export.pte_bytes / 1e6,
@@ -115,18 +114,6 @@ def _made(request: ExportRequest, title: str, log: Path, tell: Tell) -> tuple[Ex
         sum(operator["count"] for operator in export.portable if not is_scalar_operator(operator["operator"])),
     )
     return exports
-
-
-def _fetch(shelf: BlobStore, key: str, exports_dir: Path) -> bool:
-    """Fetch a shared export into the exports folder; return False if there is none, or after logging an error."""
-    try:
-        if not is_shared(shelf, key):
-            return False
-        fetch_export(shelf, key, exports_dir)
-    except FarmError as error:
-        logger.warning("%s; it will be made here", error)
-        return False
-    return True
 
 
 def fetch_export(shelf: BlobStore, key: str, exports_dir: Path) -> tuple[Export, ...]:
@@ -138,7 +125,7 @@ def fetch_export(shelf: BlobStore, key: str, exports_dir: Path) -> tuple[Export,
         return exports
     with work_folder(exports_dir) as aside:
         archive, unpacked = aside / "archive", aside / key
-        if not shelf.get(_name(key), archive):
+        if not shelf.get(_archive_name(key), archive):
             raise ExportError(f"the export {key} is not shared")
         unpacked.mkdir()
         try:
@@ -156,21 +143,21 @@ def fetch_export(shelf: BlobStore, key: str, exports_dir: Path) -> tuple[Export,
 
 def is_shared(shelf: BlobStore, key: str) -> bool:
     """Return whether the storage has the export of this key; raises BundleError if it does not answer."""
-    return shelf.has(_name(key))
+    return shelf.has(_archive_name(key))
 
 
 def share_export(shelf: BlobStore, folder: Path) -> str:
     """Upload an export unless it is shared; return its key. Raises BundleError if the storage does not answer."""
     if not is_shared(shelf, folder.name):
-        _put(shelf, folder)
+        _upload(shelf, folder)
     return folder.name
 
 
-def _put(shelf: BlobStore, folder: Path) -> None:
+def _upload(shelf: BlobStore, folder: Path) -> None:
     with work_folder(folder.parent) as aside:
         pack(folder, aside / "archive")
-        shelf.put(_name(folder.name), aside / "archive")
+        shelf.put(_archive_name(folder.name), aside / "archive")
 
 
-def _name(key: str) -> str:
+def _archive_name(key: str) -> str:
     return f"exports/{key}{SUFFIX}"

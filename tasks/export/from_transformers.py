@@ -20,7 +20,7 @@ _WINDOW_TOKENS = 512
 
 def build_from_transformers(entry: ModelEntry) -> Any:
     """Return the model of an entry with `transformers`, in the form that a factory returns; raises FarmError."""
-    model = _from_folder(entry.weights) if entry.weights else _by_config(entry)
+    model = _load_model(entry)
     if entry.generate:
         return _generation(model, entry)
     for name in ("use_cache", "return_dict"):
@@ -28,29 +28,25 @@ def build_from_transformers(entry: ModelEntry) -> Any:
     return _tensors_only(model), _inputs(model)
 
 
-def _by_config(entry: ModelEntry) -> Any:
+def _load_model(entry: ModelEntry) -> Any:
+    """Return the model of a folder with weights, or one with seeded weights of a configuration class."""
     import transformers
 
-    name = entry.transformers or ""
+    version, name = transformers.__version__, entry.transformers or ""
+    if entry.weights:
+        names = transformers.AutoConfig.from_pretrained(entry.weights, local_files_only=True).architectures or []
+        model_class = getattr(transformers, names[0], None) if names else transformers.AutoModel
+        if model_class is None:
+            raise FarmError(f"{entry.weights}/config.json: transformers {version} has no class {names[0]}")
+        return model_class.from_pretrained(entry.weights, local_files_only=True)
     config_class = getattr(transformers, name, None)
     if not isinstance(config_class, type) or not issubclass(config_class, transformers.PretrainedConfig):
-        raise FarmError(f"transformers {transformers.__version__} has no configuration class {name}")
+        raise FarmError(f"transformers {version} has no configuration class {name}")
     try:  # with `generate`, the model needs its language-model head
         auto = transformers.AutoModelForCausalLM if entry.generate else transformers.AutoModel
         return auto.from_config(config_class(**entry.config))
     except (TypeError, ValueError) as error:
         raise FarmError(f"{name}: no model can be made from this configuration ({first_line(error)})") from None
-
-
-def _from_folder(folder: Path) -> Any:
-    import transformers
-
-    config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
-    names = config.architectures or []
-    model_class = getattr(transformers, names[0], None) if names else transformers.AutoModel
-    if model_class is None:
-        raise FarmError(f"{folder}/config.json: transformers {transformers.__version__} has no class {names[0]}")
-    return model_class.from_pretrained(folder, local_files_only=True)
 
 
 def _inputs(model: Any) -> Inputs:

@@ -54,21 +54,14 @@ class GenerateOptions(BaseModel, extra="forbid", frozen=True):
     def _needed(self) -> int:
         return max(*self.prefill, *self.chunks, max(self.depth) + self.decode)
 
-    def depth_chunk(self, depth: int) -> int:
-        """Return the longest prefill that divides `depth`, to fill the cache; raises ValueError if none does."""
-        fitting = [each for each in self.prefill if depth % each == 0]
-        if not fitting:
-            raise ValueError(
-                f"depth {depth} is not a multiple of a prefill; use one of {self.prefill}, or add it there"
-            )
-        return max(fitting)
-
-    def prompt_chunk(self, prompt: int) -> int:
-        """Return the longest prefill that divides a longer `prompt`, for its chunks; raises ValueError if none does."""
-        fitting = [each for each in self.prefill if prompt % each == 0 and prompt > each]
-        if not fitting:
-            raise ValueError(f"a prompt of {prompt} tokens is not several times a prefill of {self.prefill}")
-        return max(fitting)
+    def chunk(self, tokens: int, *, is_prompt: bool = False) -> int:
+        """Return the longest prefill that divides a depth, or a longer prompt; raises ValueError if none does."""
+        fitting = [each for each in self.prefill if tokens % each == 0 and not (is_prompt and tokens == each)]
+        if fitting:
+            return max(fitting)
+        if is_prompt:
+            raise ValueError(f"a prompt of {tokens} tokens is not several times a prefill of {self.prefill}")
+        raise ValueError(f"depth {tokens} is not a multiple of a prefill; use one of {self.prefill}, or add it there")
 
     @model_validator(mode="after")
     def _fits(self) -> "GenerateOptions":
@@ -76,9 +69,9 @@ class GenerateOptions(BaseModel, extra="forbid", frozen=True):
             if len(values) != len(set(values)):
                 raise ValueError(f"`{name}` lists a number twice; remove one")
         for depth in self.depth:
-            self.depth_chunk(depth)
+            self.chunk(depth)
         for prompt in self.chunks:
-            self.prompt_chunk(prompt)
+            self.chunk(prompt, is_prompt=True)
         if self.length < self._needed:
             raise ValueError(f"a cache of {self.length} tokens is too short; these cases need {self._needed}")
         return self

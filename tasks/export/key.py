@@ -14,7 +14,7 @@ from typing import Any
 
 from devices.errors import FarmError
 from tasks.export import convert, factory, from_transformers, language_methods, recipes, references, sources, zoo
-from tasks.export.entry import ModelEntry
+from tasks.export.entry import ExportRequest, ModelEntry
 from tasks.export.exported import EXPORT_VERSION
 from tasks.export.lowering import buffers, delegation, lower, passes, rewrites, trial
 from tasks.export.recipes import parse_recipe
@@ -34,77 +34,81 @@ def versions() -> dict[str, str | None]:
     return {"python": python} | {name: _version(name) for name in ("torch", "executorch", "transformers")}
 
 
-def export_key(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, *, taps: bool = False) -> str:
-    """Return the key of this export, 32 hexadecimal digits; raises FarmError for an unknown model or recipe."""
-    key = _input_key(entry, recipe, seed, exports_dir, taps)
-    left_out = exports_dir / "left_out" / f"{key}.json"
+def export_key(request: ExportRequest) -> str:
+    """Return the key of an export, 32 hexadecimal digits; raises FarmError for an unknown model or recipe."""
+    key = _input_key(request)
+    left_out = _left_out_path(request, key)
     return _digest([key, json.loads(left_out.read_text())]) if left_out.is_file() else key
 
 
-def note_left_out(
-    entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, left_out: list[list[str]], *, taps: bool
-) -> None:
+def record_left_out(request: ExportRequest, left_out: list[list[str]]) -> None:
     """Record the steps, [step, method], that this export does without, for its key; without any, remove the record."""
-    path = exports_dir / "left_out" / f"{_input_key(entry, recipe, seed, exports_dir, taps)}.json"
+    path = _left_out_path(request, _input_key(request))
     if left_out:
         write_complete(path, json.dumps(left_out).encode())
     else:
         path.unlink(missing_ok=True)
 
 
-def _input_key(entry: ModelEntry, recipe: str, seed: int, exports_dir: Path, taps: bool) -> str:
-    own_recipe = parse_recipe(recipe).own
+def _left_out_path(request: ExportRequest, key: str) -> Path:
+    return request.exports_dir / "left_out" / f"{key}.json"
+
+
+def _input_key(request: ExportRequest) -> str:
+    """Return the key of everything that is known before the export."""
+    entry, own_recipe = request.entry, parse_recipe(request.precision).own
     base = _digest(
         {
             "export_version": EXPORT_VERSION,
             "code": [sha256_of(Path(module.__file__)) for module in _CODE if module.__file__],
-            "model": [entry.name, _written(entry)],
+            "model": [entry.name, _key_fields(entry)],
             "source": [sha256_of(file) for file in _source_files(entry)],
-            "precision": [recipe, sha256_of(source_of(own_recipe)) if own_recipe else None],
-            "seed": seed,
+            "precision": [request.precision, sha256_of(source_of(own_recipe)) if own_recipe else None],
+            "seed": request.seed,
             "python": versions()["python"],
             "distributions": {name: _version(name) for name in _DISTRIBUTIONS},
-            **({"taps": sha256_of(_TAPS)} if taps else {}),
+            **({"taps": sha256_of(_TAPS)} if request.taps else {}),
         }
     )
-    used = _used(entry, recipe, exports_dir)
+    used = _read_used(request)
     if used is None:
         return base
     return _digest([base, _hashes(used["files"]), {name: _version(name) for name in used["distributions"]}])
 
 
-def files_to_read(entry: ModelEntry, recipe: str, exports_dir: Path) -> list[Path]:
+def files_to_read(request: ExportRequest) -> list[Path]:
     """Return the files whose contents decide an export's key, besides the farm's code; raises as export_key does."""
-    used = _used(entry, recipe, exports_dir) or {"files": []}
+    entry, used = request.entry, _read_used(request) or {"files": []}
     prebuilt_files = [path for path in (entry.pte, *entry.data, *entry.inputs, *entry.expected, entry.etrecord) if path]
     return [*_source_files(entry), *map(Path, used["files"]), *prebuilt_files]
 
 
-def source_sha256(entry: ModelEntry, recipe: str, exports_dir: Path) -> str:
+def source_sha256(request: ExportRequest) -> str:
     """Return one hash of the contents of the files that a model is built from; raises FarmError as export_key does.
 
     For a model of the zoo, that is the file of the zoo that defines it. Installed packages do not count: they have
     versions.
     """
-    used = _used(entry, recipe, exports_dir) or {"files": []}
-    contents = [*map(sha256_of, _source_files(entry)), *sorted(filter(None, _hashes(used["files"]).values()))]
+    used = _read_used(request) or {"files": []}
+    contents = [*map(sha256_of, _source_files(request.entry)), *sorted(filter(None, _hashes(used["files"]).values()))]
     return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 
 
-def note_used(entry: ModelEntry, recipe: str, exports_dir: Path, files: set[Path], distributions: set[str]) -> None:
+def record_used(request: ExportRequest, files: set[Path], distributions: set[str]) -> None:
     """Record the files and installed distributions that your own model or recipe used, for later keys."""
     used = {"files": sorted(map(str, files)), "distributions": sorted(distributions)}
-    write_complete(_used_path(entry, recipe, exports_dir), json.dumps(used, indent=1).encode())
+    write_complete(_used_path(request), json.dumps(used, indent=1).encode())
 
 
-def _used(entry: ModelEntry, recipe: str, exports_dir: Path) -> dict[str, Any] | None:
-    path = _used_path(entry, recipe, exports_dir)
+def _read_used(request: ExportRequest) -> dict[str, Any] | None:
+    path = _used_path(request)
     return json.loads(path.read_text()) if path.is_file() else None
 
 
-def _used_path(entry: ModelEntry, recipe: str, exports_dir: Path) -> Path:
-    own_recipe = recipe if parse_recipe(recipe).own else None
-    return exports_dir / "used" / f"{_digest([entry.name, _written(entry), own_recipe, str(Path.cwd())])}.json"
+def _used_path(request: ExportRequest) -> Path:
+    own_recipe = request.precision if parse_recipe(request.precision).own else None
+    digest = _digest([request.entry.name, _key_fields(request.entry), own_recipe, str(Path.cwd())])
+    return request.exports_dir / "used" / f"{digest}.json"
 
 
 def is_own(name: str | None) -> bool:
@@ -116,8 +120,8 @@ def _hashes(names: list[str]) -> dict[str, str | None]:
     return {name: sha256_of(Path(name)) if Path(name).is_file() else None for name in names}
 
 
-def _written(entry: ModelEntry) -> list[object]:
-    """Return the part of an entry that counts for its key: not the places of files, whose contents count."""
+def _key_fields(entry: ModelEntry) -> list[object]:
+    """Return the fields of an entry that count for its key: not the paths of files, whose contents count."""
     factory = entry.factory.rpartition("/")[2] if entry.factory else None
     transformers = None if entry.weights else entry.transformers
     generate = entry.generate.model_dump(mode="json", exclude={"prompt", "text"}) if entry.generate else None
@@ -137,9 +141,10 @@ def _source_files(entry: ModelEntry) -> list[Path]:
     return files
 
 
-def check_own(entry: ModelEntry, recipe: str) -> None:
+def check_own(request: ExportRequest) -> None:
     """Raise FarmError if your own factory or recipe is not in its file, or takes other arguments."""
-    for own, arguments in ((entry.factory, ()), (parse_recipe(recipe).own, ("module", "inputs"))):
+    own_recipe = parse_recipe(request.precision).own
+    for own, arguments in ((request.entry.factory, ()), (own_recipe, ("module", "inputs"))):
         if own is not None and is_own(own):
             try:
                 check_function(source_of(own), own.rpartition(":")[2], arguments)

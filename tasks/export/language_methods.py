@@ -38,7 +38,7 @@ def language_methods(model: Any, tokens: Any, options: GenerateOptions) -> dict[
     for count in options.prefill:
         methods[f"pp{count}"] = {"module": prefill, "inputs": inputs(0, count), "tokens": count, "kv_depth": 0}
     for prompt in options.chunks:
-        chunk = options.prompt_chunk(prompt)
+        chunk = options.chunk(prompt, is_prompt=True)
         depth = prompt - chunk
         methods[f"pp{chunk}_d{depth}"] = {
             **methods[f"pp{chunk}"],
@@ -53,7 +53,7 @@ def language_methods(model: Any, tokens: Any, options: GenerateOptions) -> dict[
         name = f"{first}_d{depth}" if depth else first
         method = {"module": decode, "inputs": inputs(depth, 1), "tokens": 1, "kv_depth": depth, "steps": options.decode}
         if depth:
-            method["setup"] = filled(depth, options.depth_chunk(depth))
+            method["setup"] = filled(depth, options.chunk(depth))
         if any(each["module"] is decode for each in methods.values()):
             method["executes"] = next(each for each in methods if each.startswith(first))
         methods[name] = method
@@ -69,20 +69,16 @@ def _with_static_cache(model: Any, length: int) -> Any:
         raise FarmError(f"{kind} writes no tokens; `generate` needs a causal language model")
     model.generation_config.use_cache, model.generation_config.cache_implementation = True, "static"
     model.config.get_text_config().use_cache = True
-    _keep_in_fp32(model)
-    try:
-        return TorchExportableModuleForDecoderOnlyLM(model, batch_size=1, max_cache_len=length).model
-    except Exception as error:
-        raise FarmError(f"transformers has no static cache for {kind} ({error})") from None
-
-
-def _keep_in_fp32(model: Any) -> None:
-    """Make rotary frequencies constants instead of buffers: in fp16, late positions would be wrong by radians."""
+    # Rotary frequencies become constants instead of buffers: in fp16, late positions would be wrong by radians.
     for module in model.modules():
         for name in [name for name, _ in module.named_buffers(recurse=False) if name.endswith("inv_freq")]:
             value = getattr(module, name)
             delattr(module, name)
             setattr(module, name, value.clone())
+    try:
+        return TorchExportableModuleForDecoderOnlyLM(model, batch_size=1, max_cache_len=length).model
+    except Exception as error:
+        raise FarmError(f"transformers has no static cache for {kind} ({error})") from None
 
 
 def _modules(lm: Any, steps: int) -> tuple[Any, Any]:

@@ -63,7 +63,7 @@ def values_in_fp32(methods: list[Method], cases: list[CaseInputs]) -> dict[str, 
     values = references({name: each.reference for name, each in fp32.items()}, cases, "float32")
     by_case = {}
     for case in cases:
-        layers = fp32[case.method.name].layers
+        layers = fp32[case.method.program_method].layers
         by_case[case.name] = dict(zip(layer_keys(layers), values[case.name][-len(layers) :], strict=True))
     return by_case
 

@@ -70,9 +70,15 @@ def describe_prebuilt(entry: ModelEntry, seed: int) -> tuple[str, dict[str, Any]
     pte = entry.pte
     assert pte is not None
     methods = read_program(pte)
-    if entry.etrecord and not _is_etrecord(entry.etrecord):
-        remedy = "name the file of the model's export, or leave `etrecord` out"
-        raise InputError(f"{entry.etrecord}: not an ETRecord; {remedy}")
+    if entry.etrecord:
+        try:
+            with zipfile.ZipFile(entry.etrecord) as content_of_etrecord:
+                is_etrecord = _ETRECORD in content_of_etrecord.namelist()
+        except zipfile.BadZipFile:
+            is_etrecord = False
+        if not is_etrecord:
+            remedy = "name the file of the model's export, or leave `etrecord` out"
+            raise InputError(f"{entry.etrecord}: not an ETRecord; {remedy}")
     if len(methods) > 1 and entry.inputs:
         raise InputError(f"{pte}: has {len(methods)} methods, so `inputs` cannot belong to all; leave them out")
     content: dict[str, bytes] = {}
@@ -156,14 +162,6 @@ def _expected(entry: ModelEntry, method: ProgramMethod, prefix: str, content: di
         shape = output.shape if has_all else (len(data) // output.element_bytes,)
         tensors.append(_tensor(f"{prefix}output-{number}.bin", data, output.dtype, shape, content))
     return tensors
-
-
-def _is_etrecord(path: Path) -> bool:
-    try:
-        with zipfile.ZipFile(path) as content:
-            return _ETRECORD in content.namelist()
-    except zipfile.BadZipFile:
-        return False
 
 
 def _tensor(name: str, data: bytes, dtype: str, shape: tuple[int, ...], content: dict[str, bytes]) -> dict[str, Any]:

@@ -2,15 +2,14 @@
 
 import hashlib
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError
-from tasks.export.exported import Case, Tensors
+from tasks.export.exported import Tensors
 from tasks.export.factory import Inputs, Method
 from tasks.export.language_methods import likeliest_tokens
 
@@ -27,24 +26,6 @@ class CaseInputs:
     """Empty for the only case."""
     method: Method
     inputs: Inputs
-
-
-@dataclass(frozen=True, eq=False)
-class CaseOutputs:
-    """The outputs of a case and their references."""
-
-    eager: Outputs
-    """Of the converted model in eager PyTorch, followed by the values of the tapped layers."""
-    fp32: Outputs
-    """Of the fp32 model; empty if that is the recipe."""
-    host: Outputs
-    """Of the program on this machine; empty if it was not executed."""
-    choices: dict[str, Outputs]
-    """The `likeliest_tokens` of the texts `eager` and `host`."""
-    layers: list[dict[str, Any]] = field(default_factory=list)
-    """The tapped layers: {order, module, operator}."""
-    layers_fp32: Outputs = field(default_factory=list)
-    """The value of each layer in the fp32 model, None for one that it does not have."""
 
 
 def as_stored(methods: list[Method], float_type: str) -> list[Method]:
@@ -84,6 +65,9 @@ def references(modules: Mapping[str, Any], cases: list[CaseInputs], float_type: 
 
     Each case executes its set-up first, from the buffers that the modules have now; these are restored after it.
     """
+    import torch
+    from torch.utils import _pytree
+
     outputs = {}
     logger.info("computing the reference outputs in eager PyTorch")
     for case in cases:
@@ -92,7 +76,11 @@ def references(modules: Mapping[str, Any], cases: list[CaseInputs], float_type: 
             _set_up(modules, case, float_type)
             for _ in range(case.method.steps or 1):
                 returned = _call(module, case.inputs, float_type)
-            outputs[case.name] = [output.clone() for output in _output_tensors(returned)]
+            leaves = _pytree.tree_leaves(returned)
+            for leaf in leaves:
+                if not isinstance(leaf, torch.Tensor):
+                    raise FarmError(f"its forward returns a {type(leaf).__name__}; it must return only tensors")
+            outputs[case.name] = [leaf.clone() for leaf in leaves]
     return outputs
 
 
@@ -146,46 +134,7 @@ def _state_restored(modules: Mapping[str, Any]) -> Iterator[None]:
             buffer.copy_(value)
 
 
-def _output_tensors(returned: Any) -> Outputs:
-    import torch
-    from torch.utils import _pytree
-
-    leaves: list[Any] = _pytree.tree_leaves(returned)
-    for leaf in leaves:
-        if not isinstance(leaf, torch.Tensor):
-            raise FarmError(f"its forward returns a {type(leaf).__name__}; it must return only tensors")
-    return leaves
-
-
-def write_case(case: CaseInputs, outputs: CaseOutputs, folder: Path) -> Case:
-    """Write the tensors of a case to `folder`; return its entry for export.json."""
-    method, setup = case.method, case.method.setup
-    prefix = f"{case.name}-" if case.name else ""
-    count = len(outputs.eager) - len(outputs.layers)
-    taps = []
-    values = _write(folder, f"{prefix}tap", outputs.eager[count:])
-    for number, (layer, value, fp32) in enumerate(zip(outputs.layers, values, outputs.layers_fp32, strict=True)):
-        exact = {} if fp32 is None else {"fp32": _write(folder, f"{prefix}tap-fp32-{number}", [fp32])[0]}
-        taps.append(layer | value | exact)
-    return Case(
-        name=case.name,
-        method=method.program_method,
-        inputs=_write(folder, f"{prefix}input", case.inputs),
-        outputs=_write(folder, f"{prefix}output", outputs.eager[:count]),
-        outputs_fp32=_write(folder, f"{prefix}fp32", outputs.fp32),
-        outputs_host=_write(folder, f"{prefix}host", outputs.host),
-        choices={name: _write(folder, f"{prefix}choices-{name}", each) for name, each in outputs.choices.items()},
-        setup={"method": setup[0], "inputs": _write(folder, f"{prefix}setup", chain(*setup[1]))} if setup else None,
-        tokens=method.tokens,
-        kv_depth=method.kv_depth,
-        prompt_tokens=method.prompt_tokens,
-        steps=method.steps,
-        is_dynamic=method.dynamic_shapes is not None,
-        taps=taps,
-    )
-
-
-def _write(folder: Path, kind: str, tensors: Any) -> Tensors:
+def write_tensors(folder: Path, kind: str, tensors: Iterable[Any]) -> Tensors:
     """Write each tensor as raw bytes to KIND-N.bin; return {file, dtype, shape, sha256} of each."""
     import torch
 

@@ -85,6 +85,10 @@ def sources_of(program: Any, etrecord: Any) -> dict[str, Any]:
     and nodes are indexes into `sources`; a node without any was inserted by the lowering. `clamp` are activations that
     became limits of the node's output: XNNPACK runs them separately where an operator has no limits.
     """
+    import operator
+
+    import torch
+
     entries = _Entries()
     edge = etrecord.edge_dialect_program
     programs = edge if isinstance(edge, Mapping) else {"forward": edge}
@@ -92,7 +96,12 @@ def sources_of(program: Any, etrecord: Any) -> dict[str, Any]:
     methods = {}
     for plan in program.execution_plan:
         if plan.name in programs:
-            of_handle = _by_handle(programs[plan.name].graph_module)
+            of_handle: dict[int, list[Any]] = defaultdict(list)  # nodes that compute, also in branches and loops
+            for part in programs[plan.name].graph_module.modules():
+                for node in part.graph.nodes if isinstance(part, torch.fx.GraphModule) else ():
+                    computes = node.op == "call_function" and node.target is not operator.getitem
+                    if computes and (handle := node.meta.get("debug_handle")):
+                        of_handle[handle].append(node)
             handles = handle_map.get(plan.name, handle_map)
             methods[plan.name] = list(_instructions(program, plan, handles, of_handle, entries))
     modules = [(path, name) for path, (_, name) in entries.modules.items()]
@@ -125,21 +134,6 @@ class _Entries:
 
     def enter_all(self, nodes: list[Any]) -> list[int]:
         return list(dict.fromkeys(self.enter(node) for node in nodes))
-
-
-def _by_handle(graph_module: Any) -> dict[int, list[Any]]:
-    """Return the nodes of a graph that compute, by debug handle; includes branches and loops."""
-    import operator
-
-    import torch
-
-    nodes_by_handle: dict[int, list[Any]] = defaultdict(list)
-    for part in graph_module.modules():
-        if isinstance(part, torch.fx.GraphModule):
-            for node in part.graph.nodes:
-                if node.op == "call_function" and node.target is not operator.getitem and node.meta.get("debug_handle"):
-                    nodes_by_handle[node.meta["debug_handle"]].append(node)
-    return nodes_by_handle
 
 
 def _instructions(
@@ -273,21 +267,20 @@ def _module_stack(node: Any) -> list[tuple[str, str]]:
 
 
 def _file_line(stack_trace: str | None) -> str | None:
-    """Return the innermost line of the stack outside torch (otherwise inside it), as `file:line`."""
-    frames = [(_relative(frame["file"]), frame["line"]) for frame in _FRAME.finditer(stack_trace or "")]
+    """Return the innermost line of the stack outside torch (otherwise inside it), as `file:line`.
+
+    A file is relative to the installed packages or to where modules are imported from; any other keeps its last folder,
+    which distinguishes files of one name.
+    """
+    frames = []
+    for frame in _FRAME.finditer(stack_trace or ""):
+        path, installed = Path(frame["file"]), _INSTALLED.match(frame["file"])
+        roots = [Path(root) for root in (*sys.path, str(Path.cwd())) if root]
+        inside = [path.relative_to(root) for root in roots if path.is_relative_to(root)]
+        nearest = min(inside, key=lambda each: len(each.parts)).as_posix() if inside else "/".join(path.parts[-2:])
+        frames.append((frame["file"][installed.end() :] if installed else nearest, frame["line"]))
     outside_torch = [frame for frame in frames if not frame[0].startswith("torch/")]
     return ":".join((outside_torch or frames)[-1]) if frames else None
-
-
-def _relative(name: str) -> str:
-    """Return a path relative to the installed packages or to where modules are imported from."""
-    if installed := _INSTALLED.match(name):
-        return name[installed.end() :]
-    path = Path(name)
-    roots: list[Path] = [Path(root) for root in (*sys.path, str(Path.cwd())) if root]
-    inside = [path.relative_to(root) for root in roots if path.is_relative_to(root)]
-    # Any other path keeps its last folder, which distinguishes files of one name.
-    return min(inside, key=lambda each: len(each.parts)).as_posix() if inside else "/".join(path.parts[-2:])
 
 
 if __name__ == "__main__":

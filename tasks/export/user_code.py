@@ -84,7 +84,14 @@ def check_function(path: Path, name: str, arguments: tuple[str, ...] = ()) -> No
     statements = list(_at_import(parsed))
     functions = {each.name: each for each in statements if isinstance(each, _Function)}
     if function := functions.get(name):
-        if not function.decorator_list and not _takes(function.args, len(arguments)):
+        signature, count = function.args, len(arguments)
+        positional = len(signature.posonlyargs) + len(signature.args)
+        is_callable = (
+            positional - len(signature.defaults) <= count
+            and (count <= positional or signature.vararg is not None)
+            and None not in signature.kw_defaults  # no keyword is required
+        )
+        if not function.decorator_list and not is_callable:
             needed = f"takes ({', '.join(arguments)})" if arguments else "takes no arguments"
             text = linecache.getline(str(path), function.lineno).strip()
             raise ValueError(f"{shown(path)}, line {function.lineno}: `{text}`: a function that etfarm calls {needed}")
@@ -114,13 +121,6 @@ def _other_names(nodes: list[ast.AST]) -> Iterator[str]:
             yield node.id
 
 
-def _takes(arguments: ast.arguments, count: int) -> bool:
-    max_count = len(arguments.posonlyargs) + len(arguments.args)
-    has_required_keyword = None in arguments.kw_defaults
-    is_enough = count <= max_count or arguments.vararg is not None
-    return max_count - len(arguments.defaults) <= count and is_enough and not has_required_keyword
-
-
 def load_function(own: str) -> Any:
     """Import and return the function of `package.module:function` or `file.py:function`; raises FarmError."""
     name, _, function_name = own.rpartition(":")
@@ -138,8 +138,17 @@ def load_function(own: str) -> Any:
 
 def _load_file(path: Path) -> ModuleType:
     """Load a file once; its name gets `file_` in front while that is another module's name."""
+
+    def is_taken(name: str) -> bool:
+        if name in sys.stdlib_module_names:
+            return True
+        if name in sys.modules:
+            return getattr(sys.modules[name], "__file__", None) != os.fspath(path)
+        spec = importlib.util.find_spec(name)
+        return spec is not None and spec.origin != os.fspath(path)
+
     name = path.stem.replace(".", "_")
-    while _is_taken(name, path):
+    while is_taken(name):
         name = f"file_{name}"
     if name in sys.modules:
         return sys.modules[name]
@@ -150,16 +159,6 @@ def _load_file(path: Path) -> ModuleType:
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def _is_taken(name: str, path: Path) -> bool:
-    """Return whether another module than the file has this name."""
-    if name in sys.stdlib_module_names:
-        return True
-    if name in sys.modules:
-        return getattr(sys.modules[name], "__file__", None) != os.fspath(path)
-    spec = importlib.util.find_spec(name)
-    return spec is not None and spec.origin != os.fspath(path)
 
 
 def _import_module(name: str, source: Path, folder: Path) -> ModuleType:

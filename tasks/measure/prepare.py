@@ -12,7 +12,7 @@ from devices.ondevice.facts import Facts, read_facts
 from devices.retry import probe_until
 from tasks.bundle.cell import Mode, Variant
 from tasks.export.entry import ExportRequest, ModelEntry
-from tasks.export.export import export_cases, is_shared, kept_cases, skipped_path
+from tasks.export.export import export_cases, is_shared, read_or_skip, skipped_path
 from tasks.export.exported import Export, ExportError, NotApplicableError, read_exports
 from tasks.export.key import export_key, files_to_read
 from tasks.export.prebuilt import describe_prebuilt
@@ -118,9 +118,10 @@ def with_tapped(cases: Cases, tapped: Cases) -> Cases:
 def verified_export(entry: ModelEntry, recipe: str, place: ExportPlace) -> ExportStatus:
     """Return the status of an export, its files compared with their hashes; FarmError if it cannot be exported."""
     try:
-        cases = kept_cases(entry, recipe, place.folder, seed=place.seed)
+        request = ExportRequest(entry, recipe, place.folder, place.seed)
+        cases = read_or_skip(request)
         if cases and place.has_numerics and not entry.pte:
-            tapped = kept_cases(entry, recipe, place.folder, seed=place.seed, taps=True)
+            tapped = read_or_skip(replace(request, taps=True))
             cases = with_tapped(cases, tapped) if tapped else None
     except NotApplicableError as reason:
         return ExportStatus("skipped", note=str(reason))
@@ -132,15 +133,15 @@ def known_export(entry: ModelEntry, recipe: str, place: ExportPlace) -> ExportSt
 
     Raises BundleError if the storage with shared exports does not answer.
     """
-    folder = place.folder
+    folder, request = place.folder, ExportRequest(entry, recipe, place.folder, place.seed)
     try:
-        size = sum(path.stat().st_size for path in files_to_read(entry, recipe, folder) if path.is_file())
+        size = sum(path.stat().st_size for path in files_to_read(request) if path.is_file())
         if size > _MAX_READ_BYTES:
             return ExportStatus("unknown", note=f"{size / 1e9:.1f} GB of files decide, and were not read")
-        key = describe_prebuilt(entry, place.seed)[0] if entry.pte else export_key(entry, recipe, place.seed, folder)
+        key = describe_prebuilt(entry, place.seed)[0] if entry.pte else export_key(request)
         # A program that exists already has none for numerics: no layer of it can be read.
         with_numerics = place.has_numerics and not entry.pte
-        keys = [key, export_key(entry, recipe, place.seed, folder, taps=True)] if with_numerics else [key]
+        keys = [key, export_key(replace(request, taps=True))] if with_numerics else [key]
     except (FarmError, OSError) as error:
         return ExportStatus("wrong", note=str(error))
     complete = {each: cases for each in keys if (cases := _complete_cases(folder / each))}

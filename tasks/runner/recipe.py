@@ -124,33 +124,31 @@ def installed_wheel() -> Wheel:
 def _wheel_for(platform: Platform, cache: Path) -> Wheel:
     """Return the wheel of the installed version for another platform, downloaded into `cache` on first use.
 
-    pip checks the download against the package index. Raises WheelError if it cannot be downloaded.
+    pip checks the download against the package index; only the files that a runner needs are unpacked. Raises
+    WheelError if it cannot be downloaded.
     """
-    version = installed_wheel().version.partition("+")[0]
+    version, facts = installed_wheel().version.partition("+")[0], PLATFORM_FACTS[platform]
     folder = cache / f"executorch-{version}-{platform}"
     if not folder.is_dir():
-        _download(version, platform, folder)
+        with publish_folder(folder) as aside:
+            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+            command += ["--platform", facts.wheel_tag, "--dest", str(aside), f"executorch=={version}"]
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, timeout=_DOWNLOAD_S, check=False)
+            except subprocess.TimeoutExpired:
+                cause = f"download timed out after {_DOWNLOAD_S} s"
+                raise WheelError(f"executorch {version} for {platform}: {cause}") from None
+            if done.returncode != 0:
+                errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+                cause = errors[-1] if errors else done.stderr.strip()
+                raise WheelError(f"pip cannot download executorch {version} for {platform}: {cause}")
+            archive = next(aside.glob("*.whl"))
+            with zipfile.ZipFile(archive) as wheel:
+                names = [n for n in wheel.namelist() if n.startswith(_WHEEL_FOLDERS) or n.endswith(".dist-info/RECORD")]
+                wheel.extractall(aside, names)
+            archive.unlink()
     record = next(folder.glob("executorch-*.dist-info/RECORD")).read_text()
-    return Wheel(folder / "executorch", version, _record_sha256(record), PLATFORM_FACTS[platform].library_suffix)
-
-
-def _download(version: str, platform: Platform, folder: Path) -> None:
-    """Download the wheel with pip and unpack the files that a runner needs into `folder`."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-    with publish_folder(folder) as aside:
-        command += ["--platform", PLATFORM_FACTS[platform].wheel_tag, "--dest", str(aside), f"executorch=={version}"]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_DOWNLOAD_S, check=False)
-        except subprocess.TimeoutExpired:
-            raise WheelError(f"executorch {version} for {platform}: download timed out after {_DOWNLOAD_S} s") from None
-        if done.returncode != 0:
-            errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or [done.stderr.strip()]
-            raise WheelError(f"pip cannot download executorch {version} for {platform}: {errors[-1]}")
-        archive = next(aside.glob("*.whl"))
-        with zipfile.ZipFile(archive) as wheel:
-            names = [n for n in wheel.namelist() if n.startswith(_WHEEL_FOLDERS) or n.endswith(".dist-info/RECORD")]
-            wheel.extractall(aside, names)
-        archive.unlink()
+    return Wheel(folder / "executorch", version, _record_sha256(record), facts.library_suffix)
 
 
 def _record_sha256(record: str) -> str:

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from devices.local import stated_environment
@@ -124,33 +124,30 @@ def build_from_source(
     settings |= {"CMAKE_C_FLAGS": _TRACE_FLAGS, "CMAKE_CXX_FLAGS": _TRACE_FLAGS} if trace else {}
     with scratch_folder() as tools:
         toolchain = source_toolchain_for(known_platform, tools, runners_dir.parent / "cache")
-        options = [f"-D{name}={value}" for name, value in settings.items()]
-        provenance = f"executorch {commit}; {' '.join(options)}; {toolchain.version}"
+        provenance = f"executorch {commit}; {' '.join(_defined(settings))}; {toolchain.version}"
         if not commit.endswith(_CHANGED):
             for runner in runners_of(runners_dir, platform):
                 if (runner.provenance, runner.variants, runner.modes) == (provenance, [built_variant], [mode]):
                     return runner
         log = runners_dir / f"{platform}-source-build.log"
-        with _alone(source), work_folder(runners_dir / platform) as scratch, plain_folder(scratch) as build:
+        # ExecuTorch generates code with this Python.
+        settings |= {"CMAKE_C_COMPILER": str(toolchain.c), "CMAKE_CXX_COMPILER": toolchain.cxx[0]}
+        settings |= {"PYTHON_EXECUTABLE": sys.executable} | toolchain.settings
+        with _locked(source), work_folder(runners_dir / platform) as scratch, plain_folder(scratch) as build:
             tell(f"building {PROGRAM} of executorch {commit} for {platform}, {built_variant}, mode {mode}; log: {log}")
-            # ExecuTorch generates code with this Python.
-            machine_settings = {"CMAKE_C_COMPILER": toolchain.c, "CMAKE_CXX_COMPILER": toolchain.cxx[0]}
-            machine_settings |= {"PYTHON_EXECUTABLE": sys.executable} | toolchain.settings
-            configure = [cmake, "-S", str(source.absolute()), "-B", str(build), "-G", "Unix Makefiles", *options]
-            configure += [f"-D{name}={value}" for name, value in machine_settings.items()]
+            configure = [cmake, "-S", str(source.absolute()), "-B", str(build), "-G", "Unix Makefiles"]
             jobs = str(os.cpu_count() or 1)
             compile_program = [cmake, "--build", str(build), "--target", PROGRAM, "--parallel", jobs]
-            run_steps([configure, compile_program], platform, log, toolchain.env, _BUILD_S)
-            runner = register_runner(
-                build / PROGRAM,
-                runners_dir,
-                platform=platform,
-                variant=built_variant,
-                mode=mode,
-                provenance=provenance,
-            )
+            steps = [configure + _defined(settings), compile_program]
+            run_steps(steps, platform, log, toolchain.env, _BUILD_S)
+            use = {"platform": platform, "variant": built_variant, "mode": mode}
+            runner = register_runner(build / PROGRAM, runners_dir, **use, provenance=provenance)
             log.unlink()
             return runner
+
+
+def _defined(settings: Mapping[str, str]) -> list[str]:
+    return [f"-D{name}={value}" for name, value in settings.items()]
 
 
 def _variant_for(platform: Platform, variant: str | None) -> Variant:
@@ -185,7 +182,7 @@ def _git(source: Path, *words: str) -> str:
 
 
 @contextlib.contextmanager
-def _alone(source: Path) -> Iterator[None]:
+def _locked(source: Path) -> Iterator[None]:
     """Lock a checkout during the block, because a build also writes into it; raises RunnerError if it is locked."""
     with (source / "CMakeLists.txt").open("rb") as held:
         try:

@@ -50,6 +50,16 @@ class Toolchain:
         return path.resolve()
 
 
+@dataclass(frozen=True)
+class Zig:
+    program: str
+    version: str
+
+    def env(self, cache: Path) -> dict[str, str]:
+        """Return the variables with which zig keeps its compiled libraries in `cache`."""
+        return {"ZIG_GLOBAL_CACHE_DIR": str(cache / "zig"), "ZIG_LOCAL_CACHE_DIR": str(cache / "zig")}
+
+
 def host_platform() -> Platform:
     """Return the platform of this machine; raises RunnerError if runners cannot be built on it."""
     name = f"{this_machine.system().lower()}-{this_machine.machine()}".replace("darwin", "macos")
@@ -66,6 +76,7 @@ def toolchain_for(platform: Platform, cache: Path) -> Toolchain:
     android-arm64 is built as linux-aarch64. On Linux, zig builds for macOS, with its cache in `cache`.
     """
     target = PLATFORM_FACTS[platform].built_as
+    processor = PLATFORM_FACTS[target].processor
     if target == host_platform():
         for name in "g++", "clang++", "c++":
             path = shutil.which(name)
@@ -74,28 +85,22 @@ def toolchain_for(platform: Platform, cache: Path) -> Toolchain:
         how = _XCODE if sys.platform == "darwin" else "install it with `apt install g++`"
         raise RunnerError(f"no C++ compiler on PATH to build the runner with; {how}")
     if PLATFORM_FACTS[target].system == "macos":
-        return _zig_for_macos(cache)
+        zig = find_zig()
+        if zig is None:
+            raise RunnerError("no zig to build the runner for macos-arm64 with; install it with `pip install ziglang`")
+        # -S leaves out the debug map, which names every object file by its path. It is set here and not with the
+        # flags for linking so that CMake's checks use it too: zig compiles its C++ library for each set of flags.
+        settings = {"CMAKE_SYSTEM_NAME": "Darwin", "CMAKE_SYSTEM_PROCESSOR": "arm64"}
+        settings |= {"CMAKE_CXX_FLAGS": f"-target aarch64-macos.{_MACOS} -Wl,-S"}
+        return Toolchain([zig.program, "c++"], zig.version, settings, zig.env(cache))
     if sys.platform != "linux":
         raise RunnerError(f"cannot build a runner for {platform} on {host_platform()}: build it on Linux")
-    processor = PLATFORM_FACTS[target].processor
     path = shutil.which(f"{processor}-linux-gnu-g++")
     version = _first_line([path, "--version"]) if path else ""
     if not path or not version:
         package = f"g++-{processor.replace('_', '-')}-linux-gnu"
         raise RunnerError(f"no C++ compiler for {platform} on PATH; install it with `apt install {package}`")
     return Toolchain([path], version, _cross_settings(target))
-
-
-def _zig_for_macos(cache: Path) -> Toolchain:
-    zig = find_zig()
-    if zig is None:
-        raise RunnerError("no zig to build the runner for macos-arm64 with; install it with `pip install ziglang`")
-    program, version = zig
-    settings = {"CMAKE_SYSTEM_NAME": "Darwin", "CMAKE_SYSTEM_PROCESSOR": "arm64"}
-    # -S leaves out the debug map, which names every object file by its path. It is set here and not with the
-    # flags for linking so that CMake's checks use it too: zig compiles its C++ library for each set of flags.
-    settings |= {"CMAKE_CXX_FLAGS": f"-target aarch64-macos.{_MACOS} -Wl,-S"}
-    return Toolchain([program, "c++"], version, settings, _zig_environment(cache))
 
 
 def source_toolchain_for(platform: Platform, tools: Path, cache: Path) -> Toolchain:
@@ -136,13 +141,12 @@ def _source_toolchains(platform: Platform, host: Platform, tools: Path, cache: P
 
 def _zig_for_sources(platform: Platform, settings: dict[str, str], tools: Path, cache: Path) -> Iterator[Toolchain]:
     if zig := find_zig():
-        program, version = zig
         for name in "cc", "c++":
             shutil.copyfile(_ZIG_WRAPPER, tools / name)
             (tools / name).chmod(0o755)
         target = f"{PLATFORM_FACTS[platform].processor}-linux-gnu.{_GLIBC}"
-        env = {"ZIG": program, "ZIG_TARGET": target, **_zig_environment(cache)}
-        yield Toolchain([str(tools / "c++")], version, settings, env, str(tools / "cc"))
+        env = {"ZIG": zig.program, "ZIG_TARGET": target, **zig.env(cache)}
+        yield Toolchain([str(tools / "c++")], zig.version, settings, env, str(tools / "cc"))
 
 
 def _cross_settings(platform: Platform) -> dict[str, str]:
@@ -172,18 +176,12 @@ def find_cmake() -> str:
     raise RunnerError("no CMake 3.28 or later to build the runner with; install it with `pip install cmake`")
 
 
-def find_zig() -> tuple[str, str] | None:
-    """Return the program of the Python package ziglang and its version; None if it is not installed."""
+def find_zig() -> Zig | None:
+    """Return the zig of the Python package ziglang; None if it is not installed."""
     for folder in _package_folders("ziglang"):
-        zig = f"{folder}/zig"
-        if version := _first_line([zig, "version"]):
-            return zig, f"zig {version}"
+        if version := _first_line([f"{folder}/zig", "version"]):
+            return Zig(f"{folder}/zig", f"zig {version}")
     return None
-
-
-def _zig_environment(cache: Path) -> dict[str, str]:
-    """Return the variables with which zig keeps its compiled libraries in `cache`."""
-    return {"ZIG_GLOBAL_CACHE_DIR": str(cache / "zig"), "ZIG_LOCAL_CACHE_DIR": str(cache / "zig")}
 
 
 def _package_folders(package: str) -> list[str]:

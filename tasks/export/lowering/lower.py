@@ -8,13 +8,15 @@ import logging
 import shutil
 import traceback
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError
 from tasks.export.convert import Converted, convert
-from tasks.export.exported import first_line
+from tasks.export.exported import Case, Tensors, first_line
 from tasks.export.factory import Inputs, Method
 from tasks.export.layer_probes import LayerKey, layer_keys, tapped, values_in_fp32
 from tasks.export.lowering.buffers import give_values_the_rank_of_caches, keep_initial_values, write_in_place
@@ -33,13 +35,12 @@ from tasks.export.process.sandbox import is_failed_allocation
 from tasks.export.recipes import Recipe
 from tasks.export.references import (
     CaseInputs,
-    CaseOutputs,
     Outputs,
     as_stored,
     choices_in,
     references,
     with_cases,
-    write_case,
+    write_tensors,
 )
 from tasks.export.sources import write_sources
 from tasks.store.files import sha256_of
@@ -72,14 +73,7 @@ def build(
     with torch.no_grad():  # with gradients, writing a buffer in place cannot be exported
         model = _convert_all(methods, recipe, own, taps=taps)
     program = _choose_program(model, folder, log)
-    cases = []
-    for case in model.cases:
-        eager, host = model.eager[case.name], [] if taps else program.trial.outputs.get(case.name, [])
-        layers, in_fp32 = model.converted[case.method.program_method].layers, model.layers_fp32.get(case.name, {})
-        choices = choices_in({"eager": eager, "host": host}, model.modules, case, recipe.float_type)
-        values = [in_fp32.get(key) for key in layer_keys(layers)]
-        outputs = CaseOutputs(eager, model.fp32.get(case.name, []), host, choices, layers, values)
-        cases.append(asdict(write_case(case, outputs, folder)))
+    hosts = {} if taps else program.trial.outputs
     return {
         "pte_sha256": sha256_of(folder / "model.pte"),
         "pte_bytes": (folder / "model.pte").stat().st_size,
@@ -87,7 +81,7 @@ def build(
         "trial": program.trial.outcome,
         "left_out": [asdict(step) for step in program.left_out],
         "perplexity": model.perplexity,
-        "cases": cases,
+        "cases": [asdict(_write_case(model, case, hosts.get(case.name, []), folder)) for case in model.cases],
     }
 
 
@@ -104,6 +98,7 @@ class _Model:
     layers_fp32: dict[str, dict[LayerKey, Any]]
     perplexity: float | None
     is_tapped: bool
+    float_type: str
 
     @property
     def modules(self) -> dict[str, Any]:
@@ -128,7 +123,40 @@ def _convert_all(methods: list[Method], recipe: Recipe, own: Any, *, taps: bool)
     if taps:
         converted = {name: tapped(each) for name, each in converted.items()}
     eager = references({name: each.reference for name, each in converted.items()}, cases, recipe.float_type)
-    return _Model(cases, converted, eager, fp32, layers_fp32, perplexity, taps)
+    return _Model(cases, converted, eager, fp32, layers_fp32, perplexity, taps, recipe.float_type)
+
+
+def _write_case(model: _Model, case: CaseInputs, host: Outputs, folder: Path) -> Case:
+    """Write the tensors of a case to `folder`; return its entry for export.json. `host` are this machine's outputs."""
+    method, setup = case.method, case.method.setup
+
+    def write(kind: str, tensors: Iterable[Any]) -> Tensors:
+        return write_tensors(folder, f"{case.name}-{kind}" if case.name else kind, tensors)
+
+    layers, layers_fp32 = model.converted[method.program_method].layers, model.layers_fp32.get(case.name, {})
+    count = len(model.eager[case.name]) - len(layers)
+    outputs, values = model.eager[case.name][:count], write("tap", model.eager[case.name][count:])
+    taps = []
+    for number, (layer, value, key) in enumerate(zip(layers, values, layer_keys(layers), strict=True)):
+        exact = {"fp32": write(f"tap-fp32-{number}", [layers_fp32[key]])[0]} if key in layers_fp32 else {}
+        taps.append(layer | value | exact)
+    choices = choices_in({"eager": outputs, "host": host}, model.modules, case, model.float_type)
+    return Case(
+        name=case.name,
+        method=method.program_method,
+        inputs=write("input", case.inputs),
+        outputs=write("output", outputs),
+        outputs_fp32=write("fp32", model.fp32.get(case.name, [])),
+        outputs_host=write("host", host),
+        choices={name: write(f"choices-{name}", each) for name, each in choices.items()},
+        setup={"method": setup[0], "inputs": write("setup", chain(*setup[1]))} if setup else None,
+        tokens=method.tokens,
+        kv_depth=method.kv_depth,
+        prompt_tokens=method.prompt_tokens,
+        steps=method.steps,
+        is_dynamic=method.dynamic_shapes is not None,
+        taps=taps,
+    )
 
 
 @dataclass(frozen=True)
@@ -155,13 +183,20 @@ def _choose_program(model: _Model, folder: Path, log: Path | None) -> _Program:
         samples.setdefault(case.method.program_method, {}).setdefault(shapes, case.inputs)
     passes = Passes({method: list(by_shape.values()) for method, by_shape in samples.items()})
     chosen = _try_program(model, passes, folder / "with-passes", log)
-    if passes.applied and _distance(chosen) > _RUNTIME_TOLERANCE:
+    distance = float("inf") if isinstance(chosen, Exception) else chosen.distance
+    if passes.applied and distance > _RUNTIME_TOLERANCE:
         logger.info("lowering without the farm's passes")
         plain = _try_program(model, None, folder / "plain", log)
         if isinstance(plain, Exception):
             chosen = plain if isinstance(chosen, Exception) else chosen
-        elif _distance(plain) < _distance(chosen) / 2:
-            chosen = _without_passes(passes, plain, chosen)
+        elif plain.distance < distance / 2:
+            if isinstance(chosen, Exception):
+                problem = str(chosen) if isinstance(chosen, FarmError) else first_line(chosen)
+            else:
+                times = f"{distance:.2g} times the allowed difference from eager PyTorch's"
+                problem = f"outputs on this machine have {times}, without it {plain.distance:.2g} times"
+            passes.leave_out(LeftOut(", ".join(sorted(passes.applied)), None, problem))
+            chosen = replace(plain, left_out=[*passes.left_out, *plain.left_out])
     if isinstance(chosen, Exception):
         raise chosen
     for path in chosen.folder.iterdir():
@@ -169,21 +204,6 @@ def _choose_program(model: _Model, folder: Path, log: Path | None) -> _Program:
     for name in ("with-passes", "plain"):
         shutil.rmtree(folder / name, ignore_errors=True)
     return chosen
-
-
-def _without_passes(passes: Passes, plain: _Program, rejected: _Program | Exception) -> _Program:
-    """Return `plain` with a note that the passes are left out and why."""
-    if isinstance(rejected, Exception):
-        problem = str(rejected) if isinstance(rejected, FarmError) else first_line(rejected)
-    else:
-        times = f"{rejected.distance:.2g} times the allowed difference from eager PyTorch's"
-        problem = f"outputs on this machine have {times}, without it {plain.distance:.2g} times"
-    passes.leave_out(LeftOut(", ".join(sorted(passes.applied)), None, problem))
-    return replace(plain, left_out=[*passes.left_out, *plain.left_out])
-
-
-def _distance(program: _Program | Exception) -> float:
-    return program.distance if isinstance(program, _Program) else float("inf")
 
 
 def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path | None) -> _Program | Exception:

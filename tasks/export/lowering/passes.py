@@ -77,7 +77,10 @@ class Passes:
 
     def _try(self, method: str, program: Any, passes: Sequence[Pass]) -> tuple[Any, set[str], str | None]:
         """Return (program after the passes, names of those that changed it, why it cannot be used or None)."""
-        changed, names = _copied(program), set()
+        changed, names = copy.copy(program), set()  # tensors are shared; a pass changes only what is copied here
+        changed._graph_module = copy.deepcopy(program.graph_module)
+        changed._graph_signature = copy.deepcopy(program.graph_signature)
+        changed._constants = dict(program.constants)
         try:
             for each in passes:
                 if (after := each(changed)) is not None:
@@ -187,12 +190,3 @@ def _execute(program: Any, inputs: Inputs) -> list[Any]:
         torch.manual_seed(0)
         outputs = program.graph_module(*arguments)
     return [each for each in (*outputs, *changeable) if isinstance(each, torch.Tensor)]
-
-
-def _copied(program: Any) -> Any:
-    """Return a copy whose graph, signature and table of constants can be changed; tensors are shared."""
-    copied = copy.copy(program)
-    copied._graph_module = copy.deepcopy(program.graph_module)
-    copied._graph_signature = copy.deepcopy(program.graph_signature)
-    copied._constants = dict(program.constants)
-    return copied

@@ -161,9 +161,14 @@ def parts_as_slices(program: Any) -> Any:
             node.target, node.args = aten.view_copy.default, (node.args[0], list(node.meta["val"].shape))
             is_changed = True
         elif node.target in (aten.split_with_sizes_copy.default, aten.unbind_copy.int):
+            is_split = node.target is aten.split_with_sizes_copy.default
+            dimensions = node.args[2:] if is_split else node.args[1:]
             for user in list(node.users):
                 if user.target is operator.getitem:
-                    _replace_part(node, user)
+                    number = user.args[1]
+                    start = sum(node.args[1][:number]) if is_split else number
+                    end = start + node.args[1][number] if is_split else None
+                    _replace_by_slice(node, user, dimensions[0] if dimensions else 0, start, end)
                     is_changed = True
     if not is_changed:
         return None
@@ -191,16 +196,6 @@ def _is_suitable(node: Any) -> bool:
         and all(isinstance(size, int) for size in value.shape)
         and not any("quantize" in str(each.target) for each in (source, *readers))
     )
-
-
-def _replace_part(node: Any, part: Any) -> None:
-    number = part.args[1]
-    if "split" in str(node.target):
-        start = sum(node.args[1][:number])
-        dimension = node.args[2] if len(node.args) > 2 else 0
-        _replace_by_slice(node, part, dimension, start, start + node.args[1][number])
-    else:
-        _replace_by_slice(node, part, node.args[1] if len(node.args) > 1 else 0, number)
 
 
 def _replace_by_slice(node: Any, part: Any, dimension: int, start: int, end: int | None = None) -> None:

@@ -45,26 +45,21 @@ def try_here(pte: Path, cases: Sequence[CaseInputs], log: Path | None) -> Trial:
         from executorch.runtime import Runtime
 
         runtime = Runtime.get()
-        missing = _missing(pte, runtime)
-        cause = missing and f"this machine does not have {missing}"
+        backends = set(runtime.backend_registry.registered_backend_names)
+        operators = set(runtime.operator_registry.operator_names)
+        calls = [call for method in read_program(pte) for call in method.calls]
+        missing = (
+            f"the operator {call.operator}" if call.operator else f"the backend {call.delegate}"
+            for call in calls
+            if (call.operator and call.operator not in operators) or (call.delegate and call.delegate not in backends)
+        )
+        cause = next((f"this machine does not have {each}" for each in missing), None)
     except ImportError as error:
         cause = f"ExecuTorch's runtime cannot be imported ({error})"
     if cause:
         logger.info("not tried here: %s", cause)
         return Trial(f"not tried here: {cause}")
     return Trial(SUCCEEDED, {case.name: _executed(runtime, pte, case, log) for case in cases})
-
-
-def _missing(pte: Path, runtime: Any) -> str | None:
-    """Return the first backend or operator that the program needs and this runtime does not have."""
-    backends = set(runtime.backend_registry.registered_backend_names)
-    operators = set(runtime.operator_registry.operator_names)
-    for call in (call for method in read_program(pte) for call in method.calls):
-        if call.delegate and call.delegate not in backends:
-            return f"the backend {call.delegate}"
-        if call.operator and call.operator not in operators:
-            return f"the operator {call.operator}"
-    return None
 
 
 def _executed(runtime: Any, pte: Path, case: CaseInputs, log: Path | None) -> Outputs:

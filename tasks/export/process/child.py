@@ -19,11 +19,11 @@ from typing import Any, NoReturn
 
 from devices.errors import FarmError
 from tasks.export.dependencies import recorded_dependencies
-from tasks.export.entry import ExportRequest, ModelEntry, parse_entry
+from tasks.export.entry import ExportRequest
 from tasks.export.exported import EXPORT_VERSION, NotApplicableError, first_line, os_cause
 from tasks.export.factory import Method, build_methods
 from tasks.export.from_transformers import build_from_transformers
-from tasks.export.key import export_key, is_own, note_left_out, note_used, source_sha256, versions
+from tasks.export.key import export_key, record_left_out, record_used, source_sha256, versions
 from tasks.export.process.sandbox import adopt_orphans, end_below, is_failed_allocation, memory_limit
 from tasks.export.recipes import Recipe, parse_recipe
 from tasks.export.user_code import in_users_words, load_function, shown
@@ -122,9 +122,8 @@ def _answer(request: ExportRequest, log: Path, limit_bytes: int) -> Answer:
 def _export(request: ExportRequest, log: Path) -> Path:
     from tasks.export.lowering.lower import build
 
-    precision, seed, exports_dir = request.precision, request.seed, request.exports_dir
-    entry, recipe = parse_entry(request.model), parse_recipe(precision)
-    started = time.monotonic()
+    entry, precision, exports_dir = request.entry, request.precision, request.exports_dir
+    recipe, started = parse_recipe(precision), time.monotonic()
     gc.set_threshold(1_000_000, 5, 5)  # with the default, garbage collection takes a sixth of the time
     share_node_sources()
     cache_type = entry.generate.cache.dtype if entry.generate else None
@@ -134,18 +133,16 @@ def _export(request: ExportRequest, log: Path) -> Path:
             f"{precision} computes in {computes_in}, so a cache in {cache_type} has no meaning for it"
         )
     _log.info("loading the model")
-    methods, own_recipe = _load(entry, recipe, exports_dir, seed)
+    methods, own_recipe = _load(request, recipe)
     if request.taps:  # a program with taps is executed once in a session
         methods = [replace(method, steps=None) for method in methods]
     with work_folder(exports_dir) as folder:
         built = build(methods, recipe, folder, own_recipe, taps=request.taps, log=log)
-        left_out = sorted([step["step"], step["method"] or ""] for step in built["left_out"])
-        note_left_out(entry, precision, seed, exports_dir, left_out, taps=request.taps)
-        # Only now: the noted files and left-out steps are part of the key.
-        key = export_key(entry, precision, seed, exports_dir, taps=request.taps)
+        record_left_out(request, sorted([step["step"], step["method"] or ""] for step in built["left_out"]))
+        key = export_key(request)  # only now: the recorded files and left-out steps are part of it
         head = {"export_version": EXPORT_VERSION, "export_key": key, "model": entry.name, "precision": precision}
-        source = {"source_sha256": source_sha256(entry, precision, exports_dir)}
-        tail = {"seed": seed, "versions": versions(), **source, "export_s": round(time.monotonic() - started, 3)}
+        tail = {"seed": request.seed, "versions": versions(), "source_sha256": source_sha256(request)}
+        tail["export_s"] = round(time.monotonic() - started, 3)
         write_complete(folder / "export.json", json.dumps(head | built | tail, indent=1).encode())
         with publish_folder(exports_dir / key) as aside:
             for path in folder.iterdir():
@@ -163,30 +160,24 @@ def share_node_sources() -> None:
     NodeSource.__deepcopy__ = lambda source, _memo: source
 
 
-def _load(entry: ModelEntry, recipe: Recipe, exports_dir: Path, seed: int) -> tuple[list[Method], Any]:
+def _load(request: ExportRequest, recipe: Recipe) -> tuple[list[Method], Any]:
     """Return the seeded methods and your own recipe's function or None; record used files unless all is built in."""
     import torch
 
-    torch.manual_seed(seed)
-    if entry.factory in MODELS and recipe.own is None:
-        return build_methods(MODELS[entry.factory](), entry.factory), None
+    entry, name = request.entry, str(request.entry.factory)
+    torch.manual_seed(request.seed)
+    if name in MODELS and recipe.own is None:
+        return build_methods(MODELS[name](), name), None
     with recorded_dependencies() as used:
         own_recipe = load_function(recipe.own) if recipe.own else None
-        factory = entry.transformers or str(entry.factory)
-        name = factory.rpartition(":")[2]
         if entry.transformers:
-            content: Any = build_from_transformers(entry)
-        elif is_own(factory):
-            function = load_function(factory)
-            content, name = function(), _named(function)
+            content, name = build_from_transformers(entry), entry.transformers
+        elif name in MODELS:
+            content = MODELS[name]()
         else:
-            content = MODELS[factory]()
-    note_used(entry, recipe.name, exports_dir, used.files, used.distributions)
+            function = load_function(name)
+            content, code = function(), getattr(function, "__code__", None)  # None if it is not written in Python
+            where = f"{shown(Path(code.co_filename))}, line {code.co_firstlineno}: " if code else ""
+            name = f"{where}{getattr(function, '__name__', function)}"
+    record_used(request, used.files, used.distributions)
     return build_methods(content, name), own_recipe
-
-
-def _named(function: Any) -> str:
-    """Return a user's function as `file, line N: name` for messages; only the name if it is not written in Python."""
-    code = getattr(function, "__code__", None)
-    where = f"{shown(Path(code.co_filename))}, line {code.co_firstlineno}: " if code else ""
-    return f"{where}{getattr(function, '__name__', function)}"

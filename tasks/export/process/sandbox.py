@@ -84,10 +84,6 @@ class ExportSlots:
             self._changed.notify_all()
 
 
-def usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def available_memory_bytes() -> int:
     """Return the memory that new processes can use, within the limits of this process's control groups."""
     try:
@@ -123,7 +119,8 @@ def control_group_available_bytes(root: Path, memberships: str) -> int | None:
     return min(available_bytes, default=None)
 
 
-export_slots = ExportSlots(usable_cores())
+_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+export_slots = ExportSlots(_cores)
 """Shared by all threads of this process."""
 
 

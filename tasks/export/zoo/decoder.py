@@ -90,8 +90,10 @@ def _decoder(layers: int, width: int, heads: int, words: int, room: int) -> Any:
             self.blocks = nn.ModuleList(_block(width, heads, room) for _ in range(layers))
             self.norm, self.scores = nn.RMSNorm(width, eps=1e-5), nn.Linear(width, words, bias=False)
             self.register_buffer("places", torch.arange(room))
-            for name, table in _rotations(width // heads, room).items():
-                self.register_buffer(name, table)
+            # Tables of rotary position embeddings, (room, width of a head).
+            angles = torch.arange(room)[:, None] * 10000.0 ** (-torch.arange(0, width // heads, 2) / (width // heads))
+            self.register_buffer("cosine", angles.cos().repeat(1, 2))
+            self.register_buffer("sine", angles.sin().repeat(1, 2))
 
         def forward(self, tokens: Any, positions: Any) -> Any:
             cosine, sine = self.cosine[positions], self.sine[positions]
@@ -102,14 +104,6 @@ def _decoder(layers: int, width: int, heads: int, words: int, room: int) -> Any:
             return self.scores(self.norm(hidden[-1:]))
 
     return Decoder()
-
-
-def _rotations(width: int, room: int) -> dict[str, Any]:
-    """Return the tables of rotary position embeddings, cosine and sine of (room, width)."""
-    import torch
-
-    angles = torch.arange(room)[:, None] * 10000.0 ** (-torch.arange(0, width, 2) / width)
-    return {"cosine": angles.cos().repeat(1, 2), "sine": angles.sin().repeat(1, 2)}
 
 
 def _block(width: int, heads: int, room: int) -> Any:

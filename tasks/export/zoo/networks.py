@@ -104,25 +104,25 @@ def edgetam_encoder() -> Example:
     image's size. EdgeTAM (arXiv:2501.07256; RepViT: arXiv:2307.09283) takes 1024 x 1024 pixels.
     """
     import torch
-
-    model = _edgetam_encoder(widths=(48, 96, 192, 384), depths=(2, 2, 14, 2))
-    images = torch.rand(1, 3, 512, 512)
-    _normalize_activations(model, images)
-    return model, (images,)
-
-
-def _edgetam_encoder(widths: tuple[int, ...], depths: tuple[int, ...]) -> Any:
-    """Return the stages of RepViT, at 1/4 to 1/32 of the image's size, below a feature pyramid of 256 channels."""
-    import torch
     from torch import nn
 
-    first = widths[0]
-    stem = nn.Sequential(_conv_norm(3, first // 2, 3, stride=2), nn.GELU(), _conv_norm(first // 2, first, 3, stride=2))
-    stages = [nn.Sequential(stem, *_repvit_blocks(first, depths[0]))]
+    widths, depths = (48, 96, 192, 384), (2, 2, 14, 2)
+    stem = nn.Sequential(_conv_norm(3, 24, 3, stride=2), nn.GELU(), _conv_norm(24, 48, 3, stride=2))
+    stages = [nn.Sequential(stem, *_repvit_blocks(48, depths[0]))]
     for before, width, depth in zip(widths, widths[1:], depths[1:], strict=False):
-        stages.append(nn.Sequential(*_downsample(before, width), *_repvit_blocks(width, depth)))
+        # Between two stages: half the height and width.
+        downsample = [
+            _conv_norm(before, before, 3, groups=before),
+            _channel_mixer(before),
+            _conv_norm(before, before, 3, stride=2, groups=before),
+            _conv_norm(before, width, 1),
+            _channel_mixer(width),
+        ]
+        stages.append(nn.Sequential(*downsample, *_repvit_blocks(width, depth)))
 
     class Encoder(torch.nn.Module):  # type: ignore[misc]
+        """The stages of RepViT, at 1/4 to 1/32 of the image's size, below a feature pyramid of 256 channels."""
+
         def __init__(self) -> None:
             super().__init__()
             self.stages = nn.ModuleList(stages)
@@ -139,7 +139,9 @@ def _edgetam_encoder(widths: tuple[int, ...], depths: tuple[int, ...]) -> Any:
             above = nn.functional.interpolate(smallest, scale_factor=2.0, mode="nearest")
             return self.narrow[0](quarter), self.narrow[1](eighth), sixteenth + above
 
-    return Encoder()
+    model, images = Encoder(), torch.rand(1, 3, 512, 512)
+    _normalize_activations(model, images)
+    return model, (images,)
 
 
 def _conv_norm(channels: int, width: int, kernel: int, *, stride: int = 1, groups: int = 1) -> Any:
@@ -158,17 +160,6 @@ def _repvit_blocks(width: int, depth: int) -> list[Any]:
         excite = [_squeeze_excite(width)] if number % 2 == 0 else []
         blocks.append(nn.Sequential(_conv_norm(width, width, 3, groups=width), *excite, _channel_mixer(width)))
     return blocks
-
-
-def _downsample(before: int, width: int) -> list[Any]:
-    """Return the layers between two stages: half the height and width, `before` -> `width` channels."""
-    return [
-        _conv_norm(before, before, 3, groups=before),
-        _channel_mixer(before),
-        _conv_norm(before, before, 3, stride=2, groups=before),
-        _conv_norm(before, width, 1),
-        _channel_mixer(width),
-    ]
 
 
 def _channel_mixer(width: int) -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 from devices.ondevice.facts import Facts
 from tasks.bundle.record import SweepNight
-from tasks.export.entry import ModelEntry
+from tasks.export.entry import ExportRequest, ModelEntry
 from tasks.export.export import skipped_path
 from tasks.export.key import export_key
 from tasks.measure.plan import plan_device
@@ -49,7 +49,7 @@ def dry(command: Command, tmp_path: Path, file: Path) -> Command:
 
 
 def key_of(exports: Path, model: str) -> str:
-    return export_key(ModelEntry.model_validate(model), "fp32", 0, exports)
+    return export_key(ExportRequest(ModelEntry.model_validate(model), "fp32", exports))
 
 
 def test_a_dry_run_counts_cells_and_sessions_and_tells_which_devices_are_off(dry: Command, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.export.entry import parse_entry
+from tasks.export.entry import ExportRequest
 from tasks.export.exported import Export, ExportError, NotApplicableError, read_exports
 from tasks.export.key import source_sha256
 from tasks.export.recipes import RECIPES
@@ -99,7 +99,7 @@ def test_every_file_is_as_export_json_says(toys: dict[str, Export]) -> None:
         assert export.pte.stat().st_size == export.pte_bytes
         assert export.etrecord.stat().st_size > 0
         assert export.versions["torch"] is not None
-        assert export.source_sha256 == source_sha256(parse_entry("toy_cnn"), precision, export.folder.parent)
+        assert export.source_sha256 == source_sha256(ExportRequest("toy_cnn", precision, export.folder.parent))
         for entry in (*export.inputs, *export.outputs):
             assert hashlib.sha256((export.folder / entry["file"]).read_bytes()).hexdigest() == entry["sha256"]
 

@@ -2,18 +2,17 @@
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from devices.errors import FarmError
-from tasks.export.entry import parse_entry
-from tasks.export.key import export_key, note_left_out, note_used, source_sha256
+from tasks.export.entry import ExportRequest
+from tasks.export.key import export_key, record_left_out, record_used, source_sha256
 from tasks.export.user_code import source_of
 
 OWN = "import torch\nraise SystemExit('computing a key must not import the model')\n"
-
-TOY, OURS = parse_entry("toy_cnn"), parse_entry("ours.model:make")
 
 
 @pytest.fixture
@@ -26,32 +25,37 @@ def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "exports"
 
 
+def ours(exports: Path) -> ExportRequest:
+    return ExportRequest("ours.model:make", "fp32", exports)
+
+
 def test_model_precision_and_seed_each_change_the_key(exports: Path) -> None:
-    asked = [(TOY, "fp32", 0), (TOY, "fp32", 1), (TOY, "fp16", 0), (parse_entry("conv"), "fp32", 0)]
-    assert len({export_key(*each, exports) for each in asked}) == len(asked)
+    toy = ExportRequest("toy_cnn", "fp32", exports)
+    requests = [toy, replace(toy, seed=1), replace(toy, precision="fp16"), replace(toy, model="conv")]
+    assert len({export_key(each) for each in requests}) == len(requests)
 
 
 def test_editing_the_models_module_changes_the_key(exports: Path) -> None:
-    before = export_key(OURS, "fp32", 0, exports)
+    before = export_key(ours(exports))
     Path("ours/model.py").write_text(OWN + "# edited\n")
-    assert export_key(OURS, "fp32", 0, exports) != before
+    assert export_key(ours(exports)) != before
 
 
 def test_a_file_that_the_model_used_changes_the_key_when_it_changes_or_goes(exports: Path) -> None:
     weights = Path("weights.bin").absolute()
     weights.write_bytes(b"one")
-    note_used(OURS, "fp32", exports, {weights}, {"numpy"})
-    keys = {export_key(OURS, "fp32", 0, exports)}
+    record_used(ours(exports), {weights}, {"numpy"})
+    keys = {export_key(ours(exports))}
     weights.write_bytes(b"two")
-    keys.add(export_key(OURS, "fp32", 0, exports))
+    keys.add(export_key(ours(exports)))
     weights.unlink()
-    assert len(keys | {export_key(OURS, "fp32", 0, exports)}) == 3
+    assert len(keys | {export_key(ours(exports))}) == 3
 
 
 def test_an_export_that_left_out_a_pass_has_another_key_than_one_with_it(exports: Path) -> None:
     def noted(*left_out: list[str], taps: bool = False) -> str:
-        note_left_out(TOY, "fp32", 0, exports, list(left_out), taps=taps)
-        return export_key(TOY, "fp32", 0, exports)
+        record_left_out(ExportRequest("toy_cnn", "fp32", exports, taps=taps), list(left_out))
+        return export_key(ExportRequest("toy_cnn", "fp32", exports))
 
     with_all = noted()
     keys = [noted(["one_pass", "forward"]), noted(["another_pass", "forward"]), with_all]
@@ -65,19 +69,19 @@ def test_the_hash_of_the_source_follows_the_files_and_nothing_else(exports: Path
     # given a model that reads a file of weights
     weights, code = Path("weights.bin").absolute(), Path("ours/model.py").absolute()
     weights.write_bytes(b"one")
-    note_used(OURS, "fp32", exports, {weights, code}, {"numpy"})
-    first = source_sha256(OURS, "fp32", exports)
+    record_used(ours(exports), {weights, code}, {"numpy"})
+    first = source_sha256(ours(exports))
     # then other packages do not change it, and neither does the place of the file
     weights.rename("moved.bin")
     moved = Path("moved.bin").absolute()
-    note_used(OURS, "fp32", exports, {moved, code}, {"numpy", "pandas"})
-    assert source_sha256(OURS, "fp32", exports) == first
+    record_used(ours(exports), {moved, code}, {"numpy", "pandas"})
+    assert source_sha256(ours(exports)) == first
     # but its weights and its code do
     moved.write_bytes(b"two")
-    other_weights = source_sha256(OURS, "fp32", exports)
+    other_weights = source_sha256(ours(exports))
     moved.write_bytes(b"one")
     Path("ours/model.py").write_text(OWN + "# edited\n")
-    assert len({first, other_weights, source_sha256(OURS, "fp32", exports)}) == 3
+    assert len({first, other_weights, source_sha256(ours(exports))}) == 3
 
 
 def test_exports_that_begin_at_once_all_find_their_modules(exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,5 +111,5 @@ def test_exports_that_begin_at_once_all_find_their_modules(exports: Path, monkey
 )
 def test_a_model_that_is_not_there_is_refused_in_one_sentence(exports: Path, model: str, words: str) -> None:
     with pytest.raises(FarmError, match=words) as refused:
-        export_key(parse_entry(model), "fp32", 0, exports)
+        export_key(ExportRequest(model, "fp32", exports))
     assert "\n" not in str(refused.value)

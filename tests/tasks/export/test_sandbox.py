@@ -15,7 +15,6 @@ from tasks.export.process.sandbox import (
     available_memory_bytes,
     control_group_available_bytes,
     end_below,
-    usable_cores,
 )
 from tests.fixtures.paths import ROOT
 from tests.fixtures.waiting import wait_for
@@ -91,9 +90,8 @@ def test_an_export_that_needs_all_memory_waits_for_the_others_and_starts_before_
     assert order == ["first", "alone", "next"]
 
 
-def test_this_machine_has_memory_and_cores() -> None:
+def test_this_machine_has_memory() -> None:
     assert available_memory_bytes() > 10_000_000
-    assert usable_cores() >= 1
 
 
 def test_memory_is_limited_by_the_own_control_group_and_those_above_it(tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
 """Exports in object storage: made on one machine, used on another one."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tasks.export import export
-from tasks.export.entry import ExportRequest, parse_entry
+from tasks.export.entry import ExportRequest
 from tasks.export.export import export_cases, share_export
 from tasks.export.exported import Export, ExportError
 from tasks.export.key import export_key
@@ -34,7 +35,7 @@ class Machine:
 
     def run(self, request: ExportRequest) -> Answer:
         self.made += 1
-        key = export_key(parse_entry(request.model), request.precision, request.seed, self.exports)
+        key = export_key(replace(request, exports_dir=self.exports))
         write_export(self.exports / key)
         (self.exports / key / "model.etrecord").write_bytes(b"record")
         return Answer(folder=key)
