@@ -106,7 +106,7 @@ def check_model(
     """
     places = Workspace(data_dir.absolute())
     with export_status(f"{model} {precision}") as tell_step:
-        exports = export_cases(ExportRequest(model, precision, places.exports), tell=tell_step)
+        exports = export_cases(ExportRequest(model, precision, places.exports), on_step=tell_step)
     runner = build_runner(host_platform(), places.runners)
     if cause := next(filter(None, (why_no_backend(export, runner) for export in exports)), None):
         raise ExportError(cause)

@@ -13,7 +13,7 @@ from flows.warehouse.readable import readable_warehouse
 from tasks.bundle.model_names import shown_names
 from tasks.bundle.record import SweepNight
 from tasks.bundle.robust_statistics import LEAST_SESSIONS
-from tasks.export.prebuilt import exported_or_prebuilt
+from tasks.export.prebuilt import open_pte
 from tasks.measure.night import sweep_night, sweeps_of_night
 from tasks.results.changes import Comparison, SeriesChange, SideFacts
 from tasks.results.compare import headline, measured_fields, read_side_facts
@@ -115,7 +115,7 @@ def _sweeps_of(files: tuple[Path, Path], device: str, sweep_ids: Iterable[str]) 
 
 def _comparison(answer: "InterleavedResult", request: FilesToCompare, device: str, workspace: Workspace) -> Comparison:
     """Return the result as the comparison of one series, as for stored results."""
-    exports = [exported_or_prebuilt(file, workspace.exports) for file in request.files]
+    exports = [open_pte(file, workspace.exports) for file in request.files]
     names = shown_names(export.model for export in exports)
     models, precisions = [names[export.model] for export in exports], [export.precision for export in exports]
     result = answer.result

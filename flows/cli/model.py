@@ -42,7 +42,7 @@ def fetch(
     from flows.warehouse.publish import ask_warehouse
     from tasks.bundle.model_names import model_named, shown_names
     from tasks.export.export import fetch_export
-    from tasks.export.exported import ExportError, kept_export
+    from tasks.export.exported import ExportError, find_export
 
     workspace = Workspace(data_dir, warehouse, bundles)
     names = shown_names(name for (name,) in ask_warehouse("measured_models", workspace))
@@ -54,7 +54,7 @@ def fetch(
     for key, sha256, case, of_night, commit, is_worse in ask_warehouse("newest_good_file", workspace, **query):
         try:
             fetch_export(shelf, key, exports)
-            folder = kept_export(exports, key, sha256, case).folder
+            folder = find_export(exports, key, sha256, case).folder
         except ExportError:
             continue
         why = "; no night without a change for the worse has one" if is_worse else ""
@@ -124,7 +124,7 @@ def export(
     from tasks.export.export import export_cases
 
     with export_status(f"{model} {precision}") as tell:
-        done = export_cases(ExportRequest(model, precision, Workspace(data_dir).exports, seed), tell=tell)[0]
+        done = export_cases(ExportRequest(model, precision, Workspace(data_dir).exports, seed), on_step=tell)[0]
     show(done.folder)
     if done.trial:
         show(f"execution on this machine after the export: {done.trial}", *done.left_out_notes, err=True)

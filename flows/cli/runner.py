@@ -45,7 +45,7 @@ def build(
         done = build_runner(name, runners)
     else:
         tell = partial(show, err=True)
-        done = build_from_source(source, runners, platform=name, variant=variant, trace=trace, tell=tell)
+        done = build_from_source(source, runners, platform=name, variant=variant, trace=trace, report=tell)
     _show(done, format)
 
 

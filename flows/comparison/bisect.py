@@ -17,7 +17,7 @@ from flows.progress import board
 from flows.shutdown import shutdown_handler
 from tasks.bundle.cell import Cell, Variant
 from tasks.bundle.record import SweepNight
-from tasks.export.exported import kept_export
+from tasks.export.exported import find_export
 from tasks.judge.bisect import MeasuredNight, SeriesOnDevice, first_bad
 from tasks.measure.interleaved import SESSIONS_PER_SIDE, Side, comparison_id
 from tasks.runner.manifest import find_earlier_runner
@@ -158,7 +158,7 @@ class _Search:
         precision, variant = cast(Any, series.precision), cast(Variant, series.variant)
         executions = night.executions, night.warmup_executions
         cell = Cell(series.device, series.model, precision, series.threads or 1, variant, "timing", *executions)
-        export = kept_export(workspace.exports, night.export_key, night.pte_sha256, series.model)
+        export = find_export(workspace.exports, night.export_key, night.pte_sha256, series.model)
         platform = cast(str, self.bench.probe.platform)
         runner = find_earlier_runner(workspace.runners, platform, night.runner_sha256, series.variant)
         return Side(cell, export, runner)

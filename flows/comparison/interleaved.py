@@ -20,7 +20,7 @@ from flows.shutdown import shutdown_handler
 from flows.warehouse.publish import ask_warehouse, load_store
 from tasks.bundle.cell import VARIANTS, Cell, Purpose, Variant
 from tasks.bundle.record import SweepNight
-from tasks.export.prebuilt import exported_or_prebuilt
+from tasks.export.prebuilt import open_pte
 from tasks.judge.cause import cause_of_rows
 from tasks.judge.comparison import MARGIN, Comparison, compare_sessions
 from tasks.measure.interleaved import Side, comparison_id, plan_round
@@ -191,7 +191,7 @@ def compare_files(
 
 def _side(pte: Path, bench: InterleavedDevice) -> Side:
     """Return the side that measures a file: with one thread, and the executions that a sweep has by default."""
-    export = exported_or_prebuilt(pte, bench.workspace.exports)
+    export = open_pte(pte, bench.workspace.exports)
     fields = SweepSpec.model_fields
     executions = export.executions(fields["executions"].default, fields["warmup_executions"].default)
     cell = Cell(bench.probe.device.name, export.model, export.precision, 1, bench.variant, "timing", *executions)

@@ -16,7 +16,7 @@ from flows.progress import board
 from flows.warehouse.publish import ask_warehouse
 from tasks.bundle.cell import Cell, Variant
 from tasks.bundle.robust_statistics import ALERT_SESSIONS
-from tasks.export.exported import kept_export
+from tasks.export.exported import find_export
 from tasks.measure.interleaved import SESSIONS_PER_SIDE, Side, plan_round
 from tasks.measure.spec import SweepSpec
 from tasks.runner.manifest import Runner, find_earlier_runner
@@ -110,7 +110,7 @@ def _more_numbers(job: DeviceJob, row: Suspected) -> range:
 def _former(job: DeviceJob, row: Suspected) -> Side:
     """Return model and runner of the last good night; raises FarmError if they are not kept."""
     places, platform = job.workspace, cast(str, job.probe.platform)
-    export = kept_export(places.exports, row.export_key_a, row.pte_sha256_a, row.model)
+    export = find_export(places.exports, row.export_key_a, row.pte_sha256_a, row.model)
     return Side(row.cell, export, find_earlier_runner(places.runners, platform, row.runner_sha256_a, row.variant))
 
 

@@ -19,7 +19,7 @@ from flows.json_log import log_context
 from flows.progress import board
 from tasks.bundle.record import SessionRecord
 from tasks.bundle.remedy import remedy
-from tasks.export.entry import AccuracyWanted
+from tasks.export.entry import AccuracyRequirement
 from tasks.measure import prometheus
 from tasks.measure.finish_by import FinishBy
 from tasks.measure.health import STRIKES, Registry
@@ -233,7 +233,7 @@ class _DeviceRun:
             raise DeviceError(device.name, cause + str(record.reason).removeprefix(f"{device.name}: "))
 
 
-def wanted_accuracy(spec: Terms, case: str) -> AccuracyWanted | None:
+def wanted_accuracy(spec: Terms, case: str) -> AccuracyRequirement | None:
     """Return the accuracy that the sweep file requires of a model, which all its cases share; None without one."""
     models = spec.models if isinstance(spec, SweepSpec) else []
     return next((each.accuracy for each in models if each.name == case.partition("@")[0]), None)

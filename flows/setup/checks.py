@@ -36,9 +36,9 @@ from flows.server.shared_server import POOL, online_labs
 from flows.setup.connections import Devices, adb, ssh
 from flows.setup.leftovers import Finding, fix, ok
 from sql.cage.confine import missing_parts
-from tasks.runner.manifest import runners_of
+from tasks.runner.manifest import list_runners
 from tasks.runner.recipe import installed_wheel
-from tasks.runner.toolchain import find_cmake, host_platform, toolchain_for
+from tasks.runner.toolchain import find_cmake, find_toolchain, host_platform
 from tasks.store.workspace import Workspace
 
 _LONGEST_S = 12.0  # more than the 8 s in which a Prefect server must answer
@@ -236,11 +236,11 @@ CHECKS: tuple[Callable[[Workspace, Devices], list[Finding]], ...] = (
 
 def _compiler(platform: Platform, workspace: Workspace) -> Finding:
     try:
-        toolchain = toolchain_for(platform, workspace.runners.absolute().parent / "cache")
+        toolchain = find_toolchain(platform, workspace.runners.absolute().parent / "cache")
         find_cmake()
         installed_wheel()
     except FarmError as error:
-        if kept := len(runners_of(workspace.runners, platform)):
+        if kept := len(list_runners(workspace.runners, platform)):
             return ok(f"{platform}: runners are in {workspace.runners / platform} ({kept}); to build new ones: {error}")
         return fix(f"{platform}: {error}")
     return ok(f"{platform}: a runner can be built with {toolchain.version}")

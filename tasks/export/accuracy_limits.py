@@ -41,7 +41,7 @@ _LIMITS = {
 }
 
 
-def limits_of(precision: str, data_types: Iterable[str] | None) -> AccuracyLimits:
+def recipe_limits(precision: str, data_types: Iterable[str] | None) -> AccuracyLimits:
     """Return the limits of a recipe; options after its name do not count.
 
     A prebuilt .pte file and a user's own recipe get the lowest limits of fp32 and their `data_types`, or those of

@@ -28,7 +28,7 @@ class Dependencies:
     def add_file(self, name: Any) -> None:
         """Add an opened file unless it is a device, compiled Python, or part of an installed package or the system."""
         path = Path(os.path.realpath(os.fsdecode(name)))
-        if path.is_file() and path.suffix != ".pyc" and not belongs_to_the_system(path):
+        if path.is_file() and path.suffix != ".pyc" and not is_installed(path):
             self.files.add(path)
 
     def add_modules(self, names: set[str]) -> None:
@@ -38,7 +38,7 @@ class Dependencies:
             origin = getattr(sys.modules.get(name), "__file__", None)
             if origin is None:
                 continue
-            if belongs_to_the_system(Path(origin).resolve()):
+            if is_installed(Path(origin).resolve()):
                 self.distributions.update(owners.get(name.split(".")[0], ()))
             else:
                 self.add_file(origin)
@@ -85,6 +85,6 @@ def _watch_safetensors(used: Dependencies) -> None:
         vars(module)["safe_open"] = safe_open
 
 
-def belongs_to_the_system(path: Path) -> bool:
+def is_installed(path: Path) -> bool:
     """Return whether an absolute path is part of an installed package, of Python or of the system."""
     return bool(_INSTALLED & {*path.parts}) or any(path.is_relative_to(root) for root in _SYSTEM)

@@ -30,7 +30,7 @@ _ONLY_FOR = dict.fromkeys(("data", "inputs", "expected", "etrecord"), "pte") | d
 )
 
 
-class AccuracyWanted(BaseModel, extra="forbid", frozen=True):
+class AccuracyRequirement(BaseModel, extra="forbid", frozen=True):
     """What the outputs of a model must reach for its times to count, instead of the limits of the recipe."""
 
     min_snr_db: float | None = Field(
@@ -41,7 +41,7 @@ class AccuracyWanted(BaseModel, extra="forbid", frozen=True):
     )
 
     @model_validator(mode="after")
-    def _states_something(self) -> "AccuracyWanted":
+    def _states_something(self) -> "AccuracyRequirement":
         if self.min_snr_db is None and self.top1 is None:
             raise ValueError("`accuracy` states `min_snr_db`, `top1` or both")
         return self
@@ -69,7 +69,7 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
     generate: GenerateOptions | None = Field(
         default=None, description="Measures a language model as {prefill: [512], depth: [0, 512], decode: 64}."
     )
-    accuracy: AccuracyWanted | None = Field(
+    accuracy: AccuracyRequirement | None = Field(
         default=None, description="What its outputs must reach, such as {min_snr_db: 20, top1: 0.99}."
     )
 

@@ -13,8 +13,8 @@ from sql.schema import is_scalar_operator
 from tasks.export.entry import ExportRequest
 from tasks.export.exported import Export, ExportError, NotApplicableError, os_cause, read_complete, read_exports
 from tasks.export.key import check_own, export_key, versions
-from tasks.export.prebuilt import prebuilt_export
-from tasks.export.process.run import Tell, run_export
+from tasks.export.prebuilt import import_prebuilt
+from tasks.export.process.run import OnStep, run_export
 from tasks.store.archives import SUFFIX, ArchiveError, pack, unpack
 from tasks.store.blob_store import BlobStore
 from tasks.store.files import remove_leftovers, work_folder, write_complete
@@ -23,11 +23,11 @@ logger = logging.getLogger(__name__)
 
 
 def export_cases(
-    request: ExportRequest, *, shelf: BlobStore | None = None, tell: Tell = lambda *_: None
+    request: ExportRequest, *, shelf: BlobStore | None = None, on_step: OnStep = lambda *_: None
 ) -> tuple[Export, ...]:
     """Return the cases of an export; make it, and upload it to the `shelf`, if it is missing here and there.
 
-    `tell` receives the steps of an export that is made. An export that does not match its hashes is made again. A
+    `on_step` receives the steps of an export that is made. An export that does not match its hashes is made again. A
     prebuilt .pte file is copied, whatever the recipe. A failed download or upload is only logged.
     Raises ExportError; NotApplicableError if the recipe has no meaning for the model.
     """
@@ -50,7 +50,7 @@ def export_cases(
         missing = [name for name in ("torch", "executorch") if versions()[name] is None]
         if missing:
             raise ExportError(f"{title}: {' and '.join(missing)} not installed; install the farm's export extra")
-        exports = _export(request, title, exports_dir / "logs" / f"{key}.log", tell)
+        exports = _export(request, title, exports_dir / "logs" / f"{key}.log", on_step)
         if shelf:
             try:
                 _upload(shelf, exports[0].folder)
@@ -71,7 +71,7 @@ def read_or_skip(request: ExportRequest) -> tuple[Export, ...] | None:
     Raises FarmError for an unknown model or recipe; NotApplicableError if an earlier export was skipped.
     """
     if request.entry.pte:
-        return prebuilt_export(request.entry, request.exports_dir, request.seed)
+        return import_prebuilt(request.entry, request.exports_dir, request.seed)
     check_own(request)
     key = export_key(request)
     exports = read_complete(request.exports_dir / key)
@@ -86,13 +86,13 @@ def skipped_path(exports_dir: Path, key: str) -> Path:
     return exports_dir / "skipped" / f"{key}.txt"
 
 
-def _export(request: ExportRequest, title: str, log: Path, tell: Tell) -> tuple[Export, ...]:
+def _export(request: ExportRequest, title: str, log: Path, on_step: OnStep) -> tuple[Export, ...]:
     """Export in a child process and return the cases; errors begin with `title`. Records why an export is skipped."""
     name, precision, exports_dir = request.entry.name, request.precision, request.exports_dir
     logger.info("exporting %s %s", name, precision)
     log.parent.mkdir(parents=True, exist_ok=True)
     try:
-        answer = run_export(request, log, tell)
+        answer = run_export(request, log, on_step)
     finally:
         for folder in (exports_dir, exports_dir / "used"):
             remove_leftovers(folder)

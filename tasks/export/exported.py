@@ -211,7 +211,7 @@ def read_exports(folder: Path) -> tuple[Export, ...]:
         raise ExportError(f"{folder / 'export.json'}: the file is damaged ({cause}); export the model again") from None
 
 
-def kept_export(exports_dir: Path, key: str | None, pte_sha256: str | None, model: str) -> Export:
+def find_export(exports_dir: Path, key: str | None, pte_sha256: str | None, model: str) -> Export:
     """Return the case `model` of an earlier export by its key and .pte hash; raises ExportError if it is gone."""
     for export in read_complete(exports_dir / key) or () if key else ():
         if export.pte_sha256 == pte_sha256 and export.model == model:

@@ -18,14 +18,14 @@ _AUDIO_SAMPLES = 16_000
 _WINDOW_TOKENS = 512
 
 
-def build_from_transformers(entry: ModelEntry) -> Any:
+def build_transformers_model(entry: ModelEntry) -> Any:
     """Return the model of an entry with `transformers`, in the form that a factory returns; raises FarmError."""
     model = _load_model(entry)
     if entry.generate:
         return _generation(model, entry)
     for name in ("use_cache", "return_dict"):
         setattr(model.config, name, name == "return_dict")
-    return _tensors_only(model), _inputs(model)
+    return _wrap_tensors_only(model), _inputs(model)
 
 
 def _load_model(entry: ModelEntry) -> Any:
@@ -68,7 +68,7 @@ def _inputs(model: Any) -> Inputs:
     raise FarmError(f"its main input is {kind}, which has no default here; write a factory that returns its inputs")
 
 
-def _tensors_only(model: Any) -> Any:
+def _wrap_tensors_only(model: Any) -> Any:
     """Wrap the model so that forward takes one tensor and returns a tuple of tensors."""
     import torch
     from torch.utils import _pytree

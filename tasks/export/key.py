@@ -18,7 +18,7 @@ from tasks.export.entry import ExportRequest, ModelEntry
 from tasks.export.exported import EXPORT_VERSION
 from tasks.export.lowering import buffers, delegation, lower, passes, rewrites, trial
 from tasks.export.recipes import parse_recipe
-from tasks.export.user_code import check_function, source_of
+from tasks.export.user_code import check_function, find_source
 from tasks.store.files import sha256_of, write_complete
 
 # The modules whose text decides the bytes of an export.
@@ -63,7 +63,7 @@ def _input_key(request: ExportRequest) -> str:
             "code": [sha256_of(Path(module.__file__)) for module in _CODE if module.__file__],
             "model": [entry.name, _key_fields(entry)],
             "source": [sha256_of(file) for file in _source_files(entry)],
-            "precision": [request.precision, sha256_of(source_of(own_recipe)) if own_recipe else None],
+            "precision": [request.precision, sha256_of(find_source(own_recipe)) if own_recipe else None],
             "seed": request.seed,
             "python": versions()["python"],
             "distributions": {name: _version(name) for name in _DISTRIBUTIONS},
@@ -133,7 +133,7 @@ def _source_files(entry: ModelEntry) -> list[Path]:
     if entry.weights:
         files = sorted(path for path in entry.weights.iterdir() if path.is_file())
     elif entry.factory:
-        files = [source_of(entry.factory) if is_own(entry.factory) else zoo.file_of(entry.factory)]
+        files = [find_source(entry.factory) if is_own(entry.factory) else zoo.source_file(entry.factory)]
     else:
         files = []
     if entry.generate:
@@ -147,7 +147,7 @@ def check_own(request: ExportRequest) -> None:
     for own, arguments in ((request.entry.factory, ()), (own_recipe, ("module", "inputs"))):
         if own is not None and is_own(own):
             try:
-                check_function(source_of(own), own.rpartition(":")[2], arguments)
+                check_function(find_source(own), own.rpartition(":")[2], arguments)
             except ValueError as error:
                 raise FarmError(str(error)) from None
 

@@ -15,7 +15,7 @@ from devices.errors import FarmError
 from tasks.export.convert import Converted, convert
 from tasks.export.factory import Method
 from tasks.export.recipes import RECIPES
-from tasks.export.references import CaseInputs, as_stored, references
+from tasks.export.references import CaseInputs, references, to_stored_types
 
 LayerKey = tuple[str | None, str, int]
 """(module, operator, number among the layers with both)."""
@@ -57,9 +57,9 @@ def tapped(converted: Converted) -> Converted:
     return replace(converted, program=program, reference=program.module(), layers=layers)
 
 
-def values_in_fp32(methods: list[Method], cases: list[CaseInputs]) -> dict[str, dict[LayerKey, Any]]:
+def compute_fp32_layers(methods: list[Method], cases: list[CaseInputs]) -> dict[str, dict[LayerKey, Any]]:
     """Return the layer values of the fp32 model by case name. Call it before the methods are converted."""
-    fp32 = {each.name: tapped(convert(each, RECIPES["fp32"])) for each in as_stored(methods, "float32")}
+    fp32 = {each.name: tapped(convert(each, RECIPES["fp32"])) for each in to_stored_types(methods, "float32")}
     values = references({name: each.reference for name, each in fp32.items()}, cases, "float32")
     by_case = {}
     for case in cases:

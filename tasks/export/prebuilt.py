@@ -20,7 +20,7 @@ from tasks.store.files import publish_folder, sha256_of
 _ETRECORD = "ETRECORD_V0"  # an entry of every ETRecord, which is a zip file
 
 
-def exported_or_prebuilt(pte: Path, exports_dir: Path) -> Export:
+def open_pte(pte: Path, exports_dir: Path) -> Export:
     """Return the first case of a .pte file: of the export in whose folder it lies, otherwise of a copy of the file.
 
     Raises InputError; ExportError if the export.json beside it is damaged.
@@ -32,7 +32,7 @@ def exported_or_prebuilt(pte: Path, exports_dir: Path) -> Export:
         if export.pte.name == pte.name and export.pte_sha256 == sha256_of(pte):
             return export
     entry = ModelEntry.model_validate({"name": _plain(pte.stem), "pte": pte})
-    return prebuilt_export(entry, exports_dir, seed=0)[0]
+    return import_prebuilt(entry, exports_dir, seed=0)[0]
 
 
 def _plain(stem: str) -> str:
@@ -41,7 +41,7 @@ def _plain(stem: str) -> str:
     return f"_{plain[1:]}" if plain[:1] in ("-", "+") else plain
 
 
-def prebuilt_export(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Export, ...]:
+def import_prebuilt(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Export, ...]:
     """Return one case for each method of a .pte file, which is copied into `exports_dir` unless it is there.
 
     Dynamic shapes are measured at their largest. Without `inputs` in the entry, inputs get seeded values; without

@@ -101,7 +101,7 @@ def read_program(pte: Path) -> list[ProgramMethod]:
         raise InputError(f"{pte}: cannot be read ({error.strerror})") from None
     if content[_MAGIC_AT : _MAGIC_AT + len(_MAGIC)] != _MAGIC:
         raise InputError(f"{pte}: not an ExecuTorch program; name a .pte file")
-    if len(content) < (needed := _stated_bytes(content)):
+    if len(content) < (needed := _declared_bytes(content)):
         raise InputError(f"{pte}: truncated: {len(content)} of {needed} bytes; copy or export it again")
     try:
         buffer, at = Buffer(content), np.zeros(1, np.int64)
@@ -116,7 +116,7 @@ def read_program(pte: Path) -> list[ProgramMethod]:
     return methods
 
 
-def _stated_bytes(content: bytes) -> int:
+def _declared_bytes(content: bytes) -> int:
     """Return the size of a program by its extended header; 0 if it has none."""
     header = content[_HEADER_AT : _HEADER_AT + _HEADER.size]
     if not header.startswith(_HEADER_MAGIC):

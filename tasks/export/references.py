@@ -28,7 +28,7 @@ class CaseInputs:
     inputs: Inputs
 
 
-def as_stored(methods: list[Method], float_type: str) -> list[Method]:
+def to_stored_types(methods: list[Method], float_type: str) -> list[Method]:
     """Return the methods in evaluation mode, with inputs as the runner reads them: contiguous, of the recipe's type."""
     import torch
 
@@ -50,7 +50,7 @@ def as_stored(methods: list[Method], float_type: str) -> list[Method]:
     ]
 
 
-def with_cases(methods: list[Method]) -> list[CaseInputs]:
+def list_cases(methods: list[Method]) -> list[CaseInputs]:
     """Return the cases of the methods: one for each shape to measure, or one with the example inputs."""
     cases = []
     for method in methods:
@@ -84,7 +84,7 @@ def references(modules: Mapping[str, Any], cases: list[CaseInputs], float_type: 
     return outputs
 
 
-def choices_in(
+def list_choices(
     texts: Mapping[str, Outputs], modules: Mapping[str, Any], case: CaseInputs, float_type: str
 ) -> dict[str, Outputs]:
     """Return the `likeliest_tokens` of each text that was written in a case, by its name.

@@ -31,7 +31,7 @@ _FRAME = re.compile(r'File "(?P<file>[^"<]+)", line (?P<line>\d+)')
 _INSTALLED = re.compile(r".*/(?:site-packages|dist-packages|lib/python\d+\.\d+)/")
 # XNNPACK's kind of node -> its operators, for a debug handle that covers several nodes: attention is one call in the
 # model and nine nodes in a delegate. Other kinds have the name of their operator: XNNSigmoid, `sigmoid`.
-_MADE_OF = {
+_OPERATORS_BY_KIND = {
     "XNNBatchMatrixMultiply": ("bmm", "matmul"),
     "XNNConv2d": ("convolution",),
     "XNNDepthwiseConv2d": ("convolution",),
@@ -48,7 +48,7 @@ _MADE_OF = {
 def write_sources(lowered: Any, folder: Path) -> None:
     """Write sources.json of a lowered ExecutorchProgramManager with ETRecord into `folder`; a failure is logged."""
     try:
-        _write(sources_of(lowered.executorch_program, lowered.get_etrecord()), folder)
+        _write(describe_sources(lowered.executorch_program, lowered.get_etrecord()), folder)
     except Exception:  # private parts of executorch may change; only the names of modules are missing then
         logger.warning("where operators come from in the model cannot be stated", exc_info=True)
 
@@ -76,7 +76,7 @@ def write_prebuilt_sources(pte: Path, etrecord: Path, folder: Path) -> None:
         logger.warning("%s: the ETRecord cannot be used (%s); results will not name modules", etrecord, cause)
 
 
-def sources_of(program: Any, etrecord: Any) -> dict[str, Any]:
+def describe_sources(program: Any, etrecord: Any) -> dict[str, Any]:
     """Return the content of sources.json for a program (executorch's `Program`) and its ETRecord.
 
     `modules` are [path, class], `sources` [index of the module or null, operator, file line or null]. `methods` has the
@@ -165,7 +165,7 @@ def _delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], entries
     if delegate.id != _XNNPACK:
         return described
     graph = _xnnpack_graph(bytes(program.backend_delegate_data[delegate.processed.index].data))
-    fused = _fused_into(inside, {node["debug_handle"] for node in graph["xnodes"]})
+    fused = _find_fused(inside, {node["debug_handle"] for node in graph["xnodes"]})
     quantized = {
         value["xvalue_union"]["tensor_value"]["id_out"]
         for value in graph["xvalues"]
@@ -174,13 +174,13 @@ def _delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], entries
     described["nodes"] = []
     for xnode in graph["xnodes"]:
         kind, handle = xnode["xnode_union_type"], xnode["debug_handle"]
-        made_of = _MADE_OF.get(kind, (kind.removeprefix("XNN").lower(),))
+        operators = _OPERATORS_BY_KIND.get(kind, (kind.removeprefix("XNN").lower(),))
         if kind == "XNNConvert":
-            made_of = ("quantize", "_to") if xnode["xnode_union"]["output_id"] in quantized else ("dequantize", "_to")
+            operators = ("quantize", "_to") if xnode["xnode_union"]["output_id"] in quantized else ("dequantize", "_to")
         # Of the nodes with its debug handle, those that it is made of; if none matches, all that compute.
         nodes = inside.get(handle, [])
         computes = [each for each in nodes if not _is_one_of(_QUANTIZES, each)] or nodes
-        sources = entries.enter_all([each for each in nodes if _is_one_of(made_of, each)] or computes)
+        sources = entries.enter_all([each for each in nodes if _is_one_of(operators, each)] or computes)
         node: dict[str, Any] = {"kind": kind, "sources": sources}
         if handle in fused and kind != "XNNConvert":
             with_node = fused.pop(handle)
@@ -192,7 +192,7 @@ def _delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], entries
     return described
 
 
-def _fused_into(inside: dict[int, list[Any]], present: set[int]) -> dict[int, list[Any]]:
+def _find_fused(inside: dict[int, list[Any]], present: set[int]) -> dict[int, list[Any]]:
     """Return operators without a node in XNNPACK's graph, by the handle of the node that computes their input.
 
     Activations become limits of the operator before them, and batch norms a part of its weights.
@@ -288,4 +288,4 @@ if __name__ == "__main__":
     from executorch.exir._serialize._program import deserialize_pte_binary
 
     _pte, _etrecord, _folder = map(Path, sys.argv[1:])
-    _write(sources_of(deserialize_pte_binary(_pte.read_bytes()).program, parse_etrecord(str(_etrecord))), _folder)
+    _write(describe_sources(deserialize_pte_binary(_pte.read_bytes()).program, parse_etrecord(str(_etrecord))), _folder)

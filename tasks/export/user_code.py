@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from devices.errors import FarmError
-from tasks.export.dependencies import belongs_to_the_system
+from tasks.export.dependencies import is_installed
 
 _FARM = [Path(__file__).parents[2] / layer for layer in ("flows", "tasks", "devices", "sql")]
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
@@ -38,7 +38,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _finding = threading.Lock()
 
 
-def source_of(own: str) -> Path:
+def find_source(own: str) -> Path:
     """Return the file of `package.module:function` or `file.py:function` without importing it; raises FarmError."""
     module, _, function = own.rpartition(":")
     if module.endswith(".py"):
@@ -75,12 +75,13 @@ def check_function(path: Path, name: str, arguments: tuple[str, ...] = ()) -> No
     The file is parsed, not imported: importing torch takes seconds. A function with decorators, any other kind of
     object, and what a file gets by `from x import *` or `__getattr__` are accepted.
     """
+    file = display_path(path)
     try:
         parsed = ast.parse(path.read_bytes())
     except SyntaxError as error:
         where = f", line {error.lineno}" if error.lineno else ""
         code = f": `{error.text.strip()}`" if error.text else ""
-        raise ValueError(f"{shown(path)}{where}: {error.msg}{code}") from None
+        raise ValueError(f"{file}{where}: {error.msg}{code}") from None
     statements = list(_at_import(parsed))
     functions = {each.name: each for each in statements if isinstance(each, _Function)}
     if function := functions.get(name):
@@ -94,12 +95,12 @@ def check_function(path: Path, name: str, arguments: tuple[str, ...] = ()) -> No
         if not function.decorator_list and not is_callable:
             needed = f"takes ({', '.join(arguments)})" if arguments else "takes no arguments"
             text = linecache.getline(str(path), function.lineno).strip()
-            raise ValueError(f"{shown(path)}, line {function.lineno}: `{text}`: a function that etfarm calls {needed}")
+            raise ValueError(f"{file}, line {function.lineno}: `{text}`: a function that etfarm calls {needed}")
         return
     if {name, "*", "__getattr__"} & {*functions, *_other_names(statements)}:
         return
     listed = ", ".join(each for each in functions if not each.startswith("_"))
-    raise ValueError(f"{shown(path)}: no function named {name}; {f'it has {listed}' if listed else 'it defines none'}")
+    raise ValueError(f"{file}: no function named {name}; {f'it has {listed}' if listed else 'it defines none'}")
 
 
 def _at_import(node: ast.AST) -> Iterator[ast.AST]:
@@ -124,7 +125,7 @@ def _other_names(nodes: list[ast.AST]) -> Iterator[str]:
 def load_function(own: str) -> Any:
     """Import and return the function of `package.module:function` or `file.py:function`; raises FarmError."""
     name, _, function_name = own.rpartition(":")
-    source = source_of(own).absolute()
+    source = find_source(own).absolute()
     folder = source.parent if name.endswith(".py") else Path.cwd()
     if name.endswith(".py") or source == folder / f"{name}.py":
         module = _load_file(source)
@@ -192,7 +193,7 @@ class _BesideFinder:
         return spec if spec and spec.loader else None  # a folder without __init__.py comes last, as in Python
 
 
-def in_users_words(error: BaseException, sentence: str) -> str:
+def explain_error(error: BaseException, sentence: str) -> str:
     """Return `sentence` after the user's line that caused it; explain unsupported operators and data dependence."""
     text = f"{type(error).__name__}: {error}"
     if operator := _NO_OPERATOR.search(text):
@@ -202,7 +203,7 @@ def in_users_words(error: BaseException, sentence: str) -> str:
     if place is None:
         return sentence
     file, line = place
-    where = f"{shown(Path(file))}, line {line}: `{linecache.getline(file, line).strip()}`"
+    where = f"{display_path(Path(file))}, line {line}: `{linecache.getline(file, line).strip()}`"
     for pattern, remedy in _DATA_DEPENDENT.items():
         if re.search(pattern, text):
             return f"{where} depends on data, which an export cannot follow; {remedy}"
@@ -219,7 +220,7 @@ def _own_places(error: BaseException) -> Iterator[tuple[str, int]]:
     for file, line in places:
         path = Path(file)
         is_farms = any(path.is_relative_to(layer) for layer in _FARM)
-        if line and path.is_file() and not is_farms and not belongs_to_the_system(path.resolve()):
+        if line and path.is_file() and not is_farms and not is_installed(path.resolve()):
             yield file, line
 
 
@@ -235,6 +236,6 @@ def _hidden_module(error: BaseException, folder: Path) -> str:
     return f"; `{name}` is Python's own module: rename {beside.name} beside this file" if beside else ""
 
 
-def shown(path: Path) -> str:
+def display_path(path: Path) -> str:
     """Return a path for messages: relative to the working directory, elsewhere only the file's name."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else path.name

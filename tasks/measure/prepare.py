@@ -16,10 +16,10 @@ from tasks.export.export import export_cases, is_shared, read_or_skip, skipped_p
 from tasks.export.exported import Export, ExportError, NotApplicableError, read_exports
 from tasks.export.key import export_key, files_to_read
 from tasks.export.prebuilt import describe_prebuilt
-from tasks.export.process.run import Tell
+from tasks.export.process.run import OnStep
 from tasks.measure.health import HealthError, Registry
 from tasks.measure.spec import SweepSpec
-from tasks.runner.build import build_runner, runner_without_build
+from tasks.runner.build import build_runner, find_runner_without_build
 from tasks.runner.manifest import Runner, find_runner
 from tasks.store.blob_store import BlobStore
 from tasks.store.object_store import ObjectStore
@@ -94,17 +94,17 @@ def export_place(spec: SweepSpec, workspace: Workspace) -> ExportPlace:
     return ExportPlace(workspace.exports.absolute(), spec.seed, shelf, "numerics" in spec.modes)
 
 
-def make_export(entry: ModelEntry, recipe: str, place: ExportPlace, tell: Tell) -> Cases:
+def make_export(entry: ModelEntry, recipe: str, place: ExportPlace, tell: OnStep) -> Cases:
     """Export a model by a recipe unless that was done, with the program of the mode numerics if it is needed.
 
     A program that cannot be made for numerics is a `tapped_error` of the cases. Raises as `export_cases` does.
     """
     request = ExportRequest(entry, recipe, place.folder, place.seed)
-    cases = export_cases(request, shelf=place.shelf, tell=tell)
+    cases = export_cases(request, shelf=place.shelf, on_step=tell)
     if not place.has_numerics:
         return cases
     try:
-        tapped = export_cases(replace(request, taps=True), shelf=place.shelf, tell=tell)
+        tapped = export_cases(replace(request, taps=True), shelf=place.shelf, on_step=tell)
     except FarmError as error:
         return tuple(replace(case, tapped_error=str(error)) for case in cases)
     return with_tapped(cases, tapped)
@@ -222,4 +222,4 @@ def runners_without_build(platform: str | None, uses: Iterable[Use], folder: Pat
     """Return the runners that a sweep would use now without a build; none of an unknown platform."""
     if platform is None:
         return Runners()
-    return Runners({use: runner for use in uses if (runner := runner_without_build(platform, *use, folder))})
+    return Runners({use: runner for use in uses if (runner := find_runner_without_build(platform, *use, folder))})

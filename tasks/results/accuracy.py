@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from tasks.export.accuracy_limits import limits_of
+from tasks.export.accuracy_limits import recipe_limits
 from tasks.results.cells import CellRow, PairRow, where
 from tasks.results.table import (
     NOTHING,
@@ -158,7 +158,7 @@ class LayerRow(PairRow):
         return self.nonfinite_mismatches + self.lost_fp32 > 0 or any(self._loses(*side) for side in sides)
 
     def _loses(self, snr_db: float | None, drop_db: float | None) -> bool:
-        limit_db = limits_of(self.precision, None).eager_db
+        limit_db = recipe_limits(self.precision, None).eager_db
         return snr_db is not None and snr_db < limit_db and (drop_db or 0.0) > _NOTABLE_DROP_DB
 
     def snr_off_db_cell(self, cell: Cell) -> Cell:

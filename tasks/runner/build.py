@@ -21,13 +21,13 @@ from tasks.runner.manifest import (
     PROGRAM,
     Runner,
     RunnerError,
+    check_choice,
     find_runner,
-    known_word,
+    list_runners,
     publish_runner,
-    runners_of,
 )
 from tasks.runner.min_versions import min_versions
-from tasks.runner.recipe import CMAKE_PACKAGE, LIBRARIES, LOADER, Recipe, recipe_for
+from tasks.runner.recipe import CMAKE_PACKAGE, LIBRARIES, LOADER, Recipe, find_recipe
 from tasks.runner.toolchain import host_platform, plain_folder, run_steps
 from tasks.store.files import work_folder
 
@@ -49,9 +49,9 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
     """
     if platform == SIMULATED:
         return _build_simulated(build_runner(host_platform(), runners_dir), runners_dir)
-    recipe = recipe_for(known_word("platform", platform, PLATFORMS), runners_dir)
+    recipe = find_recipe(check_choice("platform", platform, PLATFORMS), runners_dir)
     facts = PLATFORM_FACTS[recipe.platform]
-    for runner in runners_of(runners_dir, platform):
+    for runner in list_runners(runners_dir, platform):
         if runner.build_key == recipe.build_key:
             (runner.folder / MANIFEST).touch()  # find_runner prefers the newest
             return runner
@@ -77,7 +77,7 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
         raise RunnerError(f"the runner for {platform} cannot be built: {error.strerror or error} ({where})") from None
 
 
-def runner_without_build(platform: str, variant: str, mode: str, runners_dir: Path) -> Runner | None:
+def find_runner_without_build(platform: str, variant: str, mode: str, runners_dir: Path) -> Runner | None:
     """Return the runner that a sweep would use now; None if it would build one first.
 
     A registered runner, and one for another platform than this machine's, is not checked against the current sources:
@@ -87,10 +87,10 @@ def runner_without_build(platform: str, variant: str, mode: str, runners_dir: Pa
     if newest is None or newest.kind != "wheel" or platform != host_platform():
         return newest
     try:
-        key = recipe_for(host_platform(), runners_dir).build_key
+        key = find_recipe(host_platform(), runners_dir).build_key
     except FarmError:  # nothing can be built here, so the sweep uses the newest
         return newest
-    fitting = (each for each in runners_of(runners_dir, platform) if variant in each.variants)
+    fitting = (each for each in list_runners(runners_dir, platform) if variant in each.variants)
     return next((each for each in fitting if each.build_key == key), None)
 
 
@@ -146,7 +146,7 @@ def missing_libraries(bundle: Path) -> set[str]:
 
 def check_bundle(bundle: Path, platform: str) -> None:
     """Raise RunnerError if a bundle needs a library that neither it nor a device of `platform` has."""
-    facts = PLATFORM_FACTS[known_word("platform", platform, PLATFORMS)]
+    facts = PLATFORM_FACTS[check_choice("platform", platform, PLATFORMS)]
     of_device = () if facts.carries_c_library else _SYSTEM_LIBRARIES
     for name in sorted(missing_libraries(bundle)):
         if not name.startswith(of_device):

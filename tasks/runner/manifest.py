@@ -72,7 +72,7 @@ class Runner:
         return {name: self.folder / name for name in self.files}
 
 
-def known_word(kind: str, word: str, known: Sequence[_Word]) -> _Word:
+def check_choice(kind: str, word: str, known: Sequence[_Word]) -> _Word:
     """Return `word` if it is one of `known`; raises RunnerError that lists them and suggests the nearest."""
     for each in known:
         if each == word:
@@ -98,7 +98,7 @@ def read_runner(folder: Path) -> Runner:
     return runner
 
 
-def runners_of(runners_dir: Path, platform: str) -> list[Runner]:
+def list_runners(runners_dir: Path, platform: str) -> list[Runner]:
     """Return the complete bundles of a platform, sorted by name; damaged bundles are logged and skipped."""
     runners = []
     for path in sorted((runners_dir / platform).glob(f"[!.]*/{MANIFEST}")):
@@ -116,13 +116,13 @@ def find_runner(runners_dir: Path, platform: str, variant: str, mode: str) -> Ru
     or requested last. The mode numerics takes a runner for timing.
     """
     mode = "timing" if mode == "numerics" else mode
-    fitting = [r for r in runners_of(runners_dir, platform) if variant in r.variants and mode in r.modes]
+    fitting = [r for r in list_runners(runners_dir, platform) if variant in r.variants and mode in r.modes]
     return max(fitting, key=lambda r: (r.kind == "registered", (r.folder / MANIFEST).stat().st_mtime_ns), default=None)
 
 
 def find_earlier_runner(runners_dir: Path, platform: str, runner_sha256: str | None, variant: str) -> Runner:
     """Return an earlier runner for timing and numerics, by its hash and a variant; raises RunnerError if it is gone."""
-    for runner in runners_of(runners_dir, platform):
+    for runner in list_runners(runners_dir, platform):
         if runner.runner_sha256 == runner_sha256 and variant in runner.variants and "timing" in runner.modes:
             return runner
     raise RunnerError(f"its runner ({(runner_sha256 or 'unknown')[:8]}) is not in {runners_dir / platform} any more")

@@ -18,7 +18,7 @@ from pathlib import Path
 from devices.errors import FarmError
 from devices.platform import PLATFORM_FACTS, Platform
 from tasks.runner.manifest import PROGRAM
-from tasks.runner.toolchain import Toolchain, find_cmake, host_platform, toolchain_for
+from tasks.runner.toolchain import Toolchain, find_cmake, find_toolchain, host_platform
 from tasks.store.files import publish_folder, sha256_of
 
 SOURCES = Path(__file__).parents[2] / "devices" / "runner"
@@ -96,13 +96,13 @@ class Recipe:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def recipe_for(platform: Platform, runners_dir: Path) -> Recipe:
+def find_recipe(platform: Platform, runners_dir: Path) -> Recipe:
     """Find what a build for `platform` needs; raises RunnerError or WheelError if a part is missing.
 
     The wheel of another platform is downloaded on first use, into `cache` beside `runners_dir`.
     """
     cache = runners_dir.absolute().parent / "cache"
-    toolchain = toolchain_for(platform, cache)
+    toolchain = find_toolchain(platform, cache)
     if platform == host_platform():
         wheel = installed_wheel()
     else:

@@ -13,9 +13,9 @@ from devices.local import stated_environment
 from devices.platform import PLATFORM_FACTS, PLATFORMS, Platform
 from tasks.bundle.cell import VARIANTS, Mode, Variant
 from tasks.runner.binary import supported_platforms
-from tasks.runner.manifest import MANIFEST, PROGRAM, Runner, RunnerError, known_word, publish_runner, runners_of
+from tasks.runner.manifest import MANIFEST, PROGRAM, Runner, RunnerError, check_choice, list_runners, publish_runner
 from tasks.runner.min_versions import min_versions
-from tasks.runner.toolchain import find_cmake, host_platform, plain_folder, run_steps, source_toolchain_for
+from tasks.runner.toolchain import find_cmake, find_source_toolchain, host_platform, plain_folder, run_steps
 from tasks.store.files import scratch_folder, work_folder
 
 _MODES: tuple[Mode, ...] = ("timing", "trace")
@@ -49,10 +49,10 @@ def register_runner(
     """
     described = {
         "kind": "registered",
-        "platform": known_word("platform", platform, PLATFORMS),
+        "platform": check_choice("platform", platform, PLATFORMS),
         "launch": [PROGRAM],
-        "variants": [known_word("variant", variant, VARIANTS)],
-        "modes": [known_word("mode", mode, _MODES)],
+        "variants": [check_choice("variant", variant, VARIANTS)],
+        "modes": [check_choice("mode", mode, _MODES)],
         "versions": {"executorch": None, "runner": None},
         "provenance": provenance.strip(),
     }
@@ -106,16 +106,16 @@ def build_from_source(
     platform: str,
     variant: str | None,
     trace: bool,
-    tell: Callable[[str], object],
+    report: Callable[[str], object],
 ) -> Runner:
     """Build executor_runner from the checkout `source` for `platform` and register it with its commit.
 
     Its mode is `trace` (it logs the kernels that XNNPACK selects) or timing; without a variant, it is built with SME2
-    if the platform has it. A build takes minutes; before it, `tell` receives a sentence with the path of its log. A
+    if the platform has it. A build takes minutes; before it, `report` receives a sentence with the path of its log. A
     runner of the same unchanged commit and options is not built again. Raises RunnerError in one sentence; nothing
     half-built remains.
     """
-    known_platform = known_word("platform", platform, PLATFORMS)
+    known_platform = check_choice("platform", platform, PLATFORMS)
     built_variant = _variant_for(known_platform, variant)
     mode: Mode = "trace" if trace else "timing"
     commit, cmake, runners_dir = _commit_of(source), find_cmake(), runners_dir.absolute()
@@ -123,10 +123,10 @@ def build_from_source(
     settings |= _VARIANTS[built_variant]
     settings |= {"CMAKE_C_FLAGS": _TRACE_FLAGS, "CMAKE_CXX_FLAGS": _TRACE_FLAGS} if trace else {}
     with scratch_folder() as tools:
-        toolchain = source_toolchain_for(known_platform, tools, runners_dir.parent / "cache")
+        toolchain = find_source_toolchain(known_platform, tools, runners_dir.parent / "cache")
         provenance = f"executorch {commit}; {' '.join(_defined(settings))}; {toolchain.version}"
         if not commit.endswith(_CHANGED):
-            for runner in runners_of(runners_dir, platform):
+            for runner in list_runners(runners_dir, platform):
                 if (runner.provenance, runner.variants, runner.modes) == (provenance, [built_variant], [mode]):
                     return runner
         log = runners_dir / f"{platform}-source-build.log"
@@ -134,7 +134,9 @@ def build_from_source(
         settings |= {"CMAKE_C_COMPILER": str(toolchain.c), "CMAKE_CXX_COMPILER": toolchain.cxx[0]}
         settings |= {"PYTHON_EXECUTABLE": sys.executable} | toolchain.settings
         with _locked(source), work_folder(runners_dir / platform) as scratch, plain_folder(scratch) as build:
-            tell(f"building {PROGRAM} of executorch {commit} for {platform}, {built_variant}, mode {mode}; log: {log}")
+            report(
+                f"building {PROGRAM} of executorch {commit} for {platform}, {built_variant}, mode {mode}; log: {log}"
+            )
             configure = [cmake, "-S", str(source.absolute()), "-B", str(build), "-G", "Unix Makefiles"]
             jobs = str(os.cpu_count() or 1)
             compile_program = [cmake, "--build", str(build), "--target", PROGRAM, "--parallel", jobs]
@@ -155,7 +157,7 @@ def _variant_for(platform: Platform, variant: str | None) -> Variant:
         if variant not in (None, "sme2_off"):
             raise RunnerError(f"a runner for {platform} is of the variant sme2_off; leave out --variant {variant}")
         return "sme2_off"
-    return known_word("variant", variant or "sme2_on", tuple(_VARIANTS))
+    return check_choice("variant", variant or "sme2_on", tuple(_VARIANTS))
 
 
 def _commit_of(source: Path) -> str:

@@ -70,7 +70,7 @@ def host_platform() -> Platform:
     raise RunnerError(f"cannot build a runner on {name}; supported hosts: {hosts}")
 
 
-def toolchain_for(platform: Platform, cache: Path) -> Toolchain:
+def find_toolchain(platform: Platform, cache: Path) -> Toolchain:
     """Find the C++ compiler for a platform; raises RunnerError with the package to install.
 
     android-arm64 is built as linux-aarch64. On Linux, zig builds for macOS, with its cache in `cache`.
@@ -103,7 +103,7 @@ def toolchain_for(platform: Platform, cache: Path) -> Toolchain:
     return Toolchain([path], version, _cross_settings(target))
 
 
-def source_toolchain_for(platform: Platform, tools: Path, cache: Path) -> Toolchain:
+def find_source_toolchain(platform: Platform, tools: Path, cache: Path) -> Toolchain:
     """Return C and C++ compilers for all of ExecuTorch's sources; for arm64, the first that assemble SME2.
 
     zig is called by scripts that are written to the folder `tools`, and keeps its libraries in `cache`. Raises

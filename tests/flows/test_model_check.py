@@ -17,7 +17,7 @@ from devices.ondevice.lease import acquire, current_holder
 from flows import model_check
 from flows.model_check import SESSIONS, CheckedCase, check_model
 from tasks.bundle.record import Accuracy
-from tasks.export.accuracy_limits import limits_of
+from tasks.export.accuracy_limits import recipe_limits
 from tasks.measure.session.accuracy import References, compare_outputs
 from tests.fixtures.command import Command
 from tests.fixtures.documented import assert_documented
@@ -125,7 +125,7 @@ def accuracy_of(folder: Path, got: np.ndarray, want: np.ndarray) -> list[Accurac
     want.tofile(folder / "want.bin")
     got.astype(want.dtype).tofile(folder / "output-0.bin")
     eager = [{"file": "want.bin", "dtype": str(want.dtype), "shape": list(want.shape)}]
-    return compare_outputs(References(folder, eager, [], limits_of("fp32", None)), folder)
+    return compare_outputs(References(folder, eager, [], recipe_limits("fp32", None)), folder)
 
 
 @pytest.mark.parametrize(

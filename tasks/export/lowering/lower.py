@@ -18,7 +18,7 @@ from devices.errors import FarmError
 from tasks.export.convert import Converted, convert
 from tasks.export.exported import Case, Tensors, first_line
 from tasks.export.factory import Inputs, Method
-from tasks.export.layer_probes import LayerKey, layer_keys, tapped, values_in_fp32
+from tasks.export.layer_probes import LayerKey, compute_fp32_layers, layer_keys, tapped
 from tasks.export.lowering.buffers import give_values_the_rank_of_caches, keep_initial_values, write_in_place
 from tasks.export.lowering.delegation import (
     Operators,
@@ -30,16 +30,16 @@ from tasks.export.lowering.delegation import (
 )
 from tasks.export.lowering.passes import LeftOut, Passes, largest_distance, output_tolerance
 from tasks.export.lowering.rewrites import attention_as_products, parts_as_slices
-from tasks.export.lowering.trial import Trial, try_here
+from tasks.export.lowering.trial import Trial, execute_on_host
 from tasks.export.process.sandbox import is_failed_allocation
 from tasks.export.recipes import Recipe
 from tasks.export.references import (
     CaseInputs,
     Outputs,
-    as_stored,
-    choices_in,
+    list_cases,
+    list_choices,
     references,
-    with_cases,
+    to_stored_types,
     write_tensors,
 )
 from tasks.export.sources import write_sources
@@ -110,12 +110,12 @@ def _convert_all(methods: list[Method], recipe: Recipe, own: Any, *, taps: bool)
     """Convert the methods. This changes their modules, so the fp32 outputs are computed first."""
     import torch
 
-    methods = as_stored(methods, recipe.float_type)
-    cases = with_cases(methods)
+    methods = to_stored_types(methods, recipe.float_type)
+    cases = list_cases(methods)
     methods = [method for method in methods if not method.executes]
     is_changed = recipe.name != "fp32"
     fp32 = references({each.name: each.module for each in methods}, cases, "float32") if is_changed else {}
-    layers_fp32 = values_in_fp32(methods, cases) if taps and is_changed else {}
+    layers_fp32 = compute_fp32_layers(methods, cases) if taps and is_changed else {}
     for method in methods:
         method.module.to(getattr(torch, recipe.float_type))
     converted = {method.name: convert(method, recipe, own) for method in methods}
@@ -140,7 +140,7 @@ def _write_case(model: _Model, case: CaseInputs, host: Outputs, folder: Path) ->
     for number, (layer, value, key) in enumerate(zip(layers, values, layer_keys(layers), strict=True)):
         exact = {"fp32": write(f"tap-fp32-{number}", [layers_fp32[key]])[0]} if key in layers_fp32 else {}
         taps.append(layer | value | exact)
-    choices = choices_in({"eager": outputs, "host": host}, model.modules, case, model.float_type)
+    choices = list_choices({"eager": outputs, "host": host}, model.modules, case, model.float_type)
     return Case(
         name=case.name,
         method=method.program_method,
@@ -217,7 +217,7 @@ def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path |
             lowered, operators = _lower(model, passes)
         logger.info("writing")
         left_out = [*(passes.left_out if passes else ()), *_write(lowered, folder, model)]
-        trial = try_here(folder / "model.pte", model.cases, log)
+        trial = execute_on_host(folder / "model.pte", model.cases, log)
     except Exception as error:
         if is_failed_allocation(error):
             raise

@@ -35,7 +35,7 @@ class Trial:
     """Of the first execution of each case, or of the last of its steps; empty if not tried."""
 
 
-def try_here(pte: Path, cases: Sequence[CaseInputs], log: Path | None) -> Trial:
+def execute_on_host(pte: Path, cases: Sequence[CaseInputs], log: Path | None) -> Trial:
     """Execute each case of a program after its set-up; a program that needs what this runtime lacks is not tried.
 
     `log` is the file that this process prints to. Raises FarmError with the runtime's cause if an execution fails.

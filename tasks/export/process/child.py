@@ -22,11 +22,11 @@ from tasks.export.dependencies import recorded_dependencies
 from tasks.export.entry import ExportRequest
 from tasks.export.exported import EXPORT_VERSION, NotApplicableError, first_line, os_cause
 from tasks.export.factory import Method, build_methods
-from tasks.export.from_transformers import build_from_transformers
+from tasks.export.from_transformers import build_transformers_model
 from tasks.export.key import export_key, record_left_out, record_used, source_sha256, versions
-from tasks.export.process.sandbox import adopt_orphans, end_below, is_failed_allocation, memory_limit
+from tasks.export.process.sandbox import adopt_orphans, is_failed_allocation, kill_descendants, memory_limit
 from tasks.export.recipes import Recipe, parse_recipe
-from tasks.export.user_code import in_users_words, load_function, shown
+from tasks.export.user_code import display_path, explain_error, load_function
 from tasks.export.zoo import MODELS
 from tasks.store.files import publish_folder, work_folder, write_complete
 
@@ -36,7 +36,7 @@ SERVER_LOG = "ETFARM_EXPORT_SERVER_LOG"
 
 
 @dataclass(frozen=True)
-class Answer:
+class ExportOutcome:
     """Result of an export: exactly one of its folder's name, the reason why it was skipped, and the error."""
 
     folder: str | None = None
@@ -45,12 +45,12 @@ class Answer:
     is_out_of_memory: bool = False
 
 
-def out_of_memory(limit_bytes: int) -> Answer:
+def out_of_memory(limit_bytes: int) -> ExportOutcome:
     cause = (
         f"out of memory: it needs more than its limit of {limit_bytes / 1e9:.1f} GB, "
         "the memory available for it on this machine; free memory, or export on a machine with more"
     )
-    return Answer(error=cause, is_out_of_memory=True)
+    return ExportOutcome(error=cause, is_out_of_memory=True)
 
 
 def export(
@@ -58,8 +58,9 @@ def export(
 ) -> NoReturn:
     """Export one model with at most `limit_bytes` of memory, and end this process.
 
-    Sends `parent` the text of each step, then an Answer. Everything that the process prints is appended to `log`. Its
-    environment is `environment`, with a fixed hash seed. It also ends when the process that requested the export ends.
+    Sends `parent` the text of each step, then an ExportOutcome. Appends everything that the process prints to `log`.
+    Its environment is `environment`, with a fixed hash seed. It also ends when the process that requested the export
+    ends.
     """
     os.setsid()  # run.py kills the process group
     adopt_orphans()
@@ -97,26 +98,26 @@ def _end_with_farm() -> None:
     farm = multiprocessing.parent_process()
     assert farm is not None
     farm.join()
-    end_below(os.getpid())
+    kill_descendants(os.getpid())
     os.killpg(0, signal.SIGKILL)
 
 
-def _answer(request: ExportRequest, log: Path, limit_bytes: int) -> Answer:
+def _answer(request: ExportRequest, log: Path, limit_bytes: int) -> ExportOutcome:
     try:
         with memory_limit(limit_bytes):
-            return Answer(folder=_export(request, log).name)
+            return ExportOutcome(folder=_export(request, log).name)
     except NotApplicableError as reason:
-        return Answer(skipped=str(reason))
+        return ExportOutcome(skipped=str(reason))
     except Exception as error:
         with contextlib.suppress(OSError):  # the log's disk may be the full one
             traceback.print_exc()
         if sys.platform == "linux" and is_failed_allocation(error):
             return out_of_memory(limit_bytes)
         if isinstance(error, FarmError):
-            return Answer(error=str(error))
+            return ExportOutcome(error=str(error))
         if isinstance(error, OSError):
-            return Answer(error=os_cause(error, request.exports_dir))
-        return Answer(error=in_users_words(error, first_line(error)))
+            return ExportOutcome(error=os_cause(error, request.exports_dir))
+        return ExportOutcome(error=explain_error(error, first_line(error)))
 
 
 def _export(request: ExportRequest, log: Path) -> Path:
@@ -171,13 +172,13 @@ def _load(request: ExportRequest, recipe: Recipe) -> tuple[list[Method], Any]:
     with recorded_dependencies() as used:
         own_recipe = load_function(recipe.own) if recipe.own else None
         if entry.transformers:
-            content, name = build_from_transformers(entry), entry.transformers
+            content, name = build_transformers_model(entry), entry.transformers
         elif name in MODELS:
             content = MODELS[name]()
         else:
             function = load_function(name)
             content, code = function(), getattr(function, "__code__", None)  # None if it is not written in Python
-            where = f"{shown(Path(code.co_filename))}, line {code.co_firstlineno}: " if code else ""
+            where = f"{display_path(Path(code.co_filename))}, line {code.co_firstlineno}: " if code else ""
             name = f"{where}{getattr(function, '__name__', function)}"
     record_used(request, used.files, used.distributions)
     return build_methods(content, name), own_recipe

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from tasks.export.entry import ExportRequest
-from tasks.export.process.child import SERVER_LOG, Answer, export, out_of_memory
-from tasks.export.process.sandbox import end_below, export_slots
+from tasks.export.process.child import SERVER_LOG, ExportOutcome, export, out_of_memory
+from tasks.export.process.sandbox import export_slots, kill_descendants
 from tasks.store.files import remove_with_unfinished
 
 _PRELOADED = ["tasks.export.process.server"]
 _TRIES = 2  # of an export whose server has ended
 LONG_S = 10.0
-Tell = Callable[[str, bool], None]
+OnStep = Callable[[str, bool], None]
 """Receives (step, is_long): each step when it begins, and again with True when it has lasted `LONG_S`."""
 _TOO_LONG = "export a part of the model, or fewer steps of a recurrent layer, which is exported step by step"
 _MAX_TMPDIR_BYTES = 103 - len("/pymp-12345678/listener-12345678")
@@ -35,16 +35,16 @@ _running: set[int] = set()
 """Process ids of the running exports. Everything else below the server was left by an export that has ended."""
 
 
-def run_export(request: ExportRequest, log: Path, tell: Tell) -> Answer:
+def run_export(request: ExportRequest, log: Path, on_step: OnStep) -> ExportOutcome:
     """Export in a separate process, which is killed at the deadline; its output is in `log`.
 
     Waits for a slot. An export that exceeds its share of the memory is run again alone if all available is more.
     """
     with export_slots.one() as limit_bytes:
-        answer = _run(request, log, limit_bytes, tell)
+        answer = _run(request, log, limit_bytes, on_step)
     if answer.is_out_of_memory:
         with export_slots.all() as total_bytes:
-            answer = _run(request, log, total_bytes, tell) if total_bytes > limit_bytes else answer
+            answer = _run(request, log, total_bytes, on_step) if total_bytes > limit_bytes else answer
     return answer
 
 
@@ -54,18 +54,18 @@ def end_server() -> None:
         forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
-def _run(request: ExportRequest, log: Path, limit_bytes: int, tell: Tell) -> Answer:
+def _run(request: ExportRequest, log: Path, limit_bytes: int, on_step: OnStep) -> ExportOutcome:
     """Run an export, and run it again if its server ends before it does."""
     for _ in range(_TRIES):
         log.write_bytes(b"")
-        answer = _run_once(request, log, limit_bytes, tell)
+        answer = _run_once(request, log, limit_bytes, on_step)
         if answer is not None:
             return answer
         end_server()  # it may be about to end, and would refuse the next process
-    return Answer(error=f"the export server ended unexpectedly; its log is {log.with_name('server.log')}")
+    return ExportOutcome(error=f"the export server ended unexpectedly; its log is {log.with_name('server.log')}")
 
 
-def _run_once(request: ExportRequest, log: Path, limit_bytes: int, tell: Tell) -> Answer | None:
+def _run_once(request: ExportRequest, log: Path, limit_bytes: int, on_step: OnStep) -> ExportOutcome | None:
     """Return the answer that the process sent, or one that describes its end; None if the server has ended."""
     receiver, sender = _context.Pipe(duplex=False)
     with receiver:
@@ -75,14 +75,14 @@ def _run_once(request: ExportRequest, log: Path, limit_bytes: int, tell: Tell) -
         except (EOFError, ConnectionError):
             return None
         try:
-            last_message, has_ended = follow(process.sentinel, receiver, request.deadline_s, tell)
+            last_message, has_ended = follow(process.sentinel, receiver, request.deadline_s, on_step)
         finally:
             exit_code = _end(process)
-    if isinstance(last_message, Answer):
+    if isinstance(last_message, ExportOutcome):
         return last_message
     step = f" while {last_message}" if last_message else ""
     if not has_ended:
-        return Answer(error=f"the export was stopped after {request.deadline_s:g} s{step}; {_TOO_LONG}")
+        return ExportOutcome(error=f"the export was stopped after {request.deadline_s:g} s{step}; {_TOO_LONG}")
     if exit_code is None:
         return None
     # Code in C++ that does not handle a failed allocation ends the process.
@@ -93,7 +93,7 @@ def _run_once(request: ExportRequest, log: Path, limit_bytes: int, tell: Tell) -
         cause = "was killed (possibly out of memory)"
     else:
         cause = f"was killed by {signal.Signals(-exit_code).name}" if exit_code < 0 else f"exited with code {exit_code}"
-    return Answer(error=f"the export process {cause}{step}")
+    return ExportOutcome(error=f"the export process {cause}{step}")
 
 
 def _start(request: ExportRequest, log: Path, limit_bytes: int, sender: "Connection[Any, Any]") -> ForkServerProcess:
@@ -117,15 +117,15 @@ def _start(request: ExportRequest, log: Path, limit_bytes: int, sender: "Connect
 
 
 def follow(
-    sentinel: int, receiver: "Connection[Any, Any]", deadline_s: float, tell: Tell
-) -> tuple[str | Answer | None, bool]:
+    sentinel: int, receiver: "Connection[Any, Any]", deadline_s: float, on_step: OnStep
+) -> tuple[str | ExportOutcome | None, bool]:
     """Report each step of a process; return its latest message, and whether it ended before the deadline.
 
     `sentinel` is a file descriptor that becomes readable when the process ends.
     """
     now = time.monotonic()
     end, long_at = now + deadline_s, math.inf
-    last_message: str | Answer | None = None
+    last_message: str | ExportOutcome | None = None
     watched: list[Connection[Any, Any] | int] = [receiver, sentinel]
     while now < end:
         ready = wait(watched, min(end, long_at) - now)
@@ -138,20 +138,20 @@ def follow(
                 continue
             long_at = now + LONG_S
             if isinstance(last_message, str):
-                tell(last_message, False)
+                on_step(last_message, False)
         elif sentinel in ready:
             return last_message, True
         elif now >= long_at:
             long_at = math.inf
             if isinstance(last_message, str):
-                tell(last_message, True)
+                on_step(last_message, True)
     return last_message, False
 
 
 def _end(process: ForkServerProcess) -> int | None:
     """Kill an export's process and everything that it started; return its exit code, None if the server has ended."""
     assert process.pid is not None
-    end_below(process.pid)  # first: without a server, nothing adopts its orphans
+    kill_descendants(process.pid)  # first: without a server, nothing adopts its orphans
     with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or has not created its group yet
         os.killpg(process.pid, signal.SIGKILL)
     with _server:
@@ -160,10 +160,11 @@ def _end(process: ForkServerProcess) -> int | None:
         # `process.exitcode` is 255 both for a lost server and for a process that exits with 255.
         with contextlib.suppress(EOFError):
             exit_code = forkserver.read_signed(process.sentinel)
+        process.join()  # until the server closes the pipe of the exit code
         _running.discard(process.pid)
         process.close()
         if server := forkserver._forkserver._forkserver_pid:  # type: ignore[attr-defined]
-            end_below(server, _running)
+            kill_descendants(server, _running)
     return exit_code
 
 

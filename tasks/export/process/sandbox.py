@@ -21,7 +21,7 @@ from pathlib import Path
 _log = logging.getLogger(__name__)
 NEED_BYTES = 1_500_000_000
 """Memory that an export is expected to need; the models of the zoo need up to 0.8 GB."""
-_KEPT_FREE = 0.1  # share of the available memory left for everything else on this machine
+_RESERVED_SHARE = 0.1  # share of the available memory left for everything else on this machine
 _CONTROL_GROUPS = Path("/sys/fs/cgroup")
 # How torch and C++ libraries report a failed allocation, beside MemoryError.
 _FAILED_ALLOCATION = ("can't allocate memory", "Cannot allocate memory", "bad_alloc", "not enough memory")
@@ -75,7 +75,7 @@ class ExportSlots:
     def _divide(self) -> None:
         """Set the number of slots, at least 1, and the memory that they share; called only while no export runs."""
         available_bytes = available_memory_bytes() if self._available_bytes is None else self._available_bytes
-        self._total_bytes = int(available_bytes * (1 - _KEPT_FREE))
+        self._total_bytes = int(available_bytes * (1 - _RESERVED_SHARE))
         self._count = max(1, min(self._cores, self._total_bytes // NEED_BYTES))
 
     def _leave(self, taken: int) -> None:
@@ -151,12 +151,12 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def end_below(pid: int, spared: Collection[int] = ()) -> None:
+def kill_descendants(pid: int, spared: Collection[int] = ()) -> None:
     """Kill what runs below a process until nothing is left, for about 5 s, except `spared` ones and what is below."""
     if sys.platform != "linux":
         return
     for _ in range(_ROUNDS):
-        running = _running_below(pid, spared)
+        running = _list_descendants(pid, spared)
         if not running:
             return
         for descendant in running:
@@ -166,7 +166,7 @@ def end_below(pid: int, spared: Collection[int] = ()) -> None:
     _log.warning("processes that a model started cannot be ended: %s", ", ".join(map(str, running)))
 
 
-def _running_below(pid: int, spared: Collection[int]) -> list[int]:
+def _list_descendants(pid: int, spared: Collection[int]) -> list[int]:
     """Return the ids of all processes below `pid` that have not ended, without `spared` ones and those below them."""
     children: dict[int, list[int]] = defaultdict(list)
     ended = set()

@@ -13,7 +13,7 @@ from tasks.bundle.layer_drift import Layer, LayerDrift
 from tasks.bundle.names import LAYER_DRIFT
 from tasks.bundle.record import Accuracy
 from tasks.export.accuracy_limits import AccuracyLimits
-from tasks.export.entry import AccuracyWanted
+from tasks.export.entry import AccuracyRequirement
 from tasks.measure.session.difference import Difference, TensorFile, difference_of, first_difference, margin_of
 from tasks.store.files import sha256_of
 
@@ -45,7 +45,7 @@ class References:
     limits: AccuracyLimits
     host: Sequence[dict[str, Any]] = ()
     """Of the same program on the machine that exported it; none where that cannot run it."""
-    wanted: AccuracyWanted | None = None
+    wanted: AccuracyRequirement | None = None
     """Limits against fp32, or against `eager` where there is none, instead of those of the recipe."""
     are_tokens: bool = False
     """The outputs are tokens that were written one after another: after the first that differs, the text is another."""
@@ -133,7 +133,7 @@ def _judged(
     number: int,
     files: tuple[TensorFile, TensorFile],
     found: Difference,
-    wanted: AccuracyWanted | None = None,
+    wanted: AccuracyRequirement | None = None,
 ) -> Accuracy:
     """Return the figures of an output against a reference (`files` has both), and whether they are beyond the limit."""
     least_snr_db: float | None = getattr(references.limits, f"{reference}_db")

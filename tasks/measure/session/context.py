@@ -14,7 +14,7 @@ from devices.ondevice.store import Content, blob_path, put_tree, tree_path
 from devices.untrusted import read_json
 from tasks.bundle.cell import XNNPACK
 from tasks.bundle.names import PROFILE, SELECTED
-from tasks.export.entry import AccuracyWanted
+from tasks.export.entry import AccuracyRequirement
 from tasks.export.exported import FORWARD, Case, Export, Tensors
 from tasks.measure.plan import PlannedSession
 from tasks.runner.manifest import Runner
@@ -39,7 +39,7 @@ class SessionContext:
     settle_s: float
     registry: Path
     """Where the farm keeps the health of devices, and their calibrations."""
-    wanted: AccuracyWanted | None = None
+    wanted: AccuracyRequirement | None = None
     """What the sweep file states about the outputs; None for the limits of the recipe."""
     etdumps: dict[str, str] = field(default_factory=dict)
     """The sessions of this device so far, by the hashes of their ETDump and of its times."""

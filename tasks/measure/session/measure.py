@@ -19,7 +19,7 @@ from tasks.bundle.claims import Claims
 from tasks.bundle.names import ETDUMP, SOURCES
 from tasks.bundle.record import SessionRecord, SweepNight
 from tasks.etdump.tree import Runs
-from tasks.export.accuracy_limits import limits_of
+from tasks.export.accuracy_limits import recipe_limits
 from tasks.measure.clock import ClockWatch
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.accuracy import OutputMismatchError, References, compare_outputs, write_layer_drift
@@ -179,7 +179,7 @@ def _references(context: SessionContext, session: PlannedSession) -> References:
     The stock runner writes those of its last execution; of a model that changes its state they cannot be compared.
     """
     export, case = context.export, context.export.case
-    limits = limits_of(export.precision, export.data_types)
+    limits = recipe_limits(export.precision, export.data_types)
     if export.is_stateful and session.cell.executions > 1 and not context.runner.supports_farm_flags:
         return References(export.folder, [], [], limits)
     return References(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.export.prebuilt import exported_or_prebuilt
+from tasks.export.prebuilt import open_pte
 from tests.fixtures.command import Command
 from tests.fixtures.farm import Farm
 from tests.fixtures.paths import INVENTORIES, LAB_INVENTORY
@@ -76,12 +76,12 @@ def test_a_mistake_about_files_is_one_sentence(
 
 def test_a_file_is_kept_once_under_its_name_and_content(tmp_path: Path) -> None:
     (tmp_path / "lin.pte").write_bytes(PROGRAM)
-    first, second = (exported_or_prebuilt(tmp_path / "lin.pte", tmp_path / "exports") for _ in range(2))
+    first, second = (open_pte(tmp_path / "lin.pte", tmp_path / "exports") for _ in range(2))
     assert first == second
     assert (first.model, first.precision, first.pte.read_bytes()) == ("lin", "as_is", PROGRAM)
     # and a name that begins as an option does becomes a model's name
     (tmp_path / "-net.pte").write_bytes(PROGRAM)
-    assert exported_or_prebuilt(tmp_path / "-net.pte", tmp_path / "exports").model == "_net"
+    assert open_pte(tmp_path / "-net.pte", tmp_path / "exports").model == "_net"
     # when the file changes, it is another export
     (tmp_path / "lin.pte").write_bytes(PROGRAM + b"\1")
-    assert exported_or_prebuilt(tmp_path / "lin.pte", tmp_path / "exports").export_key != first.export_key
+    assert open_pte(tmp_path / "lin.pte", tmp_path / "exports").export_key != first.export_key

@@ -10,7 +10,7 @@ import pytest
 from devices.errors import FarmError
 from tasks.export.entry import ExportRequest
 from tasks.export.key import export_key, record_left_out, record_used, source_sha256
-from tasks.export.user_code import source_of
+from tasks.export.user_code import find_source
 
 OWN = "import torch\nraise SystemExit('computing a key must not import the model')\n"
 
@@ -93,7 +93,7 @@ def test_exports_that_begin_at_once_all_find_their_modules(exports: Path, monkey
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(4) as pool:
-            found = list(pool.map(source_of, ["ours.model:make"] * 4))
+            found = list(pool.map(find_source, ["ours.model:make"] * 4))
     finally:
         sys.setswitchinterval(before)
     assert {path.name for path in found} == {"model.py"}

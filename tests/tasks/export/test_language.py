@@ -11,7 +11,7 @@ from tasks.export.from_transformers import perplexity
 from tasks.export.generate_options import GenerateOptions
 from tasks.export.language_methods import language_methods
 from tasks.export.recipes import Weights
-from tasks.export.references import choices_in, references, with_cases
+from tasks.export.references import list_cases, list_choices, references
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
@@ -53,7 +53,7 @@ def test_a_text_is_the_likeliest_behind_its_prompt_at_every_depth_and_begins_aga
     # when its methods write as many tokens, behind none and behind two prompts of 8
     methods: list[Method] = build_methods(language_methods(model, prompt, WANTED), "llm")
     with torch.no_grad():
-        cases = with_cases(methods)
+        cases = list_cases(methods)
         found = references({each.name: each.module for each in methods}, cases, "float32")
     # then the cases are those that llama-bench names, and the tokens are the same
     assert [case.name for case in cases] == ["pp4", "pp8", "pp8_d8", "tg6", "tg6_d16"]
@@ -84,9 +84,9 @@ def test_what_was_almost_written_is_known_at_each_place_of_a_text(model: Any) ->
     # when both are read
     methods: list[Method] = build_methods(language_methods(model, prompt, WANTED), "llm")
     modules = {each.name: each.module for each in methods}
-    prefill, decode = (next(case for case in with_cases(methods) if case.name == name) for name in ("pp8", "tg6_d16"))
+    prefill, decode = (next(case for case in list_cases(methods) if case.name == name) for name in ("pp8", "tg6_d16"))
     texts: dict[str, list[Any]] = {"eager": [written], "host": [other], "none": []}
-    found = choices_in(texts, modules, decode, "float32")
+    found = list_choices(texts, modules, decode, "float32")
     # then the first of the likeliest is what the model wrote, and the others are as far behind it as without a cache
     assert list(found) == ["eager", "host"]
     assert found["eager"][0][:, 0].tolist() == written.tolist()
@@ -96,9 +96,9 @@ def test_what_was_almost_written_is_known_at_each_place_of_a_text(model: Any) ->
     torch.testing.assert_close(behind, distances, rtol=1e-3, atol=1e-5)
     assert behind[:, 1].min() > 0
     # and a prompt has none, nor a program that a recipe changed
-    assert choices_in(texts, modules, prefill, "float32") == {}
+    assert list_choices(texts, modules, prefill, "float32") == {}
     changed = {"tg6": torch.nn.Identity(), **{name: modules[name] for name in ("pp4", "pp8")}}
-    assert choices_in(texts, changed, decode, "float32") == {}
+    assert list_choices(texts, changed, decode, "float32") == {}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_beyond_a_sliding_window_a_model_goes_on_as_without_a_cache(config: str,
         )
         # when it reads and writes far beyond the window
         methods: list[Method] = build_methods(language_methods(sliding, prompt, WANTED), "llm")
-        found = references({each.name: each.module for each in methods}, with_cases(methods), "float32")
+        found = references({each.name: each.module for each in methods}, list_cases(methods), "float32")
     # then both are as without a cache, and the window shows
     torch.testing.assert_close(found["pp8_d8"][0], scores, rtol=1e-5, atol=1e-4)
     assert (scores - unlimited).abs().max() > 0.1

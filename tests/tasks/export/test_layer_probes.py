@@ -7,9 +7,9 @@ import pytest
 
 from tasks.export.convert import convert
 from tasks.export.factory import build_methods
-from tasks.export.layer_probes import tapped, values_in_fp32
+from tasks.export.layer_probes import compute_fp32_layers, tapped
 from tasks.export.recipes import parse_recipe
-from tasks.export.references import with_cases
+from tasks.export.references import list_cases
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
@@ -22,9 +22,9 @@ def test_layers_of_a_method_that_another_one_executes_have_their_values_in_fp32(
         {"methods": {name: {"module": linear, "inputs": inputs} for name in ("first", "second")}}, "linear"
     )
     second = replace(methods[1], executes="first", inputs=(torch.zeros(1, 2),))
-    cases = with_cases([methods[0], second])
+    cases = list_cases([methods[0], second])
     # then each has the values of its inputs
-    values = values_in_fp32(methods[:1], cases)
+    values = compute_fp32_layers(methods[:1], cases)
     assert [[value.tolist() for value in values[name].values()] for name in ("first", "second")] == [
         [linear(inputs[0]).tolist()],
         [[linear.bias.tolist()]],

@@ -12,7 +12,7 @@ import pytest
 from devices.errors import InputError
 from tasks.export.entry import ModelEntry
 from tasks.export.exported import Export
-from tasks.export.prebuilt import prebuilt_export
+from tasks.export.prebuilt import import_prebuilt
 from tasks.export.program import ProgramTensor, read_program
 from tests.fixtures.program_builder import INT8, INT64, Integer, Signature, Tensor, Unknown, build_program
 
@@ -23,7 +23,7 @@ DYNAMIC = Signature([Tensor((4, 8), is_dynamic=True)], [Tensor((4, 8), is_dynami
 def given(folder: Path, methods: dict[str, Signature], seed: int = 0, **entry: Any) -> tuple[Export, ...]:
     (folder / "lin.pte").write_bytes(build_program(methods))
     written = {"name": "lin", "pte": "lin.pte", **entry}
-    return prebuilt_export(ModelEntry.model_validate(written, context={"folder": folder}), folder / "exports", seed)
+    return import_prebuilt(ModelEntry.model_validate(written, context={"folder": folder}), folder / "exports", seed)
 
 
 def with_segments(program: bytes, segments: bytes, header_bytes: int = 32) -> bytes:

@@ -14,7 +14,7 @@ from tasks.export.process.sandbox import (
     ExportSlots,
     available_memory_bytes,
     control_group_available_bytes,
-    end_below,
+    kill_descendants,
 )
 from tests.fixtures.paths import ROOT
 from tests.fixtures.waiting import wait_for
@@ -156,10 +156,10 @@ def test_everything_below_a_process_is_ended_but_what_is_spared(
             wait_for(Path("pids").exists, "the processes to start")
             spared, *others = map(int, Path("pids").read_text().split())
             # when what is below it is ended
-            end_below(parent.pid, {spared})
+            kill_descendants(parent.pid, {spared})
             # then only the spared one and the process itself are left
             assert [runs(pid) for pid in (parent.pid, spared, *others)] == [True, True, False, False, False]
-            end_below(parent.pid)
+            kill_descendants(parent.pid)
             assert not runs(spared)
         finally:
             parent.kill()

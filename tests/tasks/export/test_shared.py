@@ -11,8 +11,8 @@ from tasks.export.entry import ExportRequest
 from tasks.export.export import export_cases, share_export
 from tasks.export.exported import Export, ExportError
 from tasks.export.key import export_key
-from tasks.export.process.child import Answer
-from tasks.export.process.run import Tell
+from tasks.export.process.child import ExportOutcome
+from tasks.export.process.run import OnStep
 from tasks.store.blob_store import BlobStore
 from tasks.store.object_store import ObjectStore
 from tests.fixtures.s3 import s3_client
@@ -33,12 +33,12 @@ class Machine:
         (found,) = export_cases(ExportRequest("linear", "fp32", self.exports), shelf=self.store.shelf)
         return found
 
-    def run(self, request: ExportRequest) -> Answer:
+    def run(self, request: ExportRequest) -> ExportOutcome:
         self.made += 1
         key = export_key(replace(request, exports_dir=self.exports))
         write_export(self.exports / key)
         (self.exports / key / "model.etrecord").write_bytes(b"record")
-        return Answer(folder=key)
+        return ExportOutcome(folder=key)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def machines(bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tu
     """Two machines that keep their bundles below one location."""
     first, second = (Machine(tmp_path / name, f"s3://{bucket}/farm") for name in ("first", "second"))
 
-    def run(request: ExportRequest, log: Path, _tell: Tell) -> Answer:
+    def run(request: ExportRequest, log: Path, _tell: OnStep) -> ExportOutcome:
         return (first if log.is_relative_to(first.exports) else second).run(request)
 
     monkeypatch.setattr(export, "run_export", run)

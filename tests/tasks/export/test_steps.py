@@ -7,7 +7,7 @@ from multiprocessing import Pipe
 import pytest
 
 from tasks.export.process import run
-from tasks.export.process.child import Answer
+from tasks.export.process.child import ExportOutcome
 from tasks.export.process.run import follow
 from tests.fixtures.waiting import ENOUGH_S
 
@@ -22,7 +22,7 @@ def test_each_step_is_told_at_once_and_the_one_that_lasts_again(monkeypatch: pyt
     def tell(step: str, is_long: bool) -> None:
         told.append((step, is_long))
         if is_long:
-            sender.send(Answer(folder="key"))
+            sender.send(ExportOutcome(folder="key"))
             sender.close()
             os.close(end)
 
@@ -32,7 +32,7 @@ def test_each_step_is_told_at_once_and_the_one_that_lasts_again(monkeypatch: pyt
     answer, has_ended = follow(sentinel, receiver, ENOUGH_S, tell)
     os.close(sentinel)
     # then only the step that lasted was told twice
-    assert (answer, has_ended) == (Answer(folder="key"), True)
+    assert (answer, has_ended) == (ExportOutcome(folder="key"), True)
     assert told == [("tracing forward", False), ("lowering", False), ("lowering", True)]
 
 

@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from tasks.export.exported import read_exports
-from tasks.export.lowering.trial import Trial, try_here
+from tasks.export.lowering.trial import execute_on_host
 from tests.fixtures.command import Command
 from tests.fixtures.program_builder import Signature, build_program
 
@@ -39,8 +39,8 @@ def make():
 def runtime(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A stand-in for ExecuTorch's runtime on this machine: it has the backends and operators that a test gives it."""
     made = SimpleNamespace(
-        backend_registry=SimpleNamespace(registered_backend_names=["XnnpackBackend"]),
-        operator_registry=SimpleNamespace(operator_names={"aten::add.out"}),
+        backend_registry=SimpleNamespace(registered_backend_names=[]),
+        operator_registry=SimpleNamespace(operator_names=set()),
     )
     for name in ("executorch", "executorch.kernels", "executorch.kernels.quantized", "executorch.runtime"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
@@ -59,20 +59,21 @@ def pte(tmp_path: Path) -> Path:
 def test_a_program_for_a_backend_or_operator_that_is_missing_here_is_not_tried(
     runtime: SimpleNamespace, pte: Path
 ) -> None:
-    # given a runtime that has everything, then the program is tried (here in no case)
-    assert try_here(pte, [], None) == Trial("succeeded")
-    # and where an operator is missing, or before it a backend, it is not, with the name
-    runtime.operator_registry.operator_names = {"aten::mul.out"}
-    assert try_here(pte, [], None).outcome == "not tried here: this machine does not have the operator aten::add.out"
-    runtime.operator_registry.operator_names = {"aten::add.out"}
-    runtime.backend_registry.registered_backend_names = ["CoreMLBackend"]
-    assert try_here(pte, [], None).outcome == "not tried here: this machine does not have the backend XnnpackBackend"
+    def outcome(backend: str, operator: str) -> str:
+        runtime.backend_registry.registered_backend_names = [backend]
+        runtime.operator_registry.operator_names = {operator}
+        return execute_on_host(pte, [], None).outcome
+
+    assert outcome("XnnpackBackend", "aten::add.out") == "succeeded"
+    missing = "not tried here: this machine does not have the "
+    assert outcome("XnnpackBackend", "aten::mul.out") == f"{missing}operator aten::add.out"
+    assert outcome("CoreMLBackend", "aten::add.out") == f"{missing}backend XnnpackBackend"
 
 
 @pytest.mark.usefixtures("runtime")
 def test_a_machine_without_the_runtime_does_not_try(pte: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "executorch.runtime", ModuleType("executorch.runtime"))
-    trial = try_here(pte, [], None)
+    trial = execute_on_host(pte, [], None)
     assert trial.outcome.startswith("not tried here: ExecuTorch's runtime cannot be imported (cannot import name")
 
 

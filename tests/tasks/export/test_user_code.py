@@ -8,7 +8,7 @@ import pytest
 
 from devices.errors import FarmError
 from tasks.export.exported import ExportError
-from tasks.export.user_code import check_function, in_users_words
+from tasks.export.user_code import check_function, explain_error
 from tests.fixtures.exports import exported_cases
 from tests.fixtures.paths import ROOT
 
@@ -113,11 +113,9 @@ def test_an_error_has_the_innermost_line_of_the_users_own_code(tmp_path: Path) -
     text = "import json\n\ndef weights():\n    return json.loads('{')\n\ndef make():\n    return weights()\n"
     error = raised_by(tmp_path / "model.py", text)
     # then the user's line is named, and neither that of json nor this test's
-    assert in_users_words(error, "it is not JSON").endswith(
-        "model.py, line 4: `return json.loads('{')`: it is not JSON"
-    )
+    assert explain_error(error, "it is not JSON").endswith("model.py, line 4: `return json.loads('{')`: it is not JSON")
     wrong = raised_by(tmp_path / "wrong.py", "import einopz\n")
-    assert in_users_words(wrong, "no module").endswith("wrong.py, line 1: `import einopz`: no module")
+    assert explain_error(wrong, "no module").endswith("wrong.py, line 1: `import einopz`: no module")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +127,7 @@ def test_an_error_has_the_innermost_line_of_the_users_own_code(tmp_path: Path) -
 )
 def test_what_depends_on_data_is_said_in_the_users_words(tmp_path: Path, name: str, message: str, way_on: str) -> None:
     raising = f"class {name}(Exception): ...\n\ndef make():\n    raise {name}({message!r})\n"
-    told = in_users_words(raised_by(tmp_path / "model.py", raising), "an unreadable text")
+    told = explain_error(raised_by(tmp_path / "model.py", raising), "an unreadable text")
     assert f"` depends on data, which an export cannot follow; {way_on}" in told
     assert "unreadable" not in told
     assert message not in told.partition("` depends")[2]
@@ -140,7 +138,7 @@ def test_a_line_that_torch_names_in_its_text_is_found(tmp_path: Path) -> None:
     path.write_text("\n\nx.abs()\n", encoding="utf-8")
     of_torch = Path(json.__file__)
     trace = f'Operator: <EdgeOpOverload: aten.abs.default>: x\nFile "{path}", line 3, in f\nFile "{of_torch}", line 9'
-    told = in_users_words(RuntimeError(trace), "mismatched dtypes:")
+    told = explain_error(RuntimeError(trace), "mismatched dtypes:")
     assert "model.py, line 3: `x.abs()`: ExecuTorch does not support aten.abs.default, or not with these types" in told
 
 
@@ -148,11 +146,11 @@ def test_code_of_the_farm_and_of_installed_packages_is_not_blamed(tmp_path: Path
     zoo = ROOT / "tasks/export/zoo/single.py"
     installed = Path(pytest.__file__)
     for path in (zoo, installed):
-        assert in_users_words(RuntimeError(f'File "{path}", line 3, in f'), "a sentence") == "a sentence"
+        assert explain_error(RuntimeError(f'File "{path}", line 3, in f'), "a sentence") == "a sentence"
     # but a folder beside the farm's whose name begins alike is a user's
     beside = tmp_path / f"{ROOT.name}-models.py"
     beside.write_text("x\n", encoding="utf-8")
-    assert "-models.py, line 1: `x`" in in_users_words(RuntimeError(f'File "{beside}", line 1, in f'), "a sentence")
+    assert "-models.py, line 1: `x`" in explain_error(RuntimeError(f'File "{beside}", line 1, in f'), "a sentence")
 
 
 @pytest.mark.thorough

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from devices.errors import FarmError
-from tasks.export.user_code import in_users_words, load_function
+from tasks.export.user_code import explain_error, load_function
 from tests.fixtures.exports import exported_cases
 
 MODEL = """
@@ -111,7 +111,7 @@ def test_a_file_beside_the_model_that_python_hides_is_named(folder: Path, line: 
     Path("model.py").write_text(f"def make():\n    {line}\n")
     with pytest.raises((ImportError, AttributeError)) as error:
         load_function(f"{folder / 'model.py'}:make")()
-    told = in_users_words(error.value, "a sentence")
+    told = explain_error(error.value, "a sentence")
     assert told.endswith(": a sentence; `queue` is Python's own module: rename queue.py beside this file")
 
 

@@ -31,7 +31,7 @@ def test_outputs_are_of_a_size_that_can_be_compared_in_half_precision(name: str)
 
 
 def test_a_model_is_made_from_its_subjects_file() -> None:
-    assert [zoo.file_of(name).name for name in ("bert_tiny", "conv")] == ["networks.py", "operators.py"]
+    assert [zoo.source_file(name).name for name in ("bert_tiny", "conv")] == ["networks.py", "operators.py"]
 
 
 def _run(name: str, seed: int, *, half: bool = False) -> Any:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.runner.toolchain import host_platform, toolchain_for
+from tasks.runner.toolchain import find_toolchain, host_platform
 from tests.fixtures.paths import ROOT
 
 _PROGRAM = """
@@ -23,7 +23,7 @@ def peak_memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program that prints the peak of the status that it reads."""
     folder = tmp_path_factory.mktemp("peak")
     (folder / "main.cpp").write_text(_PROGRAM, encoding="utf-8")
-    compiler = toolchain_for(host_platform(), folder).cxx
+    compiler = find_toolchain(host_platform(), folder).cxx
     command = [*compiler, "-std=c++17", f"-I{ROOT / 'devices/runner/platform'}", "main.cpp", "-o", "peak"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
     return folder / "peak"

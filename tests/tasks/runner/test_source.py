@@ -49,7 +49,7 @@ def told() -> list[str]:
 def build(checkout: Path, tmp_path: Path, told: list[str]) -> Build:
     def run(**changed: Any) -> Runner:
         settings = {"source": checkout, "platform": host_platform(), "variant": None, "trace": True} | changed
-        return build_from_source(settings.pop("source"), tmp_path / "var" / "runners", **settings, tell=told.append)
+        return build_from_source(settings.pop("source"), tmp_path / "var" / "runners", **settings, report=told.append)
 
     return run
 

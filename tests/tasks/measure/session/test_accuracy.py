@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.export.accuracy_limits import AccuracyLimits, limits_of
-from tasks.export.entry import AccuracyWanted
+from tasks.export.accuracy_limits import AccuracyLimits, recipe_limits
+from tasks.export.entry import AccuracyRequirement
 from tasks.measure.session.accuracy import (
     ZERO_LIMIT,
     OutputMismatchError,
@@ -198,7 +198,7 @@ def test_the_entry_in_the_sweep_file_decides_what_is_enough_against_fp32(
     # given 20 dB against fp32, the limit of the recipe, and one of two rows with the same choice
     got = [[1.0, 0.1], [0.1, 0.1001]]
     references, collected = case(tmp_path, got, got, fp32=[[1.0, 0.2015], [0.1001, 0.1]])
-    eager, fp32 = compare_outputs(replace(references, wanted=AccuracyWanted(**wanted)), collected)
+    eager, fp32 = compare_outputs(replace(references, wanted=AccuracyRequirement(**wanted)), collected)
     assert fp32.snr_db == pytest.approx(20.2, abs=0.1)
     assert (fp32.is_inaccurate, eager.is_inaccurate) == (is_inaccurate, False)
     assert (fp32.least_top1, eager.least_top1) == (wanted.get("top1"), None)
@@ -218,7 +218,7 @@ def test_the_entry_in_the_sweep_file_decides_what_is_enough_against_fp32(
 def test_a_program_of_no_listed_recipe_has_the_limits_of_its_coarsest_type(
     precision: str, types: frozenset[str] | None, fp32_db: float
 ) -> None:
-    assert limits_of(precision, types).fp32_db == fp32_db
+    assert recipe_limits(precision, types).fp32_db == fp32_db
 
 
 def test_only_small_floating_point_tensors_have_a_choice() -> None:
@@ -240,7 +240,7 @@ def test_a_wrong_layout_and_a_missing_scale_are_inaccurate_in_every_recipe(tmp_p
         (tmp_path / name).mkdir()
         references, collected = case(tmp_path / name, image, got)
         for precision in ("fp32", "fp16", "int8_static", "int8_dynamic", "int4_weight_only"):
-            (found,) = compare_outputs(replace(references, limits=limits_of(precision, None)), collected)
+            (found,) = compare_outputs(replace(references, limits=recipe_limits(precision, None)), collected)
             # then no limit lets it pass
             assert found.is_inaccurate, (name, precision)
 

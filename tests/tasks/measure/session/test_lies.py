@@ -16,7 +16,7 @@ from tasks.bundle.record import SessionRecord
 from tasks.etdump.reader import read_etdump
 from tasks.export.entry import ModelEntry
 from tasks.export.exported import Export
-from tasks.export.prebuilt import prebuilt_export
+from tasks.export.prebuilt import import_prebuilt
 from tests.fixtures.runner import Program
 from tests.fixtures.stand_in import a_session, farm_bench, measured
 
@@ -167,7 +167,7 @@ def exports(models: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
         named = {"inputs": inputs, "expected": outputs}
         files = {key: [str(models / f"{name}-{each}.bin") for each in each_of] for key, each_of in named.items()}
         entry = ModelEntry.model_validate({"name": name, "pte": f"{name}.pte", **files}, context={"folder": models})
-        found[name] = prebuilt_export(entry, folder, 0)[0]
+        found[name] = import_prebuilt(entry, folder, 0)[0]
     return found
 
 
