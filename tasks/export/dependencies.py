@@ -80,7 +80,7 @@ def _watch_safetensors(used: Dependencies) -> None:
         used.add_file(os.fspath(filename))
         return original(filename, *arguments, **named)
 
-    # Modules that were imported before have the function under a name of their own.
+    # Modules that were imported before have a reference to the function.
     for module in [module for module in sys.modules.values() if vars(module).get("safe_open") is original]:
         vars(module)["safe_open"] = safe_open
 

@@ -28,7 +28,7 @@ def export_cases(
     """Return the cases of an export; make it, and upload it to the `shelf`, if it is missing here and there.
 
     `on_step` receives the steps of an export that is made. An export that does not match its hashes is made again. A
-    prebuilt .pte file is copied, whatever the recipe. A failed download or upload is only logged.
+    prebuilt .pte file is copied, for any recipe. A failed download or upload is only logged.
     Raises ExportError; NotApplicableError if the recipe has no meaning for the model.
     """
     exports_dir, model = request.exports_dir.absolute(), request.model
@@ -43,7 +43,7 @@ def export_cases(
             try:
                 exports = fetch_export(shelf, key, exports_dir) if is_shared(shelf, key) else None
             except FarmError as error:
-                logger.warning("%s; it will be made here", error)
+                logger.warning("%s; it will be exported here", error)
         if exports is not None:
             (exports[0].folder / "export.json").touch()  # marks it as used, so `etfarm warehouse prune` keeps it
             return exports

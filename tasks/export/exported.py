@@ -47,8 +47,8 @@ class Case:
     outputs_host: Tensors = field(default_factory=list)
     """Of the exported program, executed on the machine that exported it; empty if it was not executed."""
     choices: dict[str, Tensors] = field(default_factory=dict)
-    """By `eager` and `host`, for the text that each wrote: the likeliest tokens at each place, and the distance of each
-    from the first, relative to the root mean square of the scores."""
+    """By `eager` and `host`, for the text that each wrote: the likeliest tokens at each position, and the distance of
+    each from the first, relative to the root mean square of the scores."""
     setup: dict[str, Any] | None = None
     """{method, inputs}: executed first, to fill state such as a KV cache. `inputs` is a flat list of the tensors of all
     its executions."""
@@ -57,7 +57,7 @@ class Case:
     kv_depth: int | None = None
     """Tokens in its KV cache before the execution."""
     prompt_tokens: int | None = None
-    """Length of the whole prompt if it is read in chunks and this case is the last one; otherwise None."""
+    """Length of the complete prompt if it is read in chunks and this case is the last one; otherwise None."""
     steps: int | None = None
     """Executions of a session, each one token further; the outputs are those of the last. None: all are equal."""
     is_dynamic: bool = False
@@ -233,7 +233,7 @@ def read_complete(folder: Path) -> tuple[Export, ...] | None:
         cause = f"{', '.join(damaged)} differs from what was written"
     except (ExportError, OSError, TypeError, KeyError) as error:
         cause = first_line(error)
-    logger.warning("the export in %s is damaged and will be made again: %s", folder, cause)
+    logger.warning("the export in %s is damaged and will be exported again: %s", folder, cause)
     with contextlib.suppress(FileNotFoundError):  # another process may have moved it first
         remove_at_once(folder)
     return None

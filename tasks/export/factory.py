@@ -34,7 +34,7 @@ class Method:
     tokens: int | None = None
     kv_depth: int | None = None
     prompt_tokens: int | None = None
-    """Length of the whole prompt if it is read in chunks and this method reads the last one; otherwise None."""
+    """Length of the complete prompt if it is read in chunks and this method reads the last one; otherwise None."""
     steps: int | None = None
     """Executions of a session, each one token further; the last returns all tokens. None: all executions are equal."""
     executes: str | None = None

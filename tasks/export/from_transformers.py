@@ -46,7 +46,7 @@ def _load_model(entry: ModelEntry) -> Any:
         auto = transformers.AutoModelForCausalLM if entry.generate else transformers.AutoModel
         return auto.from_config(config_class(**entry.config))
     except (TypeError, ValueError) as error:
-        raise FarmError(f"{name}: no model can be made from this configuration ({first_line(error)})") from None
+        raise FarmError(f"{name}: no model can be built from this configuration ({first_line(error)})") from None
 
 
 def _inputs(model: Any) -> Inputs:

@@ -127,7 +127,7 @@ def _modules(lm: Any, steps: int) -> tuple[Any, Any]:
 
 
 def likeliest_tokens(module: Any, inputs: tuple[Any, Any], text: Any) -> list[Any]:
-    """Return two tensors (n, 4) for a text of n tokens: the likeliest at each place, and their distance from the first.
+    """Return two tensors (n, 4) for a text of n tokens: the likeliest at each position, their distance from the first.
 
     They show near-ties, in which another text is not wrong. A distance is the difference of the scores over their root
     mean square. `module` is one of `_modules`; `inputs` are the token before the text, and its position.

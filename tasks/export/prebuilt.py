@@ -54,8 +54,8 @@ def import_prebuilt(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Ex
         return exports
     with publish_folder(exports_dir / key) as aside:
         shutil.copyfile(pte, aside / "model.pte")
-        for path, kept in zip(entry.data, described.get("data", []), strict=True):
-            shutil.copyfile(path, aside / kept["file"])
+        for path, copied in zip(entry.data, described.get("data", []), strict=True):
+            shutil.copyfile(path, aside / copied["file"])
         if entry.etrecord:
             shutil.copyfile(entry.etrecord, aside / "model.etrecord")
             write_prebuilt_sources(pte, entry.etrecord, aside)
@@ -100,7 +100,7 @@ def describe_prebuilt(entry: ModelEntry, seed: int) -> tuple[str, dict[str, Any]
         ]
     etrecord = sha256_of(entry.etrecord) if entry.etrecord else None
     digest = hashlib.sha256(json.dumps([described, etrecord], sort_keys=True).encode()).hexdigest()
-    return f"given-{_plain(entry.name)}-{digest[:16]}", described, content
+    return f"prebuilt-{_plain(entry.name)}-{digest[:16]}", described, content
 
 
 def _case(entry: ModelEntry, method: ProgramMethod, name: str, seed: int, content: dict[str, bytes]) -> dict[str, Any]:
@@ -155,8 +155,8 @@ def _expected(entry: ModelEntry, method: ProgramMethod, prefix: str, content: di
         has_all = len(data) == output.size_bytes
         is_part = output.is_dynamic and len(data) <= output.size_bytes and len(data) % output.element_bytes == 0
         if not has_all and not is_part:
-            most = "at most " if output.is_dynamic else ""
-            has = f"{most}{output.size_bytes} for {output.dtype} {list(output.shape)}"
+            limit = "at most " if output.is_dynamic else ""
+            has = f"{limit}{output.size_bytes} for {output.dtype} {list(output.shape)}"
             remedy = "write all elements and no header"
             raise InputError(f"{path}: has {len(data)} bytes; output {number} of {method.name} has {has}; {remedy}")
         shape = output.shape if has_all else (len(data) // output.element_bytes,)

@@ -175,10 +175,10 @@ def _texts(buffer: Buffer, at: Positions, slot: int, what: str) -> list[str]:
     """Return the text in field `slot` of each table of the vector at a position; empty where it is absent."""
     all_texts: list[str] = []
     for _, block in buffer.offset_vectors(at, what):
-        places = Tables(buffer, block, what).references(slot, "a name")
-        text_of, texts = buffer.strings(places[places > 0], "a name")
-        present = iter(texts[place].decode() for place in text_of)
-        all_texts += [next(present) if place > 0 else "" for place in places.tolist()]
+        positions = Tables(buffer, block, what).references(slot, "a name")
+        indexes, texts = buffer.strings(positions[positions > 0], "a name")
+        present = iter(texts[index].decode() for index in indexes)
+        all_texts += [next(present) if position > 0 else "" for position in positions.tolist()]
     return all_texts
 
 

@@ -80,11 +80,11 @@ def parse_recipe(name: str) -> Recipe:
     """
     base, separator, operators = name.partition(_EXCEPT)
     if separator:
-        return _mixed(name, base, tuple(each.strip() for each in operators.split(",")))
+        return _parse_mixed(name, base, tuple(each.strip() for each in operators.split(",")))
     if name in RECIPES:
         return RECIPES[name]
     if name.startswith(f"{_INT4} "):
-        return _int4_of(name)
+        return _parse_int4(name)
     if _OWN.fullmatch(name):
         return Recipe(name, own=name)
     raise FarmError(
@@ -129,7 +129,7 @@ def _int4_name(written: dict[Any, Any]) -> str:
     return " ".join(parts)
 
 
-def _int4_of(name: str) -> Recipe:
+def _parse_int4(name: str) -> Recipe:
     """Return the recipe of a name such as `int4_dynamic g128 embedding8 head8`; raises FarmError."""
     weights: dict[str, Any] = {}
     for part in name.split()[1:]:
@@ -140,7 +140,7 @@ def _int4_of(name: str) -> Recipe:
     return replace(RECIPES[_INT4], name=name, weights=Weights(**weights))
 
 
-def _mixed(name: str, base: str, operators: tuple[str, ...]) -> Recipe:
+def _parse_mixed(name: str, base: str, operators: tuple[str, ...]) -> Recipe:
     if base != "fp16":
         raise FarmError(f"precision `{name}`: only fp16 can have exceptions; write `fp16 except layer_norm`")
     for operator in operators:

@@ -50,7 +50,7 @@ def write_sources(lowered: Any, folder: Path) -> None:
     try:
         _write(describe_sources(lowered.executorch_program, lowered.get_etrecord()), folder)
     except Exception:  # private parts of executorch may change; only the names of modules are missing then
-        logger.warning("where operators come from in the model cannot be stated", exc_info=True)
+        logger.warning("sources.json cannot be written; results will not name modules", exc_info=True)
 
 
 def write_prebuilt_sources(pte: Path, etrecord: Path, folder: Path) -> None:
@@ -144,18 +144,18 @@ def _instructions(
         for number, instruction in enumerate(chain.instructions):
             handle_or_list = handles.get(number, handles.get(str(number)))
             instruction_handles = handle_or_list if isinstance(handle_or_list, list) else [handle_or_list]
-            place = {"chain": chain_index, "instruction": number}
+            position = {"chain": chain_index, "instruction": number}
             match type(instruction.instr_args).__name__:
                 case "KernelCall":
                     nodes = [node for handle in instruction_handles for node in of_handle.get(handle, [])]
                     called = plan.operators[instruction.instr_args.op_index].name.replace("::", ".")
                     named = [node for node in nodes if _operator(node).startswith(f"{called}.")]
                     sources = entries.enter_all(named) if named else [entries.enter(node, called) for node in nodes[:1]]
-                    yield {**place, "sources": sources}
+                    yield {**position, "sources": sources}
                 case "DelegateCall":
                     delegate = plan.delegates[instruction.instr_args.delegate_index]
                     inside = {handle: of_handle[handle] for handle in instruction_handles if handle in of_handle}
-                    yield {**place, "backend": delegate.id, **_delegate(program, delegate, inside, entries)}
+                    yield {**position, "backend": delegate.id, **_delegate(program, delegate, inside, entries)}
 
 
 def _delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], entries: _Entries) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def _delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], entries
         operators = _OPERATORS_BY_KIND.get(kind, (kind.removeprefix("XNN").lower(),))
         if kind == "XNNConvert":
             operators = ("quantize", "_to") if xnode["xnode_union"]["output_id"] in quantized else ("dequantize", "_to")
-        # Of the nodes with its debug handle, those that it is made of; if none matches, all that compute.
+        # Of the nodes with its debug handle, those of its operators; if none matches, all that compute.
         nodes = inside.get(handle, [])
         computes = [each for each in nodes if not _is_one_of(_QUANTIZES, each)] or nodes
         sources = entries.enter_all([each for each in nodes if _is_one_of(operators, each)] or computes)

@@ -1,7 +1,7 @@
 """Find and load the function of a user that an entry names, and report errors with the user's file and line.
 
 A file is loaded by its path, so it may have the name of a module of Python, the farm or an installed package. Modules
-in its folder are found after Python's and before installed packages.
+in its folder are imported after Python's and before installed packages.
 """
 
 import ast
@@ -23,7 +23,7 @@ from devices.errors import FarmError
 from tasks.export.dependencies import is_installed
 
 _FARM = [Path(__file__).parents[2] / layer for layer in ("flows", "tasks", "devices", "sql")]
-_PLACE = re.compile(r'File "([^"]+)", line (\d+)')
+_LOCATION = re.compile(r'File "([^"]+)", line (\d+)')
 _NO_OPERATOR = re.compile(
     r"Missing out variants: \{'([^']+)'|Operator: <EdgeOpOverload: ([\w.]+)>|"
     r"Operator torch\._ops\.([\w.]+) is not in Core ATen"
@@ -199,10 +199,10 @@ def explain_error(error: BaseException, sentence: str) -> str:
     if operator := _NO_OPERATOR.search(text):
         name = next(filter(None, operator.groups()))
         sentence = f"ExecuTorch does not support {name}, or not with these types ({sentence.rstrip(':')})"
-    place = next(_own_places(error), None)
-    if place is None:
+    location = next(_user_locations(error), None)
+    if location is None:
         return sentence
-    file, line = place
+    file, line = location
     where = f"{display_path(Path(file))}, line {line}: `{linecache.getline(file, line).strip()}`"
     for pattern, remedy in _DATA_DEPENDENT.items():
         if re.search(pattern, text):
@@ -210,14 +210,14 @@ def explain_error(error: BaseException, sentence: str) -> str:
     return f"{where}: {sentence}{_hidden_module(error, Path(file).parent)}"
 
 
-def _own_places(error: BaseException) -> Iterator[tuple[str, int]]:
+def _user_locations(error: BaseException) -> Iterator[tuple[str, int]]:
     """Yield file and line of the user's code, innermost first: from the traceback, then from the error's text.
 
     Code of installed packages and of the farm is not the user's.
     """
-    places = [(frame.filename, frame.lineno or 0) for frame in reversed(traceback.extract_tb(error.__traceback__))]
-    places += [(file, int(line)) for file, line in reversed(_PLACE.findall(str(error)))]
-    for file, line in places:
+    locations = [(frame.filename, frame.lineno or 0) for frame in reversed(traceback.extract_tb(error.__traceback__))]
+    locations += [(file, int(line)) for file, line in reversed(_LOCATION.findall(str(error)))]
+    for file, line in locations:
         path = Path(file)
         is_farms = any(path.is_relative_to(layer) for layer in _FARM)
         if line and path.is_file() and not is_farms and not is_installed(path.resolve()):

@@ -33,7 +33,7 @@ class Macho:
     """A program or dynamic library of macOS."""
 
     is_arm64: bool
-    oldest_macos: str | None  # like 14.0; None if it does not declare one
+    min_macos: str | None  # like 14.0; None if it does not declare one
     needed: list[str]  # names of the libraries beside it, paths of those of the system
 
 
@@ -104,12 +104,14 @@ def read_macho(path: Path) -> Macho:
         has_all_commands = len(macho.commands) == macho.header.nb_cmds
         if not has_all_commands or max([_MACHO_HEADER_BYTES, *ends]) > path.stat().st_size:
             raise ValueError
-        oldest = macho.build_version.minos if macho.build_version else macho.version_min and macho.version_min.version
+        min_version = (
+            macho.build_version.minos if macho.build_version else macho.version_min and macho.version_min.version
+        )
         own_name = lief.MachO.LoadCommand.TYPE.ID_DYLIB
         libraries = [_text(library.name) for library in macho.libraries if library.command != own_name]
         return Macho(
             is_arm64=macho.header.cpu_type == lief.MachO.Header.CPU_TYPE.ARM64,
-            oldest_macos=".".join(str(number) for number in oldest[:2]) if oldest else None,
+            min_macos=".".join(str(number) for number in min_version[:2]) if min_version else None,
             needed=[name.removeprefix("@rpath/") for name in libraries],
         )
 

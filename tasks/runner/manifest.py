@@ -72,12 +72,12 @@ class Runner:
         return {name: self.folder / name for name in self.files}
 
 
-def check_choice(kind: str, word: str, known: Sequence[_Word]) -> _Word:
-    """Return `word` if it is one of `known`; raises RunnerError that lists them and suggests the nearest."""
-    for each in known:
+def check_choice(kind: str, word: str, choices: Sequence[_Word]) -> _Word:
+    """Return `word` if it is one of `choices`; raises RunnerError that lists them and suggests the nearest."""
+    for each in choices:
         if each == word:
             return each
-    raise RunnerError(f"unknown {kind} `{word}`: use one of {', '.join(known)}{did_you_mean(word, known)}")
+    raise RunnerError(f"unknown {kind} `{word}`: use one of {', '.join(choices)}{did_you_mean(word, choices)}")
 
 
 def read_runner(folder: Path) -> Runner:
@@ -185,7 +185,7 @@ def fetch_runner(shelf: BlobStore, name: str, cache: Path) -> Runner:
                 raise RunnerError(f"the shared runner {name} cannot be used: {error.cause}") from None
             runner = read_runner(unpacked)
             if not name.endswith(_archive_end(runner)):
-                raise RunnerError(f"the shared runner {name} is another one than its name says; run the sweep again")
+                raise RunnerError(f"the shared runner {name} does not match its name; run the sweep again")
             hashes = {each: file["sha256"] for each, file in runner.files.items()}
             if wrong := [each for each, path in runner.tree().items() if sha256_of(path) != hashes[each]]:
                 raise RunnerError(f"the shared runner {name} is damaged: {', '.join(wrong)}; run the sweep again")

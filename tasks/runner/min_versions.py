@@ -1,4 +1,4 @@
-"""The oldest C and C++ libraries, or the oldest macOS, with which a runner starts."""
+"""The minimum versions of the C and C++ libraries, or of macOS, that a runner needs to start."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ def min_versions(bundle: Path) -> dict[str, str]:
     of libstdc++'s symbols, such as 3.4.30.
     """
     files = [path for path in bundle.rglob("*") if path.is_file()]
-    brought = {path.name for path in files}
+    bundled = {path.name for path in files}
     needed: list[tuple[str, str]] = []
     for path in files:
         try:
@@ -27,14 +27,14 @@ def min_versions(bundle: Path) -> dict[str, str]:
             continue  # a file that is not a program has no needs
         if isinstance(binary, Elf):
             for library, names in binary.versions_needed.items():
-                for name in names if library not in brought else ():
+                for name in names if library not in bundled else ():
                     if match := _VERSION.fullmatch(name):
                         needed.append((match[1].lower(), match[2]))
-        elif binary.oldest_macos:
-            needed.append(("macos", binary.oldest_macos))
+        elif binary.min_macos:
+            needed.append(("macos", binary.min_macos))
     largest: dict[str, str] = {}
     for key, version in needed:
-        largest[key] = max(largest.get(key, version), version, key=_numbers)
+        largest[key] = max(largest.get(key, version), version, key=_parse_version)
     return dict(sorted(largest.items()))
 
 
@@ -47,10 +47,10 @@ def why_too_old(runner: Runner, device: str, facts: Facts) -> str | None:
     }
     for key, (what, has, remedy) in offered.items():
         needed = runner.needs.get(key)
-        if has and needed and _numbers(has) < _numbers(needed):
+        if has and needed and _parse_version(has) < _parse_version(needed):
             return f"{device} has {what} {has}, but its runner ({runner.runner_sha256[:8]}) needs {needed}; {remedy}"
     return None
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def _parse_version(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version))

@@ -63,7 +63,7 @@ def register_runner(
         raise RunnerError(f"{program} does not exist; register a program, or a folder that contains {PROGRAM}")
     fitting = supported_platforms(program)
     if described["platform"] not in fitting:
-        kind = f"a program for {' or '.join(fitting)}" if fitting else "not a program for any known platform"
+        kind = f"a program for {' or '.join(fitting)}" if fitting else "not a program for any supported platform"
         raise RunnerError(f"{program} cannot be registered for {platform}: it is {kind}")
     with work_folder((runners_dir / platform).absolute()) as bundle:
         if source.is_dir():
@@ -118,7 +118,7 @@ def build_from_source(
     known_platform = check_choice("platform", platform, PLATFORMS)
     built_variant = _variant_for(known_platform, variant)
     mode: Mode = "trace" if trace else "timing"
-    commit, cmake, runners_dir = _commit_of(source), find_cmake(), runners_dir.absolute()
+    commit, cmake, runners_dir = _read_commit(source), find_cmake(), runners_dir.absolute()
     settings = {"CMAKE_BUILD_TYPE": "Release"} | {f"EXECUTORCH_{name}": "ON" for name in _ON}
     settings |= _VARIANTS[built_variant]
     settings |= {"CMAKE_C_FLAGS": _TRACE_FLAGS, "CMAKE_CXX_FLAGS": _TRACE_FLAGS} if trace else {}
@@ -160,7 +160,7 @@ def _variant_for(platform: Platform, variant: str | None) -> Variant:
     return check_choice("variant", variant or "sme2_on", tuple(_VARIANTS))
 
 
-def _commit_of(source: Path) -> str:
+def _read_commit(source: Path) -> str:
     """Return the commit of a checkout, with a note if tracked files differ; raises RunnerError if it is not one."""
     if not source.is_dir():
         raise RunnerError(f"{source} is not a folder; pass a checkout of ExecuTorch's sources")
@@ -186,9 +186,9 @@ def _git(source: Path, *words: str) -> str:
 @contextlib.contextmanager
 def _locked(source: Path) -> Iterator[None]:
     """Lock a checkout during the block, because a build also writes into it; raises RunnerError if it is locked."""
-    with (source / "CMakeLists.txt").open("rb") as held:
+    with (source / "CMakeLists.txt").open("rb") as locked:
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise RunnerError(f"{source} is being built by another process; run this again when it has ended") from None
         yield

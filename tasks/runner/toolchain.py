@@ -16,7 +16,7 @@ from devices.platform import PLATFORM_FACTS, PLATFORMS, Platform
 from tasks.runner.manifest import RunnerError
 from tasks.store.files import scratch_folder
 
-_OLDEST_CMAKE = (3, 28)
+_MIN_CMAKE = (3, 28)
 _MACOS = "14.0"  # what the wheel for macOS is built for
 _MACOS_SETTINGS = {"CMAKE_OSX_DEPLOYMENT_TARGET": _MACOS, "CMAKE_OSX_ARCHITECTURES": "arm64"}
 _XCODE = "install it with `xcode-select --install`"
@@ -125,7 +125,7 @@ def find_source_toolchain(platform: Platform, tools: Path, cache: Path) -> Toolc
 
 
 def _source_toolchains(platform: Platform, host: Platform, tools: Path, cache: Path) -> Iterator[Toolchain]:
-    """Yield compilers in order of preference: zig first for another machine, its programs need the oldest C library."""
+    """Yield compilers in order of preference; for another machine, zig first: its programs run with old C libraries."""
     is_cross = platform != host
     settings = _cross_settings(platform) if is_cross else {}
     prefix = f"{PLATFORM_FACTS[platform].processor}-linux-gnu-" if is_cross else ""
@@ -171,7 +171,7 @@ def find_cmake() -> str:
         raise RunnerError(f"no `make` on PATH to build the runner with; {how}")
     for path in [*(f"{folder}/data/bin/cmake" for folder in _package_folders("cmake")), shutil.which("cmake")]:
         version = re.search(r"(\d+)\.(\d+)", _first_line([path, "--version"])) if path else None
-        if path and version and (int(version[1]), int(version[2])) >= _OLDEST_CMAKE:
+        if path and version and (int(version[1]), int(version[2])) >= _MIN_CMAKE:
             return path
     raise RunnerError("no CMake 3.28 or later to build the runner with; install it with `pip install cmake`")
 

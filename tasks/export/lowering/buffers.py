@@ -99,16 +99,16 @@ def _written_shape(node: Any) -> tuple[Any, ...] | None:
     return tuple(shape)
 
 
-def _with_leading_ones(graph: Any, node: Any, wanted: tuple[Any, ...]) -> Any:
+def _with_leading_ones(graph: Any, node: Any, needed_shape: tuple[Any, ...]) -> Any:
     """Return a view of the values with the missing leading dimensions of 1; None if others differ or 2 are symbols."""
     import torch
 
     values = node.args[2]
     shape = _shape(values)
-    missing = len(wanted) - len(shape)
+    missing = len(needed_shape) - len(shape)
     # One size of a view may be -1 (computed), so one symbol is supported.
     sizes = [1] * missing + [each if isinstance(each, int) else -1 for each in shape]
-    if missing <= 0 or sizes.count(-1) > 1 or not _are_equal((*[1] * missing, *shape), wanted):
+    if missing <= 0 or sizes.count(-1) > 1 or not _are_equal((*[1] * missing, *shape), needed_shape):
         return None
     with graph.inserting_before(node):
         full_view = graph.call_function(torch.ops.aten.view.default, (values, sizes))

@@ -17,8 +17,8 @@ Operators = dict[str, Any]
 """The part of export.json about a method."""
 
 
-def count_operators(graph_module: Any, delegated: "Counter[str]", kept: list[tuple[str, str]]) -> None:
-    """Add operators inside delegates to `delegated`, and (node, operator) of others to `kept`, also in branches."""
+def count_operators(graph_module: Any, delegated: "Counter[str]", portable_nodes: list[tuple[str, str]]) -> None:
+    """Add operators inside delegates to `delegated`, others as (node, operator) to `portable_nodes`; enter branches."""
     import torch
     from executorch.exir.lowered_backend_module import LoweredBackendModule
 
@@ -32,17 +32,17 @@ def count_operators(graph_module: Any, delegated: "Counter[str]", kept: list[tup
                     if inner.op == "call_function" and inner.target is not operator.getitem
                 )
             elif isinstance(part, torch.fx.GraphModule):
-                count_operators(part, delegated, kept)
+                count_operators(part, delegated, portable_nodes)
         elif node.op == "call_function" and node.target is not operator.getitem:
             name = _operator_name(node.target)
             if name != "executorch_call_delegate":
-                kept.append((node.name, name))
+                portable_nodes.append((node.name, name))
 
 
 def list_operators(
     delegated: "Counter[str]",
     portable: "Counter[str]",
-    kept: list[tuple[str, str]],
+    portable_nodes: list[tuple[str, str]],
     reasons: dict[str, list[str]],
     ruled: set[str],
 ) -> Operators:
@@ -56,7 +56,9 @@ def list_operators(
 
     def reason(name: str) -> str | None:
         """Return the reasons of the operator's nodes, else of the operator; None if it has a rule but no reason."""
-        of_nodes = [each for node, operator_name in kept if operator_name == name for each in reasons.get(node, [])]
+        of_nodes = [
+            each for node, operator_name in portable_nodes if operator_name == name for each in reasons.get(node, [])
+        ]
         if each_reason := of_nodes or reasons.get(name, []):
             return "; ".join(dict.fromkeys(each_reason))
         return None if name.split(".", 1)[-1] in ruled else _NO_RULE

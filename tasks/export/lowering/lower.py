@@ -273,14 +273,14 @@ def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operato
             programs, transform_passes=on_edge, partitioner=[xnnpack], generate_etrecord=not model.is_tapped
         )
     strip_taps_(edge)
-    kept: dict[str, list[tuple[str, str]]] = {name: [] for name in programs}
+    portable_nodes: dict[str, list[tuple[str, str]]] = {name: [] for name in programs}
     delegated: dict[str, Counter[str]] = {name: Counter() for name in programs}
     operators: dict[str, Operators] = {}
     for name in programs:
         program = edge.exported_program(name)
         if passes and write_in_place(program):  # reduced decoder_tiny from 84 to 65 us per execution
             passes.applied.add(write_in_place.__name__)
-        count_operators(program.graph_module, delegated[name], kept[name])
+        count_operators(program.graph_module, delegated[name], portable_nodes[name])
         operators[name] = {
             "is_stateful": bool(program.graph_signature.buffers_to_mutate),
             "macs": count_macs(program),
@@ -293,6 +293,8 @@ def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operato
     for name in programs:
         # A view that shares its input's memory is not called at run time, so it is not a portable operator.
         views = sum(node.target is memory.view for node in lowered.exported_program(name).graph_module.graph.nodes)
-        portable = Counter(operator for _, operator in kept[name]) - Counter({"aten.view_copy.default": views})
-        operators[name] |= list_operators(delegated[name], portable, kept[name], reasons, ruled)
+        portable = Counter(operator for _, operator in portable_nodes[name]) - Counter(
+            {"aten.view_copy.default": views}
+        )
+        operators[name] |= list_operators(delegated[name], portable, portable_nodes[name], reasons, ruled)
     return lowered, operators

@@ -129,7 +129,7 @@ def output_tolerance(program: Any) -> tuple[float, bool]:
     return _TOLERANCE, True
 
 
-def largest_distance(found: Sequence[Any], expected: Sequence[Any], *, with_integers: bool) -> float:
+def largest_distance(actual: Sequence[Any], expected: Sequence[Any], *, with_integers: bool) -> float:
     """Return the largest difference of two lists of tensors, relative to the largest finite value expected.
 
     NaN equals NaN, and infinity itself. The result is infinite if only one of two values is finite, or if shapes or
@@ -137,10 +137,10 @@ def largest_distance(found: Sequence[Any], expected: Sequence[Any], *, with_inte
     """
     import torch
 
-    if [(each.shape, each.dtype) for each in found] != [(each.shape, each.dtype) for each in expected]:
+    if [(each.shape, each.dtype) for each in actual] != [(each.shape, each.dtype) for each in expected]:
         return float("inf")
     largest = 0.0
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(actual, expected, strict=True):
         if not one.is_floating_point() and not with_integers:
             continue
         a, b = one.detach().to(torch.float64), other.detach().to(torch.float64)

@@ -14,12 +14,12 @@ _PROMPT = 128
 
 def decoder_tiny() -> dict[str, Any]:
     """Return a decoder: 2 layers, hidden size 64, vocabulary of 256, cache for 256 tokens."""
-    return _methods(layers=2, width=64, heads=4, words=256, room=256)
+    return _methods(layers=2, width=64, heads=4, vocabulary=256, cache_length=256)
 
 
 def decoder_small() -> dict[str, Any]:
     """Return a decoder: 6 layers, hidden size 384, vocabulary of 8192, cache for 512 tokens."""
-    return _methods(layers=6, width=384, heads=6, words=8192, room=512)
+    return _methods(layers=6, width=384, heads=6, vocabulary=8192, cache_length=512)
 
 
 def llama_2l() -> dict[str, Any]:
@@ -55,19 +55,19 @@ def _of_transformers(config: Any) -> dict[str, Any]:
     return language_methods(AutoModelForCausalLM.from_config(config), tokens, options)
 
 
-def _methods(*, layers: int, width: int, heads: int, words: int, room: int) -> dict[str, Any]:
+def _methods(*, layers: int, width: int, heads: int, vocabulary: int, cache_length: int) -> dict[str, Any]:
     """Return a factory's mapping of two methods with one module, so that they share its cache.
 
-    `width` is the hidden size, `words` the size of the vocabulary, `room` the length of the cache in tokens.
+    `width` is the hidden size, `vocabulary` a number of words, `cache_length` one of tokens.
     The prefill reads a prompt into an empty cache. `decode` reads one more token after a prefill: every execution
     writes the same position, so all executions of a session do the same work, and the output can be compared with
     eager. The cache has a fixed size: attention reads all of it and masks empty slots.
     """
     import torch
 
-    model = _decoder(layers, width, heads, words, room)
-    prompt = torch.randint(0, words, (_PROMPT,)), torch.arange(_PROMPT)
-    token = torch.randint(0, words, (1,)), torch.tensor([_PROMPT])
+    model = _decoder(layers, width, heads, vocabulary, cache_length)
+    prompt = torch.randint(0, vocabulary, (_PROMPT,)), torch.arange(_PROMPT)
+    token = torch.randint(0, vocabulary, (1,)), torch.tensor([_PROMPT])
     prefill = f"prefill{_PROMPT}"
     setup = {"method": prefill, "inputs": prompt}
     return {
@@ -78,26 +78,28 @@ def _methods(*, layers: int, width: int, heads: int, words: int, room: int) -> d
     }
 
 
-def _decoder(layers: int, width: int, heads: int, words: int, room: int) -> Any:
-    """Return a module: token ids (n,) and their positions (n,) -> logits (1, words) of the next token."""
+def _decoder(layers: int, width: int, heads: int, vocabulary: int, cache_length: int) -> Any:
+    """Return a module: token ids (n,) and their positions (n,) -> logits (1, vocabulary) of the next token."""
     import torch
     from torch import nn
 
     class Decoder(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
-            self.embedding = nn.Embedding(words, width)
-            self.blocks = nn.ModuleList(_block(width, heads, room) for _ in range(layers))
-            self.norm, self.scores = nn.RMSNorm(width, eps=1e-5), nn.Linear(width, words, bias=False)
-            self.register_buffer("places", torch.arange(room))
-            # Tables of rotary position embeddings, (room, width of a head).
-            angles = torch.arange(room)[:, None] * 10000.0 ** (-torch.arange(0, width // heads, 2) / (width // heads))
+            self.embedding = nn.Embedding(vocabulary, width)
+            self.blocks = nn.ModuleList(_block(width, heads, cache_length) for _ in range(layers))
+            self.norm, self.scores = nn.RMSNorm(width, eps=1e-5), nn.Linear(width, vocabulary, bias=False)
+            self.register_buffer("slots", torch.arange(cache_length))
+            # Tables of rotary position embeddings, (cache_length, width of a head).
+            angles = torch.arange(cache_length)[:, None] * 10000.0 ** (
+                -torch.arange(0, width // heads, 2) / (width // heads)
+            )
             self.register_buffer("cosine", angles.cos().repeat(1, 2))
             self.register_buffer("sine", angles.sin().repeat(1, 2))
 
         def forward(self, tokens: Any, positions: Any) -> Any:
             cosine, sine = self.cosine[positions], self.sine[positions]
-            mask = torch.where(self.places <= positions[:, None], 0.0, -1e4).to(cosine.dtype)
+            mask = torch.where(self.slots <= positions[:, None], 0.0, -1e4).to(cosine.dtype)
             hidden = self.embedding(tokens)
             for block in self.blocks:
                 hidden = block(hidden, positions, mask, cosine, sine)
@@ -106,7 +108,7 @@ def _decoder(layers: int, width: int, heads: int, words: int, room: int) -> Any:
     return Decoder()
 
 
-def _block(width: int, heads: int, room: int) -> Any:
+def _block(width: int, heads: int, cache_length: int) -> Any:
     """Return a module: hidden + attention, then + a gated MLP of four times the width."""
     import torch
     from torch import nn
@@ -114,20 +116,20 @@ def _block(width: int, heads: int, room: int) -> Any:
     class Block(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
-            self.attention = _attention(width, heads, room)
+            self.attention = _attention(width, heads, cache_length)
             self.before_attention, self.before_mlp = nn.RMSNorm(width, eps=1e-5), nn.RMSNorm(width, eps=1e-5)
             self.gate, self.up = nn.Linear(width, 4 * width, bias=False), nn.Linear(width, 4 * width, bias=False)
             self.down = nn.Linear(4 * width, width, bias=False)
 
-        def forward(self, hidden: Any, *places: Any) -> Any:
-            hidden = hidden + self.attention(self.before_attention(hidden), *places)
+        def forward(self, hidden: Any, *slots: Any) -> Any:
+            hidden = hidden + self.attention(self.before_attention(hidden), *slots)
             normal = self.before_mlp(hidden)
             return hidden + self.down(nn.functional.silu(self.gate(normal)) * self.up(normal))
 
     return Block()
 
 
-def _attention(width: int, heads: int, room: int) -> Any:
+def _attention(width: int, heads: int, cache_length: int) -> Any:
     """Return a module that writes the keys and values of its tokens to the cache and attends to all of the cache."""
     import torch
     from torch import nn
@@ -139,7 +141,7 @@ def _attention(width: int, heads: int, room: int) -> Any:
             super().__init__()
             self.query, self.key, self.value, self.output = (nn.Linear(width, width, bias=False) for _ in range(4))
             for name in "key_cache", "value_cache":
-                self.register_buffer(name, torch.zeros(heads, room, 2 * half))
+                self.register_buffer(name, torch.zeros(heads, cache_length, 2 * half))
 
         def forward(self, hidden: Any, positions: Any, mask: Any, cosine: Any, sine: Any) -> Any:
             query, key, value = (

@@ -114,5 +114,5 @@ def test_without_an_answer_of_the_storage_the_export_is_made_here(
     monkeypatch.setattr(BlobStore, "has", refuse)
     monkeypatch.setattr(BlobStore, "put", refuse)
     assert first.export().folder.is_dir()
-    assert "s3://farm: no answer; it will be made here" in caplog.text
+    assert "s3://farm: no answer; it will be exported here" in caplog.text
     assert "could not be uploaded: s3://farm: no answer" in caplog.text

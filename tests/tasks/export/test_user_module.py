@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from devices.errors import FarmError
+from tasks.export.entry import ExportRequest
+from tasks.export.export import export_cases
+from tasks.export.key import export_key
 from tasks.export.user_code import explain_error, load_function
-from tests.fixtures.exports import exported_cases
 
 MODEL = """
 from __future__ import annotations
@@ -121,14 +123,15 @@ def test_an_export_of_such_a_file_has_its_lines_and_what_it_imports_in_its_key(f
     # given a model in a file named like a module of Python
     Path("profile.py").write_text(NET)
     # when it is exported
-    [export] = exported_cases("./profile.py:make", "fp32", folder / "exports")
+    request = ExportRequest("./profile.py:make", "fp32", folder / "exports")
+    [export] = export_cases(request)
     # then the line of its operator is known, and it has its short name
     assert export.model == "./profile.py:make"
     sources = json.loads((export.folder / "sources.json").read_text())
     assert "profile.py:7" in {line for _, _, line in sources["sources"]}
     # and a change in the file or in what it imports is a new content
+    keys = {export.export_key, export_key(request)}
     for name in ("beside.py", "profile.py"):
         Path(name).write_text(Path(name).read_text() + "# changed\n")
-        [changed] = exported_cases("./profile.py:make", "fp32", folder / "exports")
-        assert changed.export_key != export.export_key
-        export = changed
+        keys.add(export_key(request))
+    assert len(keys) == 3

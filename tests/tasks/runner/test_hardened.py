@@ -37,17 +37,6 @@ def test_a_model_without_state_repeats_its_outputs(run: Program, model: str, tmp
     assert run.stats(tmp_path, model, "--num_executions=3")["outputs_repeat"] is True
 
 
-@pytest.mark.parametrize(("executions", "repeats"), [(1, True), (2, False)])
-def test_an_output_that_is_true_or_false_is_compared_and_printed(
-    run: Program, models: Path, tmp_path: Path, executions: int, repeats: bool
-) -> None:
-    # given a model whose output is false at first, and true from the second execution on
-    case = [f"--model_path={models / 'grown.pte'}", f"--inputs={models / 'grown-input.bin'}"]
-    stats = run.stats(tmp_path, *case, f"--num_executions={executions}")
-    assert stats["outputs_repeat"] is repeats
-    assert run(*case).out == "Output 0: false\n"
-
-
 def test_a_setup_by_the_measured_method_is_not_recorded(run: Program, models: Path, tmp_path: Path) -> None:
     # given a method that adds its input to what it returned before, and that fills its own state first
     example = models / "summed-input.bin"

@@ -24,7 +24,7 @@ def largest(names: list[str]) -> str:
 
 @linux
 @pytest.mark.torch
-def test_the_floor_of_a_built_runner_is_what_its_files_declare(host_runner: Runner) -> None:
+def test_the_minimum_versions_of_a_built_runner_are_those_that_its_files_declare(host_runner: Runner) -> None:
     if shutil.which("readelf") is None:
         pytest.skip("readelf is not installed (binutils)")
     # given the versions that readelf finds in the program and in its libraries

@@ -190,11 +190,15 @@ def test_a_setup_executes_once_for_each_of_its_inputs_in_their_order(
         assert np.fromfile(tmp_path / "output-0.bin", np.float32).tolist() == state
 
 
-def test_outputs_may_be_those_of_a_later_execution(run: Program, models: Path) -> None:
+def test_outputs_may_be_those_of_a_later_execution_and_repeat_or_not(
+    run: Program, models: Path, tmp_path: Path
+) -> None:
     # given a model whose output is false at first, and true from the second execution on
-    case = [f"--model_path={models / 'grown.pte'}", f"--inputs={models / 'grown-input.bin'}", "--num_executions=2"]
-    assert run(*case).out == "Output 0: false\n"
-    assert run(*case, "--output_execution=2").out == "Output 0: true\n"
+    case = [f"--model_path={models / 'grown.pte'}", f"--inputs={models / 'grown-input.bin'}"]
+    assert run(*case, "--num_executions=2").out == "Output 0: false\n"
+    assert run(*case, "--num_executions=2", "--output_execution=2").out == "Output 0: true\n"
+    repeats = [run.stats(tmp_path, *case, f"--num_executions={count}")["outputs_repeat"] for count in (1, 2)]
+    assert repeats == [True, False]
 
 
 @pytest.mark.parametrize("kept", [0, 10, 1000, 100_000])

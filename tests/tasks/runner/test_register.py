@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.runner.manifest import Runner, RunnerError, find_runner, read_runner
+from tasks.runner.manifest import Runner, RunnerError, find_earlier_runner, find_runner, read_runner
 from tasks.runner.register import register_runner
 from tasks.runner.toolchain import host_platform
 
@@ -34,15 +34,10 @@ def test_a_registered_runner_is_a_bundle_with_its_provenance_and_the_libraries_t
     assert (runner.provenance, runner.needs) == (PROVENANCE, host_runner.needs)
     assert not runner.supports_farm_flags
     assert {"executor_runner", "lib/libexecutorch.so"} <= set(runner.files) or host_platform() == "macos-arm64"
-
-
-def test_a_registered_runner_is_found_for_its_variant_and_mode_only(source: Path, tmp_path: Path) -> None:
-    runners = tmp_path / "runners"
-    runner = register(source, runners)
-    assert find_runner(runners, host_platform(), "sme2_off", "trace") == runner
-    assert find_runner(runners, host_platform(), "sme2_on", "trace") is None
-    assert find_runner(runners, host_platform(), "sme2_off", "timing") is None
-    assert find_runner(runners, "amiga", "sme2_off", "trace") is None
+    # and is found for its platform, variant and mode only
+    uses = [("sme2_off", "trace"), ("sme2_on", "trace"), ("sme2_off", "timing"), ("sme2_off", "numerics")]
+    assert [find_runner(tmp_path / "runners", host_platform(), *use) for use in uses] == [runner, None, None, None]
+    assert find_runner(tmp_path / "runners", "amiga", "sme2_off", "trace") is None
 
 
 def test_a_registered_runner_comes_before_one_that_was_built_here(
@@ -51,8 +46,14 @@ def test_a_registered_runner_comes_before_one_that_was_built_here(
     runners = tmp_path / "runners"
     (source / "note.txt").write_text("makes other bytes than the built one")
     registered = register(source, runners, mode="timing")
-    shutil.copytree(host_runner.folder, runners / host_runner.platform / host_runner.folder.name)
+    built = runners / host_runner.platform / host_runner.folder.name
+    shutil.copytree(host_runner.folder, built)
     assert find_runner(runners, host_platform(), "sme2_off", "timing") == registered
+    # and each is found by its hash for a measurement of an earlier night, as long as it is there
+    found = find_earlier_runner(runners, host_platform(), host_runner.runner_sha256, "sme2_off")
+    assert found.folder == built
+    with pytest.raises(RunnerError, match=r"^its runner \(00000000\) is not in .* any more$"):
+        find_earlier_runner(runners, host_platform(), "0" * 64, "sme2_off")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_what_is_not_a_program_with_the_stock_flags_is_refused(tmp_path: Path) -
     (tmp_path / "script").write_text("#!/bin/sh\n")
     true = Path(shutil.which("true") or "/bin/true")
     for source, sentence in (
-        (tmp_path / "script", r"script cannot be registered for .*: it is not a program for any known platform"),
+        (tmp_path / "script", r"script cannot be registered for .*: it is not a program for any supported platform"),
         (tmp_path, "executor_runner does not exist; register a program, or a folder that contains"),
         (true, "true has no flag --model_path"),
     ):
