@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.export.entry import ModelEntry
+from tasks.export.entry import ExportRequest, ModelEntry
 from tasks.export.key import export_key
 from tasks.measure.prepare import ExportPlace, known_export, verified_export
 from tests.fixtures.stand_in import write_export
@@ -27,7 +27,7 @@ def test_with_the_mode_numerics_an_export_is_ready_only_with_both_programs(
     tmp_path: Path, exported: list[bool], has_numerics: bool, state: str
 ) -> None:
     for taps in exported:
-        write_export(tmp_path / export_key(LINEAR, "fp32", 0, tmp_path, taps=taps))
+        write_export(tmp_path / export_key(ExportRequest(LINEAR, "fp32", tmp_path, taps=taps)))
     place = ExportPlace(tmp_path, 0, None, has_numerics)
     statuses = [status(LINEAR, "fp32", place) for status in (known_export, verified_export)]
     assert [each.state for each in statuses] == [state, state]
