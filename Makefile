@@ -33,6 +33,7 @@ test-all: test test-thorough test-long test-skills
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/sqruff lint sql
 	$(BIN)/mypy
 
 # README and docs/ as a site that opens offline; a broken link is an error.

@@ -4,11 +4,13 @@ import csv
 import functools
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sql.comments import column_comments, described_in
 from sql.errors import OtherTables, WarehouseError
 
 if TYPE_CHECKING:
@@ -16,24 +18,31 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 _HISTORY = """
-CREATE TABLE IF NOT EXISTS schema_migration (
-    number INTEGER PRIMARY KEY, name VARCHAR NOT NULL, sha256 VARCHAR NOT NULL, applied_at TIMESTAMP NOT NULL
+-- Migrations that this warehouse has.
+CREATE TABLE schema_migration (
+    -- Number of the migration, from 1.
+    number INTEGER PRIMARY KEY,
+    -- Name of its file without the suffix.
+    name VARCHAR NOT NULL,
+    -- SHA-256 of its statements.
+    sha256 VARCHAR NOT NULL,
+    -- When it was applied, UTC.
+    applied_at TIMESTAMP NOT NULL
 );
-CREATE TABLE IF NOT EXISTS schema_part (name VARCHAR PRIMARY KEY, sha256 VARCHAR NOT NULL);
+-- Parts of the warehouse that a writer replaces when the farm has others.
+CREATE TABLE schema_part (
+    -- Name of the part.
+    name VARCHAR PRIMARY KEY,
+    -- SHA-256 of its content.
+    sha256 VARCHAR NOT NULL
+);
 """
-_COLUMNS = _HERE / "columns.csv"
-"""Comments of columns that several views share, and of tables (`table.*`) and theirs (`table.column`)."""
-_TABLES = "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY ALL"
-_UNCOMMENTED = """
-SELECT table_name, column_name
+_VIEWS_AND_TABLES = """
+SELECT table_name, list(column_name ORDER BY column_index)
 FROM duckdb_columns()
-WHERE comment IS NULL
-    AND schema_name = 'main'
-    AND table_name IN (SELECT view_name FROM duckdb_views() WHERE NOT internal)
+WHERE schema_name = 'main' AND NOT internal
+GROUP BY table_name
 """
-_OF_TABLE = (
-    "SELECT column_name FROM duckdb_columns() WHERE table_name = ? AND schema_name = 'main' ORDER BY column_index"
-)
 
 
 @dataclass(frozen=True)
@@ -58,28 +67,17 @@ def query_text(name: str) -> str:
 
 @functools.cache
 def migrations() -> tuple[SqlFile, ...]:
-    """Return the migrations in order; their names start with 0001, 0002, ..."""
-    return sql_files("migrations")
+    """Return the migrations in order; their names start with 0001, 0002, ... Their hashes leave out comments."""
+    files = sql_files("migrations")
+    return tuple(replace(file, sha256=_sha256(" ".join(_query_of(file.text).split()))) for file in files)
 
 
 @functools.cache
 def views() -> tuple[SqlFile, ...]:
-    """Return the views, each after those that it reads."""
-    waiting = {file.name: file for file in sql_files("views")}
-    ordered: list[SqlFile] = []
-    while waiting:
-        ready = [
-            file
-            for name, file in waiting.items()
-            if not any(
-                other != name and re.search(rf"\b(FROM|JOIN)\s+{other}\b", _query_of(file.text)) for other in waiting
-            )
-        ]
-        if not ready:
-            raise AssertionError(f"views that depend on each other: {', '.join(waiting)}")
-        for file in ready:
-            ordered.append(waiting.pop(file.name))
-    return tuple(ordered)
+    """Return the views, each after those in its line `-- Reads:`."""
+    files = {file.name: file for file in sql_files("views")}
+    reads = {name: set(next(described_in(file.text)).reads) & files.keys() for name, file in files.items()}
+    return tuple(files[name] for name in TopologicalSorter(reads).static_order())
 
 
 @functools.cache
@@ -179,9 +177,9 @@ def _refresh(connection: "duckdb.DuckDBPyConnection", *, with_comments: bool) ->
         [list(column) for column in zip(*seed_rows("operator_category"), strict=True)],
     )
     for file in views():
-        connection.execute(file.text if with_comments else _query_of(file.text))
+        connection.execute(file.text)
     if with_comments:
-        _describe_columns(connection)
+        _describe(connection)
     for name, sha256 in wanted.items():
         connection.execute("INSERT OR REPLACE INTO schema_part VALUES (?, ?)", [name, sha256])
 
@@ -196,7 +194,7 @@ def _wanted_parts() -> dict[str, str]:
     return {
         "cells": _sha256("".join(file.sha256 for file in _aggregate_files())),
         "operator_category": _sha256(repr(seed_rows("operator_category"))),
-        "views": _sha256(code + _COLUMNS.read_text(encoding="utf-8")),
+        "views": _sha256(code),
     }
 
 
@@ -222,41 +220,20 @@ def _sha256(text: str) -> str:
 
 
 def _query_of(text: str) -> str:
-    """Return the text of a file up to COMMENT ON, without its comments."""
-    return re.sub(r"--[^\n]*", "", text.split("COMMENT ON", maxsplit=1)[0])
+    """Return the text of a file without its comments."""
+    return re.sub(r"--[^\n]*", "", text)
 
 
-@functools.cache
-def _comments() -> dict[str, str]:
-    with _COLUMNS.open(encoding="utf-8", newline="") as stream:
-        return {row["column"]: row["comment"] for row in csv.DictReader(stream)}
-
-
-def shared_comments() -> dict[str, str]:
-    """Return the comment of each column that several views share."""
-    return {column: comment for column, comment in _comments().items() if "." not in column}
-
-
-def table_comments() -> dict[str, str]:
-    """Return the comments of tables by `table.*`, and those of their columns by `table.column`."""
-    return {column: comment for column, comment in _comments().items() if "." in column}
-
-
-def _describe_columns(connection: "duckdb.DuckDBPyConnection") -> None:
-    """Comment the tables, their columns, and each column of a view that has no comment yet and is in columns.csv."""
-    shared = shared_comments()
-    for view, column in connection.execute(_UNCOMMENTED).fetchall():
-        _comment(connection, view, column, shared.get(column))
-    of_tables = table_comments()
-    for (table,) in connection.execute(_TABLES).fetchall():
-        if comment := of_tables.get(f"{table}.*"):
-            connection.execute(f"COMMENT ON TABLE {identifier(table)} IS {literal(comment)}")
-        for (column,) in connection.execute(_OF_TABLE, [table]).fetchall():
-            _comment(connection, table, column, of_tables.get(f"{table}.{column}", shared.get(column)))
-
-
-def _comment(connection: "duckdb.DuckDBPyConnection", owner: str, column: str, comment: str | None) -> None:
-    if comment is not None:
+def _describe(connection: "duckdb.DuckDBPyConnection") -> None:
+    """Comment tables, views, macros and columns with what stands above them in their files."""
+    texts = [_HISTORY, *(file.text for file in (*macros(), *migrations(), *views()))]
+    described = [each for text in texts for each in described_in(text)]
+    for each in described:
+        if each.comment:
+            connection.execute(f"COMMENT ON {each.kind} {identifier(each.name)} IS {literal(each.comment)}")
+    relations = [each for each in described if each.kind != "MACRO"]
+    columns = dict(connection.execute(_VIEWS_AND_TABLES).fetchall())
+    for (owner, column), comment in column_comments(relations, columns).items():
         connection.execute(f"COMMENT ON COLUMN {identifier(owner)}.{identifier(column)} IS {literal(comment)}")
 
 

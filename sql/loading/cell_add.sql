@@ -54,7 +54,8 @@ hashed AS (
         END AS of_model,
         json_array(runner_sha256, runner_source) AS of_runner,
         -- A session's own side of a comparison is never pooled with the other, even if both measure the same.
-        CASE WHEN purpose IS NULL THEN to_json(threads) ELSE json_array(threads, purpose, comparison, arm) END AS of_run,
+        CASE WHEN purpose IS NULL THEN to_json(threads) ELSE json_array(threads, purpose, comparison, arm) END
+            AS of_run,
         json_array(sweep_id, of_device, of_model, of_runner, of_run) AS shared
     FROM content
 )

@@ -1,16 +1,16 @@
 -- Compute the aggregates of the cells in `touched_cell` again; verdicts on their series are made again afterwards.
 DELETE FROM series_verdict
 WHERE series_id IN (
-    SELECT series_id
-    FROM session_cell
-    JOIN session USING (session_key)
-    WHERE cell_id IN (SELECT cell_id FROM touched_cell)
-    UNION ALL
-    -- A result may supersede a failure in another series, see failed_session.
-    SELECT series_id
-    FROM session
-    WHERE status = 'failed' AND sweep_id IN (SELECT sweep_id FROM cell SEMI JOIN touched_cell USING (cell_id))
-);
+        SELECT series_id
+        FROM session_cell
+        JOIN session USING (session_key)
+        WHERE cell_id IN (SELECT cell_id FROM touched_cell)
+        UNION ALL
+        -- A result may supersede a failure in another series, see failed_session.
+        SELECT series_id
+        FROM session
+        WHERE status = 'failed' AND sweep_id IN (SELECT sweep_id FROM cell SEMI JOIN touched_cell USING (cell_id))
+    );
 DELETE FROM comparison_result
 WHERE comparison IN (SELECT comparison FROM cell WHERE cell_id IN (SELECT cell_id FROM touched_cell));
 DELETE FROM cell_operator WHERE cell_id IN (SELECT cell_id FROM touched_cell);
@@ -20,9 +20,9 @@ DELETE FROM series_night WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell
 WHERE cell_id IN (SELECT cell_id FROM touched_cell) AND cell_id NOT IN (SELECT cell_id FROM session_cell);
 
--- The one rule about the time of a cell: the mean of the middle half of its sessions by their time. Each part of it is the
--- mean of the same sessions, so that parts add up. One hot session of five is left out; it moves the time only by which of
--- the others are the middle ones.
+-- The one rule about the time of a cell: the mean of the middle half of its sessions by their time. Each part of it is
+-- the mean of the same sessions, so that parts add up. One hot session of five is left out; it moves the time only by
+-- which of the others are the middle ones.
 DELETE FROM session_time
 WHERE session_key IN (SELECT session_key FROM session_cell WHERE cell_id IN (SELECT cell_id FROM touched_cell));
 
@@ -110,7 +110,8 @@ FROM measured
 JOIN session_time USING (session_key)
 GROUP BY series_id, night, cell_id;
 
--- What a cell was made from and in which state its device was. Neither decides what may be pooled. Every cell has a row.
+-- What a cell was made from and in which state its device was. Neither decides what may be pooled. Every cell has a
+-- row.
 INSERT INTO cell_made_from BY NAME
 WITH
 succeeded AS (

@@ -9,7 +9,8 @@ judged AS (
         AND series_id NOT IN (SELECT series_id FROM series_verdict WHERE metric != 'latency')
 ),
 measured AS (
-    SELECT session_key, session_id, cell, load_ns, pte_bytes, model.precision,
+    SELECT
+        session_key, session_id, cell, load_ns, pte_bytes, model.precision,
         coalesce(model_peak_memory_bytes, peak_memory_bytes) AS peak_bytes
     FROM _session
     JOIN model USING (model_id)
@@ -33,7 +34,7 @@ of_outputs AS (
         session_key,
         CASE
             WHEN any_value(precision) IN ('int8_static', 'int8_dynamic') AND bool_or(reference = 'fp32')
-            THEN max(max_abs_error) FILTER (reference = 'fp32')
+                THEN max(max_abs_error) FILTER (reference = 'fp32')
             ELSE max(max_abs_error) FILTER (reference = 'eager')
         END AS max_abs_error
     FROM accuracy
@@ -81,7 +82,9 @@ SELECT
 FROM judged
 JOIN of_cell ON of_cell.cell = judged.cell
 JOIN series USING (series_id)
-LEFT JOIN (SELECT cell, pte_sha256, inputs_sha256, runner_sha256, executions, warmup_executions FROM cell) AS content ON content.cell = judged.cell
+LEFT JOIN
+    (SELECT cell, pte_sha256, inputs_sha256, runner_sha256, executions, warmup_executions FROM cell) AS content
+    ON content.cell = judged.cell
 LEFT JOIN covered ON covered.cell = judged.cell
 LEFT JOIN _inaccurate_cell ON _inaccurate_cell.cell = judged.cell
 ORDER BY series_id, judged.device, judged.night;

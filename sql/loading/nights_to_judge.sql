@@ -54,8 +54,8 @@ newest AS (
     FROM figure
     GROUP BY series_id, device, night, cell, content
     QUALIFY row_number() OVER (
-        PARTITION BY series_id, device, night ORDER BY max(started_at) DESC NULLS LAST, cell DESC
-    ) = 1
+            PARTITION BY series_id, device, night ORDER BY max(started_at) DESC NULLS LAST, cell DESC
+        ) = 1
 ),
 -- The comparison with an earlier content that was measured on the same night.
 same_night AS (
@@ -98,7 +98,7 @@ FROM (
         night,
         count(*) FILTER (status = 'invalid' AND reason_code IS DISTINCT FROM 'first_session') AS invalid_sessions,
         -- A session that failed again when the sweep was started again is one session.
-        count(DISTINCT (sweep_id, repetition)) FILTER (status = 'failed') AS failed_sessions,
+        count(distinct(sweep_id, repetition)) FILTER (status = 'failed') AS failed_sessions,
         list_sort(list(DISTINCT coalesce(reason_code, 'unknown reason')) FILTER (status = 'failed')) AS failures,
         max_by(coalesce(reason, reason_code), row(started_at, session_id)) FILTER (status = 'failed') AS failure
     FROM timed

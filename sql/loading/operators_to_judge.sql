@@ -1,5 +1,6 @@
--- One row per session of the series in $series: the time of each operator of each module in one run. Of the nights whose operators are
--- judged (those whose latency changed, and the newest that can be compared), and of the nights before them.
+-- One row per session of the series in $series: the time of each operator of each module in one run. Of the nights
+-- whose operators are judged (those whose latency changed, and the newest that can be compared), and of the nights
+-- before them.
 WITH
 -- Nights that take part in verdicts: compared with a baseline, or the first of one.
 usable AS (
@@ -33,8 +34,8 @@ needed AS (
     FROM usable
     -- 21 nights of the baseline, 7 of a step, and some that are neither
     QUALIFY bool_or(is_judged) OVER (
-        PARTITION BY series_id, device ORDER BY night ROWS BETWEEN CURRENT ROW AND 30 FOLLOWING
-    )
+            PARTITION BY series_id, device ORDER BY night ROWS BETWEEN CURRENT ROW AND 30 FOLLOWING
+        )
 ),
 member AS (
     SELECT needed.*, session_key, session_id, content

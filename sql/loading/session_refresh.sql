@@ -1,13 +1,14 @@
--- Sums over the runs and events of new sessions, whose rows are in `new_run` and `new_event`. This is the one rule about
--- the time of a session: the mean of the middle half of its measured runs by duration. Each part of it is the mean of the
--- same runs, so that parts add up and one slow run of ten is left out.
+-- Sums over the runs and events of new sessions, whose rows are in `new_run` and `new_event`. This is the one rule
+-- about the time of a session: the mean of the middle half of its measured runs by duration. Each part of it is the
+-- mean of the same runs, so that parts add up and one slow run of ten is left out.
 INSERT INTO typical_run BY NAME
 SELECT run_id, session_key
 FROM new_run
 WHERE NOT is_warmup
 QUALIFY _in_middle_half(
-    row_number() OVER (PARTITION BY session_key ORDER BY execute_ns, run_index), count(*) OVER (PARTITION BY session_key)
-);
+        row_number() OVER (PARTITION BY session_key ORDER BY execute_ns, run_index),
+        count(*) OVER (PARTITION BY session_key)
+    );
 
 INSERT INTO run_summary BY NAME
 WITH

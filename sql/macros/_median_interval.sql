@@ -1,3 +1,5 @@
+-- Low and high end of the 95 % interval of the median of these figures, such as the times of the sessions of a cell:
+-- that of tasks/bundle/robust_statistics.py; NULL for fewer than 6 figures and for more than 64.
 CREATE OR REPLACE MACRO _median_interval(figures) AS
     -- The averages of all pairs of logarithms, each with itself too, in order; the rank counts from both ends.
     list_transform(
@@ -13,5 +15,3 @@ CREATE OR REPLACE MACRO _median_interval(figures) AS
             )[place]
         )
     );
-
-COMMENT ON MACRO _median_interval IS 'Low and high end of the 95 % interval of the median of these figures, such as the times of the sessions of a cell: that of tasks/bundle/robust_statistics.py; NULL for fewer than 6 figures and for more than 64.';

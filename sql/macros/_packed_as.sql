@@ -1,3 +1,5 @@
+-- For which packed data type of an operator (PF32, PF16, PQS8, QP8) a kernel or an operator computes products, by the
+-- data types in its name.
 CREATE OR REPLACE MACRO _packed_as(data_types) AS
     CASE
         WHEN regexp_matches(data_types, '(?i)\b(qp8|qai8dxp)\b') THEN 'QP8'
@@ -5,5 +7,3 @@ CREATE OR REPLACE MACRO _packed_as(data_types) AS
         WHEN regexp_matches(data_types, '(?i)\bp?f16p?\b') THEN 'PF16'
         WHEN regexp_matches(data_types, '(?i)\bp?f32p?\b') THEN 'PF32'
     END;
-
-COMMENT ON MACRO _packed_as IS 'For which packed data type of an operator (PF32, PF16, PQS8, QP8) a kernel or an operator computes products, by the data types in its name.';

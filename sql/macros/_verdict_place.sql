@@ -1,3 +1,4 @@
+-- The place of a verdict where the worst comes first, from 1.
 CREATE OR REPLACE MACRO _verdict_place(verdict) AS
     list_position(
         [
@@ -6,5 +7,3 @@ CREATE OR REPLACE MACRO _verdict_place(verdict) AS
         ],
         verdict
     );
-
-COMMENT ON MACRO _verdict_place IS 'The place of a verdict where the worst comes first, from 1.';

@@ -1,3 +1,4 @@
-CREATE OR REPLACE MACRO _was(before, now) AS coalesce(before::VARCHAR, 'unknown') || ' -> ' || coalesce(now::VARCHAR, 'unknown');
-
-COMMENT ON MACRO _was IS 'What a fact was and what it is now, as text.';
+-- What a fact was and what it is now, as text.
+CREATE OR REPLACE MACRO _was(before, now) AS coalesce(before::VARCHAR, 'unknown')
+|| ' -> '
+|| coalesce(now::VARCHAR, 'unknown');

@@ -1,5 +1,5 @@
--- The worst figures of each output against each reference over the sessions of one content, all modes but numerics together,
--- emulated devices included.
+-- The worst figures of each output against each reference over the sessions of one content, all modes but numerics
+-- together, emulated devices included.
 WITH
 worst AS (
     SELECT
@@ -25,7 +25,11 @@ worst AS (
     WHERE sweep_id = $sweep_id AND purpose IS NULL AND cell.mode != 'numerics'
     GROUP BY ALL
 )
-SELECT * REPLACE (CASE reference WHEN 'eager' THEN 'same precision' WHEN 'host' THEN 'same program' ELSE reference END AS reference)
+SELECT
+    * REPLACE (
+        CASE reference WHEN 'eager' THEN 'same precision' WHEN 'host' THEN 'same program' ELSE reference END
+            AS reference
+    )
 FROM worst
 ORDER BY
     model, without_times IS NOT NULL, device, threads, precision <> 'fp32', precision, variant, differs, cell, output,

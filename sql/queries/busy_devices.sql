@@ -1,5 +1,5 @@
--- The devices of the sweep $sweep_id that had less than a core to spare: their load before sessions, without the threads
--- of the session. Android's load counts threads that wait for hardware, so a phone is never busy here.
+-- The devices of the sweep $sweep_id that had less than a core to spare: their load before sessions, without the
+-- threads of the session. Android's load counts threads that wait for hardware, so a phone is never busy here.
 SELECT device, median(load_1m) AS load, any_value(cores) AS cores
 FROM session_conditions
 JOIN device_overview USING (sweep_id, device)

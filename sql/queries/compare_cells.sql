@@ -1,5 +1,5 @@
--- The cells of one arm of a comparison: what $kind of thing it is, its $value, and the only sweep that counts, $sweep_id
--- (NULL: any). One figure per session, its time. Emulated devices have no times.
+-- The cells of one arm of a comparison: what $kind of thing it is, its $value, and the only sweep that counts,
+-- $sweep_id (NULL: any). One figure per session, its time. Emulated devices have no times.
 SELECT
     _cell.cell,
     _cell.sweep_id,

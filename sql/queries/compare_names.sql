@@ -10,15 +10,15 @@ named AS (
     SELECT
         sweep_id,
         unnest([
-            {'kind': 'night', 'value': night::VARCHAR},
-            {'kind': 'sweep', 'value': sweep_id},
-            {'kind': 'variant', 'value': variant},
-            {'kind': 'device', 'value': device},
-            {'kind': 'model', 'value': model},
-            {'kind': 'precision', 'value': precision},
-            {'kind': 'executorch', 'value': executorch_version},
-            {'kind': 'runner', 'value': runner_sha256}
-        ], recursive := true)
+            { 'kind': 'night', 'value': night::VARCHAR },
+            { 'kind': 'sweep', 'value': sweep_id },
+            { 'kind': 'variant', 'value': variant },
+            { 'kind': 'device', 'value': device },
+            { 'kind': 'model', 'value': model },
+            { 'kind': 'precision', 'value': precision },
+            { 'kind': 'executorch', 'value': executorch_version },
+            { 'kind': 'runner', 'value': runner_sha256 }
+        ], recursive := TRUE)
     FROM _cell
     UNION ALL
     SELECT sweep_id, 'cell', cell

@@ -1,5 +1,5 @@
--- The cells of a comparison with their sides, the last of $comparisons, and of those before it whose both sides had the same content on the
--- same device: everything that makes a cell, except the sweep and its night.
+-- The cells of a comparison with their sides, the last of $comparisons, and of those before it whose both sides had the
+-- same content on the same device: everything that makes a cell, except the sweep and its night.
 WITH
 content AS (
     SELECT

@@ -11,7 +11,8 @@ known AS (
         series_verdict.* EXCLUDE (cell),
         last_night,
         -- A baseline begins with the only night that the night after it was compared with.
-        coalesce(max(baseline_from) FILTER (baseline_nights = 1) OVER of_series, min(night) OVER of_series) AS first_night
+        coalesce(max(baseline_from) FILTER (baseline_nights = 1) OVER of_series, min(night) OVER of_series)
+            AS first_night
     FROM series_verdict
     JOIN measured USING (series_id, device)
     WHERE metric = 'latency' AND night <= last_night AND value IS NOT NULL

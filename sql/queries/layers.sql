@@ -8,7 +8,8 @@ SELECT
     max_abs_error_off,
     snr_on_db,
     snr_off_db,
-    -- A loss counts if no later layer is as good again: small differences of large values lose SNR for themselves alone.
+    -- A loss counts if no later layer is as good again: small differences of large values lose SNR for themselves
+    -- alone.
     lag(snr_on_db) OVER layers - max(if(max_abs_error_on = 0, 999, snr_on_db)) OVER rest AS drop_on_db,
     lag(snr_off_db) OVER layers - max(if(max_abs_error_off = 0, 999, snr_off_db)) OVER rest AS drop_off_db,
     coalesce(lost_fp32, 0) AS lost_fp32,
@@ -23,4 +24,11 @@ WINDOW
     layers AS (PARTITION BY pair ORDER BY layer),
     rest AS (PARTITION BY pair ORDER BY layer ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
 ORDER BY
-    named.model, without_times IS NOT NULL, named.device, named.threads, named.precision <> 'fp32', named.precision, pair, layer;
+    named.model,
+    without_times IS NOT NULL,
+    named.device,
+    named.threads,
+    named.precision <> 'fp32',
+    named.precision,
+    pair,
+    layer;

@@ -1,5 +1,5 @@
--- The operators that take the most time: ten per cell, and any others above 5 % (FLAGGED_SHARE of the report). Those below
--- the resolution of their clock are counted and not ranked.
+-- The operators that take the most time: ten per cell, and any others above 5 % (FLAGGED_SHARE of the report). Those
+-- below the resolution of their clock are counted and not ranked.
 WITH
 ranked AS (
     SELECT

@@ -9,7 +9,7 @@ judged AS (
         series_id,
         bit_xor(hash(series_verdict)) AS fingerprint
     FROM series_verdict
-    GROUP BY GROUPING SETS ((night), (device, date_trunc('week', night)::DATE), (series_id))
+    GROUP BY GROUPING SETS ((night), (device, date_trunc('week', night)::DATE), (series_id)) -- noqa: CP02
 ),
 ended AS (
     SELECT sweep_id, device_id, bit_xor(hash(session_key, status)) AS fingerprint

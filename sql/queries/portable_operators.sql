@@ -1,5 +1,5 @@
--- Each portable operator of each exported model: its count and reason (from the export), and its largest weight (from the
--- runs). The two name it differently, aten.mean.dim and mean; both contain the word `mean`.
+-- Each portable operator of each exported model: its count and reason (from the export), and its largest weight (from
+-- the runs). The two name it differently, aten.mean.dim and mean; both contain the word `mean`.
 WITH
 -- A sweep that is resumed after a change has two .pte files of the same model.
 file AS (

@@ -4,7 +4,9 @@ WITH
 changed AS (
     SELECT DISTINCT cell, night
     FROM series_verdict
-    WHERE metric = 'latency' AND _is_one_of(night, $nights::DATE[]) AND verdict NOT IN ('no change', 'insufficient data')
+    WHERE metric = 'latency'
+        AND _is_one_of(night, $nights::DATE[])
+        AND verdict NOT IN ('no change', 'insufficient data')
         AND cell IS NOT NULL
     ORDER BY night DESC, cell
     LIMIT 12

@@ -23,5 +23,6 @@ LEFT JOIN _cell_export AS made ON made.cell = verdict.baseline_cell
 WHERE verdict.sweep_id = $sweep_id
     AND verdict = 'suspected'
     AND (before.pte_sha256, before.inputs_sha256, before.runner_sha256)
-        IS DISTINCT FROM (now.pte_sha256, now.inputs_sha256, now.runner_sha256)
-ORDER BY verdict.device, abs(ln(verdict.ratio)) DESC, verdict.model, verdict.precision, verdict.variant, verdict.threads;
+    IS DISTINCT FROM (now.pte_sha256, now.inputs_sha256, now.runner_sha256)
+ORDER BY
+    verdict.device, abs(ln(verdict.ratio)) DESC, verdict.model, verdict.precision, verdict.variant, verdict.threads;

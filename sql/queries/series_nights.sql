@@ -1,5 +1,5 @@
--- Each night of every series of some devices in some weeks: its verdict, what differed from the last good night, and its
--- sessions as text: id and milliseconds of each, and a dash if the time of the night is not made from it.
+-- Each night of every series of some devices in some weeks: its verdict, what differed from the last good night, and
+-- its sessions as text: id and milliseconds of each, and a dash if the time of the night is not made from it.
 WITH
 sessions AS (
     SELECT
@@ -7,11 +7,17 @@ sessions AS (
         device,
         night,
         -- sorted as a list: an aggregate that sorts takes twice as long
-        list_sort(list({
-            'started_at': started_at,
-            'session': session_id || ' ' || round(session_time.execute_ns / typical_runs / 1e6, 6)
-                || CASE WHEN is_typical THEN '' ELSE ' -' END
-        })).list_transform(lambda each: each.session).array_to_string(',') AS sessions
+        array_to_string(
+            list_transform(
+                list_sort(list({
+                    'started_at': started_at,
+                    'session': session_id || ' ' || round(session_time.execute_ns / typical_runs / 1e6, 6)
+                    || CASE WHEN is_typical THEN '' ELSE ' -' END
+                })),
+                LAMBDA each: each.session
+            ),
+            ','
+        ) AS sessions
     FROM _session
     JOIN session_time USING (session_key)
     WHERE night >= $first AND night < $last AND list_contains($devices::VARCHAR[], device) AND purpose IS NULL

@@ -43,5 +43,11 @@ LEFT JOIN flag USING (session_id)
 LEFT JOIN condition USING (session_id)
 WHERE session.sweep_id = $sweep_id
 ORDER BY
-    session.device, session.mode DESC, session.model, session.threads, session.precision <> 'fp32', session.precision, session.variant,
+    session.device,
+    session.mode DESC,
+    session.model,
+    session.threads,
+    session.precision <> 'fp32',
+    session.precision,
+    session.variant,
     session.started_at, session.session_id;

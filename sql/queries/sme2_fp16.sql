@@ -1,4 +1,5 @@
--- Fully Connected calls of fp16 models that stay plain F16 although SME2 is on, and how many are convolutions in the model.
+-- Fully Connected calls of fp16 models that stay plain F16 although SME2 is on, and how many are convolutions in the
+-- model.
 WITH
 convolution AS (
     SELECT cell, sum(calls_per_run) AS convolution_calls

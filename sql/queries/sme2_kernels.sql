@@ -1,5 +1,5 @@
--- The twelve heaviest kernels of each pair: executed ones (sampled) apart from those that XNNPACK only selected. A pair that
--- is timed as well has the id that its times have.
+-- The twelve heaviest kernels of each pair: executed ones (sampled) apart from those that XNNPACK only selected. A pair
+-- that is timed as well has the id that its times have.
 WITH
 timed AS (
     SELECT subject_pair, min(pair) AS timed_pair
@@ -37,5 +37,14 @@ SELECT * EXCLUDE (place_on, place_off, place_sme1)
 FROM ranked
 WHERE place_on <= 12 OR place_off <= 12 OR (weight_sme1 > 0 AND place_sme1 <= 12)
 ORDER BY
-    model, without_times IS NOT NULL, device, threads, precision <> 'fp32', precision, differs, pair, evidence, weight_on DESC,
+    model,
+    without_times IS NOT NULL,
+    device,
+    threads,
+    precision <> 'fp32',
+    precision,
+    differs,
+    pair,
+    evidence,
+    weight_on DESC,
     weight_off DESC, kernel;

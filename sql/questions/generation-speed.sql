@@ -61,4 +61,13 @@ WHERE _has_times(emulated)
     AND ($precision IS NULL OR precision = $precision)
     AND ($variant IS NULL OR variant = $variant)
     AND ($sweep IS NULL OR sweep_id = $sweep)
-ORDER BY model, device, precision, threads, variant, place, coalesce(kv_depth * place, prefill_tokens), prompt_tokens, sweep_id;
+ORDER BY
+    model,
+    device,
+    precision,
+    threads,
+    variant,
+    place,
+    coalesce(kv_depth * place, prefill_tokens),
+    prompt_tokens,
+    sweep_id;

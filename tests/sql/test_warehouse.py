@@ -60,10 +60,8 @@ def test_each_view_and_each_macro_is_the_only_thing_in_a_file_of_its_name() -> N
     views = [(file, f"CREATE OR REPLACE VIEW {file.name} AS\n") for file in schema.views()]
     macros = [(file, f"CREATE OR REPLACE MACRO {file.name}(") for file in schema.sql_files("macros")]
     for file, beginning in views + macros:
-        assert file.text.startswith(beginning), file.name
+        assert f"\n{beginning}" in file.text, file.name
         assert file.text.count("CREATE") == 1, file.name
-    for file, _ in macros:
-        assert f"COMMENT ON MACRO {file.name} IS" in file.text, file.name
 
 
 def test_a_transaction_is_stored_only_if_it_ended_without_an_error(warehouse: Path) -> None:

@@ -1,3 +1,5 @@
+-- Reads: session_cell, session, cell
+-- What tells each cell with a result from the others of the same name in its sweep; cells without others are left out.
 CREATE OR REPLACE VIEW _differs AS
 WITH
 with_result AS (
@@ -44,7 +46,7 @@ stated AS (
     JOIN ambiguous USING (sweep_id, name)
 ),
 shared AS (
-    SELECT sweep_id, name, list_reduce(list(facts), lambda one, other: list_intersect(one, other)) AS facts
+    SELECT sweep_id, name, list_reduce(list(facts), (one, other) -> list_intersect(one, other)) AS facts
     FROM stated
     GROUP BY sweep_id, name
 )
@@ -52,10 +54,9 @@ SELECT
     cell_id,
     cell,
     sweep_id,
+    -- What tells it from others of the same name in the sweep; NULL if there are none.
     nullif(
-        array_to_string(list_filter(stated.facts, lambda fact: NOT list_contains(shared.facts, fact)), ', '), ''
+        array_to_string(list_filter(stated.facts, LAMBDA fact: NOT list_contains(shared.facts, fact)), ', '), ''
     ) AS differs
 FROM stated
 JOIN shared USING (sweep_id, name);
-
-COMMENT ON VIEW _differs IS 'What tells each cell with a result from the others of the same name in its sweep; cells without others are left out. Private: may change with any version.';

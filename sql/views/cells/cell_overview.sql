@@ -1,3 +1,6 @@
+-- Reads: session_cell, session, cell, _cell, _differs
+-- What is measured alike: each cell with everything that its sessions have in common. Only sessions of one cell are
+-- pooled.
 CREATE OR REPLACE VIEW cell_overview AS
 WITH
 counted AS (
@@ -13,20 +16,16 @@ counted AS (
     GROUP BY cell_id, sweep_id
 )
 SELECT
+    COLUMNS(_cell_name()),
     cell,
-    sweep_id,
-    night,
-    device,
-    emulated,
-    model,
-    precision,
-    variant,
-    mode,
-    threads,
     executions,
     warmup_executions,
+    -- What tells the cell from others of the same name (sweep, device, model, precision, variant, mode, threads); NULL
+    -- if there are none.
     differs,
+    -- Sessions of the cell, however they ended.
     sessions,
+    -- Sessions that succeeded.
     succeeded,
     started_at,
     ended_at,
@@ -48,13 +47,10 @@ SELECT
     arm,
     method,
     inputs_sha256,
+    -- Time of the cell in milliseconds: the mean of the middle half of its sessions; NULL if none counts as latency.
+    -- All its parts add up to it (docs/numbers.md).
     cell_ms AS time_ms
 FROM counted
 JOIN cell USING (cell_id, sweep_id)
 LEFT JOIN (SELECT cell_id, sweep_id, cell_ms FROM _cell) AS timed USING (cell_id, sweep_id)
 LEFT JOIN _differs USING (cell_id, cell, sweep_id);
-
-COMMENT ON VIEW cell_overview IS 'What is measured alike: each cell with everything that its sessions have in common. Only sessions of one cell are pooled.';
-COMMENT ON COLUMN cell_overview.differs IS 'What tells the cell from others of the same name (sweep, device, model, precision, variant, mode, threads); NULL if there are none.';
-COMMENT ON COLUMN cell_overview.sessions IS 'Sessions of the cell, however they ended.';
-COMMENT ON COLUMN cell_overview.time_ms IS 'Time of the cell in milliseconds: the mean of the middle half of its sessions; NULL if none counts as latency. All its parts add up to it (docs/numbers.md).';

@@ -1,3 +1,6 @@
+-- Reads: session_cell, session, session_time, cell
+-- Cells that count as latency, with the sessions and runs that enter statistics, and their time: the mean of the runs
+-- in the middle half of the sessions in the middle half.
 CREATE OR REPLACE VIEW _cell AS
 WITH
 counted AS (
@@ -15,10 +18,12 @@ counted AS (
 )
 SELECT
     cell.*,
+    -- Sessions behind the row.
     sessions,
+    -- Measured runs behind the row, without warm-up.
     runs,
+    -- Time of the cell in milliseconds: the mean of the middle half of its sessions, each the mean of the middle half
+    -- of its runs.
     cell_ms
 FROM cell
 JOIN counted USING (cell_id, sweep_id);
-
-COMMENT ON VIEW _cell IS 'Cells that count as latency, with the sessions and runs that enter statistics, and their time: the mean of the runs in the middle half of the sessions in the middle half. Private: may change with any version.';

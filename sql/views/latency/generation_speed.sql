@@ -1,3 +1,7 @@
+-- Reads: run_latency, session_latency, _session, model, _cell
+-- How fast language models read a prompt and write text: each prefill beside the decoding at the KV depth that it
+-- leaves, equal in everything else; a phase without the other has NULL there. The numbers of tokens are fixed by the
+-- exported methods, so a text cannot end early.
 CREATE OR REPLACE VIEW generation_speed AS
 WITH
 first_run AS (
@@ -55,7 +59,7 @@ phase AS (
         -- The shorter its time, the faster is a session: the ends of the interval change places.
         CASE
             WHEN _has_times(about.emulated)
-            THEN list_transform(list_reverse(_median_interval(times_ms)), time -> 1000 * tokens / time)
+                THEN list_transform(list_reverse(_median_interval(times_ms)), time -> 1000 * tokens / time)
         END AS interval_per_s
     FROM measured
 ),
@@ -75,46 +79,94 @@ SELECT
     about.night,
     about.device,
     about.emulated,
+    -- Name of the model, without the name of the method.
     about.model,
     about.precision,
     about.variant,
     about.threads,
+    -- Tokens that one run of the prefill reads: the prompt, or its last chunk.
     prefill.tokens AS prefill_tokens,
+    -- Milliseconds to read the prompt, after which the scores of the first new token are known: the time of
+    -- Method::execute in its cell. Loading, tokenizing and sampling are not part of it. NULL for a prompt in chunks, of
+    -- which only the last one is measured repeatedly: see load_to_first_token_ms.
     CASE WHEN prefill.prompt_tokens IS NULL THEN prefill.time_ms END AS time_to_first_token_ms,
+    -- Milliseconds of one prefill run: the time of Method::execute in its cell. For a prompt in chunks, the last one.
     prefill.time_ms AS prefill_ms,
+    -- prefill_tokens over prefill_ms, per second; NULL on emulated devices.
     prefill.tokens_per_s AS prefill_tokens_per_s,
+    -- Sessions behind the prefill; NULL without one.
     prefill.sessions AS prefill_sessions,
+    -- Tokens in the KV cache before the first decoding run. With decode_steps each run writes at the next position;
+    -- otherwise every run writes the same position, so all are at this depth.
     decode.kv_depth,
+    -- New tokens of one decoding run, usually 1.
     decode.tokens AS decode_tokens,
+    -- Milliseconds of one decoding run: the time of Method::execute in its cell.
     decode.time_ms AS decode_ms,
+    -- decode_tokens over decode_ms, per second; NULL on emulated devices.
     decode.tokens_per_s AS decode_tokens_per_s,
+    -- Sessions behind the decoding; NULL without one.
     decode.sessions AS decode_sessions,
+    -- Id of the cell of the prefill, see cell_overview; NULL without one.
     prefill.cell AS prefill_cell,
+    -- Id of the cell of the decoding; NULL without one.
     decode.cell AS decode_cell,
     about.pte_sha256,
     about.runner_sha256,
     about.serial,
     about.build,
+    -- The prefill as llama-bench names it: pp512 reads a prompt of 512 tokens, pp512 @ d1024 reads 512 behind 1024, the
+    -- last chunk of a prompt.
     'pp' || prefill.tokens
-        || CASE WHEN prefill.kv_depth > 0 THEN ' @ d' || prefill.kv_depth ELSE '' END AS prefill_test,
+    || CASE WHEN prefill.kv_depth > 0 THEN ' @ d' || prefill.kv_depth ELSE '' END AS prefill_test,
+    -- Low end of the 95 % interval of prefill_tokens_per_s, from its sessions; NULL for fewer than 6 and on emulated
+    -- devices.
     prefill.interval_per_s[1] AS prefill_low_per_s,
+    -- High end of it.
     prefill.interval_per_s[2] AS prefill_high_per_s,
+    -- Milliseconds to load the program and to read the prompt for the first time, all its chunks, without a warm-up:
+    -- median of the sessions. Starting the process and tokenizing are not part of it.
     prefill.loaded_ms AS load_to_first_token_ms,
+    -- The decoding as llama-bench names it: tg64 @ d512 writes 64 tokens behind 512. Choosing the likeliest token is
+    -- part of it, unlike in llama-bench.
     'tg' || coalesce(decode.steps * decode.tokens, decode.tokens)
-        || CASE WHEN decode.kv_depth > 0 THEN ' @ d' || decode.kv_depth ELSE '' END AS decode_test,
+    || CASE WHEN decode.kv_depth > 0 THEN ' @ d' || decode.kv_depth ELSE '' END AS decode_test,
+    -- Low end of the 95 % interval of decode_tokens_per_s, from its sessions; NULL for fewer than 6 and on emulated
+    -- devices.
     decode.interval_per_s[1] AS decode_low_per_s,
+    -- High end of it.
     decode.interval_per_s[2] AS decode_high_per_s,
+    -- Decoding runs of a session, each at the next position; NULL if every run is at kv_depth.
     decode.steps AS decode_steps,
+    -- Size of the .pte file, which all methods share.
     coalesce(prefill.pte_bytes, decode.pte_bytes) AS pte_bytes,
+    -- Gigabytes per second that decoding reads: decode_bytes_per_token times decode_tokens_per_s; NULL on emulated
+    -- devices.
     decode.read_bytes * decode.tokens_per_s / decode.tokens / 1e9 AS decode_gb_per_s,
+    -- Largest resident memory of the runner in sessions of both phases, KV cache included.
     greatest(prefill.peak_memory_bytes, decode.peak_memory_bytes) AS peak_memory_bytes,
+    -- ETDump: measured by the farm; PyTorchObserver: what the log of ExecuTorch's own runner of language models states,
+    -- in full milliseconds, with tokenizing in the prefill and sampling in the decoding.
     'ETDump' AS source,
+    -- Of the model in eager PyTorch, with the weights of the recipe, on the text that the entry in the sweep file
+    -- names: less is better; NULL without a text.
     coalesce(prefill.perplexity, decode.perplexity) AS perplexity,
+    -- Tokens of the prompt: more than prefill_tokens if it is read in chunks.
     coalesce(prefill.prompt_tokens, prefill.tokens) AS prompt_tokens,
+    -- Multiply-accumulate operations of the prefill for each token of the prompt: all products of matrices, attention
+    -- over the complete cache included; NULL for a dynamic shape.
     prefill.macs / prefill.tokens AS prefill_macs_per_token,
+    -- The same of decoding, for each written token.
     decode.macs / decode.tokens AS decode_macs_per_token,
+    -- Bytes that decoding reads for each written token, each once: weights as the .pte file stores them, rows of
+    -- embeddings that are looked up, and the complete KV cache; not what operators pass to each other.
     decode.read_bytes / decode.tokens AS decode_bytes_per_token,
+    -- Gigabytes per second at which the runner reads 256 MB of memory after each session of the decoding, on as many
+    -- threads: median of the sessions. A condition of the device, no part of the cell; NULL on emulated devices and
+    -- with a registered runner.
     CASE WHEN _has_times(about.emulated) THEN decode.memory_bytes_per_s / 1e9 END AS memory_gb_per_s,
+    -- decode_gb_per_s over memory_gb_per_s: how far decoding is from the limit of the memory, which is 1. It is above 1
+    -- where weights stay in a cache.
     decode_gb_per_s / memory_gb_per_s AS decode_memory_share
 FROM prefill
 FULL JOIN decode USING (about, prompt)
@@ -148,37 +200,3 @@ SELECT
     'PyTorchObserver' AS source
 FROM _session
 WHERE reported_tokens IS NOT NULL;
-
-COMMENT ON VIEW generation_speed IS 'How fast language models read a prompt and write text: each prefill beside the decoding at the KV depth that it leaves, equal in everything else; a phase without the other has NULL there. The numbers of tokens are fixed by the exported methods, so a text cannot end early.';
-COMMENT ON COLUMN generation_speed.model IS 'Name of the model, without the name of the method.';
-COMMENT ON COLUMN generation_speed.prefill_tokens IS 'Tokens that one run of the prefill reads: the prompt, or its last chunk.';
-COMMENT ON COLUMN generation_speed.prompt_tokens IS 'Tokens of the prompt: more than prefill_tokens if it is read in chunks.';
-COMMENT ON COLUMN generation_speed.time_to_first_token_ms IS 'Milliseconds to read the prompt, after which the scores of the first new token are known: the time of Method::execute in its cell. Loading, tokenizing and sampling are not part of it. NULL for a prompt in chunks, of which only the last one is measured repeatedly: see load_to_first_token_ms.';
-COMMENT ON COLUMN generation_speed.prefill_ms IS 'Milliseconds of one prefill run: the time of Method::execute in its cell. For a prompt in chunks, the last one.';
-COMMENT ON COLUMN generation_speed.prefill_tokens_per_s IS 'prefill_tokens over prefill_ms, per second; NULL on emulated devices.';
-COMMENT ON COLUMN generation_speed.prefill_sessions IS 'Sessions behind the prefill; NULL without one.';
-COMMENT ON COLUMN generation_speed.kv_depth IS 'Tokens in the KV cache before the first decoding run. With decode_steps each run writes at the next position; otherwise every run writes the same position, so all are at this depth.';
-COMMENT ON COLUMN generation_speed.decode_tokens IS 'New tokens of one decoding run, usually 1.';
-COMMENT ON COLUMN generation_speed.decode_ms IS 'Milliseconds of one decoding run: the time of Method::execute in its cell.';
-COMMENT ON COLUMN generation_speed.decode_tokens_per_s IS 'decode_tokens over decode_ms, per second; NULL on emulated devices.';
-COMMENT ON COLUMN generation_speed.decode_sessions IS 'Sessions behind the decoding; NULL without one.';
-COMMENT ON COLUMN generation_speed.prefill_cell IS 'Id of the cell of the prefill, see cell_overview; NULL without one.';
-COMMENT ON COLUMN generation_speed.decode_cell IS 'Id of the cell of the decoding; NULL without one.';
-COMMENT ON COLUMN generation_speed.prefill_test IS 'The prefill as llama-bench names it: pp512 reads a prompt of 512 tokens, pp512 @ d1024 reads 512 behind 1024, the last chunk of a prompt.';
-COMMENT ON COLUMN generation_speed.prefill_low_per_s IS 'Low end of the 95 % interval of prefill_tokens_per_s, from its sessions; NULL for fewer than 6 and on emulated devices.';
-COMMENT ON COLUMN generation_speed.prefill_high_per_s IS 'High end of it.';
-COMMENT ON COLUMN generation_speed.load_to_first_token_ms IS 'Milliseconds to load the program and to read the prompt for the first time, all its chunks, without a warm-up: median of the sessions. Starting the process and tokenizing are not part of it.';
-COMMENT ON COLUMN generation_speed.decode_test IS 'The decoding as llama-bench names it: tg64 @ d512 writes 64 tokens behind 512. Choosing the likeliest token is part of it, unlike in llama-bench.';
-COMMENT ON COLUMN generation_speed.decode_low_per_s IS 'Low end of the 95 % interval of decode_tokens_per_s, from its sessions; NULL for fewer than 6 and on emulated devices.';
-COMMENT ON COLUMN generation_speed.decode_high_per_s IS 'High end of it.';
-COMMENT ON COLUMN generation_speed.decode_steps IS 'Decoding runs of a session, each at the next position; NULL if every run is at kv_depth.';
-COMMENT ON COLUMN generation_speed.decode_gb_per_s IS 'Gigabytes per second that decoding reads: decode_bytes_per_token times decode_tokens_per_s; NULL on emulated devices.';
-COMMENT ON COLUMN generation_speed.peak_memory_bytes IS 'Largest resident memory of the runner in sessions of both phases, KV cache included.';
-COMMENT ON COLUMN generation_speed.source IS 'ETDump: measured by the farm; PyTorchObserver: what the log of ExecuTorch''s own runner of language models states, in full milliseconds, with tokenizing in the prefill and sampling in the decoding.';
-COMMENT ON COLUMN generation_speed.perplexity IS 'Of the model in eager PyTorch, with the weights of the recipe, on the text that the entry in the sweep file names: less is better; NULL without a text.';
-COMMENT ON COLUMN generation_speed.prefill_macs_per_token IS 'Multiply-accumulate operations of the prefill for each token of the prompt: all products of matrices, attention over the complete cache included; NULL for a dynamic shape.';
-COMMENT ON COLUMN generation_speed.decode_macs_per_token IS 'The same of decoding, for each written token.';
-COMMENT ON COLUMN generation_speed.decode_bytes_per_token IS 'Bytes that decoding reads for each written token, each once: weights as the .pte file stores them, rows of embeddings that are looked up, and the complete KV cache; not what operators pass to each other.';
-COMMENT ON COLUMN generation_speed.memory_gb_per_s IS 'Gigabytes per second at which the runner reads 256 MB of memory after each session of the decoding, on as many threads: median of the sessions. A condition of the device, no part of the cell; NULL on emulated devices and with a registered runner.';
-COMMENT ON COLUMN generation_speed.decode_memory_share IS 'decode_gb_per_s over memory_gb_per_s: how far decoding is from the limit of the memory, which is 1. It is above 1 where weights stay in a cache.';
-COMMENT ON COLUMN generation_speed.pte_bytes IS 'Size of the .pte file, which all methods share.';

@@ -1,18 +1,29 @@
+-- Reads: series_night, series, cell
+-- What may be compared over nights: each cell of a series and night, with its time. `WHERE is_newest` leaves one cell
+-- per series, device and night: the one that verdicts are about.
 CREATE OR REPLACE VIEW series_latency AS
 SELECT
+    -- Hash of model, seed, backend, precision, threads, variant, device model, OS build and emulation. Versions are not
+    -- part of it, so an upgrade shows as a step.
     series_id,
     series_night.night,
     series.model,
     series.precision,
     series.variant,
     series.threads,
+    -- Model of the device, or its name if the model is unknown: phones of one model share a series.
     series.device_model,
     os_build,
     series.emulated,
+    -- Sessions of the cell that succeeded.
     sessions,
+    -- Median of the medians of their runs, in milliseconds.
     median_ns / 1e6 AS median_ms,
+    -- Median absolute deviation of these medians in milliseconds, not scaled by 1.4826.
     mad_ns / 1e6 AS mad_ms,
+    -- Fastest of these medians in milliseconds.
     min_ns / 1e6 AS min_ms,
+    -- Slowest of these medians in milliseconds.
     max_ns / 1e6 AS max_ms,
     pte_sha256,
     executorch_version,
@@ -24,22 +35,13 @@ SELECT
     cell,
     serial,
     build,
+    -- Whether the cell is the one of its night that was measured last, of its series on its device.
     row_number() OVER (
         PARTITION BY series_id, device, series_night.night ORDER BY last_started_at DESC NULLS LAST, cell DESC
     ) = 1 AS is_newest,
+    -- Milliseconds in one run: a part of the time of the cell, a mean of the same runs of the same sessions (see
+    -- session_latency).
     time_ns / 1e6 AS time_ms
 FROM series_night
 JOIN series USING (series_id)
 JOIN cell USING (cell_id);
-
-COMMENT ON VIEW series_latency IS 'What may be compared over nights: each cell of a series and night, with its time. `WHERE is_newest` leaves one cell per series, device and night: the one that verdicts are about.';
-COMMENT ON COLUMN series_latency.series_id IS 'Hash of model, seed, backend, precision, threads, variant, device model, OS build and emulation. Versions are not part of it, so an upgrade shows as a step.';
-COMMENT ON COLUMN series_latency.device_model IS 'Model of the device, or its name if the model is unknown: phones of one model share a series.';
-COMMENT ON COLUMN series_latency.os_build IS 'Build of the operating system.';
-COMMENT ON COLUMN series_latency.sessions IS 'Sessions of the cell that succeeded.';
-COMMENT ON COLUMN series_latency.median_ms IS 'Median of the medians of their runs, in milliseconds.';
-COMMENT ON COLUMN series_latency.mad_ms IS 'Median absolute deviation of these medians in milliseconds, not scaled by 1.4826.';
-COMMENT ON COLUMN series_latency.min_ms IS 'Fastest of these medians in milliseconds.';
-COMMENT ON COLUMN series_latency.max_ms IS 'Slowest of these medians in milliseconds.';
-COMMENT ON COLUMN series_latency.backend IS 'Backends that the program of the series calls, such as xnnpack or coreml+xnnpack; portable for none; unknown for a .pte file whose delegates were not recorded.';
-COMMENT ON COLUMN series_latency.is_newest IS 'Whether the cell is the one of its night that was measured last, of its series on its device.';

@@ -1,3 +1,6 @@
+-- Reads: run, run_summary, typical_run, session, _timing_session, session_time, session_statistic, cell_accuracy
+-- Every timing session that succeeded: the unit of statistics. Warm-up runs are excluded from every number. The columns
+-- from settled_after_runs on need 10 measured runs; they are NULL below.
 CREATE OR REPLACE VIEW session_latency AS
 WITH
 latency AS (
@@ -21,85 +24,78 @@ latency AS (
     GROUP BY session_key, sweep_id
 )
 SELECT
+    COLUMNS(_cell_name()),
     session_id,
-    sweep_id,
-    night,
-    device,
-    emulated,
-    model,
-    precision,
-    variant,
-    mode,
-    threads,
+    -- Measured runs; every statistic is NULL if there are none.
     runs,
+    -- Warm-up runs, which are excluded.
     warmup_runs,
+    -- Median of its measured runs, in milliseconds.
     median_ms,
+    -- Median absolute deviation, median(|x - median|), in milliseconds; not scaled by 1.4826.
     mad_ms,
+    -- Interquartile range in milliseconds, interpolated.
     (quantiles_ns[2] - quantiles_ns[1]) / 1e6 AS iqr_ms,
+    -- 90th percentile in milliseconds, interpolated.
     quantiles_ns[3] / 1e6 AS p90_ms,
+    -- 95th percentile in milliseconds, interpolated.
     quantiles_ns[4] / 1e6 AS p95_ms,
+    -- 99th percentile in milliseconds, interpolated; NULL below 100 runs, which are too few for it.
     CASE WHEN runs >= 100 THEN quantiles_ns[5] / 1e6 END AS p99_ms,
+    -- Fastest run in milliseconds.
     min_ms,
+    -- Slowest run in milliseconds.
     max_ms,
+    -- Coefficient of variation: sample standard deviation over mean; NULL below 2 runs.
     sd_ms / nullif(mean_ms, 0) AS cv,
+    -- Share of Method::execute that no operator accounts for, 0 to 1.
     unattributed_ns / nullif(session_time.execute_ns, 0) AS unattributed_share,
+    -- Milliseconds to load the model; NULL if the runner does not report it.
     load_ns / 1e6 AS load_ms,
     model_peak_memory_bytes,
     peak_memory_bytes,
+    -- What recording the ETDump adds to a run, as a share: 0.28 is 28 %. Measured at the end of one session of each
+    -- cell, after loading again; NULL for all others.
     traced_ns / nullif(untraced_ns, 0) - 1 AS tracing_cost,
     threads_used,
     runner_source,
     repetition,
     started_at,
     series_id,
-    cell,
-    pte_sha256,
-    runner_sha256,
-    serial,
-    build,
+    -- Measured runs at the start that look like further warm-up, up to a fifth of them; 0 if there are none. They stay
+    -- in every number.
     settled_after_runs,
+    -- Change of the latency over the session as a share of the median: Theil-Sen slope times runs. 0.06 is 6 % slower
+    -- at the end.
     drift_share,
     quartile_ratio,
+    -- Whether the session got slower, as when a device heats up: quartile_ratio is above 1.05, and drift_share is more
+    -- than steady runs with this scatter show by chance in 1 of 100 sessions.
+    quartile_ratio > 1.05
     -- By chance the slope of steady runs is that large in fewer than 1 of 100 sessions.
-    quartile_ratio > 1.05 AND drift_share > 2.5 * 1.4826 * mad_ms / median_ms * sqrt(12 / runs) AS has_drift,
+    AND drift_share > 2.5 * 1.4826 * mad_ms / median_ms * sqrt(12 / runs) AS has_drift,
+    -- Measured runs with a modified z-score above 5, to either side. They stay in every number.
     outlier_runs,
+    -- Whether the measured runs have two modes at least 1 % apart: the time of a session then depends on which mode had
+    -- more runs.
     is_bimodal,
+    -- Accuracy of its cell: accurate, inaccurate (its times never count as faster), not judged or not compared, see
+    -- cell_accuracy.
     cell_accuracy.accuracy,
+    -- The time of the session in milliseconds: the mean of the middle half of its measured runs by duration, so that
+    -- its parts (operators, categories, modules) add up to it and a slow run is left out.
     session_time.execute_ns / typical_runs / 1e6 AS time_ms,
+    -- Runs of that middle half.
     typical_runs,
+    -- Whether the session is one of the middle half of its cell by time: the time of a cell is the mean of these.
     is_typical,
+    -- Mean of its measured runs, in milliseconds: one slow run moves it, which is why no verdict uses it.
     mean_ms,
-    sd_ms
+    -- Sample standard deviation of its measured runs, in milliseconds; NULL below 2 runs.
+    sd_ms,
+    COLUMNS(_cell_content())
 FROM latency
 JOIN _timing_session USING (session_key, sweep_id)
 LEFT JOIN session_time USING (session_key)
 LEFT JOIN session_statistic USING (session_key)
 LEFT JOIN (SELECT cell, sweep_id, accuracy FROM cell_accuracy) AS cell_accuracy USING (cell, sweep_id);
-
-COMMENT ON VIEW session_latency IS 'Every timing session that succeeded: the unit of statistics. Warm-up runs are excluded from every number. The columns from settled_after_runs on need 10 measured runs; they are NULL below.';
-COMMENT ON COLUMN session_latency.runs IS 'Measured runs; every statistic is NULL if there are none.';
-COMMENT ON COLUMN session_latency.warmup_runs IS 'Warm-up runs, which are excluded.';
-COMMENT ON COLUMN session_latency.median_ms IS 'Median of its measured runs, in milliseconds.';
-COMMENT ON COLUMN session_latency.time_ms IS 'The time of the session in milliseconds: the mean of the middle half of its measured runs by duration, so that its parts (operators, categories, modules) add up to it and a slow run is left out.';
-COMMENT ON COLUMN session_latency.typical_runs IS 'Runs of that middle half.';
-COMMENT ON COLUMN session_latency.is_typical IS 'Whether the session is one of the middle half of its cell by time: the time of a cell is the mean of these.';
-COMMENT ON COLUMN session_latency.mad_ms IS 'Median absolute deviation, median(|x - median|), in milliseconds; not scaled by 1.4826.';
-COMMENT ON COLUMN session_latency.iqr_ms IS 'Interquartile range in milliseconds, interpolated.';
-COMMENT ON COLUMN session_latency.p90_ms IS '90th percentile in milliseconds, interpolated.';
-COMMENT ON COLUMN session_latency.p95_ms IS '95th percentile in milliseconds, interpolated.';
-COMMENT ON COLUMN session_latency.p99_ms IS '99th percentile in milliseconds, interpolated; NULL below 100 runs, which are too few for it.';
-COMMENT ON COLUMN session_latency.min_ms IS 'Fastest run in milliseconds.';
-COMMENT ON COLUMN session_latency.max_ms IS 'Slowest run in milliseconds.';
-COMMENT ON COLUMN session_latency.cv IS 'Coefficient of variation: sample standard deviation over mean; NULL below 2 runs.';
-COMMENT ON COLUMN session_latency.mean_ms IS 'Mean of its measured runs, in milliseconds: one slow run moves it, which is why no verdict uses it.';
-COMMENT ON COLUMN session_latency.sd_ms IS 'Sample standard deviation of its measured runs, in milliseconds; NULL below 2 runs.';
-COMMENT ON COLUMN session_latency.unattributed_share IS 'Share of Method::execute that no operator accounts for, 0 to 1.';
-COMMENT ON COLUMN session_latency.settled_after_runs IS 'Measured runs at the start that look like further warm-up, up to a fifth of them; 0 if there are none. They stay in every number.';
-COMMENT ON COLUMN session_latency.drift_share IS 'Change of the latency over the session as a share of the median: Theil-Sen slope times runs. 0.06 is 6 % slower at the end.';
-COMMENT ON COLUMN session_latency.quartile_ratio IS 'Median of the last quarter of the measured runs over that of the first.';
-COMMENT ON COLUMN session_latency.has_drift IS 'Whether the session got slower, as when a device heats up: quartile_ratio is above 1.05, and drift_share is more than steady runs with this scatter show by chance in 1 of 100 sessions.';
-COMMENT ON COLUMN session_latency.outlier_runs IS 'Measured runs with a modified z-score above 5, to either side. They stay in every number.';
-COMMENT ON COLUMN session_latency.is_bimodal IS 'Whether the measured runs have two modes at least 1 % apart: the time of a session then depends on which mode had more runs.';
-COMMENT ON COLUMN session_latency.load_ms IS 'Milliseconds to load the model; NULL if the runner does not report it.';
-COMMENT ON COLUMN session_latency.tracing_cost IS 'What recording the ETDump adds to a run, as a share: 0.28 is 28 %. Measured at the end of one session of each cell, after loading again; NULL for all others.';
-COMMENT ON COLUMN session_latency.accuracy IS 'Accuracy of its cell: accurate, inaccurate (its times never count as faster), not judged or not compared, see cell_accuracy.';

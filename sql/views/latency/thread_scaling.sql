@@ -1,3 +1,6 @@
+-- Reads: _cell
+-- How the latency of a model changes with the number of threads, by variant: cells that are equal in everything else.
+-- Cores share the units of SME, so more threads may be slower.
 CREATE OR REPLACE VIEW thread_scaling AS
 WITH
 scaled AS (
@@ -11,20 +14,17 @@ scaled AS (
     QUALIFY count(DISTINCT threads) OVER (PARTITION BY sweep_id, thread_group) > 1
 )
 SELECT
-    sweep_id,
-    night,
-    device,
-    emulated,
+    COLUMNS(_cell_name()),
     soc,
-    model,
-    precision,
-    variant,
-    mode,
-    threads,
     sessions,
+    -- Milliseconds in one run: a part of the time of the cell, a mean of the same runs of the same sessions (see
+    -- session_latency).
     time_ms,
+    -- Time with one thread over its time; NULL without sessions of one thread, and on emulated devices.
     CASE WHEN _has_times(emulated) THEN one_thread_ms / nullif(time_ms, 0) END AS speedup,
+    -- speedup / threads: 1 if each thread adds as much as the first.
     CASE WHEN _has_times(emulated) THEN one_thread_ms / nullif(time_ms * threads, 0) END AS efficiency,
+    -- The fewest threads that are within 3 % of the fastest, for this variant; NULL on emulated devices.
     CASE
         WHEN _has_times(emulated)
             -- More threads than needed for the same time only take cores from others.
@@ -32,14 +32,5 @@ SELECT
     END AS recommended_threads,
     runner_source,
     thread_group,
-    cell,
-    pte_sha256,
-    runner_sha256,
-    serial,
-    build
+    COLUMNS(_cell_content())
 FROM scaled;
-
-COMMENT ON VIEW thread_scaling IS 'How the latency of a model changes with the number of threads, by variant: cells that are equal in everything else. Cores share the units of SME, so more threads may be slower.';
-COMMENT ON COLUMN thread_scaling.speedup IS 'Time with one thread over its time; NULL without sessions of one thread, and on emulated devices.';
-COMMENT ON COLUMN thread_scaling.efficiency IS 'speedup / threads: 1 if each thread adds as much as the first.';
-COMMENT ON COLUMN thread_scaling.recommended_threads IS 'The fewest threads that are within 3 % of the fastest, for this variant; NULL on emulated devices.';

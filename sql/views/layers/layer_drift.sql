@@ -1,3 +1,7 @@
+-- Reads: layer_value, session_cell, cell
+-- How far the values inside a model are from eager PyTorch in the same precision on the same inputs, layer by layer
+-- (mode numerics, emulated devices included). The program returns these values besides its outputs, so it is another
+-- one than the measured program: what XNNPACK fuses into one operator is one layer.
 CREATE OR REPLACE VIEW layer_drift AS
 WITH
 by_cell AS (
@@ -30,16 +34,27 @@ SELECT
     variant,
     threads,
     layer,
+    -- Path of its module, such as layers.0.attention; NULL for an operator outside any.
     module,
+    -- The operator that computes it, the last of those fused into one, such as aten.relu.default.
     operator,
     elements,
+    -- Largest absolute difference of an element from eager PyTorch; NULL if no element is finite in both.
     max_abs_error,
+    -- Signal-to-noise ratio against eager PyTorch in dB; NULL if both are equal (max_abs_error is 0) or eager is 0
+    -- everywhere.
     snr_db,
+    -- By how much the SNR is below that of the layer before: a fault shows first where this is large. NULL for the
+    -- first layer and beside one that has no SNR.
     lag(snr_db) OVER (PARTITION BY cell, sweep_id ORDER BY layer) - snr_db AS snr_drop_db,
     nonfinite_mismatches,
+    -- Sessions in mode numerics; of several, the worst figure.
     sessions,
+    -- Whether all of them have the same bits.
     is_reproducible,
+    -- Hash of the values on the device, of the last session.
     values_sha256,
+    -- Up to 64 evenly spaced elements of them, the same ones in every session; NULL for NaN and infinity.
     sample,
     cell,
     pair,
@@ -47,21 +62,11 @@ SELECT
     runner_sha256,
     serial,
     build,
+    -- Least SNR against the same layer of the fp32 model in dB: the cost of the recipe up to here; NULL for fp32, and
+    -- for a layer that the fp32 model does not have.
     snr_fp32_db,
+    -- Elements that are NaN or infinite and finite in the fp32 model, such as those beyond the range of fp16, the
+    -- largest number; NULL as snr_fp32_db.
     lost_fp32
 FROM by_cell
 JOIN cell USING (cell_id);
-
-COMMENT ON VIEW layer_drift IS 'How far the values inside a model are from eager PyTorch in the same precision on the same inputs, layer by layer (mode numerics, emulated devices included). The program returns these values besides its outputs, so it is another one than the measured program: what XNNPACK fuses into one operator is one layer.';
-COMMENT ON COLUMN layer_drift.module IS 'Path of its module, such as layers.0.attention; NULL for an operator outside any.';
-COMMENT ON COLUMN layer_drift.operator IS 'The operator that computes it, the last of those fused into one, such as aten.relu.default.';
-COMMENT ON COLUMN layer_drift.max_abs_error IS 'Largest absolute difference of an element from eager PyTorch; NULL if no element is finite in both.';
-COMMENT ON COLUMN layer_drift.snr_db IS 'Signal-to-noise ratio against eager PyTorch in dB; NULL if both are equal (max_abs_error is 0) or eager is 0 everywhere.';
-COMMENT ON COLUMN layer_drift.snr_drop_db IS 'By how much the SNR is below that of the layer before: a fault shows first where this is large. NULL for the first layer and beside one that has no SNR.';
-COMMENT ON COLUMN layer_drift.nonfinite_mismatches IS 'Elements that are NaN or infinite on one side and not the same on the other.';
-COMMENT ON COLUMN layer_drift.sessions IS 'Sessions in mode numerics; of several, the worst figure.';
-COMMENT ON COLUMN layer_drift.is_reproducible IS 'Whether all of them have the same bits.';
-COMMENT ON COLUMN layer_drift.values_sha256 IS 'Hash of the values on the device, of the last session.';
-COMMENT ON COLUMN layer_drift.sample IS 'Up to 64 evenly spaced elements of them, the same ones in every session; NULL for NaN and infinity.';
-COMMENT ON COLUMN layer_drift.snr_fp32_db IS 'Least SNR against the same layer of the fp32 model in dB: the cost of the recipe up to here; NULL for fp32, and for a layer that the fp32 model does not have.';
-COMMENT ON COLUMN layer_drift.lost_fp32 IS 'Elements that are NaN or infinite and finite in the fp32 model, such as those beyond the range of fp16, the largest number; NULL as snr_fp32_db.';

@@ -1,3 +1,6 @@
+-- Reads: layer_drift, _pair
+-- layer_drift with SME2 beside without it, on one device: whether SME2 changes what a layer returns. A side that was
+-- not measured is NULL.
 CREATE OR REPLACE VIEW sme2_layer_drift AS
 WITH
 side AS (
@@ -16,7 +19,8 @@ side AS (
         any_value(nonfinite_mismatches) FILTER (variant = 'sme2_off') AS nonfinite_mismatches_off,
         min(snr_fp32_db) AS snr_fp32_db,
         max(lost_fp32) AS lost_fp32,
-        any_value(values_sha256) FILTER (variant = 'sme2_on') = any_value(values_sha256) FILTER (variant = 'sme2_off') AS is_equal,
+        any_value(values_sha256) FILTER (variant = 'sme2_on')
+        = any_value(values_sha256) FILTER (variant = 'sme2_off') AS is_equal,
         any_value(sample) FILTER (variant = 'sme2_on') AS sample_on,
         any_value(sample) FILTER (variant = 'sme2_off') AS sample_off
     FROM layer_drift
@@ -32,34 +36,37 @@ SELECT
     precision,
     threads,
     layer,
+    -- Path of its module; NULL for an operator outside any.
     module,
+    -- The operator that computes it, the last of those fused into one.
     operator,
     elements,
+    -- Largest absolute difference from eager PyTorch with SME2.
     max_abs_error_on,
+    -- Largest absolute difference from eager PyTorch without SME2.
     max_abs_error_off,
+    -- SNR against eager PyTorch in dB with SME2; NULL if both are equal.
     snr_on_db,
+    -- SNR against eager PyTorch in dB without SME2; NULL if both are equal.
     snr_off_db,
+    -- Elements that are finite on one side only, with SME2.
     nonfinite_mismatches_on,
+    -- Elements that are finite on one side only, without SME2.
     nonfinite_mismatches_off,
+    -- Whether all bits are equal with and without SME2, from a hash of all elements.
     is_equal,
-    -- NULL where an element of one side is not finite; list_max leaves it out.
-    list_max(list_transform(list_zip(sample_on, sample_off), lambda each: abs(each[1] - each[2]))) AS sampled_difference,
+    -- Largest absolute difference between both, of up to 64 evenly spaced elements: the values themselves are not kept.
+    list_max(
+        -- NULL where an element of one side is not finite; list_max leaves it out.
+        list_transform(list_zip(sample_on, sample_off), LAMBDA each: abs(each[1] - each[2]))
+    )
+        AS sampled_difference,
     pair,
+    -- Least SNR of both sides against the same layer of the fp32 model in dB: the cost of the recipe up to here; NULL
+    -- for fp32, and for a layer that the fp32 model does not have.
     snr_fp32_db,
+    -- Elements of both sides that are NaN or infinite and finite in the fp32 model, such as those beyond the range of
+    -- fp16, the largest number; NULL as snr_fp32_db.
     lost_fp32
 FROM side
 JOIN _pair USING (pair, sweep_id);
-
-COMMENT ON VIEW sme2_layer_drift IS 'layer_drift with SME2 beside without it, on one device: whether SME2 changes what a layer returns. A side that was not measured is NULL.';
-COMMENT ON COLUMN sme2_layer_drift.module IS 'Path of its module; NULL for an operator outside any.';
-COMMENT ON COLUMN sme2_layer_drift.operator IS 'The operator that computes it, the last of those fused into one.';
-COMMENT ON COLUMN sme2_layer_drift.max_abs_error_on IS 'Largest absolute difference from eager PyTorch with SME2.';
-COMMENT ON COLUMN sme2_layer_drift.max_abs_error_off IS 'Largest absolute difference from eager PyTorch without SME2.';
-COMMENT ON COLUMN sme2_layer_drift.snr_on_db IS 'SNR against eager PyTorch in dB with SME2; NULL if both are equal.';
-COMMENT ON COLUMN sme2_layer_drift.snr_off_db IS 'SNR against eager PyTorch in dB without SME2; NULL if both are equal.';
-COMMENT ON COLUMN sme2_layer_drift.nonfinite_mismatches_on IS 'Elements that are finite on one side only, with SME2.';
-COMMENT ON COLUMN sme2_layer_drift.nonfinite_mismatches_off IS 'Elements that are finite on one side only, without SME2.';
-COMMENT ON COLUMN sme2_layer_drift.is_equal IS 'Whether all bits are equal with and without SME2, from a hash of all elements.';
-COMMENT ON COLUMN sme2_layer_drift.sampled_difference IS 'Largest absolute difference between both, of up to 64 evenly spaced elements: the values themselves are not kept.';
-COMMENT ON COLUMN sme2_layer_drift.snr_fp32_db IS 'Least SNR of both sides against the same layer of the fp32 model in dB: the cost of the recipe up to here; NULL for fp32, and for a layer that the fp32 model does not have.';
-COMMENT ON COLUMN sme2_layer_drift.lost_fp32 IS 'Elements of both sides that are NaN or infinite and finite in the fp32 model, such as those beyond the range of fp16, the largest number; NULL as snr_fp32_db.';

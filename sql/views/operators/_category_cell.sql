@@ -1,3 +1,5 @@
+-- Reads: _operator_cell, _cell
+-- The rows of category_share with the numbers of their cell and pair.
 CREATE OR REPLACE VIEW _category_cell AS
 WITH
 category_total AS (
@@ -16,11 +18,12 @@ SELECT
     category,
     time_ms,
     share,
-    -- What the delegate's operators lost by rounding down is in the time that none of them accounts for.
+    -- Milliseconds that the time may be off: 1 microsecond per call of a delegated operator, whose times are full
+    -- microseconds, rounded down. An operator takes up to that much longer, and Unattributed that much less.
     CASE
-        WHEN category = 'Unattributed' THEN sum(resolution_ms) OVER (PARTITION BY cell_id, _cell.sweep_id) ELSE resolution_ms
+        -- What the delegate's operators lost by rounding down is in the time that none of them accounts for.
+        WHEN category = 'Unattributed' THEN sum(resolution_ms) OVER (PARTITION BY cell_id, _cell.sweep_id) ELSE
+            resolution_ms
     END AS resolution_ms
 FROM category_total
 JOIN _cell USING (cell_id, sweep_id);
-
-COMMENT ON VIEW _category_cell IS 'The rows of category_share with the numbers of their cell and pair. Private: may change with any version.';

@@ -1,14 +1,8 @@
+-- Reads: _category_cell
+-- Where the time of Method::execute goes, by category: the sums of operator_time. The shares of a cell add up to 1.
 CREATE OR REPLACE VIEW category_share AS
 SELECT
-    sweep_id,
-    night,
-    device,
-    emulated,
-    model,
-    precision,
-    variant,
-    mode,
-    threads,
+    COLUMNS(_cell_name()),
     category,
     time_ms,
     share,
@@ -16,12 +10,7 @@ SELECT
     runs,
     runner_source,
     resolution_ms,
+    -- Whether time_ms is less than resolution_ms, so that it says nothing.
     time_ms < resolution_ms AS below_resolution,
-    cell,
-    pte_sha256,
-    runner_sha256,
-    serial,
-    build
+    COLUMNS(_cell_content())
 FROM _category_cell;
-
-COMMENT ON VIEW category_share IS 'Where the time of Method::execute goes, by category: the sums of operator_time. The shares of a cell add up to 1.';

@@ -1,3 +1,6 @@
+-- Reads: _node_cell, node, node_source, _cell, module_class
+-- Where the time of Method::execute goes in the model's own modules: a tree per cell. The own_share of its rows add up
+-- to 1; share contains the modules inside.
 CREATE OR REPLACE VIEW module_time AS
 WITH
 own AS (
@@ -25,10 +28,11 @@ around AS (
         source_map_id,
         unnest(
             CASE
-                WHEN kind = 'module' AND module_path != '' THEN list_transform(
-                    generate_series(0, len(string_split(module_path, '.'))),
-                    lambda depth: array_to_string(string_split(module_path, '.')[1:depth], '.')
-                )
+                WHEN kind = 'module' AND module_path != ''
+                    THEN list_transform(
+                            generate_series(0, len(string_split(module_path, '.'))),
+                            LAMBDA depth: array_to_string(string_split(module_path, '.')[1:depth], '.')
+                        )
                 WHEN kind = 'module' THEN ['']
                 ELSE ['', module_path]
             END
@@ -52,48 +56,37 @@ summed AS (
     GROUP BY cell_id, source_map_id, path, CASE WHEN path = '' OR own_kind = 'module' THEN '' ELSE own_kind END
 )
 SELECT
-    sweep_id,
-    night,
-    device,
-    emulated,
-    model,
-    precision,
-    variant,
-    mode,
-    threads,
+    COLUMNS(_cell_name()),
+    -- Path of the module, such as encoder.layers.3; empty for the model itself. Unattributed, Inserted (layout and type
+    -- changes of the exporter) and Unknown are not modules: see kind.
     path AS module_path,
+    -- module; unattributed, inserted or unknown for time that belongs to no module.
     summed.kind AS kind,
     module_class,
+    -- Modules around it; 0 for the model itself.
     CASE WHEN path = '' THEN 0 WHEN summed.kind = 'module' THEN len(string_split(path, '.')) ELSE 1 END AS depth,
+    -- Path of the module around it; NULL for the model itself.
     CASE
         WHEN path = '' THEN NULL
         WHEN summed.kind != 'module' THEN ''
         ELSE array_to_string(string_split(path, '.')[:-2], '.')
     END AS parent,
+    -- Milliseconds in one run in operators that the module calls itself: a part of the time of its cell.
     own_ms,
+    -- Milliseconds in one run in the module and all modules inside; of the model itself, all of Method::execute.
     time_ms,
+    -- own_ms as a share of Method::execute, from 0 to 1.
     own_ms / nullif(max(time_ms) OVER whole_cell, 0) AS own_share,
+    -- time_ms as a share of Method::execute, from 0 to 1.
     time_ms / nullif(max(time_ms) OVER whole_cell, 0) AS share,
+    -- Milliseconds that the time may be off: 1 microsecond per call of a delegated operator, whose times are full
+    -- microseconds, rounded down. An operator takes up to that much longer, and Unattributed that much less.
     resolution_ms,
     sessions,
     runs,
     runner_source,
-    cell,
-    pte_sha256,
-    runner_sha256,
-    serial,
-    build
+    COLUMNS(_cell_content())
 FROM summed
 JOIN _cell USING (cell_id)
 LEFT JOIN module_class ON module_class.source_map_id = summed.source_map_id AND module_class.module_path = path
 WINDOW whole_cell AS (PARTITION BY cell_id);
-
-COMMENT ON VIEW module_time IS 'Where the time of Method::execute goes in the model''s own modules: a tree per cell. The own_share of its rows add up to 1; share contains the modules inside.';
-COMMENT ON COLUMN module_time.module_path IS 'Path of the module, such as encoder.layers.3; empty for the model itself. Unattributed, Inserted (layout and type changes of the exporter) and Unknown are not modules: see kind.';
-COMMENT ON COLUMN module_time.kind IS 'module; unattributed, inserted or unknown for time that belongs to no module.';
-COMMENT ON COLUMN module_time.depth IS 'Modules around it; 0 for the model itself.';
-COMMENT ON COLUMN module_time.parent IS 'Path of the module around it; NULL for the model itself.';
-COMMENT ON COLUMN module_time.own_ms IS 'Milliseconds in one run in operators that the module calls itself: a part of the time of its cell.';
-COMMENT ON COLUMN module_time.time_ms IS 'Milliseconds in one run in the module and all modules inside; of the model itself, all of Method::execute.';
-COMMENT ON COLUMN module_time.own_share IS 'own_ms as a share of Method::execute, from 0 to 1.';
-COMMENT ON COLUMN module_time.share IS 'time_ms as a share of Method::execute, from 0 to 1.';

@@ -1,14 +1,9 @@
+-- Reads: _operator_cell, _cell
+-- Where the time of Method::execute goes, by operator, layout, data types and kernel. Times are means of the same runs
+-- as the time of the cell (see session_latency), so that they add up to it; their shares add up to 1.
 CREATE OR REPLACE VIEW operator_time AS
 SELECT
-    sweep_id,
-    night,
-    device,
-    emulated,
-    model,
-    precision,
-    variant,
-    mode,
-    threads,
+    COLUMNS(_cell_name()),
     operator,
     kind,
     category,
@@ -22,13 +17,8 @@ SELECT
     runs,
     runner_source,
     resolution_ms,
+    -- Whether time_ms is less than resolution_ms, so that it says nothing.
     time_ms < resolution_ms AS below_resolution,
-    cell,
-    pte_sha256,
-    runner_sha256,
-    serial,
-    build
+    COLUMNS(_cell_content())
 FROM _operator_cell
 JOIN _cell USING (cell_id, sweep_id);
-
-COMMENT ON VIEW operator_time IS 'Where the time of Method::execute goes, by operator, layout, data types and kernel. Times are means of the same runs as the time of the cell (see session_latency), so that they add up to it; their shares add up to 1.';

@@ -1,3 +1,5 @@
+-- Reads: _operator_cell, _cell
+-- How much of Method::execute runs in portable operators: the sums of operator_time.
 CREATE OR REPLACE VIEW portable_weight AS
 WITH
 cell_total AS (
@@ -12,31 +14,17 @@ cell_total AS (
     GROUP BY cell_id, sweep_id
 )
 SELECT
-    sweep_id,
-    night,
-    device,
-    emulated,
-    model,
-    precision,
-    variant,
-    mode,
-    threads,
+    COLUMNS(_cell_name()),
+    -- Milliseconds in portable operators in one run.
     portable_ms,
     share,
+    -- Milliseconds in delegated operators in one run.
     delegated_ms,
+    -- Milliseconds of one run, the time of its cell: the sum over all operators and the unattributed time.
     execute_ms,
     sessions,
     runs,
     runner_source,
-    cell,
-    pte_sha256,
-    runner_sha256,
-    serial,
-    build
+    COLUMNS(_cell_content())
 FROM cell_total
 JOIN _cell USING (cell_id, sweep_id);
-
-COMMENT ON VIEW portable_weight IS 'How much of Method::execute runs in portable operators: the sums of operator_time.';
-COMMENT ON COLUMN portable_weight.portable_ms IS 'Milliseconds in portable operators in one run.';
-COMMENT ON COLUMN portable_weight.delegated_ms IS 'Milliseconds in delegated operators in one run.';
-COMMENT ON COLUMN portable_weight.execute_ms IS 'Milliseconds of one run, the time of its cell: the sum over all operators and the unattributed time.';

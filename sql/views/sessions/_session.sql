@@ -1,3 +1,5 @@
+-- Reads: session, session_cell, cell
+-- Every session with its cell.
 CREATE OR REPLACE VIEW _session AS
 SELECT
     session.*,
@@ -21,5 +23,3 @@ SELECT
 FROM session
 JOIN session_cell USING (session_key)
 JOIN cell USING (cell_id);
-
-COMMENT ON VIEW _session IS 'Every session with its cell. Private: may change with any version.';

@@ -1,20 +1,18 @@
+-- Reads: session, device, model, _session
+-- Sessions that ended without a result, and why. The first session of a device, which is always discarded, is not
+-- listed.
 CREATE OR REPLACE VIEW failed_session AS
 SELECT
+    COLUMNS(_cell_name()),
     session_id,
-    sweep_id,
-    night,
-    device,
-    emulated,
-    model,
-    precision,
-    variant,
-    mode,
-    threads,
+    -- failed (the session did not run to its end) or invalid (it ran, but its numbers do not count).
     status,
     reason_code,
     reason,
     log_tail,
     attempt,
+    -- Whether another attempt at the same session succeeded; of a model that could not be exported, whether any session
+    -- of one of its cases did.
     EXISTS (
         FROM session AS other
         JOIN device USING (device_id)
@@ -47,14 +45,6 @@ SELECT
     exit_code,
     signal,
     started_at,
-    cell,
-    pte_sha256,
-    runner_sha256,
-    serial,
-    build
+    COLUMNS(_cell_content())
 FROM _session
 WHERE status <> 'succeeded' AND reason_code IS DISTINCT FROM 'first_session';
-
-COMMENT ON VIEW failed_session IS 'Sessions that ended without a result, and why. The first session of a device, which is always discarded, is not listed.';
-COMMENT ON COLUMN failed_session.status IS 'failed (the session did not run to its end) or invalid (it ran, but its numbers do not count).';
-COMMENT ON COLUMN failed_session.superseded IS 'Whether another attempt at the same session succeeded; of a model that could not be exported, whether any session of one of its cases did.';

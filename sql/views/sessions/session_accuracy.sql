@@ -1,48 +1,46 @@
+-- Reads: accuracy, _session
+-- Every output of every session that succeeded, compared with the same program on the machine that exported it, with
+-- eager PyTorch in the same precision and, unless that is fp32, in fp32. A session without rows was not compared.
 CREATE OR REPLACE VIEW session_accuracy AS
 SELECT
+    COLUMNS(_cell_name()),
     session_id,
-    sweep_id,
-    night,
-    device,
-    emulated,
-    model,
-    precision,
-    variant,
-    mode,
-    threads,
     output,
     max_abs_error,
     max_rel_error,
     nonfinite_mismatches,
     runner_source,
-    cell,
-    pte_sha256,
-    runner_sha256,
-    serial,
-    build,
+    -- host: the same program on the machine that exported it; eager: eager PyTorch in the same precision, for
+    -- quantizing recipes the quantized model; fp32: eager PyTorch in fp32.
     reference,
+    -- Signal-to-noise ratio in dB: 10 log10(sum of squares of the reference / sum of squares of the difference). NULL
+    -- if both are equal or the reference is 0 everywhere.
     snr_db,
+    -- Cosine of the angle between output and reference, -1 to 1; NULL if one is 0 everywhere.
     cosine,
+    -- Share of rows (over the last dimension) whose largest element is at the same place, 0 to 1, of floating-point
+    -- outputs with 1 to 3 dimensions: meaningful where the last one is classes or tokens. Of integer outputs, the share
+    -- of equal elements. Without least_top1 it is shown and decides nothing, except that integers of which 90 % are
+    -- equal are accurate.
     top1_agreement,
+    -- The limit of the recipe, or of the entry in the sweep file, that applied when it was measured.
     least_snr_db,
+    -- Whether the output is beyond the limit: its SNR is below least_snr_db, it is NaN or infinite where fp32 is
+    -- finite, its top1_agreement is below least_top1, or it is off by more than 0.001 where the reference is 0
+    -- everywhere; of tokens written one after another, whether any differs, and its margin is more than the limit of
+    -- the recipe allows or not known; those of fp32 are not judged, nor those of eager PyTorch for recipes that
+    -- quantize activations at run time. NULL if it was not judged.
     is_inaccurate,
     least_top1,
+    -- Number, from 0, of the first written token that differs from the reference; NULL if none does, and of outputs
+    -- that are not written tokens.
     first_difference,
-    margin
+    -- How nearly the first token that differs would have been that of the reference: the distance of their scores in
+    -- eager PyTorch over the root mean square of all scores there. Up to twice 10^(-limit/20), with the recipe's limit
+    -- in dB, either token is right. NULL if the token is not one of the likeliest four, against fp32, and for recipes
+    -- that change the program.
+    margin,
+    COLUMNS(_cell_content())
 FROM accuracy
 JOIN _session USING (session_key)
 WHERE status = 'succeeded';
-
-COMMENT ON VIEW session_accuracy IS 'Every output of every session that succeeded, compared with the same program on the machine that exported it, with eager PyTorch in the same precision and, unless that is fp32, in fp32. A session without rows was not compared.';
-COMMENT ON COLUMN session_accuracy.output IS 'Number of the output, from 0.';
-COMMENT ON COLUMN session_accuracy.max_abs_error IS 'Largest absolute difference from the reference; NULL if no value is finite in both.';
-COMMENT ON COLUMN session_accuracy.max_rel_error IS 'Largest difference relative to the reference; NULL if no value is finite in both.';
-COMMENT ON COLUMN session_accuracy.nonfinite_mismatches IS 'Values that are NaN or infinite on one side and not the same on the other.';
-COMMENT ON COLUMN session_accuracy.reference IS 'host: the same program on the machine that exported it; eager: eager PyTorch in the same precision, for quantizing recipes the quantized model; fp32: eager PyTorch in fp32.';
-COMMENT ON COLUMN session_accuracy.snr_db IS 'Signal-to-noise ratio in dB: 10 log10(sum of squares of the reference / sum of squares of the difference). NULL if both are equal or the reference is 0 everywhere.';
-COMMENT ON COLUMN session_accuracy.cosine IS 'Cosine of the angle between output and reference, -1 to 1; NULL if one is 0 everywhere.';
-COMMENT ON COLUMN session_accuracy.top1_agreement IS 'Share of rows (over the last dimension) whose largest element is at the same place, 0 to 1, of floating-point outputs with 1 to 3 dimensions: meaningful where the last one is classes or tokens. Of integer outputs, the share of equal elements. Without least_top1 it is shown and decides nothing, except that integers of which 90 % are equal are accurate.';
-COMMENT ON COLUMN session_accuracy.least_snr_db IS 'The limit of the recipe, or of the entry in the sweep file, that applied when it was measured.';
-COMMENT ON COLUMN session_accuracy.is_inaccurate IS 'Whether the output is beyond the limit: its SNR is below least_snr_db, it is NaN or infinite where fp32 is finite, its top1_agreement is below least_top1, or it is off by more than 0.001 where the reference is 0 everywhere; of tokens written one after another, whether any differs, and its margin is more than the limit of the recipe allows or not known; those of fp32 are not judged, nor those of eager PyTorch for recipes that quantize activations at run time. NULL if it was not judged.';
-COMMENT ON COLUMN session_accuracy.first_difference IS 'Number, from 0, of the first written token that differs from the reference; NULL if none does, and of outputs that are not written tokens.';
-COMMENT ON COLUMN session_accuracy.margin IS 'How nearly the first token that differs would have been that of the reference: the distance of their scores in eager PyTorch over the root mean square of all scores there. Up to twice 10^(-limit/20), with the recipe''s limit in dB, either token is right. NULL if the token is not one of the likeliest four, against fp32, and for recipes that change the program.';

@@ -1,15 +1,9 @@
+-- Reads: _session
+-- Every session, however it ended.
 CREATE OR REPLACE VIEW session_overview AS
 SELECT
+    COLUMNS(_cell_name()),
     session_id,
-    sweep_id,
-    night,
-    device,
-    emulated,
-    model,
-    precision,
-    variant,
-    mode,
-    threads,
     status,
     reason_code,
     reason,
@@ -31,15 +25,9 @@ SELECT
     farm_version,
     runner_source,
     seed,
-    cell,
-    pte_sha256,
-    runner_sha256,
-    serial,
-    build,
     purpose,
     comparison,
     arm,
-    delegate_note
+    delegate_note,
+    COLUMNS(_cell_content())
 FROM _session;
-
-COMMENT ON VIEW session_overview IS 'Every session, however it ended.';

@@ -1,3 +1,5 @@
+-- Reads: cell, _differs
+-- What the report calls the cells that are equal but for SME2, and where it lists them, as in _named_cell.
 CREATE OR REPLACE VIEW _named_pair AS
 WITH
 named AS (
@@ -16,10 +18,9 @@ named AS (
     GROUP BY pair, sweep_id
 )
 SELECT
-    *,
+    * EXCLUDE (without_times),
+    -- emulated or simulated if times of the device mean nothing; NULL for any other device.
+    without_times,
+    -- Pairs are listed in this order: by model and device, fp32 first.
     row(model, without_times IS NOT NULL, device, threads, precision <> 'fp32', precision, differs, pair) AS place
 FROM named;
-
-COMMENT ON VIEW _named_pair IS 'What the report calls the cells that are equal but for SME2, and where it lists them, as in _named_cell. Private: may change with any version.';
-COMMENT ON COLUMN _named_pair.place IS 'Pairs are listed in this order: by model and device, fp32 first.';
-COMMENT ON COLUMN _named_pair.without_times IS 'Why times of its device mean nothing: emulated or simulated; NULL if they count.';

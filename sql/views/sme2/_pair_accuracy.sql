@@ -1,3 +1,5 @@
+-- Reads: _cell, cell_accuracy
+-- Why the sides of each pair have no speed-up although they were measured.
 CREATE OR REPLACE VIEW _pair_accuracy AS
 WITH
 side AS (
@@ -16,17 +18,16 @@ side AS (
 SELECT
     pair,
     sweep_id,
+    -- Why the session did not succeed, in one sentence; NULL if it did.
     CASE
         WHEN without_times IS NOT NULL THEN without_times || ' device'
         WHEN is_inaccurate_on AND is_inaccurate_off THEN 'inaccurate outputs with and without SME2'
         WHEN is_inaccurate_on THEN 'inaccurate outputs with SME2'
         WHEN is_inaccurate_off THEN 'inaccurate outputs without SME2'
     END AS reason,
+    -- The same for SME without SME2.
     CASE
         WHEN without_times IS NOT NULL THEN without_times || ' device'
         WHEN is_inaccurate_sme1 OR is_inaccurate_off THEN 'inaccurate outputs'
     END AS reason_sme1
 FROM side;
-
-COMMENT ON VIEW _pair_accuracy IS 'Why the sides of each pair have no speed-up although they were measured. Private: may change with any version.';
-COMMENT ON COLUMN _pair_accuracy.reason_sme1 IS 'The same for SME without SME2.';

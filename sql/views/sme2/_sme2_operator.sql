@@ -1,3 +1,5 @@
+-- Reads: _operator_cell, _sme_by_name, _cell, _sme_kernels, _executed_samples
+-- The rows of sme2_operator_coverage with the numbers of their cell.
 CREATE OR REPLACE VIEW _sme2_operator AS
 WITH
 eligible AS (
@@ -32,21 +34,19 @@ SELECT
     calls_per_run,
     time_ms,
     sme_by_name,
+    -- As in sme2_operator_coverage.
     CASE sme_by_name WHEN 'no' THEN 0 ELSE sme2_share END AS sme2_share,
+    -- As in sme2_operator_coverage.
     CASE sme_by_name WHEN 'no' THEN 0 ELSE sme1_share END AS sme1_share,
+    -- As in sme2_operator_coverage.
     CASE sme_by_name WHEN 'no' THEN 'name' ELSE coalesce(evidence, 'not proven') END AS evidence,
+    -- All samples of profile sessions of the same content; NULL if there are none.
     samples,
+    -- Part of samples in SME2 kernels.
     sme2_samples,
+    -- Part of samples in SME kernels that are not SME2.
     sme1_samples
 FROM eligible
 JOIN _cell USING (cell_id, sweep_id)
 LEFT JOIN _sme_kernels USING (subject, sweep_id, packed_as)
 LEFT JOIN _executed_samples USING (subject, sweep_id);
-
-COMMENT ON VIEW _sme2_operator IS 'The rows of sme2_operator_coverage with the numbers of their cell. Private: may change with any version.';
-COMMENT ON COLUMN _sme2_operator.sme2_share IS 'As in sme2_operator_coverage.';
-COMMENT ON COLUMN _sme2_operator.sme1_share IS 'As in sme2_operator_coverage.';
-COMMENT ON COLUMN _sme2_operator.evidence IS 'As in sme2_operator_coverage.';
-COMMENT ON COLUMN _sme2_operator.samples IS 'All samples of profile sessions of the same content; NULL if there are none.';
-COMMENT ON COLUMN _sme2_operator.sme2_samples IS 'Part of samples in SME2 kernels.';
-COMMENT ON COLUMN _sme2_operator.sme1_samples IS 'Part of samples in SME kernels that are not SME2.';

@@ -1,9 +1,13 @@
+-- Reads: node
+-- Whether the name of an operator shows SME2, by sql/seeds/sme_rule.csv; no if no row matches.
 CREATE OR REPLACE VIEW _sme_by_name AS
 SELECT
     operator,
     layout,
     data_type,
     microkernel,
+    -- yes (the name shows a data type packed for SME, of either version), no, or undecided (the name is the same with
+    -- and without SME).
     CASE
         WHEN bool_or(sme2 = 'yes') THEN 'yes'
         WHEN bool_or(sme2 = 'undecided') THEN 'undecided'
@@ -12,5 +16,3 @@ SELECT
 FROM (SELECT DISTINCT operator, layout, data_type, microkernel FROM node) AS known
 LEFT JOIN _sme_rule() ON regexp_matches(_operator_name(operator, layout, data_type, microkernel), pattern)
 GROUP BY operator, layout, data_type, microkernel;
-
-COMMENT ON VIEW _sme_by_name IS 'Whether the name of an operator shows SME2, by sql/seeds/sme_rule.csv; no if no row matches. Private: may change with any version.';

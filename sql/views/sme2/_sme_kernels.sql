@@ -1,3 +1,6 @@
+-- Reads: kernel, _session
+-- Which version of SME kernels of each content are, by packed data type: sampled ones, or selected ones where none was
+-- sampled.
 CREATE OR REPLACE VIEW _sme_kernels AS
 WITH
 counted AS (
@@ -23,16 +26,14 @@ deciding AS (
 SELECT
     subject,
     sweep_id,
+    -- Data type in the names of operators: PF32, PF16, PQS8 or QP8.
     packed_as,
+    -- executed or selected.
     evidence,
+    -- Part that is SME2, 0 to 1.
     sme2_weight / deciding_weight AS sme2_share,
+    -- Part that is SME without SME2, 0 to 1.
     sme1_weight / deciding_weight AS sme1_share
 FROM deciding
 WHERE deciding_weight > 0
 QUALIFY row_number() OVER (PARTITION BY subject, sweep_id, packed_as ORDER BY evidence = 'executed' DESC) = 1;
-
-COMMENT ON VIEW _sme_kernels IS 'Which version of SME kernels of each content are, by packed data type: sampled ones, or selected ones where none was sampled. Private: may change with any version.';
-COMMENT ON COLUMN _sme_kernels.packed_as IS 'Data type in the names of operators: PF32, PF16, PQS8 or QP8.';
-COMMENT ON COLUMN _sme_kernels.evidence IS 'executed or selected.';
-COMMENT ON COLUMN _sme_kernels.sme2_share IS 'Part that is SME2, 0 to 1.';
-COMMENT ON COLUMN _sme_kernels.sme1_share IS 'Part that is SME without SME2, 0 to 1.';

@@ -1,3 +1,6 @@
+-- Reads: _operator_cell, _cell, _pair, _pair_accuracy
+-- Each operator with and without SME2. Operators are matched by name and kind of kernel, since numbers and data types
+-- differ between the variants. Only what was measured both ways.
 CREATE OR REPLACE VIEW operator_speedup AS
 WITH
 cell_total AS (
@@ -37,47 +40,37 @@ side AS (
     GROUP BY pair, sweep_id, operator, microkernel, kind, category
 )
 SELECT
-    sweep_id,
-    night,
-    device,
-    emulated,
-    model,
-    precision,
-    mode,
-    threads,
+    COLUMNS(_pair_name()),
     runner_source,
     operator,
     microkernel,
     kind,
     category,
+    -- Data types in its names with SME2.
     data_types_on,
+    -- Data types in its names without SME2.
     data_types_off,
+    -- Calls per run with SME2.
     calls_on,
+    -- Calls per run without SME2.
     calls_off,
+    -- Milliseconds in one run with SME2; NULL if it did not run.
     time_on_ms,
+    -- Milliseconds in one run without SME2; NULL if it did not run.
     time_off_ms,
+    -- time_off_ms / time_on_ms: above 1 means that SME2 is faster. NULL if a side is missing, inaccurate or below the
+    -- resolution, and on emulated devices.
     CASE
         WHEN reason IS NULL AND NOT below_resolution THEN time_off_ms / nullif(time_on_ms, 0)
     END AS speedup,
+    -- time_off_ms - time_on_ms; NULL if a side is missing or inaccurate, and on emulated devices.
     CASE WHEN reason IS NULL THEN time_off_ms - time_on_ms END AS saved_ms,
+    -- Whether its calls with or without SME2 take less than the resolution of their times, see
+    -- operator_time.resolution_ms.
     below_resolution,
-    pair,
-    pte_sha256,
-    runner_sha256,
-    serial,
-    build
+    COLUMNS(_pair_content())
 FROM side
 JOIN _pair USING (pair, sweep_id)
 JOIN _pair_accuracy USING (pair, sweep_id)
 WINDOW both_sides AS (PARTITION BY pair, sweep_id)
 QUALIFY count(time_on_ms) OVER both_sides > 0 AND count(time_off_ms) OVER both_sides > 0;
-
-COMMENT ON VIEW operator_speedup IS 'Each operator with and without SME2. Operators are matched by name and kind of kernel, since numbers and data types differ between the variants. Only what was measured both ways.';
-COMMENT ON COLUMN operator_speedup.data_types_on IS 'Data types in its names with SME2.';
-COMMENT ON COLUMN operator_speedup.data_types_off IS 'Data types in its names without SME2.';
-COMMENT ON COLUMN operator_speedup.calls_on IS 'Calls per run with SME2.';
-COMMENT ON COLUMN operator_speedup.calls_off IS 'Calls per run without SME2.';
-COMMENT ON COLUMN operator_speedup.time_on_ms IS 'Milliseconds in one run with SME2; NULL if it did not run.';
-COMMENT ON COLUMN operator_speedup.time_off_ms IS 'Milliseconds in one run without SME2; NULL if it did not run.';
-COMMENT ON COLUMN operator_speedup.speedup IS 'time_off_ms / time_on_ms: above 1 means that SME2 is faster. NULL if a side is missing, inaccurate or below the resolution, and on emulated devices.';
-COMMENT ON COLUMN operator_speedup.below_resolution IS 'Whether its calls with or without SME2 take less than the resolution of their times, see operator_time.resolution_ms.';

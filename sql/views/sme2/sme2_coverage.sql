@@ -1,3 +1,6 @@
+-- Reads: _sme2_operator, cell
+-- How much of what SME2 could serve ran on it, by cell; by operator in sme2_operator_coverage. Names prove SME, only
+-- kernels prove SME2.
 CREATE OR REPLACE VIEW sme2_coverage AS
 WITH
 covered AS (
@@ -16,7 +19,8 @@ covered AS (
         sum(calls_per_run * sme1_share) AS sme1_calls,
         CASE
             WHEN bool_and(sme_by_name <> 'undecided' OR evidence <> 'not proven')
-                THEN sum(time_ms * CASE sme_by_name WHEN 'yes' THEN 1 ELSE sme2_share + sme1_share END) / nullif(sum(time_ms), 0)
+                THEN sum(time_ms * CASE sme_by_name WHEN 'yes' THEN 1 ELSE sme2_share + sme1_share END)
+                    / nullif(sum(time_ms), 0)
         END AS sme_share,
         sum(time_ms * sme2_share) / nullif(sum(time_ms), 0) AS sme2_share,
         sum(time_ms * sme1_share) / nullif(sum(time_ms), 0) AS sme1_share,
@@ -30,54 +34,43 @@ covered AS (
     GROUP BY ALL
 )
 SELECT
-    sweep_id,
-    night,
-    device,
-    emulated,
-    model,
-    precision,
-    variant,
-    mode,
-    threads,
+    COLUMNS(_cell_name()),
+    -- Milliseconds per run in the operators that SME2 could serve, see sme2_operator_coverage.
     eligible_ms,
+    -- Part of eligible_ms whose names show SME, of either version.
     sme_ms,
+    -- Part of eligible_ms whose names are the same with and without SME.
     undecided_ms,
+    -- sme_ms / eligible_ms, 0 to 1: the part on SME of either version by names alone, a lower bound while undecided_ms
+    -- is above 0.
     sme_ms / nullif(eligible_ms, 0) AS name_share,
+    -- The part on SME of either version, 0 to 1, with kernels deciding what names leave undecided; NULL while something
+    -- stays undecided.
     sme_share,
+    -- The part on SME2 by its kernels, 0 to 1; NULL if that is not proven of every operator.
     CASE WHEN is_proven THEN sme2_share END AS proven_share,
+    -- The part on SME without SME2 by its kernels, 0 to 1; NULL if that is not proven of every operator.
     CASE WHEN is_proven THEN sme1_share END AS proven_sme1_share,
+    -- The weakest evidence among its operators: executed (sampled kernels), selected (kernels that XNNPACK chose), name
+    -- (no name shows SME), or not proven.
     evidence,
+    -- Calls per run of the same operators; also valid on emulated devices, whose times mean nothing.
     eligible_calls,
+    -- Part of eligible_calls whose names show SME.
     sme_calls,
+    -- Part of eligible_calls on SME2 by its kernels; NULL if that is not proven of every operator.
     CASE WHEN is_proven THEN sme2_calls END AS sme2_calls,
+    -- The same for SME without SME2.
     CASE WHEN is_proven THEN sme1_calls END AS sme1_calls,
+    -- All samples of profile sessions of the same content; NULL if there are none.
     samples::BIGINT AS executed_samples,
+    -- Part of executed_samples in SME2 kernels.
     sme2_samples::BIGINT AS executed_sme2_samples,
+    -- Part of executed_samples in SME kernels that are not SME2.
     sme1_samples::BIGINT AS executed_sme1_samples,
+    -- executed_sme2_samples / executed_samples: part of the processor time, not of eligible_ms.
     sme2_samples / nullif(samples, 0) AS executed_sme2_share,
     runner_source,
-    cell,
-    pte_sha256,
-    runner_sha256,
-    serial,
-    build
+    COLUMNS(_cell_content())
 FROM covered
 JOIN cell USING (cell_id);
-
-COMMENT ON VIEW sme2_coverage IS 'How much of what SME2 could serve ran on it, by cell; by operator in sme2_operator_coverage. Names prove SME, only kernels prove SME2.';
-COMMENT ON COLUMN sme2_coverage.eligible_ms IS 'Milliseconds per run in the operators that SME2 could serve, see sme2_operator_coverage.';
-COMMENT ON COLUMN sme2_coverage.sme_ms IS 'Part of eligible_ms whose names show SME, of either version.';
-COMMENT ON COLUMN sme2_coverage.undecided_ms IS 'Part of eligible_ms whose names are the same with and without SME.';
-COMMENT ON COLUMN sme2_coverage.name_share IS 'sme_ms / eligible_ms, 0 to 1: the part on SME of either version by names alone, a lower bound while undecided_ms is above 0.';
-COMMENT ON COLUMN sme2_coverage.sme_share IS 'The part on SME of either version, 0 to 1, with kernels deciding what names leave undecided; NULL while something stays undecided.';
-COMMENT ON COLUMN sme2_coverage.proven_share IS 'The part on SME2 by its kernels, 0 to 1; NULL if that is not proven of every operator.';
-COMMENT ON COLUMN sme2_coverage.proven_sme1_share IS 'The part on SME without SME2 by its kernels, 0 to 1; NULL if that is not proven of every operator.';
-COMMENT ON COLUMN sme2_coverage.evidence IS 'The weakest evidence among its operators: executed (sampled kernels), selected (kernels that XNNPACK chose), name (no name shows SME), or not proven.';
-COMMENT ON COLUMN sme2_coverage.eligible_calls IS 'Calls per run of the same operators; also valid on emulated devices, whose times mean nothing.';
-COMMENT ON COLUMN sme2_coverage.sme_calls IS 'Part of eligible_calls whose names show SME.';
-COMMENT ON COLUMN sme2_coverage.sme2_calls IS 'Part of eligible_calls on SME2 by its kernels; NULL if that is not proven of every operator.';
-COMMENT ON COLUMN sme2_coverage.sme1_calls IS 'The same for SME without SME2.';
-COMMENT ON COLUMN sme2_coverage.executed_samples IS 'All samples of profile sessions of the same content; NULL if there are none.';
-COMMENT ON COLUMN sme2_coverage.executed_sme2_samples IS 'Part of executed_samples in SME2 kernels.';
-COMMENT ON COLUMN sme2_coverage.executed_sme1_samples IS 'Part of executed_samples in SME kernels that are not SME2.';
-COMMENT ON COLUMN sme2_coverage.executed_sme2_share IS 'executed_sme2_samples / executed_samples: part of the processor time, not of eligible_ms.';

@@ -1,3 +1,5 @@
+-- Reads: session, model, _sweep_device, sweep, device
+-- How the sessions of each sweep ended.
 CREATE OR REPLACE VIEW sweep_overview AS
 -- Models are counted apart: a count of names over all sessions takes twice as long.
 WITH
@@ -9,25 +11,27 @@ measured AS (
 )
 SELECT
     sweep_id,
+    -- Name of the sweep; `loose` for a loose ETDump.
     sweep.name,
     sweep.night,
+    -- Sessions that succeeded.
     sum(succeeded)::BIGINT AS succeeded,
+    -- Sessions that failed, retried ones included.
     sum(failed)::BIGINT AS failed,
+    -- Sessions whose numbers do not count, discarded ones excluded.
     sum(invalid)::BIGINT AS invalid,
+    -- First sessions of a device, which are always discarded.
     sum(discarded)::BIGINT AS discarded,
+    -- Number of devices.
     count(DISTINCT device.name) AS devices,
+    -- Number of models.
     models,
+    -- Start of the first session, UTC.
     min(started_at) AS started_at,
+    -- End of the last session, UTC.
     max(ended_at) AS ended_at
 FROM _sweep_device
 JOIN sweep USING (sweep_id)
 JOIN device USING (device_id)
 JOIN measured USING (sweep_id)
 GROUP BY sweep_id, sweep.name, sweep.night, models;
-
-COMMENT ON VIEW sweep_overview IS 'How the sessions of each sweep ended.';
-COMMENT ON COLUMN sweep_overview.name IS 'Name of the sweep; `loose` for a loose ETDump.';
-COMMENT ON COLUMN sweep_overview.devices IS 'Number of devices.';
-COMMENT ON COLUMN sweep_overview.models IS 'Number of models.';
-COMMENT ON COLUMN sweep_overview.started_at IS 'Start of the first session, UTC.';
-COMMENT ON COLUMN sweep_overview.ended_at IS 'End of the last session, UTC.';

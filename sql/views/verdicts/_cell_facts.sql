@@ -1,7 +1,10 @@
+-- Reads: cell, cell_made_from
+-- What `changed` compares of a judged cell and of the cell of its last good night.
 CREATE OR REPLACE VIEW _cell_facts AS
 SELECT
     cell,
     sweep_id,
+    -- What the cell consists of, what it was made from, and the state of its device.
     {
         pte_sha256: pte_sha256,
         runner_sha256: runner_sha256,
@@ -19,6 +22,3 @@ SELECT
     } AS facts
 FROM cell
 JOIN cell_made_from USING (cell_id);
-
-COMMENT ON VIEW _cell_facts IS 'What `changed` compares of a judged cell and of the cell of its last good night. Private: may change with any version.';
-COMMENT ON COLUMN _cell_facts.facts IS 'What the cell consists of, what it was made from, and the state of its device.';

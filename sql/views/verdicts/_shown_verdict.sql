@@ -1,3 +1,6 @@
+-- Reads: series_verdict, series, series_cause, cell, _cell_facts
+-- What pages show of the verdicts: every one on latency, and the changes of other metrics, suspected ones only for the
+-- worse. The size of a .pte file is listed once, not for each series that runs it.
 CREATE OR REPLACE VIEW _shown_verdict AS
 WITH
 judged AS (
@@ -26,7 +29,9 @@ judged AS (
 )
 SELECT
     * EXCLUDE (facts_now, facts_before),
+    -- What differs from that night; NULL if nothing does.
     _changes(facts_before, facts_now) AS changed,
+    -- Sorts the worst first.
     row(
         _verdict_place(verdict),
         metric != 'latency',
@@ -47,16 +52,3 @@ FROM (
         (SELECT facts FROM _cell_facts WHERE _cell_facts.cell = baseline_cell) AS facts_before
     FROM judged
 );
-
-COMMENT ON VIEW _shown_verdict IS 'What pages show of the verdicts: every one on latency, and the changes of other metrics, suspected ones only for the worse. The size of a .pte file is listed once, not for each series that runs it. Private: may change with any version.';
-COMMENT ON COLUMN _shown_verdict.place IS 'Sorts the worst first.';
-COMMENT ON COLUMN _shown_verdict.metric IS 'latency, or another metric of metric_verdict.';
-COMMENT ON COLUMN _shown_verdict.verdict IS 'See metric_verdict.';
-COMMENT ON COLUMN _shown_verdict.baseline_value IS 'Value of the baseline, in the unit of value; NULL without one.';
-COMMENT ON COLUMN _shown_verdict.value IS 'Figure of the night: nanoseconds of a time, bytes, or a share.';
-COMMENT ON COLUMN _shown_verdict.ratio IS 'value / baseline_value; NULL without a baseline.';
-COMMENT ON COLUMN _shown_verdict.z IS 'See metric_verdict.';
-COMMENT ON COLUMN _shown_verdict.noise_floor IS 'By how much the figure moves from night to night without a change.';
-COMMENT ON COLUMN _shown_verdict.baseline_to IS 'Last night of the baseline that does not share the change.';
-COMMENT ON COLUMN _shown_verdict.changed IS 'What differs from that night; NULL if nothing does.';
-COMMENT ON COLUMN _shown_verdict.cause IS 'Operators or modules that changed, see verdict; NULL for other metrics.';

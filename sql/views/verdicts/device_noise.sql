@@ -1,3 +1,6 @@
+-- Reads: comparison_result, cell
+-- How noisy each device was each night: the same model measured alternately with itself (`noise_sessions` of a sweep).
+-- Where the noise doubles, the device needs a look, not the model.
 CREATE OR REPLACE VIEW device_noise AS
 WITH
 measured AS (
@@ -17,11 +20,18 @@ SELECT
     precision,
     variant,
     threads,
+    -- Sessions of both sides together.
     sessions,
+    -- Half the width of the 95 % interval of the ratio of both sides, as a fraction: smaller differences are not seen
+    -- with as many sessions.
     noise,
+    -- The noise over the median of earlier nights; NULL for the first.
     noise / nullif(median(noise) OVER earlier, 0) AS change,
+    -- Number of earlier nights.
     count(*) OVER earlier AS earlier_nights,
+    -- Whether the noise is more than twice that of at least 5 earlier nights.
     coalesce(noise > 2 * median(noise) OVER earlier AND count(*) OVER earlier >= 5, FALSE) AS is_doubled,
+    -- The answer of the comparison; `different` about once in 20 nights, by chance.
     answer,
     sweep_id,
     comparison
@@ -31,11 +41,3 @@ WINDOW earlier AS (
     ORDER BY night, comparison
     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
 );
-
-COMMENT ON VIEW device_noise IS 'How noisy each device was each night: the same model measured alternately with itself (`noise_sessions` of a sweep). Where the noise doubles, the device needs a look, not the model.';
-COMMENT ON COLUMN device_noise.sessions IS 'Sessions of both sides together.';
-COMMENT ON COLUMN device_noise.noise IS 'Half the width of the 95 % interval of the ratio of both sides, as a fraction: smaller differences are not seen with as many sessions.';
-COMMENT ON COLUMN device_noise.change IS 'The noise over the median of earlier nights; NULL for the first.';
-COMMENT ON COLUMN device_noise.earlier_nights IS 'Number of earlier nights.';
-COMMENT ON COLUMN device_noise.is_doubled IS 'Whether the noise is more than twice that of at least 5 earlier nights.';
-COMMENT ON COLUMN device_noise.answer IS 'The answer of the comparison; `different` about once in 20 nights, by chance.';

@@ -1,0 +1,85 @@
+"""Comments of tables, views and macros, and of columns: the lines of comment above each in its file.
+
+A column of a view that is taken as it is needs none: it has the comment of the first table or view with such a column
+that the view states in its line `-- Reads:`. A column of a table without one, such as a key, has that of a table above.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+_OBJECT = re.compile(
+    r"^(?:-- Reads: (?P<reads>[\w, ]+)\n)?(?P<comment>(?:--[^\n]*\n)*)"
+    r"CREATE (?:OR REPLACE )?(?P<kind>TABLE|VIEW|MACRO) (?P<name>\w+)(?P<body>(?:[^\n]*\n)*?(?!\s*--)[^\n]*;)$",
+    re.MULTILINE,
+)
+_NOT_CODE = re.compile(r"'(?:[^']|'')*'|--.*")
+_FIRST_COLUMN = {"TABLE": re.compile(r"\(\n"), "VIEW": re.compile(r"^SELECT.*\n", re.MULTILINE)}
+_NAME = {"TABLE": re.compile(r"^(\w+)"), "VIEW": re.compile(r"(\w+)$")}
+_TAKEN = re.compile(r"(\w+\.)?\w+")
+
+
+@dataclass(frozen=True)
+class Described:
+    """One table, view or macro of a file, the comments of its own columns, and those that compute a value."""
+
+    name: str
+    kind: str
+    comment: str
+    reads: tuple[str, ...]
+    columns: Mapping[str, str]
+    computed: frozenset[str]
+
+
+def described_in(text: str) -> Iterator[Described]:
+    """Yield what the statements of a file create."""
+    for match in _OBJECT.finditer(text):
+        kind, columns = match["kind"], list(_columns(match["kind"], match["body"]))
+        yield Described(
+            match["name"],
+            kind,
+            _joined(match["comment"].splitlines()),
+            tuple(re.findall(r"\w+", match["reads"] or "")),
+            {name: comment for name, comment, _ in columns if comment},
+            frozenset(name for name, _, is_computed in columns if is_computed),
+        )
+
+
+def column_comments(described: Sequence[Described], columns: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], str]:
+    """Return the comments of `columns` of tables and views, in the order in which they were created."""
+    comments: dict[tuple[str, str], str] = {}
+    tables: list[str] = []
+    for each in described:
+        for column in columns[each.name]:
+            sources = () if column in each.computed else each.reads or tables
+            inherited = (comments[source, column] for source in sources if (source, column) in comments)
+            if comment := each.columns.get(column) or next(inherited, None):
+                comments[each.name, column] = comment
+        if each.kind == "TABLE":
+            tables.append(each.name)
+    return comments
+
+
+def _columns(kind: str, body: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield name and comment of each column, and whether it computes a value."""
+    start = _FIRST_COLUMN[kind].search(body) if kind in _FIRST_COLUMN else None
+    comment, code, depth = list[str](), "", 0
+    for line in body[start.end() :].splitlines() if start else ():
+        if not line.startswith(" "):
+            line = ","
+        elif not code and line.lstrip().startswith("--"):
+            comment.append(line)
+            continue
+        code += f" {_NOT_CODE.sub('', line).strip()}"
+        depth = sum(code.count(each) for each in "([{") - sum(code.count(each) for each in ")]}")
+        if depth == 0 and code.endswith(","):
+            code = code.strip(" ,")
+            if name := _NAME[kind].search(code):
+                yield name[1], _joined(comment), kind == "VIEW" and not _TAKEN.fullmatch(code)
+            comment, code = [], ""
+        if line == ",":
+            return
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return " ".join(line.strip().removeprefix("--").strip() for line in lines)

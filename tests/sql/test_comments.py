@@ -1,0 +1,173 @@
+"""Comments: every table, view, macro and column has one, made from the lines above it in its file, and stated once."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import duckdb
+import pytest
+
+from sql import schema
+from sql.comments import column_comments, described_in
+from sql.dictionary import data_dictionary
+from sql.schema import bring_up_to_date, seed_rows
+from tasks.bundle.cell import Mode, Status, Variant
+from tests.fixtures.paths import ROOT
+
+TABLES = """
+-- A table.
+CREATE TABLE session (
+    -- Number of the session.
+    session_key INTEGER PRIMARY KEY,
+    -- The device's name,
+    -- as listed.
+    device VARCHAR
+);
+
+-- Another one.
+CREATE TABLE run (
+    session_key INTEGER,
+    -- Nanoseconds.
+    execute_ns BIGINT
+);
+"""
+VIEW = """-- Reads: run, session
+-- Runs; one per row.
+CREATE OR REPLACE VIEW run_latency AS
+WITH
+named AS (
+    SELECT session_key, device FROM session
+)
+SELECT
+    session_key,
+    -- Name of its own.
+    named.device,
+    -- Milliseconds.
+    CASE
+        -- no comment of a column
+        WHEN execute_ns > 0 THEN round(execute_ns / 1e6, 3)
+    END AS execute_ms,
+    execute_ns + 1 AS execute_ns
+FROM run
+JOIN named USING (session_key);
+"""
+
+
+@pytest.fixture(scope="module")
+def warehouse() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as connection:
+        bring_up_to_date(connection, Path(":memory:"))
+        yield connection
+
+
+def comments_of(warehouse: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], str]:
+    rows = warehouse.execute(
+        "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal AND database_name != 'temp'"
+    ).fetchall()
+    return {(owner, column): comment or "" for owner, column, comment in rows}
+
+
+def test_a_column_has_the_comment_above_it_or_that_of_where_it_is_taken_from() -> None:
+    described = [*described_in(TABLES), *described_in(VIEW)]
+    columns = {
+        "session": ["session_key", "device"],
+        "run": ["session_key", "execute_ns"],
+        "run_latency": ["session_key", "device", "execute_ms", "execute_ns"],
+    }
+    assert [each.comment for each in described] == ["A table.", "Another one.", "Runs; one per row."]
+    assert column_comments(described, columns) == {
+        ("session", "session_key"): "Number of the session.",
+        ("session", "device"): "The device's name, as listed.",
+        ("run", "session_key"): "Number of the session.",
+        ("run", "execute_ns"): "Nanoseconds.",
+        ("run_latency", "session_key"): "Number of the session.",
+        ("run_latency", "device"): "Name of its own.",
+        ("run_latency", "execute_ms"): "Milliseconds.",
+        # and a computed value is not what it is computed from
+    }
+
+
+def test_everything_has_a_comment(warehouse: duckdb.DuckDBPyConnection) -> None:
+    objects = warehouse.execute("""
+        SELECT table_name, comment FROM duckdb_tables() WHERE NOT temporary
+        UNION ALL SELECT view_name, comment FROM duckdb_views() WHERE NOT internal
+        UNION ALL SELECT function_name, comment FROM duckdb_functions() WHERE NOT internal
+    """).fetchall()
+    generated = {"_interval_rank", "_sme_rule", "_is_scalar_operator"}
+    assert {name for name, comment in objects if not comment} == generated
+    columns = comments_of(warehouse)
+    assert len(columns) > 800
+    assert [key for key, comment in columns.items() if not comment] == []
+
+
+def test_no_comment_repeats_the_one_that_its_column_has_anyway(warehouse: duckdb.DuckDBPyConnection) -> None:
+    described = [each for file in (*schema.migrations(), *schema.views()) for each in described_in(file.text)]
+    comments = comments_of(warehouse)
+    tables = [each.name for each in described if each.kind == "TABLE"]
+    repeated = []
+    for each in described:
+        sources = each.reads or tables[: tables.index(each.name)]
+        for column, comment in each.columns.items():
+            inherited = next((comments[source, column] for source in sources if (source, column) in comments), "")
+            if comment == inherited and column not in each.computed:
+                repeated.append((each.name, column))
+    assert repeated == []
+
+
+def test_a_view_states_exactly_what_it_reads(warehouse: duckdb.DuckDBPyConnection) -> None:
+    stated, read = {}, {}
+    for file in schema.views():
+        (view,) = described_in(file.text)
+        query = schema._query_of(file.text).split(" AS\n", 1)[1].rstrip().rstrip(";")
+        [(parsed,)] = warehouse.execute("SELECT json_serialize_sql($1::VARCHAR)", [query]).fetchall()
+        stated[file.name] = sorted(view.reads)
+        read[file.name] = sorted(set(_values(json.loads(parsed), "table_name")) - set(_ctes(json.loads(parsed))))
+    assert stated == read
+
+
+def _values(parsed: Any, key: str) -> Iterator[str]:
+    """Yield the values of a key anywhere in parsed SQL, of tables."""
+    if isinstance(parsed, dict):
+        if parsed.get("type") == "BASE_TABLE":
+            yield parsed[key]
+        parsed = list(parsed.values())
+    for part in parsed if isinstance(parsed, list) else ():
+        yield from _values(part, key)
+
+
+def _ctes(parsed: Any) -> Iterator[str]:
+    if isinstance(parsed, dict):
+        yield from (each["key"] for each in parsed.get("cte_map", {}).get("map", ()))
+        parsed = list(parsed.values())
+    for part in parsed if isinstance(parsed, list) else ():
+        yield from _ctes(part)
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        (("session", "variant"), set(get_args(Variant))),
+        (("session", "mode"), set(get_args(Mode))),
+        (("session", "status"), set(get_args(Status))),
+        (("operator_time", "category"), {category for _, _, category in seed_rows("operator_category")}),
+    ],
+)
+def test_a_comment_lists_exactly_the_values_of_its_column(
+    warehouse: duckdb.DuckDBPyConnection, column: tuple[str, str], values: set[str]
+) -> None:
+    listed = re.split("[;.(]", comments_of(warehouse)[column])[0].strip()
+    assert set(re.split(", | or ", listed)) == values
+
+
+def test_the_data_dictionary_is_fresh_and_has_all_public_views_and_tables(
+    warehouse: duckdb.DuckDBPyConnection,
+) -> None:
+    committed = (ROOT / "sql/DICTIONARY.md").read_text(encoding="utf-8")
+    assert committed == data_dictionary(), "run: etfarm warehouse docs -o sql/DICTIONARY.md"
+    public = warehouse.execute("""
+        SELECT view_name FROM duckdb_views() WHERE NOT internal AND NOT starts_with(view_name, '_')
+        UNION ALL SELECT table_name FROM duckdb_tables() WHERE NOT temporary
+    """).fetchall()
+    assert sorted(re.findall(r"^### (\w+)$", committed, re.MULTILINE)) == sorted(name for (name,) in public)
