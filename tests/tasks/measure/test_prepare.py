@@ -39,9 +39,9 @@ def test_a_program_that_exists_already_is_ready_without_one_for_numerics(
 ) -> None:
     prebuilt = LINEAR.model_copy(update={"pte": tmp_path / "a.pte"})
     (tmp_path / "a.pte").touch()
-    cases = (write_export(tmp_path / "given-linear"),)
-    monkeypatch.setattr("tasks.measure.prepare.describe_prebuilt", lambda *_: ("given-linear", {}, {}))
-    monkeypatch.setattr("tasks.measure.prepare.kept_cases", lambda *_, **__: cases)
+    cases = (write_export(tmp_path / "prebuilt-linear"),)
+    monkeypatch.setattr("tasks.measure.prepare.describe_prebuilt", lambda *_: ("prebuilt-linear", {}, {}))
+    monkeypatch.setattr("tasks.measure.prepare.read_or_skip", lambda *_, **__: cases)
     place = ExportPlace(tmp_path, 0, None, True)
     for status in (known_export(prebuilt, "as_is", place), verified_export(prebuilt, "as_is", place)):
         assert (status.state, status.cases) == ("ready", tuple(replace(case, tapped=None) for case in cases))
