@@ -16,12 +16,12 @@ from types import MappingProxyType
 from pythonjsonlogger.core import LogData
 from pythonjsonlogger.json import JsonFormatter
 
-from flows.server.settings import ROOMS
+from flows.server.settings import PACKAGES
 from flows.terminal import show
 
 _HANDLER = "etfarm json"
 _SECRET_NAME = re.compile(r"NOTIFY|AUTH|PASSWORD|SECRET|TOKEN|API_KEY")
-_SHORTEST_SECRET = 6  # shorter values, such as `true`, are words of every log
+_MIN_SECRET_CHARS = 6  # shorter values, such as `true`, are words of every log
 # The name and password of a URL.
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@")
 _context: contextvars.ContextVar[Mapping[str, str]] = contextvars.ContextVar(
@@ -30,9 +30,9 @@ _context: contextvars.ContextVar[Mapping[str, str]] = contextvars.ContextVar(
 
 
 @contextlib.contextmanager
-def log_context(**known: str) -> Iterator[None]:
+def log_context(**fields: str) -> Iterator[None]:
     """Add these fields to every line that is logged in the block, and in the steps that it starts."""
-    token = _context.set({**_context.get(), **known})
+    token = _context.set({**_context.get(), **fields})
     try:
         yield
     finally:
@@ -45,7 +45,7 @@ def set_up_json_log() -> None:
     A file that cannot be opened is a warning: no measurement fails because of its log.
     """
     destination = os.environ.get("ETFARM_LOG")  # not by devices/settings.py: it is read by an import
-    if not destination or any(handler.name == _HANDLER for handler in logging.getLogger(ROOMS[0]).handlers):
+    if not destination or any(handler.name == _HANDLER for handler in logging.getLogger(PACKAGES[0]).handlers):
         return
     handler: logging.Handler = logging.StreamHandler()
     try:
@@ -59,8 +59,8 @@ def set_up_json_log() -> None:
         return
     handler.set_name(_HANDLER)
     handler.setFormatter(_Formatter())
-    for room in ROOMS:
-        logging.getLogger(room).addHandler(handler)
+    for package in PACKAGES:
+        logging.getLogger(package).addHandler(handler)
 
 
 class _Formatter(JsonFormatter):
@@ -73,12 +73,12 @@ class _Formatter(JsonFormatter):
 
     def process_log_record(self, log_data: LogData) -> LogData:
         fields = {**log_data, **_context.get()}
-        return {name: self._hidden(value) if isinstance(value, str) else value for name, value in fields.items()}
-
-    def _hidden(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return _CREDENTIALS.sub("***@", text)
+        for name, value in fields.items():
+            if isinstance(value, str):
+                for secret in self._secrets:
+                    value = value.replace(secret, "***")
+                fields[name] = _CREDENTIALS.sub("***@", value)
+        return fields
 
 
 def _secrets() -> list[str]:
@@ -87,4 +87,4 @@ def _secrets() -> list[str]:
     values += [part for value in values for part in re.split(r"[\s,]+", value)]
     values += [value.partition(":")[2] for value in values if "://" not in value]
     # The longest first, since a secret may contain another one.
-    return sorted({value for value in values if len(value) >= _SHORTEST_SECRET}, key=len, reverse=True)
+    return sorted({value for value in values if len(value) >= _MIN_SECRET_CHARS}, key=len, reverse=True)

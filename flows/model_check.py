@@ -24,7 +24,7 @@ from tasks.export.exported import Export, ExportError
 from tasks.judge.advice import HEAVY_SHARE, advice_text, word_of
 from tasks.measure.night import sweep_night
 from tasks.measure.plan import PlannedSession
-from tasks.measure.session.accuracy import inaccuracy_in_words
+from tasks.measure.session.accuracy import format_inaccuracy
 from tasks.measure.session.context import SessionContext, why_no_backend
 from tasks.measure.session.measure import measure
 from tasks.rows.shares import SessionTimes, Share, cell_sessions, session_times, share
@@ -88,7 +88,7 @@ class CheckedCase:
         """Why a sweep would not judge its times: no result, or inaccurate outputs; None if it would."""
         if not self.has_run:
             return f"{self.record.status}: {self.record.reason}"
-        inaccuracy = inaccuracy_in_words([record.accuracy or () for record in self.records])
+        inaccuracy = format_inaccuracy([record.accuracy or () for record in self.records])
         return inaccuracy and f"inaccurate: {inaccuracy}; {_IF_INACCURATE}"
 
 

@@ -45,14 +45,14 @@ def sme_proof(subject: Subject) -> Finding:
     proofs = [Proof(*row) for row in rows]
     measured = [variant for variant in possible if variant in with_runner]
     if "profile" not in modes and measured != ["sme2_off"]:
-        reason = "the registered runner has no mode profile, which tells the executed kernels; build the farm's runner"
+        reason = "the registered runner has no mode profile, which lists the executed kernels; build the farm's runner"
         return Finding("not tried", reason)
     if wrong := problems(proofs, _MODELS, measured):
         return Finding("failed", f"{len(wrong)} of {len(_MODELS) * len(measured)} are wrong: {'; '.join(wrong)}")
-    lacking = [variant for variant in ("sme2_on", "sme1") if variant not in possible]
-    rest = f"; not {' and '.join(lacking)}, which the device does not have" if lacking else ""
+    missing = [variant for variant in ("sme2_on", "sme1") if variant not in possible]
+    rest = f"; not {' and '.join(missing)}, which the device does not support" if missing else ""
     min_snr_db = min((proof.snr_db for proof in proofs if proof.snr_db is not None), default=None)
-    snr = "no SNR of outputs is known" if min_snr_db is None else f"least SNR of outputs {min_snr_db:.0f} dB"
+    snr = "SNR of outputs unknown" if min_snr_db is None else f"minimum SNR of outputs {min_snr_db:.0f} dB"
     text = f"{len(proofs)} of {len(proofs)} as promised: {len(_MODELS)} models in {', '.join(measured)}{rest}; {snr}"
     return Finding("passed", text)
 
@@ -63,7 +63,7 @@ def noise(subject: Subject) -> Finding:
     By chance it does not once in 20 comparisons. So a comparison that fails is repeated once.
     """
     if subject.spec.emulated:
-        reason = "not judged: the times of an emulated device mean nothing; it takes a device that is not emulated"
+        reason = "not judged: the times of an emulated device mean nothing; use a device that is not emulated"
         return Finding("not tried", reason)
     intervals: list[str] = []
     settings = {"models": _MODELS[:1], "noise_sessions": _NOISE_SESSIONS}
@@ -104,10 +104,11 @@ def certify(spec: DeviceSpec, data_dir: Path, night: date) -> Generator[str, Non
         try:
             for name, (run, needs) in _CHECKS.items():
                 begin = time.monotonic()
-                if needs in stopped:
-                    finding = Finding("not tried", f"needs `{needs}`; fix that first")
-                else:
-                    finding = _finding(run, subject)
+                try:
+                    skipped = Finding("not tried", f"needs `{needs}`; fix that first")
+                    finding = skipped if needs in stopped else run(subject)
+                except (FarmError, WarehouseError) as error:
+                    finding = Finding("failed", excerpt(str(error), _MAX_CHARS))
                 if needs in stopped or finding.status == "failed":
                     stopped.add(name)
                 yield f"{finding.status}: {name}, {time.monotonic() - begin:.1f} s: {finding.text}"
@@ -123,10 +124,3 @@ def page(device: str, lines: Sequence[str], logs: Path) -> str:
     points = "\n".join(f"- {escaped(line)}" for line in lines)
     closing = f"The logs of the sweeps are in `{logs}`. Disks that are full have not been tried on macOS."
     return f"# Certification of {escaped(device)}\n\n{about}\n\n{points}\n\n{closing}\n"
-
-
-def _finding(run: Callable[[Subject], Finding], subject: Subject) -> Finding:
-    try:
-        return run(subject)
-    except (FarmError, WarehouseError) as error:
-        return Finding("failed", excerpt(str(error), _MAX_CHARS))

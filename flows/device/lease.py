@@ -13,35 +13,35 @@ from flows.progress import board
 from tasks.measure import prometheus
 
 _RELEASE_S = 10.0
-_held: set[lease.Lease] = set()  # a signal handler releases them all
+_leases: set[lease.Lease] = set()  # module-wide: a signal handler releases them all
 
 
 @contextlib.contextmanager
-def held(
+def hold_lease(
     device: Device, sweep_id: str, *, step: str, priority: int, ttl_s: float, wait_s: float
 ) -> Iterator[lease.Lease]:
-    """Hold `device` for the block; raises DeviceBusy if others still hold it after `wait_s`.
+    """Hold the lease on `device` for the block; raises DeviceBusy if others still hold it after `wait_s`.
 
     The lease expires `ttl_s` after its last renewal. That must be longer than a session, because nothing may use the
     device during a measurement. During the wait, the bar of `step` shows the holder and the place in the queue.
     """
 
-    def tell(cause: str) -> None:
+    def report(cause: str) -> None:
         board.doing(step, f"waiting: {device.name} {cause}")
 
     with prometheus.seconds("etfarm_wait_seconds", device=device.name, cause="lease"):
-        token = lease.acquire(device, sweep_id, priority=priority, ttl_s=ttl_s, wait_s=wait_s, tell=tell)
+        token = lease.acquire(device, sweep_id, priority=priority, ttl_s=ttl_s, wait_s=wait_s, tell=report)
     with token:
-        _held.add(token)
+        _leases.add(token)
         try:
             yield token
         finally:
-            _held.discard(token)
+            _leases.discard(token)
 
 
 def release_all() -> None:
     """End the jobs on all devices that this process holds and release the devices; wait ten seconds at most."""
-    threads = [threading.Thread(target=_release, args=(token,), daemon=True) for token in list(_held)]
+    threads = [threading.Thread(target=_release, args=(token,), daemon=True) for token in list(_leases)]
     for thread in threads:
         thread.start()
     end = time.monotonic() + _RELEASE_S

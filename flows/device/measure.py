@@ -13,7 +13,7 @@ from devices.ondevice.lease import Lease, lease_ttl_s
 from devices.retry import probe_until
 from devices.untrusted import excerpt
 from flows.device.job import DeviceJob, DeviceTally, Reported
-from flows.device.lease import held
+from flows.device.lease import hold_lease
 from flows.device.sessions import SessionQueue
 from flows.json_log import log_context
 from flows.progress import board
@@ -67,7 +67,7 @@ def measure_device(job: DeviceJob, show: Show = log_failed) -> DeviceTally:
                     while not run.has_ended:
                         board.doing(job.title, "acquiring the device")
                         wait_s = min(job.spec.lease_wait_s, finish.left_s)
-                        with held(
+                        with hold_lease(
                             device,
                             job.sweep.sweep_id,
                             step=job.title,
@@ -200,7 +200,7 @@ class _DeviceRun:
             deadline_s=job.spec.deadline_s,
             settle_s=job.spec.settle_s,
             registry=job.workspace.registry,
-            wanted=wanted_accuracy(job.spec, export.model),
+            accuracy=required_accuracy(job.spec, export.model),
             etdumps=self._etdumps,
         )
 
@@ -233,7 +233,7 @@ class _DeviceRun:
             raise DeviceError(device.name, cause + str(record.reason).removeprefix(f"{device.name}: "))
 
 
-def wanted_accuracy(spec: Terms, case: str) -> AccuracyRequirement | None:
+def required_accuracy(spec: Terms, case: str) -> AccuracyRequirement | None:
     """Return the accuracy that the sweep file requires of a model, which all its cases share; None without one."""
     models = spec.models if isinstance(spec, SweepSpec) else []
     return next((each.accuracy for each in models if each.name == case.partition("@")[0]), None)

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 from prefect.blocks.notifications import SlackWebhook
-from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.orchestration import get_client
 from prefect.events.schemas.automations import AutomationCore
 from pydantic import SecretStr, ValidationError
 
@@ -41,23 +41,18 @@ def deploy_automations(file: Path, notify: str) -> list[str]:
                 else:
                     actions.append(action)
             if not actions:
-                lines.append(f"{entry['name']}: left out; set ETFARM_NOTIFY to be told")
+                lines.append(f"{entry['name']}: left out; set ETFARM_NOTIFY to be notified")
                 continue
             try:
                 automation = AutomationCore.model_validate({**entry, "actions": actions})
             except ValidationError as error:
                 raise InputError(f"{file}: {entry['name']}: {first_mistake(error)}") from None
-            lines.append(f"{entry['name']}: {_put(client, automation)}")
+            if existing := client.read_automations_by_name(automation.name):
+                client.update_automation(existing[0].id, automation)
+            else:
+                client.create_automation(automation)
+            lines.append(f"{entry['name']}: {'updated' if existing else 'created'}")
     return lines
-
-
-def _put(client: SyncPrefectClient, automation: AutomationCore) -> str:
-    existing = client.read_automations_by_name(automation.name)
-    if not existing:
-        client.create_automation(automation)
-        return "created"
-    client.update_automation(existing[0].id, automation)
-    return "updated"
 
 
 def _save_services(notify: str) -> list[str]:
@@ -66,10 +61,10 @@ def _save_services(notify: str) -> list[str]:
 
     keep_silent()
     blocks = []
-    for place, url in enumerate(split_urls(notify), start=1):
+    for number, url in enumerate(split_urls(notify), start=1):
         if Apprise.instantiate(url) is None:
-            raise InputError(f"entry {place} of ETFARM_NOTIFY: apprise does not accept its URL; correct it")
+            raise InputError(f"entry {number} of ETFARM_NOTIFY: apprise does not accept its URL; correct it")
         # Prefect has no block of apprise itself; this one passes any URL on to apprise, not only one of Slack.
         block = SlackWebhook(url=SecretStr(url), notify_type="warning")
-        blocks.append(str(block.save(f"etfarm-notify-{place}", overwrite=True)))
+        blocks.append(str(block.save(f"etfarm-notify-{number}", overwrite=True)))
     return blocks

@@ -29,10 +29,10 @@ from flows.server.connection import stretched_s
 
 APP = "prefect.server.api.server:create_app"
 _MIN_FREE_BYTES = 16_000_000  # a new database of the server needs 6 MB
-_DATABASE = "prefect.db"
+_DATABASE, _LOG = "prefect.db", "own-server.log"
 _MAX_CHECKED_BYTES = 100_000_000  # checking takes less than a second
 _POLL_S = 0.1
-_TELL_AFTER_S = 20.0
+_REPORT_AFTER_S = 20.0
 _ASK_S = 5.0
 _STOP_S = 5.0
 # What only deployments, schedules and automations need.
@@ -64,14 +64,14 @@ def embedded_server(prefect_home: Path) -> Iterator[None]:
         port, cause = _start(prefect_home)
     if cause:
         raise FarmError(
-            f"the Prefect server of this sweep did not start: {cause}; its log is {_log_of(prefect_home)}; "
+            f"the Prefect server of this sweep did not start: {cause}; its log is {(prefect_home / _LOG)}; "
             "fix the cause, or set PREFECT_API_URL to a running server"
         )
     with temporary_settings({PREFECT_API_URL: f"http://127.0.0.1:{port}/api"}):
         yield
 
 
-def kept_databases(prefect_home: Path) -> list[Path]:
+def damaged_databases(prefect_home: Path) -> list[Path]:
     """Return the damaged databases that were replaced by new ones."""
     return sorted(prefect_home.glob(f"{_DATABASE}.damaged-*"))
 
@@ -115,8 +115,9 @@ def _start(prefect_home: Path) -> tuple[int, str | None]:
     variables = {"PREFECT_UI_ENABLED": "0", "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "ERROR"}
     variables |= {f"PREFECT_SERVER_SERVICES_{service}_ENABLED": "0" for service in _UNUSED_SERVICES}
     settings = get_current_settings().to_environment_variables(exclude_unset=True)
-    with _log_of(prefect_home).open("wb") as log:
-        process = subprocess.Popen(_command(port), env=os.environ | settings | variables, stdout=log, stderr=log)
+    with (prefect_home / _LOG).open("wb") as log:
+        command = [sys.executable, "-P", "-m", "flows.server.embedded", str(os.getpid()), str(port)]
+        process = subprocess.Popen(command, env=os.environ | settings | variables, stdout=log, stderr=log)
     atexit.register(_stop, process)
     health, begun, is_reported = f"http://127.0.0.1:{port}/api/health", time.monotonic(), False
     idle_s = PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.value()
@@ -125,18 +126,14 @@ def _start(prefect_home: Path) -> tuple[int, str | None]:
         with contextlib.suppress(httpx.HTTPError):
             if httpx.get(health, timeout=min(left_s, _ASK_S)).status_code == httpx.codes.OK:
                 return port, None
-        if not is_reported and time.monotonic() - begun > _TELL_AFTER_S:
+        if not is_reported and time.monotonic() - begun > _REPORT_AFTER_S:
             board.tell(f"the Prefect server has not started yet ({load}); waiting {left_s:.0f} s at most")
             is_reported = True
         time.sleep(_POLL_S)
     if process.poll() is not None:
-        return port, _last_line(_log_of(prefect_home))
+        return port, _last_line(prefect_home / _LOG)
     _stop(process)
     return port, f"{health} gave no answer for {time.monotonic() - begun:.0f} s ({load})"
-
-
-def _command(port: int) -> list[str]:
-    return [sys.executable, "-P", "-m", "flows.server.embedded", str(os.getpid()), str(port)]
 
 
 def _stop(process: "subprocess.Popen[bytes]") -> None:
@@ -146,10 +143,6 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _log_of(prefect_home: Path) -> Path:
-    return prefect_home / "own-server.log"
 
 
 def _last_line(log: Path) -> str:

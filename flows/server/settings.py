@@ -11,17 +11,17 @@ from typing import Any
 
 from devices.untrusted import sanitize
 
-ROOMS = ("flows", "tasks", "devices", "sql")
-# About a state that a task or a flow returned: the farm has logged its message (`end_state`), in words.
+PACKAGES = ("flows", "tasks", "devices", "sql")
+# Prefect's lines about a state that a task or a flow returned: `end_state` has logged its message already.
 _REPEATED_TASK = ("Finished in state ", "Task run failed with state: ")
 _REPEATED_FLOW = "Engine execution exited with unexpected exception"
 _RETURNED = ("FailedRun: ", "TypeError: Unexpected result for failed state: ")
 
 HEARTBEAT = ("PREFECT_FLOWS_HEARTBEAT_FREQUENCY", "30")
-"""Seconds between two signs of life of a flow run, Prefect's least; deployments/automations.yaml waits for three."""
+"""Seconds between two heartbeats of a flow run, Prefect's minimum; deployments/automations.yaml waits for three."""
 
 RESTARTS = ("PREFECT_CLIENT_RETRY_EXTRA_CODES", "500")
-"""HTTP status that Prefect's clients repeat, too: that of a server whose database is restarted."""
+"""HTTP status after which Prefect's clients also retry: that of a server whose database is restarting."""
 
 
 def prepare_prefect(prefect_home: Path) -> None:
@@ -30,7 +30,7 @@ def prepare_prefect(prefect_home: Path) -> None:
         "PREFECT_HOME": str(prefect_home),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
-        # `concurrency_limit` of a deployment is a lease. In memory, a restart would end the running sweep.
+        # `concurrency_limit` of a deployment is a lease; in memory, a restart of the server would lose it.
         "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
         # By default, each state of a session is a transaction of its own.
         "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "100",
@@ -42,7 +42,7 @@ def prepare_prefect(prefect_home: Path) -> None:
         # A silent server: each request is repeated five times.
         "PREFECT_API_REQUEST_TIMEOUT": "20",
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "90",
-        "PREFECT_LOGGING_EXTRA_LOGGERS": ",".join(ROOMS),
+        "PREFECT_LOGGING_EXTRA_LOGGERS": ",".join(PACKAGES),
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
         # Prefect would report each event that it cannot send to a server that is gone.
         "PREFECT_INTERNAL_LOGGING_LEVEL": "CRITICAL",
@@ -54,22 +54,22 @@ def prepare_prefect(prefect_home: Path) -> None:
         os.environ.setdefault(name, value)
 
 
-def set_up_shown_log() -> None:
-    """Set the level of the farm's loggers, to which Prefect adds a handler but no level; filter Prefect's own lines.
+def set_up_log() -> None:
+    """Set the level of the farm's loggers, to which Prefect adds only a handler, and filter Prefect's lines.
 
-    Control characters in both are replaced, for every handler.
+    Every handler gets the lines of both with control characters replaced.
     """
-    if logging.getLogRecordFactory() is not _plain_record:
-        logging.setLogRecordFactory(_plain_record)
-    for room in ROOMS:
-        logging.getLogger(room).setLevel(logging.INFO)
+    if logging.getLogRecordFactory() is not _sanitized_record:
+        logging.setLogRecordFactory(_sanitized_record)
+    for package in PACKAGES:
+        logging.getLogger(package).setLevel(logging.INFO)
     for name in ("prefect.task_runs", "prefect.flow_runs"):
-        logging.getLogger(name).addFilter(_is_news)
+        logging.getLogger(name).addFilter(_is_unreported)
 
 
-def _plain_record(name: str, *args: Any, **fields: Any) -> logging.LogRecord:
+def _sanitized_record(name: str, *args: Any, **fields: Any) -> logging.LogRecord:
     record = logging.LogRecord(name, *args, **fields)
-    if name.partition(".")[0] in (*ROOMS, "prefect"):
+    if name.partition(".")[0] in (*PACKAGES, "prefect"):
         with contextlib.suppress(TypeError, ValueError):  # arguments that do not fit: the handler reports them
             record.msg, record.args = sanitize(record.getMessage()), None
         if record.exc_info:
@@ -77,8 +77,8 @@ def _plain_record(name: str, *args: Any, **fields: Any) -> logging.LogRecord:
     return record
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    if record.levelno <= logging.INFO:  # that a run begins, or has ended well
+def _is_unreported(record: logging.LogRecord) -> bool:
+    if record.levelno <= logging.INFO:  # a run started, or completed
         return False
     text = str(record.msg)
     if text == _REPEATED_FLOW and record.exc_info:

@@ -135,15 +135,14 @@ def _end_sweeps(worker: "subprocess.Popen[bytes]") -> None:
     """
     signaled: set[int] = set()
     end = time.monotonic() + _MAX_STOP_S
-    while (children := _children(worker.pid)) and time.monotonic() < end:
+    while time.monotonic() < end:
+        command = ["ps", "-A", "-o", "pid=,ppid=,stat="]
+        listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        rows = [line.split() for line in listed.splitlines()]
+        children = {int(pid) for pid, parent, state in rows if int(parent) == worker.pid and not state.startswith("Z")}
+        if not children:
+            return
         for child in children - signaled:
             os.kill(child, signal.SIGTERM)  # its worker has not waited for it: the id cannot belong to another process
         signaled |= children
         time.sleep(_POLL_S)
-
-
-def _children(pid: int) -> set[int]:
-    """Return the processes that a process started and that have not ended."""
-    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True, check=True).stdout
-    rows = [line.split() for line in listed.splitlines()]
-    return {int(child) for child, parent, state in rows if int(parent) == pid and not state.startswith("Z")}

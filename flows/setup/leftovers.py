@@ -12,7 +12,7 @@ from devices.inventory import DeviceSpec, load_inventory, open_device
 from devices.ondevice.diagnostics import read_leftovers
 from devices.ondevice.lease import current_holder, has_ended
 from devices.retry import probe
-from flows.server.embedded import kept_databases
+from flows.server.embedded import damaged_databases
 from sql.errors import WarehouseError
 from tasks.load.snapshot import newest_snapshot
 from tasks.measure.health import HealthError, Registry
@@ -75,7 +75,7 @@ def _unfinished_files(workspace: Workspace) -> list[Finding]:
 def _damaged_databases(workspace: Workspace) -> list[Finding]:
     return [
         Finding(f"{path}: a damaged Prefect database that was replaced ({_size(path)}); remove it", needs_user=True)
-        for path in kept_databases(workspace.prefect_home)
+        for path in damaged_databases(workspace.prefect_home)
     ]
 
 

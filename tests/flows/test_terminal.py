@@ -15,7 +15,7 @@ from pyarrow import parquet
 from rich.console import Console
 
 from flows.progress import Board
-from flows.server.settings import set_up_shown_log
+from flows.server.settings import set_up_log
 from tests.fixtures.command import Command, Etfarm, Kept, run_python
 from tests.fixtures.paths import ROOT
 from tests.fixtures.report import report_of
@@ -165,8 +165,8 @@ def test_a_report_shows_logs_and_names_without_what_acts(tmp_path: Path) -> None
 
 
 def test_the_log_and_its_traces_do_not_act(caplog: pytest.LogCaptureFixture) -> None:
-    set_up_shown_log()
-    set_up_shown_log()
+    set_up_log()
+    set_up_log()
     log, stream = logging.getLogger("tasks.measure"), io.StringIO()
     handler = logging.StreamHandler(stream)
     log.addHandler(handler)

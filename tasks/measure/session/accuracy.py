@@ -14,7 +14,7 @@ from tasks.bundle.names import LAYER_DRIFT
 from tasks.bundle.record import Accuracy
 from tasks.export.accuracy_limits import AccuracyLimits
 from tasks.export.entry import AccuracyRequirement
-from tasks.measure.session.difference import Difference, TensorFile, difference_of, first_difference, margin_of
+from tasks.measure.session.difference import Difference, TensorFile, compare_tensors, first_difference, score_margin
 from tasks.store.files import sha256_of
 
 ZERO_LIMIT = 1e-3
@@ -26,7 +26,7 @@ SAMPLE_ELEMENTS = 64
 _TOKENS: dict[str, None] = {"snr_db": None, "cosine": None}
 """Figures that mean nothing for tokens."""
 _REFERENCES = {"eager": "eager PyTorch", "fp32": "eager PyTorch in fp32", "host": "the same program on the host"}
-"""In words; the first that an output is too far from is named."""
+"""Names of the references; a message names the first one whose limit is exceeded."""
 
 
 class OutputMismatchError(FarmError):
@@ -45,12 +45,12 @@ class References:
     limits: AccuracyLimits
     host: Sequence[dict[str, Any]] = ()
     """Of the same program on the machine that exported it; none where that cannot run it."""
-    wanted: AccuracyRequirement | None = None
+    required: AccuracyRequirement | None = None
     """Limits against fp32, or against `eager` where there is none, instead of those of the recipe."""
     are_tokens: bool = False
     """The outputs are tokens that were written one after another: after the first that differs, the text is another."""
     choices: Mapping[str, Sequence[dict[str, Any]]] = field(default_factory=dict)
-    """What was almost written instead of the tokens of a reference, see `margin_of`; none where that is unknown."""
+    """The likeliest tokens at each place of a reference and their scores, see `score_margin`; none if unknown."""
 
 
 def compare_outputs(references: References, collected: Path) -> list[Accuracy]:
@@ -64,24 +64,24 @@ def compare_outputs(references: References, collected: Path) -> list[Accuracy]:
         eager = _reference(references.folder, entry)
         got = TensorFile(collected / f"output-{number}.bin", eager.dtype, eager.shape)
         check_size(number, got, eager)
-        diff = difference_of(got, eager)
+        diff = compare_tensors(got, eager)
         if diff.lost:
             raise OutputMismatchError(
                 f"output {number} is NaN or infinite in {diff.lost} of {diff.elements} elements where eager PyTorch "
                 f"is finite; add the mode numerics to see the first such layer, or use another precision"
             )
-        wanted, has_fp32 = references.wanted, number < len(references.fp32)
+        required, has_fp32 = references.required, number < len(references.fp32)
         if number < len(references.host):
             host = _reference(references.folder, references.host[number])
-            rows.append(_judged(references, "host", number, (got, host), difference_of(got, host)))
-        rows.append(_judged(references, "eager", number, (got, eager), diff, None if has_fp32 else wanted))
+            rows.append(_judged(references, "host", number, (got, host), compare_tensors(got, host)))
+        rows.append(_judged(references, "eager", number, (got, eager), diff, None if has_fp32 else required))
         if has_fp32:
             exact = _reference(references.folder, references.fp32[number])
-            rows.append(_judged(references, "fp32", number, (got, exact), difference_of(got, exact), wanted))
+            rows.append(_judged(references, "fp32", number, (got, exact), compare_tensors(got, exact), required))
     return rows
 
 
-def inaccuracy_in_words(sessions: Sequence[Sequence[Accuracy]]) -> str | None:
+def format_inaccuracy(sessions: Sequence[Sequence[Accuracy]]) -> str | None:
     """Return the worst output of a cell's sessions with its limit; None if the cell is not inaccurate.
 
     As in the view cell_accuracy, one output of one session is enough.
@@ -96,13 +96,13 @@ def inaccuracy_in_words(sessions: Sequence[Sequence[Accuracy]]) -> str | None:
         key=lambda row: (order.index(row.reference), -math.inf if row.snr_db is None else row.snr_db),
     )
     where = f"output {worst.output} in {sum(map(bool, wrong))} of {len(sessions)} sessions"
-    return f"{where}: {_beyond_limit(worst)}, against {_REFERENCES[worst.reference]}"
+    return f"{where}: {_exceeded_limit(worst)}, against {_REFERENCES[worst.reference]}"
 
 
-def _beyond_limit(row: Accuracy) -> str:
+def _exceeded_limit(row: Accuracy) -> str:
     """Return the figure that makes an output inaccurate, with its limit."""
     if row.first_difference is not None:
-        return f"token {row.first_difference} is another one"
+        return f"token {row.first_difference} differs"
     if row.snr_db is not None and row.least_snr_db is not None and row.snr_db < row.least_snr_db:
         return f"SNR {row.snr_db:.1f} dB, limit {row.least_snr_db:g} dB"
     if row.least_top1 is not None and row.top1_agreement is not None and row.top1_agreement < row.least_top1:
@@ -116,10 +116,10 @@ def check_size(number: int, got: TensorFile, want: TensorFile) -> None:
     """Raise OutputMismatchError if an output is missing or has another size than its reference."""
     if not got.path.is_file():
         raise OutputMismatchError(f"output {number} is missing; eager PyTorch returns one of shape {list(want.shape)}")
-    size_bytes, wanted_bytes = got.path.stat().st_size, want.path.stat().st_size
-    if size_bytes != wanted_bytes:
+    size_bytes, expected_bytes = got.path.stat().st_size, want.path.stat().st_size
+    if size_bytes != expected_bytes:
         raise OutputMismatchError(
-            f"output {number} has {size_bytes} bytes; eager PyTorch returns {wanted_bytes} (shape {list(want.shape)})"
+            f"output {number} has {size_bytes} bytes; eager PyTorch returns {expected_bytes} (shape {list(want.shape)})"
         )
 
 
@@ -132,31 +132,31 @@ def _judged(
     reference: Literal["host", "eager", "fp32"],
     number: int,
     files: tuple[TensorFile, TensorFile],
-    found: Difference,
-    wanted: AccuracyRequirement | None = None,
+    difference: Difference,
+    required: AccuracyRequirement | None = None,
 ) -> Accuracy:
     """Return the figures of an output against a reference (`files` has both), and whether they are beyond the limit."""
     least_snr_db: float | None = getattr(references.limits, f"{reference}_db")
-    if wanted and wanted.min_snr_db is not None:
-        least_snr_db = wanted.min_snr_db
-    least_top1 = wanted.top1 if wanted else None
-    figures = {name: value for name, value in asdict(found).items() if name in Accuracy.model_fields}
+    if required and required.min_snr_db is not None:
+        least_snr_db = required.min_snr_db
+    least_top1 = required.top1 if required else None
+    figures = {name: value for name, value in asdict(difference).items() if name in Accuracy.model_fields}
     assert least_snr_db is not None
     if references.are_tokens:
         first, margin = first_difference(*files), None
         if first is not None and (choices := references.choices.get(reference)):
-            margin = margin_of(first, files, [_reference(references.folder, each) for each in choices])
+            margin = score_margin(first, files, [_reference(references.folder, each) for each in choices])
         figures |= _TOKENS | {"first_difference": first, "margin": margin}
         is_tie = margin is not None and margin <= max_margin(least_snr_db)
         # Where the recipe's numbers are not those of the reference, another text is right, too: in fp32, and in eager
         # where activations are quantized at run time. The share of equal tokens is only reported.
         is_judged = reference == "host" or (reference == "eager" and references.limits.same_text)
-        is_inaccurate = not is_tie and not found.is_equal if is_judged else None
+        is_inaccurate = not is_tie and not difference.is_equal if is_judged else None
         least_snr_db = None
     else:
-        is_inaccurate = _is_inaccurate(found, least_snr_db, is_integer=np.dtype(files[1].dtype).kind in "iub")
-    if least_top1 is not None and found.top1_agreement is not None:
-        is_inaccurate = bool(is_inaccurate) or found.top1_agreement < least_top1
+        is_inaccurate = _is_inaccurate(difference, least_snr_db, is_integer=np.dtype(files[1].dtype).kind in "iub")
+    if least_top1 is not None and difference.top1_agreement is not None:
+        is_inaccurate = bool(is_inaccurate) or difference.top1_agreement < least_top1
     return Accuracy(
         output=number,
         reference=reference,
@@ -175,19 +175,19 @@ def max_margin(least_snr_db: float) -> float:
     return float(2 * 10 ** (-least_snr_db / 20))
 
 
-def _is_inaccurate(found: Difference, least_snr_db: float, *, is_integer: bool) -> bool | None:
+def _is_inaccurate(difference: Difference, least_snr_db: float, *, is_integer: bool) -> bool | None:
     """Return whether an output is beyond its limit; None if its figures are inconclusive."""
-    if found.lost:
+    if difference.lost:
         return True  # as an fp16 value that is infinite in eager PyTorch too, but finite in fp32
-    if found.max_abs_error is None:
+    if difference.max_abs_error is None:
         return None
-    if is_integer and found.top1_agreement is not None and found.top1_agreement >= EQUAL_SHARE_LIMIT:
+    if is_integer and difference.top1_agreement is not None and difference.top1_agreement >= EQUAL_SHARE_LIMIT:
         return False
-    if found.snr_db is not None:
-        return found.snr_db < least_snr_db
-    if found.is_equal:
+    if difference.snr_db is not None:
+        return difference.snr_db < least_snr_db
+    if difference.is_equal:
         return False
-    return found.max_abs_error > ZERO_LIMIT if found.max_rel_error is None else None
+    return difference.max_abs_error > ZERO_LIMIT if difference.max_rel_error is None else None
 
 
 def write_layer_drift(taps: Sequence[dict[str, Any]], first: int, folder: Path, collected: Path) -> None:
@@ -201,19 +201,19 @@ def write_layer_drift(taps: Sequence[dict[str, Any]], first: int, folder: Path, 
         want = _reference(folder, tap)
         got = TensorFile(collected / f"output-{number}.bin", want.dtype, want.shape)
         check_size(number, got, want)
-        layers.append(_layer_of(tap, got, want))
+        layers.append(_compare_layer(tap, got, want))
         got.path.unlink()
     (collected / LAYER_DRIFT).write_text(LayerDrift(layers=layers).model_dump_json())
 
 
-def _layer_of(tap: dict[str, Any], got: TensorFile, want: TensorFile) -> Layer:
+def _compare_layer(tap: dict[str, Any], got: TensorFile, want: TensorFile) -> Layer:
     """Return the figures of a layer; those against fp32 only if the fp32 layer has the same shape."""
-    difference = difference_of(got, want)
+    difference = compare_tensors(got, want)
     figures = {name: value for name, value in asdict(difference).items() if name in Layer.model_fields}
     if fp32 := tap.get("fp32"):
         exact = _reference(want.path.parent, fp32)
         if exact.shape == want.shape:
-            beside_fp32 = difference_of(got, exact)
+            beside_fp32 = compare_tensors(got, exact)
             figures |= {"snr_fp32_db": beside_fp32.snr_db, "lost_fp32": beside_fp32.lost}
     sample: list[float] = []
     if difference.elements:

@@ -20,8 +20,8 @@ from tasks.measure.plan import PlannedSession
 from tasks.runner.manifest import Runner
 from tasks.runner.min_versions import why_too_old
 
-# Executions without an ETDump that count, and reads of memory: enough for a median.
-_UNTRACED = 25
+# Executions without an ETDump after the warm-up, and reads of memory: enough for a median.
+_UNTRACED_EXECUTIONS = 25
 _MEMORY_READS = 5
 
 
@@ -39,8 +39,8 @@ class SessionContext:
     settle_s: float
     registry: Path
     """Where the farm keeps the health of devices, and their calibrations."""
-    wanted: AccuracyRequirement | None = None
-    """What the sweep file states about the outputs; None for the limits of the recipe."""
+    accuracy: AccuracyRequirement | None = None
+    """That of the sweep file; None for the limits of the recipe."""
     etdumps: dict[str, str] = field(default_factory=dict)
     """The sessions of this device so far, by the hashes of their ETDump and of its times."""
 
@@ -77,7 +77,9 @@ def runner_command(session: PlannedSession, context: SessionContext, folder: str
         command += [f"--output_execution={cell.executions}"] if context.export.case.steps else []
         command += [f"--stats_path={folder}/stats.json", f"--sme2={cell.variant.removeprefix('sme2_')}"]
         if session.shows_tracing_cost:
-            command.append(f"--untraced_executions={min(cell.executions, cell.warmup_executions + _UNTRACED)}")
+            command.append(
+                f"--untraced_executions={min(cell.executions, cell.warmup_executions + _UNTRACED_EXECUTIONS)}"
+            )
         if cell.mode == "timing" and context.export.case.tokens:
             command.append(f"--memory_reads={_MEMORY_READS}")
         if cell.mode == "profile":
@@ -115,11 +117,11 @@ class Version(BaseModel, strict=True):
 
 
 def add_runner_facts(runner: Runner, device: Device, spec: DeviceSpec, facts: Facts) -> Facts:
-    """Return the facts with what the runner, started with the inventory's launcher, finds of SME and SME2.
+    """Return the facts with SME and SME2 as the runner reports them, started with the inventory's launcher.
 
-    `facts` alone are the operating system's answer: it describes the host and not an emulator that launches the
-    programs, and some systems hide features of the processor. A runner that does not report them, or that the device
-    is too old for, leaves them as they are. Raises DeviceError if the device fails.
+    The operating system reports the features of the host, not of an emulator that launches the programs, and some
+    systems hide features. A registered runner, or one that the device is too old for, changes nothing. Raises
+    DeviceError if the device fails.
     """
     if not runner.supports_farm_flags or why_too_old(runner, device.name, facts):
         return facts

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK_ELEMENTS = 1 << 16
-_MOST_CHOICE_DIMENSIONS = 3
-_MOST_CHOICES = 1 << 18  # more than the tokens of a language model; a row must fit into memory
+_MAX_CHOICE_DIMENSIONS = 3
+_MAX_CHOICES = 1 << 18  # more than the tokens of a language model; a row must fit into memory
 _Values = NDArray[np.float64]
 
 
@@ -64,10 +64,10 @@ def has_choices(dtype: str, shape: tuple[int, ...]) -> bool:
     decides only where a sweep file states a limit for it.
     """
     is_floating = np.issubdtype(np.dtype(dtype), np.floating)
-    return bool(is_floating) and 1 <= len(shape) <= _MOST_CHOICE_DIMENSIONS and 2 <= shape[-1] <= _MOST_CHOICES
+    return bool(is_floating) and 1 <= len(shape) <= _MAX_CHOICE_DIMENSIONS and 2 <= shape[-1] <= _MAX_CHOICES
 
 
-def difference_of(got: TensorFile, want: TensorFile) -> Difference:
+def compare_tensors(got: TensorFile, want: TensorFile) -> Difference:
     """Compare a tensor with its reference, which has as many elements; their types may differ."""
     sums = _Sums()
     has_rows = has_choices(want.dtype, want.shape)
@@ -88,18 +88,19 @@ def difference_of(got: TensorFile, want: TensorFile) -> Difference:
 
 def first_difference(got: TensorFile, want: TensorFile) -> int | None:
     """Return the number, from 0, of the first element that differs, None if none does; for small tensors."""
-    places = np.flatnonzero(_elements(got) != _elements(want))
-    return int(places[0]) if len(places) else None
+    positions = np.flatnonzero(_elements(got) != _elements(want))
+    return int(positions[0]) if len(positions) else None
 
 
-def margin_of(place: int, texts: Sequence[TensorFile], choices: Sequence[TensorFile]) -> float | None:
-    """Return how far apart the scores of two texts' tokens at a place are, relative to the RMS of all scores there.
+def score_margin(position: int, texts: Sequence[TensorFile], choices: Sequence[TensorFile]) -> float | None:
+    """Return the distance of the scores of two texts' tokens at a position, relative to the RMS of all scores there.
 
-    `choices` are the likeliest tokens at each place and how far each is behind the first; None if either is missing.
+    `choices` are the likeliest tokens of each position, and the distance of each from the first. None if the token of
+    either text is not among them.
     """
-    tokens, behind = (_elements(each).reshape(each.shape)[place].tolist() for each in choices)
+    tokens, behind = (_elements(each).reshape(each.shape)[position].tolist() for each in choices)
     scores = dict(zip(tokens, behind, strict=True))
-    one, other = (scores.get(int(_elements(text)[place]), math.nan) for text in texts)
+    one, other = (scores.get(int(_elements(text)[position]), math.nan) for text in texts)
     return abs(one - other) if math.isfinite(one - other) else None
 
 
@@ -163,7 +164,7 @@ class _Sums:
 
 
 def _same_choice(got: _Values, want: _Values) -> NDArray[np.bool_]:
-    """Return for each row whether both sides choose the same; of equal largest elements, any is right. NaN is least."""
+    """Return for each row whether both sides choose the same: any of equal largest elements. NaN counts as smallest."""
     got, want = (np.where(np.isnan(values), -np.inf, values) for values in (got, want))
     rows, of_got, of_want = np.arange(len(got)), got.argmax(axis=1), want.argmax(axis=1)
     agrees: NDArray[np.bool_] = (want[rows, of_got] == want[rows, of_want]) | (got[rows, of_want] == got[rows, of_got])

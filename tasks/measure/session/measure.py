@@ -188,7 +188,7 @@ def _references(context: SessionContext, session: PlannedSession) -> References:
         fp32=case.outputs_fp32,
         limits=limits,
         host=case.outputs_host,
-        wanted=context.wanted,
+        required=context.accuracy,
         are_tokens=case.steps is not None,
         choices=case.choices,
     )

@@ -29,7 +29,7 @@ def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Device:
 
 
 def held(device: Device, *, wait_s: float = 0) -> AbstractContextManager[Lease]:
-    return leases.held(device, SWEEP, step="first again", priority=0, ttl_s=600, wait_s=wait_s)
+    return leases.hold_lease(device, SWEEP, step="first again", priority=0, ttl_s=600, wait_s=wait_s)
 
 
 @pytest.mark.fault

@@ -17,7 +17,7 @@ from tasks.measure.session.accuracy import (
     References,
     compare_outputs,
 )
-from tasks.measure.session.difference import TensorFile, difference_of, has_choices
+from tasks.measure.session.difference import TensorFile, compare_tensors, has_choices
 
 INF, NAN = float("inf"), float("nan")
 LIMITS = AccuracyLimits(eager_db=30, fp32_db=20, host_db=40)
@@ -198,7 +198,7 @@ def test_the_entry_in_the_sweep_file_decides_what_is_enough_against_fp32(
     # given 20 dB against fp32, the limit of the recipe, and one of two rows with the same choice
     got = [[1.0, 0.1], [0.1, 0.1001]]
     references, collected = case(tmp_path, got, got, fp32=[[1.0, 0.2015], [0.1001, 0.1]])
-    eager, fp32 = compare_outputs(replace(references, wanted=AccuracyRequirement(**wanted)), collected)
+    eager, fp32 = compare_outputs(replace(references, required=AccuracyRequirement(**wanted)), collected)
     assert fp32.snr_db == pytest.approx(20.2, abs=0.1)
     assert (fp32.is_inaccurate, eager.is_inaccurate) == (is_inaccurate, False)
     assert (fp32.least_top1, eager.least_top1) == (wanted.get("top1"), None)
@@ -252,6 +252,6 @@ def test_a_case_without_references_is_not_compared(tmp_path: Path) -> None:
 def test_values_whose_squares_overflow_have_errors_and_no_snr(tmp_path: Path) -> None:
     np.array([1e200, 2e200]).tofile(tmp_path / "want")
     np.array([1e200, 3e200]).tofile(tmp_path / "got")
-    found = difference_of(*(TensorFile(tmp_path / name, "float64", (2,)) for name in ("got", "want")))
+    found = compare_tensors(*(TensorFile(tmp_path / name, "float64", (2,)) for name in ("got", "want")))
     assert found.max_abs_error == pytest.approx(1e200)
     assert (found.snr_db, found.cosine) == (None, None)

@@ -78,5 +78,5 @@ def test_a_token_whose_margin_is_not_known_is_an_error(tmp_path: Path, behind: l
 
 def test_a_share_of_equal_tokens_that_is_asked_for_holds_whatever_the_margin(tmp_path: Path) -> None:
     references, collected = tokens_instead(tmp_path, 8, [0.0] * 4)
-    _, eager = compare_outputs(replace(references, wanted=AccuracyRequirement(top1=0.9)), collected)
+    _, eager = compare_outputs(replace(references, required=AccuracyRequirement(top1=0.9)), collected)
     assert (eager.margin, eager.top1_agreement, eager.is_inaccurate) == (0.0, 0.5, True)
