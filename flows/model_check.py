@@ -21,7 +21,7 @@ from tasks.etdump.reader import read_etdump
 from tasks.export.entry import ExportRequest
 from tasks.export.export import export_cases
 from tasks.export.exported import Export, ExportError
-from tasks.judge.advice import HEAVY_SHARE, advice_text, word_of
+from tasks.judge.advice import HEAVY_SHARE, advice_text, operator_word
 from tasks.measure.night import sweep_night
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.accuracy import format_inaccuracy
@@ -173,7 +173,7 @@ def _add_shares(checked: CheckedCase, sessions: list[SessionTimes]) -> None:
     listed = checked.portable_operators or [{"operator": name, "count": None} for name in executed]
     names = [entry["operator"] for entry in listed]
     for entry in listed:
-        name, of_time = word_of(entry["operator"]), None
+        name, of_time = operator_word(entry["operator"]), None
         if name in executed:
 
             def portable_ns(session: SessionTimes, name: str = name) -> float:

@@ -41,7 +41,7 @@ def sme_proof(subject: Subject) -> Finding:
         "noise_sessions": 0 if subject.spec.emulated else _NOISE_SESSIONS,
     }
     subject.proof_sweep = run_to_end(subject, "certify", settings)
-    rows = ask_warehouse("certify_variants", subject.places, sweep_id=subject.proof_sweep)
+    rows = ask_warehouse("certify_variants", subject.workspace, sweep_id=subject.proof_sweep)
     proofs = [Proof(*row) for row in rows]
     measured = [variant for variant in possible if variant in with_runner]
     if "profile" not in modes and measured != ["sme2_off"]:
@@ -69,7 +69,7 @@ def noise(subject: Subject) -> Finding:
     settings = {"models": _MODELS[:1], "noise_sessions": _NOISE_SESSIONS}
     for sweep_id in (subject.proof_sweep, None):
         measured_id = sweep_id or run_to_end(subject, "certify-noise", settings)
-        rows = ask_warehouse("certify_noise", subject.places, sweep_id=measured_id)
+        rows = ask_warehouse("certify_noise", subject.workspace, sweep_id=measured_id)
         if not rows:
             raise FarmError("the comparison of a model with itself has no result")
         ratio, low, high, smallest = rows[0]

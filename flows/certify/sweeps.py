@@ -108,10 +108,10 @@ def _started(
     device["launcher"] = [*launcher, *subject.spec.launcher]
     file = _write(subject, name, {"name": name, "lease_wait_s": 60, **_SETTINGS, **executions, **settings})
     inventory = _write(subject, f"{name}-inventory", {"devices": [device]})
-    sweep_ids = subject.places.store.sweep_ids()
+    sweep_ids = subject.workspace.store.sweep_ids()
     sweep_id = sweep_night(name, subject.night, sweep_ids, again=again).sweep_id
     command = [sys.executable, "-m", "flows.cli.main", "sweep", str(file), "--inventory", str(inventory)]
-    command += ["--data-dir", str(subject.places.root), "--night", subject.night.isoformat(), "--fail-on", "never"]
+    command += ["--data-dir", str(subject.workspace.root), "--night", subject.night.isoformat(), "--fail-on", "never"]
     if again:
         command.append("--again")
     environment = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
@@ -129,7 +129,7 @@ def _started(
 
 def _records(subject: Subject, sweep_id: str) -> list[SessionRecord]:
     """Return the records of a sweep in the order in which they ended, without the session that is always discarded."""
-    records = subject.places.store.records(sweep_id, skip_damaged=True)
+    records = subject.workspace.store.records(sweep_id, skip_damaged=True)
     return sorted((each for each in records if each.reason_code != FIRST_SESSION), key=lambda each: each.ended_at)
 
 
@@ -139,11 +139,11 @@ def _last_line(subject: Subject, name: str) -> str:
 
 
 def _log(subject: Subject, name: str) -> Path:
-    return subject.places.root / "logs" / f"{name}.log"
+    return subject.workspace.root / "logs" / f"{name}.log"
 
 
 def _write(subject: Subject, name: str, content: dict[str, Any]) -> Path:
-    path = subject.places.root / f"{name}.yaml"
+    path = subject.workspace.root / f"{name}.yaml"
     write_complete(path, json.dumps(content, indent=1).encode())  # JSON is YAML
     return path
 

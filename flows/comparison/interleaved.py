@@ -21,7 +21,7 @@ from flows.warehouse.publish import ask_warehouse, load_store
 from tasks.bundle.cell import VARIANTS, Cell, Purpose, Variant
 from tasks.bundle.record import SweepNight
 from tasks.export.prebuilt import open_pte
-from tasks.judge.cause import cause_of_rows
+from tasks.judge.cause import cause_from_rows
 from tasks.judge.comparison import MARGIN, Comparison, compare_sessions
 from tasks.measure.interleaved import Side, comparison_id, plan_round
 from tasks.measure.plan import FIRST_SESSION
@@ -109,7 +109,7 @@ class InterleavedDevice:
         result = compare_sessions(times_a, times_b, margin)
         cause = None
         if result.answer == "different":
-            cause = cause_of_rows(self.ask("comparison_operators", cells_a=cells_a, cells_b=cells_b))
+            cause = cause_from_rows(self.ask("comparison_operators", cells_a=cells_a, cells_b=cells_b))
         return InterleavedResult(
             result,
             cause,
@@ -177,7 +177,7 @@ def compare_files(
     margin: float,
     priority: int,
 ) -> InterleavedResult:
-    """Measure two .pte files in turns, with `sessions` each; `margin` is a fraction. Raises FarmError.
+    """Interleave two .pte files, with `sessions` each; `margin` is a fraction. Raises FarmError.
 
     A sweep of lower `priority` releases the device for them, after its present session.
     """

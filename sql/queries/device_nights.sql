@@ -14,7 +14,7 @@ SELECT
     sum(failed)::BIGINT AS failed,
     sum(invalid)::BIGINT AS invalid,
     sum(wall_s) / 3600 AS busy_hours,
-    max(temperature_c) AS most_temperature_c,
+    max(temperature_c) AS max_temperature_c,
     any_value(build) AS build
 FROM _sweep_device
 JOIN sweep USING (sweep_id)

@@ -1,19 +1,12 @@
 -- Devices as they were in a sweep; without a sweep, every device as it was in its newest one, with its sessions of that
 -- night in all sweeps.
 SELECT
-    device,
+    device_overview.* REPLACE (
+        if($sweep_id IS NULL, sum(sessions) OVER of_night, sessions)::BIGINT AS sessions,
+        sum(succeeded) OVER of_night::BIGINT AS succeeded
+    ),
     _without_times(emulated, transport) AS without_times,
-    transport,
-    device_model,
-    soc,
-    cores,
-    memory_bytes,
-    sme2,
     nullif(concat_ws(' ', os, os_version), '') AS system,
-    build,
-    night,
-    if($sweep_id IS NULL, sum(sessions) OVER of_night, sessions)::BIGINT AS sessions,
-    sum(succeeded) OVER of_night::BIGINT AS succeeded,
     coalesce(sum(waited_s) OVER of_night, 0) AS waited_s,
     noise
 FROM device_overview

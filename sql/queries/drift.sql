@@ -21,10 +21,8 @@ known AS (
 SELECT
     model,
     device,
-    NULL::VARCHAR AS without_times,
     precision,
     threads,
-    NULL::VARCHAR AS differs,
     series_id AS cell,
     variant,
     list(night ORDER BY night) AS nights,

@@ -10,14 +10,7 @@ delegation AS (
     GROUP BY pte_sha256
 )
 SELECT
-    model,
-    precision,
-    seed,
-    pte_sha256,
-    pte_bytes,
-    delegated,
-    portable,
-    versions ->> 'executorch' AS executorch_version,
+    * REPLACE (versions ->> 'executorch' AS executorch_version),
     versions ->> 'torch' AS torch_version,
     versions ->> 'transformers' AS transformers_version
 FROM model_overview

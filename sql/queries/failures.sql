@@ -1,18 +1,4 @@
 -- Failed and invalid sessions; those that no later attempt replaced come first.
-SELECT
-    session_id,
-    device,
-    model,
-    precision,
-    variant,
-    mode,
-    threads,
-    status,
-    reason_code,
-    reason,
-    log_tail,
-    attempt,
-    superseded
 FROM failed_session
 WHERE sweep_id = $sweep_id
 ORDER BY superseded, status, reason_code, device, started_at, session_id;

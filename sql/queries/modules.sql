@@ -1,4 +1,4 @@
--- Where the time goes in the modules of each model, per cell: those with at least 5 % of Method::execute, and what
+-- Where the time goes in the modules of each model, per cell: those with at least $heavy_share of Method::execute, and what
 -- belongs to no module.
 SELECT
     named.* EXCLUDE (sweep_id, place),
@@ -11,5 +11,5 @@ SELECT
     share
 FROM module_time
 JOIN _named_cell AS named USING (cell, sweep_id)
-WHERE sweep_id = $sweep_id AND without_times IS NULL AND (share >= 0.05 OR kind != 'module')
+WHERE sweep_id = $sweep_id AND without_times IS NULL AND (share >= $heavy_share OR kind != 'module')
 ORDER BY place, kind <> 'module', share DESC, module_path;

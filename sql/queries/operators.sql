@@ -1,5 +1,5 @@
--- The operators that take the most time: ten per cell, and any others above 5 % (FLAGGED_SHARE of the report). Those
--- below the resolution of their clock are counted and not ranked.
+-- The operators that take the most time: ten per cell, and any others above $heavy_share. Those below the resolution of
+-- their clock are counted and not ranked.
 WITH
 ranked AS (
     SELECT
@@ -25,5 +25,5 @@ SELECT
     ranked.* EXCLUDE (cell, sweep_id, below_resolution, rank)
 FROM ranked
 JOIN _named_cell AS named USING (cell, sweep_id)
-WHERE without_times IS NULL AND NOT below_resolution AND ((rank <= 10 AND time_ms > 0) OR share > 0.05)
+WHERE without_times IS NULL AND NOT below_resolution AND ((rank <= 10 AND time_ms > 0) OR share > $heavy_share)
 ORDER BY place, rank;

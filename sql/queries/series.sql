@@ -12,24 +12,9 @@ measured AS (
     GROUP BY series_id, device
 )
 SELECT
-    model,
-    device,
-    NULL::VARCHAR AS without_times,
-    precision,
-    threads,
-    NULL::VARCHAR AS differs,
-    coalesce(cell, series_id) AS cell,
-    variant,
-    series_id,
-    night,
+    * REPLACE (coalesce(cell, series_id) AS cell),
     value / 1e6 AS time_ms,
-    verdict,
-    ratio,
-    noise_floor,
-    since,
-    nights,
-    _verdict_place(verdict) AS place,
-    weeks
+    _verdict_place(verdict) AS rank
 FROM newest
 JOIN measured USING (series_id, device)
 JOIN series USING (series_id)

@@ -1,13 +1,5 @@
 -- How the device was before and after sessions.
-SELECT
-    session_id,
-    moment,
-    temperature_c,
-    thermal_status,
-    battery_percent,
-    load_1m,
-    governor,
-    frequency_mhz
+SELECT session_id, device_conditions.*
 FROM device_conditions
 JOIN session USING (session_key)
 WHERE _is_one_of(session_key, $session_keys::INTEGER[])

@@ -1,4 +1,4 @@
--- Operators with SME2 off and on: those that SME2 could run, and any others above 5 % (FLAGGED_SHARE of the report).
+-- Operators with SME2 off and on: those that SME2 could run, and any others above $heavy_share.
 WITH
 reason AS (
     SELECT cell_overview.pair, operator, microkernel, min(likely_reason) AS likely_reason
@@ -37,5 +37,5 @@ pair AS (
 )
 SELECT * EXCLUDE (place, microkernel) REPLACE (concat_ws(' ', operator, microkernel) AS operator)
 FROM pair
-WHERE is_eligible OR share_on > 0.05
+WHERE is_eligible OR share_on > $heavy_share
 ORDER BY place, coalesce(time_off_ms, time_on_ms) DESC NULLS LAST, calls_per_run DESC, pair.operator, microkernel;

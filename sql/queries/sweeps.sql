@@ -1,6 +1,5 @@
 -- Every sweep, the newest first; loose ETDumps, whose night is not known, come last. Comparisons outside a sweep are
 -- not listed.
-SELECT sweep_id, name, night, succeeded, failed, invalid, discarded, devices, models, started_at, ended_at
 FROM sweep_overview
 WHERE sweep_id IN (SELECT DISTINCT sweep_id FROM session WHERE purpose IS NULL)
 ORDER BY night DESC NULLS LAST, ended_at DESC NULLS LAST, sweep_id DESC;

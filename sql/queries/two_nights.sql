@@ -2,10 +2,8 @@
 SELECT
     series.model,
     device,
-    NULL::VARCHAR AS without_times,
     series.precision,
     series.threads,
-    NULL::VARCHAR AS differs,
     series_id AS cell,
     series.variant,
     series_id,

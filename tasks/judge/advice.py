@@ -1,4 +1,4 @@
-"""Advice about portable operators: their known causes (advice.csv), and the rewrite of the model for each."""
+"""Advice about portable operators: their causes (advice.csv), and the rewrite of the model for each."""
 
 import csv
 import re
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HEAVY_SHARE = 0.05
-"""Share of the time of Method::execute; a portable operator with more gets advice."""
+"""Share of the time of Method::execute: operators above it are listed and highlighted, portable ones get advice."""
 NO_REASON = "the partitioner gave no reason"
 _UNKNOWN = "No rewrite is known: replace the operator in the model, or accept its time."
 _WORD = re.compile(r"^(?:\w+(?:\.|::))?(\w+)")
@@ -53,7 +53,7 @@ with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as _s
     )
 
 
-def word_of(operator: str) -> str:
+def operator_word(operator: str) -> str:
     """Return the word that the names of exporter and runtime share: `mean` of aten.mean.dim, aten::mean and mean."""
     match = _WORD.match(operator)
     return match[1] if match else operator
@@ -65,7 +65,7 @@ def advice_for(operator: str, reason: str | None, portable: Iterable[str] = ()) 
     `operator` is a name of the exporter or of the runtime. `reason` joins all reasons of the partitioner. `portable`
     are the names of all portable operators of the model: some operators are explained by those beside them.
     """
-    word, beside = word_of(operator), frozenset(map(word_of, portable))
+    word, beside = operator_word(operator), frozenset(map(operator_word, portable))
     for entry in TABLE:
         if word in entry.operators and entry.reason in (reason or "") and entry.beside <= beside:
             return entry
@@ -73,7 +73,7 @@ def advice_for(operator: str, reason: str | None, portable: Iterable[str] = ()) 
 
 
 def advice_text(operator: str, reason: str | None, portable: Iterable[str] = ()) -> str:
-    """Return sentences: why the operator was not delegated, and the rewrite that delegates it or that none is known."""
+    """Return sentences: why the operator was not delegated, and the rewrite that delegates it, if the table has one."""
     entry = advice_for(operator, reason, portable)
     return entry.text if entry else f"{_capital(reason or NO_REASON)}. {_UNKNOWN}"
 

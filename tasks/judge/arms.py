@@ -51,12 +51,12 @@ class Arm:
         return f"{_KINDS[self.kind]} {value}" + (f" in sweep {self.sweep_id}" if self.sweep_id else "")
 
 
-def word_of(argument: str) -> str:
+def name_of_folder(argument: str) -> str:
     """Return the argument, or the last part of the path of an existing folder: bundles and sweeps are named by id."""
     return Path(argument).name if "/" in argument and Path(argument).is_dir() else argument
 
 
-def id_of(word: str) -> str:
+def id_prefix(word: str) -> str:
     """Return the part of a word that may begin an id: `3f0c1a` of `cell:3f0c1a` and of `3f0c1a`."""
     return word.rpartition(":")[2]
 
@@ -78,33 +78,26 @@ def find_arms(a: str, b: str, names: Sequence[Name], sweep_id: str | None = None
         if sweep_id is not None:
             raise InputError(f"--sweep: A is a {_KINDS[kind_a]}; use it with names inside a sweep, such as sme2_off")
         return Arm(kind_a, value_a, None), Arm(kind_b, value_b, None)
-    in_a, in_b = ([name.sweep_id for name in _by_age(names) if (name.kind, name.value) == each] for each in meanings)
+    # Of the newest sweep first; those without a start come last.
+    by_age = sorted(names, key=lambda name: (name.last_started_at or datetime.min, name.sweep_id), reverse=True)
+    in_a, in_b = ([name.sweep_id for name in by_age if (name.kind, name.value) == each] for each in meanings)
     if sweep_id is None:
         common = next((each for each in in_a if each in in_b), None)
         return Arm(kind_a, value_a, common or in_a[0]), Arm(kind_b, value_b, common or in_b[0])
-    _check_sweep(sweep_id, names)
-    for word, sweeps in ((a, in_a), (b, in_b)):
-        if sweep_id not in sweeps:
-            raise InputError(f"`{word}` is not in sweep {sweep_id}; the newest sweep with it is {sweeps[0]}")
-    return Arm(kind_a, value_a, sweep_id), Arm(kind_b, value_b, sweep_id)
-
-
-def _by_age(names: Iterable[Name]) -> list[Name]:
-    """Return the names of the newest sweep first; those without a start come last."""
-    return sorted(names, key=lambda name: (name.last_started_at or datetime.min, name.sweep_id), reverse=True)
-
-
-def _check_sweep(sweep_id: str, names: Iterable[Name]) -> None:
     sweeps = {name.sweep_id for name in names}
     if sweep_id not in sweeps:
         raise InputError(f"--sweep: `{sweep_id}` is not a sweep with timing results{did_you_mean(sweep_id, sweeps)}")
+    for word, sweeps_of_word in ((a, in_a), (b, in_b)):
+        if sweep_id not in sweeps_of_word:
+            raise InputError(f"`{word}` is not in sweep {sweep_id}; the newest sweep with it is {sweeps_of_word[0]}")
+    return Arm(kind_a, value_a, sweep_id), Arm(kind_b, value_b, sweep_id)
 
 
 def _meaning(word: str, names: Sequence[Name]) -> tuple[str, str]:
     """Return the kind and the value that a word names; raises InputError unless exactly one matches."""
     kind, _, rest = word.partition(":")
     pairs = {(name.kind, name.value) for name in names if name.value == word or (name.kind, name.value) == (kind, rest)}
-    stem = id_of(word)
+    stem = id_prefix(word)
     if not pairs and _ID_PREFIX.fullmatch(stem):
         ids = [name for name in names if name.kind in _IDS and name.value.startswith(stem)]
         pairs = {(name.kind, name.value) for name in ids if stem == word or name.kind == kind}
@@ -120,7 +113,7 @@ def _meaning(word: str, names: Sequence[Name]) -> tuple[str, str]:
 
 
 def _unknown(word: str, names: Iterable[Name]) -> str:
-    if re.fullmatch(r"[0-9a-f]{1,5}", id_of(word)) and not any(name.value == word for name in names):
+    if re.fullmatch(r"[0-9a-f]{1,5}", id_prefix(word)) and not any(name.value == word for name in names):
         remedy = "; an id needs at least 6 digits"
     else:
         remedy = did_you_mean(word, {name.value for name in names if name.kind not in _IDS})

@@ -44,9 +44,9 @@ class MeasuredNight:
         return self.pte_sha256, self.runner_sha256
 
 
-def find_series(word: str, device: str | None, known: Iterable[SeriesOnDevice]) -> SeriesOnDevice:
-    """Return the one series with this model or id (6 characters suffice), on `device` if given; raises InputError."""
-    on_device = [each for each in known if device in (None, each.device)]
+def find_series(word: str, device: str | None, candidates: Iterable[SeriesOnDevice]) -> SeriesOnDevice:
+    """Return the one series of a model or id (6 characters suffice) on a device (None: any); raises InputError."""
+    on_device = [each for each in candidates if device in (None, each.device)]
     matches = [each for each in on_device if each.model == word or (len(word) >= 6 and each.series_id.startswith(word))]
     if len(matches) == 1:
         return matches[0]
@@ -77,7 +77,9 @@ def bounds(
         good, bad = good or newest.baseline_to, bad or newest.night
     for night in (good, bad):
         if night not in by_date:
-            raise InputError(f"{night} is not a measured night of this series; measured: {_listed(by_date)}")
+            dates = [str(each) for each in by_date]
+            listed = ", ".join(dates if len(dates) <= 6 else [*dates[:2], "...", *dates[-3:]])
+            raise InputError(f"{night} is not a measured night of this series; measured: {listed}")
     assert good is not None
     if good >= bad:
         raise InputError(f"the good night {good} is not before the bad night {bad}; exchange them")
@@ -87,11 +89,6 @@ def bounds(
     if not contents or contents[-1].content == first.content:
         raise InputError(f"model and runner of {bad} are those of {good}: the device changed, not they")
     return first, contents
-
-
-def _listed(nights: Iterable[date]) -> str:
-    dates = [str(night) for night in nights]
-    return ", ".join(dates if len(dates) <= 6 else [*dates[:2], "...", *dates[-3:]])
 
 
 def first_bad(count: int, is_bad: Callable[[int], bool]) -> int:

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.bundle.robust_statistics import LEAST_SESSIONS, interquartile_mean
-from tasks.judge.states import States, place_sides
+from tasks.judge.states import States, assign_sides
 
 Answer = Literal["different", "same", "unknown"]
 MARGIN = 0.01
 """A fraction: two sides are the same if the whole interval of their ratio lies inside it."""
 _ALPHA = 0.05
-_MOST_SESSIONS = 1000
+_MAX_SESSIONS = 1000
 _EXACT_UP_TO = 30  # sessions of the smaller side; the normal approximation is exact enough above
 
 
@@ -57,16 +57,23 @@ def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN, half
     the interval of their sides reaches at least `half_of_nights` (a logarithm) to each side of its middle.
     """
     time_a, time_b = (interquartile_mean(side) if len(side) else None for side in (a, b))
+    superiority = None
+    if len(a) and len(b):
+        superiority = float((np.sign(np.subtract.outer(np.asarray(b), np.asarray(a))).mean() + 1) / 2)
     if not time_a or not time_b or min(*a, *b) <= 0:
-        return Comparison(len(a), len(b), time_a, time_b, None, None, None, "unknown", None, _superiority(a, b))
-    of_sessions = shift_interval(np.log(a), np.log(b))
-    bounds = _at_least(of_sessions, half_of_nights)
+        return Comparison(len(a), len(b), time_a, time_b, None, None, None, "unknown", None, superiority)
+    bounds, limit, of_nights = shift_interval(np.log(a), np.log(b)), math.log1p(margin), False
+    if bounds and bounds[1] - bounds[0] < 2 * half_of_nights:
+        middle, of_nights = sum(bounds) / 2, True
+        bounds = middle - half_of_nights, middle + half_of_nights
+    answer: Answer = "unknown"
+    if bounds and -limit <= bounds[0] and bounds[1] <= limit:
+        answer = "same"
+    elif bounds and (bounds[0] > 0 or bounds[1] < 0):
+        answer = "different"
+    more = None if answer != "unknown" or of_nights else _more_sessions(len(a), len(b), bounds, limit)
     low, high = (math.exp(bound) for bound in bounds) if bounds else (None, None)
-    answer = _answer(bounds, math.log1p(margin))
-    is_of_sessions = answer == "unknown" and bounds == of_sessions
-    more = _more_sessions(len(a), len(b), bounds, math.log1p(margin)) if is_of_sessions else None
-    ratio = time_b / time_a
-    return Comparison(len(a), len(b), time_a, time_b, ratio, low, high, answer, more, _superiority(a, b))
+    return Comparison(len(a), len(b), time_a, time_b, time_b / time_a, low, high, answer, more, superiority)
 
 
 def compare_sessions(
@@ -82,30 +89,14 @@ def compare_sessions(
     in either state, the answer is `unknown`, without a ratio.
     """
     plain = compare(a, b, margin, half_of_nights)
-    placed = place_sides(np.log(a), np.log(b), states) if plain.ratio is not None else None
-    if placed is None:
+    assigned = assign_sides(np.log(a), np.log(b), states) if plain.ratio is not None else None
+    if assigned is None:
         return plain
-    if isinstance(placed, str):
-        return replace(plain, ratio=None, low=None, high=None, answer="unknown", more_sessions=None, note=placed)
-    a_within, b_within = (np.exp(side.positions).tolist() for side in placed.sides)
-    within = compare(a_within, b_within, margin, half_of_nights)
-    return replace(within, time_a=plain.time_a, time_b=plain.time_b, superiority=plain.superiority, note=str(placed))
-
-
-def _at_least(bounds: tuple[float, float] | None, half: float) -> tuple[float, float] | None:
-    """Return an interval that reaches at least `half` to each side of its middle."""
-    if bounds is None or bounds[1] - bounds[0] >= 2 * half:
-        return bounds
-    middle = sum(bounds) / 2
-    return middle - half, middle + half
-
-
-def _answer(bounds: tuple[float, float] | None, margin: float) -> Answer:
-    if bounds is None:
-        return "unknown"
-    if -margin <= bounds[0] and bounds[1] <= margin:
-        return "same"
-    return "different" if bounds[0] > 0 or bounds[1] < 0 else "unknown"
+    sides, note = assigned
+    if sides is None:
+        return replace(plain, ratio=None, low=None, high=None, answer="unknown", more_sessions=None, note=note)
+    within = compare(np.exp(sides[0]).tolist(), np.exp(sides[1]).tolist(), margin, half_of_nights)
+    return replace(within, time_a=plain.time_a, time_b=plain.time_b, superiority=plain.superiority, note=note)
 
 
 def shift_interval(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, float] | None:
@@ -144,11 +135,4 @@ def _more_sessions(n: int, m: int, bounds: tuple[float, float] | None, margin: f
     if room <= 0:
         return None
     needed = math.ceil(min(n, m) * (half / room) ** 2 * 1.05) - min(n, m)
-    return max(needed, 1) if needed <= _MOST_SESSIONS else None
-
-
-def _superiority(a: Sequence[float], b: Sequence[float]) -> float | None:
-    if not len(a) or not len(b):
-        return None
-    signs = np.sign(np.subtract.outer(np.asarray(b), np.asarray(a)))
-    return float((signs.mean() + 1) / 2)
+    return max(needed, 1) if needed <= _MAX_SESSIONS else None

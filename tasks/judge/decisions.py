@@ -5,12 +5,11 @@ a copy of all. Bundles and figures stay as they are: decisions only select the n
 not even these.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import duckdb
 from pydantic import AwareDatetime, BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
@@ -52,12 +51,12 @@ class Selector(BaseModel):
     device: str | None = None
 
     @property
-    def given(self) -> dict[str, str]:
+    def criteria(self) -> dict[str, str]:
         """The fields that are not None."""
         return self.model_dump(exclude_none=True)
 
     def matches(self, series: SeriesNight) -> bool:
-        return all(getattr(series, field) == value for field, value in self.given.items())
+        return all(getattr(series, field) == value for field, value in self.criteria.items())
 
 
 class Decision(BaseModel):
@@ -87,7 +86,7 @@ class Decision(BaseModel):
         has_right_night = self.kind == "note" or (self.night is None) == is_revocation
         if (self.revokes is not None) != is_revocation or not has_right_night:
             raise ValueError("a revocation needs `revokes`, every other kind but a note needs `night`")
-        if is_revocation and self.series.given:
+        if is_revocation and self.series.criteria:
             raise ValueError("a revocation is of one decision; it has no `series`")
         return self
 
@@ -131,7 +130,8 @@ def read_decisions(store: BundleStore) -> Decisions:
             records.append(parsed)
         else:
             damaged.append(parsed)
-    return Decisions(_in_order(records), tuple(damaged))
+    records.sort(key=lambda record: (record.decided_at, record.id))
+    return Decisions(tuple(records), tuple(damaged))
 
 
 def is_excluded(decisions: Decisions, series: SeriesNight) -> bool:
@@ -157,16 +157,12 @@ def starts_baseline(decisions: Decisions, series: SeriesNight, previous: date | 
     )
 
 
-def _in_order(records: Iterable[Decision]) -> tuple[Decision, ...]:
-    return tuple(sorted(records, key=lambda record: (record.decided_at, record.id)))
-
-
 def _parse(content: bytes | Exception, path: str) -> Decision | str:
     """Return the decision in a file's content, or a sentence with the reason why there is none."""
     if isinstance(content, Exception):
         cause = getattr(content, "strerror", None) or type(content).__name__
-        shown = str(content) if isinstance(content, BundleError) else f"{path}: cannot be read ({cause})"
-        return f"{shown}; the decision does not count until the file can be read"
+        problem = str(content) if isinstance(content, BundleError) else f"{path}: cannot be read ({cause})"
+        return f"{problem}; the decision does not count until the file can be read"
     try:
         decision = read_json(Decision, content)
     except ValidationError as error:
@@ -179,12 +175,18 @@ def _parse(content: bytes | Exception, path: str) -> Decision | str:
     return decision
 
 
-def decisions_of(connection: duckdb.DuckDBPyConnection) -> Decisions:
+def read_warehouse_decisions(connection: duckdb.DuckDBPyConnection) -> Decisions:
     """Return the decisions in a warehouse, the oldest first."""
-    return Decisions(tuple(_decision(row) for row in connection.execute(_ROWS).fetchall()))
+    records = []
+    for row in connection.execute(_ROWS).fetchall():
+        fields = dict(zip(_FIELDS, row, strict=True))
+        series = Selector(**{name: fields.pop(name) for name in Selector.model_fields})
+        decided_at = fields.pop("decided_at").replace(tzinfo=UTC)
+        records.append(Decision(id=fields.pop("decision_id"), series=series, decided_at=decided_at, **fields))
+    return Decisions(tuple(records))
 
 
-def known_series(warehouse: Path) -> list[SeriesNight]:
+def list_series_nights(warehouse: Path) -> list[SeriesNight]:
     """Return every night of every series in a warehouse; empty for a missing file, which is not created."""
     if not warehouse.is_file():
         return []
@@ -194,12 +196,5 @@ def known_series(warehouse: Path) -> list[SeriesNight]:
 
 def missing_decisions(connection: duckdb.DuckDBPyConnection, decisions: Decisions) -> list[Decision]:
     """Return the decisions of a store that a warehouse lacks, or has with another content."""
-    present = set(decisions_of(connection).records)
+    present = set(read_warehouse_decisions(connection).records)
     return [record for record in decisions.records if record not in present]
-
-
-def _decision(row: tuple[Any, ...]) -> Decision:
-    fields = dict(zip(_FIELDS, row, strict=True))
-    series = Selector(**{name: fields.pop(name) for name in Selector.model_fields})
-    decided_at = fields.pop("decided_at").replace(tzinfo=UTC)
-    return Decision(id=fields.pop("decision_id"), series=series, decided_at=decided_at, **fields)

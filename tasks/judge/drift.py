@@ -24,15 +24,14 @@ from importlib.util import find_spec
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tasks.judge.figures import LATENCY
 
-LEAST_NIGHTS = 14
-_MOST_NIGHTS = 60
-_LEAST_LEVEL = 5  # nights; a night or two of heat are not a level
+MIN_NIGHTS = 14
+_MAX_NIGHTS = 60
+_MIN_LEVEL = 5  # nights; a night or two of heat are not a level
 _PENALTY = 2.0
-_LEAST_DRIFT = 0.02
+_MIN_DRIFT = 0.02
 
 
 @dataclass(frozen=True)
@@ -51,23 +50,18 @@ def slow_drift(nights: Sequence[date], figures: Sequence[float]) -> Drift | None
     `figures` are one per night, above 0, for example the medians of latencies. A single step of more than
     3 %, the least change of a latency, is left to the verdicts. Needs 14 nights (the last 60 are used) and ruptures.
     """
-    if len(figures) < LEAST_NIGHTS or find_spec("ruptures") is None:
+    if len(figures) < MIN_NIGHTS or find_spec("ruptures") is None:
         return None
-    nights, logs = nights[-_MOST_NIGHTS:], np.log(figures[-_MOST_NIGHTS:])
-    starts = _level_starts(logs)
+    nights, logs = nights[-_MAX_NIGHTS:], np.log(figures[-_MAX_NIGHTS:])
+    from ruptures import KernelCPD  # takes a second to import
+
+    ends: list[int] = KernelCPD(kernel="rbf", min_size=_MIN_LEVEL).fit(logs[:, np.newaxis]).predict(pen=_PENALTY)
+    starts = [0, *ends[:-1]]
     levels = [float(np.median(logs[start:end])) for start, end in pairwise([*starts, len(logs)])]
     first = len(levels) - 1
     while first > 0 and (levels[first] - levels[first - 1]) * (levels[-1] - levels[-2]) > 0:
         first -= 1
     moved, steps = levels[-1] - levels[first], len(levels) - 1 - first
-    if abs(moved) < _LEAST_DRIFT or (steps == 1 and abs(moved) > LATENCY.least_distance):
+    if abs(moved) < _MIN_DRIFT or (steps == 1 and abs(moved) > LATENCY.min_distance):
         return None
     return Drift(since=nights[starts[first + 1]], ratio=float(np.exp(moved)), steps=steps)
-
-
-def _level_starts(logs: NDArray[np.float64]) -> list[int]:
-    """Return the index at which each level begins, the first at 0."""
-    from ruptures import KernelCPD  # takes a second to import
-
-    ends: list[int] = KernelCPD(kernel="rbf", min_size=_LEAST_LEVEL).fit(logs[:, np.newaxis]).predict(pen=_PENALTY)
-    return [0, *ends[:-1]]

@@ -20,7 +20,7 @@ class Metric:
     name: str
     unit: str
     """ns, bytes, share (0 to 1) or difference (absolute, in the unit of the model's outputs)."""
-    least_change: float
+    min_change: float
     """Smaller changes are never suspected: 0.03 is 3 %, or 3 points of a share."""
     session_scatter: float
     """Standard deviation between sessions and (below) nights without a change, in positions.
@@ -30,7 +30,7 @@ class Metric:
     night_scatter: float
     alarm_z: float = 2.0
     """Shifts below this many standard deviations are never suspected."""
-    least_sessions: int = 3
+    min_sessions: int = 3
     """Nights with fewer are not judged; the median of 3 withstands one that is far off."""
     confirms_itself: bool = False
     """One night is enough where model or runner changed: heat and load hardly move the figure."""
@@ -42,9 +42,9 @@ class Metric:
     """Added to each figure before its logarithm, so that 0 has one and changes far below the offset do not count."""
 
     @property
-    def least_distance(self) -> float:
+    def min_distance(self) -> float:
         """The least change, as a distance between positions."""
-        return self.least_change if self.is_share else math.log(1 + self.least_change)
+        return self.min_change if self.is_share else math.log(1 + self.min_change)
 
     @property
     def is_exact(self) -> bool:
@@ -82,7 +82,7 @@ class Metric:
     def is_worse(self, distance: float) -> bool:
         return (distance < 0) == self.is_higher_better
 
-    def word_of_device(self, distance: float) -> OfDevice:
+    def device_verdict(self, distance: float) -> OfDevice:
         """Return the verdict on a device that moved the figure by this distance; only times are slower or faster."""
         if self.unit == "ns":
             return "device slower" if self.is_worse(distance) else "device faster"
@@ -120,15 +120,15 @@ def percent_change(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f} %"
 
 
-LATENCY = Metric("latency", "ns", least_change=0.03, session_scatter=0.02, night_scatter=0.012)
+LATENCY = Metric("latency", "ns", min_change=0.03, session_scatter=0.02, night_scatter=0.012)
 
 OTHER_METRICS = (
     # Both depend on what the page cache contains, and scatter by 10 to 40 % between sessions on a busy machine.
-    Metric("load time", "ns", least_change=0.20, session_scatter=0.3, night_scatter=0.15, alarm_z=3.0),
-    Metric("first execution", "ns", least_change=0.10, session_scatter=0.15, night_scatter=0.08, alarm_z=3.0),
+    Metric("load time", "ns", min_change=0.20, session_scatter=0.3, night_scatter=0.15, alarm_z=3.0),
+    Metric("first execution", "ns", min_change=0.10, session_scatter=0.15, night_scatter=0.08, alarm_z=3.0),
     # Sessions differ by 0.1 to 0.7 %, also on a machine whose latencies scatter by 15 %.
     Metric("peak memory", "bytes", 0.05, 0.005, 0.005, alarm_z=5.0, confirms_itself=True),
-    Metric(".pte size", "bytes", 0.01, 0.0, 0.0, least_sessions=1, confirms_itself=True),
+    Metric(".pte size", "bytes", 0.01, 0.0, 0.0, min_sessions=1, confirms_itself=True),
     # Both are parts of the time: on a machine whose latencies double from night to night they move by several points.
     Metric("portable share", "share", 0.02, 0.015, 0.01, alarm_z=5.0, confirms_itself=True, is_share=True),
     Metric(

@@ -54,31 +54,27 @@ class NightVerdict:
 
     night: str
     verdict: Verdict
-    baseline_value: float | None
-    """The median of the baseline nights, in the unit of the metric; within states, with as many sessions in each."""
-    ratio: float | None
-    """This night's figure over the baseline's; None if that is 0."""
-    low: float | None
-    """The 95 % interval of that ratio; it includes how much the series moves from night to night."""
-    high: float | None
-    z: float | None
-    """Robust z against the baseline nights."""
-    noise_floor: float | None
-    """A fraction: 19 of 20 nights without a change move the ratio by less."""
-    baseline_nights: int
-    baseline_from: str | None
-    baseline_to: str | None
-    """The last good night: the newest of the baseline that does not share this night's shift."""
-    since: str | None
-    """The first night of the step that the night belongs to; None outside a step."""
     reason: str
+    baseline_value: float | None = None
+    """The median of the baseline nights, in the unit of the metric; within states, with as many sessions in each."""
+    ratio: float | None = None
+    """This night's figure over the baseline's; None if that is 0."""
+    low: float | None = None
+    """The 95 % interval of that ratio; it includes how much the series moves from night to night."""
+    high: float | None = None
+    z: float | None = None
+    """Robust z against the baseline nights."""
+    noise_floor: float | None = None
+    """A fraction: 19 of 20 nights without a change move the ratio by less."""
+    baseline_nights: int = 0
+    baseline_from: str | None = None
+    baseline_to: str | None = None
+    """The last good night: the newest of the baseline that does not share this night's shift."""
+    since: str | None = None
+    """The first night of the step that the night belongs to; None outside a step."""
 
 
-def without_baseline(night: Night, verdict: Verdict, reason: str) -> NightVerdict:
-    return NightVerdict(night.night, verdict, None, None, None, None, None, None, 0, None, None, None, reason)
-
-
-def unfit(night: Night, metric: Metric) -> tuple[Verdict, str] | None:
+def why_incomparable(night: Night, metric: Metric) -> tuple[Verdict, str] | None:
     """Return the verdict on a night that cannot be compared and its reason; None if it can be compared."""
     valid, invalid = len(night.figures), night.invalid_sessions
     if night.is_excluded:
@@ -86,28 +82,21 @@ def unfit(night: Night, metric: Metric) -> tuple[Verdict, str] | None:
     if night.inaccuracy and not metric.is_of_outputs:
         return "inaccurate", night.inaccuracy
     if not valid and night.failures and night.failed_sessions >= invalid:
-        return "failed", _failed(night)
+        counts = f"{night.failed_sessions} of {night.failed_sessions + invalid} sessions failed"
+        return "failed", f"{counts} ({', '.join(night.failures)}): {night.failure}"
     if invalid > valid and not (metric.is_exact and valid):
         return "invalid environment", f"{invalid} of {valid + invalid} sessions ran outside the limits"
-    if valid < metric.least_sessions:
-        return "insufficient data", too_few(valid, metric)
+    if valid < metric.min_sessions:
+        return "insufficient data", too_few_sessions(valid, metric)
     if not all(metric.has_position(figure) for figure in night.figures):
         return "insufficient data", "a figure is 0 or less, so there is no ratio"
     return None
 
 
-def _failed(night: Night) -> str:
-    """Return why a night has no result: `8 of 8 sessions failed (export_failed): cannot export ...`."""
-    failed = night.failed_sessions
-    return (
-        f"{failed} of {failed + night.invalid_sessions} sessions failed ({', '.join(night.failures)}): {night.failure}"
-    )
-
-
-def least_sessions(metric: Metric) -> int:
+def sessions_for_verdict(metric: Metric) -> int:
     """Return how many sessions a night needs for a verdict."""
-    return metric.least_sessions if metric.confirms_itself else LEAST_SESSIONS
+    return metric.min_sessions if metric.confirms_itself else LEAST_SESSIONS
 
 
-def too_few(sessions: int, metric: Metric) -> str:
-    return f"too few sessions: {sessions} of at least {least_sessions(metric)}"
+def too_few_sessions(sessions: int, metric: Metric) -> str:
+    return f"too few sessions: {sessions} of at least {sessions_for_verdict(metric)}"

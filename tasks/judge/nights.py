@@ -14,28 +14,27 @@ from tasks.judge.night import (
     Night,
     NightVerdict,
     Verdict,
-    least_sessions,
-    too_few,
-    unfit,
-    without_baseline,
+    sessions_for_verdict,
+    too_few_sessions,
+    why_incomparable,
 )
-from tasks.judge.shift import BASELINE_NIGHTS, Point, Shift, moves, point, shift
+from tasks.judge.shift import BASELINE_NIGHTS, Point, Shift, build_point, deviations, measure_shift
 from tasks.judge.states import (
     REMEMBERED,
     Clusters,
     Positions,
     States,
-    clusters,
-    in_words,
-    open_state,
-    place,
-    recognised,
+    assign_states,
+    cluster_sessions,
+    describe_assignment,
+    describe_open_state,
+    recognise_states,
 )
-from tasks.judge.step import SameNight, Step, is_same_content, measured, same_night_answer
+from tasks.judge.step import Step, describe_confirmation, is_same_content, same_night_answer
 
 STEP_NIGHTS = 7
-"""A confirmed step is reported for this many nights; then its nights are the baseline."""
-_LEAST_LEVEL = 3  # nights; in a baseline of fewer, a single odd night may make a step
+"""How many nights a confirmed step is reported; then its nights are the baseline."""
+_MIN_LEVEL = 3  # nights; in a baseline of fewer, a single odd night may make a step
 _STATE_NIGHTS = 4  # a level that so many earlier nights had is a state of the device
 
 
@@ -49,11 +48,6 @@ def judge_all(nights: Sequence[Night], metric: Metric = LATENCY) -> list[NightVe
     return verdicts
 
 
-def judge(nights: Sequence[Night], metric: Metric = LATENCY) -> NightVerdict:
-    """Judge the last night of one series on one device. Raises IndexError if there is none."""
-    return judge_all(nights, metric)[-1]
-
-
 class _WithinStates:
     """A series on a device. Once its sessions show two states, its latency is judged within them."""
 
@@ -62,15 +56,15 @@ class _WithinStates:
         self.series = _Series(metric)
         self.states: States | None = None
         self.past: list[Night] = []
-        """The last nights that can be compared, and (below) what their sessions look like."""
+        """The last nights that can be compared, and (below) the clusters of their sessions."""
         self.clusters: list[Clusters | None] = []
 
     def judge(self, night: Night) -> NightVerdict:
-        if self.metric is not LATENCY or unfit(night, self.metric) is not None:
+        if self.metric is not LATENCY or why_incomparable(night, self.metric) is not None:
             return self.series.judge(night)
         positions = np.log(night.figures)
-        self.clusters = [*self.clusters, clusters(positions)][-REMEMBERED:]
-        states = recognised(self.clusters, self.states)
+        self.clusters = [*self.clusters, cluster_sessions(positions)][-REMEMBERED:]
+        states = recognise_states(self.clusters, self.states)
         if states != self.states:
             # Earlier verdicts stay; the level and the step are computed again within the states.
             self.series, self.states = _Series(self.metric), states
@@ -84,28 +78,28 @@ class _WithinStates:
         if self.states is None:
             return self.series.judge(night)
         level, content = self.series.newest
-        placed = place(positions, self.states, level, is_same=bool(content) and content == night.content)
-        if placed is None:
-            return without_baseline(night, "insufficient data", open_state(positions, self.states, level))
-        verdict = self.series.judge(replace(night, figures=tuple(np.exp(placed.positions))))
+        assigned = assign_states(positions, self.states, level, is_same=bool(content) and content == night.content)
+        if assigned is None:
+            return NightVerdict(night.night, "insufficient data", describe_open_state(positions, self.states, level))
+        verdict = self.series.judge(replace(night, figures=tuple(np.exp(assigned.positions))))
         before = interquartile_mean(night.figures) / verdict.ratio if verdict.ratio else None
         return replace(
             verdict,
             baseline_value=before,
-            reason=f"{verdict.reason}; {in_words(placed, self.states, night.frequencies_mhz)}",
+            reason=f"{verdict.reason}; {describe_assignment(assigned, self.states, night.frequencies_mhz)}",
         )
 
 
 class _Series:
-    """State of a series before a night: its level, how much nights move around it, and the step it may be in."""
+    """A series up to a night: its level, how far nights lie from it, and the step that the last nights are in."""
 
     def __init__(self, metric: Metric) -> None:
         self.metric = metric
         self.level: list[Point] = []
-        self.former_moves: list[float] = []
+        self.former_deviations: list[float] = []
         self.step = Step()
         self.history: list[Point] = []
-        """The last nights, whatever level they had."""
+        """The last nights, at any level."""
 
     @property
     def newest(self) -> tuple[float | None, str]:
@@ -116,105 +110,105 @@ class _Series:
         return median([each.position for each in points[-BASELINE_NIGHTS:]]), self.history[-1].content
 
     def judge(self, night: Night) -> NightVerdict:
-        why_not = unfit(night, self.metric)
+        why_not = why_incomparable(night, self.metric)
         if why_not is not None:
-            return without_baseline(night, *why_not)
-        tonight = point(night.night, night.content, night.figures, self.metric)
-        self.history = [*self.history, tonight][-REMEMBERED:]
+            return NightVerdict(night.night, *why_not)
+        current = build_point(night.night, night.content, night.figures, self.metric)
+        self.history = [*self.history, current][-REMEMBERED:]
         if not self.level:
-            self.level.append(tonight)
-            return without_baseline(night, "insufficient data", "this is the first night of the baseline")
+            self.level.append(current)
+            return NightVerdict(night.night, "insufficient data", "this is the first night of the baseline")
         if self.step.is_confirmed and len(self.step.points) >= STEP_NIGHTS:
-            self._settle_at_step()
-        return self._second_step(tonight, night) or self._compare(tonight, night)
+            self._make_step_the_level()
+        return self._second_step(current, night) or self._compare(current, night)
 
-    def _second_step(self, tonight: Point, night: Night) -> NightVerdict | None:
+    def _second_step(self, current: Point, night: Night) -> NightVerdict | None:
         """Judge a night that lies beyond the confirmed step; None if it does not.
 
         Confirmed the same night, it begins another step; refuted, it belongs to the first; otherwise it is suspected.
         """
         if not self.step.is_confirmed or self.step.quiet_nights:
             return None
-        found = shift(tonight, self.step.points, moves(self.level), self.metric)
-        if not found.is_off or not self.step.has_direction(found.distance):
+        shift = measure_shift(current, self.step.points, deviations(self.level), self.metric)
+        if not shift.is_suspect or not self.step.has_direction(shift.distance):
             return None
-        answer = self._same_night_answer(tonight, found, night)
+        answer = same_night_answer(current, shift, night, may_be_in_other_state=self._may_be_in_other_state(shift))
         if answer == "confirmed":
-            self._settle_at_step()
-            return self._compare(tonight, night)
-        as_first = self._compare(tonight, replace(night, same_night=None))
-        return as_first if answer == "refuted" else _verdict("suspected", tonight, found, tonight.night, _open(found))
+            self._make_step_the_level()
+            return self._compare(current, night)
+        as_first = self._compare(current, replace(night, same_night=None))
+        if answer == "refuted":
+            return as_first
+        return _verdict("suspected", current, shift, current.night, _unconfirmed_text(shift))
 
-    def _compare(self, tonight: Point, night: Night) -> NightVerdict:
+    def _compare(self, current: Point, night: Night) -> NightVerdict:
         """Compare a night with the level, then add it to the level or to a step."""
-        found = shift(tonight, self.level, self.former_moves, self.metric)
-        if found.is_off and found.other_state is None and self._seen(found) >= _STATE_NIGHTS:
-            found = replace(found, other_state=found.distance)
-        if not found.is_off and not self.step.lasts(found.distance):
-            return self._quiet(
-                tonight, found, f"changes below {self.metric.distance_text(found.limit)} are not suspected"
-            )
-        if self.step.is_followed_by_other_content(tonight, found):
+        shift = measure_shift(current, self.level, self.former_deviations, self.metric)
+        if shift.is_suspect and shift.other_state is None and self._count_at_level(shift) >= _STATE_NIGHTS:
+            shift = replace(shift, other_state=shift.distance)
+        if not shift.is_suspect and not self.step.contains(shift.distance):
+            why = f"changes below {self.metric.distance_text(shift.limit)} are not suspected"
+            return self._judge_in_level(current, shift, why)
+        if self.step.is_followed_by_other_content(current, shift):
             # What moved with the old content is the device: the new content is compared with it as it is now. A single
             # night is not yet a state of the device.
             if len(self.step.points) > 1:
-                self._settle_at_step()
+                self._make_step_the_level()
             else:
                 self._end_step()
-            return self._compare(tonight, night)
-        answer = self._same_night_answer(tonight, found, night)
+            return self._compare(current, night)
+        answer = same_night_answer(current, shift, night, may_be_in_other_state=self._may_be_in_other_state(shift))
         if answer == "refuted":
-            why = f"{measured(found, night.same_night)}: the device changed, not they"
-            return self._quiet(tonight, found, why, night.same_night if self._is_known(found) else None)
-        if not self.step.has_direction(found.distance):
+            why = f"{describe_confirmation(shift, night.same_night)}: the device changed, not they"
+            decided_by = night.same_night if self._may_be_in_other_state(shift) else None
+            return self._judge_in_level(current, shift, why, decided_by)
+        if not self.step.has_direction(shift.distance):
             self._end_step()
-        self.step.add(tonight, found, answer == "confirmed", counts=not night.same_night or answer != "open")
-        return self._of_step(tonight, found, night, answer == "confirmed")
+        self.step.add(current, shift, answer == "confirmed", counts=not night.same_night or answer != "open")
+        return self._judge_in_step(current, shift, night, answer == "confirmed")
 
-    def _same_night_answer(self, tonight: Point, found: Shift, night: Night) -> SameNight:
-        is_known = self._is_known(found)
-        return same_night_answer(tonight, found, night.same_night, night.same_night_content, is_known=is_known)
-
-    def _is_known(self, found: Shift) -> bool:
+    def _may_be_in_other_state(self, shift: Shift) -> bool:
         """Return whether the device may be in another state than last: it has two, or was at this level before."""
-        return found.other_state is not None or self._seen(found) > 0
+        return shift.other_state is not None or self._count_at_level(shift) > 0
 
-    def _seen(self, found: Shift) -> int:
+    def _count_at_level(self, shift: Shift) -> int:
         """Count the nights before this one and its step that were at the present level."""
         since = self.step.points[0].night if self.step.points else self.history[-1].night
-        return found.seen_before([each for each in self.history if each.night < since])
+        return shift.count_at_level([each for each in self.history if each.night < since])
 
-    def _of_step(self, tonight: Point, found: Shift, night: Night, is_measured: bool) -> NightVerdict:
+    def _judge_in_step(self, current: Point, shift: Shift, night: Night, is_measured: bool) -> NightVerdict:
         """Return the verdict on a night that was added to the step; may make the step the level."""
         since, nights = self.step.points[0].night, len(self.step.points)
-        if not is_measured and len(self.level) < _LEAST_LEVEL:
+        if not is_measured and len(self.level) < _MIN_LEVEL:
             word: Verdict = "no change" if self.step.is_of_device else "suspected"
             if nights > len(self.level):
-                self._settle_at_step()
-            return _verdict(word, tonight, found, since, _open(found))
+                self._make_step_the_level()
+            return _verdict(word, current, shift, since, _unconfirmed_text(shift))
         if self.step.is_of_device:
-            is_reported = self.step.is_confirmed and not self._seen(found)
-            word = self.metric.word_of_device(found.distance) if is_reported else "no change"
-            why = _by_nights(self.step, self.step.is_confirmed)
+            is_reported = self.step.is_confirmed and not self._count_at_level(shift)
+            word = self.metric.device_verdict(shift.distance) if is_reported else "no change"
+            why = _by_nights(self.step)
             if self.step.is_confirmed:  # reported once: models are then compared with the device as it is now
-                self._settle_at_step()
-            return _verdict(word, tonight, found, since, why)
-        is_certain = is_measured or found.bounds[0] > 0 or found.bounds[1] < 0
+                self._make_step_the_level()
+            return _verdict(word, current, shift, since, why)
+        is_certain = is_measured or shift.bounds[0] > 0 or shift.bounds[1] < 0
         if not self.step.is_confirmed or not is_certain:
-            return _verdict("suspected", tonight, found, since, _open(found))
-        verdict: Verdict = "regression" if self.metric.is_worse(found.distance) else "improvement"
-        why = measured(found, night.same_night) if is_measured else _by_nights(self.step, True)
-        return _verdict(verdict, tonight, found, since, why, night.same_night if is_measured else None)
+            return _verdict("suspected", current, shift, since, _unconfirmed_text(shift))
+        verdict: Verdict = "regression" if self.metric.is_worse(shift.distance) else "improvement"
+        why = describe_confirmation(shift, night.same_night) if is_measured else _by_nights(self.step)
+        return _verdict(verdict, current, shift, since, why, night.same_night if is_measured else None)
 
-    def _quiet(self, tonight: Point, found: Shift, why: str, decided_by: Comparison | None = None) -> NightVerdict:
+    def _judge_in_level(
+        self, current: Point, shift: Shift, why: str, decided_by: Comparison | None = None
+    ) -> NightVerdict:
         """Add a night without a shift of the series to the level; the second one in a row ends the step."""
-        self.level.append(tonight)
+        self.level.append(current)
         self.step.quiet_nights += 1
         if self.step.quiet_nights == 2:
             self._end_step()
-        if tonight.sessions >= least_sessions(self.metric) or found.is_off:
-            return _verdict("no change", tonight, found, None, why, decided_by)
-        return _verdict("insufficient data", tonight, found, None, too_few(tonight.sessions, self.metric))
+        if current.sessions >= sessions_for_verdict(self.metric) or shift.is_suspect:
+            return _verdict("no change", current, shift, None, why, decided_by)
+        return _verdict("insufficient data", current, shift, None, too_few_sessions(current.sessions, self.metric))
 
     def _end_step(self) -> None:
         """End the step. Nights that were only suspected join the level, those of a confirmed step do not."""
@@ -222,72 +216,64 @@ class _Series:
             self.level = sorted([*self.level, *self.step.points], key=lambda each: each.night)
         self.step = Step()
 
-    def _settle_at_step(self) -> None:
-        self.former_moves = moves(self.level)
+    def _make_step_the_level(self) -> None:
+        self.former_deviations = deviations(self.level)
         self.level, self.step = self.step.points, Step()
 
 
-def _by_nights(step: Step, is_told: bool) -> str:
+def _by_nights(step: Step) -> str:
     count, since = len(step.points), step.points[0].night
-    if is_told:
+    if step.is_confirmed:
         return f"{count} nights since {since} confirm it"
     return f"{count} night{'' if count == 1 else 's'} so far, since {since}"
 
 
-def _open(found: Shift) -> str:
-    return f"not confirmed yet: compare it with {found.last_good.night} on the same device or wait for the next nights"
+def _unconfirmed_text(shift: Shift) -> str:
+    return f"not confirmed yet: compare it with {shift.last_good.night} on the same device or wait for the next nights"
 
 
 def _verdict(
     verdict: Verdict,
-    tonight: Point,
-    found: Shift,
+    current: Point,
+    shift: Shift,
     since: str | None,
     why: str,
     decided_by: Comparison | None = None,
 ) -> NightVerdict:
-    metric = found.metric
-    is_shifted = since is not None or found.is_off
-    good = (found.last_good if is_shifted else found.baseline[-1]).night
-    nights = len(found.baseline)
+    """Return the verdict on a night that was compared; figures are those of `decided_by`, if there is one."""
+    metric = shift.metric
+    is_shifted = since is not None or shift.is_suspect
+    good = (shift.last_good if is_shifted else shift.baseline[-1]).night
+    nights = len(shift.baseline)
     against = f"the median of {nights} nights" if nights > 1 else f"{good}, the only night to compare with"
-    if found.other_state == found.distance:
+    if shift.other_state == shift.distance:
         against += ", at a level of earlier nights of the device"
-    elif found.other_state is not None:
-        other = metric.change_text(found.center, found.other_state)
+    elif shift.other_state is not None:
+        other = metric.change_text(shift.center, shift.other_state)
         against += f" in the last of two states of the device (the other: {other})"
-    if is_shifted and is_same_content(tonight, found):
+    if is_shifted and is_same_content(current, shift):
         why = f"neither model nor runner changed since {good}, so the device did; {why}"
     if decided_by is None or verdict == "no change":
-        why = f"{metric.change_text(found.center, found.distance)} against {against}; {why}"
-    before, ratio, low, high = _figures(tonight, found, decided_by)
+        why = f"{metric.change_text(shift.center, shift.distance)} against {against}; {why}"
+    before, ratio = metric.figure(shift.center), metric.ratio(shift.center, shift.distance)
+    low, high = None, None  # with too few sessions
+    if decided_by is not None and decided_by.ratio:  # free of what moves a device from night to night
+        before = metric.figure(current.position - math.log(decided_by.ratio))
+        ratio, low, high = decided_by.ratio, decided_by.low, decided_by.high
+    elif current.sessions >= sessions_for_verdict(metric):
+        low, high = (metric.ratio(shift.center, bound) for bound in shift.bounds)
     return NightVerdict(
-        night=tonight.night,
+        night=current.night,
         verdict=verdict,
         baseline_value=before,
         ratio=ratio,
         low=low,
         high=high,
-        z=found.distance / found.scatter if found.scatter else None,
-        noise_floor=metric.ratio_change(found.center, found.floor),
+        z=shift.distance / shift.scatter if shift.scatter else None,
+        noise_floor=metric.ratio_change(shift.center, shift.floor),
         baseline_nights=nights,
-        baseline_from=found.baseline[0].night,
+        baseline_from=shift.baseline[0].night,
         baseline_to=good,
         since=since,
         reason=why,
     )
-
-
-def _figures(tonight: Point, found: Shift, decided_by: Comparison | None) -> tuple[float | None, ...]:
-    """Return the baseline's figure, the ratio, and the ends of its interval (None with too few sessions).
-
-    They are those of `decided_by`, if there is one: it is free of what moves a device from night to night.
-    """
-    metric = found.metric
-    if decided_by is not None and decided_by.ratio:
-        before = metric.figure(tonight.position - math.log(decided_by.ratio))
-        return before, decided_by.ratio, decided_by.low, decided_by.high
-    before, ratio = metric.figure(found.center), metric.ratio(found.center, found.distance)
-    if tonight.sessions < least_sessions(metric):
-        return before, ratio, None, None
-    return before, ratio, *(metric.ratio(found.center, bound) for bound in found.bounds)

@@ -17,31 +17,32 @@ from numpy.typing import NDArray
 from tasks.bundle.robust_statistics import ALERT_SESSIONS, LEAST_SESSIONS, interquartile_indices
 from tasks.judge.figures import LATENCY, Metric
 from tasks.judge.night import Verdict
-from tasks.judge.shift import BASELINE_NIGHTS, Point, Shift, point, shift, student
+from tasks.judge.shift import BASELINE_NIGHTS, Point, build_point, measure_shift, student_quantile
 
 Array = NDArray[np.float64]
 Level = Literal["operator", "category"]
 
-LEAST_SHARE = 0.01
-"""Operators and categories with less of the time are not judged, and have no vote on what is common."""
+MIN_SHARE = 0.01
+"""Operators and categories with less of the time are not judged, have no vote on what is common, and are no cause."""
 _COARSEST_VOTE = 0.1  # what the clock may hide of an operator's time, as a fraction
 
-OPERATOR = Metric("operator time", "ns", least_change=0.02, session_scatter=0.01, night_scatter=0.006)
+OPERATOR = Metric("operator time", "ns", min_change=0.02, session_scatter=0.01, night_scatter=0.006)
 """The time of an operator or a category without the common factor."""
 WINDOW_NIGHTS = 3
 """Two of this many nights confirm a change; all of them are compared with the nights before."""
 _FALSE_ALARMS = 0.02  # suspected operators in a night without a change, however many operators there are
-_LEAST_TOTAL_CHANGE = 0.01  # as a fraction; of a smaller one, no operator has a part
+_MIN_TOTAL_CHANGE = 0.01  # as a fraction; of a smaller one, no operator has a part
 
 
 @dataclass(frozen=True)
 class Operator:
-    """One operator of a model: all its nodes of the same layout, data types and kernel."""
+    """One operator of a model: all its nodes of the same layout, data types and kernel; or all of a category."""
 
     name: str
     category: str
     resolution_ns: float = 0.0
     """How much of its time in one run its clock may hide."""
+    level: Level = "operator"
 
 
 @dataclass(frozen=True)
@@ -56,21 +57,16 @@ class Group:
     """(sessions, operators): calls in one run; None if unknown."""
 
 
-@dataclass(frozen=True)
-class Column:
-    """An operator, or all operators of a category."""
-
-    level: Level
-    name: str
-    category: str
-    resolution_ns: float
-
-
 class Adjusted:
     """Groups of sessions, the first `baseline` of them to compare with; one column per operator and category."""
 
     def __init__(self, operators: Sequence[Operator], groups: Sequence[Group], baseline: int) -> None:
-        self.columns = _columns(operators)
+        self.columns = list(operators)
+        """The operators, then each category of several operators."""
+        categories = [each.category for each in operators]
+        for category in sorted({each for each in categories if categories.count(each) > 1}):
+            resolution_ns = sum(each.resolution_ns for each in operators if each.category == category)
+            self.columns.append(Operator(category, category, resolution_ns, "category"))
         raw = [np.asarray(group.times_ns, float) for group in groups]
         shared, self.votes = _common_factors(operators, raw, baseline)
         members = np.array([[each.category == c.name for each in operators] for c in self.columns[len(operators) :]])
@@ -92,18 +88,8 @@ class Adjusted:
 
     def counted(self) -> list[int]:
         """Return the columns with 1 % of the time or more, in the baseline or in the last group."""
-        least_ns = LEAST_SHARE * max(self.total_ns, self.baseline_total_ns)
+        least_ns = MIN_SHARE * max(self.total_ns, self.baseline_total_ns)
         return np.flatnonzero(np.maximum(self.level_ns, self.baseline_ns) >= least_ns).tolist()
-
-
-def _columns(operators: Sequence[Operator]) -> list[Column]:
-    """Return a column for each operator, then one for each category of several operators."""
-    columns = [Column("operator", each.name, each.category, each.resolution_ns) for each in operators]
-    categories = [each.category for each in operators]
-    for category in sorted({each for each in categories if categories.count(each) > 1}):
-        resolution_ns = sum(each.resolution_ns for each in operators if each.category == category)
-        columns.append(Column("category", category, category, resolution_ns))
-    return columns
 
 
 def _common_factors(operators: Sequence[Operator], raw: Sequence[Array], baseline: int) -> tuple[list[Array], int]:
@@ -113,21 +99,19 @@ def _common_factors(operators: Sequence[Operator], raw: Sequence[Array], baselin
     """
     usual_ns = np.median([np.median(times, axis=0) for times in raw[:baseline]], axis=0)
     resolution_ns = np.array([each.resolution_ns for each in operators])
-    votes = (usual_ns >= LEAST_SHARE * usual_ns.sum()) & (resolution_ns <= _COARSEST_VOTE * usual_ns)
+    votes = (usual_ns >= MIN_SHARE * usual_ns.sum()) & (resolution_ns <= _COARSEST_VOTE * usual_ns)
     for times in raw:
         votes &= (times > 0).all(axis=0)
     if votes.sum() < 2:  # a change of the only operator cannot be separated from one of all
         return [np.ones(len(times)) for times in raw], int(votes.sum())
-    logs = [_middle(np.log(times[:, votes] / usual_ns[votes])) for times in raw]
+    logs = []
+    for times in raw:
+        shifts = np.sort(np.log(times[:, votes] / usual_ns[votes]), axis=1)
+        low, high = shifts[:, (shifts.shape[1] - 1) // 2], shifts[:, shifts.shape[1] // 2]
+        # Of two middle ones the one nearer to 0, not a mean that no operator moved by.
+        logs.append(np.where(np.abs(low) < np.abs(high), low, high))
     usual = np.median([np.median(log) for log in logs[:baseline]])
     return [np.exp(log - usual) for log in logs], int(votes.sum())
-
-
-def _middle(moves: Array) -> Array:
-    """Return the median of each row; of two middle ones the one nearer to 0, not a mean that no operator moved by."""
-    ordered = np.sort(moves, axis=1)
-    low, high = ordered[:, (moves.shape[1] - 1) // 2], ordered[:, moves.shape[1] // 2]
-    return np.where(np.abs(low) < np.abs(high), low, high)
 
 
 @dataclass(frozen=True)
@@ -144,7 +128,7 @@ class OperatorVerdict:
     """The 95 % interval of the ratio."""
     high: float | None
     time_ns: float
-    """Mean over the middle half of the sessions, as measured."""
+    """Interquartile mean of the sessions, as measured."""
     baseline_ns: float
     """Median over the baseline, without the common factor."""
     part_percent: float | None
@@ -175,7 +159,10 @@ def judge_operators(
 
     `since` is the first night of the step that the total is in: nights from then on are not compared with.
     """
-    start = _window_start([night.name for night in nights], since)
+    before = len(nights) - 1
+    start = before - min(WINDOW_NIGHTS - 1, before // 3)  # a short history must keep most nights as a baseline
+    if since is not None:
+        start = min(start, sum(night.name < since for night in nights))
     if start < 1:
         return None
     first, window = max(start - BASELINE_NIGHTS, 0), max(start, len(nights) - WINDOW_NIGHTS)
@@ -186,68 +173,47 @@ def judge_operators(
     return _verdicts(adjusted, {each: _judge(adjusted, each, start - first, z) for each in counted})
 
 
-def _window_start(nights: Sequence[str], since: str | None) -> int:
-    """Return the index of the first night of the window or of the step; those before it are the baseline."""
-    before = len(nights) - 1
-    start = before - min(WINDOW_NIGHTS - 1, before // 3)  # a short history must keep most nights as a baseline
-    return start if since is None else min(start, sum(night < since for night in nights))
-
-
 def _judge(adjusted: Adjusted, column: int, baseline: int, z: float) -> _Answer:
     """Judge the last group in one column; a change needs two nights of the window in its direction."""
     before_ns, now_ns = adjusted.baseline_ns[column], adjusted.level_ns[column]
     if before_ns <= 0 or now_ns <= 0:
-        return _appeared(before_ns), None, None, None
+        return "regression" if before_ns <= 0 else "improvement", None, None, None  # new, or gone
     ran = [own[own[:, column] > 0, column].tolist() for own in adjusted.own_ns]
     level = [Point("", "", len(figures), math.log(median(figures)), 0.0) for figures in ran[:baseline] if figures]
     resolution_ns = adjusted.columns[column].resolution_ns
-    metric = replace(OPERATOR, alarm_z=student(z, len(level)))
+    metric = replace(OPERATOR, alarm_z=student_quantile(z, len(level)))
     window = [figures for figures in ran[baseline:] if figures]
-    moves = [_move(figures, level, resolution_ns, metric) for figures in window]
-    last = moves[-1]
-    is_off = last.is_off and len(ran[-1]) >= metric.least_sessions
+    shifts = []
+    for figures in window:
+        current = build_point("", "", figures, metric)
+        hidden = (resolution_ns / median(figures)) ** 2 / 12  # the variance of what a coarse clock rounded away
+        current = replace(current, session_variance=current.session_variance + hidden)
+        shifts.append(measure_shift(current, level, [], metric))
+    last = shifts[-1]
+    is_suspect = last.is_suspect and len(ran[-1]) >= metric.min_sessions
     if len(ran[-1]) < LEAST_SESSIONS:
-        return "suspected" if is_off else "insufficient data", math.exp(last.distance), None, None
-    alike = [
-        each.is_off and each.distance * last.distance > 0
-        for each, figures in zip(moves, window, strict=True)
+        return "suspected" if is_suspect else "insufficient data", math.exp(last.distance), None, None
+    agreeing = [
+        each.is_suspect and each.distance * last.distance > 0
+        for each, figures in zip(shifts, window, strict=True)
         if len(figures) >= ALERT_SESSIONS
     ]
     low, high = math.exp(last.distance - last.half), math.exp(last.distance + last.half)
-    is_off = is_off and not _is_left_behind(last.distance, adjusted.common)
-    return _word(last.distance, is_off, sum(alike) >= 2), math.exp(last.distance), low, high
-
-
-def _move(figures: Sequence[float], level: Sequence[Point], resolution_ns: float, metric: Metric) -> Shift:
-    """Compare one group with the baseline; a coarse clock makes the scatter larger."""
-    tonight = point("", "", figures, metric)
-    hidden = (resolution_ns / median(figures)) ** 2 / 12  # the variance of what was rounded away
-    return shift(replace(tonight, session_variance=tonight.session_variance + hidden), level, [], metric)
-
-
-def _is_left_behind(distance: float, common: float) -> bool:
-    """Return whether an operator only seems to have changed because most others did: its time as measured did not."""
-    shared = math.log(common)
-    return abs(shared) > LATENCY.least_distance and (distance + shared) * distance <= 0
-
-
-def _appeared(before_ns: float) -> Verdict:
-    return "regression" if before_ns <= 0 else "improvement"
-
-
-def _word(distance: float, is_off: bool, is_confirmed: bool) -> Verdict:
-    if not is_off:
-        return "no change"
-    if not is_confirmed:
-        return "suspected"
-    return "regression" if distance > 0 else "improvement"
+    # It only seems to have changed because most others did: its time as measured did not.
+    shared = math.log(adjusted.common)
+    is_left_behind = abs(shared) > LATENCY.min_distance and (last.distance + shared) * last.distance <= 0
+    verdict: Verdict = "no change"
+    if is_suspect and not is_left_behind:
+        is_confirmed = sum(agreeing) >= 2
+        verdict = ("regression" if last.distance > 0 else "improvement") if is_confirmed else "suspected"
+    return verdict, math.exp(last.distance), low, high
 
 
 def _verdicts(adjusted: Adjusted, answers: Mapping[int, _Answer]) -> OperatorVerdicts:
     """Add the parts of the change to the verdicts: those of all operators and the common one add up to 100 %."""
     total_ns, before_ns = adjusted.total_ns, adjusted.baseline_total_ns
     changed_ns = total_ns - before_ns
-    has_parts = abs(changed_ns) >= _LEAST_TOTAL_CHANGE * before_ns
+    has_parts = abs(changed_ns) >= _MIN_TOTAL_CHANGE * before_ns
     own_ns = adjusted.time_ns - adjusted.baseline_ns * adjusted.common
     rows = [
         OperatorVerdict(

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from devices.errors import InputError
-from tasks.judge.shift import between_nights
+from tasks.judge.shift import half_interval_between_nights
 
 SINGLE = {"cell", "session"}
 """Kinds of arms with a single cell, which is compared with any other."""
@@ -76,7 +76,7 @@ def nights_differ_by(a: Cell, b: Cell) -> float | None:
     if a.sweep_id == b.sweep_id or a.device != b.device:
         return None
     measured_longer = max(a, b, key=lambda cell: cell.baseline_nights)
-    return math.expm1(between_nights(measured_longer.noise_floor, measured_longer.baseline_nights))
+    return math.expm1(half_interval_between_nights(measured_longer.noise_floor, measured_longer.baseline_nights))
 
 
 def is_same_content(a: Cell, b: Cell) -> bool:

@@ -11,12 +11,12 @@ from sql.schema import sql_files
 from sql.warehouse import insert_rows
 from tasks.bundle.robust_statistics import interquartile_mean
 from tasks.judge.comparison import Comparison, compare_sessions
-from tasks.judge.decisions import Decisions, SeriesNight, decisions_of, is_excluded, starts_baseline
+from tasks.judge.decisions import Decisions, SeriesNight, is_excluded, read_warehouse_decisions, starts_baseline
 from tasks.judge.figures import LATENCY, OTHER_METRICS, Metric
-from tasks.judge.night import Night, NightVerdict
+from tasks.judge.night import Night
 from tasks.judge.nights import judge_all
-from tasks.judge.operators_table import judge_operators_of
-from tasks.judge.states import states_of
+from tasks.judge.operators_table import refresh_operator_verdicts
+from tasks.judge.states import states_from_times
 
 _log = logging.getLogger(__name__)
 _QUERIES = {file.name: file.text for file in sql_files("loading")}
@@ -26,20 +26,15 @@ _COMPARED = [field.name for field in fields(Comparison)]
 
 def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
     """Fill `comparison_result`, `series_verdict` and the tables of operators where rows are missing; log what fails."""
-    _judge_comparisons(connection)
-    decisions = decisions_of(connection)
-    judged = _judge(connection, decisions, "nights_to_judge", (LATENCY,))
-    judge_operators_of(connection, judged)
-    _judge(connection, decisions, "metrics_to_judge", OTHER_METRICS)
-
-
-def _judge_comparisons(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill `comparison_result` for the comparisons without a row, from the sessions of both sides."""
     results = []
     for row in connection.execute(_QUERIES["comparisons_to_judge"]).to_arrow_table().to_pylist():
         a_ns, b_ns, cells_ns = (row.pop(name) for name in ("figures_a_ns", "figures_b_ns", "cells_ns"))
-        results.append({**row, **asdict(compare_sessions(a_ns, b_ns, states=states_of(cells_ns)))})
+        results.append({**row, **asdict(compare_sessions(a_ns, b_ns, states=states_from_times(cells_ns)))})
     insert_rows(connection, "comparison_result", results)
+    decisions = read_warehouse_decisions(connection)
+    judged = _judge(connection, decisions, "nights_to_judge", (LATENCY,))
+    refresh_operator_verdicts(connection, judged)
+    _judge(connection, decisions, "metrics_to_judge", OTHER_METRICS)
 
 
 def _judge(
@@ -68,8 +63,17 @@ def _judged(rows: list[_Row], decisions: Decisions, metric: Metric) -> list[_Row
     before = [None, *rows][: len(rows)]
     nights = [_night(row, previous, decisions, metric) for row, previous in zip(rows, before, strict=True)]
     cells = {str(row["night"]): row["cell"] for row in rows}
-    verdicts = judge_all(nights, metric)
-    return [_verdict_row(row, verdict, cells, metric) for row, verdict in zip(rows, verdicts, strict=True)]
+    return [
+        {
+            **vars(verdict),
+            **{name: row[name] for name in ("series_id", "device", "night", "cell", "invalid_sessions")},
+            "metric": metric.name,
+            "sessions": len(row[metric.name]),
+            "value": interquartile_mean(row[metric.name]) if row[metric.name] else None,
+            "baseline_cell": cells.get(verdict.baseline_to) if verdict.baseline_to else None,
+        }
+        for row, verdict in zip(rows, judge_all(nights, metric), strict=True)
+    ]
 
 
 def _night(row: _Row, previous: _Row | None, decisions: Decisions, metric: Metric) -> Night:
@@ -91,15 +95,3 @@ def _night(row: _Row, previous: _Row | None, decisions: Decisions, metric: Metri
         same_night=Comparison(**{name: row[name] for name in _COMPARED}) if row.get("answer") else None,
         same_night_content=row.get("content_a") or "",
     )
-
-
-def _verdict_row(row: _Row, verdict: NightVerdict, cells: dict[str, str | None], metric: Metric) -> _Row:
-    figures = row[metric.name]
-    return {
-        **vars(verdict),
-        **{name: row[name] for name in ("series_id", "device", "night", "cell", "invalid_sessions")},
-        "metric": metric.name,
-        "sessions": len(figures),
-        "value": interquartile_mean(figures) if figures else None,
-        "baseline_cell": cells.get(verdict.baseline_to) if verdict.baseline_to else None,
-    }

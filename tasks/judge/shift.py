@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from tasks.bundle.robust_statistics import IQM_VARIANCE, interquartile_mean
+from tasks.bundle.robust_statistics import IQM_VARIANCE, MAD_TO_SD, interquartile_mean
 from tasks.judge.figures import LATENCY, Metric
 
 BASELINE_NIGHTS = 21
@@ -14,13 +14,12 @@ BASELINE_NIGHTS = 21
 
 _FLOOR_Z = 2.0  # 19 of 20 nights without a change are nearer to the baseline
 _ASSUMED = 4  # how many nights or sessions the assumed scatter of a metric is worth
-_MAD_TO_SD = 1.4826
 _MAD_EFFICIENCY = 0.4  # relative to a standard deviation
 _MEDIAN_VARIANCE = math.pi / 2  # relative to a mean's
 # How far nights lie from their median, over how far from the night before. Usually 1; 2 if two states 6 % apart last
 # for 5 nights each. Few series without states, also with a correlation of 0.7 from night to night, have more than 1.5.
 _LASTING = 1.5
-_LEAST_IN_STATE = 3  # nights
+_MIN_STATE_NIGHTS = 3  # nights
 _KNOWN = 2 / 3  # of a shift: a night that lies so far from the baseline is at the same level
 _SHARED = 1 / 8  # a night that moved by more of the shift may share it
 # A normal quantile of 98.4 %: about one night of 25 is hot and misses any interval, so the others must make up for it.
@@ -68,7 +67,7 @@ class Shift:
     @property
     def limit(self) -> float:
         """Nights that shift by more are suspected."""
-        return max(self.metric.least_distance, self.metric.alarm_z * self.scatter)
+        return max(self.metric.min_distance, self.metric.alarm_z * self.scatter)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -78,18 +77,18 @@ class Shift:
             shifts.append(self.distance - self.other_state)
         return min(shifts) - self.half, max(shifts) + self.half
 
-    def seen_before(self, nights: Sequence[Point]) -> int:
+    def count_at_level(self, nights: Sequence[Point]) -> int:
         """Count the nights that lie at least two thirds as far from the baseline as this one, in its direction."""
         moved = [(each.position - self.center) * self.distance for each in nights]
         return sum(move >= _KNOWN * self.distance**2 for move in moved)
 
     @property
-    def is_off(self) -> bool:
+    def is_suspect(self) -> bool:
         """Whether the night is suspected."""
         return abs(self.distance) > self.limit
 
 
-def point(night: str, content: str, figures: Sequence[float], metric: Metric = LATENCY) -> Point:
+def build_point(night: str, content: str, figures: Sequence[float], metric: Metric = LATENCY) -> Point:
     """Reduce a night to what later nights need. Raises ValueError if a figure has no position."""
     positions = [metric.position(figure) for figure in figures]
     center = median(positions)
@@ -98,35 +97,37 @@ def point(night: str, content: str, figures: Sequence[float], metric: Metric = L
     return Point(night, content, len(positions), time, variance * IQM_VARIANCE / len(positions))
 
 
-def moves(level: Sequence[Point]) -> list[float]:
+def deviations(level: Sequence[Point]) -> list[float]:
     """Return how far each of the last 21 nights of a level lies from their median."""
     positions = [each.position for each in level[-BASELINE_NIGHTS:]]
     center = median(positions)
     return [position - center for position in positions]
 
 
-def shift(tonight: Point, level: Sequence[Point], former_moves: Sequence[float], metric: Metric = LATENCY) -> Shift:
+def measure_shift(
+    current: Point, level: Sequence[Point], former_deviations: Sequence[float], metric: Metric = LATENCY
+) -> Shift:
     """Compare a night with the last 21 nights of a level (at least one).
 
     If the latencies of these nights have two states, only the nights in the state of the newest one are the baseline.
-    `former_moves` are those of earlier levels: a series keeps its scatter when its level changes.
+    `former_deviations` are those of earlier levels: a series keeps its scatter when its level changes.
     """
     baseline = level[-BASELINE_NIGHTS:]
-    seen = [*former_moves, *moves(baseline)][-BASELINE_NIGHTS:]
+    around = [*former_deviations, *deviations(baseline)][-BASELINE_NIGHTS:]
     levels = _levels([each.position for each in baseline]) if metric is LATENCY else None
     if levels is not None:
-        seen = [min((each.position - level for level in levels), key=abs) for each in baseline]
-        baseline = [each for each, move in zip(baseline, seen, strict=True) if each.position - levels[0] == move]
+        around = [min((each.position - level for level in levels), key=abs) for each in baseline]
+        baseline = [each for each, move in zip(baseline, around, strict=True) if each.position - levels[0] == move]
     center = median([each.position for each in baseline])
-    distance = tonight.position - center
-    assumed = metric.night_scatter**2 + tonight.session_variance
-    variance = 0.0 if metric.is_exact else max(_variance(seen, assumed), tonight.session_variance)
+    distance = current.position - center
+    assumed = metric.night_scatter**2 + current.session_variance
+    variance = 0.0 if metric.is_exact else max(_variance(around, assumed), current.session_variance)
     scatter = math.sqrt(variance * (1 + _MEDIAN_VARIANCE / len(baseline)))
-    half = student(_INTERVAL_Z, len(seen)) * scatter
+    half = student_quantile(_INTERVAL_Z, len(around)) * scatter
     direction = math.copysign(1, distance)
     good = [  # never empty: some moves are 0 or have the other direction
         each
-        for each, move in zip(baseline, moves(baseline), strict=True)
+        for each, move in zip(baseline, deviations(baseline), strict=True)
         if move * direction <= _SHARED * abs(distance)
     ]
     other_state = levels[1] - center if levels else None
@@ -141,10 +142,10 @@ def _levels(positions: Sequence[float]) -> tuple[float, float] | None:
     center = median(positions)
     around = [abs(position - center) for position in positions]
     steps = [abs(after - before) / math.sqrt(2) for before, after in pairwise(positions)]
-    if len(positions) < 3 * _LEAST_IN_STATE or median(around) <= _LASTING * median(steps):
+    if len(positions) < 3 * _MIN_STATE_NIGHTS or median(around) <= _LASTING * median(steps):
         return None
     ordered = sorted(positions)
-    halves = [(ordered[:cut], ordered[cut:]) for cut in range(_LEAST_IN_STATE, len(ordered) - _LEAST_IN_STATE + 1)]
+    halves = [(ordered[:cut], ordered[cut:]) for cut in range(_MIN_STATE_NIGHTS, len(ordered) - _MIN_STATE_NIGHTS + 1)]
     low, high = min(
         ((median(low), median(high)) for low, high in halves),
         key=lambda levels: sum(min(abs(position - level) for level in levels) for position in positions),
@@ -152,7 +153,7 @@ def _levels(positions: Sequence[float]) -> tuple[float, float] | None:
     return (low, high) if 2 * positions[-1] < low + high else (high, low)
 
 
-def between_nights(noise_floor: float | None, baseline_nights: int) -> float:
+def half_interval_between_nights(noise_floor: float | None, baseline_nights: int) -> float:
     """Return half the width of the 95 % interval of the change between two nights without one, as a logarithm.
 
     `noise_floor` is that of the verdict on one of them, a fraction, from so many nights; without a verdict (None)
@@ -161,17 +162,17 @@ def between_nights(noise_floor: float | None, baseline_nights: int) -> float:
     scatter = LATENCY.night_scatter
     if noise_floor is not None:
         scatter = math.log1p(noise_floor) / _FLOOR_Z / math.sqrt(1 + _MEDIAN_VARIANCE / baseline_nights)
-    return student(_TWO_SIDED_Z, max(baseline_nights, 1)) * math.sqrt(2) * scatter
+    return student_quantile(_TWO_SIDED_Z, max(baseline_nights, 1)) * math.sqrt(2) * scatter
 
 
 def _variance(deviations: Sequence[float], assumed: float) -> float:
     """Return the variance of deviations from their median by their MAD, mixed with the assumed variance."""
-    mad = _MAD_TO_SD * median([abs(deviation) for deviation in deviations])
-    seen = len(deviations) - 1
-    return (_ASSUMED * assumed + seen * mad**2) / (_ASSUMED + seen)
+    mad = MAD_TO_SD * median([abs(deviation) for deviation in deviations])
+    weight = len(deviations) - 1
+    return (_ASSUMED * assumed + weight * mad**2) / (_ASSUMED + weight)
 
 
-def student(z: float, nights: int) -> float:
+def student_quantile(z: float, nights: int) -> float:
     """Return the quantile of Student's t that belongs to a normal one, for a scatter estimated from so many nights.
 
     By the expansion of Cornish and Fisher: at z = 2.4 it is 4 % too small after one night and less than 3 % after

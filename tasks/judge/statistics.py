@@ -10,21 +10,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-LEAST_RUNS = 10
+from tasks.bundle.robust_statistics import MAD_TO_SD
+
+MIN_RUNS = 10
 """Measured runs that the statistics need."""
 _OUTLIER_Z = 5.0
-_LEAST_SPREAD = 1e-3  # of the median: runs less than half a percent away are neither outliers nor warm-up
+_MIN_SPREAD = 1e-3  # of the median: runs less than half a percent away are neither outliers nor warm-up
 _UNSETTLED_SHARE = 5  # change points are searched in the first fifth
 _EVIDENCE = 4.0
-_MOST_Z = 5.5
-_LEAST_MEAN_Z = 2.0
-_MOST_SLOPE_BLOCKS = 100
-_MOST_BLOCKS = 500
-_MOST_QUANTILES = 1000
+_MAX_Z = 5.5
+_MIN_MEAN_Z = 2.0
+_MAX_SLOPE_BLOCKS = 100
+_MAX_BLOCKS = 500
+_MAX_QUANTILES = 1000
 _MODES_APART = 1.01
 _DENSITIES = np.geomspace(0.01, 4, 24)[:, np.newaxis]  # in shares of the runs per interquartile range
 
 _Floats = NDArray[np.float64]
+_upper_triangle = functools.lru_cache(maxsize=16)(np.triu_indices)
 
 
 @dataclass(frozen=True)
@@ -46,13 +49,15 @@ class SessionStatistics:
 def session_statistics(execute_ns: ArrayLike, warmup_executions: int) -> SessionStatistics:
     """Return the statistics of a session from the latency of each run in order, warm-up runs first, in any unit."""
     latency = np.asarray(execute_ns, np.float64)[warmup_executions:]
-    if len(latency) < LEAST_RUNS:
+    if len(latency) < MIN_RUNS:
         return SessionStatistics(None, None, None, None, None)
     median = float(np.median(latency))
+    quarter = len(latency) // 4
+    first, last = float(np.median(latency[:quarter])), float(np.median(latency[-quarter:]))
     return SessionStatistics(
         settled_after_runs=_settled_after_runs(latency),
         drift_share=_slope(latency) * len(latency) / median if median > 0 else None,
-        quartile_ratio=_quartile_ratio(latency),
+        quartile_ratio=last / first if first > 0 else None,
         outlier_runs=int(np.count_nonzero(np.abs(latency - median) > _OUTLIER_Z * _spread(latency, median))),
         is_bimodal=_is_bimodal(np.sort(latency)),
     )
@@ -66,29 +71,29 @@ def _settled_after_runs(latency: _Floats) -> int:
     removed first. Simulated with 20 to 100 runs: found in at most 0.3 % of normal sessions, in up to 4 % of skewed or
     autocorrelated ones and of those with 5 % outliers; 5 of 50 runs that are slower by 3 standard deviations: in 96 %.
     """
-    blocks, block_runs = _block_medians(latency, _MOST_BLOCKS)
+    blocks, block_runs = _block_medians(latency, _MAX_BLOCKS)
     n, most = len(blocks), len(blocks) // _UNSETTLED_SHARE
     flat = blocks - min(_slope(blocks[most:]), 0.0) * np.arange(n)
     median = float(np.median(flat[most:]))
-    spread = max(_spread(flat[most:], median), _LEAST_SPREAD * float(np.median(blocks)))
+    spread = max(_spread(flat[most:], median), _MIN_SPREAD * float(np.median(blocks)))
     if spread <= 0:
         return 0
-    total_z = np.concatenate([[0.0], np.cumsum(np.clip((flat - median) / spread, -_MOST_Z, _MOST_Z))])
+    total_z = np.concatenate([[0.0], np.cumsum(np.clip((flat - median) / spread, -_MAX_Z, _MAX_Z))])
     lengths = np.arange(1, most + 1)
     starts = np.arange(most, n - most)[:, np.newaxis]
     deviation = np.sqrt(lengths * (1 + lengths / (n - most)))
     evidence = total_z[lengths] / deviation
     later = (total_z[starts + lengths] - total_z[starts]) / deviation
     length = int(evidence.argmax()) + 1
-    is_slower = total_z[length] > _LEAST_MEAN_Z * length
+    is_slower = total_z[length] > _MIN_MEAN_Z * length
     stands_out = evidence[length - 1] > max(_EVIDENCE * (1 + 4 / n), later.max())
     return length * block_runs if is_slower and stands_out else 0
 
 
 def _slope(latency: _Floats) -> float:
     """Return the Theil-Sen slope per run."""
-    blocks, block_runs = _block_medians(latency, _MOST_SLOPE_BLOCKS)
-    first, second = _pairs(len(blocks))
+    blocks, block_runs = _block_medians(latency, _MAX_SLOPE_BLOCKS)
+    first, second = _upper_triangle(len(blocks), 1)
     return float(np.median((blocks[second] - blocks[first]) / (second - first))) / block_runs
 
 
@@ -104,23 +109,12 @@ def _block_medians(latency: _Floats, most: int) -> tuple[_Floats, int]:
     return np.median(latency[: blocks * block_runs].reshape(blocks, block_runs), axis=1), block_runs
 
 
-@functools.lru_cache(maxsize=16)
-def _pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    return np.triu_indices(count, 1)
-
-
-def _quartile_ratio(latency: _Floats) -> float | None:
-    quarter = len(latency) // 4
-    first, last = float(np.median(latency[:quarter])), float(np.median(latency[-quarter:]))
-    return last / first if first > 0 else None
-
-
 def _spread(latency: _Floats, median: float) -> float:
     """Return the standard deviation that normal data with this MAD have, at least a thousandth of the median."""
     away = np.abs(latency - median)
     # The MAD is 0 where more than half of the runs took equally long; the mean distance is not.
-    spread = 1.4826 * float(np.median(away)) or 1.2533 * float(away.mean())
-    return max(spread, _LEAST_SPREAD * median)
+    spread = MAD_TO_SD * float(np.median(away)) or 1.2533 * float(away.mean())
+    return max(spread, _MIN_SPREAD * median)
 
 
 def _is_bimodal(ordered: _Floats) -> bool:
@@ -133,7 +127,7 @@ def _is_bimodal(ordered: _Floats) -> bool:
     standard deviations apart in 74, 99 and 100 % of sessions, 4 apart in 22, 48 and 80 %; a mode with a fifth of the
     runs, 7 apart, in 10, 21 and 46 %.
     """
-    ordered = ordered[:: math.ceil(len(ordered) / _MOST_QUANTILES)]  # bounds memory for long sessions
+    ordered = ordered[:: math.ceil(len(ordered) / _MAX_QUANTILES)]  # bounds memory for long sessions
     n = len(ordered)
     scale = ordered[3 * n // 4] - ordered[n // 4]
     if scale <= 0:

@@ -26,7 +26,7 @@ from tasks.judge.decisions import (
     Decisions,
     Selector,
     SeriesNight,
-    known_series,
+    list_series_nights,
     missing_decisions,
     read_decisions,
 )
@@ -120,7 +120,7 @@ def store_decisions(warehouse: Path, decisions: Decisions) -> int:
 
 def series_text(series: Selector) -> str:
     """Return text such as `model a, device b`; `every series` if nothing is selected."""
-    return ", ".join(f"{option} {value}" for option, value in series.given.items()) or "every series"
+    return ", ".join(f"{option} {value}" for option, value in series.criteria.items()) or "every series"
 
 
 def _record(workspace: Workspace, what: str, decision: dict[str, Any], matching: Sequence[SeriesNight]) -> str:
@@ -178,10 +178,10 @@ def _of_night(night: date, matching: list[SeriesNight]) -> list[SeriesNight]:
 
 def _matching(workspace: Workspace, series: Selector) -> tuple[Selector, list[SeriesNight]]:
     """Return the selector, with the warehouse's model name, and its nights; raises InputError if no series matches."""
-    nights = known_series(workspace.warehouse)
+    nights = list_series_nights(workspace.warehouse)
     if series.model and (model := model_named(series.model, shown_names(each.model for each in nights))):
         series = series.model_copy(update={"model": model})
-    for option, value in series.given.items():
+    for option, value in series.criteria.items():
         values = sorted({str(getattr(each, option)) for each in nights})
         if nights and value not in values:
             near = did_you_mean(value, values) or f"; known: {', '.join(values)}"

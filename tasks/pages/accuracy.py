@@ -4,7 +4,7 @@ from tasks.pages.page import Block, Fold, Paragraph, Section
 from tasks.results.accuracy import AccuracyRow, LayerRow, NotComparedRow, accuracy_in_words
 from tasks.results.cells import CellNames, by_cell
 from tasks.results.reader import Answers
-from tasks.results.table import Cell, Column, table_of
+from tasks.results.table import Cell, Column, build_table
 from tasks.results.text import Code, Text, counted
 
 
@@ -22,12 +22,12 @@ def accuracy(answers: Answers) -> Section:
         )
     ]
     if rows:
-        blocks.append(table_of(rows))
+        blocks.append(build_table(rows))
     else:
         blocks.append(Paragraph("No outputs were compared in this sweep."))
     if without:
         results = [[Cell("not compared", tone="quiet")] for _ in without]
-        blocks.append(table_of(without).with_columns([Column("Result")], results))
+        blocks.append(build_table(without).with_columns([Column("Result")], results))
     return Section("accuracy", "Accuracy against eager PyTorch", blocks, list(accuracy_in_words(rows)))
 
 
@@ -51,7 +51,7 @@ def layers(answers: Answers) -> Section:
         fault = next((row for row in pair if row.is_notable), None)
         result = f"first fault at layer {fault.layer}" if fault else f"no sudden loss in {counted(len(pair), 'layer')}"
         fold_title = (Code(pair[0].model), f" \u00b7 {names.label(pair[0])} \u2014 {result}")
-        blocks.append(Fold(fold_title, [table_of(pair, is_named=False)], is_open=len(blocks) == 1))
+        blocks.append(Fold(fold_title, [build_table(pair, is_named=False)], is_open=len(blocks) == 1))
         if fault:
             summary.append((
                 "Numbers of ", Code(fault.model), f" {fault.precision} on {fault.device} part from eager PyTorch at ",

@@ -20,8 +20,8 @@ from tasks.results.changes import (
     worst_first,
 )
 from tasks.results.naming import series_title
-from tasks.results.text import change_of, numbered, with_code
-from tasks.results.verdicts import Verdict, headline, of_latency
+from tasks.results.text import numbered, signed_percent, with_code
+from tasks.results.verdicts import Verdict, headline, latency_verdicts
 
 _SERIES = ("model", "device", "precision", "variant", "threads")
 _MAX_CHANGED = 10
@@ -29,7 +29,7 @@ _MAX_OTHERS = 4
 _MAX_REMARKS = 3
 _ALL = "`--output x.json` has all"
 _COLOURS = {"slower": "#c62828", "inaccurate": "#c62828", "failed": "#c62828", "unknown": "#9f6f00"}
-_BADGE = {"slower": "slower", "inaccurate": "inaccurate", "failed": "failed", "unknown": "cannot tell"}
+_BADGE = {"slower": "slower", "inaccurate": "inaccurate", "failed": "failed", "unknown": "inconclusive"}
 
 
 def terminal(comparison: Comparison) -> Iterator[str]:
@@ -149,7 +149,7 @@ def verdict_row(verdict: Verdict) -> dict[str, str]:
         "figure": verdict.metric,
         "before": verdict.figure(verdict.baseline_value) or "",
         "after": verdict.figure(verdict.value) or "",
-        "change": f"{change_of(verdict.ratio)} %" if verdict.ratio is not None else "",
+        "change": f"{signed_percent(verdict.ratio)} %" if verdict.ratio is not None else "",
         "since": str(verdict.since or ""),
         "cause": verdict.cause or "",
         "changed": verdict.changed or "",
@@ -159,7 +159,7 @@ def verdict_row(verdict: Verdict) -> dict[str, str]:
 
 def night_markdown(verdicts: Sequence[Verdict], link: str | None) -> str:
     """Return the answer and the matrix of a night as Markdown for Prefect's UI; empty without a verdict on latency."""
-    latency = of_latency(verdicts)
+    latency = latency_verdicts(verdicts)
     if not latency:
         return ""
     page = f"[The page of the night]({link})" if link else ""

@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from devices.untrusted import sanitize, sanitize_data, sanitize_line
 from tasks.pages.page import Page
 from tasks.results.table import Table
-from tasks.results.text import Code, Link, Tag, Text, parts_of
+from tasks.results.text import Code, Link, Tag, Text, split_text
 
 NAVIGATION = (
     ("This morning", "index.html"),
@@ -118,7 +118,7 @@ def from_page(context: Context, address: str) -> str:
 def inline(context: Context, text: Text) -> Markup:
     """Return one line of text with names as code, and links to published pages."""
     written = []
-    for part in parts_of(text):
+    for part in split_text(text):
         words = _escaped(str(part))
         if isinstance(part, Link) and (address := from_page(context, part.to)):
             words = f'<a href="{escape(sanitize(address))}">{words}</a>'

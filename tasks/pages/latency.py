@@ -8,7 +8,7 @@ from tasks.results.cells import CellNames, Variant, emulated_devices
 from tasks.results.latency import NO_INTERVAL, NOISY, GenerationRow, LatencyRow, ThreadRow, latency_in_words
 from tasks.results.naming import variant_word
 from tasks.results.reader import Answers
-from tasks.results.table import NOTHING, Milliseconds, Table, grouped, number, table_of
+from tasks.results.table import NOTHING, Milliseconds, Table, build_table, grouped, number
 from tasks.results.text import counted, in_ms, listed, ms_digits, numbered, rounded_percent, sentence
 
 _VARIANT = Variant("SME2")
@@ -23,7 +23,7 @@ def latency(answers: Answers) -> Section:
         "A session is one process of the runner. Its first runs are warm-up and are left out of every number. "
         "Devices, thread counts and variants are listed side by side and never pooled."
     )
-    table = table_of(rows, digits=ms_digits(row.time_ms for row in rows))
+    table = build_table(rows, digits=ms_digits(row.time_ms for row in rows))
     blocks: list[Block] = [Paragraph(explained), *_charts(rows), table, *_notes(rows), *_device_notes(rows)]
     blocks += _generation(answers)
     return Section("latency", "Latency", blocks, list(latency_in_words(rows)))
@@ -96,7 +96,7 @@ def _generation(answers: Answers) -> list[Block]:
             "one token (tg), at the next position or always at the same. Numbers of tokens are fixed, so a text "
             "cannot end early. Loading and tokenizing are left out."
         ),
-        table_of(rows, digits=digits),
+        build_table(rows, digits=digits),
     ]
 
 
@@ -127,7 +127,7 @@ def threads(answers: Answers) -> Section:
         "Cores share the units of SME, so more threads may be slower with SME than without. The times below are by "
         "number of threads."
     )
-    blocks: list[Block] = [Paragraph(explained), table_of(best), Heading("Time by number of threads"), _times(rows)]
+    blocks: list[Block] = [Paragraph(explained), build_table(best), Heading("Time by number of threads"), _times(rows)]
     return Section("threads", "Threads", blocks)
 
 
@@ -146,5 +146,5 @@ def _times(rows: list[ThreadRow]) -> Table:
             for count in counts
         ])  # fmt: skip
     columns = [Milliseconds(numbered(count, "thread")) for count in counts]
-    named = table_of(firsts, without=("variant", "threads", "time_ms", "speedup"))
+    named = build_table(firsts, without=("variant", "threads", "time_ms", "speedup"))
     return named.with_columns([_VARIANT], variants).with_columns(columns, cells)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from devices.untrusted import sanitize, sanitize_line
 from tasks.pages.page import Block, Fold, Heading, Log, Page, Paragraph, Points
 from tasks.results.table import Table
-from tasks.results.text import Code, Tag, Text, parts_of
+from tasks.results.text import Code, Tag, Text, split_text
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$])")
 
@@ -31,7 +31,7 @@ def escaped(text: str) -> str:
 def inline(text: Text, *, in_table: bool = False) -> str:
     """Return one line of text, names as code spans; in a table, a span escapes the bars of its name."""
     written = []
-    for part in parts_of(text):
+    for part in split_text(text):
         if isinstance(part, Code):
             name = sanitize_line(part).replace("|", "\\|") if in_table else sanitize_line(part)
             fence = _fence(name, shortest=1)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from tasks.judge.advice import advice_text
+from tasks.judge.advice import HEAVY_SHARE, advice_text
 from tasks.pages.page import (
     Block,
     Fold,
@@ -21,7 +21,6 @@ from tasks.results.cells import CellNames
 from tasks.results.latency import has_times
 from tasks.results.operators import (
     CATEGORIES,
-    FLAGGED_SHARE,
     NO_TIMES,
     REST,
     CategoryRow,
@@ -45,10 +44,10 @@ from tasks.results.table import (
     Percent,
     Table,
     at_most_percent,
+    build_table,
     grouped,
     number,
     percent,
-    table_of,
 )
 from tasks.results.text import Code, codes, counted, in_percent, joined, listed, ms_digits, rounded_percent
 
@@ -127,7 +126,7 @@ def _shares(cells: list[list[CategoryRow]]) -> Table:
         Percent("Sum", "of the shares before they are rounded"),
         Milliseconds("Time", "sum of the categories: the time of the cell"),
     ]
-    return table_of([cell[0] for cell in cells]).with_columns(columns, lines)
+    return build_table([cell[0] for cell in cells]).with_columns(columns, lines)
 
 
 def _time_ms(cell: list[CategoryRow]) -> float:
@@ -142,7 +141,7 @@ def operators(answers: Answers) -> Section:
         return Section("operators", title, [Paragraph(NO_TIMES)])
     explained = (
         "The ten operators of each cell that take the most time, named as in the ETDump, and any others above "
-        f"{rounded_percent(FLAGGED_SHARE)} of Method::execute. Those above it are highlighted: optimizing them "
+        f"{rounded_percent(HEAVY_SHARE)} of Method::execute. Those above it are highlighted: optimizing them "
         "changes the latency of the model noticeably."
     )
     return Section("operators", title, [Paragraph(explained), *fold_of_each_cell(rows, _operators)])
@@ -150,9 +149,9 @@ def operators(answers: Answers) -> Section:
 
 def _operators(cell: list[OperatorRow]) -> tuple[str, list[Block]]:
     """Return the two largest operators over 5 % in words, and the table of all."""
-    over = [row for row in cell if row.share > FLAGGED_SHARE]
+    over = [row for row in cell if row.share > HEAVY_SHARE]
     longest = listed(f"{row.operator} {in_percent(row.share)}" for row in over[:2])
-    blocks: list[Block] = [table_of(cell, is_named=False, digits=ms_digits(row.time_ms for row in over))]
+    blocks: list[Block] = [build_table(cell, is_named=False, digits=ms_digits(row.time_ms for row in over))]
     if unresolved := cell[0].unresolved:
         verb = "takes" if unresolved == 1 else "take"
         note = (
@@ -160,7 +159,7 @@ def _operators(cell: list[OperatorRow]) -> tuple[str, list[Block]]:
             "of the delegate's clock, and cannot be ranked."
         )
         blocks.append(Paragraph(note, tone="quiet"))
-    return longest or f"none over {rounded_percent(FLAGGED_SHARE)}", blocks
+    return longest or f"none over {rounded_percent(HEAVY_SHARE)}", blocks
 
 
 def modules(answers: Answers) -> Section:
@@ -180,7 +179,7 @@ def modules(answers: Answers) -> Section:
 def _modules(cell: list[ModuleRow]) -> tuple[str, list[Block]]:
     """Return the two modules whose own operators take most of the time in words, and the table of all."""
     digits = ms_digits(row.time_ms for row in cell if row.is_module)
-    return heaviest(cell), [table_of(cell, is_named=False, digits=digits)]
+    return heaviest(cell), [build_table(cell, is_named=False, digits=digits)]
 
 
 def portable(answers: Answers) -> Section:
@@ -199,7 +198,7 @@ def portable(answers: Answers) -> Section:
     if not weights and not operators:
         return Section("portable", title, [*blocks, Paragraph("No portable operators are known in this sweep.")])
     if weights:
-        blocks.append(table_of(weights, digits=ms_digits(row.execute_ms for row in weights)))
+        blocks.append(build_table(weights, digits=ms_digits(row.execute_ms for row in weights)))
     if not operators:
         blocks.append(Paragraph("Every operator of every model was delegated."))
         return Section("portable", title, blocks, list(portable_in_words(weights)))
@@ -219,14 +218,14 @@ def portable(answers: Answers) -> Section:
 
 def _reasons(rows: list[PortableOperatorRow], portable_names: Mapping[tuple[str, str], list[str]]) -> Table:
     """Return the operators, with what to do about those over 5 %; `portable_names` are all of each export."""
-    step = Column("What to do", "", f"for an operator over {rounded_percent(FLAGGED_SHARE)}", wraps=True)
+    step = Column("What to do", "", f"for an operator over {rounded_percent(HEAVY_SHARE)}", wraps=True)
     steps = [
         [Cell(advice_text(row.operator, row.reason, portable_names[row.model, row.precision]))]
-        if (row.share or 0.0) > FLAGGED_SHARE
+        if (row.share or 0.0) > HEAVY_SHARE
         else [NOTHING]
         for row in rows
     ]
-    return table_of(rows).with_columns([step], steps)
+    return build_table(rows).with_columns([step], steps)
 
 
 def advice(answers: Answers) -> Section:
@@ -236,7 +235,7 @@ def advice(answers: Answers) -> Section:
         nothing = "No session on a real device succeeded, so there are no times to base advice on."
         return Section("advice", title, [Paragraph(nothing)])
     explained = (
-        f"In this order: portable operators over {rounded_percent(FLAGGED_SHARE)} of the time, data movement over "
+        f"In this order: portable operators over {rounded_percent(HEAVY_SHARE)} of the time, data movement over "
         f"{rounded_percent(DATA_MOVEMENT_SHARE)}, and delegated operators that SME2 did not speed up. Each item gives "
         "the cell with the largest value."
     )

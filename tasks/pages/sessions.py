@@ -5,12 +5,12 @@ from itertools import groupby
 
 from tasks.bundle.remedy import remedy
 from tasks.pages.page import Block, Fold, Heading, Log, Paragraph, Points, Section
-from tasks.results.cells import tags_of
+from tasks.results.cells import emulation_tags
 from tasks.results.devices import ONLY_OF_FARM_DEVICES, ConditionRow, DeviceRow, waits_in_words
 from tasks.results.provenance import ONLY_OF_ALL_SWEEPS, ModelRow, RunnerRow
 from tasks.results.reader import Answers
-from tasks.results.sessions import MOST_REASONS, FailureRow, SessionRow, bundles_in_words, by_outcome
-from tasks.results.table import first_rows, grouped, table_of
+from tasks.results.sessions import MAX_REASONS, FailureRow, SessionRow, bundles_in_words, by_outcome
+from tasks.results.table import build_table, first_rows, grouped
 from tasks.results.text import Code, counted, joined, sentence, with_code
 
 _MAX_SESSIONS = 50
@@ -54,11 +54,11 @@ def _folds(rows: list[FailureRow], *, is_open: bool) -> Iterator[Fold]:
     for (status, code, device), group_rows in groupby(rows, key=lambda row: (row.status, row.reason_code, row.device)):
         group = list(group_rows)
         reasons = list(dict.fromkeys(sentence(row.reason or "no reason was recorded") for row in group))
-        similar = len(reasons) - MOST_REASONS
+        similar = len(reasons) - MAX_REASONS
         more = [f"\u2026 and {similar} similar {'failure' if similar == 1 else 'failures'}."] if similar > 0 else []
         blocks: list[Block] = [
             Paragraph(joined("Next: ", with_code(remedy(code)))),
-            Points([*reasons[:MOST_REASONS], *more]),
+            Points([*reasons[:MAX_REASONS], *more]),
             first_rows(group, _MAX_SESSIONS, "etfarm sql lists them in failed_session"),
         ]
         # Equal logs once, by the id of the first session that has it.
@@ -73,10 +73,10 @@ def provenance(answers: Answers) -> Section:
     """Return the devices, conditions, runners and models of the sweep, and the sessions of each device (HTML only)."""
     devices = answers.rows(DeviceRow)
     tables = (
-        ("Devices", table_of(devices, without=ONLY_OF_FARM_DEVICES)),
-        ("Conditions", table_of(answers.rows(ConditionRow))),
-        ("Runners", table_of(answers.rows(RunnerRow), without=ONLY_OF_ALL_SWEEPS)),
-        ("Exported models", table_of(answers.rows(ModelRow))),
+        ("Devices", build_table(devices, without=ONLY_OF_FARM_DEVICES)),
+        ("Conditions", build_table(answers.rows(ConditionRow))),
+        ("Runners", build_table(answers.rows(RunnerRow), without=ONLY_OF_ALL_SWEEPS)),
+        ("Exported models", build_table(answers.rows(ModelRow))),
     )
     blocks: list[Block] = [block for title, table in tables if table.rows for block in (Heading(title), table)]
     if waited := waits_in_words(answers):
@@ -89,6 +89,6 @@ def provenance(answers: Answers) -> Section:
     blocks += [Heading("Sessions"), Paragraph(explained)]
     without_times = {row.device: row.without_times for row in devices}
     for device, group in grouped(answers.rows(SessionRow), lambda row: row.device).items():
-        title = (device, *tags_of(without_times.get(device)), f": {counted(len(group), 'session')}")
-        blocks.append(Fold(title, [table_of(group)], in_markdown=False))
+        title = (device, *emulation_tags(without_times.get(device)), f": {counted(len(group), 'session')}")
+        blocks.append(Fold(title, [build_table(group)], in_markdown=False))
     return Section("provenance", "Where the figures come from", blocks)

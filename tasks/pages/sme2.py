@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tasks.pages.page import Block, Fold, Heading, Paragraph, Points, Section
-from tasks.results.cells import CellNames, PairRow, by_cell, tags_of
+from tasks.results.cells import CellNames, PairRow, by_cell, emulation_tags
 from tasks.results.reader import Answers
 from tasks.results.sme2 import (
     CoverageRow,
@@ -18,7 +18,7 @@ from tasks.results.sme2 import (
     ran_with_sme,
     sme2_in_words,
 )
-from tasks.results.table import table_of
+from tasks.results.table import build_table
 from tasks.results.text import TIMES, Code, counted, in_ms
 
 _EVIDENCE = (
@@ -58,7 +58,7 @@ def _speedups(answers: Answers) -> Iterator[Block]:
     rows = [row for row in answers.rows(SpeedupRow) if row.sessions_on]
     pairs = [row for row in rows if row.sessions_off]
     if pairs:
-        yield table_of(pairs)
+        yield build_table(pairs)
     else:
         yield Paragraph("No cell was measured both with SME2 on and with SME2 off, so the speed-up is unknown.")
     if alone := len(rows) - len(pairs):
@@ -74,12 +74,12 @@ def _coverage(answers: Answers) -> Iterator[Block]:
             "Share of the eligible work (matrix products and convolutions other than depthwise) that ran on SME, by "
             "variant. A runner with SME2 support does not prove that a model uses SME2."
         )
-        yield table_of(rows)
+        yield build_table(rows)
         if fp16 := answers.rows(Fp16Row):
             yield Points([plain_fp16_in_words(row) for row in fp16])
     if left_out := answers.rows(LeftOutRow):
         yield Heading("Eligible operators that did not run on SME")
-        yield table_of(left_out)
+        yield build_table(left_out)
 
 
 def _pairs(answers: Answers) -> list[Block]:
@@ -95,18 +95,18 @@ def _pairs(answers: Answers) -> list[Block]:
     folds: list[Block] = []
     for pair, row in pairs.items():
         tables = [
-            table_of(shifts[pair], is_named=False, caption="Where the time went"),
-            table_of(operators[pair], is_named=False, caption="Operators that SME2 could run, and others over 5 %"),
+            build_table(shifts[pair], is_named=False, caption="Where the time went"),
+            build_table(operators[pair], is_named=False, caption="Operators that SME2 could run, and others over 5 %"),
         ]
         for evidence, (caption, unit) in _KERNEL_TABLES.items():
             used = [kernel for kernel in kernels[pair] if kernel.evidence == evidence]
-            table = table_of(used, is_named=False, caption=caption)
+            table = build_table(used, is_named=False, caption=caption)
             columns = [replace(column, unit=unit) if column.numeric else column for column in table.columns]
             tables.append(replace(table, columns=columns))
         gain, timed = "", speedups.get(pair)
         if timed and timed.speedup is not None and timed.time_off_ms is not None and timed.time_on_ms is not None:
             times = f"{in_ms(timed.time_off_ms)} to {in_ms(timed.time_on_ms)}"
             gain = f" \u2014 {times}, {timed.speedup:.2f}{TIMES}"
-        title = (Code(row.model), f" · {names.label(row)}", *tags_of(row.without_times), gain)
+        title = (Code(row.model), f" · {names.label(row)}", *emulation_tags(row.without_times), gain)
         folds.append(Fold(title, [table for table in tables if table.rows], is_open=not folds))
     return folds

@@ -9,16 +9,16 @@ from tasks.judge.figures import percent_change
 from tasks.pages.page import Block, Fold, Paragraph, Points, Section
 from tasks.results.cells import CellRow, where
 from tasks.results.reader import Answers
-from tasks.results.table import table_of
-from tasks.results.text import Code, Text, change_of, counted, joined, separated
+from tasks.results.table import build_table
+from tasks.results.text import Code, Text, counted, joined, separated, signed_percent
 from tasks.results.verdicts import (
     ONLY_OF_LATENCY,
     ONLY_OF_OTHER_FIGURES,
     Verdict,
     has_answer,
     headline,
-    of_latency,
-    of_other_figures,
+    latency_verdicts,
+    other_verdicts,
 )
 
 _HEADING = "Did it get slower?"
@@ -45,7 +45,7 @@ class HistoryRow(CellRow):
 def verdicts(answers: Answers) -> Section:
     """Return the verdicts: `no change` and `insufficient data` folded, all others unfolded. No emulated devices."""
     every = answers.rows(Verdict)
-    rows, others = of_latency(every), of_other_figures(every)
+    rows, others = latency_verdicts(every), other_verdicts(every)
     if not rows or not has_answer(every):
         return Section("verdicts", _HEADING, [Paragraph(headline(every))])
     quiet = [row for row in rows if row.verdict in _QUIET]
@@ -53,14 +53,14 @@ def verdicts(answers: Answers) -> Section:
     blocks: list[Block] = [Paragraph(headline(every), tone="bad" if regressions(answers) else "")]
     if loud:
         reasons = [joined(_series(row), f": {row.reason}.") for row in loud]
-        blocks += [table_of(loud, without=ONLY_OF_OTHER_FIGURES), Points(reasons)]
+        blocks += [build_table(loud, without=ONLY_OF_OTHER_FIGURES), Points(reasons)]
     if others:
-        blocks += [Paragraph("Other figures than latency that changed:"), table_of(others, without=ONLY_OF_LATENCY)]
+        blocks += [Paragraph("Other figures than latency that changed:"), build_table(others, without=ONLY_OF_LATENCY)]
     if drifts := _drifts(answers):
         blocks += [Paragraph("Moved slowly over weeks; this is information and fails no sweep:"), Points(drifts)]
     if quiet:
         title = f"{counted(len(quiet), 'series', 'series').capitalize()} without a change or with too little data"
-        blocks.append(Fold(title, [table_of(quiet, without=ONLY_OF_OTHER_FIGURES)], is_open=not (loud or others)))
+        blocks.append(Fold(title, [build_table(quiet, without=ONLY_OF_OTHER_FIGURES)], is_open=not (loud or others)))
     return Section("verdicts", _HEADING, blocks, [*_summary(rows), *_other_summary(others)])
 
 
@@ -85,7 +85,7 @@ def regressions(answers: Answers) -> list[Verdict]:
 def _summary(rows: list[Verdict]) -> Iterator[Text]:
     for verdict, title in _TITLES.items():
         changed = [row for row in rows if row.verdict == verdict]
-        named = [joined(_series(row), f" ({change_of(row.ratio or 1.0)} %; {row.evidence})") for row in changed]
+        named = [joined(_series(row), f" ({signed_percent(row.ratio or 1.0)} %; {row.evidence})") for row in changed]
         if named:
             yield joined(f"{title}: ", separated(named, most=_MAX_NAMED), ".")
     if inaccurate := [_series(row) for row in rows if row.verdict == "inaccurate"]:

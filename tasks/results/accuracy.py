@@ -19,7 +19,7 @@ from tasks.results.table import (
 )
 from tasks.results.text import Code, Text, codes, joined, separated
 
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 _RESULTS = {True: Cell("inaccurate", tone="bad"), False: Cell("accurate"), None: Cell("not judged", tone="quiet")}
 _NOTABLE_DROP_DB = 20.0
 """A larger loss of SNR that no later layer regains counts as a fault: rounding alone takes less."""
@@ -96,7 +96,7 @@ def accuracy_in_words(rows: Sequence[AccuracyRow]) -> Iterator[Text]:
     inaccurate = {row.cell: row for row in rows if row.is_inaccurate}
     if inaccurate:
         named = [(Code(row.model), f" {row.precision} {where(row)}") for row in inaccurate.values()]
-        yield joined("Inaccurate outputs: ", separated(named, most=_MOST_NAMED), ".")
+        yield joined("Inaccurate outputs: ", separated(named, most=_MAX_NAMED), ".")
     of_eager = [row for row in rows if row.reference != "same program"]
     errors = [(row.max_abs_error, row) for row in of_eager if row.max_abs_error is not None]
     if errors:

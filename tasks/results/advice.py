@@ -5,16 +5,16 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TypeVar
 
-from tasks.judge.advice import advice_text
-from tasks.results.cells import cell_of, where
-from tasks.results.operators import FLAGGED_SHARE, CategoryRow, OperatorRow, PortableOperatorRow, PortableRow
+from tasks.judge.advice import HEAVY_SHARE, advice_text
+from tasks.results.cells import cell_or_pair, where
+from tasks.results.operators import CategoryRow, OperatorRow, PortableOperatorRow, PortableRow
 from tasks.results.reader import Answers
 from tasks.results.sme2 import PairOperatorRow
 from tasks.results.text import TIMES, Code, Text, counted, in_ms, in_percent, joined, separated, with_code
 
 _DATA_MOVEMENT = "Data Movement"
 DATA_MOVEMENT_SHARE = 0.10
-_MOST_OPERATORS = 3
+_MAX_OPERATORS = 3
 _MOVEMENT_STEPS = {
     "_to_dim_order_copy": "export with channels-last inputs, or keep the block in one data type, for example fp32",
     "Transpose": "export with channels-last inputs, or remove permutations from the model",
@@ -28,30 +28,23 @@ WeightedRow = TypeVar("WeightedRow", PortableRow, CategoryRow)
 
 
 def portable_advice(answers: Answers) -> Iterator[Text]:
-    """Yield an item for each model and precision whose portable operators take over 5 % of the time in any cell."""
-    for worst, also in _worst(answers.rows(PortableRow), FLAGGED_SHARE):
-        of_model = [
-            row
-            for row in answers.rows(PortableOperatorRow)
-            if (row.model, row.precision) == (worst.model, worst.precision)
-        ]
+    """Yield an item for each model and precision whose portable operators take over 5 % of the time in any cell.
+
+    It states the advice on the operators over 5 % of the time or, without one, on the three heaviest.
+    """
+    for worst, also in _worst(answers.rows(PortableRow), HEAVY_SHARE):
+        rows = [row for row in answers.rows(PortableOperatorRow) if _model(row) == _model(worst)]
+        heavy = [row for row in rows if row.share]
+        named_by_text = defaultdict(list)
+        for row in [row for row in heavy if (row.share or 0) > HEAVY_SHARE] or heavy[:_MAX_OPERATORS]:
+            text = advice_text(row.operator, row.reason, [other.operator for other in rows])
+            named_by_text[text].append((Code(row.operator), f" (up to {in_percent(row.share or 0.0)})"))
         yield joined(
             (Code(worst.model), f" {worst.precision}: portable operators take {in_percent(worst.share)} of the time "),
             f"({in_ms(worst.portable_ms)} of {in_ms(worst.execute_ms)} {where(worst)}, "
             f"{counted(worst.sessions, 'session')}{also}).",
-            *_rewrites(of_model),
+            *(joined(" ", separated(named), f": {text}") for text, named in named_by_text.items()),
         )
-
-
-def _rewrites(rows: list[PortableOperatorRow]) -> Iterator[Text]:
-    """Yield each advice text with its operators: those over 5 % of the time or, without one, the three heaviest."""
-    heavy = [row for row in rows if row.share]
-    named_by_text = defaultdict(list)
-    for row in [row for row in heavy if (row.share or 0) > FLAGGED_SHARE] or heavy[:_MOST_OPERATORS]:
-        text = advice_text(row.operator, row.reason, [other.operator for other in rows])
-        named_by_text[text].append((Code(row.operator), f" (up to {in_percent(row.share or 0.0)})"))
-    for text, named in named_by_text.items():
-        yield joined(" ", separated(named), f": {text}")
 
 
 def other_advice(answers: Answers) -> Iterator[Text]:
@@ -66,9 +59,9 @@ def _move_less(answers: Answers) -> Iterator[Text]:
         heavy = [
             row
             for row in answers.rows(OperatorRow)
-            if cell_of(row) == cell_of(worst) and row.category == _DATA_MOVEMENT and row.share > 0
+            if cell_or_pair(row) == cell_or_pair(worst) and row.category == _DATA_MOVEMENT and row.share > 0
         ]
-        named = [(Code(row.operator), f" ({in_percent(row.share)})") for row in heavy[:_MOST_OPERATORS]]
+        named = [(Code(row.operator), f" ({in_percent(row.share)})") for row in heavy[:_MAX_OPERATORS]]
         steps = [step for start, step in _MOVEMENT_STEPS.items() if heavy and heavy[0].operator.startswith(start)]
         yield joined(
             (Code(worst.model), f" {worst.precision}: data movement takes {in_percent(worst.share)} of the time "),
@@ -80,7 +73,7 @@ def _move_less(answers: Answers) -> Iterator[Text]:
 
 def _speed_up(answers: Answers) -> Iterator[Text]:
     """Yield an item for each operator over 5 % of the time that SME2 could run and did not speed up."""
-    slow = [row for row in answers.rows(PairOperatorRow) if row.did_not_gain and (row.share_on or 0) > FLAGGED_SHARE]
+    slow = [row for row in answers.rows(PairOperatorRow) if row.did_not_gain and (row.share_on or 0) > HEAVY_SHARE]
     by_weight = sorted(slow, key=lambda row: row.share_on or 0)
     worst = {(row.model, row.precision, row.operator): row for row in by_weight}  # the last of a key stays: the worst
     for row in sorted(worst.values(), key=lambda row: -(row.share_on or 0)):
@@ -106,5 +99,5 @@ def _worst(rows: Iterable[WeightedRow], bound: float) -> list[tuple[WeightedRow,
     return sorted(worst_rows, key=lambda entry: -entry[0].share)
 
 
-def _model(row: PortableRow | CategoryRow) -> tuple[str, str]:
+def _model(row: PortableRow | CategoryRow | PortableOperatorRow) -> tuple[str, str]:
     return row.model, row.precision

@@ -1,8 +1,8 @@
-"""Names of cells. A cell pools the sessions that were measured alike: same model, device, precision, ..."""
+"""Names of cells. A cell pools sessions with equal settings: the same model, device, precision, ..."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
 from devices.platform import SIMULATED
@@ -10,9 +10,9 @@ from tasks.export.recipes import RECIPES
 from tasks.results.addresses import device_page, model_page, night_page, session_page, sweep_page
 from tasks.results.naming import series_conditions, variant_condition, variant_word
 from tasks.results.table import NOTHING, Cell, Name, Number, Percent, Row, Words, grouped
-from tasks.results.text import CodeLink, Link, Tag, change_of, numbered
+from tasks.results.text import CodeLink, Link, Tag, numbered, signed_percent
 
-_PRECISION_ORDER: dict[str, int] = {precision: place for place, precision in enumerate(RECIPES)}
+_PRECISION_ORDER: dict[str, int] = {precision: rank for rank, precision in enumerate(RECIPES)}
 _LABELLED = ("device", "variant", "threads")
 
 
@@ -30,7 +30,7 @@ class Device(Words):
 
     def cell_in(self, row: Any, name: str) -> Cell:
         device = getattr(row, name)
-        return Cell((Link(device, device_page(device)), *tags_of(row.without_times)))
+        return Cell((Link(device, device_page(device)), *emulation_tags(row.without_times)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,11 +72,11 @@ class NamedRow(Row):
     naming = ("model", "device", "precision", "variant", "threads", "differs")
     model: Annotated[str, Model("Model")]
     device: Annotated[str, Device("Device")]
-    without_times: str | None
+    without_times: str | None = field(default=None, kw_only=True)
     """`emulated` or `simulated`: the times of the device mean nothing. None for a real device."""
     precision: Annotated[str, Words("Precision")]
     threads: Annotated[int | None, Number("Threads")]
-    differs: Annotated[str | None, Words("What differs", only_with="differs")]
+    differs: Annotated[str | None, Words("What differs", only_with="differs")] = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class CellRow(NamedRow):
     variant: Annotated[str, Variant("SME2")]
 
 
-def cell_of(row: NamedRow) -> str:
+def cell_or_pair(row: NamedRow) -> str:
     """Return the id of the cell or pair that a row is about."""
     if isinstance(row, CellRow):
         return row.cell
@@ -105,7 +105,7 @@ NamedRowT = TypeVar("NamedRowT", bound=NamedRow)
 
 def by_cell(rows: Iterable[NamedRowT]) -> defaultdict[str, list[NamedRowT]]:
     """Return the rows by id of their cell or pair, in their order; no rows for an unknown id."""
-    return defaultdict(list, grouped(rows, cell_of))
+    return defaultdict(list, grouped(rows, cell_or_pair))
 
 
 class CellNames:
@@ -133,7 +133,7 @@ class CellNames:
 
 
 def precision_order(precision: str) -> int:
-    """Return the place of a precision in lists: fp32 first, unknown ones last."""
+    """Return the rank of a precision in lists: fp32 first, unknown ones last."""
     return _PRECISION_ORDER.get(precision, len(_PRECISION_ORDER))
 
 
@@ -143,7 +143,7 @@ def where(row: CellRow) -> str:
     return f"on {row.device}" + (f" with {' and '.join(known)}" if known else "")
 
 
-def tags_of(without_times: str | None) -> tuple[Tag, ...]:
+def emulation_tags(without_times: str | None) -> tuple[Tag, ...]:
     """Return the tag of a device whose times mean nothing; empty for a real one."""
     return (Tag(without_times),) if without_times else ()
 
@@ -160,7 +160,7 @@ class ChangePercent(Percent):
     """A ratio as a change in percent, with its sign."""
 
     def _write(self, value: Any) -> Cell:
-        return Cell(change_of(value), sort=value)
+        return Cell(signed_percent(value), sort=value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,4 +170,4 @@ class Interval(Percent):
     def cell_in(self, row: Any, name: str) -> Cell:
         if row.low is None or row.high is None:
             return NOTHING
-        return Cell(f"{change_of(row.low)} to {change_of(row.high)}", sort=row.low)
+        return Cell(f"{signed_percent(row.low)} to {signed_percent(row.high)}", sort=row.low)

@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from tasks.judge.figures import METRICS
 from tasks.results.naming import series_title
 from tasks.results.text import Fact
 
 SLOWER, INACCURATE, FAILED = "slower", "inaccurate", "failed"
 CHANGED = (SLOWER, INACCURATE, FAILED, "suspected", "device slower", "faster", "device faster")
-"""Words of the changes that are shown first, the worst first."""
+"""Words of the changes that lists begin with, the worst first."""
 _COUNTED = {
     "faster": "faster",
     "suspected": "suspected",
     "device slower": "device slower",
     "device faster": "device faster",
     "same": "not slower",
-    "unknown": "cannot tell",
+    "unknown": "inconclusive",
     INACCURATE: "inaccurate outputs",
     "emulated": "emulated, without times",
     "simulated": "simulated, without times",
 }
-_MIN_MEMORY_CHANGE = 0.05  # runs differ by less without a change
 _NAMES = ("model", "device", "precision", "variant", "threads")
 _FIGURES = ("ratio", "low", "high", "more_sessions", "superiority", "answer", "in_words", "nights_differ_by")
 _OF_A_SIDE = ("pte_bytes", "peak_memory_bytes", "accuracy", "cell", "sweep")
@@ -186,7 +186,7 @@ def size_change(change: SeriesChange) -> str:
 
 def memory_change(change: SeriesChange) -> str:
     """Return the change of the peak memory; empty up to 5 %."""
-    return _megabytes(change.a.peak_memory_bytes, change.b.peak_memory_bytes, _MIN_MEMORY_CHANGE)
+    return _megabytes(change.a.peak_memory_bytes, change.b.peak_memory_bytes, METRICS["peak memory"].min_change)
 
 
 def _megabytes(a: float | None, b: float | None, min_change: float) -> str:

@@ -11,8 +11,8 @@ from devices.platform import SIMULATED
 from devices.suggest import did_you_mean
 from tasks.bundle.model_names import model_named
 from tasks.judge import comparison
-from tasks.judge.arms import Arm, Name, find_arms, id_of, word_of
-from tasks.judge.cause import cause_of_rows
+from tasks.judge.arms import Arm, Name, find_arms, id_prefix, name_of_folder
+from tasks.judge.cause import cause_from_rows
 from tasks.judge.pairs import SERIES, Cell, Matched, differing, is_same_content, match_cells, nights_differ_by
 from tasks.results.addresses import cell_page, series_page
 from tasks.results.cells import CellRow, ChangePercent, Device, Interval
@@ -30,14 +30,14 @@ from tasks.results.reader import Reader
 from tasks.results.table import Cell as TableCell
 from tasks.results.table import Milliseconds, Row, Words
 from tasks.results.text import Link
-from tasks.results.verdicts import tone_of
+from tasks.results.verdicts import verdict_tone
 
-_MOST_CAUSES = 20
-_NOT_IN_TURNS = (
-    "A and B were not measured in turns: if the device was hotter or busier during one of them, that is part of the "
+_MAX_CAUSES = 20
+_NOT_INTERLEAVED = (
+    "A and B were not measured interleaved: if the device was hotter or busier during one of them, that is part of the "
     "difference"
 )
-_MEASURE_IN_TURNS = "to know more, measure both in turns: `etfarm compare A.pte B.pte`"
+_INTERLEAVE = "to know more, measure both interleaved: `etfarm compare A.pte B.pte`"
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class TwoNightsRow(CellRow):
     before_ms: Annotated[float | None, Milliseconds("Before")]
     after_ms: Annotated[float | None, Milliseconds("After")]
     ratio: Annotated[float | None, ChangePercent("Change", "after over before: above 0 is slower")]
-    before_verdict: Annotated[str | None, Words("Verdict before", tone=tone_of)]
-    after_verdict: Annotated[str | None, Words("Verdict after", tone=tone_of)]
+    before_verdict: Annotated[str | None, Words("Verdict before", tone=verdict_tone)]
+    after_verdict: Annotated[str | None, Words("Verdict after", tone=verdict_tone)]
 
     def after_ms_cell(self, cell: TableCell) -> TableCell:
         return TableCell((Link(str(cell.text), series_page(self.series_id, self.device)),), sort=cell.sort)
@@ -60,7 +60,7 @@ class TwoNightsRow(CellRow):
 class InterleavedRow(Row):
     """Two contents that were measured interleaved on one device."""
 
-    query = "measured_in_turns"
+    query = "interleaved"
     night: Annotated[date | None, Words("Night")]
     device: Annotated[str, Device("Device")]
     without_times = None  # read by the column `device`
@@ -98,7 +98,12 @@ def compare_arms(
     the value of a field of the cells (None: any), `margin` is a fraction. Raises InputError if a word names nothing or
     several things, if no cell has a value of `only`, or if no cells match.
     """
-    arms = _find(reader, a, b, sweep_id)
+    words = [reader.names.get(word, name_of_folder(word)) for word in (a, b)]
+    names = [
+        Name(kind, reader.names.get(value, value) if kind == "model" else value, *rest)
+        for kind, value, *rest in reader.tuples("compare_names", a=id_prefix(words[0]), b=id_prefix(words[1]))
+    ]
+    arms = find_arms(words[0], words[1], names, sweep_id)
     sides = _restricted(reader, [_cells(reader, arm) for arm in arms], only or {})
     matched = match_cells(sides[0], sides[1], arms[0].kind)
     if not matched.pairs:
@@ -163,41 +168,25 @@ def measured_fields(
     }
 
 
-def _in_words(found: comparison.Comparison, word: str, nights_differ_by: float | None) -> str:
-    """Return `slower 12.3 % (10.1 to 14.8 %)`, `not slower: at most 1.2 %` or `cannot tell: 14 more sessions ...`."""
-    if word == "unknown" or found.ratio is None or found.low is None or found.high is None:
-        return f"cannot tell: {_lacking(found, nights_differ_by)}"
-    if word == "same":
-        return f"not slower: at most {_percent(max(found.high - 1, 0))}"
-    ends = sorted(abs(bound - 1) for bound in (found.low, found.high))
-    return f"{word} {_percent(abs(found.ratio - 1))} ({100 * ends[0]:.1f} to {_percent(ends[1])})"
-
-
-def _lacking(found: comparison.Comparison, nights_differ_by: float | None) -> str:
-    """Return what would settle an unknown answer, or why nothing does."""
-    if found.ratio is None:
-        return "in which state the device was" if found.note else "a time of 0"
-    if found.more_sessions is not None:
-        return f"{found.more_sessions} more session{'' if found.more_sessions == 1 else 's'} of each side"
-    if nights_differ_by is not None:
-        return f"nights differ by {_percent(nights_differ_by)} without a change"
-    return "over 1000 more sessions of each side"
+def _in_words(result: comparison.Comparison, word: str, night_noise: float | None) -> str:
+    """Return `slower 12.3 % (10.1 to 14.8 %)`, `not slower: at most 1.2 %` or `inconclusive: 14 more sessions ...`."""
+    if word != "unknown" and result.ratio is not None and result.low is not None and result.high is not None:
+        if word == "same":
+            return f"not slower: at most {_percent(max(result.high - 1, 0))}"
+        ends = sorted(abs(bound - 1) for bound in (result.low, result.high))
+        return f"{word} {_percent(abs(result.ratio - 1))} ({100 * ends[0]:.1f} to {_percent(ends[1])})"
+    lacking = "over 1000 more sessions of each side"
+    if result.ratio is None:
+        lacking = "in which state the device was" if result.note else "a time of 0"
+    elif result.more_sessions is not None:
+        lacking = f"{result.more_sessions} more session{'' if result.more_sessions == 1 else 's'} of each side"
+    elif night_noise is not None:
+        lacking = f"nights differ by {_percent(night_noise)} without a change"
+    return f"inconclusive: {lacking}"
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
-
-
-def _find(reader: Reader, a: str, b: str, sweep_id: str | None) -> tuple[Arm, Arm]:
-    """Return the arms that two words name; raises InputError as `find_arms` does."""
-    words = [reader.names.get(word, word_of(word)) for word in (a, b)]
-    rows = reader.tuples("compare_names", a=id_of(words[0]), b=id_of(words[1]))
-    names = [Name(kind, _shown(reader, kind, value), *rest) for kind, value, *rest in rows]
-    return find_arms(words[0], words[1], names, sweep_id)
-
-
-def _shown(reader: Reader, kind: str, value: str) -> str:
-    return reader.names.get(value, value) if kind == "model" else value
 
 
 def _cells(reader: Reader, arm: Arm) -> list[Cell]:
@@ -212,7 +201,7 @@ def _restricted(reader: Reader, sides: Sequence[list[Cell]], only: Mapping[str, 
     for name, word in only.items():
         if word is None:
             continue
-        value = _shown(reader, name, word)
+        value = reader.names.get(word, word) if name == "model" else word
         values = {str(getattr(cell, name)) for side in sides for cell in side}
         if value not in values:
             hint = did_you_mean(value, values) or f"; they have {', '.join(sorted(values))}"
@@ -225,13 +214,13 @@ def _changes(reader: Reader, pairs: Sequence[tuple[Cell, Cell]], margin: float) 
     """Return the change of each pair, in their order; only the 20 largest have a cause, since each takes a while."""
     facts = read_side_facts(reader, [cell.cell for pair in pairs for cell in pair])
     changes = [_change(a, b, margin, facts) for a, b in pairs]
-    different = [place for place, change in enumerate(changes) if change.answer == "different"]
-    different.sort(key=lambda place: -abs((changes[place].ratio or 1.0) - 1))
-    for place in different[:_MOST_CAUSES]:
-        a, b = pairs[place]
+    different = [index for index, change in enumerate(changes) if change.answer == "different"]
+    different.sort(key=lambda index: -abs((changes[index].ratio or 1.0) - 1))
+    for index in different[:_MAX_CAUSES]:
+        a, b = pairs[index]
         if (a.model, a.precision) == (b.model, b.precision):  # others have no common names of operators
             rows = reader.tuples("comparison_operators", cells_a=[a.cell], cells_b=[b.cell])
-            changes[place] = replace(changes[place], cause=cause_of_rows(rows))
+            changes[index] = replace(changes[index], cause=cause_from_rows(rows))
     return changes
 
 
@@ -282,21 +271,23 @@ def _remarks(changes: Sequence[SeriesChange]) -> Iterator[str]:
     if differing_nights:
         least, most = (f"{100 * share:.1f} %" for share in (min(differing_nights), max(differing_nights)))
         span = most if least == most else f"{least} to {most}, depending on the series,"
-        yield f"{_NOT_IN_TURNS}; nights differ by {span} without a change, which the intervals include"
-        yield _MEASURE_IN_TURNS
+        yield f"{_NOT_INTERLEAVED}; nights differ by {span} without a change, which the intervals include"
+        yield _INTERLEAVE
     elif any(change.a.sweep != change.b.sweep for change in changes):
-        yield _NOT_IN_TURNS
+        yield _NOT_INTERLEAVED
 
 
 def _names(a: Cell, b: Cell) -> dict[str, Any]:
     """Return the fields that name a pair, `one -> other` where its sides differ."""
-    values = {name: (_value(a, name), _value(b, name)) for name in SERIES}
-    return {name: one if one == other else f"{one} -> {other}" for name, (one, other) in values.items()}
-
-
-def _value(cell: Cell, name: str) -> Any:
-    value = getattr(cell, name)
-    return f"{value} ({_without_times(cell)})" if name == "device" and cell.emulated else value
+    names = {}
+    for name in SERIES:
+        one, other = (getattr(cell, name) for cell in (a, b))
+        if name == "device":
+            one, other = (
+                f"{each.device} ({_without_times(each)})" if each.emulated else each.device for each in (a, b)
+            )
+        names[name] = one if one == other else f"{one} -> {other}"
+    return names
 
 
 def _without_times(cell: Cell) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from tasks.results.cells import Device, Night
 from tasks.results.reader import Answers, Reader
-from tasks.results.table import GIB, NOTHING, Cell, Name, Number, Percent, Row, Words, table_of
+from tasks.results.table import GIB, NOTHING, Cell, Name, Number, Percent, Row, Words, build_table
 from tasks.results.text import Code, Text, counted, duration, joined, separated
 
 
@@ -109,7 +109,7 @@ class WaitRow(Row):
 def conditions_in_words(answers: Answers) -> Iterator[Text]:
     """Yield a line for each device and moment with the conditions that it reported."""
     for row in answers.rows(ConditionRow):
-        table = table_of([row], without=("device", "moment"))
+        table = build_table([row], without=("device", "moment"))
         (cells,) = table.rows
         conditions = [
             f"{column.title.lower()}{f' ({column.unit})' if column.unit else ''} {cell.text}"
@@ -122,21 +122,18 @@ def conditions_in_words(answers: Answers) -> Iterator[Text]:
 
 def waits_in_words(answers: Answers) -> list[Text]:
     """Return a line for each device that waited more than a minute in all, the longest wait first."""
-    devices = [list(rows) for _, rows in groupby(answers.rows(WaitRow), key=lambda row: row.device)]
-    return [_waits_of(rows) for rows in devices]
-
-
-def _waits_of(rows: list[WaitRow]) -> Text:
-    first = rows[0]
-    waited = f"{first.device} waited {duration(first.device_waited_s)}: "
-    return joined(waited, separated([_wait(row) for row in rows]), ".")
-
-
-def _wait(row: WaitRow) -> Text:
-    towards = "down" if row.limit_name.startswith("min_") else "up"
-    worst = "" if row.worst is None else f", {towards} to {row.worst:g}"
-    before = f"{duration(row.waited_s)} before {counted(row.waited_sessions, 'session')}"
-    return (Code(row.limit_name), f" {before} (limit {row.bound:g}{worst})")
+    lines = []
+    for device, rows in groupby(answers.rows(WaitRow), key=lambda row: row.device):
+        waits: list[Text] = []
+        total_s = 0.0
+        for row in rows:
+            towards = "down" if row.limit_name.startswith("min_") else "up"
+            worst = "" if row.worst is None else f", {towards} to {row.worst:g}"
+            before = f"{duration(row.waited_s)} before {counted(row.waited_sessions, 'session')}"
+            waits.append((Code(row.limit_name), f" {before} (limit {row.bound:g}{worst})"))
+            total_s = row.device_waited_s
+        lines.append(joined(f"{device} waited {duration(total_s)}: ", separated(waits), "."))
+    return lines
 
 
 @dataclass(frozen=True)
@@ -149,7 +146,7 @@ class DeviceNightRow(Row):
     failed: Annotated[int, Number("Failed", tone=lambda count: "bad" if count else "quiet")]
     invalid: Annotated[int, Number("Invalid", tone=lambda count: "flag" if count else "quiet")]
     busy_hours: Annotated[float | None, Number("Busy", "h", "sum of the durations of its sessions", digits=2)]
-    most_temperature_c: Annotated[float | None, Number("Hottest", "°C", "before or after a session", digits=1)]
+    max_temperature_c: Annotated[float | None, Number("Hottest", "°C", "before or after a session", digits=1)]
     build: Annotated[str | None, Name("Build")]
 
 

@@ -18,13 +18,13 @@ from tasks.results.changes import Comparison, SeriesChange, answer_text, is_chan
 from tasks.results.devices import conditions_in_words, waits_in_words
 from tasks.results.naming import series_title
 from tasks.results.operators import ModuleRow, PortableRow, heaviest, portable_in_words, time_in_words
-from tasks.results.provenance import CellFactsRow, limited_to, origin_of
+from tasks.results.provenance import CellFactsRow, describe_origin, limit_to_cells
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import SeriesRow
 from tasks.results.sessions import FailureRow, failures_in_words, read_cell_sessions
 from tasks.results.sme2 import coverage_in_words, shift_in_words, sme2_in_words
-from tasks.results.text import Code, Fact, Link, Text, change_of, in_ms, joined, plain_text, sentence, with_code
-from tasks.results.verdicts import Verdict, of_latency, of_other_figures, read_verdicts
+from tasks.results.text import Code, Fact, Link, Text, in_ms, joined, plain_text, sentence, signed_percent, with_code
+from tasks.results.verdicts import Verdict, latency_verdicts, other_verdicts, read_verdicts
 
 _STEPS = {
     "insufficient data": "Measure more sessions, or wait for the next night: the verdict states what is missing.",
@@ -88,17 +88,22 @@ def explain_series(
     verdict states, and no other view is read. `answers` about the sweep of the cells are read if they are None.
     """
     verdicts = [judged for judged in verdicts if (judged.series_id, judged.device) == (row.series_id, row.device)]
-    (newest,) = of_latency(verdicts)
-    facts = [*_about_verdict(newest)]
+    (newest,) = latency_verdicts(verdicts)
+    facts = [Fact("Evidence", [sentence(newest.evidence)])] if newest.sessions else []
+    facts += [Fact("Cause", [with_code(f"{newest.cause}.")])] if newest.cause else []
+    if newest.changed or newest.since:
+        facts.append(Fact("What changed", [f"{newest.changed}." if newest.changed else "Nothing else changed."]))
     sessions: list[str] = []
     failed: list[Answers] = []
     if cells:
-        if others := of_other_figures(verdicts):
+        if others := other_verdicts(verdicts):
             facts.append(Fact("Other figures", [sentence(f"{judged.verdict}: {judged.reason}") for judged in others]))
         facts += _about_cell(reader, cells, answers)
         sessions = _succeeded(reader, cells[0])
     elif cells is not None:
-        failed = _failed_nights(reader, row)
+        scope = {name: [getattr(row, name)] for name in ("model", "device", "precision", "variant", "threads")}
+        sweeps = [sweep for sweep in reader.rows(SweepRow) if sweep.night == row.night]
+        failed = [reader.answers(sweep).limited(scope) for sweep in sweeps]
         facts += [Fact("Sessions without a result", words) for night in failed if (words := failures_in_words(night))]
     steps = [*_steps_of(failed), *_next_step(reader, row, newest, sessions)]
     figures = {name: getattr(row, name) for name in _NAMES}
@@ -133,7 +138,7 @@ def _explain_as_of(reader: Reader, change: SeriesChange, night: date) -> Sequenc
             time_ms=None if judged.value is None else judged.value / 1e6,
             **{name: getattr(judged, name) for name in names},
         )
-        for judged in of_latency(verdicts)
+        for judged in latency_verdicts(verdicts)
     }
     row = as_of_night[change.series_id or "", change.device]
     return explain_series(reader, row, verdicts, read_variants(reader, row, list(as_of_night.values()))).facts
@@ -173,10 +178,10 @@ def worst_series_first(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
     Of those with one verdict, a series that has no time in the night comes last: there is nothing to explain.
     """
 
-    def place(row: SeriesRow) -> tuple[int, int, bool, float]:
-        return -row.night.toordinal(), row.place, row.time_ms is None, -abs(math.log(row.ratio or 1.0))
+    def rank(row: SeriesRow) -> tuple[int, int, bool, float]:
+        return -row.night.toordinal(), row.rank, row.time_ms is None, -abs(math.log(row.ratio or 1.0))
 
-    return sorted(rows, key=place)
+    return sorted(rows, key=rank)
 
 
 def compare_command(reader: Reader, row: CellRow, night: date, baseline_to: date | None) -> str:
@@ -186,24 +191,14 @@ def compare_command(reader: Reader, row: CellRow, night: date, baseline_to: date
     return shlex.join([*words, "--model", model, "--device", row.device, "--precision", row.precision])
 
 
-def _about_verdict(night: Verdict) -> Iterator[Fact]:
-    """Yield the evidence of a verdict, the cause, and what changed."""
-    if night.sessions:
-        yield Fact("Evidence", [sentence(night.evidence)])
-    if night.cause:
-        yield Fact("Cause", [with_code(f"{night.cause}.")])
-    if night.changed or night.since:
-        yield Fact("What changed", [f"{night.changed}." if night.changed else "Nothing else changed."])
-
-
 def _about_cell(reader: Reader, cells: Sequence[CellFactsRow], answers: Answers | None) -> list[Fact]:
     """Return facts about the first of some cells; the others, which differ in variant, serve to compare SME2."""
     cell = cells[0]
     answers = answers or reader.excerpt(cell.sweep_id, {(each.model, each.device) for each in cells})
-    one, both = limited_to(answers, cells[:1]), limited_to(answers, cells)
+    one, both = limit_to_cells(answers, cells[:1]), limit_to_cells(answers, cells)
     modules = heaviest(one.rows(ModuleRow))
-    alike = {"device": [cell.device], "precision": [cell.precision], "variant": [cell.variant]}
-    night = reader.answers(one.sweep).limited(alike | {"model": [cell.model]})  # of all sessions on the device
+    device = {"device": [cell.device], "precision": [cell.precision], "variant": [cell.variant]}
+    night = reader.answers(one.sweep).limited(device | {"model": [cell.model]})  # of all sessions on the device
     facts = [
         Fact("Where the time goes", [*time_in_words(one), *([f"Modules: {modules}."] if modules else [])]),
         Fact("Portable operators", [*portable_advice(one)] or [*portable_in_words(one.rows(PortableRow))]),
@@ -211,24 +206,18 @@ def _about_cell(reader: Reader, cells: Sequence[CellFactsRow], answers: Answers 
         Fact("SME2", [*sme2_in_words(both), *coverage_in_words(both), *shift_in_words(both)]),
         Fact("Sessions without a result", [*failures_in_words(night), *_steps_of([night])]),
         Fact("Conditions of the night", [*conditions_in_words(night), *waits_in_words(night)]),
-        Fact("Where it comes from", origin_of(cell)),
+        Fact("Where it comes from", describe_origin(cell)),
     ]
     return [fact for fact in facts if fact.sentences]
-
-
-def _failed_nights(reader: Reader, row: SeriesRow) -> list[Answers]:
-    """Return the answers about a series in each sweep of its newest night."""
-    scope = {name: [getattr(row, name)] for name in ("model", "device", "precision", "variant", "threads")}
-    return [reader.answers(sweep).limited(scope) for sweep in reader.rows(SweepRow) if sweep.night == row.night]
 
 
 def _named(rows: Sequence[SeriesRow], reader: Reader, name: str, only: Mapping[str, str | None]) -> Sequence[SeriesRow]:
     """Return the series that a user names; raises InputError with the names to use."""
     if not rows:
         raise InputError("no series is judged yet; measure a night with `etfarm sweep`")
-    shown = reader.names.get(name, name)
-    named = [row for row in rows if name == row.series_id or shown == row.model]
-    if not named and shown in reader.models:
+    model = reader.names.get(name, name)
+    named = [row for row in rows if name == row.series_id or model == row.model]
+    if not named and model in reader.models:
         raise InputError(f"`{name}` has no judged series: no night measured its time on a real device")
     if not named:
         raise unknown_series(name, {row.model for row in rows})
@@ -257,7 +246,7 @@ def _judged(row: SeriesRow) -> str:
     """Return a verdict with its figures: `12.3 ms, +4.2 % against its baseline: regression since 2026-11-02`."""
     if row.time_ms is None:
         return row.verdict
-    change = f", {change_of(row.ratio)} % against its baseline" if row.ratio is not None else ""
+    change = f", {signed_percent(row.ratio)} % against its baseline" if row.ratio is not None else ""
     return f"{in_ms(row.time_ms)}{change}: {row.verdict}{f' since {row.since}' if row.since else ''}"
 
 

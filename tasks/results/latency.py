@@ -11,7 +11,7 @@ from tasks.results.reader import Answers
 from tasks.results.table import MIB, Cell, Milliseconds, Name, Number, Row, Words, flag_above, toned
 from tasks.results.text import TIMES, Code, Text, counted, in_ms, joined, sentence_digits, separated
 
-_MOST_MODELS_NAMED = 5
+_MAX_MODELS_NAMED = 5
 NOISY = 0.05
 NO_INTERVAL = f"the interval of a ratio needs at least {LEAST_SESSIONS} sessions"
 
@@ -23,7 +23,7 @@ class LatencyRow(CellRow):
     query = "latency"
     time_ms: Annotated[
         float | None,
-        Milliseconds("Time", "Method::execute: mean of the middle half of the sessions, each of its runs likewise"),
+        Milliseconds("Time", "Method::execute: interquartile mean of the sessions, each of them that of its runs"),
     ]
     mad_ms: Annotated[
         float | None,
@@ -104,14 +104,14 @@ def latency_in_words(rows: Sequence[LatencyRow]) -> Iterator[Text]:
     devices = sorted({row.device for row in timed})
     device = max(devices, key=lambda name: sum(row.sessions for row in timed if row.device == name))
     simplest = min((row for row in timed if row.device == device), key=_complexity)
-    alike = {row.model: row for row in timed if row.device == device and _complexity(row) == _complexity(simplest)}
-    fastest_first = sorted(alike.values(), key=lambda row: (row.time_ms or 0.0, row.model))
+    comparable = {row.model: row for row in timed if row.device == device and _complexity(row) == _complexity(simplest)}
+    fastest_first = sorted(comparable.values(), key=lambda row: (row.time_ms or 0.0, row.model))
     named = [
         (f"{in_ms(row.time_ms or 0.0)} ({evidence(row.times_ms or [])}) for ", Code(row.model)) for row in fastest_first
     ]
     yield joined(
         f"Latency on {device} ({', '.join([simplest.precision, *series_conditions(simplest)])}): ",
-        separated(named, most=_MOST_MODELS_NAMED),
+        separated(named, most=_MAX_MODELS_NAMED),
         ".",
     )
 

@@ -25,14 +25,12 @@ from tasks.results.table import (
 )
 from tasks.results.text import Code, Text, codes, counted, in_percent, joined, listed, rounded_percent, separated
 
-FLAGGED_SHARE = HEAVY_SHARE
-"""Operators above this share of Method::execute are highlighted; operators.sql lists every one of them."""
 _NO_MODULE = {
     "unattributed": "time that no operator accounts for",
     "inserted": "layout and type changes of the exporter",
-    "unknown": "operators that the export does not place",
+    "unknown": "operators of unknown modules",
 }
-_MOST_MODELS_NAMED = 5
+_MAX_MODELS_NAMED = 5
 OTHER = "Other"
 REST = "Unattributed"
 _COMPUTE = ("Convolution", "GEMM")
@@ -52,12 +50,12 @@ class OperatorRow(CellRow):
     category: Annotated[str, Words("Category")]
     calls_per_run: Annotated[float, Calls("Calls", digits=2)]
     time_ms: Annotated[float, Milliseconds("Time", unit="ms per run")]
-    share: Annotated[float, Percent("Share", bar=True, tone=flag_above(FLAGGED_SHARE))]
+    share: Annotated[float, Percent("Share", bar=True, tone=flag_above(HEAVY_SHARE))]
     unresolved: int
     """How many operators of the cell are below the resolution of their clock and not among the rows."""
 
     def kind_cell(self, cell: Cell) -> Cell:
-        is_notable = self.share > FLAGGED_SHARE and self.kind == "portable"
+        is_notable = self.share > HEAVY_SHARE and self.kind == "portable"
         return toned(cell, "flag") if is_notable else cell
 
 
@@ -105,7 +103,7 @@ class PortableRow(CellRow):
         Milliseconds("Portable", "sum of its operators; Method::execute is the time of the cell"),
     ]
     execute_ms: Annotated[float, Milliseconds("Method::execute")]
-    share: Annotated[float, Percent("Weight", bar=True, tone=flag_above(FLAGGED_SHARE))]
+    share: Annotated[float, Percent("Weight", bar=True, tone=flag_above(HEAVY_SHARE))]
     sessions: int
 
 
@@ -122,9 +120,9 @@ class PortableOperatorRow(Row):
         float | None,
         Percent(
             "Weight",
-            "largest share of Method::execute in any cell; a dash if not seen in any run",
+            "largest share of Method::execute in any cell; a dash if no run called it",
             bar=True,
-            tone=flag_above(FLAGGED_SHARE),
+            tone=flag_above(HEAVY_SHARE),
         ),
     ]
     device: Annotated[str | None, Words("Device", meaning="device of that cell")]
@@ -143,14 +141,14 @@ def portable_in_words(rows: Sequence[PortableRow]) -> Iterator[Text]:
     worst: dict[str, PortableRow] = {}
     for row in sorted(rows, key=lambda row: -row.share):
         worst.setdefault(row.model, row)
-    over = [row for row in worst.values() if row.share > FLAGGED_SHARE]
+    over = [row for row in worst.values() if row.share > HEAVY_SHARE]
     if over:
         named = [
             (Code(row.model), f" {row.precision} ({in_percent(row.share)}, {counted(row.sessions, 'session')})")
-            for row in over[:_MOST_MODELS_NAMED]
+            for row in over[:_MAX_MODELS_NAMED]
         ]
         yield joined(
-            f"Portable operators take more than {rounded_percent(FLAGGED_SHARE)} of the time in ", separated(named), "."
+            f"Portable operators take more than {rounded_percent(HEAVY_SHARE)} of the time in ", separated(named), "."
         )
     elif not any(row.portable_ms for row in rows):
         of = Code(rows[0].model) if len(worst) == 1 else "any model"
@@ -222,15 +220,21 @@ def time_in_words(answers: Answers) -> Iterator[Text]:
     largest: dict[str, dict[str, list[float]]] = defaultdict(dict)
     undecided = []
     for model, of_model in groupby(read_categories(answers), key=lambda cell: cell[0].model):
-        tops = [top for cell in of_model if (top := _largest(cell))]
-        for row in tops:
-            largest[row.category].setdefault(model, []).append(row.share)
-        if not tops:
+        is_decided = False
+        for cell in of_model:
+            top = max(cell, key=lambda row: row.bounds_ms[0])
+            # It takes most of the time however the clock rounded.
+            if all(row is top or row.bounds_ms[1] <= top.bounds_ms[0] for row in cell):
+                largest[top.category].setdefault(model, []).append(top.share)
+                is_decided = True
+        if not is_decided:
             undecided.append(model)
-    parts = [
-        joined(f"{category} in ", codes(models), f" ({_span([share for part in models.values() for share in part])})")
-        for category, models in sorted(largest.items(), key=lambda entry: -len(entry[1]))
-    ]
+    parts = []
+    for category, models in sorted(largest.items(), key=lambda entry: -len(entry[1])):
+        shares = [share for part in models.values() for share in part]
+        low, high = (f"{100 * share:.0f}" for share in (min(shares), max(shares)))
+        span = f"{low} %" if low == high else f"{low} to {high} %"
+        parts.append(joined(f"{category} in ", codes(models), f" ({span})"))
     if parts:
         yield joined("Largest share of the time: ", separated(parts, "; "), ".")
     if undecided:
@@ -238,14 +242,3 @@ def time_in_words(answers: Answers) -> Iterator[Text]:
             "Where the time of ", codes(undecided), " goes is unknown: the delegate's clock has a resolution of "
             "1 \u00b5s per call, and their operators are not long enough for it."
         )  # fmt: skip
-
-
-def _largest(cell: list[CategoryRow]) -> CategoryRow | None:
-    """Return the category that takes most of the time however the clock rounded; None if several may."""
-    top = max(cell, key=lambda row: row.bounds_ms[0])
-    return top if all(row is top or row.bounds_ms[1] <= top.bounds_ms[0] for row in cell) else None
-
-
-def _span(shares: list[float]) -> str:
-    low, high = f"{100 * min(shares):.0f}", f"{100 * max(shares):.0f}"
-    return f"{low} %" if low == high else f"{low} to {high} %"

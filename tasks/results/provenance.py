@@ -87,7 +87,7 @@ class CellFactsRow(Row):
     source_commit: str | None
 
 
-def origin_of(row: CellFactsRow) -> list[Text]:
+def describe_origin(row: CellFactsRow) -> list[Text]:
     """Return sweep, .pte file, runner, and build and commit of a cell, a sentence each."""
     return [
         ("Sweep ", CodeLink(row.sweep_id, sweep_page(row.sweep_id)), f", mode {row.mode}."),
@@ -97,7 +97,7 @@ def origin_of(row: CellFactsRow) -> list[Text]:
     ]
 
 
-def limited_to(answers: Answers, cells: Sequence[CellFactsRow]) -> Answers:
+def limit_to_cells(answers: Answers, cells: Sequence[CellFactsRow]) -> Answers:
     """Return the answers about some cells of the sweep."""
     scope = {name: {getattr(row, name) for row in cells} for name in ("cell", "pair", "model", "device")}
     # Rows about outputs and kernels have the id of a content, which all its modes share.

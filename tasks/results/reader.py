@@ -18,10 +18,11 @@ from sql.readable import ReadableFile
 from sql.schema import sql_files
 from sql.warehouse import first_line
 from tasks.bundle.model_names import shown_names
+from tasks.judge.advice import HEAVY_SHARE
 from tasks.results.cells import Night, SweepId
 from tasks.results.table import Number, Row, RowT, Words
 
-_MOST_IDS_NAMED = 10
+_MAX_IDS_NAMED = 10
 
 
 class ReportError(FarmError):
@@ -59,20 +60,20 @@ class Reader:
     def __init__(self, connection: Reading, names: Mapping[str, str] | None = None) -> None:
         self.connection = connection
         self._names = names
-        self._known: dict[type[Row], list[Any]] = {}
+        self._rows: dict[type[Row], list[Any]] = {}
         """The rows of queries without parameters, each read once."""
         self._answers: dict[str, Answers] = {}
 
     @functools.cached_property
     def names(self) -> Mapping[str, str]:
-        """The shown name of each model, by its name in the warehouse."""
+        """The name of each model on pages, by its name in the warehouse."""
         if self._names is not None:
             return self._names
         models = self.connection.execute("SELECT DISTINCT name FROM model").fetchall()
         return shown_names(name for (name,) in models)
 
     def excerpt(self, sweep_id: str, measured: Collection[tuple[str, str]]) -> "Answers":
-        """Return the answers about pairs of model (by its shown name) and device in a sweep.
+        """Return the answers about pairs of model (by its name on pages) and device in a sweep.
 
         They are much faster where a sweep has many cells, contain no verdicts, and are valid until the next call.
         """
@@ -93,39 +94,35 @@ class Reader:
 
     @functools.cached_property
     def models(self) -> dict[str, str]:
-        """The name of each model in the warehouse, by its shown name."""
-        return {shown: name for name, shown in self.names.items()}
+        """The name of each model in the warehouse, by its name on pages."""
+        return {page_name: name for name, page_name in self.names.items()}
 
     def rows(self, row_class: type[RowT], parameters: Mapping[str, Any] | None = None) -> list[RowT]:
-        """Return the rows of a class's query, which gets the parameters that it names; without any, it runs once."""
-        if row_class in self._known:
-            return list(self._known[row_class])
+        """Return the rows of a class's query, which gets the parameters that it names; without any, it runs once.
+
+        Columns that are not fields of the class are left out; a field without a column has its default.
+        """
+        if row_class in self._rows:
+            return list(self._rows[row_class])
         text = _queries()[row_class.query]
         used = {name: value for name, value in (parameters or {}).items() if re.search(rf"\${name}\b", text)}
         answer = self.connection.execute(text, used)
-        columns = [name for name, *_ in answer.description or []]
-        model = columns.index("model") if "model" in columns else None
-        with_names = (self._shown(values, model) for values in answer.fetchall())
-        rows = [_row_of(row_class, columns, values) for values in with_names]
+        names = {field.name for field in fields(row_class)}
+        indices = {name: index for index, (name, *_) in enumerate(answer.description or []) if name in names}
+        rows = []
+        for values in answer.fetchall():
+            row = object.__new__(row_class)  # a frozen dataclass takes three times as long to construct
+            row.__dict__.update({name: values[index] for name, index in indices.items()})
+            if "model" in indices:
+                row.__dict__["model"] = self.names.get(row.__dict__["model"], row.__dict__["model"])
+            rows.append(row)
         if not used:
-            self._known[row_class] = list(rows)
+            self._rows[row_class] = list(rows)
         return rows
 
     def tuples(self, query: str, **parameters: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query of `sql/queries`, named without its suffix, with model names of the warehouse."""
         return self.connection.execute(_queries()[query], parameters).fetchall()
-
-    def _shown(self, values: tuple[Any, ...], model: int | None) -> tuple[Any, ...]:
-        if model is None or values[model] is None:
-            return values
-        return (*values[:model], self.names.get(values[model], values[model]), *values[model + 1 :])
-
-
-def _row_of(row_class: type[RowT], columns: Sequence[str], values: Sequence[Any]) -> RowT:
-    """Return a row with the values of its columns, set at once: a frozen dataclass takes three times as long."""
-    row = object.__new__(row_class)
-    row.__dict__.update(zip(columns, values, strict=True))
-    return row
 
 
 class Answers:
@@ -139,15 +136,20 @@ class Answers:
         """How many sessions the newest start of the sweep dropped, and why: `8 dropped (...)`; None: no session."""
         self._reader = reader
         self._scope: Mapping[str, Collection[str]] = {}
-        self._known: dict[type[Row], Sequence[Row]] = {}
+        self._rows: dict[type[Row], Sequence[Row]] = {}
 
     def rows(self, row_class: type[RowT]) -> list[RowT]:
         """Return the rows of the class's query, limited as `limited` describes."""
-        if row_class not in self._known:
+        if row_class not in self._rows:
             night = self.sweep.night
-            parameters = {"sweep_id": self.sweep.sweep_id, "night": night, "nights": [night]}
-            self._known[row_class] = self._reader.rows(row_class, parameters)
-        rows = cast(list[RowT], self._known[row_class])
+            parameters = {
+                "sweep_id": self.sweep.sweep_id,
+                "night": night,
+                "nights": [night],
+                "heavy_share": HEAVY_SHARE,
+            }
+            self._rows[row_class] = self._reader.rows(row_class, parameters)
+        rows = cast(list[RowT], self._rows[row_class])
         limits = self._scope.keys() & {field.name for field in fields(row_class)}
         # An id of a cell or pair includes all other fields.
         limits = next(({name} for name in ("cell", "pair") if name in limits), limits)
@@ -160,7 +162,7 @@ class Answers:
         `dropped` are not taken over.
         """
         part = Answers(self._reader, self.sweep)
-        part._scope, part._known = scope, self._known
+        part._scope, part._rows = scope, self._rows
         return part
 
 
@@ -179,7 +181,15 @@ def open_answers(snapshot: ReadableFile | Path, sweep_id: str | None) -> Iterato
     read.
     """
     with open_reader(snapshot) as reader:
-        yield Answers(reader, _chosen(reader.rows(SweepRow), sweep_id, snapshot))
+        sweeps = reader.rows(SweepRow)
+        if not sweeps:
+            raise ReportError(f"{snapshot}: no sweep is loaded yet; run `etfarm sweep` first")
+        sweep = sweeps[0] if sweep_id is None else next((each for each in sweeps if each.sweep_id == sweep_id), None)
+        if sweep is None:
+            ids, hidden = [each.sweep_id for each in sweeps[:_MAX_IDS_NAMED]], len(sweeps) - _MAX_IDS_NAMED
+            available = ", ".join(ids) + (f" and {hidden} more" if hidden > 0 else "")
+            raise ReportError(f"{snapshot}: unknown sweep `{sweep_id}`; available: {available}")
+        yield Answers(reader, sweep)
 
 
 @contextlib.contextmanager
@@ -192,19 +202,6 @@ def view_errors(snapshot: ReadableFile | Path) -> Iterator[None]:
             f"{snapshot}: its views do not match this version of etfarm ({first_line(error)}); load any bundle "
             "with `etfarm warehouse load` to update them"
         ) from None
-
-
-def _chosen(sweeps: list[SweepRow], sweep_id: str | None, snapshot: ReadableFile | Path) -> SweepRow:
-    if not sweeps:
-        raise ReportError(f"{snapshot}: no sweep is loaded yet; run `etfarm sweep` first")
-    if sweep_id is None:
-        return sweeps[0]
-    for sweep in sweeps:
-        if sweep.sweep_id == sweep_id:
-            return sweep
-    ids = [sweep.sweep_id for sweep in sweeps]
-    rest = f" and {len(ids) - _MOST_IDS_NAMED} more" if len(ids) > _MOST_IDS_NAMED else ""
-    raise ReportError(f"{snapshot}: unknown sweep `{sweep_id}`; available: {', '.join(ids[:_MOST_IDS_NAMED])}{rest}")
 
 
 @functools.cache

@@ -9,9 +9,9 @@ from tasks.results.addresses import device_page, series_page
 from tasks.results.cells import CellRow, ChangePercent, Model, Night, SweepId, Variant
 from tasks.results.table import Cell, Milliseconds, Name, Number, Percent, Row, Words
 from tasks.results.text import Link, Tone, separated
-from tasks.results.verdicts import tone_of
+from tasks.results.verdicts import verdict_tone
 
-VERDICT = Words("Verdict", tone=tone_of)
+VERDICT = Words("Verdict", tone=verdict_tone)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class SeriesRow(CellRow):
     noise_floor: Annotated[float | None, Percent("Noise floor")]
     since: Annotated[date | None, Words("Since")]
     nights: Annotated[int, Number("Nights")]
-    place: int
+    rank: int
     """Rank of the verdict, from 1 for the worst."""
     weeks: list[date]
     """The Monday of each week in which the series has a night."""
@@ -135,4 +135,4 @@ def counts_in_words(rows: Sequence[SeriesRow]) -> str:
 
 
 def worst_tone(rows: Sequence[SeriesRow]) -> Tone:
-    return "bad" if any(tone_of(row.verdict) == "bad" for row in rows) else ""
+    return "bad" if any(verdict_tone(row.verdict) == "bad" for row in rows) else ""

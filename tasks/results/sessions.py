@@ -11,8 +11,8 @@ from tasks.results.reader import Answers, Reader
 from tasks.results.table import NOTHING, Cell, Milliseconds, Name, Number, Row, Words, toned
 from tasks.results.text import DASH, Code, CodeLink, Text, counted, joined, separated
 
-MOST_REASONS = 3
-MOST_REASONS_NAMED = 3
+MAX_REASONS = 3
+MAX_REASONS = 3
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class SessionRow(AttemptRow):
     device: str
     status: Annotated[str, Words("End", tone=lambda status: "bad" if status in ("failed", "invalid") else "")]
     started_at: Annotated[datetime | None, Words("Started", "UTC", form="%Y-%m-%d %H:%M:%S")]
-    time_ms: Annotated[float | None, Milliseconds("Time", "mean of the middle half of its runs")]
+    time_ms: Annotated[float | None, Milliseconds("Time", "interquartile mean of its runs")]
     temperature_before_c: Annotated[
         float | None,
         BeforeAndAfter(
@@ -142,22 +142,17 @@ def read_sessions(
     reader: Reader, session_ids: Sequence[str]
 ) -> tuple[list[SessionFactsRow], list[RunRow], list[SessionConditionRow]]:
     """Return facts, runs and conditions of some sessions, those that the warehouse contains, by their start."""
-    if not (keys := _keys(reader, session_ids, [])):
-        return [], [], []
+    keys = {"session_keys": _session_keys(reader, session_ids=list(session_ids), cells=[])}
     return reader.rows(SessionFactsRow, keys), reader.rows(RunRow, keys), reader.rows(SessionConditionRow, keys)
 
 
 def read_cell_sessions(reader: Reader, cells: Sequence[str]) -> list[SessionFactsRow]:
     """Return the sessions of some cells with any outcome, by their start."""
-    keys = _keys(reader, [], cells)
-    return reader.rows(SessionFactsRow, keys) if keys else []
+    return reader.rows(SessionFactsRow, {"session_keys": _session_keys(reader, session_ids=[], cells=list(cells))})
 
 
-def _keys(reader: Reader, session_ids: Sequence[str], cells: Sequence[str]) -> dict[str, list[int]]:
-    """Return the parameter of queries about sessions; empty if the warehouse has none of them."""
-    parameters = {"session_ids": list(session_ids), "cells": list(cells)}
-    rows = reader.rows(SessionKeyRow, parameters) if session_ids or cells else []
-    return {"session_keys": [row.session_key for row in rows]} if rows else {}
+def _session_keys(reader: Reader, **parameters: list[str]) -> list[int]:
+    return [row.session_key for row in reader.rows(SessionKeyRow, parameters)]
 
 
 @dataclass(frozen=True)
@@ -180,7 +175,7 @@ def failures_sentence(answers: Answers) -> Iterator[Text]:
     if kinds:
         named: list[Text] = [(f"{device} (", Code(reason_code), ")") for reason_code, device in kinds]
         count = counted(len(without_result), "session")
-        yield joined(f"No result for {count}: ", separated(named, most=MOST_REASONS_NAMED), ".")
+        yield joined(f"No result for {count}: ", separated(named, most=MAX_REASONS), ".")
     if answers.not_loaded:
         yield f"{bundles_in_words(answers.not_loaded)} could not be loaded."
 
@@ -191,7 +186,7 @@ def failures_in_words(answers: Answers) -> list[Text]:
     # A reason often starts with the name of the device, which keeps its spelling.
     reasons = dict.fromkeys(row.reason.rstrip(".") for row in without_result if row.reason)
     named: list[Text] = list(reasons)
-    recorded = [joined("Reason: ", separated(named, "; ", most=MOST_REASONS), ".")] if named else []
+    recorded = [joined("Reason: ", separated(named, "; ", most=MAX_REASONS), ".")] if named else []
     return [*failures_sentence(answers), *recorded]
 
 

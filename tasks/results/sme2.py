@@ -38,16 +38,15 @@ def ran_with_sme(answers: Answers) -> bool:
 
 def sme2_in_words(answers: Answers) -> Iterator[Text]:
     """Yield the range of all speed-ups, or why there is nothing to compare."""
-    yield from speedup_in_words(answers.rows(SpeedupRow)) if ran_with_sme(answers) else [_without(answers)]
-
-
-def _without(answers: Answers) -> str:
     reported = {row.sme2 for row in answers.rows(DeviceRow)}
-    if True in reported:
-        return "A device here has SME2, but no session with SME2 on succeeded, so there is nothing to compare."
-    if reported == {False}:
-        return "No device here has SME2, so there is nothing to compare."
-    return "No device here is known to have SME2, and none ran with it, so there is nothing to compare."
+    if ran_with_sme(answers):
+        yield from speedup_in_words(answers.rows(SpeedupRow))
+    elif True in reported:
+        yield "A device here has SME2, but no session with SME2 on succeeded, so there is nothing to compare."
+    elif reported == {False}:
+        yield "No device here has SME2, so there is nothing to compare."
+    else:
+        yield "No device here reports SME2, and none ran with it, so there is nothing to compare."
 
 
 @dataclass(frozen=True)
@@ -105,17 +104,14 @@ def speedup_in_words(every: Sequence[SpeedupRow]) -> Iterator[Text]:
     sides = sorted(count for row in rows for count in (row.sessions_on, row.sessions_off))
     side_sessions = counted(sides[0], "session") if sides[0] == sides[-1] else f"{sides[0]} to {sides[-1]} sessions"
     basis = f"{counted(len(rows), 'comparison')} of {side_sessions} on each side"
-    yield f"With SME2 on, runs are {_span(ratios)} times as fast as with SME2 off ({basis}; {_intervals(rows)})."
-
-
-def _intervals(rows: list[SpeedupRow]) -> str:
     speedups = [row.compared for row in rows]
     bounds = [bound for speedup in speedups for bound in (speedup.low, speedup.high) if bound is not None]
     without = sum(speedup.low is None for speedup in speedups)
-    if not bounds:
-        return f"{NO_INTERVAL} on each side"
-    span = f"95 % {'interval' if len(rows) == 1 else 'intervals'} {_span(sorted(bounds))}"
-    return f"{span}, {without} without one" if without else span
+    intervals = f"{NO_INTERVAL} on each side"
+    if bounds:
+        intervals = f"95 % {'interval' if len(rows) == 1 else 'intervals'} {_span(sorted(bounds))}"
+        intervals += f", {without} without one" if without else ""
+    yield f"With SME2 on, runs are {_span(ratios)} times as fast as with SME2 off ({basis}; {intervals})."
 
 
 def _span(ordered: list[float]) -> str:
@@ -247,7 +243,7 @@ class PairOperatorRow(PairRow):
 
     @property
     def did_not_gain(self) -> bool:
-        """Whether SME2 could run it and its speed-up is known and below GAINED."""
+        """Whether SME2 could run it, and it has a speed-up below GAINED."""
         return self.is_eligible and self.speedup is not None and self.speedup < GAINED
 
     def speedup_cell(self, cell: Cell) -> Cell:

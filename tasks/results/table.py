@@ -162,7 +162,7 @@ class Number(Words):
 
 @dataclass(frozen=True, kw_only=True)
 class Milliseconds(Number):
-    """A time in ms; `table_of` sets the decimals of all such columns."""
+    """A time in ms; `build_table` sets the decimals of all such columns."""
 
     unit: str = "ms"
     digits: int = 3
@@ -225,7 +225,7 @@ def toned(cell: Cell, tone: Tone) -> Cell:
     return cell if cell is NOTHING else replace(cell, tone=tone)
 
 
-def columns_of(row_class: type[Row]) -> dict[str, Words]:
+def list_columns(row_class: type[Row]) -> dict[str, Words]:
     """Return the columns by their fields: first those of `naming`, then the others in the order of the fields."""
     hints = get_type_hints(row_class, include_extras=True)
     columns = {}
@@ -235,7 +235,7 @@ def columns_of(row_class: type[Row]) -> dict[str, Words]:
     return {**{name: columns[name] for name in row_class.naming if name in columns}, **columns}
 
 
-def table_of(
+def build_table(
     rows: Sequence[Row], *, is_named: bool = True, without: Iterable[str] = (), digits: int = 3, caption: str = ""
 ) -> Table:
     """Return the table of rows of one class, without the columns of some fields; `digits` are those of milliseconds.
@@ -248,7 +248,7 @@ def table_of(
     hidden = {*without, *(() if is_named else row_class.naming)}
     columns = {
         name: replace(column, digits=digits) if isinstance(column, Milliseconds) else column
-        for name, column in columns_of(row_class).items()
+        for name, column in list_columns(row_class).items()
         if name not in hidden and (not column.only_with or any(getattr(row, column.only_with) for row in rows))
     }
     changes = {name: getattr(row_class, f"{name}_cell", _unchanged) for name in columns}
@@ -263,6 +263,6 @@ def _unchanged(_row: Row, cell: Cell) -> Cell:
 def first_rows(rows: Sequence[Row], max_rows: int, where: Text, *, without: Iterable[str] = ()) -> Table:
     """Return the table of the first `max_rows` rows, as `Table.shortened` does.
 
-    Only the cells of these rows are made: a large farm has 10,000 rows.
+    Only the cells of these rows are written: a large farm has 10,000 rows.
     """
-    return replace(table_of(rows[:max_rows], without=without), hidden=more_rows(len(rows) - max_rows, where))
+    return replace(build_table(rows[:max_rows], without=without), hidden=more_rows(len(rows) - max_rows, where))

@@ -44,7 +44,7 @@ class Fact:
     sentences: Sequence[Text]
 
 
-def parts_of(text: Text) -> tuple[str, ...]:
+def split_text(text: Text) -> tuple[str, ...]:
     """Return the parts of a text; a plain text is one part."""
     return (text,) if isinstance(text, str) else text
 
@@ -107,14 +107,14 @@ def listed(names: Iterable[str]) -> str:
 
 
 def joined(*parts: Text) -> Text:
-    return tuple(piece for part in parts for piece in parts_of(part))
+    return tuple(piece for part in parts for piece in split_text(part))
 
 
 def separated(parts: Sequence[Text], separator: str = ", ", *, most: int | None = None) -> Text:
     """Return texts as one with a separator between them; those after the first `most` are counted."""
-    shown = parts[:most]
-    text = joined(*(piece for part in shown for piece in (separator, part)))[1:]  # no separator before the first
-    return (*text, f" and {len(parts) - len(shown)} more") if len(parts) > len(shown) else text
+    named = parts[:most]
+    text = joined(*(piece for part in named for piece in (separator, part)))[1:]  # no separator before the first
+    return (*text, f" and {len(parts) - len(named)} more") if len(parts) > len(named) else text
 
 
 def codes(names: Iterable[str], *, most: int = 6) -> Text:
@@ -136,10 +136,10 @@ def sentence(text: str) -> str:
 
 def plain_text(text: Text) -> str:
     """Return a text on one line, sanitized, its names between backticks."""
-    return sanitize_line("".join(f"`{part}`" if isinstance(part, Code) else part for part in parts_of(text)))
+    return sanitize_line("".join(f"`{part}`" if isinstance(part, Code) else part for part in split_text(text)))
 
 
-def change_of(ratio: float) -> str:
+def signed_percent(ratio: float) -> str:
     """Return a ratio as a change in percent with its sign, `+3.2`; `0.0` has none."""
     change = 100 * (ratio - 1)
     return f"{change:+.1f}" if round(change, 1) else "0.0"

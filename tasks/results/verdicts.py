@@ -1,7 +1,7 @@
 """Verdicts on series in a night: slower, faster or without a change, by how much, since when, and why."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, Literal
@@ -10,14 +10,14 @@ from devices.errors import InputError
 from devices.suggest import did_you_mean
 from tasks.bundle.robust_statistics import LEAST_SESSIONS
 from tasks.judge.figures import LATENCY, METRICS
-from tasks.judge.step import ALTERNATELY
+from tasks.judge.step import INTERLEAVED
 from tasks.results.cells import CellRow, ChangePercent, Interval, where
 from tasks.results.changes import CHANGED, Comparison, SeriesChange, SideFacts
 from tasks.results.latency import NO_INTERVAL
 from tasks.results.naming import series_title
 from tasks.results.reader import Reader
 from tasks.results.table import NOTHING, Cell, Number, Percent, Words
-from tasks.results.text import Text, Tone, change_of, counted, plain_text, separated, with_code
+from tasks.results.text import Text, Tone, counted, plain_text, separated, signed_percent, with_code
 
 TONES: dict[str, Tone] = {
     "regression": "bad",
@@ -46,7 +46,7 @@ _DATA = (
     "verdict", "metric", "model", "device", "precision", "variant", "threads", "sessions", "ratio", "low", "high",
     "cause", "changed", "reason",
 )  # fmt: skip
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 _COUNTED = {
     "failed": ("failed",),
     "outputs inaccurate": ("inaccurate",),
@@ -129,15 +129,15 @@ class Verdict(CellRow):
     @property
     def evidence(self) -> str:
         """What the verdict is based on: `eight sessions, 95 % interval +2.8 to +3.6 %`."""
-        basis = ALTERNATELY if ALTERNATELY in self.reason else counted(self.sessions, "session")
+        basis = INTERLEAVED if INTERLEAVED in self.reason else counted(self.sessions, "session")
         if self.low is None or self.high is None:
             return f"{basis}; {NO_INTERVAL}" if self.sessions < LEAST_SESSIONS else basis
-        return f"{basis}, 95 % interval {change_of(self.low)} to {change_of(self.high)} %"
+        return f"{basis}, 95 % interval {signed_percent(self.low)} to {signed_percent(self.high)} %"
 
     @property
     def line(self) -> str:
         """One line: `regression: linear fp32 on here, SME2 off, one thread: +162.0 % ... (8 sessions)`."""
-        needs_evidence = self.ratio is not None and not self.is_of_file and ALTERNATELY not in self.reason
+        needs_evidence = self.ratio is not None and not self.is_of_file and INTERLEAVED not in self.reason
         evidence = f" ({self.evidence})" if needs_evidence else ""
         cause = f"; cause: {self.cause}" if self.cause else ""
         changed = f"; changed: {self.changed}" if self.changed else ""
@@ -172,11 +172,11 @@ def read_night(reader: Reader, night: str | None) -> tuple[str, list[Verdict]]:
     return requested, read_verdicts(reader, [nights[requested]])
 
 
-def of_latency(verdicts: Sequence[Verdict]) -> list[Verdict]:
+def latency_verdicts(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return [verdict for verdict in verdicts if verdict.metric == LATENCY.name]
 
 
-def of_other_figures(verdicts: Sequence[Verdict]) -> list[Verdict]:
+def other_verdicts(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return [verdict for verdict in verdicts if verdict.metric != LATENCY.name]
 
 
@@ -185,10 +185,10 @@ def night_comparison(night: str, verdicts: Sequence[Verdict]) -> Comparison:
     return Comparison(
         a="the nights before",
         b=f"night {night}",
-        changes=[_as_change(verdict) for verdict in of_latency(verdicts)],
+        changes=[_as_change(verdict) for verdict in latency_verdicts(verdicts)],
         headline=headline(verdicts),
         remarks=failed_lines(verdicts),
-        other_figures=[verdict.line for verdict in of_other_figures(verdicts)],
+        other_figures=[verdict.line for verdict in other_verdicts(verdicts)],
     )
 
 
@@ -213,7 +213,7 @@ def fails(verdicts: Sequence[Verdict], fail_on: FailingVerdict) -> list[Verdict]
     return [verdict for verdict in verdicts if verdict.verdict in _FAILING[fail_on]]
 
 
-def tone_of(verdict: str) -> Tone:
+def verdict_tone(verdict: str) -> Tone:
     """Return the tone of a verdict; unlike TONES, `good` for what got faster."""
     return "good" if verdict in ("improvement", "device faster") else TONES.get(verdict, "")
 
@@ -233,7 +233,7 @@ def headline(verdicts: Sequence[Verdict]) -> str:
 
     The numbers in it add up to the number of series; figures other than latency are counted after them.
     """
-    latency = of_latency(verdicts)
+    latency = latency_verdicts(verdicts)
     if not latency:
         return "Nothing to judge: no series of a real device was measured."
     if not has_answer(verdicts):
@@ -242,29 +242,23 @@ def headline(verdicts: Sequence[Verdict]) -> str:
     by_verdict: dict[str, list[Verdict]] = defaultdict(list)
     for verdict in latency:
         by_verdict[verdict.verdict].append(verdict)
-    worse = sum(verdict.verdict == "regression" for verdict in of_other_figures(verdicts))
-    others = [f"other figures worse: {worse:,}"] if worse else []
-    return f"{'; '.join([_slower(by_verdict, len(latency)), *_other_counts(by_verdict), *others])}."
-
-
-def _slower(by_verdict: Mapping[str, Sequence[Verdict]], series: int) -> str:
-    """Return the part of the headline about what got slower or, if nothing did, how many series did not change."""
-    if not (slower := by_verdict["regression"]):
-        return f"No series slower: {len(by_verdict['no change']):,} of {series:,} without a change"
-    worst = max(slower, key=lambda verdict: verdict.impact_ms)
-    since = f" since {worst.since}" if worst.since else ""
-    change = f"{change_of(worst.ratio or 1.0)} %"
-    lead = "" if len(slower) == 1 else "worst "
-    name = f"{worst.model} {worst.precision} {where(worst)}"
-    return f"{len(slower):,} of {series:,} series slower: {lead}{name} {change}{since}"
-
-
-def _other_counts(by_verdict: Mapping[str, Sequence[Verdict]]) -> Iterator[str]:
-    if by_verdict["regression"] and (same := by_verdict["no change"]):
-        yield f"without a change: {len(same):,}"
+    slower, same = by_verdict["regression"], by_verdict["no change"]
+    if slower:
+        worst = max(slower, key=lambda verdict: verdict.impact_ms)
+        since = f" since {worst.since}" if worst.since else ""
+        name = f"{'' if len(slower) == 1 else 'worst '}{worst.model} {worst.precision} {where(worst)}"
+        parts = [
+            f"{len(slower):,} of {len(latency):,} series slower: {name} {signed_percent(worst.ratio or 1.0)} %{since}"
+        ]
+        parts += [f"without a change: {len(same):,}"] if same else []
+    else:
+        parts = [f"No series slower: {len(same):,} of {len(latency):,} without a change"]
     for words, kinds in _COUNTED.items():
-        if count := sum(len(by_verdict[kind]) for kind in kinds):
-            yield f"{words}: {count:,}"
+        if number := sum(len(by_verdict[kind]) for kind in kinds):
+            parts.append(f"{words}: {number:,}")
+    if worse := sum(verdict.verdict == "regression" for verdict in other_verdicts(verdicts)):
+        parts.append(f"other figures worse: {worse:,}")
+    return f"{'; '.join(parts)}."
 
 
 def failed_series(verdicts: Sequence[Verdict]) -> list[tuple[Text, str]]:
@@ -273,7 +267,7 @@ def failed_series(verdicts: Sequence[Verdict]) -> list[tuple[Text, str]]:
     for row in verdicts:
         if row.verdict == "failed":
             of_reason.setdefault(row.reason, {})[f"{row.model} {row.precision} on {row.device}"] = None
-    return [(separated(list(named), most=_MOST_NAMED), reason) for reason, named in of_reason.items()]
+    return [(separated(list(named), most=_MAX_NAMED), reason) for reason, named in of_reason.items()]
 
 
 def failed_lines(verdicts: Sequence[Verdict]) -> list[str]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tasks.judge.comparison import compare_sessions
 from tasks.judge.night import Night, NightVerdict
 from tasks.judge.nights import judge_all
-from tasks.judge.states import states_of
+from tasks.judge.states import states_from_times
 
 Array = NDArray[np.float64]
 SESSIONS, NIGHTS, CHANGE_NIGHT = 8, 60, 25
@@ -117,7 +117,7 @@ def our_rule(series: Series) -> Outcome:
     while (case := next(open_cases(nights, verdicts), None)) is not None:
         index, good = case
         a, b = (series.level[side] * noise[index] for side, noise in ((good, series.again_a), (index, series.again_b)))
-        states = states_of([night.figures for night in nights[: index + 1] if night.figures])
+        states = states_from_times([night.figures for night in nights[: index + 1] if night.figures])
         nights[index] = replace(nights[index], same_night=compare_sessions(list(a), list(b), states=states))
         compared += 1
         verdicts = judge_all(nights)

@@ -28,7 +28,7 @@ SLOWER: dict[str, Any] = {
 }  # fmt: skip
 FASTER = SLOWER | {"in_words": "faster 20.0 % (18.0 to 22.0 %)", "ratio": 0.8}
 SAME = SLOWER | {"answer": "same", "in_words": "not slower: at most 0.8 %", "ratio": 1.002, "cause": None}
-UNKNOWN = SAME | {"answer": "unknown", "in_words": "cannot tell: 14 more sessions of each side"}
+UNKNOWN = SAME | {"answer": "unknown", "in_words": "inconclusive: 14 more sessions of each side"}
 
 # About 100 times the work of `linear`: a busy machine cannot hide it in five sessions.
 MUCH = """
@@ -175,7 +175,7 @@ def test_the_answer_about_all_files_and_devices_is_in_the_first_line_and_the_res
     assert first == (
         "**2 of 5 series slower: worst voice fp32 on phone, SME2 off, one thread, 50.0 % (48.0 to 52.0 %); "
         "faster: 1, at best ears fp32 on host, SME2 off, one thread, 20.0 % (18.0 to 22.0 %); not slower: 1; "
-        "cannot tell: 1; not compared: 1; sessions: 40 of A, 40 of B**"
+        "inconclusive: 1; not compared: 1; sessions: 40 of A, 40 of B**"
     )
     folded = rest.index("<details><summary>2 without a change, and how it was measured</summary>")
     table = [line for line in rest[:folded] if line.startswith("| ")]
@@ -183,7 +183,7 @@ def test_the_answer_about_all_files_and_devices_is_in_the_first_line_and_the_res
     assert "| 500 µs | 562 µs | slower 12.3 % (10.1 to 14.8 %) | <code>blocks.2</code> +1.2 ms |" in table[3]
     assert table[4].endswith("| 1.00 -> 0.80 MB (-20.0 %) |")
     assert "- eyes on host could not be compared: eyes.pte: no such file" in rest[:folded]
-    assert any("cannot tell: 14 more sessions" in line for line in rest[folded:])
+    assert any("inconclusive: 14 more sessions" in line for line in rest[folded:])
     assert any("nose is the same program" in line for line in rest[folded:])
 
 

@@ -37,7 +37,7 @@ def test_a_model_that_got_slower_overnight_is_named_everywhere(farm: Farm, prefe
     assert second.returncode == 1, second.stdout + second.stderr
     line, *others = [line for line in second.stdout.splitlines() if line.startswith("regression: ")]
     assert line.startswith("regression: team:model fp32 on here, SME2 off, one thread: +")
-    assert "against model and runner of 2026-11-01, measured alternately the same night; cause: `Convolution" in line
+    assert "against model and runner of 2026-11-01, measured interleaved the same night; cause: `Convolution" in line
     assert line.partition("; changed: ")[2].startswith(".pte file")
     # and so do the other figures that changed, the size of the file once
     (size,) = [line for line in others if line.startswith("regression: team:model fp32: .pte size ")]

@@ -32,7 +32,7 @@ PROVOKED = {
     "is not a model or a series id": "etfarm explain voice",
     "insufficient data": "etfarm verdicts 2026-11-01",
     "device slower": "etfarm compare 2026-11-05 2026-11-06",
-    "were not measured in turns": "etfarm compare 2026-11-05 2026-11-06",
+    "were not measured interleaved": "etfarm compare 2026-11-05 2026-11-06",
     "(0 rows)": "etfarm sql sme2-coverage",
     "does not match its hash": 'echo >>"$(ls var/bundles/*/*/model.etdump | head -1)"; etfarm warehouse check',
     "was written by a newer farm": f'python -c "{_NEWER}"; etfarm warehouse load',

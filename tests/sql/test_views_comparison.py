@@ -42,7 +42,7 @@ def test_a_step_that_shows_the_same_night_is_a_regression_at_once(maker: BundleM
     assert maker.ask(VERDICT) == [("regression", "2026-11-07")]
     (reason,) = maker.ask("SELECT reason FROM verdict WHERE night = '2026-11-08'")[0]
     assert (
-        "+10.0 % (+9.8 % to +10.2 %; 8 and 8 sessions) against model and runner of 2026-11-07, measured alternately"
+        "+10.0 % (+9.8 % to +10.2 %; 8 and 8 sessions) against model and runner of 2026-11-07, measured interleaved"
         in reason
     )
 

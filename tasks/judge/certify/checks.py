@@ -34,11 +34,11 @@ def reached(subject: Subject) -> Finding:
     subject.facts = facts = read_facts(subject.device)
     with subject.leased():
         subject.clear()
-    way = " ".join(filter(None, [spec.transport, spec.serial or spec.address]))
+    connection = " ".join(filter(None, [spec.transport, spec.serial or spec.address]))
     emulated = ", emulated" if spec.emulated else ""
     system = " ".join(filter(None, [facts.os, facts.os_version])) or "unknown system"
     machine = f"{facts.cores or 'unknown'} cores, {subject.platform}, {system}, {_sme(facts)}{emulated}"
-    return Finding("passed", f"{answer_s:.1f} s, {machine}, {way}")
+    return Finding("passed", f"{answer_s:.1f} s, {machine}, {connection}")
 
 
 def transfer(subject: Subject) -> Finding:
@@ -64,7 +64,7 @@ def runner(subject: Subject) -> Finding:
     candidate = _runner_of(subject)
     name = f"{candidate.platform} {candidate.runner_sha256[:8]} ({candidate.kind})"
     if not candidate.supports_farm_flags:
-        return Finding("not tried", f"{name}: a registered runner does not tell what it finds; build the farm's own")
+        return Finding("not tried", f"{name}: a registered runner does not report SME; build the farm's runner")
     with subject.leased():
         begin = time.monotonic()
         result = run_version(candidate, subject.device, subject.spec, subject.facts)
@@ -125,7 +125,7 @@ def _runner_of(subject: Subject) -> Runner:
     if subject.platform is None:
         raise FarmError(f"{subject.spec.name}: unknown platform; state it in the inventory")
     try:
-        build_runner(subject.platform, subject.places.runners)
+        build_runner(subject.platform, subject.workspace.runners)
     except RunnerError:
         if subject.runner() is None:
             raise

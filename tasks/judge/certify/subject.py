@@ -37,7 +37,7 @@ class Subject:
     spec: DeviceSpec
     """As in the inventory, but with a folder below the device's root as its root."""
     device: Device
-    places: Workspace
+    workspace: Workspace
     """The results of this certification, apart from those of sweeps."""
     night: date
     facts: Facts = field(default_factory=Facts)
@@ -55,7 +55,7 @@ class Subject:
         return self.spec.platform or self.facts.platform
 
     def runner(self, variant: str = "sme2_off", mode: str = "timing") -> Runner | None:
-        return find_runner(self.places.runners, self.platform or "", variant, mode)
+        return find_runner(self.workspace.runners, self.platform or "", variant, mode)
 
     def leased(self) -> Lease:
         """Hold the device for a `with` block; raises DeviceBusy with the name of the holder after 10 s."""
@@ -76,14 +76,14 @@ def opened(spec: DeviceSpec, data_dir: Path, night: date) -> Iterator[Subject]:
 
     It shares the exports and the runners of `data_dir` by links. Strikes of earlier certifications are cleared.
     """
-    places = Workspace(data_dir.absolute() / "certify" / spec.name)
-    places.root.mkdir(parents=True, exist_ok=True)
+    workspace = Workspace(data_dir.absolute() / "certify" / spec.name)
+    workspace.root.mkdir(parents=True, exist_ok=True)
     for shared in (Workspace(data_dir.absolute()).exports, Workspace(data_dir.absolute()).runners):
         shared.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):
-            (places.root / shared.name).symlink_to(shared, target_is_directory=True)
-    Registry(places.registry).release(spec.name)
-    with open_device(spec) as found:
-        below = spec.model_copy(update={"root": f"{found.root}/certify"})
+            (workspace.root / shared.name).symlink_to(shared, target_is_directory=True)
+    Registry(workspace.registry).release(spec.name)
+    with open_device(spec) as device:
+        below = spec.model_copy(update={"root": f"{device.root}/certify"})
     with open_device(below) as device:
-        yield Subject(below, device, places, night)
+        yield Subject(below, device, workspace, night)

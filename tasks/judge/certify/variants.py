@@ -24,8 +24,8 @@ class Proof:
     def problem(self) -> str | None:
         """Return what is wrong with outputs or evidence, None if both are as the variant promises."""
         if self.accuracy != "accurate":
-            # The SNR of outputs that are equal to eager PyTorch is not known either.
-            snr = "no SNR is known" if self.snr_db is None else f"SNR {self.snr_db:.0f} dB"
+            # Outputs that are equal to eager PyTorch have no SNR either.
+            snr = "SNR unknown" if self.snr_db is None else f"SNR {self.snr_db:.0f} dB"
             limit = f", limit {self.least_snr_db:.0f} dB" if self.least_snr_db else ""
             return f"{self.model} {self.variant}: outputs are {self.accuracy}, {snr}{limit}"
         is_right = {

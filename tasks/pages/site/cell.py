@@ -9,9 +9,9 @@ from tasks.pages.page import Page, Points, Section
 from tasks.pages.report import short_sections
 from tasks.pages.sme2 import sme2
 from tasks.results.addresses import device_page, model_page, night_page
-from tasks.results.cells import tags_of
+from tasks.results.cells import emulation_tags
 from tasks.results.naming import series_conditions
-from tasks.results.provenance import CellFactsRow, limited_to, origin_of
+from tasks.results.provenance import CellFactsRow, describe_origin, limit_to_cells
 from tasks.results.reader import Answers, Reader
 from tasks.results.sessions import read_cell_sessions
 from tasks.results.table import first_rows, grouped
@@ -33,15 +33,15 @@ class Cells:
         """Return the page of a cell; `answers` are about its sweep."""
         sessions = self._sessions.get(row.cell, [])
         sections = [
-            *short_sections(limited_to(answers, [row]), _SECTIONS),
+            *short_sections(limit_to_cells(answers, [row]), _SECTIONS),
             Section("sessions", "Sessions", [first_rows(sessions, _MAX_SESSIONS, _IN_SQL)]),
-            Section("origin", "Where it comes from", [Points(origin_of(row))]),
+            Section("origin", "Where it comes from", [Points(describe_origin(row))]),
         ]
         subtitle = (
             CodeLink(row.model, model_page(row.model)),
             f" · {' · '.join([row.precision, *series_conditions(row)])} · ",
             Link(row.device, device_page(row.device)),
-            *tags_of(row.without_times),
+            *emulation_tags(row.without_times),
             " · ",
             Link(str(row.night), night_page(row.night)) if row.night else "no night",
         )

@@ -16,12 +16,12 @@ from tasks.pages.html import as_json
 from tasks.pages.page import Histories, Page, Paragraph, Section
 from tasks.pages.report import MAX_ROWS
 from tasks.results.addresses import history_file, model_page, night_page
-from tasks.results.cells import tags_of
+from tasks.results.cells import emulation_tags
 from tasks.results.devices import NOT_OF_FARM_DEVICES, DeviceNightRow, DeviceRow, read_devices
 from tasks.results.naming import series_conditions
 from tasks.results.reader import Reader
 from tasks.results.series import DecisionRow, SeriesNightRow, SeriesRow, counts_in_words, worst_tone
-from tasks.results.table import first_rows, table_of
+from tasks.results.table import build_table, first_rows
 from tasks.results.text import Link, counted
 
 _MAX_NIGHTS = 30
@@ -33,7 +33,7 @@ _history_values = attrgetter(*_COLUMNS)
 def list_page(reader: Reader) -> Page:
     """Return the page of all devices."""
     rows = read_devices(reader)
-    sections = [Section("all", "All", [table_of(rows, without=NOT_OF_FARM_DEVICES)])]
+    sections = [Section("all", "All", [build_table(rows, without=NOT_OF_FARM_DEVICES)])]
     return Page("Devices", sections, answer=f"{counted(len(rows), 'device').capitalize()}.")
 
 
@@ -45,7 +45,7 @@ def page(
     if row.without_times:
         without_series = f"This device is {row.without_times}: its times mean nothing, are not shown and never ranked."
     in_sql = "etfarm sql lists them in session_overview"
-    sections = [Section("facts", "What it is", [table_of([row], without=NOT_OF_FARM_DEVICES)])]
+    sections = [Section("facts", "What it is", [build_table([row], without=NOT_OF_FARM_DEVICES)])]
     if rows:
         files = [history_file(row.device, monday) for monday in list_weeks(rows)]
         histories = Histories(files, {series.series_id: _series_facts(series, decisions) for series in rows})
@@ -56,7 +56,7 @@ def page(
         Section("nights", "Nights", [first_rows(nights, _MAX_NIGHTS, in_sql, without=("device",))]),
     ]
     newest = (" newest night: ", Link(str(row.night), night_page(row.night))) if row.night else ()
-    subtitle = (*tags_of(row.without_times), *newest)
+    subtitle = (*emulation_tags(row.without_times), *newest)
     answer = counts_in_words(rows) if rows else without_series
     return Page(f"Device {row.device}", sections, subtitle, answer, worst_tone(rows))
 

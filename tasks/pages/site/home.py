@@ -6,7 +6,7 @@ from tasks.pages.page import Block, Fold, Page, Paragraph, Section
 from tasks.results.devices import NOT_OF_FARM_DEVICES, read_devices
 from tasks.results.reader import Reader
 from tasks.results.series import DecisionRow
-from tasks.results.table import first_rows, table_of
+from tasks.results.table import build_table, first_rows
 from tasks.results.text import Code, counted
 
 _MAX_DEVICES = 15
@@ -34,5 +34,5 @@ def _farm(reader: Reader) -> Section:
     ]
     if decisions := reader.rows(DecisionRow):
         title = f"{counted(len(decisions), 'decision or note', 'decisions and notes').capitalize()} in force"
-        blocks.append(Fold(title, [table_of(decisions)]))
+        blocks.append(Fold(title, [build_table(decisions)]))
     return Section("farm", "The farm", blocks)

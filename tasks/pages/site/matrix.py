@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from tasks.results.addresses import device_page, model_page, series_page
 from tasks.results.naming import variant_word
 from tasks.results.table import NOTHING, Cell, Column, Table
-from tasks.results.text import CodeLink, Link, Tone, change_of, ms_digits, numbered
-from tasks.results.verdicts import Verdict, tone_of
+from tasks.results.text import CodeLink, Link, Tone, ms_digits, numbered, signed_percent
+from tasks.results.verdicts import Verdict, verdict_tone
 
 _MAX_DEVICES, _MAX_ROWS = 20, 60
 _NOT_JUDGED = "?"
@@ -65,12 +65,12 @@ def _cell(row: Verdict | None) -> Cell:
     if row is None:
         return NOTHING
     mark = _MARKS.get(row.verdict, _NOT_JUDGED)
-    tone: Tone = "quiet" if mark == _NOT_JUDGED else tone_of(row.verdict)
+    tone: Tone = "quiet" if mark == _NOT_JUDGED else verdict_tone(row.verdict)
     if row.value is None:
         return Cell(mark, tone=tone)
     time_ms = row.value / 1e6
     text = f"{time_ms:,.{ms_digits([time_ms])}f}"
     if row.verdict == "no change":
         return Cell(text, sort=time_ms)
-    change = f" {mark} {change_of(row.ratio)} %" if row.ratio is not None else f" {mark}"
+    change = f" {mark} {signed_percent(row.ratio)} %" if row.ratio is not None else f" {mark}"
     return Cell((Link(text, series_page(row.series_id, row.device)), change), time_ms, tone)

@@ -10,12 +10,12 @@ from tasks.pages.report import MAX_ROWS, short_sections
 from tasks.pages.sessions import failures
 from tasks.pages.sme2 import sme2
 from tasks.results.addresses import cell_page, model_page, sweep_page
-from tasks.results.provenance import CellFactsRow, limited_to
+from tasks.results.provenance import CellFactsRow, limit_to_cells
 from tasks.results.reader import Answers
 from tasks.results.series import SeriesRow, UnjudgedModelRow, counts_in_words, worst_tone
 from tasks.results.table import Cell, Column, Table, first_rows, grouped
 from tasks.results.text import CodeLink, Link, Tone, counted, listed, separated
-from tasks.results.verdicts import tone_of
+from tasks.results.verdicts import verdict_tone
 
 _MAX_DETAILED = 6
 _VERDICT_NEEDS = "A verdict needs succeeded sessions on a real device."
@@ -36,7 +36,7 @@ def list_page(rows: Sequence[SeriesRow], unjudged: Sequence[UnjudgedModelRow]) -
         ]
         counts = Counter(row.verdict for row in series)
         for verdict in verdicts:
-            tone: Tone = "bad" if tone_of(verdict) == "bad" else ""
+            tone: Tone = "bad" if verdict_tone(verdict) == "bad" else ""
             line.append(Cell(f"{counts[verdict]:,}", counts[verdict], tone if counts[verdict] else "quiet"))
         lines.append(line)
     columns = [
@@ -72,7 +72,7 @@ def page(
         explained,
         Section("series", "Series", [first_rows(rows, MAX_ROWS, "see the devices", without=("model",))]),
         *([Section("breakdown", "Where the time goes", [Paragraph(which)])] if cells else []),
-        *(short_sections(limited_to(answers, cells), _SECTIONS) if answers else []),
+        *(short_sections(limit_to_cells(answers, cells), _SECTIONS) if answers else []),
     ]
     subtitle = f"{f'{name} · ' if name != model else ''}{len(rows):,} series"
     return Page(f"Model {model}", sections, subtitle, counts_in_words(rows), worst_tone(rows))

@@ -14,7 +14,7 @@ from tasks.results.naming import series_conditions
 from tasks.results.reader import Reader, SweepRow
 from tasks.results.series import HistoryRow, NightRow
 from tasks.results.sessions import NightFailureRow
-from tasks.results.table import NOTHING, Cell, Column, Table, first_rows, grouped, table_of
+from tasks.results.table import NOTHING, Cell, Column, Table, build_table, first_rows, grouped
 from tasks.results.text import (
     DASH,
     Code,
@@ -22,10 +22,10 @@ from tasks.results.text import (
     Link,
     Text,
     Tone,
-    change_of,
     counted,
     joined,
     sentence,
+    signed_percent,
     with_code,
 )
 from tasks.results.verdicts import (
@@ -34,9 +34,9 @@ from tasks.results.verdicts import (
     Verdict,
     failed_series,
     headline,
-    of_latency,
-    of_other_figures,
-    tone_of,
+    latency_verdicts,
+    other_verdicts,
+    verdict_tone,
 )
 
 _MAX_CHANGES = 50
@@ -72,7 +72,7 @@ def list_page(rows: Sequence[NightRow], every_sweep: Iterable[SweepRow]) -> Page
 
 def page(reader: Reader, night: date, nights: Sequence[NightRow], rows: Sequence[Verdict]) -> Page:
     """Return the page of a night from its verdicts; `nights` are all nights, the newest first."""
-    latency = of_latency(rows)
+    latency = latency_verdicts(rows)
     sections = [Section("changed", "What changed", list(_changes(reader, rows, night)))] if rows else []
     if moved := _moved_devices(latency):
         sections.append(Section("devices", "Devices that moved", [Points(moved)]))
@@ -105,7 +105,7 @@ def _next_after_no_verdict(reader: Reader) -> Text:
 def _sweeps(reader: Reader, night: date) -> Iterator[Block]:
     """Yield the sweeps of a night, and what failed in them."""
     sweeps = [row for row in reader.rows(SweepRow) if row.night == night]
-    yield table_of(sweeps, without=("name", "night"))
+    yield build_table(sweeps, without=("name", "night"))
     failed = reader.rows(NightFailureRow, {"night": night})
     if failed:
         count = sum(row.sessions for row in failed)
@@ -117,8 +117,8 @@ def _sweeps(reader: Reader, night: date) -> Iterator[Block]:
 
 def _changes(reader: Reader, rows: Sequence[Verdict], night: date) -> Iterator[Block]:
     """Yield failed series, changes of latency (largest first, improvements last), and changes of other figures."""
-    latency = [row for row in of_latency(rows) if row.verdict in _CHANGES]
-    failed, others = failed_series(rows), of_other_figures(rows)
+    latency = [row for row in latency_verdicts(rows) if row.verdict in _CHANGES]
+    failed, others = failed_series(rows), other_verdicts(rows)
     if failed:
         yield Paragraph("Failed, without a time:", tone="bad")
         points = [joined(names, ": ", with_code(f"{reason.rstrip('.')}.")) for names, reason in failed[:_MAX_CHANGES]]
@@ -162,7 +162,7 @@ def _models_on_many_devices(rows: Sequence[Verdict], changed: Sequence[Verdict])
 def _spread(rows: Iterable[Verdict]) -> str:
     """Return the changes of series, from the smallest ratio to the largest: `+3.1 to +12.0 %`."""
     ratios = [row.ratio or 1.0 for row in rows]
-    low, high = change_of(min(ratios)), change_of(max(ratios))
+    low, high = signed_percent(min(ratios)), signed_percent(max(ratios))
     return f"{low} %" if low == high else f"{low} to {high} %"
 
 
@@ -179,15 +179,15 @@ def _table(reader: Reader, rows: Sequence[Verdict], night: date) -> Table:
             "".join(f", {condition}" for condition in series_conditions(row)),
         )
         has_interval = row.low is not None and row.high is not None
-        interval = f" ({change_of(row.low or 1.0)} to {change_of(row.high or 1.0)})" if has_interval else ""
+        interval = f" ({signed_percent(row.low or 1.0)} to {signed_percent(row.high or 1.0)})" if has_interval else ""
         before, after = (row.figure(value) or DASH for value in (row.baseline_value, row.value))
         history = tuple(histories.get((row.series_id, row.device), ()))
         changed = f"Changed: {row.changed}." if row.changed else "Nothing else changed."
         line = [
             Cell(series),
-            Cell((row.verdict, f" since {row.since}" if row.since else ""), tone=tone_of(row.verdict)),
+            Cell((row.verdict, f" since {row.since}" if row.since else ""), tone=verdict_tone(row.verdict)),
             Cell((f"{before}, ", Link(after, cell_page(row.cell))), sort=row.value),
-            Cell(f"{change_of(row.ratio)}{interval}", sort=row.ratio) if row.ratio is not None else NOTHING,
+            Cell(f"{signed_percent(row.ratio)}{interval}", sort=row.ratio) if row.ratio is not None else NOTHING,
             Cell(f"{row.impact_ms:+,.3f}", sort=row.impact_ms),
             Cell((Link("history", series_page(row.series_id, row.device)),), line=history),
             Cell(joined(with_code(f"{row.cause}. "), changed) if row.cause else changed),

@@ -13,11 +13,11 @@ from tasks.results.addresses import (
     series_page,
     sweep_page,
 )
-from tasks.results.cells import tags_of
+from tasks.results.cells import emulation_tags
 from tasks.results.naming import series_conditions
 from tasks.results.reader import Reader
 from tasks.results.sessions import RunRow, SessionFactsRow, read_sessions
-from tasks.results.table import Cell, Column, Table, grouped, table_of
+from tasks.results.table import Cell, Column, Table, build_table, grouped
 from tasks.results.text import Code, CodeLink, Link, Text, Tone, counted, duration, joined, sentence, with_code
 
 _PERFETTO = "https://ui.perfetto.dev"
@@ -39,7 +39,7 @@ class Sessions:
             return None
         runs = [] if row.without_times else self._runs.get(session_id, [])
         conditions = self._conditions.get(session_id, [])
-        reported = table_of(conditions) if conditions else Paragraph("The device reported none.")
+        reported = build_table(conditions) if conditions else Paragraph("The device reported none.")
         sections = [
             *([Section("runs", "Runs", [_runs_chart(runs)])] if runs else []),
             Section("conditions", "Conditions", [reported]),
@@ -53,7 +53,7 @@ class Sessions:
             CodeLink(row.model, model_page(row.model)),
             f" {row.precision} on ",
             Link(row.device, device_page(row.device)),
-            *tags_of(row.without_times),
+            *emulation_tags(row.without_times),
             " · ",
             *series,
             Link(str(row.night), night_page(row.night)) if row.night else "no night",

@@ -85,19 +85,19 @@ def test_two_nights_are_compared_and_what_is_in_one_only_is_listed(compare_night
     assert ended.code == 0, ended.err
     lines = [" ".join(line.split()) for line in ended.out.splitlines()]
     assert lines[0] == (
-        "1 of 3 series slower: slow fp32 on host, SME2 off, one thread, 20.0 % (13.7 to 26.6 %); cannot tell: 2; "
+        "1 of 3 series slower: slow fp32 on host, SME2 off, one thread, 20.0 % (13.7 to 26.6 %); inconclusive: 2; "
         "sessions: 13 of A, 13 of B; margin 1 %."
     )
     assert lines[2:4] == ["A: night 2026-11-01", "B: night 2026-11-02"]
     (slow,) = (line for line in lines if line.startswith("slow host fp32 sme2_off 1 5 + 5 10 12 slower 20.0 % (13.7"))
     assert slow.endswith(" pte")
-    assert "toy host fp32 sme2_off 1 5 + 5 10 10 cannot tell: nights differ by 5.5 % without a change" in lines
-    assert "short host fp32 sme2_off 1 3 + 3 10 10 cannot tell: 2 more sessions of each side" in lines
+    assert "toy host fp32 sme2_off 1 5 + 5 10 10 inconclusive: nights differ by 5.5 % without a change" in lines
+    assert "short host fp32 sme2_off 1 3 + 3 10 10 inconclusive: 2 more sessions of each side" in lines
     assert "only in A: gone fp32 on host, SME2 off, one thread (5 sessions)" in lines
     assert "only in B: new fp32 on host, SME2 off, one thread (5 sessions)" in lines
-    assert lines[-2].startswith("A and B were not measured in turns")
+    assert lines[-2].startswith("A and B were not measured interleaved")
     assert "; nights differ by 5.5 % to 6.3 %, depending on the series, without a change, which the inter" in lines[-2]
-    assert lines[-1] == "to know more, measure both in turns: `etfarm compare A.pte B.pte`"
+    assert lines[-1] == "to know more, measure both interleaved: `etfarm compare A.pte B.pte`"
 
 
 def test_programs_get_every_figure_and_the_cells(compare_nights: Command, command: Command, two_nights: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_comparison_is_written_to_each_file_in_the_format_of_its_ending(
     assert (failed.name, failed.classname) == ("slow fp32 sme2_off t1", "host")
     assert failed.result[0].message.startswith("slower 20.0 % (13.7 to 26.6 %)")
     # and the badge counts
-    assert "1 slower, 2 cannot tell" in files["svg"].read_text()
+    assert "1 slower, 2 inconclusive" in files["svg"].read_text()
 
 
 def test_the_markdown_has_at_most_60_lines_whatever_was_compared() -> None:

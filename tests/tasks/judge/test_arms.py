@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from devices.errors import InputError
-from tasks.judge.arms import Arm, Name, find_arms, word_of
+from tasks.judge.arms import Arm, Name, find_arms, name_of_folder
 
 OLD, NEW = "nightly-2026-11-01", "nightly-2026-11-02"
 CELL, OTHER_CELL, SESSION = "3f0c1a2b4d5e6f70", "3f0c1a9999999999", "aaaaaa2b4d5e6f70"
@@ -84,6 +84,6 @@ def test_what_cannot_be_compared_is_one_sentence_with_what_would_be_right(
 def test_the_path_of_a_bundle_stands_for_its_id(tmp_path: Path) -> None:
     # given a folder, then its path means its name, and every other word itself
     (tmp_path / SESSION).mkdir()
-    assert word_of(f"{tmp_path}/{SESSION}/") == SESSION
-    assert word_of(SESSION) == SESSION
-    assert word_of("team.models/detector") == "team.models/detector"
+    assert name_of_folder(f"{tmp_path}/{SESSION}/") == SESSION
+    assert name_of_folder(SESSION) == SESSION
+    assert name_of_folder("team.models/detector") == "team.models/detector"

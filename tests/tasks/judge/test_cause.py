@@ -88,6 +88,22 @@ def test_what_a_coarse_clock_may_hide_is_unexplained() -> None:
     assert found.unexplained_ms == pytest.approx(0.5, abs=0.03)
 
 
+@pytest.mark.parametrize(
+    ("sessions", "expected"), [(4, {CONVOLUTION: 6.0, LINEAR: 1.8}), (5, {CONVOLUTION: 6.0, LINEAR: 1.8, NORM: 0.5})]
+)
+def test_with_too_few_sessions_for_a_test_a_fifth_of_the_change_is_named(
+    sessions: int, expected: dict[str, float]
+) -> None:
+    found = explained(side(sessions=sessions), side(2, 1.6, 1.5, seed=1, sessions=sessions))
+    assert named(found) == pytest.approx(expected, abs=0.05)
+
+
+def test_time_outside_all_operators_is_named_as_such() -> None:
+    whole = [Operator("Unattributed", "Unattributed")]
+    a, b = (Group("", np.full((8, 1), 1e6 * factor)) for factor in (1, 2))
+    assert in_words(explain(whole, a, b)) == "time of no operator +1.000 ms (+100.0 %)"
+
+
 def test_two_equal_sides_have_hardly_ever_a_cause() -> None:
     found = [explained(side(seed=seed), side(seed=seed + 500)) for seed in range(200)]
     assert sum(bool(each.parts) for each in found) <= 0.08 * len(found)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.judge.cause import by_module, cause_between, explain, group_of, operators_of
+from tasks.judge.cause import build_group, cause_between, explain, list_operators, sum_by_module, sum_by_operator
 
 LINEAR, NORM, ADD = "Fully Connected", "Layer Norm", "native_call_add.out"
 Layers = Mapping[tuple[str, str | None], float]
@@ -83,7 +83,7 @@ def test_an_operator_that_is_new_gone_or_called_otherwise_comes_before_the_modul
 def test_without_the_modules_of_both_sides_operators_are_named() -> None:
     unknown: Layers = {(operator, None): ms for operator, ms in {LINEAR: 8.0, NORM: 0.8}.items()}
     known: Layers = {(LINEAR, "blocks.0"): 10.0, (NORM, "blocks.0"): 0.8}
-    assert by_module(sessions(unknown, 1), sessions(known, 2)) is None
+    assert sum_by_module(sessions(unknown, 1), sessions(known, 2)) is None
     assert re.match(r"`Fully Connected` \+2\.0\d+ ms", cause(unknown, known))
 
 
@@ -106,16 +106,15 @@ MODULES = st.dictionaries(
 def test_the_time_of_a_side_is_that_of_its_modules_and_that_of_its_operators(before: Layers, after: Layers) -> None:
     # given any operators in any modules
     a, b = sessions(before, 1, 5), sessions(after, 2, 5)
-    modules = by_module(a, b)
-    assert modules is not None
+    by_module = sum_by_module(a, b)
+    assert by_module is not None
     changes = []
-    for keys in (None, modules):
-        named = {"keys": keys} if keys else {}
-        known = operators_of([*a, *b], **named)
-        groups = [group_of(side, known, "", **named) for side in (a, b)]
+    for sides in (by_module, (sum_by_operator(a), sum_by_operator(b))):
+        operators = list_operators([*sides[0], *sides[1]])
+        groups = [build_group(side, operators, "") for side in sides]
         assert [group.times_ns.sum() for group in groups] == pytest.approx(
             [sum(sum(row["times_ns"]) for row in side) for side in (a, b)]
         )
-        changes.append(explain(list(known.values()), *groups).change_ms)
+        changes.append(explain(list(operators.values()), *groups).change_ms)
     # then both explain the same change
     assert changes[0] == pytest.approx(changes[1])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from tasks.judge.drift import LEAST_NIGHTS, Drift, slow_drift
+from tasks.judge.drift import MIN_NIGHTS, Drift, slow_drift
 
 FIRST = date(2026, 9, 1)
 
@@ -72,7 +72,7 @@ def test_two_weeks_of_nights_are_needed() -> None:
     pytest.importorskip("ruptures", reason="the drift extra is not installed")
     steps = np.repeat([1.0, 1.02, 1.04], 5)
     assert found(steps) is not None
-    assert found(steps[: LEAST_NIGHTS - 1]) is None
+    assert found(steps[: MIN_NIGHTS - 1]) is None
 
 
 def test_without_the_library_there_is_no_drift(monkeypatch: pytest.MonkeyPatch) -> None:

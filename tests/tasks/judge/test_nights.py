@@ -10,9 +10,9 @@ from scipy.stats import t as student_t
 
 from tasks.judge.comparison import compare
 from tasks.judge.night import Night, NightVerdict
-from tasks.judge.nights import judge, judge_all
-from tasks.judge.shift import student
-from tests.fixtures.series import SESSIONS, WEEKS, compared, night, series, verdicts
+from tasks.judge.nights import judge_all
+from tasks.judge.shift import student_quantile
+from tests.fixtures.series import SESSIONS, WEEKS, compared, judge, night, series, verdicts
 
 
 def interval(found: NightVerdict) -> tuple[float, float]:
@@ -56,7 +56,7 @@ def test_a_model_162_percent_slower_on_the_second_night_is_suspected_and_confirm
     found = judge([nights[0], compared(nights[1], factor)])
     # then it is certain
     assert (found.verdict, found.since, found.baseline_to) == (verdict, "2026-10-02", "2026-10-01")
-    assert found.reason.endswith("against model and runner of 2026-10-01, measured alternately the same night")
+    assert found.reason.endswith("against model and runner of 2026-10-01, measured interleaved the same night")
 
 
 SUSPECTED, QUIET = "suspected", "no change"
@@ -97,7 +97,7 @@ def test_a_comparison_that_refutes_clears_a_hot_night() -> None:
     # then the series has not changed, and the reason names the device
     assert (found.verdict, found.since, found.baseline_to) == ("no change", None, "2026-10-14")
     assert found.reason.startswith("+9.0 % against the median of 14 nights; +0.0 % (")
-    assert found.reason.endswith("measured alternately the same night: the device changed, not they")
+    assert found.reason.endswith("measured interleaved the same night: the device changed, not they")
     # and so it is if tonight's model was the faster of the two
     assert judge([*nights[:-1], compared(nights[-1], 0.95)]).verdict == "no change"
 
@@ -187,7 +187,7 @@ def test_an_alarm_without_a_comparison_needs_eight_sessions_a_night(sessions: in
 def test_few_nights_widen_the_limit_as_student_s_distribution_does(nights: int, least: float) -> None:
     # four assumed nights count, and each that was seen has two fifths of the worth that a standard deviation gives it
     exact = student_t.isf(norm.sf(2.4), 4 + 0.4 * (nights - 1))
-    assert least * exact < student(2.4, nights) < exact
+    assert least * exact < student_quantile(2.4, nights) < exact
 
 
 def test_figures_of_zero_have_no_ratio() -> None:

@@ -7,9 +7,9 @@ import pytest
 
 from tasks.judge.figures import METRICS, Metric
 from tasks.judge.night import Night, NightVerdict
-from tasks.judge.nights import judge, judge_all
+from tasks.judge.nights import judge_all
 from tests.benchmarks.verdicts import NOISES, our_rule, score
-from tests.fixtures.series import WEEKS, compared, night, series
+from tests.fixtures.series import WEEKS, compared, judge, night, series
 
 FAST = (10.0, 10.1, 9.95, 10.05, 9.9)
 SLOW = tuple(1.06 * level for level in FAST)
@@ -115,7 +115,7 @@ def test_nights_that_only_scatter_have_one_state() -> None:
 def test_a_state_that_a_comparison_refuted_keeps_the_move_of_the_device_in_the_reason() -> None:
     found = last(BEFORE, 10.65, factor=1.0)
     assert found.reason.startswith("+6.5 % against the median of 10 nights in the last of two states")
-    assert found.reason.endswith("measured alternately the same night: the device changed, not they")
+    assert found.reason.endswith("measured interleaved the same night: the device changed, not they")
     # and the next night is compared with that state
     assert last([*BEFORE, compared(night(20, 10.6), 1.0)], 10.65).verdict == "no change"
 

@@ -83,7 +83,7 @@ def test_each_pair_shows_where_the_time_went_and_its_operators_matched_across_da
     ("facts", "sentence"),
     [
         ({"sme2": False}, "No device here has SME2, so there is nothing to compare."),
-        ({}, "No device here is known to have SME2"),
+        ({}, "No device here reports SME2"),
         (WITH_SME2, "A device here has SME2, but no session with SME2 on succeeded"),
     ],
 )

@@ -45,10 +45,10 @@ WORDS = (
         ({"ratio": 0.9, "low": 0.88, "high": 0.93}, "faster 10.0 % (7.0 to 12.0 %)"),
         ({"answer": "same", "low": 0.994, "high": 1.008}, "not slower: at most 0.8 %"),
         ({"answer": "same", "low": 0.991, "high": 0.999}, "not slower: at most 0.0 %"),
-        ({"answer": "unknown", "more_sessions": 14}, "cannot tell: 14 more sessions of each side"),
-        ({"answer": "unknown", "more_sessions": 1}, "cannot tell: 1 more session of each side"),
-        ({"answer": "unknown"}, "cannot tell: over 1000 more sessions of each side"),
-        ({"answer": "unknown", "ratio": None}, "cannot tell: a time of 0"),
+        ({"answer": "unknown", "more_sessions": 14}, "inconclusive: 14 more sessions of each side"),
+        ({"answer": "unknown", "more_sessions": 1}, "inconclusive: 1 more session of each side"),
+        ({"answer": "unknown"}, "inconclusive: over 1000 more sessions of each side"),
+        ({"answer": "unknown", "ratio": None}, "inconclusive: a time of 0"),
     ],
 )
 def test_each_answer_has_its_numbers(changes: dict[str, object], answer: str) -> None:

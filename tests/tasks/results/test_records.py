@@ -1,9 +1,9 @@
-"""The records: the columns of each query are the fields of its record, with and without results."""
+"""The records: each query has the columns of its record, with and without results."""
 
 import re
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from datetime import date, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -18,7 +18,7 @@ from tasks.pages.site import site
 from tasks.pages.site.page_cache import FingerprintRow
 from tasks.results.operators import CATEGORIES
 from tasks.results.reader import open_answers
-from tasks.results.table import Cell, Number, Row, Words, columns_of, first_rows, table_of
+from tasks.results.table import Cell, Number, Row, Words, build_table, first_rows, list_columns
 from tasks.results.text import plain_text
 from tests.fixtures.paths import ROOT
 from tests.fixtures.report import fill_every_section
@@ -42,6 +42,7 @@ PYTHON_TYPES: dict[str, object] = {
 
 PARAMETERS: dict[str, object] = {
     **dict.fromkeys(("sweep_id", "device", "cell"), "none"),
+    "heavy_share": 0.05,
     **dict.fromkeys(("night", "before", "after", "first", "last"), date(2026, 11, 1)),
     **{name: [] for name in ("series", "devices", "cells", "session_ids", "session_keys", "nights")},
 }
@@ -92,13 +93,16 @@ def without_none(hint: object) -> object:
 @every_row_class
 def test_columns_and_their_types_are_those_of_the_row_class(row_class: type[Row], maker: BundleMaker) -> None:
     text = QUERIES[row_class.query]
-    given = {name: value for name, value in PARAMETERS.items() if re.search(rf"\${name}\b", text)}
+    parameters = {name: value for name, value in PARAMETERS.items() if re.search(rf"\${name}\b", text)}
+    declared = {field.name: field.default is MISSING for field in fields(row_class)}
     with open_read_only(maker.warehouse) as connection:
-        answer = connection.execute(text, given)
-        found = {name: PYTHON_TYPES[str(sql_type)] for name, sql_type, *_ in answer.description or []}
+        answer = connection.execute(text, parameters)
+        columns = [(name, PYTHON_TYPES[str(kind)]) for name, kind, *_ in answer.description or [] if name in declared]
         assert answer.fetchall() == [] or row_class is FingerprintRow
-    assert found == {name: without_none(hint) for name, hint in get_type_hints(row_class).items() if name in found}
-    assert set(found) == {field.name for field in fields(row_class)}
+    types = dict(columns)
+    assert len(columns) == len(types), "a column is there twice"
+    assert {name for name, is_required in declared.items() if is_required} <= set(types)
+    assert types == {name: without_none(hint) for name, hint in get_type_hints(row_class).items() if name in types}
 
 
 @of_a_sweep
@@ -124,10 +128,10 @@ def test_a_table_has_the_annotated_fields_in_their_order_and_the_naming_ones_fir
             return Cell(f"{cell.text} {self.hidden}")
 
     rows = [ShownRow(1200, 5, "host", 0), ShownRow(None, 6, "phone", 0)]
-    table = table_of(rows)
+    table = build_table(rows)
     assert [column.title for column in table.columns] == ["Device", "Sessions"]
     assert [[cell.text for cell in line] for line in table.rows] == [["host 5", "1,200"], ["phone 6", "\u2013"]]
-    assert [column.title for column in table_of(rows, is_named=False).columns] == ["Sessions"]
+    assert [column.title for column in build_table(rows, is_named=False).columns] == ["Sessions"]
 
 
 def test_a_table_of_the_first_rows_says_how_many_are_hidden_and_where() -> None:
@@ -148,7 +152,7 @@ def test_a_table_of_the_first_rows_says_how_many_are_hidden_and_where() -> None:
 @every_row_class
 def test_a_cell_method_is_of_a_field_that_is_shown(row_class: type[Row]) -> None:
     methods = {name.removesuffix("_cell") for name in dir(row_class) if name.endswith("_cell")}
-    assert methods <= set(columns_of(row_class))
+    assert methods <= set(list_columns(row_class))
 
 
 def test_every_category_has_a_colour() -> None:

@@ -1,4 +1,4 @@
-"""Checks of a certification that need no sweep, on this machine reached in each way."""
+"""Checks of a certification that need no sweep, on this machine; those that move data also over ssh and adb."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -18,10 +18,14 @@ from tasks.judge.certify.subject import Subject, opened
 from tests.fixtures.devices import TRANSPORTS
 
 
-@pytest.fixture(params=TRANSPORTS)
+@pytest.fixture
 def subject(request: pytest.FixtureRequest, make_spec: Callable[..., DeviceSpec], tmp_path: Path) -> Iterator[Subject]:
-    with opened(make_spec(request.param), tmp_path / "var", date(2026, 11, 20)) as made:
-        yield made
+    """This machine, reached directly unless a test names another way."""
+    with opened(make_spec(getattr(request, "param", "local")), tmp_path / "var", date(2026, 11, 20)) as subject:
+        yield subject
+
+
+reached_in_each_way = pytest.mark.parametrize("subject", TRANSPORTS, indirect=True)
 
 
 def can_mount(device: Device) -> bool:
@@ -29,6 +33,7 @@ def can_mount(device: Device) -> bool:
         return needed is None
 
 
+@reached_in_each_way
 def test_the_facts_are_read_and_what_a_killed_certification_left_is_removed(subject: Subject) -> None:
     make_folder(subject.device, f"{subject.device.root}/sessions/0123456789abcdef")
     finding = checks.reached(subject)
@@ -45,6 +50,7 @@ def test_a_device_in_use_is_refused_with_its_holder(
         checks.reached(subject)
 
 
+@reached_in_each_way
 def test_bytes_come_back_as_they_were_sent(subject: Subject) -> None:
     assert "8 MB of random bytes, hashes equal" in checks.transfer(subject).text
 
@@ -65,6 +71,7 @@ def test_bytes_that_come_back_changed_fail_the_check(subject: Subject, monkeypat
         checks.transfer(subject)
 
 
+@reached_in_each_way
 def test_a_full_disk_refuses_in_one_sentence_and_keeps_nothing(subject: Subject) -> None:
     is_possible = can_mount(subject.device)
     finding = checks.disk_full(subject)

@@ -32,7 +32,7 @@ def test_variants_that_are_what_they_promise_have_no_problem() -> None:
         ),
         (
             replace(OFF, accuracy="not compared", snr_db=None, least_snr_db=None),
-            "linear sme2_off: outputs are not compared, no SNR is known",
+            "linear sme2_off: outputs are not compared, SNR unknown",
         ),
     ],
 )
