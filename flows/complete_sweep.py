@@ -16,10 +16,10 @@ from tasks.measure.prepare import (
     ExportSnapshot,
     Probe,
     build_runners,
-    export_place,
+    export_settings,
     probe_device,
-    uses_of,
-    verified_export,
+    runner_uses,
+    verified_export_status,
 )
 from tasks.measure.sweep_plan import SweepPlan
 from tasks.pages.report import keep_dropped
@@ -36,9 +36,9 @@ def result_if_complete(request: SweepRequest) -> SweepResult | None:
     if any(device.site in labs for device in devices) or sweep_id not in workspace.store.sweep_ids():
         return None
     try:
-        place = export_place(request.spec, workspace)
+        place = export_settings(request.spec, workspace)
         exports = ExportSnapshot(
-            {(model.name, recipe): verified_export(model, recipe, place) for model, recipe in request.spec.pairs}
+            {(model.name, recipe): verified_export_status(model, recipe, place) for model, recipe in request.spec.pairs}
         )
         if exports.pending:
             return None
@@ -72,7 +72,7 @@ def result_if_complete(request: SweepRequest) -> SweepResult | None:
 
 def _job(request: SweepRequest, probe: Probe, exports: ExportSnapshot) -> DeviceJob:
     """Return the job of a device; builds the runner of its platform if that is missing."""
-    runners = build_runners(str(probe.platform), uses_of(request.spec), request.workspace.runners)
+    runners = build_runners(str(probe.platform), runner_uses(request.spec), request.workspace.runners)
     queue = ExportQueue(ready=exports.ready)
     job = SweepJob(request.spec, request.sweep, request.workspace, queue).on(probe, runners)
     # SME and SME2 as the runner reported them in an earlier session of this sweep: it is not started again for this.

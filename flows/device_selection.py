@@ -10,7 +10,7 @@ from devices.errors import InputError, Mistakes
 from devices.inventory import DeviceSpec, load_inventory
 from tasks.bundle.record import SweepNight
 from tasks.measure.spec import SweepSpec
-from tasks.measure.sweep_filter import SweepFilter, choose, matches
+from tasks.measure.sweep_filter import SweepFilter, select_names, selector_mismatches
 from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -52,9 +52,11 @@ def match_devices(spec: SweepSpec, inventory_file: str, only: Sequence[str] = ()
     Raises InputError if a device in `only` is not in the inventory, or is not among the devices that match.
     """
     inventory = load_inventory(Path(inventory_file))
-    reasons = {device.name: matches(spec.devices, device.selectable_labels()) for device in inventory.devices}
+    reasons = {
+        device.name: selector_mismatches(spec.devices, device.selectable_labels()) for device in inventory.devices
+    }
     matching = [name for name, why in reasons.items() if not why]
-    names = choose(only, matching or reasons, "device", spec.name)  # a misspelled name is refused also if none matches
+    names = select_names(only, matching or reasons, "device", spec.name)  # also a misspelled name if none matches
     reasons |= {name: ["--device names others"] for name in matching if name not in names}
     devices = [device for device in inventory.devices if not reasons[device.name]]
     return DeviceSelection(devices, inventory.labs, reasons)

@@ -32,7 +32,7 @@ from tasks.export.entry import ModelEntry
 from tasks.export.exported import NotApplicableError
 from tasks.measure import prometheus
 from tasks.measure.health import Registry
-from tasks.measure.prepare import ExportPlace, ExportStatus, Probe, Use, build_runners, make_export, probe_device
+from tasks.measure.prepare import ExportSettings, ExportStatus, Probe, Use, build_runners, make_export, probe_device
 from tasks.measure.spec import SweepSpec
 from tasks.store.workspace import Workspace
 
@@ -65,7 +65,7 @@ class DeviceDispatcher(ABC):
 
 
 @task(task_run_name="export {model.name} {precision}", cache_policy=NO_CACHE)
-def export_step(model: ModelEntry, precision: str, place: ExportPlace, exports: ExportQueue) -> State[Any]:
+def export_step(model: ModelEntry, precision: str, place: ExportSettings, exports: ExportQueue) -> State[Any]:
     """Export one model by one recipe, and record in `exports` that it is ready, skipped or failed."""
     pair, title = (model.name, precision), f"{model.name} {precision}"
     try:
@@ -128,7 +128,7 @@ def device_step(title: str, dispatcher: DeviceDispatcher, probe: Probe) -> State
         failed_session_step(title, record, job.workspace.store.location, return_state=True)
 
     tally = measure_device(job, show)
-    return end_state(tally, tally.in_words(), is_bad=tally.is_bad)
+    return end_state(tally, tally.summary, is_bad=tally.is_bad)
 
 
 @task(task_run_name="{title}", cache_policy=NO_CACHE)

@@ -11,19 +11,19 @@ from tasks.results.addresses import night_page
 _MAX_NAMED = 3
 
 
-def first_of(sentences: Sequence[str]) -> str:
+def join_first(sentences: Sequence[str]) -> str:
     """Join the first three sentences with semicolons, and add how many more there are."""
     more = f"; and {len(sentences) - _MAX_NAMED} more" if len(sentences) > _MAX_NAMED else ""
     return f"{'; '.join(sentences[:_MAX_NAMED])}{more}"
 
 
-def listed(sentences: Iterable[str]) -> str:
-    """Return `first_of` after a semicolon, to append to a message; an empty text without sentences."""
+def append_first(sentences: Iterable[str]) -> str:
+    """Return `join_first` after a semicolon, to append to a message; an empty text without sentences."""
     all_sentences = list(sentences)
-    return f"; {first_of(all_sentences)}" if all_sentences else ""
+    return f"; {join_first(all_sentences)}" if all_sentences else ""
 
 
-def in_words(counts: Mapping[str, int]) -> str:
+def format_counts(counts: Mapping[str, int]) -> str:
     """Return counts as text, without zeros: `24 succeeded, 1 already done`; `nothing to do` if all are zero."""
     counted = [f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count]
     return ", ".join(counted) or "nothing to do"

@@ -16,18 +16,18 @@ from flows.artifacts import progress_table, show_report, show_verdicts
 from flows.comparison.same_night import same_night_jobs
 from flows.device.job import DeviceJob, format_dropped
 from flows.device_selection import SweepRequest, apply_filter, inventory_path
-from flows.formatting import listed, report_link
+from flows.formatting import append_first, report_link
 from flows.json_log import log_context
 from flows.progress import board
 from flows.server.connection import clock_difference_s, clock_warning
 from flows.server.states import end_state, state_data, step_result, user_run_name
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
-from flows.sweep_dispatch import RoundDispatcher, SweepDispatcher
+from flows.sweep_dispatch import BatchDispatcher, SweepDispatcher
 from flows.sweep_result import SweepResult, log_verdicts, notify_end, notify_of_error, read_noise_lines, read_verdicts
 from flows.warehouse.publish import load_store, session_of, unloadable_sessions, write_report
 from tasks.measure.finish_by import finish_moment
-from tasks.measure.night import night_or_today, source_of, sweep_night
+from tasks.measure.night import night_or_today, read_source, sweep_night
 from tasks.measure.spec import read_sweep
 from tasks.measure.sweep_filter import SweepFilter
 from tasks.pages.report import keep_dropped
@@ -88,7 +88,7 @@ def sweep(
         clear_leftovers(workspace)
         sweep_ids = workspace.store.sweep_ids()
         this_night = sweep_night(spec.name, night_or_today(night, date.today()), sweep_ids, again=again)
-        this_night = this_night.model_copy(update={"source": source_of(Path(sweep_file))})
+        this_night = this_night.model_copy(update={"source": read_source(Path(sweep_file))})
         return run_sweep(SweepRequest(spec, this_night, selection, workspace, fail_on))
 
 
@@ -109,7 +109,7 @@ def run_sweep(request: SweepRequest) -> State[Any]:
         if not again.is_completed():
             errors.append(f"suspected series could not be compared the same night: {again.message}")
         elif jobs := state_data(again):
-            tallies += RoundDispatcher(jobs, request.selection.labs).measure()
+            tallies += BatchDispatcher(jobs, request.selection.labs).measure()
             refused = step_result(load_step(request, return_state=True))
         verdicts = verdict_step(request, return_state=True)
         if not verdicts.is_completed():
@@ -145,7 +145,7 @@ def check_step(request: SweepRequest) -> State[Any]:
         _log.error("%s", reason)
         board.done("check", f"{reason}; if its session is still planned, it is measured again", failed=True)
     return end_state(
-        unloadable, f"{len(unloadable)} unloadable bundles{listed(unloadable.values())}", is_bad=bool(unloadable)
+        unloadable, f"{len(unloadable)} unloadable bundles{append_first(unloadable.values())}", is_bad=bool(unloadable)
     )
 
 
@@ -163,7 +163,7 @@ def load_step(request: SweepRequest) -> State[Any]:
     counts = f"{result.loaded} bundles loaded, {result.already} already in the warehouse"
     board.done("load", "; ".join([counts, *sentences]), failed=bool(sentences))
     refused = {session_of(path): reason for path, reason in result.refused}
-    return end_state(refused, f"{counts}{listed(sentences)}", is_bad=bool(sentences))
+    return end_state(refused, f"{counts}{append_first(sentences)}", is_bad=bool(sentences))
 
 
 @task(task_run_name="suspected series {request.sweep.sweep_id}", cache_policy=NO_CACHE)

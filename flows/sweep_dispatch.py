@@ -26,7 +26,7 @@ from flows.labs.controller import in_labs
 from flows.progress import board
 from tasks.bundle.claims import real_serial
 from tasks.export.process.run import end_server
-from tasks.measure.prepare import Probe, Runners, export_place, uses_of
+from tasks.measure.prepare import Probe, Runners, export_settings, runner_uses
 from tasks.measure.spec import SweepSpec
 from tasks.store.workspace import Workspace
 
@@ -38,7 +38,7 @@ class RunnerSteps:
     """The runners of all platforms, each built once, as soon as a device of the platform is probed."""
 
     def __init__(self, spec: SweepSpec, places: Workspace) -> None:
-        self._uses, self._folder = uses_of(spec), places.runners
+        self._uses, self._folder = runner_uses(spec), places.runners
         self._steps: dict[str, PrefectFuture[Any]] = {}
         self._ended: set[str] = set()
         self._starting = threading.Lock()
@@ -94,7 +94,7 @@ class SweepDispatcher(DeviceDispatcher):
         """Measure on all devices and wait for them; return their tallies in the order of the inventory."""
         here = [device for device in self._devices if device.site not in self._labs]
         spec, workspace, exports = self.spec, self.common.workspace, self.common.exports
-        place = export_place(spec, workspace)
+        place = export_settings(spec, workspace)
         exporting = {
             (model.name, recipe): export_step.submit(model, recipe, place, exports) for model, recipe in spec.pairs
         }
@@ -146,7 +146,7 @@ class SweepDispatcher(DeviceDispatcher):
         return f"{names} are the same device, serial {serial}; remove one of them from the inventory"
 
 
-class RoundDispatcher(DeviceDispatcher):
+class BatchDispatcher(DeviceDispatcher):
     """Starts each device at once with its round, whose exports and runners are ready."""
 
     def __init__(self, jobs: Sequence[DeviceJob], labs: Collection[str]) -> None:
@@ -168,4 +168,4 @@ class RoundDispatcher(DeviceDispatcher):
     def job(self, probe: Probe) -> DeviceJob | None:
         ready = self._ready[probe.device.name]
         is_of_lab = probe.device.site in self._labs
-        return self.common.on(probe, Runners(), ready.round) if is_of_lab else ready
+        return self.common.on(probe, Runners(), ready.batch) if is_of_lab else ready

@@ -19,10 +19,10 @@ from tasks.measure.plan import DISCARDED_REPETITION, PlannedSession, export_for
 from tasks.measure.prepare import (
     ExportSnapshot,
     Runners,
-    export_place,
-    known_export,
+    export_settings,
+    quick_export_status,
+    runner_uses,
     runners_without_build,
-    uses_of,
 )
 from tasks.measure.sweep_plan import SweepPlan, plan_rest, plan_sessions, read_results
 from tasks.store.workspace import Workspace
@@ -99,13 +99,13 @@ def preview_sweep(request: SweepRequest) -> SweepPreview:
     for thread in threads:
         thread.start()
     end = time.monotonic() + _ANSWER_S
-    place = export_place(spec, workspace)
-    statuses = {(entry.name, recipe): known_export(entry, recipe, place) for entry, recipe in spec.pairs}
+    place = export_settings(spec, workspace)
+    statuses = {(entry.name, recipe): quick_export_status(entry, recipe, place) for entry, recipe in spec.pairs}
     pace = _Pace([entry.name for entry, _ in spec.pairs], workspace)
     for thread in threads:
         thread.join(max(end - time.monotonic(), 0))
     answers = dict(answers)  # what comes later is too late
-    plan, uses = SweepPlan(request.sweep, ExportSnapshot(statuses), {}), uses_of(spec)
+    plan, uses = SweepPlan(request.sweep, ExportSnapshot(statuses), {}), runner_uses(spec)
     previews = {name: DevicePreview(name, "not selected", "; ".join(why)) for name, why in selection.reasons.items()}
     for device in selection.devices:
         name, answer = device.name, answers[device.name]

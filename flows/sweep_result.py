@@ -16,8 +16,8 @@ from pydantic import BaseModel
 from devices.errors import FarmError
 from devices.settings import settings
 from devices.untrusted import excerpt
-from flows.device.job import COUNTED, DeviceTally, format_counts
-from flows.formatting import first_of, page_link, report_link
+from flows.device.job import COUNTED, DeviceTally, format_tallies
+from flows.formatting import join_first, page_link, report_link
 from flows.warehouse.publish import tell
 from flows.warehouse.readable import readable_warehouse
 from sql.errors import WarehouseError
@@ -89,7 +89,7 @@ class SweepResult:
     @property
     def sessions(self) -> str:
         """The counts and the skipped exports: `sessions: 24 succeeded, 1 discarded`."""
-        ended = f"sessions: {format_counts(self.tallies)}"
+        ended = f"sessions: {format_tallies(self.tallies)}"
         skipped = [f"{model} {precision} ({reason})" for (model, precision), reason in sorted(self.skipped.items())]
         return f"{ended}; skipped: {', '.join(skipped)}" if skipped else ended
 
@@ -103,7 +103,7 @@ class SweepResult:
         broken = [tally.stopped_by for tally in self.tallies if tally.stopped_by]
         replaced = {session_id for tally in self.tallies for session_id in tally.replaced}
         if missing := [reason for session_id, reason in self.refused.items() if session_id not in replaced]:
-            broken.append(f"{len(missing)} could not be loaded: {first_of(missing)}")
+            broken.append(f"{len(missing)} could not be loaded: {join_first(missing)}")
         return [*broken, *self.step_errors]
 
     @property
@@ -134,7 +134,7 @@ class SweepResult:
         """Everything about the end in one line."""
         slower = [row.line for row in fails(self.rows, self.fail_on)]
         lists = failed_lines(self.rows), self.causes, slower
-        failed, causes, changes = ([first_of(each)] if each else [] for each in lists)
+        failed, causes, changes = ([join_first(each)] if each else [] for each in lists)
         return "; ".join([self.sessions, *failed, *causes, *self.errors, *changes, self.report_line])
 
     @property

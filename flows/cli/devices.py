@@ -139,7 +139,7 @@ def why(
     """
     from devices.errors import InputError
     from flows.device.states import device_states
-    from tasks.measure.sweep_filter import matches
+    from tasks.measure.sweep_filter import selector_mismatches
     from tasks.pages.rows import as_text
 
     for word in selector:
@@ -149,7 +149,7 @@ def why(
     rows = []
     for device in device_states(inventory, data_dir):
         health = device.known_health
-        reasons = matches(labels, device.spec.selectable_labels())
+        reasons = selector_mismatches(labels, device.spec.selectable_labels())
         reasons += [f"it is {health}"] if health and not health.usable else []
         reasons += [device.state] if device.unreachable else []
         rows.append((device.spec.name, not reasons, "; ".join(reasons) or "would be used"))

@@ -23,10 +23,10 @@ from tasks.bundle.record import SweepNight
 from tasks.export.prebuilt import open_pte
 from tasks.judge.cause import cause_from_rows
 from tasks.judge.comparison import MARGIN, Comparison, compare_sessions
-from tasks.measure.interleaved import Side, comparison_id, plan_round
+from tasks.measure.interleaved import Side, comparison_id, plan_batch
 from tasks.measure.plan import FIRST_SESSION
 from tasks.measure.prepare import Probe, Runners, Use
-from tasks.measure.spec import SweepSpec, Terms
+from tasks.measure.spec import MeasurementSettings, SweepSpec
 from tasks.results.compare import measured_fields
 from tasks.runner.manifest import Runner
 from tasks.store.workspace import Workspace
@@ -124,8 +124,8 @@ class InterleavedDevice:
         return ask_warehouse(query, self.workspace, **parameters)
 
     def _job(self, a: Side, b: Side, purpose: Purpose, sessions: int) -> DeviceJob:
-        common = SweepJob(Terms(priority=self.priority), self.sweep, self.workspace, ExportQueue())
-        return common.on(self.probe, self.runners, plan_round(self.sweep, [(a, b)], purpose, sessions))
+        common = SweepJob(MeasurementSettings(priority=self.priority), self.sweep, self.workspace, ExportQueue())
+        return common.on(self.probe, self.runners, plan_batch(self.sweep, [(a, b)], purpose, sessions))
 
     def _failure(self, comparison: str, side: str) -> str:
         """Return the status and reason of the first session of this side that failed or was invalid.

@@ -17,7 +17,7 @@ from flows.warehouse.publish import ask_warehouse
 from tasks.bundle.cell import Cell, Variant
 from tasks.bundle.robust_statistics import ALERT_SESSIONS
 from tasks.export.exported import find_export
-from tasks.measure.interleaved import SESSIONS_PER_SIDE, Side, plan_round
+from tasks.measure.interleaved import SESSIONS_PER_SIDE, Side, plan_batch
 from tasks.measure.spec import SweepSpec
 from tasks.runner.manifest import Runner, find_earlier_runner
 from tasks.store.workspace import Workspace
@@ -87,34 +87,34 @@ def same_night_job(job: DeviceJob, rows: list[Suspected]) -> DeviceJob:
             _tell(row, f"only {MAX_SERIES} series of a device are, those with the largest change")
             continue
         try:
-            present = _tonight(job, row)
+            present = _present_side(job, row)
         except FarmError as error:
             _tell(row, str(error))
             continue
         try:
-            pairs.append((_former(job, row), present))
+            pairs.append((_baseline_side(job, row), present))
         except FarmError as error:
-            numbers = _more_numbers(job, row)
+            numbers = _extra_repetitions(job, row)
             instead = f"; it is measured in {len(numbers)} more sessions instead" if numbers else ""
             _tell(row, f"{error}{instead}")
             more += [(present, numbers)] if numbers else []
-    return replace(job, round=plan_round(job.sweep, pairs, "same_night", SESSIONS_PER_SIDE, more))
+    return replace(job, batch=plan_batch(job.sweep, pairs, "same_night", SESSIONS_PER_SIDE, more))
 
 
-def _more_numbers(job: DeviceJob, row: Suspected) -> range:
+def _extra_repetitions(job: DeviceJob, row: Suspected) -> range:
     """Return the repetitions that a night lacks to have `ALERT_SESSIONS`; they follow the planned ones."""
     planned = job.spec.sessions if isinstance(job.spec, SweepSpec) else 0
     return range(planned, planned + max(ALERT_SESSIONS - row.sessions, 0))
 
 
-def _former(job: DeviceJob, row: Suspected) -> Side:
+def _baseline_side(job: DeviceJob, row: Suspected) -> Side:
     """Return model and runner of the last good night; raises FarmError if they are not kept."""
     places, platform = job.workspace, cast(str, job.probe.platform)
     export = find_export(places.exports, row.export_key_a, row.pte_sha256_a, row.model)
     return Side(row.cell, export, find_earlier_runner(places.runners, platform, row.runner_sha256_a, row.variant))
 
 
-def _tonight(job: DeviceJob, row: Suspected) -> Side:
+def _present_side(job: DeviceJob, row: Suspected) -> Side:
     """Return the present model and runner; raises FarmError if they were replaced since the series was measured."""
     export = job.case(row.model, row.precision)
     runner: Runner | None = job.runners.by_use.get((row.variant, "timing"))

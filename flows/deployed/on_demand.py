@@ -21,7 +21,7 @@ from tasks.bundle.cell import Variant
 from tasks.bundle.values import first_mistake
 from tasks.export.recipes import RECIPES
 from tasks.export.zoo import MODELS
-from tasks.measure.night import source_of, sweep_night
+from tasks.measure.night import read_source, sweep_night
 from tasks.measure.spec import SweepSpec, read_sweep
 from tasks.store.workspace import stated_workspace
 
@@ -123,5 +123,5 @@ def on_demand(
         selection = with_labs(named, inventory) if named else choose_devices(spec, inventory)
         clear_leftovers(workspace)
         night = sweep_night(spec.name, today, workspace.store.sweep_ids(), again=again)
-        night = night.model_copy(update={"source": source_of(file), "on_demand": spec is not written})
+        night = night.model_copy(update={"source": read_source(file), "on_demand": spec is not written})
         return run_sweep(SweepRequest(spec, night, selection, workspace))

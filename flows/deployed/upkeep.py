@@ -12,7 +12,7 @@ from pydantic import Field
 from flows.artifacts import show_devices, show_report
 from flows.device.states import device_states
 from flows.device_selection import inventory_path
-from flows.formatting import listed, report_link
+from flows.formatting import append_first, report_link
 from flows.server.states import dated_name, end_state, with_sentence
 from flows.warehouse.publish import write_report
 from tasks.maintain.check import check_warehouse
@@ -39,7 +39,7 @@ def health(inventory_file: str | None = None, data_dir: str | None = None) -> St
     missed = [each for each in states if each.unreachable]
     named = [f"{each.spec.name}: {each.unreachable}" for each in missed if each.health.state != "retired"]
     counts = f"{len(states) - len(missed)} reachable, {len(missed)} unreachable"
-    return end_state(None, counts + listed(named), is_bad=bool(named))
+    return end_state(None, counts + append_first(named), is_bad=bool(named))
 
 
 @flow(name="upkeep", flow_run_name=dated_name("upkeep"))
@@ -77,7 +77,7 @@ def upkeep(
         _log.error("%s", finding)
     problems = [*not_packed, *checked.findings]
     ended = f"{len(checked.findings)} findings" if checked.findings else checked.counts
-    return end_state(None, f"{freed}; {ended}{listed(problems)}", is_bad=bool(problems))
+    return end_state(None, f"{freed}; {ended}{append_first(problems)}", is_bad=bool(problems))
 
 
 @flow(name="report", flow_run_name=dated_name("report"))

@@ -6,15 +6,15 @@ from datetime import datetime
 
 from devices.inventory import DeviceSpec
 from flows.export_queue import ExportQueue
-from flows.formatting import in_words
+from flows.formatting import format_counts
 from tasks.bundle.record import SessionRecord, SweepNight
 from tasks.export.exported import Export
 from tasks.measure import prometheus
-from tasks.measure.finish_by import would_not_end
-from tasks.measure.interleaved import Round
+from tasks.measure.finish_by import drop_reason
+from tasks.measure.interleaved import Batch
 from tasks.measure.plan import FIRST_SESSION, PlannedSession, export_for
 from tasks.measure.prepare import ExportSnapshot, Probe, Runners
-from tasks.measure.spec import SweepSpec, Terms
+from tasks.measure.spec import MeasurementSettings, SweepSpec
 from tasks.measure.sweep_plan import DevicePlan, DeviceResults, plan_rest, plan_sessions, read_results
 from tasks.runner.manifest import Runner
 from tasks.store.workspace import Workspace
@@ -43,7 +43,7 @@ class Reported:
 class SweepJob:
     """What the devices of a sweep, or of a comparison, have in common."""
 
-    spec: Terms
+    spec: MeasurementSettings
     sweep: SweepNight
     workspace: Workspace
     exports: ExportQueue
@@ -53,9 +53,9 @@ class SweepJob:
     finish_by: datetime | None = None
     """When the devices must have ended: sessions that would not end before are dropped. None: never."""
 
-    def on(self, probe: Probe, runners: Runners, round_: Round | None = None) -> "DeviceJob":
-        """Return the job of a device; `round_` replaces the matrix of the sweep."""
-        return DeviceJob(**vars(self), probe=probe, runners=runners, round=round_)
+    def on(self, probe: Probe, runners: Runners, batch: Batch | None = None) -> "DeviceJob":
+        """Return the job of a device; `batch` replaces the matrix of the sweep."""
+        return DeviceJob(**vars(self), probe=probe, runners=runners, batch=batch)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class DeviceJob(SweepJob):
 
     probe: Probe
     runners: Runners
-    round: Round | None = None
+    batch: Batch | None = None
     """Sessions to run instead of the matrix of the sweep."""
 
     @property
@@ -74,12 +74,12 @@ class DeviceJob(SweepJob):
     @property
     def title(self) -> str:
         """The name of its progress bar; that of its task run is `measure on <title>`."""
-        return self.device.name if self.round is None else f"{self.device.name} again"
+        return self.device.name if self.batch is None else f"{self.device.name} again"
 
     def planned(self, exports: ExportSnapshot) -> list[PlannedSession]:
         """Return all sessions of this job in their order; the facts decide which variants the device can run."""
-        if self.round is not None:
-            return self.round.sessions
+        if self.batch is not None:
+            return self.batch.sessions
         assert isinstance(self.spec, SweepSpec)
         return plan_sessions(self.spec, self.sweep, self.device.name, self.probe.facts, exports, self.runners.by_use)
 
@@ -96,8 +96,8 @@ class DeviceJob(SweepJob):
 
     def export_of(self, session: PlannedSession) -> Export | None:
         """Return the model that a session runs; None if it is not exported."""
-        if self.round is not None:
-            return self.round.exports.get((session.pte_sha256, session.inputs_sha256))
+        if self.batch is not None:
+            return self.batch.exports.get((session.pte_sha256, session.inputs_sha256))
         return export_for(self.case(session.cell.model, session.cell.precision), session.cell.mode)
 
     def case(self, model: str, precision: str) -> Export | None:
@@ -106,8 +106,8 @@ class DeviceJob(SweepJob):
         return next((each for each in exports if (each.model, each.precision) == (model, precision)), None)
 
     def runner_of(self, session: PlannedSession) -> Runner | None:
-        if self.round is not None:
-            return self.round.runners.get(session.runner_sha256 or "")
+        if self.batch is not None:
+            return self.batch.runners.get(session.runner_sha256 or "")
         return self.runners.by_use.get((session.cell.variant, session.cell.mode))
 
 
@@ -145,7 +145,7 @@ class DeviceTally:
         """Count sessions that would not have ended in time; the next start of the sweep runs them."""
         if sessions:
             self.dropped += sessions
-            self.dropped_because = would_not_end(finish_by)
+            self.dropped_because = drop_reason(finish_by)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -156,10 +156,11 @@ class DeviceTally:
         """Whether a session failed or was invalid, or the device could not be used to the end."""
         return bool(self.failed or self.invalid or self.unusable or self.stopped_by)
 
-    def in_words(self) -> str:
+    @property
+    def summary(self) -> str:
         """Return the counts, and one reason of what went wrong: `3 succeeded, 1 failed; exit code 134`."""
         reason = self.stopped_by or self.unusable or self.first_reason
-        return format_counts([self]) + (f"; {reason}" if reason else "")
+        return format_tallies([self]) + (f"; {reason}" if reason else "")
 
 
 def tally_field(record: SessionRecord) -> str:
@@ -167,13 +168,13 @@ def tally_field(record: SessionRecord) -> str:
     return "discarded" if record.reason_code == FIRST_SESSION else record.status
 
 
-def format_counts(tallies: Sequence[DeviceTally]) -> str:
+def format_tallies(tallies: Sequence[DeviceTally]) -> str:
     """Return the counts of devices: `24 succeeded, 8 dropped (would not have ended by 07:00)`."""
     counted = {name: sum(tally.counts[name] for tally in tallies) for name in COUNTED[:-1]}  # without `dropped`
     dropped = format_dropped(tallies)
     if dropped and not any(counted.values()):
         return dropped
-    return ", ".join(filter(None, [in_words(counted), dropped]))
+    return ", ".join(filter(None, [format_counts(counted), dropped]))
 
 
 def format_dropped(tallies: Sequence[DeviceTally]) -> str | None:

@@ -27,7 +27,7 @@ from tasks.measure.plan import FIRST_SESSION, PlannedSession
 from tasks.measure.session.context import SessionContext, add_runner_facts, why_no_backend
 from tasks.measure.session.measure import clear_stale_jobs, measure
 from tasks.measure.session.record import error_code, record_unmeasured
-from tasks.measure.spec import SweepSpec, Terms
+from tasks.measure.spec import MeasurementSettings, SweepSpec
 
 # Reason codes of sessions that failed because of the device and not because of the model or the runner.
 _DEVICE_CODES = {"device_error", "device_lost", "device_refused", "transfer_failed", "no_space_on_device"}
@@ -233,7 +233,7 @@ class _DeviceRun:
             raise DeviceError(device.name, cause + str(record.reason).removeprefix(f"{device.name}: "))
 
 
-def required_accuracy(spec: Terms, case: str) -> AccuracyRequirement | None:
+def required_accuracy(spec: MeasurementSettings, case: str) -> AccuracyRequirement | None:
     """Return the accuracy that the sweep file requires of a model, which all its cases share; None without one."""
     models = spec.models if isinstance(spec, SweepSpec) else []
     return next((each.accuracy for each in models if each.name == case.partition("@")[0]), None)

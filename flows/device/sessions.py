@@ -8,7 +8,7 @@ from flows.device.job import DeviceJob, DeviceTally
 from flows.progress import board
 from tasks.bundle.record import SessionRecord
 from tasks.measure import prometheus
-from tasks.measure.finish_by import FinishBy, would_not_end
+from tasks.measure.finish_by import FinishBy, drop_reason
 from tasks.measure.plan import PlannedSession
 from tasks.measure.prepare import ExportSnapshot
 
@@ -87,7 +87,7 @@ class SessionQueue:
         """Drop the remaining sessions, which would not end in time; the next start of the sweep runs them."""
         if count := len(self.left):
             self._tally.drop(count, finish_by)
-            board.fewer(self._job.title, count, f"{count} sessions dropped: {would_not_end(finish_by)}")
+            board.fewer(self._job.title, count, f"{count} sessions dropped: {drop_reason(finish_by)}")
             self.left = []
 
     def certain(self) -> list[PlannedSession]:

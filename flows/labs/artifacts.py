@@ -13,7 +13,7 @@ from flows.labs.protocol import POLL_S, Exported, Exports, Start, write_shared
 from flows.progress import board
 from tasks.bundle.record import BundleError
 from tasks.export.export import share_export
-from tasks.measure.plan import planned_of
+from tasks.measure.plan import planned_session
 from tasks.measure.prepare import ExportSnapshot, Pair
 from tasks.runner.manifest import share_runner
 
@@ -44,7 +44,7 @@ class LabArtifacts:
 
     def start_of(self, job: DeviceJob) -> Start:
         """Share the runners of a job and the exports of its round, and open its bar; raises BundleError or OSError."""
-        shelf, again, runners = self.bundles.shelf, job.round, job.runners.by_use
+        shelf, again, runners = self.bundles.shelf, job.batch, job.runners.by_use
         self._jobs[job.device.name] = job
         board.expect(job.title, len(job.planned(job.exports.now())), lab=job.device.site or "")
         return Start(
@@ -111,5 +111,5 @@ class LabArtifacts:
             if job := self._jobs.get(record.device.name):
                 self.heard = time.monotonic()
                 why = f": {record.reason}" if record.reason else ""
-                line = "" if self._reported.has(record) else f"{planned_of(record).title}: {record.status}{why}"
+                line = "" if self._reported.has(record) else f"{planned_session(record).title}: {record.status}{why}"
                 board.done(job.title, line, failed=record.status == "failed")

@@ -87,7 +87,7 @@ def in_labs(
 def lab_step(site: str, lab: "LabController") -> State[Any]:
     """Measure on the devices of a lab; the state carries their tallies."""
     tallies = lab.measure()
-    message = "; ".join(f"{tally.device}: {tally.in_words()}" for tally in tallies)
+    message = "; ".join(f"{tally.device}: {tally.summary}" for tally in tallies)
     return end_state(tallies, message, is_bad=any(tally.is_bad for tally in tallies))
 
 

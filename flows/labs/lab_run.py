@@ -41,7 +41,7 @@ from tasks.export.export import fetch_export
 from tasks.export.exported import Export
 from tasks.measure.clock import clock_ahead_s
 from tasks.measure.health import Registry
-from tasks.measure.interleaved import Round
+from tasks.measure.interleaved import Batch
 from tasks.measure.prepare import ExportStatus, Probe, Runners, with_tapped
 from tasks.runner.manifest import Runner, fetch_runner
 from tasks.store.workspace import Workspace, stated_workspace
@@ -114,7 +114,7 @@ class _LabRun(DeviceDispatcher):
         finally:
             has_ended.set()
             fetching.join()
-        message = "; ".join(f"{tally.device}: {tally.in_words()}" for tally in tallies)
+        message = "; ".join(f"{tally.device}: {tally.summary}" for tally in tallies)
         return end_state(None, message, is_bad=any(tally.is_bad for tally in tallies))
 
     def _write(self, device: str, **result: Any) -> None:
@@ -132,8 +132,8 @@ class _LabRun(DeviceDispatcher):
             by_use = {(variant, mode): self._runner(name) for variant, mode, name in start.uses}
             if start.sessions:
                 cases = [case for key in start.exports for case in self._export(key)]
-                of_round = {runner.runner_sha256: runner for runner in map(self._runner, start.runners)}
-                again = Round(start.sessions, {case.content: case for case in cases}, of_round)
+                batch_runners = {runner.runner_sha256: runner for runner in map(self._runner, start.runners)}
+                again = Batch(start.sessions, {case.content: case for case in cases}, batch_runners)
             runners = Runners(by_use, start.runner_error)
         except (FarmError, OSError) as error:  # such as a full disk: nothing may wait for it
             runners = Runners(error=str(error))

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Sequence
 from tasks.bundle.cell import Cell
 from tasks.bundle.record import SessionRecord
 from tasks.bundle.robust_statistics import ALERT_SESSIONS, interquartile_mean, median_interval
-from tasks.measure.plan import PlannedSession, planned_of
+from tasks.measure.plan import PlannedSession, planned_session
 
 _Group = tuple[str, str, int]
 """Model, precision and threads: cells that end together."""
@@ -50,7 +50,7 @@ class EarlyStopping:
 
     def add(self, record: SessionRecord) -> None:
         """Count a session that has ended; one that did not succeed, or has no statistics, changes nothing."""
-        session = planned_of(record)
+        session = planned_session(record)
         if session.key in self._keys and (figure := _figure(record)):
             self._figures[_group(session)][session.cell][session.repetition] = figure
 

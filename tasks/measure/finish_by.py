@@ -22,7 +22,7 @@ def finish_moment(finish_by: str | None) -> datetime | None:
     return moment if moment > now else datetime.combine(today + timedelta(days=1), at).astimezone()
 
 
-def would_not_end(moment: datetime) -> str:
+def drop_reason(moment: datetime) -> str:
     """Return why sessions were dropped: `would not have ended by 07:00`."""
     return f"would not have ended by {moment:%H:%M}"
 

@@ -34,7 +34,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Round:
+class Batch:
     """Sessions of comparisons on one device, in their order, with what they run."""
 
     sessions: list[PlannedSession] = field(default_factory=list)
@@ -48,19 +48,19 @@ class Round:
         self.runners[side.runner.runner_sha256] = side.runner
 
 
-def plan_round(
+def plan_batch(
     sweep: SweepNight,
     pairs: Iterable[tuple[Side, Side]],
     purpose: Purpose,
     sessions_per_side: int,
     more: Iterable[tuple[Side, range]] = (),
-) -> Round:
+) -> Batch:
     """Return the sessions that compare each pair, one pair after the other, then those of `more`, outside comparisons.
 
     Sides take turns in the order A B, B A, A B, ..., so that a steady drift of the device affects both equally. The
     first session of the round is discarded automatically, as in a sweep.
     """
-    planned = Round()
+    planned = Batch()
     for a, b in pairs:
         sides: dict[Literal["a", "b"], Side] = {"a": a, "b": b}
         comparison = comparison_id(sweep, a, b, purpose)
@@ -97,7 +97,7 @@ def plan_noise(
     side = Side(
         Cell(device, export.model, precision, int(spec.threads[0]), variant, "timing", *executions), export, runner
     )
-    return plan_round(sweep, [(side, side)], "noise", spec.noise_sessions).sessions[1:]
+    return plan_batch(sweep, [(side, side)], "noise", spec.noise_sessions).sessions[1:]
 
 
 def comparison_id(sweep: SweepNight, a: Side, b: Side, purpose: Purpose) -> str:

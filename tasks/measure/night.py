@@ -69,7 +69,7 @@ def _numbered(name: str, night: date, number: int) -> SweepNight:
     return SweepNight(sweep_id=sweep_id, name=name, night=night.isoformat())
 
 
-def source_of(sweep_file: Path) -> Source | None:
+def read_source(sweep_file: Path) -> Source | None:
     """Return the commit that is checked out where a sweep file lies; None without git, a repository or a commit."""
     folder = sweep_file.absolute().parent
     newest = _printed(folder, "log", "-1", "--no-show-signature", "--format=%H %an")

@@ -142,7 +142,7 @@ def export_for(export: Export | None, mode: Mode) -> Export | None:
     return export.tapped if export is not None and mode == "numerics" else export
 
 
-def still_to_run(
+def remaining_sessions(
     planned: Iterable[PlannedSession],
     records: Iterable[SessionRecord],
     forgotten: Container[str] = (),
@@ -156,7 +156,7 @@ def still_to_run(
     attempts: dict[str, int] = {}
     done: set[str] = set()
     for record in records:
-        key = planned_of(record).key
+        key = planned_session(record).key
         attempts[key] = max(attempts.get(key, 0), record.attempt)
         counts = record.status == "succeeded" or record.reason_code == FIRST_SESSION
         if counts and record.session_id not in forgotten:
@@ -185,7 +185,7 @@ def _id_of_attempt(key: str, attempt: int) -> str:
     return hashlib.sha256(f"{key}#{attempt}".encode()).hexdigest()[:16]
 
 
-def planned_of(record: SessionRecord) -> PlannedSession:
+def planned_session(record: SessionRecord) -> PlannedSession:
     """Rebuild the planned session from a bundle's record; both have the same `key`."""
     cell = Cell(
         record.device.name,

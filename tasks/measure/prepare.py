@@ -77,7 +77,7 @@ class ExportSnapshot:
 
 
 @dataclass(frozen=True)
-class ExportPlace:
+class ExportSettings:
     """Where the exports of a sweep are kept, and what all of them have in common."""
 
     folder: Path
@@ -88,13 +88,13 @@ class ExportPlace:
     """Whether the program of the mode numerics, which also returns the values of layers, is exported with each."""
 
 
-def export_place(spec: SweepSpec, workspace: Workspace) -> ExportPlace:
+def export_settings(spec: SweepSpec, workspace: Workspace) -> ExportSettings:
     store = workspace.store
     shelf = store.shelf if isinstance(store, ObjectStore) else None
-    return ExportPlace(workspace.exports.absolute(), spec.seed, shelf, "numerics" in spec.modes)
+    return ExportSettings(workspace.exports.absolute(), spec.seed, shelf, "numerics" in spec.modes)
 
 
-def make_export(entry: ModelEntry, recipe: str, place: ExportPlace, tell: OnStep) -> Cases:
+def make_export(entry: ModelEntry, recipe: str, place: ExportSettings, tell: OnStep) -> Cases:
     """Export a model by a recipe unless that was done, with the program of the mode numerics if it is needed.
 
     A program that cannot be made for numerics is a `tapped_error` of the cases. Raises as `export_cases` does.
@@ -115,7 +115,7 @@ def with_tapped(cases: Cases, tapped: Cases) -> Cases:
     return tuple(replace(case, tapped=each) for case, each in zip(cases, tapped, strict=True))
 
 
-def verified_export(entry: ModelEntry, recipe: str, place: ExportPlace) -> ExportStatus:
+def verified_export_status(entry: ModelEntry, recipe: str, place: ExportSettings) -> ExportStatus:
     """Return the status of an export, its files compared with their hashes; FarmError if it cannot be exported."""
     try:
         request = ExportRequest(entry, recipe, place.folder, place.seed)
@@ -128,7 +128,7 @@ def verified_export(entry: ModelEntry, recipe: str, place: ExportPlace) -> Expor
     return ExportStatus("ready", cases) if cases else ExportStatus("to export")
 
 
-def known_export(entry: ModelEntry, recipe: str, place: ExportPlace) -> ExportStatus:
+def quick_export_status(entry: ModelEntry, recipe: str, place: ExportSettings) -> ExportStatus:
     """Return the status of an export in milliseconds: without torch, a change, or a comparison of hashes.
 
     Raises BundleError if the storage with shared exports does not answer.
@@ -204,7 +204,7 @@ class Runners:
     error: str | None = None
 
 
-def uses_of(spec: SweepSpec) -> list[Use]:
+def runner_uses(spec: SweepSpec) -> list[Use]:
     return [(variant, mode) for variant in spec.variants for mode in spec.modes]
 
 

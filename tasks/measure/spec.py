@@ -37,7 +37,7 @@ def _matching(pattern: re.Pattern[str]) -> Any:
     return {"pattern": f"^{pattern.pattern}$"}
 
 
-class Terms(BaseModel, extra="forbid", frozen=True):
+class MeasurementSettings(BaseModel, extra="forbid", frozen=True):
     """What a device and a session must keep to, in a sweep and in a comparison."""
 
     interval_percent: float | None = Field(
@@ -68,7 +68,7 @@ class Terms(BaseModel, extra="forbid", frozen=True):
     )
 
 
-class SweepSpec(Terms, frozen=True):
+class SweepSpec(MeasurementSettings, frozen=True):
     """A matrix of models, precisions, variants and threads, and how each cell is measured."""
 
     name: str = Field(

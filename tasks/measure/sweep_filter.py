@@ -32,9 +32,9 @@ class SweepFilter(BaseModel, extra="forbid", frozen=True):
         all_recipes = list(dict.fromkeys(recipe for _, recipe in spec.pairs))
         names = {model.name: model for model in spec.models}
         shown = shown_names(names)
-        chosen = choose([model_named(each, shown) or each for each in self.models], names, "model", spec.name)
-        precisions = choose(recipes, all_recipes, "precision", spec.name)
-        variants = choose(self.variants, spec.variants, "variant", spec.name)
+        chosen = select_names([model_named(each, shown) or each for each in self.models], names, "model", spec.name)
+        precisions = select_names(recipes, all_recipes, "precision", spec.name)
+        variants = select_names(self.variants, spec.variants, "variant", spec.name)
         with_precision = {model.name for model, recipe in spec.pairs if recipe in precisions}
         models = [names[name] for name in chosen if name in with_precision]
         if not models:
@@ -45,22 +45,22 @@ class SweepFilter(BaseModel, extra="forbid", frozen=True):
         return spec.model_copy(update=changed)
 
 
-def choose(wanted: Sequence[str], known: Iterable[str], kind: str, sweep: str) -> list[str]:
-    """Return `wanted` in the order of `known`, or all of `known` if it is empty; InputError for an unknown one."""
-    every: Collection[str] = list(known)
-    for each in wanted:
+def select_names(requested: Sequence[str], available: Iterable[str], kind: str, sweep: str) -> list[str]:
+    """Return `requested` in the order of `available`, all of these if it is empty; InputError for an unknown name."""
+    every: Collection[str] = list(available)
+    for each in requested:
         if each not in every:
             raise InputError(
                 f"--{kind} {each}: the sweep {sweep} has no such {kind}; it has {', '.join(every)}"
                 f"{did_you_mean(each, every)}"
             )
-    return [each for each in every if each in wanted or not wanted]
+    return [each for each in every if each in requested or not requested]
 
 
-def matches(selector: Mapping[str, str], labels: Mapping[str, Any]) -> list[str]:
+def selector_mismatches(selector: Mapping[str, str], labels: Mapping[str, Any]) -> list[str]:
     """Return the reasons why a device with `labels` does not match `selector`; empty if it matches."""
     return [
-        f"label {key} is {labels.get(key, 'not set')!s}, the sweep selects {wanted}"
-        for key, wanted in selector.items()
-        if str(labels.get(key)) != wanted
+        f"label {key} is {labels.get(key, 'not set')!s}, the sweep selects {value}"
+        for key, value in selector.items()
+        if str(labels.get(key)) != value
     ]

@@ -15,8 +15,8 @@ from tasks.measure.plan import (
     PlannedSession,
     attempts_among,
     plan_device,
-    planned_of,
-    still_to_run,
+    planned_session,
+    remaining_sessions,
 )
 from tasks.measure.prepare import ExportSnapshot, Use
 from tasks.measure.spec import SweepSpec
@@ -119,7 +119,7 @@ def plan_rest(
     """
     planned, first = _with_one_first(planned, results, first)
     ready = [each for each in planned if (each.cell.model, each.cell.precision) not in exports.pending]
-    todo = still_to_run(ready, results.records, results.left_out, results.taken)
+    todo = remaining_sessions(ready, results.records, results.left_out, results.taken)
     return DevicePlan(
         ready=ready,
         pending=[each for each in planned if (each.cell.model, each.cell.precision) in exports.pending],
@@ -140,7 +140,9 @@ def _with_one_first(
         for each in (replace(each, repetition=DISCARDED_REPETITION) for each in rest if not each.repetition)
     }
     if first is None:
-        earlier = (planned_of(record).key for record in results.records if record.repetition == DISCARDED_REPETITION)
+        earlier = (
+            planned_session(record).key for record in results.records if record.repetition == DISCARDED_REPETITION
+        )
         own = (each.key for each in planned if each.repetition == DISCARDED_REPETITION)
         first = next((key for key in (*earlier, *own) if key in possible), None)
     return ([possible[first]] if first else []) + rest, first

@@ -33,7 +33,7 @@ FACTS = Facts(sme=True, sme2=True, cores=4)
 def planned_by_dry_run(farm: StandInFarm, monkeypatch: pytest.MonkeyPatch) -> SweepPreview:
     """The dry run of today's sweep, with the stand-ins for its export and its runner."""
     status = ExportStatus("ready", (replace(farm.export, model="linear"),))
-    monkeypatch.setattr("flows.sweep_preview.known_export", lambda *_: status)
+    monkeypatch.setattr("flows.sweep_preview.quick_export_status", lambda *_: status)
     by_use = {("sme2_off", "timing"): farm.runner}
     monkeypatch.setattr("flows.sweep_preview.runners_without_build", lambda *_: Runners(by_use))  # type: ignore[arg-type]
     spec, places = read_sweep(farm.sweep_file), Workspace(farm.data_dir)

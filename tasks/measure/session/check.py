@@ -188,7 +188,7 @@ def _kernel_contradiction(variant: Variant, kernels: Iterable[str]) -> str | Non
     return None
 
 
-def other_program(runs: Runs, method: ProgramMethod) -> str | None:
+def program_mismatch(runs: Runs, method: ProgramMethod) -> str | None:
     """Return which call of the ETDump is not one of the program's, or the other way round; None if all agree."""
     calls = {(each.chain, each.instruction): each for each in method.calls}
     nodes = [node for node in runs.tree if node.kind in _KIND_IN_WORDS]

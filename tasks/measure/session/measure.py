@@ -23,7 +23,7 @@ from tasks.export.accuracy_limits import recipe_limits
 from tasks.measure.clock import ClockWatch
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.accuracy import OutputMismatchError, References, compare_outputs, write_layer_drift
-from tasks.measure.session.check import Unsuccessful, check_conditions, check_end, check_result, other_program
+from tasks.measure.session.check import Unsuccessful, check_conditions, check_end, check_result, program_mismatch
 from tasks.measure.session.collect import (
     collect_files,
     collect_logcat,
@@ -165,7 +165,7 @@ def _check_claims(context: SessionContext, result: SessionResult, runs: Runs, wa
     session, stats, method = result.session, result.stats, context.export.program_method
     cell, etdump, platform = session.cell, (collected / ETDUMP).read_bytes(), context.runner.platform
     claims = Claims(cell.variant, cell.executions, cell.warmup_executions, platform, context.facts, stats, wall_s)
-    cause = contradiction_between(runs, claims) or (other_program(runs, method) if method else None)
+    cause = contradiction_between(runs, claims) or (program_mismatch(runs, method) if method else None)
     cause = cause or other_content(etdump, stats)
     if not cause and context.spec.transport != SIMULATED:  # whose sessions are all one recording
         cause = etdump_of_another(etdump, runs, session.session_id, context.etdumps)

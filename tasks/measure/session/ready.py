@@ -43,7 +43,7 @@ def wait_until_ready(context: SessionContext, gates: list[GateRecord], first: Co
     has from an earlier call keep their times. `first` are conditions that were read just now, without a sample of the
     background load and without calibration: if a limit needs these, everything is read again.
     """
-    device, limits, calibration = context.device, context.limits, calibration_of(context)
+    device, limits, calibration = context.device, context.limits, build_calibration(context)
     calibrates = limits.max_slowdown_percent is not None
     sample_s = _SAMPLE_S if limits.max_background_cpu_percent is not None else None
     command = calibration.command if calibrates else []
@@ -142,7 +142,7 @@ class Calibration:
             return {}
 
 
-def calibration_of(context: SessionContext) -> Calibration:
+def build_calibration(context: SessionContext) -> Calibration:
     """Return the calibration load of the session's runner, which must be in the store of the device."""
     spec, facts, runner = context.spec, context.facts, context.runner
     prefix = launch_prefix(spec, facts.os)

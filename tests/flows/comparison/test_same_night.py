@@ -41,14 +41,14 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeviceJob:
             raise FarmError("its .pte file is not in var/exports any more")
         return a_side("p1")
 
-    monkeypatch.setattr(same_night, "_former", former)
-    monkeypatch.setattr(same_night, "_tonight", lambda _job, _row: a_side("p2"))
+    monkeypatch.setattr(same_night, "_baseline_side", former)
+    monkeypatch.setattr(same_night, "_present_side", lambda _job, _row: a_side("p2"))
     return replace(stand_in_job(tmp_path), spec=a_spec(sessions=3))
 
 
 def planned(job: DeviceJob, *rows: Suspected) -> list[tuple[int, str | None]]:
     """Return the number and the side of each session that is planned, of the night's own sessions None."""
-    made = same_night_job(job, list(rows)).round
+    made = same_night_job(job, list(rows)).batch
     assert made is not None
     return [(each.repetition, each.cell.arm.side if each.cell.arm else None) for each in made.sessions]
 

@@ -1,7 +1,7 @@
 """Which sessions what a sweep file states about accuracy applies to."""
 
 from flows.device.measure import required_accuracy
-from tasks.measure.spec import SweepSpec, Terms
+from tasks.measure.spec import MeasurementSettings, SweepSpec
 
 
 def test_each_case_of_an_entry_has_its_accuracy_and_no_other_model_has() -> None:
@@ -12,6 +12,6 @@ def test_each_case_of_an_entry_has_its_accuracy_and_no_other_model_has() -> None
     assert (found.min_snr_db, found.top1) == (20, 0.99)
     assert required_accuracy(spec, "linear") is None
     # and comparisons of two files state nothing
-    assert required_accuracy(Terms(), "decoder_tiny@decode") is None
+    assert required_accuracy(MeasurementSettings(), "decoder_tiny@decode") is None
     # and it travels to a lab with the sweep
     assert SweepSpec.model_validate_json(spec.model_dump_json()) == spec

@@ -21,12 +21,12 @@ from flows.labs import artifacts, controller, lab_run
 from flows.labs.lab_run import lab
 from flows.labs.protocol import Order, Start, write_shared
 from flows.progress import Board
-from flows.sweep_dispatch import RoundDispatcher
+from flows.sweep_dispatch import BatchDispatcher
 from tasks.bundle.cell import Cell
 from tasks.export.export import fetch_export
 from tasks.export.exported import Export
 from tasks.measure.health import Registry
-from tasks.measure.interleaved import Side, plan_round
+from tasks.measure.interleaved import Side, plan_batch
 from tasks.store.blob_store import BlobStore
 from tasks.store.workspace import Workspace
 from tests.fixtures.lab_farm import SITE, LabFarm, a_flow
@@ -94,7 +94,7 @@ def test_a_lab_drops_what_would_not_end_in_time_as_this_machine_does(farm: LabFa
     # then both tell why nothing was measured, in the farm's time, and which model has no export
     for tally in tallies.values():
         dropped = f"5 dropped (would not have ended by {finish_by:%H:%M})"
-        assert tally.in_words() == f"2 failed, {dropped}; {WHY_BROKEN}"
+        assert tally.summary == f"2 failed, {dropped}; {WHY_BROKEN}"
 
 
 @pytest.mark.thorough
@@ -195,10 +195,10 @@ def test_suspected_series_of_a_lab_are_measured_again_by_the_lab(farm: LabFarm) 
         Side(Cell("far", name, "fp32", 1, "sme2_off", "timing", 3, 1), job.case(name, "fp32"), runner)  # type: ignore[arg-type]
         for name in (LATE, QUICK)
     ]
-    again = replace(job, round=plan_round(NIGHT, [(sides[0], sides[1])], "same_night", 2))
+    again = replace(job, batch=plan_batch(NIGHT, [(sides[0], sides[1])], "same_night", 2))
 
     # when they are measured
-    [tally] = a_flow(RoundDispatcher([again], [SITE]).measure)
+    [tally] = a_flow(BatchDispatcher([again], [SITE]).measure)
     # then the lab has measured both sides, alternately
     assert (tally.succeeded, tally.discarded) == (4, 1)
     arms = sorted((each.ended_at, each.arm.side) for each in farm.records("far") if each.arm and each.repetition >= 0)

@@ -12,7 +12,7 @@ from devices.inventory import load_inventory
 from flows.device.job import DeviceTally
 from flows.labs.protocol import Order, Result, parsed
 from tasks.export.entry import ModelEntry
-from tasks.measure.finish_by import would_not_end
+from tasks.measure.finish_by import drop_reason
 from tasks.measure.health import Health
 from tests.fixtures.plans import NIGHT, a_spec
 
@@ -41,7 +41,7 @@ def test_an_order_arrives_with_devices_of_every_transport_and_models_of_another_
     # then it names the same devices and the same models, and the same moment in the words of the sweep file
     assert arrived.devices == devices
     assert arrived.finish_by == finish_by
-    assert would_not_end(finish_by) == would_not_end(arrived.finish_by) == "would not have ended by 07:00"
+    assert drop_reason(finish_by) == drop_reason(arrived.finish_by) == "would not have ended by 07:00"
     assert [(model.name, recipe) for model, recipe in arrived.spec.pairs] == [
         (model.name, recipe) for model, recipe in spec.pairs
     ]

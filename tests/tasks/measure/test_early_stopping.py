@@ -14,7 +14,7 @@ from tasks.bundle.robust_statistics import ALERT_SESSIONS
 from tasks.bundle.runner_stats import Stats
 from tasks.judge.comparison import compare
 from tasks.measure.early_stopping import EarlyStopping, median_interval_percent
-from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession, still_to_run
+from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession, remaining_sessions
 from tasks.measure.spec import SweepSpec
 from tests.fixtures.plans import a_spec, ended, planned
 
@@ -52,7 +52,7 @@ def run(spec: SweepSpec, records: Iterable[SessionRecord] = (), noise: Noise = s
     sessions = planned(spec)
     enough = EarlyStopping(sessions, before, spec.interval_percent)
     new = []
-    left = enough.pending(still_to_run(sessions, before))
+    left = enough.pending(remaining_sessions(sessions, before))
     while left:
         new.append(measured(left.pop(0), noise))
         enough.add(new[-1])

@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.bundle.cell import Cell
-from tasks.measure.interleaved import Side, plan_noise, plan_round
-from tasks.measure.plan import DISCARDED_REPETITION, PlannedSession, planned_of, still_to_run
+from tasks.measure.interleaved import Side, plan_batch, plan_noise
+from tasks.measure.plan import DISCARDED_REPETITION, PlannedSession, planned_session, remaining_sessions
 from tests.fixtures.plans import NIGHT, a_spec, as_wanted, ended
 
 CELL = Cell("phone", "linear", "fp32", 1, "sme2_off", "timing", 20, 3)
@@ -24,7 +24,7 @@ def a_side(pte: str, runner: str = "r1", cell: Cell = CELL) -> Side:
 
 
 def test_two_sides_take_turns_after_a_session_that_is_discarded() -> None:
-    planned = plan_round(NIGHT, [(a_side("p1"), a_side("p2"))], "same_night", 4)
+    planned = plan_batch(NIGHT, [(a_side("p1"), a_side("p2"))], "same_night", 4)
     # then the order is A B, B A, A B, B A
     assert [(session.repetition, session.pte_sha256) for session in planned.sessions] == [
         (DISCARDED_REPETITION, "p1"),
@@ -34,31 +34,33 @@ def test_two_sides_take_turns_after_a_session_that_is_discarded() -> None:
     assert {pte for pte, _ in planned.exports} == {"p1", "p2"}
     assert set(planned.runners) == {"r1"}
     # and nothing to compare plans nothing
-    assert plan_round(NIGHT, [], "same_night", 8).sessions == []
+    assert plan_batch(NIGHT, [], "same_night", 8).sessions == []
 
 
 def test_the_same_content_on_both_sides_gives_two_cells() -> None:
-    sessions = plan_round(NIGHT, [(a_side("p1"), a_side("p1"))], "noise", 5).sessions[1:]
+    sessions = plan_batch(NIGHT, [(a_side("p1"), a_side("p1"))], "noise", 5).sessions[1:]
     assert len({session.cell for session in sessions}) == 2
     assert len({session.session_id for session in sessions}) == 10
 
 
 def test_a_comparison_is_continued_and_not_repeated() -> None:
     # given a comparison of which five sessions were measured
-    sessions = plan_round(NIGHT, [(a_side("p1"), a_side("p2"))], "same_night", 4).sessions
+    sessions = plan_batch(NIGHT, [(a_side("p1"), a_side("p2"))], "same_night", 4).sessions
     records = [ended(session, "succeeded") for session in sessions[:5]]
     # when it is planned again
-    again = plan_round(NIGHT, [(a_side("p1"), a_side("p2"))], "same_night", 4).sessions
+    again = plan_batch(NIGHT, [(a_side("p1"), a_side("p2"))], "same_night", 4).sessions
     # then the other four are left, under the same ids
-    assert [each.session_id for each in still_to_run(again, records)] == [each.session_id for each in sessions[5:]]
+    assert [each.session_id for each in remaining_sessions(again, records)] == [
+        each.session_id for each in sessions[5:]
+    ]
     # and a record names its side
-    assert planned_of(records[1]) == sessions[1]
+    assert planned_session(records[1]) == sessions[1]
 
 
 def test_a_session_of_the_matrix_is_never_one_of_a_comparison() -> None:
-    (session, *_) = plan_round(NIGHT, [(a_side("p1"), a_side("p2"))], "same_night", 4).sessions[1:]
+    (session, *_) = plan_batch(NIGHT, [(a_side("p1"), a_side("p2"))], "same_night", 4).sessions[1:]
     of_matrix = replace(session, cell=CELL)
-    assert still_to_run([of_matrix], [ended(session, "succeeded")]) == [of_matrix]
+    assert remaining_sessions([of_matrix], [ended(session, "succeeded")]) == [of_matrix]
     assert session.title == "linear fp32 sme2_off t1 same night A #0 on phone"
     assert of_matrix.title == "linear fp32 sme2_off t1 #0 on phone"
 
@@ -66,7 +68,7 @@ def test_a_session_of_the_matrix_is_never_one_of_a_comparison() -> None:
 def test_another_night_or_another_content_is_another_comparison() -> None:
     def arm_of(pte: str, sweep_id: str) -> str:
         sweep = NIGHT.model_copy(update={"sweep_id": sweep_id})
-        arm = plan_round(sweep, [(a_side("p1"), a_side(pte))], "same_night", 1).sessions[1].cell.arm
+        arm = plan_batch(sweep, [(a_side("p1"), a_side(pte))], "same_night", 1).sessions[1].cell.arm
         assert arm
         return arm.comparison
 

@@ -17,12 +17,12 @@ from tasks.measure.plan import (
     FIRST_SESSION,
     attempts_among,
     plan_device,
-    planned_of,
+    planned_session,
     possible_variants,
-    still_to_run,
+    remaining_sessions,
     thread_counts,
 )
-from tasks.measure.sweep_filter import matches
+from tasks.measure.sweep_filter import selector_mismatches
 from tests.fixtures.plans import NIGHT, a_spec, as_wanted, ended, planned
 
 
@@ -109,7 +109,7 @@ def test_what_succeeded_is_not_run_again() -> None:
     sessions = planned(a_spec())
     done = [ended(sessions[0], "invalid", FIRST_SESSION), *(ended(s, "succeeded") for s in sessions[1:4])]
     # then the rest is left, in the same order, at its first attempt
-    assert still_to_run(sessions, done) == sessions[4:]
+    assert remaining_sessions(sessions, done) == sessions[4:]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_what_failed_or_was_forgotten_is_measured_again_under_a_new_id(second: s
     sessions = planned(a_spec())
     records = [ended(sessions[1], "failed", "device_lost"), ended(replace(sessions[1], attempt=2), second)]
     # when the sweep is started again
-    again = still_to_run(sessions, records, forgotten={records[1].session_id} if is_forgotten else set())
+    again = remaining_sessions(sessions, records, forgotten={records[1].session_id} if is_forgotten else set())
     # then it is its third attempt, whose id is that of no bundle
     assert len(again) == len(sessions)
     assert again[1].attempt == 3
@@ -134,7 +134,7 @@ def test_a_session_whose_bundle_cannot_be_read_is_measured_again_under_an_id_tha
     taken = {once.session_id, twice.session_id, replace(twice, attempt=2).session_id, between.session_id}
     failed = ended(replace(between, attempt=2), "failed", "device_lost")
     # when the sweep is started again
-    again = still_to_run(sessions, [failed], taken={*taken, failed.session_id})
+    again = remaining_sessions(sessions, [failed], taken={*taken, failed.session_id})
     # then each gets the first attempt whose id is free
     assert [session.attempt for session in again[1:4]] == [2, 3, 3]
     assert {session.session_id for session in again}.isdisjoint({*taken, failed.session_id})
@@ -149,12 +149,12 @@ def test_attempts_of_planned_sessions_are_recognised_by_their_ids() -> None:
 
 def test_a_record_answers_the_session_that_was_planned() -> None:
     for session in planned(a_spec()):
-        assert planned_of(ended(session, "succeeded")) == session
+        assert planned_session(ended(session, "succeeded")) == session
 
 
 def test_a_selector_says_which_label_does_not_fit() -> None:
-    assert matches({"tier": "a"}, {"tier": "a", "site": "b"}) == []
-    assert matches({"tier": "a", "soc": "m4"}, {"tier": "b"}) == [
+    assert selector_mismatches({"tier": "a"}, {"tier": "a", "site": "b"}) == []
+    assert selector_mismatches({"tier": "a", "soc": "m4"}, {"tier": "b"}) == [
         "label tier is b, the sweep selects a",
         "label soc is not set, the sweep selects m4",
     ]

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from tasks.bundle.record import Source
-from tasks.measure.night import source_of
+from tasks.measure.night import read_source
 from tests.fixtures.stand_in import put_on_path
 from tests.fixtures.stand_in_checkout import commit, git
 
 
 def known_source_of(sweep_file: Path) -> Source:
-    found = source_of(sweep_file)
+    found = read_source(sweep_file)
     assert found is not None
     return found
 
@@ -88,12 +88,12 @@ def test_without_a_repository_a_commit_or_git_there_is_nothing(
     sweep_file: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outside = tmp_path_factory.mktemp("outside")
-    assert source_of(outside / "nightly.yaml") is None
+    assert read_source(outside / "nightly.yaml") is None
     git(outside, "init", "--quiet")
-    assert source_of(outside / "nightly.yaml") is None
-    assert source_of(outside / "absent" / "nightly.yaml") is None
+    assert read_source(outside / "nightly.yaml") is None
+    assert read_source(outside / "absent" / "nightly.yaml") is None
     monkeypatch.setenv("PATH", str(outside))
-    assert source_of(sweep_file) is None
+    assert read_source(sweep_file) is None
 
 
 def test_a_program_that_the_repository_names_is_not_run(sweep_file: Path, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_program_that_the_repository_names_is_not_run(sweep_file: Path, tmp_pa
     assert ran.exists()
     ran.unlink()
     # then asking for the commit does not run it
-    assert source_of(sweep_file) is not None
+    assert read_source(sweep_file) is not None
     assert not ran.exists()
 
 

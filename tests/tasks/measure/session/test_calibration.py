@@ -7,7 +7,7 @@ import pytest
 
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
-from tasks.measure.session.ready import Calibration, baseline_ns, calibration_of
+from tasks.measure.session.ready import Calibration, baseline_ns, build_calibration
 from tests.fixtures.stand_in import farm_bench
 
 MS = 1_000_000
@@ -85,7 +85,7 @@ def test_serial_build_runner_and_launcher_have_different_baselines(tmp_path: Pat
         replace(phone, spec=spec.model_copy(update={"cpu_affinity": [0]})),
     ]
 
-    found = [calibration_of(case) for case in cases]
+    found = [build_calibration(case) for case in cases]
 
     assert len({load.key for load in found}) == 5
     assert {load.file for load in found} == {tmp_path / "calibrations" / "phone.json"}

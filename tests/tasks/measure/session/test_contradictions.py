@@ -9,7 +9,7 @@ from tasks.bundle.cell import VARIANTS, Variant
 from tasks.etdump.event_names import OperatorName
 from tasks.etdump.tree import Runs, TreeNode
 from tasks.export.program import Call, ProgramMethod
-from tasks.measure.session.check import other_program, variant_contradiction
+from tasks.measure.session.check import program_mismatch, variant_contradiction
 
 WITH = [
     "Convolution (NHWC, PF32) IGEMM #1",
@@ -119,7 +119,7 @@ SHOWN = [
 def test_operators_that_are_not_the_program_s_are_told(shown: list[tuple[str, str, int]], cause: str | None) -> None:
     tree = tuple(TreeNode(0, kind, name, 0, place, OperatorName(name)) for kind, name, place in shown)
     runs = Runs(NOTHING, NOTHING, tree, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
-    assert other_program(runs, METHOD) == cause
+    assert program_mismatch(runs, METHOD) == cause
     # and a program with branches may leave out calls
-    left = other_program(runs, replace(METHOD, has_branches=True))
+    left = program_mismatch(runs, replace(METHOD, has_branches=True))
     assert left == (None if shown == SHOWN[:1] else cause)
