@@ -1,4 +1,4 @@
-"""Check one model: export it, run it on this machine, and state what was delegated and what the rest costs."""
+"""Check one model: export it, run it on this machine, and report what was delegated and the time of the rest."""
 
 import platform
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ from tasks.export.export import export_cases
 from tasks.export.exported import Export, ExportError
 from tasks.judge.advice import HEAVY_SHARE, advice_text, operator_word
 from tasks.measure.night import sweep_night
-from tasks.measure.plan import PlannedSession
+from tasks.measure.plan import plan_session
 from tasks.measure.session.accuracy import format_inaccuracy
 from tasks.measure.session.context import SessionContext, why_no_backend
 from tasks.measure.session.measure import measure
@@ -47,7 +47,7 @@ _IF_INACCURATE = (
 
 @dataclass(frozen=True)
 class PortableOperator:
-    """`count` is None for a .pte file from elsewhere, `share` for an operator that did not run."""
+    """`count` is None for a prebuilt .pte file, `share` for an operator that did not run."""
 
     operator: str
     count: int | None
@@ -58,7 +58,7 @@ class PortableOperator:
 
 @dataclass
 class CheckedCase:
-    """How one case was exported and ran: its sessions up to the first that did not succeed."""
+    """The export and the sessions of one case, up to the first that did not succeed."""
 
     export: Export
     records: list[SessionRecord]
@@ -74,7 +74,7 @@ class CheckedCase:
         return self.records[-1]
 
     @property
-    def has_run(self) -> bool:
+    def has_time(self) -> bool:
         """Whether all its sessions succeeded, so that it has a time."""
         return self.record.status == "succeeded"
 
@@ -85,8 +85,8 @@ class CheckedCase:
 
     @property
     def problem(self) -> str | None:
-        """Why a sweep would not judge its times: no result, or inaccurate outputs; None if it would."""
-        if not self.has_run:
+        """Why a sweep would exclude its times: no result, or inaccurate outputs; None if it would use them."""
+        if not self.has_time:
             return f"{self.record.status}: {self.record.reason}"
         inaccuracy = format_inaccuracy([record.accuracy or () for record in self.records])
         return inaccuracy and f"inaccurate: {inaccuracy}; {_IF_INACCURATE}"
@@ -104,15 +104,15 @@ def check_model(
 
     Wait up to `wait_s` for the lease; `tell` gets the cause of the wait. No bundle is kept. Raises FarmError.
     """
-    places = Workspace(data_dir.absolute())
+    workspace = Workspace(data_dir.absolute())
     with export_status(f"{model} {precision}") as tell_step:
-        exports = export_cases(ExportRequest(model, precision, places.exports), on_step=tell_step)
-    runner = build_runner(host_platform(), places.runners)
+        exports = export_cases(ExportRequest(model, precision, workspace.exports), on_step=tell_step)
+    runner = build_runner(host_platform(), workspace.runners)
     if cause := next(filter(None, (why_no_backend(export, runner) for export in exports)), None):
         raise ExportError(cause)
     spec = DeviceSpec(name=platform.node() or "this-machine", transport="local")
     with (
-        work_folder(places.root) as folder,
+        work_folder(workspace.root) as folder,
         open_device(spec) as device,
         acquire(
             device,
@@ -124,63 +124,55 @@ def check_model(
     ):
         facts = read_facts(device)
         for export in exports:
-            bench = SessionContext(
-                device, spec, facts, export, runner, Limits(), _DEADLINE_S, settle_s=0, registry=places.registry
+            context = SessionContext(
+                device, spec, facts, export, runner, Limits(), _DEADLINE_S, settle_s=0, registry=workspace.registry
             )
-            yield _checked(bench, lease, folder)
+            yield _run_case(context, lease, folder)
 
 
-def _checked(bench: SessionContext, lease: Lease, folder: Path) -> CheckedCase:
+def _run_case(context: SessionContext, lease: Lease, folder: Path) -> CheckedCase:
     """Run the sessions of a case, up to the first that does not succeed; add its times if all did."""
-    export, store = bench.export, LocalStore(folder / "bundles")
+    export, store = context.export, LocalStore(folder / "bundles")
     night = sweep_night("check", datetime.now(UTC).date(), (), again=False)
     executions = export.executions(EXECUTIONS, WARMUP_EXECUTIONS)
-    cell = Cell(bench.spec.name, export.model, export.precision, 1, "sme2_off", "timing", *executions)
+    cell = Cell(context.spec.name, export.model, export.precision, 1, "sme2_off", "timing", *executions)
     checked = CheckedCase(export, [])
     sessions: list[SessionTimes] = []
-    for index in range(SESSIONS):
+    for repetition in range(SESSIONS):
         lease.renew()
-        session = PlannedSession(
-            night,
-            cell,
-            index,
-            export.seed,
-            export.pte_sha256,
-            bench.runner.runner_sha256,
-            inputs_sha256=export.inputs_sha256,
-        )
-        record = measure(session, bench, store)
+        session = plan_session(night, cell, repetition, export.seed, export, context.runner)
+        record = measure(session, context, store)
         checked.records.append(record)
         if record.status != "succeeded":
             break
         if "model.etdump" in record.files:
             etdump = folder / "bundles" / night.sweep_id / record.session_id / "model.etdump"
             sessions.append(session_times(read_etdump(etdump, backends=record.model.backends), WARMUP_EXECUTIONS))
-    if sessions and checked.has_run:
+    if sessions and checked.has_time:
         _add_shares(checked, sessions)
     return checked
 
 
 def _add_shares(checked: CheckedCase, sessions: list[SessionTimes]) -> None:
     """Add the times of a case and the shares of its parts, the portable operators in descending order."""
-    typical = cell_sessions(sessions)
+    headline = cell_sessions(sessions)
     checked.times_ms = [session.execute_ns / 1e6 for session in sessions]
-    checked.time_ms = sum(session.execute_ns for session in typical) / len(typical) / 1e6
+    checked.time_ms = sum(session.execute_ns for session in headline) / len(headline) / 1e6
     checked.delegated_share = share(sessions, lambda session: session.of_kind[EventKind.DELEGATED])
     checked.portable_share = share(sessions, lambda session: session.of_kind[EventKind.PORTABLE])
     executed = dict.fromkeys(name for session in sessions for name in session.portable)
-    # Of a .pte file from elsewhere only the operators that ran are known.
+    # For a prebuilt .pte file, only the operators that ran are known.
     listed = checked.portable_operators or [{"operator": name, "count": None} for name in executed]
     names = [entry["operator"] for entry in listed]
     for entry in listed:
-        name, of_time = operator_word(entry["operator"]), None
+        name, time_share = operator_word(entry["operator"]), None
         if name in executed:
 
             def portable_ns(session: SessionTimes, name: str = name) -> float:
                 return session.portable.get(name, 0.0)
 
-            of_time = share(sessions, portable_ns)
-        is_heavy = of_time is not None and of_time.value > HEAVY_SHARE
+            time_share = share(sessions, portable_ns)
+        is_heavy = time_share is not None and time_share.value > HEAVY_SHARE
         advice = advice_text(entry["operator"], entry.get("reason"), names) if is_heavy else None
-        checked.portable.append(PortableOperator(entry["operator"], entry["count"], of_time, advice))
+        checked.portable.append(PortableOperator(entry["operator"], entry["count"], time_share, advice))
     checked.portable.sort(key=lambda each: -(each.share.value if each.share else 0.0))

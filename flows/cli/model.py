@@ -142,7 +142,7 @@ def _lines(case: "CheckedCase") -> Iterator[str]:
     yield from export.left_out_notes
     if export.delegated or export.portable:
         yield f"operators: {delegated} delegated to XNNPACK, {portable} portable"
-    if not case.has_run:
+    if not case.has_time:
         yield str(case.problem)
         yield from (f"  {line}" for line in (case.record.log_tail or "").splitlines()[-5:])
         return
@@ -188,7 +188,7 @@ def _as_object(case: "CheckedCase") -> dict[str, Any]:
             }
             for each in case.portable
         ],
-        "max_abs_error": _max_abs_error(case) if case.has_run else None,
+        "max_abs_error": _max_abs_error(case) if case.has_time else None,
         "left_out": export.left_out,
         "problem": case.problem,
     }

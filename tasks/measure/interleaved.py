@@ -1,4 +1,4 @@
-"""Two contents measured interleaved on one device: what the device does meanwhile affects both equally."""
+"""Two contents measured interleaved on one device: a drift of the device affects both equally."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from typing import Literal
 from tasks.bundle.cell import Arm, Cell, Mode, Purpose, Variant
 from tasks.bundle.record import SweepNight
 from tasks.export.exported import Export
-from tasks.measure.plan import DISCARDED_REPETITION, PlannedSession
+from tasks.measure.plan import DISCARDED_REPETITION, PlannedSession, plan_session
 from tasks.measure.spec import SweepSpec
 from tasks.runner.manifest import Runner
 
@@ -19,23 +19,20 @@ SESSIONS_PER_SIDE = 8
 
 @dataclass(frozen=True)
 class Side:
-    """What one side of a comparison runs: its cell (without an arm), the exported model and the runner."""
+    """One side of a comparison: its cell (without an arm), the exported model and the runner."""
 
     cell: Cell
     export: Export
     runner: Runner
 
     def session(self, sweep: SweepNight, arm: Arm | None, repetition: int) -> PlannedSession:
-        cell, runner_sha256 = replace(self.cell, arm=arm), self.runner.runner_sha256
-        pte_sha256, inputs_sha256 = self.export.content
-        return PlannedSession(
-            sweep, cell, repetition, self.export.seed, pte_sha256, runner_sha256, inputs_sha256=inputs_sha256
-        )
+        cell = replace(self.cell, arm=arm)
+        return plan_session(sweep, cell, repetition, self.export.seed, self.export, self.runner)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Sessions of comparisons on one device, in their order, with what they run."""
+    """Sessions of comparisons on one device, in their order, with their exports and runners."""
 
     sessions: list[PlannedSession] = field(default_factory=list)
     exports: dict[tuple[str | None, str | None], Export] = field(default_factory=dict)
@@ -60,21 +57,21 @@ def plan_batch(
     Sides take turns in the order A B, B A, A B, ..., so that a steady drift of the device affects both equally. The
     first session of the round is discarded automatically, as in a sweep.
     """
-    planned = Batch()
+    batch = Batch()
     for a, b in pairs:
         sides: dict[Literal["a", "b"], Side] = {"a": a, "b": b}
         comparison = comparison_id(sweep, a, b, purpose)
         for side in sides.values():
-            planned.use(side)
+            batch.use(side)
         for repetition in range(sessions_per_side):
             for name, side in sides.items() if repetition % 2 == 0 else reversed(sides.items()):
-                planned.sessions.append(side.session(sweep, Arm(purpose, comparison, name), repetition))
+                batch.sessions.append(side.session(sweep, Arm(purpose, comparison, name), repetition))
     for side, repetitions in more:
-        planned.use(side)
-        planned.sessions.extend(side.session(sweep, None, each) for each in repetitions)
-    if planned.sessions:
-        planned.sessions.insert(0, replace(planned.sessions[0], repetition=DISCARDED_REPETITION))
-    return planned
+        batch.use(side)
+        batch.sessions.extend(side.session(sweep, None, each) for each in repetitions)
+    if batch.sessions:
+        batch.sessions.insert(0, replace(batch.sessions[0], repetition=DISCARDED_REPETITION))
+    return batch
 
 
 def plan_noise(

@@ -16,7 +16,7 @@ from tasks.runner.manifest import Runner
 
 DISCARDED_REPETITION = -1
 FIRST_SESSION = "first_session"
-_MAX_ATTEMPTS = 100  # of a session; later ones are not looked for
+_MAX_ATTEMPTS = 100  # of a session that `attempts_among` recognizes
 _Group = tuple[str, str, Export | None, int]
 """Model, precision, export and threads: sessions that differ only in variant, mode and repetition."""
 
@@ -46,7 +46,7 @@ class PlannedSession:
     @property
     def session_id(self) -> str:
         """16 hexadecimal digits, determined by the session and the attempt."""
-        return _id_of_attempt(self.key, self.attempt)
+        return _session_id(self.key, self.attempt)
 
     @property
     def title(self) -> str:
@@ -64,6 +64,15 @@ class PlannedSession:
         return self.cell.mode == "timing" and self.repetition == 0 and self.cell.arm is None
 
 
+def plan_session(
+    sweep: SweepNight, cell: Cell, repetition: int, seed: int | None, export: Export | None, runner: Runner | None
+) -> PlannedSession:
+    """Return the first attempt of a session; `export` and `runner` are None if they could not be made."""
+    pte_sha256, inputs_sha256 = (export.pte_sha256, export.inputs_sha256) if export else (None, None)
+    runner_sha256 = runner.runner_sha256 if runner else None
+    return PlannedSession(sweep, cell, repetition, seed, pte_sha256, runner_sha256, inputs_sha256=inputs_sha256)
+
+
 def plan_device(
     spec: SweepSpec,
     sweep: SweepNight,
@@ -76,59 +85,56 @@ def plan_device(
     """Return all sessions of `spec` for one device, in the order in which they must run.
 
     `exports` has the cases of each model and recipe. A pair that it lacks could not be exported: its sessions are
-    planned under the model's name. One with no cases is skipped, because the recipe has no meaning for the model.
+    planned under the model's name. A pair without cases is skipped: the recipe has no meaning for the model.
 
     Variants and modes that the device cannot run by its `facts` are left out; if that is unknown, their sessions may
-    fail.
-    Each round visits all cells in a seeded order, with on and off next to each other and swapped in every round (ABBA):
-    drift of the device affects both equally. The first session is discarded automatically. Kernel modes come last.
+    fail. Each round of repetitions visits all cells in a seeded order, with SME on and off next to each other and
+    swapped in every round (ABBA): drift of the device affects both equally. The first session is discarded
+    automatically. Modes of evidence come last.
     """
     variants = possible_variants(spec.variants, facts)
-    order = random.Random(f"{spec.seed}/{sweep.sweep_id}/{device}")
-    selecting = {name for name, of_platform in PLATFORM_FACTS.items() if of_platform.shows_selected_kernels}
-    can_select = facts.platform is None or facts.platform in selecting
-    groups: list[_Group] = []
-    for entry, precision in spec.pairs:
-        cases = exports.get((entry.name, precision))
-        named: list[tuple[str, Export | None]] = [(entry.name, None)]
-        if cases is not None:
-            named = [(export.model, export) for export in cases]
-        counts = thread_counts(spec.threads, facts)
-        groups += [(name, precision, export, threads) for name, export in named for threads in counts]
+    groups = _groups(spec, facts, exports)
 
     def session(group: _Group, variant: Variant, mode: Mode, repetition: int) -> PlannedSession:
-        model, precision, measured, threads = group
-        export, runner = export_for(measured, mode), runners.get((variant, mode))
+        model, precision, timed, threads = group
+        export = export_for(timed, mode)
         requested = (1, 0) if mode == "numerics" else (spec.executions, spec.warmup_executions)
         executions = export.executions(*requested) if export else requested
         cell = Cell(device, model, precision, threads, variant, mode, *executions)
-        pte_sha256 = export.pte_sha256 if export else None
-        inputs_sha256 = export.inputs_sha256 if export else None
-        runner_sha256 = runner.runner_sha256 if runner else None
-        return PlannedSession(
-            sweep, cell, repetition, spec.seed, pte_sha256, runner_sha256, inputs_sha256=inputs_sha256
-        )
+        return plan_session(sweep, cell, repetition, spec.seed, export, runners.get((variant, mode)))
 
     planned: list[PlannedSession] = []
     if "timing" in spec.modes:
-        for repetition in range(spec.sessions):
+        order = random.Random(f"{spec.seed}/{sweep.sweep_id}/{device}")
+        for number in range(spec.sessions):
             order.shuffle(groups)
             for group in groups:
-                for variant in variants if repetition % 2 == 0 else variants[::-1]:
-                    planned.append(session(group, variant, "timing", repetition))
+                for variant in variants if number % 2 == 0 else variants[::-1]:
+                    planned.append(session(group, variant, "timing", number))
         # A session without an export or a runner does not run and would not warm up the device.
         runnable = next((first for first in planned if first.pte_sha256 and first.runner_sha256), None)
         if runnable:
             planned.insert(0, replace(runnable, repetition=DISCARDED_REPETITION))
-    kernel_modes = [mode for mode in spec.modes if mode != "timing" and (mode != "selected" or can_select)]
-    planned += [session(group, variant, mode, 0) for mode in kernel_modes for group in groups for variant in variants]
-    return planned
+    selecting = {name for name, platform in PLATFORM_FACTS.items() if platform.shows_selected_kernels}
+    can_select = facts.platform is None or facts.platform in selecting
+    evidence = [mode for mode in spec.modes if mode != "timing" and (mode != "selected" or can_select)]
+    return planned + [session(group, variant, mode, 0) for mode in evidence for group in groups for variant in variants]
+
+
+def _groups(spec: SweepSpec, facts: Facts, exports: Mapping[tuple[str, str], Sequence[Export]]) -> list[_Group]:
+    groups: list[_Group] = []
+    for entry, precision in spec.pairs:
+        cases = exports.get((entry.name, precision))
+        named = [(entry.name, None)] if cases is None else [(export.model, export) for export in cases]
+        counts = thread_counts(spec.threads, facts)
+        groups += [(name, precision, export, threads) for name, export in named for threads in counts]
+    return groups
 
 
 def possible_variants(variants: Iterable[Variant], facts: Facts) -> list[Variant]:
-    """Return the variants that a device may be able to run: all but those whose extension its facts rule out."""
-    lacking = {"sme2_on": facts.sme2 is False, "sme1": facts.sme is False, "sme2_off": False}
-    return [variant for variant in variants if not lacking[variant]]
+    """Return the variants that a device may be able to run: those whose extension its facts do not exclude."""
+    excluded = {"sme2_on": facts.sme2 is False, "sme1": facts.sme is False, "sme2_off": False}
+    return [variant for variant in variants if not excluded[variant]]
 
 
 def thread_counts(threads: Iterable[ThreadCount], facts: Facts) -> list[int]:
@@ -138,7 +144,7 @@ def thread_counts(threads: Iterable[ThreadCount], facts: Facts) -> list[int]:
 
 
 def export_for(export: Export | None, mode: Mode) -> Export | None:
-    """Return what a mode runs: the export, or for numerics the one made beside it, if there is one."""
+    """Return the program of a mode: the export, or in mode numerics the one that also returns layers, if any."""
     return export.tapped if export is not None and mode == "numerics" else export
 
 
@@ -146,12 +152,12 @@ def remaining_sessions(
     planned: Iterable[PlannedSession],
     records: Iterable[SessionRecord],
     forgotten: Container[str] = (),
-    taken: Container[str] = (),
+    used_ids: Container[str] = (),
 ) -> list[PlannedSession]:
     """Return the sessions that are not done, in the same order.
 
-    Those that failed, and those whose ids are `forgotten` or whose bundle is damaged, get the next attempt number and
-    so another session id. Ids that are `taken` by a bundle, whose record may be unreadable, are skipped.
+    A session that failed, or whose id is `forgotten`, gets the next attempt number and so another session id. Ids in
+    `used_ids` belong to bundles, whose records may be unreadable; they are skipped.
     """
     attempts: dict[str, int] = {}
     done: set[str] = set()
@@ -165,7 +171,7 @@ def remaining_sessions(
     for session in planned:
         if session.key not in done:
             attempt = attempts.get(session.key, 0) + 1
-            while _id_of_attempt(session.key, attempt) in taken:
+            while _session_id(session.key, attempt) in used_ids:
                 attempt += 1
             left.append(replace(session, attempt=attempt))
     return left
@@ -176,17 +182,17 @@ def attempts_among(planned: Iterable[PlannedSession], session_ids: Collection[st
     ids: set[str] = set()
     if session_ids:
         for key in (session.key for session in planned):
-            attempts = (_id_of_attempt(key, attempt) for attempt in range(1, _MAX_ATTEMPTS + 1))
+            attempts = (_session_id(key, attempt) for attempt in range(1, _MAX_ATTEMPTS + 1))
             ids.update(session_id for session_id in attempts if session_id in session_ids)
     return ids
 
 
-def _id_of_attempt(key: str, attempt: int) -> str:
+def _session_id(key: str, attempt: int) -> str:
     return hashlib.sha256(f"{key}#{attempt}".encode()).hexdigest()[:16]
 
 
 def planned_session(record: SessionRecord) -> PlannedSession:
-    """Rebuild the planned session from a bundle's record; both have the same `key`."""
+    """Return the planned session that a bundle's record belongs to; both have the same `key`."""
     cell = Cell(
         record.device.name,
         record.model.name,
@@ -199,7 +205,7 @@ def planned_session(record: SessionRecord) -> PlannedSession:
         record.arm,
     )
     runner_sha256 = record.runner.runner_sha256 if record.runner else None
-    of_model = {name: getattr(record.model, name) for name in ("seed", "pte_sha256", "inputs_sha256")}
+    model = {name: getattr(record.model, name) for name in ("seed", "pte_sha256", "inputs_sha256")}
     return PlannedSession(
-        record.sweep, cell, record.repetition, runner_sha256=runner_sha256, attempt=record.attempt, **of_model
+        record.sweep, cell, record.repetition, runner_sha256=runner_sha256, attempt=record.attempt, **model
     )

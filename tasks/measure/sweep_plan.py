@@ -29,21 +29,21 @@ class DeviceResults:
     """What earlier starts of a sweep have measured on a device."""
 
     records: Sequence[SessionRecord] = ()
-    left_out: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
     """Ids of sessions whose results do not count: forgotten, or `unloadable`."""
     unloadable: frozenset[str] = frozenset()
-    taken: frozenset[str] = frozenset()
+    used_ids: frozenset[str] = frozenset()
     """Ids of all bundles of the sweep, also of those that cannot be read."""
 
 
 def read_results(store: BundleStore, sweep_id: str, device: str, unloadable: Iterable[str] = ()) -> DeviceResults:
-    """Read what the bundles of a sweep contain about a device; a damaged one is skipped."""
+    """Read the results of a device from the bundles of a sweep; a damaged bundle is skipped."""
     refused = frozenset(unloadable)
     return DeviceResults(
         records=list(store.records(sweep_id, device=device, skip_damaged=True)),
-        left_out=frozenset(store.forgotten()) | refused,
+        excluded=frozenset(store.forgotten()) | refused,
         unloadable=refused,
-        taken=frozenset(store.session_ids(sweep_id)),
+        used_ids=frozenset(store.session_ids(sweep_id)),
     )
 
 
@@ -117,23 +117,23 @@ def plan_rest(
     `first` is the key of the session that an earlier plan of the same start discards: a later plan, made when more
     models are exported, discards no other.
     """
-    planned, first = _with_one_first(planned, results, first)
+    planned, first = _discard_one(planned, results, first)
     ready = [each for each in planned if (each.cell.model, each.cell.precision) not in exports.pending]
-    todo = remaining_sessions(ready, results.records, results.left_out, results.taken)
+    todo = remaining_sessions(ready, results.records, results.excluded, results.used_ids)
     return DevicePlan(
         ready=ready,
         pending=[each for each in planned if (each.cell.model, each.cell.precision) in exports.pending],
         todo=todo,
-        stopping=EarlyStopping(ready, results.records, interval_percent, results.left_out),
+        stopping=EarlyStopping(ready, results.records, interval_percent, results.excluded),
         replaced=attempts_among(ready, results.unloadable),
         first=first,
     )
 
 
-def _with_one_first(
+def _discard_one(
     planned: Sequence[PlannedSession], results: DeviceResults, first: str | None
 ) -> tuple[list[PlannedSession], str | None]:
-    """Return the plan, its discarded session first, and that session's key; one of an earlier plan or start is kept."""
+    """Return the plan with one discarded session, its first, and the key of that: the same in all starts and plans."""
     rest = [each for each in planned if each.repetition != DISCARDED_REPETITION]
     possible = {
         each.key: each
@@ -143,6 +143,6 @@ def _with_one_first(
         earlier = (
             planned_session(record).key for record in results.records if record.repetition == DISCARDED_REPETITION
         )
-        own = (each.key for each in planned if each.repetition == DISCARDED_REPETITION)
-        first = next((key for key in (*earlier, *own) if key in possible), None)
+        of_plan = (each.key for each in planned if each.repetition == DISCARDED_REPETITION)
+        first = next((key for key in (*earlier, *of_plan) if key in possible), None)
     return ([possible[first]] if first else []) + rest, first

@@ -134,7 +134,7 @@ def test_a_session_whose_bundle_cannot_be_read_is_measured_again_under_an_id_tha
     taken = {once.session_id, twice.session_id, replace(twice, attempt=2).session_id, between.session_id}
     failed = ended(replace(between, attempt=2), "failed", "device_lost")
     # when the sweep is started again
-    again = remaining_sessions(sessions, [failed], taken={*taken, failed.session_id})
+    again = remaining_sessions(sessions, [failed], used_ids={*taken, failed.session_id})
     # then each gets the first attempt whose id is free
     assert [session.attempt for session in again[1:4]] == [2, 3, 3]
     assert {session.session_id for session in again}.isdisjoint({*taken, failed.session_id})
