@@ -105,35 +105,42 @@ def preview_sweep(request: SweepRequest) -> SweepPreview:
     for thread in threads:
         thread.join(max(end - time.monotonic(), 0))
     answers = dict(answers)  # what comes later is too late
-    plan, uses = SweepPlan(request.sweep, ExportSnapshot(statuses), {}), runner_uses(spec)
+    plan = SweepPlan(request.sweep, ExportSnapshot(statuses), {})
     previews = {name: DevicePreview(name, "not selected", "; ".join(why)) for name, why in selection.reasons.items()}
     for device in selection.devices:
-        name, answer = device.name, answers[device.name]
-        platform = device.platform or (answer.facts.platform if answer.facts else None)
-        runners = runners_without_build(platform, uses, workspace.runners)
-        planned = plan_sessions(spec, plan.sweep, name, answer.facts or Facts(), plan.exports, runners.by_use)
-        results = read_results(workspace.store, plan.sweep.sweep_id, name)
-        plan.devices[name] = part = plan_rest(planned, plan.exports, results, spec.interval_percent)
-        sessions = [each for each in (*part.ready, *part.pending) if each.repetition != DISCARDED_REPETITION]
-        rest = [*part.left, *part.pending]
-        open_keys = {each.key for each in (*part.todo, *part.pending)}
-        unread = {pair for pair, each in statuses.items() if each.state == "unknown"}
-        previews[name] = DevicePreview(
-            device=name,
-            state="in a lab" if answer.in_lab else "reachable" if answer.facts else "off",
-            why="" if answer.facts else answer.cause,
-            cells=len({each.cell for each in sessions}),
-            sessions=len(sessions),
-            measured=sum(each.key not in open_keys for each in sessions),
-            not_needed=len(part.todo) - len(part.left),
-            unknown=sum((each.cell.model, each.cell.precision) in unread for each in sessions),
-            seconds=pace.seconds(name, rest),
-            push_bytes=_bytes_to_push(rest, plan.exports, runners, answer.stored) if answer.facts else None,
-            platform=platform,
-            runners_to_build=platform is not None
-            and any((each.cell.variant, each.cell.mode) not in runners.by_use for each in sessions),
-        )
+        previews[device.name] = _preview_device(request, plan, device, answers[device.name], pace)
     return SweepPreview(plan, list(previews.values()))
+
+
+def _preview_device(
+    request: SweepRequest, plan: SweepPlan, device: DeviceSpec, answer: _Answer, pace: "_Pace"
+) -> DevicePreview:
+    """Return what a device would measure, and add its part to `plan`."""
+    spec, workspace, name = request.spec, request.workspace, device.name
+    platform = device.platform or (answer.facts.platform if answer.facts else None)
+    runners = runners_without_build(platform, runner_uses(spec), workspace.runners)
+    planned = plan_sessions(spec, plan.sweep, name, answer.facts or Facts(), plan.exports, runners.by_use)
+    results = read_results(workspace.store, plan.sweep.sweep_id, name)
+    plan.devices[name] = part = plan_rest(planned, plan.exports, results, spec.interval_percent)
+    sessions = [each for each in (*part.ready, *part.pending) if each.repetition != DISCARDED_REPETITION]
+    rest = [*part.left, *part.pending]
+    open_keys = {each.key for each in (*part.todo, *part.pending)}
+    unread = {pair for pair, each in plan.exports.statuses.items() if each.state == "unknown"}
+    return DevicePreview(
+        device=name,
+        state="in a lab" if answer.in_lab else "reachable" if answer.facts else "off",
+        why="" if answer.facts else answer.cause,
+        cells=len({each.cell for each in sessions}),
+        sessions=len(sessions),
+        measured=sum(each.key not in open_keys for each in sessions),
+        not_needed=len(part.todo) - len(part.left),
+        unknown=sum((each.cell.model, each.cell.precision) in unread for each in sessions),
+        seconds=pace.seconds(name, rest),
+        push_bytes=_bytes_to_push(rest, plan.exports, runners, answer.stored) if answer.facts else None,
+        platform=platform,
+        runners_to_build=platform is not None
+        and any((each.cell.variant, each.cell.mode) not in runners.by_use for each in sessions),
+    )
 
 
 def _ask(device: DeviceSpec, labs: Sequence[str], registry: Registry, answers: dict[str, _Answer]) -> None:

@@ -90,11 +90,7 @@ def sweep(
         request = SweepRequest(spec, named, selection, workspace, fail_on)
         if dry_run:
             _print_plan(request, format)
-        from flows.complete_sweep import result_if_complete
-
-        if result := result_if_complete(request):  # without the seconds that a Prefect server takes
-            show(f"etfarm: sweep {spec.name}: nothing is left to measure; results are in {data_dir}", err=True)
-            _print_end(result.end, result.is_bad, format, workspace)
+        _exit_if_complete(request, format, data_dir)
     parameters = {
         "sweep_file": str(file),
         "inventory_file": str(inventory),
@@ -116,6 +112,15 @@ def sweep(
     choose_devices(spec, str(inventory), only.devices)
     state = run_with_server(sweep_flow, parameters, workspace, "sweep")
     _print_end(cast("SweepEnd", state_data(state)), state.is_failed(), format, workspace)
+
+
+def _exit_if_complete(request: "SweepRequest", form: str, data_dir: Path) -> None:
+    """If nothing is left to measure, print the result and exit, without the seconds that a Prefect server takes."""
+    from flows.complete_sweep import result_if_complete
+
+    if result := result_if_complete(request):
+        show(f"etfarm: sweep {request.spec.name}: nothing is left to measure; results are in {data_dir}", err=True)
+        _print_end(result.end, result.is_bad, form, request.workspace)
 
 
 def _print_end(end: "SweepEnd", is_bad: bool, form: str, workspace: Workspace) -> NoReturn:

@@ -2,12 +2,11 @@
 
 import html
 import json
-import os
 import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,10 +15,12 @@ from typing import Any
 import pytest
 import yaml
 
+from deployments.ci import comment as step
 from tests.fixtures.farm import Farm
 from tests.fixtures.paths import ROOT
 
 CI = ROOT / "deployments" / "ci"
+Comment = Callable[..., str]
 SLOWER: dict[str, Any] = {
     "model": "voice", "precision": "fp32", "device": "host", "variant": "sme2_off", "threads": 1,
     "answer": "different", "in_words": "slower 12.3 % (10.1 to 14.8 %)", "ratio": 1.123, "cause": "`blocks.2` +1.2 ms",
@@ -97,52 +98,69 @@ def answer(folder: Path, name: str, *rows: dict[str, Any]) -> None:
     (folder / f"{name}.json").write_text(json.dumps(rows), encoding="utf-8")
 
 
-def comment(folder: Path, url: str, summary: Path) -> subprocess.CompletedProcess[str]:
-    environment = {"PATH": os.environ["PATH"], "ETFARM_COMMENTS": url, "GITHUB_STEP_SUMMARY": str(summary)}
-    environment |= {"ETFARM_TOKEN": "secret-token"}
-    words = [sys.executable, str(CI / "comment.py"), str(folder)]
-    return subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+@pytest.fixture
+def comment(
+    comments: Comments, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Comment:
+    """Run the step on the answers in `out`, and return what it printed to standard error."""
+
+    def run(url: str = comments.url) -> str:
+        monkeypatch.setenv("ETFARM_COMMENTS", url)
+        monkeypatch.setenv("ETFARM_TOKEN", "secret-token")
+        monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+        assert step.main(tmp_path / "out") == 0
+        printed = capsys.readouterr()
+        assert "secret-token" not in printed.out + printed.err
+        return printed.err
+
+    return run
 
 
-def test_without_a_change_there_is_a_summary_and_no_comment(comments: Comments, tmp_path: Path) -> None:
+def test_without_a_change_there_is_a_summary_and_no_comment(
+    comments: Comments, comment: Comment, tmp_path: Path
+) -> None:
     answer(tmp_path / "out", "voice.host", SAME)
-    comment(tmp_path / "out", comments.url, tmp_path / "summary.md")
+    comment()
     assert "No series slower of 1" in (tmp_path / "summary.md").read_text()
     assert (comments.bodies, comments.tokens) == ([], {"Bearer secret-token"})
 
 
 def test_one_comment_is_made_for_a_change_and_updated_in_place_when_it_is_gone(
-    comments: Comments, tmp_path: Path
+    comments: Comments, comment: Comment, tmp_path: Path
 ) -> None:
     # given 3100 comments of others
     comments.bodies += [f"comment {number}" for number in range(3100)]
     answer(tmp_path / "out", "voice.host", SLOWER)
-    comment(tmp_path / "out", comments.url, tmp_path / "summary.md")
+    comment()
     assert len(comments.bodies) == 3101
     assert "1 of 1 series slower" in comments.bodies[-1]
     # when the next push repairs it
     answer(tmp_path / "out", "voice.host", SAME)
-    comment(tmp_path / "out", comments.url, tmp_path / "summary.md")
+    comment()
     # then the same comment states that
     assert len(comments.bodies) == 3101
     assert "No series slower of 1" in comments.bodies[-1]
     assert [call for call in comments.calls if call != "GET"] == ["POST", "PATCH"]
 
 
-def test_cells_that_were_not_compared_are_notes_and_no_series(comments: Comments, tmp_path: Path) -> None:
+def test_cells_that_were_not_compared_are_notes_and_no_series(
+    comments: Comments, comment: Comment, tmp_path: Path
+) -> None:
     only_in_b = SAME | {"answer": "only in B", "in_words": None, "ratio": None, "time_a_ms": None, "device": "phone"}
     simulated = SAME | {"answer": None, "in_words": "simulated: no times", "ratio": None, "device": "made-up"}
     answer(tmp_path / "out", "voice.host", SAME, only_in_b, simulated)
-    comment(tmp_path / "out", comments.url, tmp_path / "summary.md")
+    comment()
     summary = (tmp_path / "summary.md").read_text(encoding="utf-8")
     assert "No series slower of 2; not slower: 1; simulated, without times: 1;" in summary
     assert "- only in B: voice fp32, sme2_off, threads 1, on phone" in summary
 
 
-def test_an_unchanged_program_is_told_in_the_summary_alone(comments: Comments, tmp_path: Path) -> None:
+def test_an_unchanged_program_is_told_in_the_summary_alone(
+    comments: Comments, comment: Comment, tmp_path: Path
+) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "voice.note").write_text("voice is the same program as before; it was not measured\n")
-    comment(tmp_path / "out", comments.url, tmp_path / "summary.md")
+    comment()
     first = (tmp_path / "summary.md").read_text(encoding="utf-8").splitlines()[0]
     assert first == "**Nothing was measured: voice is the same program as before; it was not measured**"
     assert comments.bodies == []
@@ -150,17 +168,17 @@ def test_an_unchanged_program_is_told_in_the_summary_alone(comments: Comments, t
 
 @pytest.mark.parametrize("row", [SAME | {"pte_bytes_b": 2}, SAME | {"answer": "inaccurate"}, FASTER, None])
 def test_another_size_wrong_outputs_and_a_failed_comparison_are_worth_a_comment(
-    comments: Comments, tmp_path: Path, row: dict[str, Any] | None
+    comments: Comments, comment: Comment, tmp_path: Path, row: dict[str, Any] | None
 ) -> None:
     answer(tmp_path / "out", "voice.host", *([row] if row else []))
     if row is None:
         (tmp_path / "out" / "voice.host.failed").write_text("voice on host could not be compared: no answer")
-    comment(tmp_path / "out", comments.url, tmp_path / "summary.md")
+    comment()
     assert len(comments.bodies) == 1
 
 
 def test_the_answer_about_all_files_and_devices_is_in_the_first_line_and_the_rest_is_folded(
-    comments: Comments, tmp_path: Path
+    comments: Comments, comment: Comment, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
     answer(out, "voice.host", SLOWER)
@@ -168,7 +186,7 @@ def test_the_answer_about_all_files_and_devices_is_in_the_first_line_and_the_res
     answer(out, "ears.host", FASTER | {"model": "ears", "pte_bytes_b": 800_000}, SAME, UNKNOWN)
     (out / "eyes.host.failed").write_text("eyes on host could not be compared: /home/ci/eyes.pte: no such file")
     (out / "nose.note").write_text("nose is the same program as before; it was not measured")
-    comment(out, comments.url, tmp_path / "summary.md")
+    comment()
     (body,) = comments.bodies
     mark, first, *rest = [line for line in body.splitlines() if line]
     assert mark == "<!-- etfarm compare -->"
@@ -187,7 +205,9 @@ def test_the_answer_about_all_files_and_devices_is_in_the_first_line_and_the_res
     assert any("nose is the same program" in line for line in rest[folded:])
 
 
-def test_a_comment_has_at_most_60_lines_and_nothing_in_names_acts(comments: Comments, tmp_path: Path) -> None:
+def test_a_comment_has_at_most_60_lines_and_nothing_in_names_acts(
+    comments: Comments, comment: Comment, tmp_path: Path
+) -> None:
     hostile = (
         "@team <img src=x> | [x](http://x) `rm`\n# <!-- etfarm compare --> www.x.org GH-26 #26 __x__ \u202e\x1b[2J"
     )
@@ -196,7 +216,7 @@ def test_a_comment_has_at_most_60_lines_and_nothing_in_names_acts(comments: Comm
     for number in range(50):
         (tmp_path / "out" / f"{number}.note").write_text(hostile)
         (tmp_path / "out" / f"{number}.failed").write_text(hostile)
-    comment(tmp_path / "out", comments.url, tmp_path / "summary.md")
+    comment()
     (body,) = comments.bodies
     assert len([line for line in body.splitlines() if line.strip()]) <= 60
     assert "185 more: see the files of the job" in body
@@ -207,14 +227,21 @@ def test_a_comment_has_at_most_60_lines_and_nothing_in_names_acts(comments: Comm
     assert not any(name in html.unescape(body) for name in ("www.", "GH-", "#26", "@team", "://"))
 
 
-def test_a_comment_that_cannot_be_written_leaves_the_summary_and_no_token_in_the_log(tmp_path: Path) -> None:
+def test_a_comment_that_cannot_be_written_leaves_the_summary_and_no_token_in_the_log(
+    comment: Comment, tmp_path: Path
+) -> None:
     answer(tmp_path / "out", "voice.host", SLOWER)
-    done = comment(tmp_path / "out", "http://example.org/comments", tmp_path / "summary.md")
-    assert done.stderr.startswith(
+    assert comment("http://example.org/comments").startswith(
         "the comment was not written: http://example.org/comments?per_page=100&page=1 is not an https URL"
     )
-    assert "secret-token" not in done.stdout + done.stderr
     assert "slower" in (tmp_path / "summary.md").read_text()
+
+
+def test_the_step_needs_nothing_but_python_and_the_checkout(tmp_path: Path) -> None:
+    answer(tmp_path / "out", "voice.host", SAME)
+    words = [sys.executable, "-S", str(CI / "comment.py"), str(tmp_path / "out")]  # -S: without installed packages
+    printed = subprocess.run(words, env={}, capture_output=True, text=True, check=True).stdout
+    assert printed.startswith("**No series slower of 1;")
 
 
 def test_the_action_and_the_template_give_the_script_every_variable_that_it_needs() -> None:

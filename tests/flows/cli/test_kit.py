@@ -1,4 +1,4 @@
-"""`etfarm kit`: the kit's results become bundles that pretend nothing."""
+"""`etfarm warehouse import-kit`: results of the profiling kit become bundles that state only what it recorded."""
 
 import json
 import os
@@ -185,10 +185,22 @@ def test_results_without_any_configuration_are_read_from_their_names(
 
 
 def test_a_precision_that_the_user_states_is_used(etfarm: Etfarm, kit: KitFolder, tmp_path: Path) -> None:
-    folder = unknown_precision(kit)
-    assert "unknown precision; use one of fp32" in etfarm("warehouse", "import-kit", folder, "--precision", "int4")[1]
-    assert etfarm("warehouse", "import-kit", folder, "--precision", "int8_static")[0] == 0
+    assert etfarm("warehouse", "import-kit", unknown_precision(kit), "--precision", "int8_static")[0] == 0
     assert records(tmp_path)["mac_sme2_on"].model.precision == "int8_static"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--precision", "int4"], "--precision int4: unknown precision; use one of fp32"),
+        (["--device", "a\x1b/b"], "--device a\ufffd/b: a device's name consists of letters"),
+    ],
+)
+def test_an_option_with_a_wrong_value_is_one_sentence(
+    etfarm: Etfarm, kit: KitFolder, words: list[str], sentence: str
+) -> None:
+    code, printed = etfarm("warehouse", "import-kit", kit.write(), *words)
+    assert (code, printed.startswith(f"etfarm: {sentence}")) == (2, True), printed
 
 
 def replaced(path: Path, make: Callable[[Path], Any]) -> None:
@@ -234,13 +246,11 @@ def test_a_file_that_cannot_be_read_leaves_only_its_result_out(
     [
         ("other_t1.log", "no configuration or manifest states its model; copy the kit's JSON beside it"),
         ("toy_cnn_xnnpack_fp16_mac_sme2_on_t0.log", "`_t0` in its name is not a number of threads; rename it"),
-        (f"toy_fp16_mac_sme2_on_t{2**31}.log", f"`_t{2**31}` in its name is not a number of threads; rename it"),
         (f"toy_fp16_mac_sme2_on_{'x' * 190}_t1.log", "not an experiment of the kit (`name`: 'mac_sme2_on_x"),
         ("toy_fp16_mac_sme2_on\x1b_t1.log", "its name has characters that cannot be shown; rename it"),
-        ("toy_fp16_mac_sme2_on\udcff_t1.log", "its name has characters that cannot be shown; rename it"),
     ],
 )
-def test_a_result_that_is_not_known_is_left_out_and_named(
+def test_an_unknown_result_is_left_out_and_named(
     etfarm: Etfarm, kit: KitFolder, tmp_path: Path, name: str, cause: str
 ) -> None:
     kit.write()
@@ -257,21 +267,15 @@ def test_a_result_that_is_not_known_is_left_out_and_named(
     assert (code, printed.count("\n"), cause in printed) == (2, 1, True), printed
 
 
-NINES = "9" * 5000
-
-
 @pytest.mark.parametrize(
     ("old", "new", "cause"),
     [
         ('"runs": 3', '"runs": 0', "`experiments.0.runs`: Input should be greater than or equal to 1"),
         ('"runs": 3', '"runs": 2147483648', "`experiments.0.runs`: Input should be less than or equal to 2147483647"),
-        ('"runs": 3', '"runs": true', "`experiments.0.runs`: Input should be a valid integer"),
         ('"runs": 3', '"runs": "5"', "`experiments.0.runs`: Input should be a valid integer"),
-        ('"runs": 3', f'"runs": {NINES}', "not valid JSON (Exceeds the limit"),
-        ('"runs": 3', '"runs": ', "not valid JSON (Expecting value: line 1 column"),
+        ('"runs": 3', f'"runs": {"9" * 5000}', "not valid JSON (Exceeds the limit"),
         ('"runs": 3', f'"runs": {"[" * 100_000}', "not valid JSON (maximum recursion depth exceeded"),
         ('"mac_sme2_on"', '"mac/sme2_on"', "`experiments.0.name`: 'mac/sme2_on' is not the name of a file or folder"),
-        ('"mac_sme2_on"', "5", "`experiments.0.name`: Input should be a valid string"),
         ('_fp16.pte"', '_fp16.pte\\nx: 1"', "`model`: must be a line of at most 1000 letters"),
         ('_fp16.pte"', f'{"x" * 100}.pte"', "`model`: must be the path of a .pte file whose name has 1 to 100 bytes"),
     ],
@@ -329,8 +333,3 @@ def test_a_result_that_the_warehouse_would_refuse_is_a_failed_session(
     assert (record.status, record.reason_code, list(record.files)) == ("failed", "not_loadable", ["stdout.txt"])
     assert (record.reason or "").startswith("the warehouse would refuse it: model.etdump: ")
     assert etfarm("warehouse", "load")[1].startswith("3 loaded, 0 already in the warehouse, 0 refused")
-
-
-def test_a_device_has_a_name_that_an_inventory_allows(etfarm: Etfarm, kit: KitFolder) -> None:
-    code, printed = etfarm("warehouse", "import-kit", kit.write(), "--device", "a\x1b/b")
-    assert (code, printed.startswith("etfarm: --device a\ufffd/b: a device's name consists of letters")) == (2, True)
