@@ -33,15 +33,15 @@ _FailOnOption = Annotated[
 _PriorityOption = Annotated[
     int,
     typer.Option(
-        "--priority", min=-100, max=100, help="For .pte files: sweeps of lower priority let go of the device for them."
+        "--priority", min=-100, max=100, help="For .pte files: sweeps of lower priority release the device for them."
     ),
 ]
 
 
 @app.command(epilog="Example: etfarm compare 2026-11-01 2026-11-02 --fail-on regression")
 def compare(
-    a: Annotated[str | None, typer.Argument(help="What to compare with.")] = None,
-    b: Annotated[str | None, typer.Argument(help="What is compared; of the same kind as A.")] = None,
+    a: Annotated[str | None, typer.Argument(help="Baseline: a night, a device, a .pte file, ...")] = None,
+    b: Annotated[str | None, typer.Argument(help="Compared with A; of the same kind.")] = None,
     base: _BaseOption = None,
     model: Annotated[str | None, typer.Option(help="Only this model; with --base, file.py:factory.")] = None,
     device: DeviceOption = None,

@@ -25,7 +25,7 @@ app = typer.Typer(
     epilog="Example: etfarm decisions --bundles s3://bucket/prefix",
 )
 
-_ReasonOption = Annotated[str, typer.Option("--reason", help="Why; recorded beside the bundles.")]
+_ReasonOption = Annotated[str, typer.Option("--reason", help="Reason; recorded with the decision.")]
 _COLUMNS = ("id", "kind", "night", "series", "reason", "state", "when (UTC)", "by")
 
 

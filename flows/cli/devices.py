@@ -27,7 +27,7 @@ app = typer.Typer(
 _WIDEST_CELL = 400  # reasons are not cut
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NameArgument = Annotated[str, typer.Argument(help="Name of the device in the inventory.")]
-_ReasonOption = Annotated[str, typer.Option("--reason", help="Reason, shown to your colleagues.")]
+_ReasonOption = Annotated[str, typer.Option("--reason", help="Reason; `etfarm devices` shows it.")]
 
 
 @app.callback()

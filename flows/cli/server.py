@@ -11,7 +11,7 @@ from flows.terminal import show
 from tasks.store.workspace import Workspace
 
 app = typer.Typer(
-    help="Run a Prefect server for several sweeps, its worker, a lab's.",
+    help="Run a Prefect server, its worker, or a lab's worker.",
     invoke_without_command=True,
     epilog="Example: etfarm server",
 )
@@ -47,7 +47,7 @@ def worker() -> None:
 
 @app.command(epilog="Example: etfarm server automate")
 def automate(
-    file: Annotated[Path, typer.Argument(help="What the server does by itself.")] = DEFAULT_AUTOMATIONS,
+    file: Annotated[Path, typer.Argument(help="Automations file.")] = DEFAULT_AUTOMATIONS,
 ) -> None:
     """Let the Prefect server end dead runs and report lost workers.
 
@@ -63,7 +63,7 @@ def automate(
 
 @app.command(epilog="Example: etfarm server lab berlin --bundles s3://farm/bundles")
 def lab(
-    site: Annotated[str, typer.Argument(help="The site: as `labs` and `site` of the inventory name it.")],
+    site: Annotated[str, typer.Argument(help="Name of the lab, as in `labs` of the inventory.")],
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
 ) -> None:

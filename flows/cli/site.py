@@ -9,7 +9,7 @@ from flows.terminal import show
 from tasks.store.workspace import Workspace
 
 app = typer.Typer(
-    help="Show the farm's pages: this morning, models, devices; reports.",
+    help="Show the farm's pages; write the report of a sweep.",
     invoke_without_command=True,
     epilog="Example: etfarm site, or: etfarm site --publish s3://bucket/farm",
 )
@@ -43,7 +43,7 @@ def site(
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Show the farm's pages: this morning, nights, models, devices, series.
+    """Show the farm's pages: changes, nights, models, devices, series.
 
     They are served from the newest snapshot, and follow it within seconds. Only this machine reaches them, by its
     local names; a proxy with a password serves them to a team (docs/operations.md). A published folder opens without a

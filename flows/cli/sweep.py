@@ -43,7 +43,7 @@ _PriorityOption = Annotated[
         "--priority",
         min=-100,
         max=100,
-        help="Instead of the file's: the highest gets a device first, between two sessions of others.",
+        help="Priority instead of the file's: the highest gets a device first, after the running session.",
     ),
 ]
 _AgainOption = Annotated[bool, typer.Option("--again", help="Measure again what was already measured that night.")]
@@ -54,7 +54,7 @@ _DryRunOption = Annotated[
 
 @app.command(epilog="Example: etfarm sweep deployments/sweeps/smoke.yaml")
 def sweep(
-    file: Annotated[Path, typer.Argument(help="Sweep file: what to measure, and how often.")],
+    file: Annotated[Path, typer.Argument(help="Sweep file.")],
     inventory: InventoryOption = DEFAULT_INVENTORY,
     again: _AgainOption = False,
     night: _NightOption = None,

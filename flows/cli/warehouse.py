@@ -1,4 +1,4 @@
-"""`etfarm warehouse`: bundles come in, it is checked, built again and thinned; where it is, and what is in it."""
+"""`etfarm warehouse`: load bundles, check, rebuild and prune the warehouse, import results of the profiling kit."""
 
 import contextlib
 import logging
@@ -14,7 +14,7 @@ from flows.cli.options import DEFAULT_DATA_DIR, BundlesOption, DataDirOption, Wa
 from flows.terminal import show, show_pieces
 from tasks.store.workspace import Workspace
 
-app = typer.Typer(help="Load, find, check, rebuild and prune what was measured.", no_args_is_help=True)
+app = typer.Typer(help="Load, find, check, rebuild and prune the warehouse.", no_args_is_help=True)
 
 
 @app.command(epilog="Example: etfarm warehouse load var/bundles some.etdump --warehouse w.duckdb")

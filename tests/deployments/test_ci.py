@@ -1,4 +1,4 @@
-"""The steps of CI: a summary always, one comment when there is something to say, and files are taken, never code."""
+"""The steps of CI: a summary always, one comment when something changed, and files are taken, never code."""
 
 import html
 import json
@@ -42,7 +42,7 @@ def make():
 
 @dataclass
 class Comments:
-    """A stand-in of the comments of a pull request: a list of those that were made, and what was asked."""
+    """A stand-in for the comments of a pull request: their texts, and the requests."""
 
     url: str
     bodies: list[str] = field(default_factory=list)
@@ -82,7 +82,7 @@ def comments() -> Iterator[Comments]:
             self.answer({})
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing."""
+            """Override the line that the base class prints for each request."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     found = Comments(f"http://127.0.0.1:{server.server_port}/repos/o/r/issues/1/comments")
@@ -155,9 +155,7 @@ def test_cells_that_were_not_compared_are_notes_and_no_series(
     assert "- only in B: voice fp32, sme2_off, threads 1, on phone" in summary
 
 
-def test_an_unchanged_program_is_told_in_the_summary_alone(
-    comments: Comments, comment: Comment, tmp_path: Path
-) -> None:
+def test_an_unchanged_program_is_in_the_summary_alone(comments: Comments, comment: Comment, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "voice.note").write_text("voice is the same program as before; it was not measured\n")
     comment()
@@ -292,7 +290,7 @@ def run_steps(farm: Farm, head: Path, base: Path, url: str) -> subprocess.Comple
 
 @pytest.mark.thorough
 @pytest.mark.torch
-def test_a_pull_request_that_makes_a_model_slower_fails_and_is_told_so(farm: Farm, comments: Comments) -> None:
+def test_a_pull_request_that_makes_a_model_slower_fails_with_a_comment(farm: Farm, comments: Comments) -> None:
     pytest.importorskip("executorch", reason="exports and the runner need the export extra")
     # given a baseline, a change with much more to do, a new file, and a script that a fork put beside them
     folders = {side: farm.folder / side for side in ("base", "head")}
@@ -324,7 +322,7 @@ def test_a_pull_request_that_makes_a_model_slower_fails_and_is_told_so(farm: Far
 
 
 @pytest.mark.thorough
-def test_folders_without_a_common_file_are_a_mistake_that_is_told(farm: Farm, comments: Comments) -> None:
+def test_folders_without_a_common_file_are_a_mistake(farm: Farm, comments: Comments) -> None:
     for side in ("base", "head"):
         (farm.folder / side).mkdir()
     done = run_steps(farm, farm.folder / "head", farm.folder / "base", comments.url)

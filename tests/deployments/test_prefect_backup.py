@@ -28,23 +28,23 @@ def run(command: str, **environment: str) -> str:
 
 
 @pytest.mark.thorough
-def test_a_copy_of_the_sqlite_database_in_use_is_whole_and_has_the_runs(tmp_path: Path) -> None:
+def test_a_copy_of_the_sqlite_database_in_use_is_complete_and_has_the_runs(tmp_path: Path) -> None:
     needs("sqlite3")
     copy = tmp_path / "copy.db"
     # given a server with a run, which goes on
     with running_prefect(lambda: tmp_path) as (api, _):
         flow = asked(f"{api}/flows/", {"name": "sweep"})["id"]
-        asked(f"{api}/flow_runs/", {"flow_id": flow, "name": "tonight", "state": {"type": "COMPLETED"}})
+        asked(f"{api}/flow_runs/", {"flow_id": flow, "name": "nightly", "state": {"type": "COMPLETED"}})
         # when its database is copied
         run(
             SQLITE.replace("/var/lib/etfarm/prefect/prefect.db", str(tmp_path / "prefect.db")).replace(
                 "/mnt/backup/prefect.db", str(copy)
             )
         )
-    # then the copy is whole and has the run
+    # then the copy is complete and has the run
     with contextlib.closing(sqlite3.connect(copy)) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        assert database.execute("SELECT name FROM flow_run").fetchall() == [("tonight",)]
+        assert database.execute("SELECT name FROM flow_run").fetchall() == [("nightly",)]
 
 
 @pytest.mark.thorough

@@ -43,7 +43,7 @@ def test_systemd_accepts_the_unit(unit: Path, tmp_path: Path) -> None:
         check=False,
         env=os.environ | {"SYSTEMD_LOG_LEVEL": "warning"},
     )
-    # then it has nothing to say about ours
+    # then it reports nothing about ours
     about = [line for line in verified.stderr.splitlines() if str(tmp_path) in line or "etfarm" in line]
     assert about == []
     assert verified.returncode == 0, verified.stderr

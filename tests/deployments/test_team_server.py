@@ -101,7 +101,7 @@ def test_only_the_health_of_the_server_can_be_asked_without_the_password(team_se
         assert wrong.get("/admin/version").status_code == 401
 
 
-def test_doctor_finds_the_server_and_names_the_missing_worker(team_server: TeamServer, tmp_path: Path) -> None:
+def test_doctor_reports_the_server_and_the_missing_worker(team_server: TeamServer, tmp_path: Path) -> None:
     server, worker, clock = doctor(team_server.client(), tmp_path)
     assert server.startswith("ok: Prefect server 3.")
     assert worker.startswith("fix: 0 workers of the work pool `etfarm` online")
@@ -138,7 +138,7 @@ def test_a_sweep_runs_through_the_server(team_server: TeamServer, tmp_path: Path
     farm = Farm(tmp_path, team_server.client())
     # when a sweep is started
     done = farm.sweep(SWEEP)
-    # then it measures, and the server knows the sweep's flow run
+    # then it measures, and the server has the sweep's flow run
     assert done.returncode == 0, done.stdout + done.stderr
     assert "sessions: 2 succeeded, 1 discarded" in done.stdout
     sweeps = [run for run in runs(team_server, "flow_runs") if run["parameters"].get("sweep_file")]

@@ -1,4 +1,4 @@
-"""`etfarm compare A.pte B.pte`: two files are measured alternately; mistakes are told before anything starts."""
+"""`etfarm compare A.pte B.pte`: two files are measured interleaved; a mistake is reported before anything starts."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ PROGRAM = build_program({"forward": Signature()})
 
 @pytest.mark.thorough
 @pytest.mark.torch
-def test_two_files_are_measured_in_turns_and_the_slower_one_fails_the_command(farm: Farm) -> None:
+def test_two_files_are_measured_interleaved_and_the_slower_one_fails_the_command(farm: Farm) -> None:
     pytest.importorskip("executorch", reason="exports and the runner need the export extra")
     # given two files that no folder of an export has around them, one with much more to do
     files = []

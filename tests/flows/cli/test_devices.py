@@ -1,4 +1,4 @@
-"""`etfarm devices`: state and health apart, reasons for everything, and decisions of the user that sweeps keep to."""
+"""`etfarm devices`: state and health apart, a reason for everything, and quarantine, retirement and release."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_devices_are_listed_with_their_state_apart_from_their_health(devices: Co
     assert (code, devices().code) == (1, 0)
 
 
-def test_a_device_that_answers_and_cannot_measure_is_not_called_good(devices: Command, tmp_path: Path) -> None:
+def test_a_device_that_answers_and_cannot_measure_is_unusable(devices: Command, tmp_path: Path) -> None:
     # given a device whose root cannot be made
     (tmp_path / "device").write_text("in the way")
     # then its state is what is missing and what to do, and its health is not known
@@ -79,7 +79,7 @@ def test_a_holder_that_has_ended_does_not_hold_a_device(devices: Command, tmp_pa
     assert ") has ended, and the next sweep takes its lease over" in devices().out
 
 
-def test_a_leased_device_says_by_whom_and_since_when(devices: Command, tmp_path: Path) -> None:
+def test_a_leased_device_is_listed_with_its_holder(devices: Command, tmp_path: Path) -> None:
     spec = load_inventory(tmp_path / "inventory.yaml").devices[0]
     with open_device(spec) as device, acquire(device, "another farm"):
         assert "leased by another farm (process " in devices().out
@@ -123,10 +123,10 @@ def test_devices_are_objects_for_programs(devices: Command) -> None:
     assert_documented("devices", rows)
 
 
-def test_a_probe_prints_what_the_device_is_and_how_it_is(devices: Command) -> None:
-    said = devices("probe", "here").out
-    assert "platform: " in said
-    assert "free_disk_bytes: " in said
+def test_a_probe_prints_facts_and_conditions(devices: Command) -> None:
+    printed = devices("probe", "here").out
+    assert "platform: " in printed
+    assert "free_disk_bytes: " in printed
 
 
 def test_devices_of_a_lab_are_listed_but_reached_only_by_its_machine(

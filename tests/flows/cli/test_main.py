@@ -1,7 +1,5 @@
-"""The command line: every command shows an example, every mistake is one sentence, and nothing heavy is imported."""
+"""The command line: every command shows an example, every mistake is one sentence, and help imports nothing heavy."""
 
-import csv
-import io
 import json
 import os
 import subprocess
@@ -84,34 +82,21 @@ def test_help_imports_nothing_heavy() -> None:
     assert ended.returncode == 0, ended.stderr
 
 
-def test_a_loose_etdump_is_loaded_and_asked_for_its_runs(command: Command, dump: Path, tmp_path: Path) -> None:
-    # given an ETDump of unknown origin, loaded twice
-    warehouse = tmp_path / "w.duckdb"
-    assert (
-        command("warehouse", "load", dump, "--warehouse", warehouse).out
-        == "1 loaded, 0 already in the warehouse, 0 refused\n"
-    )
-    assert (
-        command("warehouse", "load", dump, "--warehouse", warehouse).out
-        == "0 loaded, 1 already in the warehouse, 0 refused\n"
-    )
-    # when its runs are asked for
-    query = "SELECT model, run_index, is_warmup, execute_ns FROM run_latency ORDER BY run_index"
-    ended = command("sql", query, "--warehouse", warehouse, "--format", "csv")
-    # then there is one row per run, the first marked as warm-up
-    assert list(csv.reader(io.StringIO(ended.out)))[1:] == [
-        ["some model", "0", "True", "30"],
-        ["some model", "1", "False", "40"],
-        ["some model", "2", "False", "50"],
-    ]
-    # and a query may stand in a file, and answer as JSON or a table
-    file = tmp_path / "longest.sql"
-    file.write_text("SELECT max(execute_ns) AS longest_ns FROM run_latency", encoding="utf-8")
-    assert json.loads(command("sql", file, "--warehouse", warehouse, "--format", "json").out) == [{"longest_ns": 50}]
-    assert command("sql", file, "--warehouse", warehouse).out == "longest_ns\n----------\n        50\n(1 row)\n"
+def test_a_loose_etdump_is_loaded_once_and_its_first_run_is_a_warm_up(
+    command: Command, dump: Path, tmp_path: Path
+) -> None:
+    warehouse = ("--warehouse", tmp_path / "w.duckdb")
+    loads = [command("warehouse", "load", dump, *warehouse).out for _ in range(2)]
+    assert [line.partition(" in the")[0] for line in loads] == ["1 loaded, 0 already", "0 loaded, 1 already"]
+    # when its runs are requested by a query in a file
+    file = tmp_path / "runs.sql"
+    file.write_text("SELECT model, run_index, is_warmup, execute_ns FROM run_latency ORDER BY 2", encoding="utf-8")
+    ended = command("sql", file, *warehouse, "--format", "csv")
+    # then there is a row per run
+    assert ended.lines[1:] == ["some model,0,True,30", "some model,1,False,40", "some model,2,False,50"]
 
 
-def test_var_and_warehouse_may_stand_before_the_command_too(
+def test_data_dir_and_warehouse_are_accepted_before_the_command_too(
     command: Command, dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # the two are set for this process by the command line; here they are taken back afterwards

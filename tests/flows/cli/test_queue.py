@@ -1,4 +1,4 @@
-"""`etfarm devices queue`: who holds each device and who waits, as the devices themselves tell; no server is needed."""
+"""`etfarm devices queue`: who holds each device and who waits, read from the devices without a server."""
 
 import json
 import os
@@ -57,7 +57,7 @@ def test_the_queue_shows_who_measures_and_who_waits_and_which_devices_cannot_be_
     assert {row["sweep"] for row in rows[3:]} == {None}
 
 
-def test_a_holder_that_was_killed_is_told_from_one_that_measures(queue: Command, tmp_path: Path) -> None:
+def test_a_holder_that_was_killed_is_shown_as_ended(queue: Command, tmp_path: Path) -> None:
     with open_device(load_inventory(tmp_path / "inventory.yaml").devices[0]) as device, acquire(device, "nightly"):
         assert queue().lines[2].split()[:3] == ["here", "measures", "nightly"]
         path = held_file(device)

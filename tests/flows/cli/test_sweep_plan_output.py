@@ -52,7 +52,7 @@ def key_of(exports: Path, model: str) -> str:
     return export_key(ExportRequest(ModelEntry.model_validate(model), "fp32", exports))
 
 
-def test_a_dry_run_counts_cells_and_sessions_and_tells_which_devices_are_off(dry: Command, tmp_path: Path) -> None:
+def test_a_dry_run_counts_cells_and_sessions_and_names_the_devices_that_are_off(dry: Command, tmp_path: Path) -> None:
     done = dry()
     assert done.code == 0, done.err
     first, exports, to_export, here, gone, other = done.out.splitlines()
@@ -74,7 +74,7 @@ def test_what_is_exported_pushed_and_measured_already_is_counted(dry: Command, t
     skipped = skipped_path(exports, key_of(exports, "conv"))
     skipped.parent.mkdir()
     skipped.write_text("conv has no such layers", encoding="utf-8")
-    # given one session of tonight
+    # given one session of this night
     (folder := tmp_path / "made").mkdir()
     plan = json.loads(dry("--night", "2026-01-02", "--format", "json").out)
     night = SweepNight(sweep_id=plan["sweep"], name="tiny", night="2026-01-02")

@@ -1,4 +1,4 @@
-"""`etfarm trace --view`: Perfetto's viewer shows a trace on this machine, and asks nobody else."""
+"""`etfarm trace --view`: Perfetto's viewer shows a trace on this machine, and contacts no other server."""
 
 import importlib.util
 import shutil
@@ -48,7 +48,7 @@ def test_the_viewer_has_the_trace_is_reached_from_this_machine_alone_and_may_loa
         assert answer.headers["Content-Security-Policy"].startswith("default-src 'self'")
 
 
-def test_without_the_extra_one_sentence_says_how_to_install_it(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_one_sentence_states_how_to_install_it(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     with pytest.raises(InputError, match=r"pip install '\.\[trace\]'"):
         open_viewer(trace)
