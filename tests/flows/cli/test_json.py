@@ -11,8 +11,9 @@ from flows.cli.main import app
 from flows.cli.sweep_output import end_as_json
 from flows.device.job import COUNTED
 from flows.sweep_result import SweepEnd
+from flows.warehouse.publish import load_and_publish
 from tasks.store.workspace import Workspace
-from tests.fixtures.command import Command, Etfarm, Kept
+from tests.fixtures.command import Command, Kept
 from tests.fixtures.documented import assert_documented, documented
 from tests.fixtures.stand_in import GOOD, publish_stand_in
 
@@ -33,14 +34,15 @@ def test_every_command_with_json_is_documented() -> None:
     assert found | {"sweep --dry-run"} == set(documented()["commands"]) | {"sql"}
 
 
-@pytest.fixture
-def nights(kept: Kept, etfarm: Etfarm) -> Kept:
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     """A warehouse with a night of two models on this machine, and of one on an emulated device."""
+    kept = Kept(tmp_path_factory.mktemp("nights") / "var")
     for index in range(6):
         kept.session([(10 + index) * MS] * 3, repetition=index)
     kept.session([9 * MS] * 3, model__name="other")
     kept.session([9 * MS] * 3, device__name="qemu", device__emulated=True)
-    assert etfarm("warehouse", "load")[0] == 0
+    load_and_publish(kept.data_dir, [kept.bundles])
     return kept
 
 
@@ -58,12 +60,13 @@ def test_the_end_of_a_sweep_is_one_document(nights: Kept) -> None:
     assert {each["verdict"] for each in document["verdicts"]} == {"insufficient data"}
 
 
-def test_verdicts_and_decisions_are_as_documented(nights: Kept, etfarm: Etfarm) -> None:
-    assert_documented("verdicts", json.loads(etfarm("verdicts", "--format", "json")[1]))
-    assert etfarm("decisions", "note", "known, ticket 12", "--model", "toy")[0] == 0
-    (note,) = documents = json.loads(etfarm("decisions", "--format", "json")[1])
+def test_verdicts_and_decisions_are_as_documented(nights: Kept, command: Command) -> None:
+    data_dir = ("--data-dir", nights.data_dir.root)
+    assert_documented("verdicts", json.loads(command("verdicts", "--format", "json", *data_dir).out))
+    assert command("decisions", "note", "expected, ticket 12", "--model", "toy", *data_dir).code == 0
+    (note,) = documents = json.loads(command("decisions", "--format", "json", *data_dir).out)
     assert_documented("decisions", documents)
-    assert (note["kind"], note["reason"], note["night"]) == ("note", "known, ticket 12", None)
+    assert (note["kind"], note["reason"], note["night"]) == ("note", "expected, ticket 12", None)
 
 
 def test_a_runner_is_as_documented(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

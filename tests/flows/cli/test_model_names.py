@@ -36,7 +36,7 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["sql", "slowest-operators", "--model", "voice"], "Fully Connected"),
         (["bisect", "voice", "--inventory", "FARM/devices.yaml"], "no night of this series is suspected"),
         (["decisions", "note", "known", "--model", "voice"], f"note for model {MODEL} (1 series)"),
-        (["model", "fetch", "voice", "-o", "FARM/out"], "no .pte file of voice fp32 is kept"),
+        (["model", "fetch", "voice", "-o", "FARM/out"], "no .pte file of voice fp32 is stored"),
         (["sweep", "FARM/sweep.yaml", "--model", "voice", "--inventory", "FARM/devices.yaml", "--dry-run"], "1 of 1"),
     ],
     ids=lambda value: "-".join(value[:2]) if isinstance(value, list) else "",
