@@ -40,16 +40,18 @@ def checkout(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def told() -> list[str]:
-    """What builds tell the user."""
+def messages() -> list[str]:
+    """What builds report."""
     return []
 
 
 @pytest.fixture
-def build(checkout: Path, tmp_path: Path, told: list[str]) -> Build:
+def build(checkout: Path, tmp_path: Path, messages: list[str]) -> Build:
     def run(**changed: Any) -> Runner:
         settings = {"source": checkout, "platform": host_platform(), "variant": None, "trace": True} | changed
-        return build_from_source(settings.pop("source"), tmp_path / "var" / "runners", **settings, report=told.append)
+        return build_from_source(
+            settings.pop("source"), tmp_path / "var" / "runners", **settings, report=messages.append
+        )
 
     return run
 
@@ -59,11 +61,11 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def test_a_trace_runner_of_a_checkout_is_registered_with_its_commit_and_traces_a_session(
-    build: Build, checkout: Path, told: list[str], tmp_path: Path
+    build: Build, checkout: Path, messages: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # when a checkout is built for this machine
     runner = build()
-    # then the runner is found for mode trace, and its provenance tells commit, options and compiler
+    # then the runner is found for mode trace, and its provenance has commit, options and compiler
     assert find_runner(tmp_path / "var" / "runners", host_platform(), HOST_VARIANT, "trace") == runner
     assert (runner.kind, runner.modes, runner.variants) == ("registered", ["trace"], [HOST_VARIANT])
     start, options, compiler = (runner.provenance or "").split("; ")
@@ -71,16 +73,31 @@ def test_a_trace_runner_of_a_checkout_is_registered_with_its_commit_and_traces_a
     assert "-DEXECUTORCH_BUILD_EXECUTOR_RUNNER=ON" in options
     assert "-DCMAKE_C_FLAGS=-UXNN_NO_LOGGING -DXNN_LOG_LEVEL=5" in options
     assert compiler
-    # and the user was told the log while it was built; only the bundle is left
+    # and the log was named while it was built; only the bundle is left
     log = tmp_path / "var" / "runners" / f"{host_platform()}-source-build.log"
-    assert [line.endswith(f"; log: {log}") for line in told] == [True]
+    assert [line.endswith(f"; log: {log}") for line in messages] == [True]
     assert {path.name for path in files_in(tmp_path / "var")} == {"executor_runner", "manifest.json"}
+    # and the same commit is not built again
+    with monkeypatch.context() as context:
+        context.setattr(register, "run_steps", None)
+        assert build() == runner
     # and a session with it records the kernels that were selected
     session = a_session(HOST_VARIANT, mode="trace")
     record = measured(tmp_path, replace(a_bench(tmp_path, GOOD), runner=runner), session)
     assert record.status == "succeeded", record.reason
     log = tmp_path / "bundles" / session.sweep.sweep_id / record.session_id / "stderr.txt"
     assert list(selected_kernels(log)) == [PLAIN_KERNEL]
+
+
+def test_another_commit_is_built_again_and_so_are_changed_files(build: Build, checkout: Path) -> None:
+    (checkout / "log.c").write_text((checkout / "log.c").read_text().replace("gemm-config.c:1", "gemm-config.c:2"))
+    changed = build()
+    commit(checkout)
+    committed = build()
+    before, after = (git(checkout, "rev-parse", name) for name in ("HEAD~", "HEAD"))
+    origins = [(each.provenance or "").partition(";")[0] for each in (changed, committed)]
+    assert origins == [f"executorch {before}, changed", f"executorch {after}"]
+    assert committed.runner_sha256 == changed.runner_sha256
 
 
 def test_without_trace_a_runner_for_timing_is_built_that_logs_nothing(build: Build, tmp_path: Path) -> None:
@@ -90,24 +107,6 @@ def test_without_trace_a_runner_for_timing_is_built_that_logs_nothing(build: Bui
     program = runner.folder / "executor_runner"
     paths = [f"--etdump_path={tmp_path / 'x'}", f"--output_file={tmp_path / 'y'}"]
     assert subprocess.run([program, *paths], capture_output=True, check=True).stderr == b""
-
-
-def test_an_unchanged_commit_is_not_built_again(
-    build: Build, checkout: Path, monkeypatch: pytest.MonkeyPatch, told: list[str]
-) -> None:
-    first = build()
-    with monkeypatch.context() as context:
-        context.setattr(register, "run_steps", None)
-        assert build() == first
-    # but another commit is, and so are changed files, of which the provenance tells
-    (checkout / "log.c").write_text((checkout / "log.c").read_text().replace("gemm-config.c:1", "gemm-config.c:2"))
-    changed = build()
-    commit(checkout)
-    committed = build()
-    assert (changed.provenance or "").partition(";")[0] == f"executorch {git(checkout, 'rev-parse', 'HEAD~')}, changed"
-    assert (committed.provenance or "").partition(";")[0] == f"executorch {git(checkout, 'rev-parse', 'HEAD')}"
-    assert committed.runner_sha256 == changed.runner_sha256 != first.runner_sha256
-    assert len(told) == 3
 
 
 @pytest.mark.thorough
@@ -136,7 +135,7 @@ def test_zig_builds_for_arm64_with_sme2_or_without_and_for_an_old_c_library(
 def test_a_compiler_that_does_not_assemble_sme2_is_refused_before_anything_is_configured(
     build: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    # given a compiler for arm64 that knows no SME2, and no zig
+    # given a compiler for arm64 without SME2, and no zig
     compiler = '[ "$1" = --version ] && echo gcc 12'
     names = ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++", "gcc", "g++", "clang", "clang++")
     put_on_path(monkeypatch, tmp_path / "tools", **dict.fromkeys(names, compiler))
@@ -154,7 +153,7 @@ NO_COMMIT = "has no git commit to register the runner with: git reported "
 
 
 @pytest.mark.parametrize(
-    ("spoil", "given", "message"),
+    ("spoil", "path", "message"),
     [
         ("", "main.cpp", r"main\.cpp is not a folder; pass a checkout of ExecuTorch's sources$"),
         ("rm CMakeLists.txt", "", r"has no CMakeLists\.txt; pass a checkout of ExecuTorch's sources$"),
@@ -164,11 +163,11 @@ NO_COMMIT = "has no git commit to register the runner with: git reported "
     ],
 )
 def test_what_is_not_a_checkout_to_build_is_refused_in_one_sentence(
-    build: Build, checkout: Path, tmp_path: Path, spoil: str, given: str, message: str
+    build: Build, checkout: Path, tmp_path: Path, spoil: str, path: str, message: str
 ) -> None:
     subprocess.run(["sh", "-c", spoil], cwd=checkout, check=True)
     with pytest.raises(RunnerError, match=message) as refused:
-        build(source=checkout / given)
+        build(source=checkout / path)
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "var").exists()
 
