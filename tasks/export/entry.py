@@ -24,26 +24,29 @@ _NAME = re.compile(r"[A-Za-z0-9_.][\w./:+-]*")
 _SOURCES = ("factory", "pte", "transformers")
 _TRANSFORMERS = "transformers:"
 ELSEWHERE = "elsewhere"
-"""Key of the validation context: if true, the files of entries are on another machine, which has checked them."""
+"""Key of the validation context: if true, files of entries are not checked, because they are on another machine."""
 _ONLY_FOR = dict.fromkeys(("data", "inputs", "expected", "etrecord"), "pte") | dict.fromkeys(
     ("config", "generate"), "transformers"
 )
 
 
 class AccuracyRequirement(BaseModel, extra="forbid", frozen=True):
-    """What the outputs of a model must reach for its times to count, instead of the limits of the recipe."""
+    """Accuracy that the outputs of a model need for its times to count; replaces the limits of the recipe."""
 
     min_snr_db: float | None = Field(
-        default=None, ge=-20, le=200, description="Least SNR against fp32 or, of a .pte file, `expected`."
+        default=None,
+        ge=-20,
+        le=200,
+        description="Minimum SNR in dB against fp32 or, for a .pte file, against `expected`.",
     )
     top1: float | None = Field(
-        default=None, gt=0, le=1, description="Least share of rows that choose the same class as fp32 or `expected`."
+        default=None, gt=0, le=1, description="Minimum share of rows with the same top class as fp32 or `expected`."
     )
 
     @model_validator(mode="after")
-    def _states_something(self) -> "AccuracyRequirement":
+    def _check_not_empty(self) -> "AccuracyRequirement":
         if self.min_snr_db is None and self.top1 is None:
-            raise ValueError("`accuracy` states `min_snr_db`, `top1` or both")
+            raise ValueError("`accuracy` is empty; set `min_snr_db`, `top1` or both")
         return self
 
 
@@ -57,10 +60,10 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
     factory: str | None = Field(
         default=None, description="A model of the zoo, package.module:factory, or file.py:factory beside the sweep."
     )
-    pte: Path | None = Field(default=None, description="A program that exists already; its precision is `as_is`.")
+    pte: Path | None = Field(default=None, description="A program that is exported already; its precision is `as_is`.")
     data: list[Path] = Field(default=[], description="Files (.ptd) with weights that the program does not contain.")
     inputs: list[Path] = Field(default=[], description="Raw bytes of each input; default: seeded values.")
-    expected: list[Path] = Field(default=[], description="Raw bytes of each output that is right for these inputs.")
+    expected: list[Path] = Field(default=[], description="Raw bytes of each correct output for these inputs.")
     etrecord: Path | None = Field(default=None, description="Maps its operators to the source model.")
     transformers: str | None = Field(
         default=None, description="A configuration class, such as BertConfig, or a folder with weights."
@@ -70,7 +73,7 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
         default=None, description="Measures a language model as {prefill: [512], depth: [0, 512], decode: 64}."
     )
     accuracy: AccuracyRequirement | None = Field(
-        default=None, description="What its outputs must reach, such as {min_snr_db: 20, top1: 0.99}."
+        default=None, description="Required accuracy of its outputs, such as {min_snr_db: 20, top1: 0.99}."
     )
 
     @property

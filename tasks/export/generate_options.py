@@ -8,10 +8,11 @@ from pydantic import BaseModel, Field, model_validator
 
 class CacheOptions(BaseModel, extra="forbid", frozen=True):
     length: int | None = Field(
-        default=None, ge=2, description="Tokens that it has room for; default: as many as needed."
+        default=None, ge=2, description="Capacity in tokens; default: as many as the cases need."
     )
     dtype: Literal["fp32", "fp16"] | None = Field(
-        default=None, description="Its type; default: the one that the recipe computes in. Others are skipped."
+        default=None,
+        description="Type of its values; default: that of the recipe. Recipes of another type are skipped.",
     )
 
 
@@ -20,7 +21,7 @@ class GenerateOptions(BaseModel, extra="forbid", frozen=True):
 
     prefill: list[Annotated[int, Field(ge=2)]] = Field(
         min_length=1,
-        description="Lengths of prompts; each is a case such as pp512, which reads one from an empty cache.",
+        description="Lengths of prompts; each is a case such as pp512, which reads one into an empty cache.",
     )
     chunks: list[Annotated[int, Field(ge=4)]] = Field(
         default=[],
@@ -42,12 +43,12 @@ class GenerateOptions(BaseModel, extra="forbid", frozen=True):
 
     @property
     def length(self) -> int:
-        """Tokens that the cache has room for."""
+        """Capacity of the cache in tokens."""
         return self.cache.length or self._needed
 
     @property
     def prompt_tokens(self) -> int:
-        """Tokens of the longest prompt or depth, and the one after it with which writing begins."""
+        """Tokens of the longest prompt or depth, plus the one with which decoding begins."""
         return max(*self.prefill, *self.chunks, *self.depth) + 1
 
     @property

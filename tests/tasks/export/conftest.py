@@ -1,4 +1,4 @@
-"""Exports that several tests of this room read, made once in a test run."""
+"""Exports that several tests of this package read, made once in a test run."""
 
 import os
 import subprocess
@@ -29,8 +29,8 @@ def linear(shared_exports: Path) -> Export:
 def toys(shared_exports: Path) -> dict[str, Export]:
     """toy_cnn in every precision, two exports at a time."""
     with ThreadPoolExecutor(2) as pool:
-        made = pool.map(lambda precision: export_model("toy_cnn", precision, shared_exports), RECIPES)
-        return dict(zip(RECIPES, made, strict=True))
+        exports = pool.map(lambda precision: export_model("toy_cnn", precision, shared_exports), RECIPES)
+        return dict(zip(RECIPES, exports, strict=True))
 
 
 def runs(pid: int) -> bool:

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from tasks.export.factory import build_methods
+from tasks.export.lowering import lower
+from tasks.export.lowering.passes import LeftOut, Passes, largest_distance
 from tasks.export.recipes import parse_recipe
 
 pytestmark = pytest.mark.torch
@@ -30,15 +32,15 @@ def exported(*inputs: Any, **named: Any) -> Any:
     return torch.export.export(Summed(), inputs, **named)
 
 
-def swapped(condition: Callable[[Any], bool], other: Any) -> Callable[[Any], Any]:
+def replaced(condition: Callable[[Any], bool], other: Any) -> Callable[[Any], Any]:
     """A pass that replaces the operators of some nodes."""
 
     def a_pass(program: Any) -> Any:
-        found = [node for node in program.graph.nodes if condition(node)]
-        for node in found:
+        nodes = [node for node in program.graph.nodes if condition(node)]
+        for node in nodes:
             node.target = other
         program.graph_module.recompile()
-        return program if found else None
+        return program if nodes else None
 
     return a_pass
 
@@ -57,14 +59,12 @@ def idle(program: Any) -> None:
 
 
 def test_a_pass_that_fails_or_changes_values_or_state_is_left_out_and_the_others_stay() -> None:
-    from tasks.export.lowering.passes import LeftOut, Passes
-
     # given a program, and passes of which some are wrong
     inputs = (torch.rand(3, 4),)
     program = exported(*inputs)
     before = str(program.graph)
-    wrong_value = swapped(lambda node: "cumsum" in str(node.target), torch.ops.aten.cumprod.default)
-    wrong_state = swapped(lambda node: "add_" in str(node.target), torch.ops.aten.add.Tensor)
+    wrong_value = replaced(lambda node: "cumsum" in str(node.target), torch.ops.aten.cumprod.default)
+    wrong_state = replaced(lambda node: "add_" in str(node.target), torch.ops.aten.add.Tensor)
     passes = Passes({"forward": [inputs]})
     # when they are applied
     changed = passes.apply("forward", program, [harmless, failing, wrong_value, wrong_state, idle])
@@ -80,8 +80,6 @@ def test_a_pass_that_fails_or_changes_values_or_state_is_left_out_and_the_others
 
 @pytest.mark.parametrize(("a_pass", "is_modified"), [(idle, False), (harmless, True)])
 def test_an_edge_pass_reports_a_change_only_if_there_is_one(a_pass: Callable[[Any], Any], is_modified: bool) -> None:
-    from tasks.export.lowering.passes import Passes
-
     inputs = (torch.rand(3, 4),)
     program = exported(*inputs)
     result = Passes({"forward": [inputs]}).on_edge("forward", [a_pass])(program)
@@ -95,8 +93,6 @@ def test_an_edge_pass_reports_a_change_only_if_there_is_one(a_pass: Callable[[An
 def test_a_pass_is_compared_at_every_measured_shape_and_with_values_that_no_example_has(
     lengths: tuple[int, ...], limits: tuple[float | None, float | None], label: str
 ) -> None:
-    from tasks.export.lowering.passes import Passes
-
     def limiting(program: Any) -> Any:
         cumsum = next(node for node in program.graph.nodes if "cumsum" in str(node.target))
         with program.graph.inserting_after(cumsum):
@@ -116,7 +112,7 @@ def test_a_pass_is_compared_at_every_measured_shape_and_with_values_that_no_exam
 
 
 @pytest.mark.parametrize(
-    ("found", "distance"),
+    ("actual", "distance"),
     [
         ([1.0, float("nan"), float("inf")], 0.0),
         ([1.0, 2.0, float("inf")], float("inf")),
@@ -124,21 +120,18 @@ def test_a_pass_is_compared_at_every_measured_shape_and_with_values_that_no_exam
         ([1.0, float("nan"), -float("inf")], float("inf")),
     ],
 )
-def test_not_a_number_and_infinity_equal_themselves(found: list[float], distance: float) -> None:
-    from tasks.export.lowering.passes import largest_distance
-
+def test_not_a_number_and_infinity_equal_themselves(actual: list[float], distance: float) -> None:
     expected = [torch.tensor([1.0, float("nan"), float("inf")])]
-    assert largest_distance([torch.tensor(found)], expected, with_integers=True) == distance
+    assert largest_distance([torch.tensor(actual)], expected, with_integers=True) == distance
 
 
-class Causal(torch.nn.Module):  # type: ignore[misc]
-    def forward(self, query: Any, key: Any, value: Any) -> Any:
-        return torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+class Attention(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.options = options
 
-
-class Padded(torch.nn.Module):  # type: ignore[misc]
-    def forward(self, query: Any, key: Any, value: Any, mask: Any) -> Any:
-        return torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    def forward(self, query: Any, key: Any, value: Any, mask: Any = None) -> Any:
+        return torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, **self.options)
 
 
 class Branching(torch.nn.Module):  # type: ignore[misc]
@@ -158,36 +151,38 @@ def heads(count: int, length: int) -> tuple[Any, ...]:
     return tuple(torch.randn(count, 2, length, 8) for _ in range(3))
 
 
-SHOWN = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
-MODELS = {
-    "causal": (Causal, (*heads(1, 6),), []),
-    "rows without a key": (
-        Padded,
-        (*heads(2, 5), SHOWN[:, None, :, None] & SHOWN[:, None, None, :]),
-        ["attention_as_products"],
-    ),
-    "cond": (Branching, (torch.randn(4), torch.tensor(3)), ["ETRecord"]),
-    "selected by a number of the graph": (Selecting, (torch.randn(2, 8), torch.tensor(5)), []),
-}
-
-
-def build(module: Any, inputs: tuple[Any, ...], folder: Path) -> tuple[dict[str, Any], float]:
+def export_here(module: Any, inputs: tuple[Any, ...], folder: Path) -> tuple[dict[str, Any], float]:
     """Export a model in this process; return its export.json and the largest error on this machine."""
-    from tasks.export.lowering import lower
-
     built = lower.build(build_methods((module, inputs), "make"), parse_recipe("fp32"), folder)
     [case] = built["cases"]
-    made, wanted = (
+    host, eager = (
         np.concatenate([np.fromfile(folder / each["file"], np.float32) for each in case[kind]])
         for kind in ("outputs_host", "outputs")
     )
-    return built, float(np.abs(made - wanted).max())
+    return built, float(np.abs(host - eager).max())
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_models_that_passes_cannot_rewrite_are_exported_and_equal_eager_pytorch(name: str, tmp_path: Path) -> None:
-    model, inputs, left_out = MODELS[name]
-    built, error = build(model(), inputs, tmp_path)
+IS_KEPT = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
+
+
+@pytest.mark.parametrize(
+    ("model", "inputs", "left_out"),
+    [
+        (Attention(is_causal=True), heads(1, 6), []),
+        # rows of the mask without a key
+        (
+            Attention(),
+            (*heads(2, 5), IS_KEPT[:, None, :, None] & IS_KEPT[:, None, None, :]),
+            ["attention_as_products"],
+        ),
+        (Branching(), (torch.randn(4), torch.tensor(3)), ["ETRecord"]),
+        (Selecting(), (torch.randn(2, 8), torch.tensor(5)), []),
+    ],
+)
+def test_models_that_passes_cannot_rewrite_are_exported_and_equal_eager_pytorch(
+    model: Any, inputs: tuple[Any, ...], left_out: list[str], tmp_path: Path
+) -> None:
+    built, error = export_here(model, inputs, tmp_path)
     assert built["trial"] == "succeeded"
     assert error < 1e-5
     assert [each["step"] for each in built["left_out"]] == left_out
@@ -198,16 +193,14 @@ def test_models_that_passes_cannot_rewrite_are_exported_and_equal_eager_pytorch(
 def test_a_program_that_only_lowers_without_the_passes_is_lowered_without_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tasks.export.lowering import lower
-
     # given a pass to an operator that eager PyTorch has and ExecuTorch does not
     library = torch.library.Library("test_passes", "DEF")
     library.define("cumsum(Tensor values, int dim) -> Tensor")
     library.impl("cumsum", lambda values, dim: values.cumsum(dim), "CompositeExplicitAutograd")
-    unknown = swapped(lambda node: "cumsum" in str(node.target), torch.ops.test_passes.cumsum.default)
+    unknown = replaced(lambda node: "cumsum" in str(node.target), torch.ops.test_passes.cumsum.default)
     monkeypatch.setattr(lower, "_PASSES", (unknown,))
-    # then the plain program is exported, and states why
-    built, error = build(Summed(), (torch.rand(3, 4),), tmp_path)
+    # then the plain program is exported, with the cause
+    built, error = export_here(Summed(), (torch.rand(3, 4),), tmp_path)
     assert error < 1e-5
     [left_out] = built["left_out"]
     assert (left_out["step"], left_out["method"]) == ("a_pass", None)
@@ -217,8 +210,6 @@ def test_a_program_that_only_lowers_without_the_passes_is_lowered_without_them(
 def test_a_pass_whose_program_is_wrong_only_when_executed_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tasks.export.lowering import lower
-
     # given a last pass, which eager PyTorch cannot check, that sums along another dimension
     def write_in_place(program: Any) -> bool:
         for node in program.graph.nodes:
@@ -228,18 +219,18 @@ def test_a_pass_whose_program_is_wrong_only_when_executed_is_left_out(
         return True
 
     monkeypatch.setattr(lower, "write_in_place", write_in_place)
-    built, error = build(Summed(), (torch.rand(3, 4),), tmp_path)
+    built, error = export_here(Summed(), (torch.rand(3, 4),), tmp_path)
     # then the plain program is exported
     assert error < 1e-5
     assert [each["step"] for each in built["left_out"]] == ["write_in_place"]
 
 
-def test_a_model_that_is_wrong_with_and_without_passes_keeps_them(tmp_path: Path) -> None:
-    # given attention whose outputs are random
-    class Random(Causal):
-        def forward(self, query: Any, key: Any, value: Any) -> Any:
-            return torch.nn.functional.dropout(super().forward(query, key, value), 0.5, training=True)
+def test_a_model_that_is_wrong_with_and_without_passes_is_exported_with_them(tmp_path: Path) -> None:
+    # given causal attention whose outputs are random
+    class Random(Attention):
+        def forward(self, *inputs: Any) -> Any:
+            return torch.nn.functional.dropout(super().forward(*inputs), 0.5, training=True)
 
-    built, error = build(Random(), heads(1, 6), tmp_path)
+    built, error = export_here(Random(is_causal=True), heads(1, 6), tmp_path)
     assert error > 0.1
     assert built["left_out"] == []

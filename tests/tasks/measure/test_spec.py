@@ -40,7 +40,7 @@ def test_the_sweeps_that_come_with_the_farm_are_valid(path: Path) -> None:
         (
             "name: a\nmodels:\n  - {factory: linear, accuracy: {}}\n",
             3,
-            "`accuracy` states `min_snr_db`, `top1` or both",
+            "`accuracy` is empty; set `min_snr_db`, `top1` or both",
         ),
         ("name: a\nmodels:\n  - {factory: linear, accuracy: {top1: 1.1}}\n", 3, "less than or equal to 1"),
         ("name: a\nmodels:\n  - {factory: linear, accuracy: {snr: 9}}\n", 3, "min_snr_db"),
