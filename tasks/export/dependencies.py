@@ -1,4 +1,4 @@
-"""Record the modules and data files that a model's factory uses when it is imported and called, for the content key."""
+"""Record the modules and data files that a factory uses when it is imported and called; they are part of its key."""
 
 import importlib.metadata
 import os

@@ -2,8 +2,8 @@
 
 Everything here runs in the export subprocess: torch and executorch are imported inside the functions that need them.
 
-An operator whose value is returned cannot be fused with the next one. So a tap takes what a fused operator returns: the
-activation after a convolution, not the convolution. In a quantized program it takes the dequantized value.
+An operator whose value is returned cannot be fused with the next one. So a tap returns the value of a fused operator:
+the activation after a convolution, not the convolution. In a quantized program it returns the dequantized value.
 The tapped program differs from the measured one. Ignore its times.
 """
 
@@ -15,7 +15,7 @@ from devices.errors import FarmError
 from tasks.export.convert import Converted, convert
 from tasks.export.factory import Method
 from tasks.export.recipes import RECIPES
-from tasks.export.references import CaseInputs, references, to_stored_types
+from tasks.export.references import CaseInputs, compute_references, to_stored_types
 
 LayerKey = tuple[str | None, str, int]
 """(module, operator, number among the layers with both)."""
@@ -30,8 +30,8 @@ _SAME_VALUES = (
 """Operators that only move or convert values, so they are not layers."""
 
 
-def tapped(converted: Converted) -> Converted:
-    """Return a converted method whose program and reference return the values of its layers after the outputs.
+def add_taps(converted: Converted) -> Converted:
+    """Return the converted method with taps: program and reference return the values of its layers after the outputs.
 
     A layer is {order, module, operator}: its number among the layers, the path of its module (None outside any), and
     the operator that computes it. The taps stay out of delegates; after lowering, executorch's `strip_taps_` must
@@ -59,8 +59,8 @@ def tapped(converted: Converted) -> Converted:
 
 def compute_fp32_layers(methods: list[Method], cases: list[CaseInputs]) -> dict[str, dict[LayerKey, Any]]:
     """Return the layer values of the fp32 model by case name. Call it before the methods are converted."""
-    fp32 = {each.name: tapped(convert(each, RECIPES["fp32"])) for each in to_stored_types(methods, "float32")}
-    values = references({name: each.reference for name, each in fp32.items()}, cases, "float32")
+    fp32 = {each.name: add_taps(convert(each, RECIPES["fp32"])) for each in to_stored_types(methods, "float32")}
+    values = compute_references({name: each.reference for name, each in fp32.items()}, cases, "float32")
     by_case = {}
     for case in cases:
         layers = fp32[case.method.program_method].layers
@@ -80,7 +80,7 @@ def layer_keys(layers: list[dict[str, Any]]) -> list[LayerKey]:
 
 
 def _separate_dequantized(graph: Any) -> None:
-    """Give each quantized activation a dequantize node only for the tap: XNNPACK lays out shared ones wrongly."""
+    """Add to each quantized activation a dequantize node for its tap: XNNPACK gives a shared one a wrong layout."""
     for node in list(graph.nodes):
         users = [user for user in node.users if _short_name(user).startswith("dequantize_per_tensor")]
         if _short_name(node).startswith("quantize_per_tensor") and users:
@@ -101,16 +101,13 @@ def _probed_layer(node: Any) -> Any:
         name = _short_name(source)
         is_layer = source.op == "call_function" and name not in _SAME_VALUES and not name.startswith("dequantize")
         return source if is_layer and _reads_tensor(source) else None
-    if not value.is_floating_point() or not node.users:
+    is_layer = value.is_floating_point() and node.users and name not in _SAME_VALUES and _reads_tensor(node)
+    if not is_layer or name.startswith(("quantize", "dequantize", "choose_qparams")):
         return None
-    if name.startswith(("quantize", "dequantize", "choose_qparams")) or name in _SAME_VALUES or not _reads_tensor(node):
-        return None
-    if any(_short_name(user).startswith("quantize") for user in node.users):
+    users = [_short_name(user) for user in node.users]
+    if any(user.startswith("quantize") for user in users):
         return None  # its dequantized value is tapped
-    followers = {_short_name(user) for user in node.users if user.op == "call_function"}
-    if len(node.users) == 1 and followers & set(_FUSED_INTO):
-        return None
-    return node
+    return None if len(users) == 1 and users[0] in _FUSED_INTO else node
 
 
 def _reads_tensor(node: Any) -> bool:

@@ -60,7 +60,7 @@ def list_cases(methods: list[Method]) -> list[CaseInputs]:
     return cases
 
 
-def references(modules: Mapping[str, Any], cases: list[CaseInputs], float_type: str) -> dict[str, Outputs]:
+def compute_references(modules: Mapping[str, Any], cases: list[CaseInputs], float_type: str) -> dict[str, Outputs]:
     """Return the outputs of each case in eager PyTorch; `modules` has the module of each method of the program.
 
     Each case executes its set-up first, from the buffers that the modules have now; these are restored after it.
@@ -72,7 +72,7 @@ def references(modules: Mapping[str, Any], cases: list[CaseInputs], float_type: 
     logger.info("computing the reference outputs in eager PyTorch")
     for case in cases:
         module = modules[case.method.program_method]
-        with _state_restored(modules):
+        with _restored_buffers(modules):
             _set_up(modules, case, float_type)
             for _ in range(case.method.steps or 1):
                 returned = _call(module, case.inputs, float_type)
@@ -98,7 +98,7 @@ def list_choices(
     choices = {}
     for name, outputs in texts.items():
         if outputs and case.method.steps and hasattr(module, "scores_of_next"):
-            with torch.no_grad(), _state_restored(modules):
+            with torch.no_grad(), _restored_buffers(modules):
                 _set_up(modules, case, float_type)
                 choices[name] = likeliest_tokens(module, case.inputs, outputs[0])
     return choices
@@ -125,7 +125,7 @@ def _call(module: Any, inputs: Inputs, float_type: str) -> Any:
 
 
 @contextmanager
-def _state_restored(modules: Mapping[str, Any]) -> Iterator[None]:
+def _restored_buffers(modules: Mapping[str, Any]) -> Iterator[None]:
     before = [(buffer, buffer.clone()) for module in modules.values() for buffer in module.buffers()]
     try:
         yield

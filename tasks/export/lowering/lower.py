@@ -18,7 +18,7 @@ from devices.errors import FarmError
 from tasks.export.convert import Converted, convert
 from tasks.export.exported import Case, Tensors, first_line
 from tasks.export.factory import Inputs, Method
-from tasks.export.layer_probes import LayerKey, compute_fp32_layers, layer_keys, tapped
+from tasks.export.layer_probes import LayerKey, add_taps, compute_fp32_layers, layer_keys
 from tasks.export.lowering.buffers import give_values_the_rank_of_caches, keep_initial_values, write_in_place
 from tasks.export.lowering.delegation import (
     Operators,
@@ -36,9 +36,9 @@ from tasks.export.recipes import Recipe
 from tasks.export.references import (
     CaseInputs,
     Outputs,
+    compute_references,
     list_cases,
     list_choices,
-    references,
     to_stored_types,
     write_tensors,
 )
@@ -114,15 +114,15 @@ def _convert_all(methods: list[Method], recipe: Recipe, own: Any, *, taps: bool)
     cases = list_cases(methods)
     methods = [method for method in methods if not method.executes]
     is_changed = recipe.name != "fp32"
-    fp32 = references({each.name: each.module for each in methods}, cases, "float32") if is_changed else {}
+    fp32 = compute_references({each.name: each.module for each in methods}, cases, "float32") if is_changed else {}
     layers_fp32 = compute_fp32_layers(methods, cases) if taps and is_changed else {}
     for method in methods:
         method.module.to(getattr(torch, recipe.float_type))
     converted = {method.name: convert(method, recipe, own) for method in methods}
     perplexity = next((method.perplexity() for method in methods if method.perplexity and recipe.is_in_place), None)
     if taps:
-        converted = {name: tapped(each) for name, each in converted.items()}
-    eager = references({name: each.reference for name, each in converted.items()}, cases, recipe.float_type)
+        converted = {name: add_taps(each) for name, each in converted.items()}
+    eager = compute_references({name: each.reference for name, each in converted.items()}, cases, recipe.float_type)
     return _Model(cases, converted, eager, fp32, layers_fp32, perplexity, taps, recipe.float_type)
 
 
@@ -256,7 +256,7 @@ def _write(lowered: Any, folder: Path, model: _Model) -> list[LeftOut]:
 
 
 def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operators]]:
-    """Return the program of all methods (an ExecutorchProgramManager), and what export.json contains about each."""
+    """Return the program of all methods (an ExecutorchProgramManager), and the part of export.json about each method."""
     import executorch.kernels.quantized  # noqa: F401 - registers the operators of quantized values
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.devtools.intermediate_output_tap import strip_taps_

@@ -11,7 +11,7 @@ from tasks.export.from_transformers import perplexity
 from tasks.export.generate_options import GenerateOptions
 from tasks.export.language_methods import language_methods
 from tasks.export.recipes import Weights
-from tasks.export.references import list_cases, list_choices, references
+from tasks.export.references import compute_references, list_cases, list_choices
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
@@ -54,7 +54,7 @@ def test_a_text_is_the_likeliest_behind_its_prompt_at_every_depth_and_begins_aga
     methods: list[Method] = build_methods(language_methods(model, prompt, WANTED), "llm")
     with torch.no_grad():
         cases = list_cases(methods)
-        found = references({each.name: each.module for each in methods}, cases, "float32")
+        found = compute_references({each.name: each.module for each in methods}, cases, "float32")
     # then the cases are those that llama-bench names, and the tokens are the same
     assert [case.name for case in cases] == ["pp4", "pp8", "pp8_d8", "tg6", "tg6_d16"]
     assert [found[name][0].tolist() for name in ("tg6", "tg6_d16")] == [want[0], want[16]]
@@ -124,7 +124,7 @@ def test_beyond_a_sliding_window_a_model_goes_on_as_without_a_cache(config: str,
         )
         # when it reads and writes far beyond the window
         methods: list[Method] = build_methods(language_methods(sliding, prompt, WANTED), "llm")
-        found = references({each.name: each.module for each in methods}, list_cases(methods), "float32")
+        found = compute_references({each.name: each.module for each in methods}, list_cases(methods), "float32")
     # then both are as without a cache, and the window shows
     torch.testing.assert_close(found["pp8_d8"][0], scores, rtol=1e-5, atol=1e-4)
     assert (scores - unlimited).abs().max() > 0.1

@@ -7,7 +7,7 @@ import pytest
 
 from tasks.export.convert import convert
 from tasks.export.factory import build_methods
-from tasks.export.layer_probes import compute_fp32_layers, tapped
+from tasks.export.layer_probes import add_taps, compute_fp32_layers
 from tasks.export.recipes import parse_recipe
 from tasks.export.references import list_cases
 
@@ -41,6 +41,6 @@ def test_a_constant_of_a_dynamic_size_is_not_a_layer() -> None:
     content = {"module": Growing(), "inputs": (torch.rand(3, 4),), "dynamic_shapes": ({0: torch.export.Dim.AUTO},)}
     [method] = build_methods(content, "growing")
     # then its layers are what it computes from its input
-    layers = [layer["operator"] for layer in tapped(convert(method, parse_recipe("fp32"))).layers]
+    layers = [layer["operator"] for layer in add_taps(convert(method, parse_recipe("fp32"))).layers]
     assert "aten.full.default" not in layers
     assert {"aten.add.Tensor", "aten.mul.Tensor"} <= set(layers)
