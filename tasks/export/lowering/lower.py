@@ -256,7 +256,7 @@ def _write(lowered: Any, folder: Path, model: _Model) -> list[LeftOut]:
 
 
 def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operators]]:
-    """Return the program of all methods (an ExecutorchProgramManager), and the part of export.json about each method."""
+    """Return the program of all methods, an ExecutorchProgramManager, and the part of export.json about each."""
     import executorch.kernels.quantized  # noqa: F401 - registers the operators of quantized values
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.devtools.intermediate_output_tap import strip_taps_

@@ -43,17 +43,37 @@ time.sleep(300)
 """
 
 
-def test_places_are_as_many_as_cores_or_as_memory_allows_and_at_least_one() -> None:
-    for cores, available_bytes, wanted in ((2, 100 * NEED_BYTES, 2), (8, 4 * NEED_BYTES, 3), (8, 10, 1)):
-        assert _side_by_side(ExportSlots(cores, available_bytes)) == wanted
+@pytest.mark.parametrize(
+    ("cores", "available_bytes", "limit_bytes"),
+    [
+        (2, 100 * NEED_BYTES, 45 * NEED_BYTES),  # as many slots as cores
+        (8, 4 * NEED_BYTES, 1.2 * NEED_BYTES),  # as memory allows
+        (8, 10, 9),  # at least one
+    ],
+)
+def test_the_slots_share_nine_tenths_of_the_memory_and_one_export_may_have_all_of_it(
+    cores: int, available_bytes: int, limit_bytes: float
+) -> None:
+    slots = ExportSlots(cores, available_bytes)
+    with slots.one() as first_bytes:
+        assert first_bytes == limit_bytes
+    with slots.all() as all_bytes:
+        assert all_bytes == available_bytes * 9 // 10
 
 
-def test_the_exports_side_by_side_share_what_is_available() -> None:
+def test_an_export_waits_for_a_slot() -> None:
     slots = ExportSlots(2, 100 * NEED_BYTES)
-    with slots.one() as first, slots.one() as second:
-        assert first == second == 45 * NEED_BYTES
-    with slots.all() as alone:
-        assert alone == 90 * NEED_BYTES
+
+    def take() -> int:
+        with slots.one() as limit_bytes:
+            return limit_bytes
+
+    with ThreadPoolExecutor(1) as pool:
+        with slots.one(), slots.one():
+            third = pool.submit(take)
+            with pytest.raises(TimeoutError):
+                third.result(timeout=0.05)
+        assert third.result() == 45 * NEED_BYTES
 
 
 def test_an_export_that_needs_all_memory_waits_for_the_others_and_starts_before_new_ones() -> None:
@@ -124,24 +144,6 @@ def test_memory_is_limited_by_the_own_control_group_and_those_above_it(tmp_path:
     (tmp_path / "memory" / "docker" / "memory.limit_in_bytes").write_text("9\n")
     (tmp_path / "memory" / "docker" / "memory.usage_in_bytes").write_text("2\n")
     assert control_group_available_bytes(tmp_path, "4:memory:/docker/job\n3:cpu:/\n") == 7
-
-
-def _side_by_side(slots: ExportSlots) -> int:
-    """Return how many of ten exports have a place at once."""
-    running, may_end = list[int](), threading.Event()
-
-    def export() -> None:
-        with slots.one():
-            running.append(1)
-            may_end.wait()
-
-    with ThreadPoolExecutor(10) as pool:
-        for _ in range(10):
-            pool.submit(export)
-        wait_for(lambda: len(running) == slots._count and slots._running == slots._count, "all slots to be taken")
-        count = len(running)
-        may_end.set()
-    return count
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process can adopt orphans")

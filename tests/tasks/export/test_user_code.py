@@ -33,14 +33,8 @@ def make():
         ("x = 1\n", "model.py: no function named make; it defines none"),
         ("class Net:\n    def make(self): ...\n", "model.py: no function named make; it defines none"),
         ("def build():\n    make = 1\n", "model.py: no function named make; it has build"),
-        (
-            "\n\ndef make(width): ...\n",
-            "model.py, line 3: `def make(width): ...`: a function that",
-        ),
-        (
-            "def make(*, width): ...\n",
-            "model.py, line 1: `def make(*, width): ...`: a function that",
-        ),
+        ("\n\ndef make(width): ...\n", "model.py, line 3: `def make(width): ...`: a function that"),
+        ("def make(*, width): ...\n", "model.py, line 1: `def make(*, width): ...`: a function that"),
         ("x = '\0'\n", "model.py: source code string cannot contain null bytes"),
     ],
 )
