@@ -133,12 +133,8 @@ def accuracy_of(folder: Path, got: np.ndarray, want: np.ndarray) -> list[Accurac
     [
         (OUTPUT * (1 + 10 ** (-60.5 / 20)), OUTPUT, None),
         (OUTPUT * (1 + 10 ** (-59.5 / 20)), OUTPUT, "SNR 59.5 dB, limit 60 dB, against eager PyTorch; "),
-        (np.full(4, 0.0009), np.zeros(4, "float32"), None),
-        (np.full(4, 0.0011), np.zeros(4, "float32"), "error 1.1e-03 where the reference is 0, limit 1e-03, against "),
-        (np.arange(10) + (np.arange(10) > 8), np.arange(10), None),
-        (np.arange(10) + (np.arange(10) > 7), np.arange(10), "SNR 21.5 dB, limit 60 dB, against eager PyTorch; "),
     ],
-    ids=["accurate", "inaccurate", "near 0", "not 0", "one other index", "two other indices"],
+    ids=["accurate", "inaccurate"],
 )
 def test_outputs_that_a_sweep_would_call_inaccurate_fail_the_check(
     stand_in: StandIn, command: Command, tmp_path: Path, got: np.ndarray, want: np.ndarray, told: str | None

@@ -23,20 +23,6 @@ def resizer():
             "dynamic_shapes": ({3: size},), "shapes": shapes}
 
 
-class Words(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.words, self.places, self.kinds = nn.Embedding(50, 4), nn.Embedding(2000, 4), nn.Embedding(2, 4)
-
-    def forward(self, words, places, kinds):
-        return self.words(words) + self.places(places) + self.kinds(kinds), words * 2
-
-
-def words():
-    # So many words take most of the time, on any machine.
-    return Words(), (torch.randint(0, 50, (1, 2000)), torch.arange(2000)[None], torch.zeros(1, 2000, dtype=torch.int64))
-
-
 class Summed(nn.Module):
     def __init__(self):
         super().__init__()
@@ -49,10 +35,6 @@ class Summed(nn.Module):
 
 def summed():
     return Summed(), (torch.rand(1, 4) + 1,)
-
-
-def nothing():
-    return 8
 """
 SWEEP = """
 name: mine
@@ -112,24 +94,3 @@ def test_any_model_is_measured_from_a_sweep(farm: Farm, models: Path) -> None:
     assert "% delegated, 0.0 % (0.0 to 0.0 %) portable" in re.sub(r"% \([^)]*\) del", "% del", checked.stdout)
     assert "(five sessions, " in checked.stdout
     assert checked.stdout.count("outputs: largest absolute error against eager PyTorch") == 2
-
-
-@pytest.mark.thorough
-def test_a_check_tells_what_portable_operators_cost(farm: Farm) -> None:
-    # given a model with operators that are not delegated, and a mistake
-    (farm.folder / "models.py").write_text(FACTORIES)
-    # when they are checked
-    part = farm.run("model", "check", "./models.py:words", "--max-portable", 0)
-    broken = farm.run("model", "check", "./models.py:nothing")
-    # then portable operators have their share and, if they are heavy, advice; a limit decides the exit code
-    assert part.returncode == 1
-    assert "outputs: largest absolute error against eager PyTorch" in part.stdout
-    assert "aten.embedding.default x 3: " in part.stdout
-    assert "Nothing can be done in the exporter." in part.stdout
-    assert "failed: ./models.py:words: portable operators take " in part.stdout
-    # and a mistake is one sentence with the log
-    assert broken.returncode == 1
-    assert (
-        "nothing must return (torch.nn.Module, tuple of tensors) or a dict, not int; the full log is " in broken.stdout
-    )
-    assert "Traceback" not in broken.stdout + broken.stderr

@@ -37,19 +37,6 @@ def test_a_whole_sweep_after_a_part_measures_the_rest(stand_in_farm: StandInFarm
 
 
 @pytest.mark.thorough
-def test_what_is_done_is_not_run_again_unless_asked(stand_in_farm: StandInFarm) -> None:
-    night = date(2026, 1, 2)
-    first, second, third = (stand_in_farm.sweep(night=night, again=again) for again in (False, False, True))
-    # then the second start of a night's sweep runs nothing
-    assert state_data(first).message.startswith("sessions: 2 succeeded, 1 discarded; ")
-    assert state_data(second).message.startswith("sessions: 3 already done; ")
-    # and with --again everything is measured again, in another sweep of that night
-    assert third.is_completed()
-    counts = "SELECT count(*), count(DISTINCT sweep_id), min(night), max(night) FROM session_latency"
-    assert stand_in_farm.ask(counts) == [(4, 2, night, night)]
-
-
-@pytest.mark.thorough
 @pytest.mark.fault
 def test_sessions_whose_bundles_were_damaged_are_measured_again_and_named(
     stand_in_farm: StandInFarm, caplog: pytest.LogCaptureFixture

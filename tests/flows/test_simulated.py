@@ -1,18 +1,12 @@
 """Simulated devices from the command line: the whole contract, replayed recordings, and no time anywhere."""
 
 import json
-import signal
-import subprocess
 
 import pytest
 
 from tasks.bundle.record import SessionRecord
 from tasks.store.folder import bundles_of
 from tests.fixtures.farm import Farm, sweep_of
-from tests.fixtures.paths import KEPT
-from tests.fixtures.plans import a_spec, ended, planned
-from tests.fixtures.simulated import SimulatedFarm, faults_of_plan
-from tests.fixtures.waiting import ENOUGH_S, wait_for
 
 pytestmark = pytest.mark.torch
 pytest.importorskip("executorch", reason="exports and the runner need the export extra")
@@ -68,30 +62,3 @@ def test_a_sweep_of_simulated_devices_passes_every_check_and_shows_no_time(simul
     html = (simulated.data_dir / "reports" / records[0].sweep.sweep_id / "report.html").read_text(encoding="utf-8")
     assert "nothing was measured, and no time is shown or ranked" in html
     assert simulated.ask("SELECT verdict FROM verdict") == []
-
-
-@pytest.mark.thorough
-@pytest.mark.fault
-def test_a_sweep_that_is_stopped_records_no_failures(farm: Farm) -> None:
-    # given a sweep of three devices with a running session each
-    many = SimulatedFarm(farm.folder / "many", devices=3, sessions=30, seconds=0.3)
-    command = many.prepare(KEPT)
-    process = subprocess.Popen(command, env=farm.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    wait_for(lambda: process.poll() is not None or len(many.records()) >= 6, "some bundles", longest_s=240)
-    # when it is stopped
-    process.terminate()
-    said = process.communicate(timeout=ENOUGH_S)[0].decode()
-    assert process.returncode == 128 + signal.SIGTERM, said
-    # then every bundle is of a session that ended by itself
-    assert {record.reason for record in many.records() if record.status == "failed"} == set()
-
-
-def test_lost_and_doubled_sessions_are_found_in_the_records_of_a_farm() -> None:
-    # given the records of all sessions that are planned
-    spec = a_spec(models=["linear"], precisions=["fp32"], variants=["sme2_off"], sessions=2)
-    records = [ended(session, "succeeded") for session in planned(spec)]
-    sessions = {(record.device.name, record.repetition) for record in records}
-    assert faults_of_plan(records, sessions) == []
-    # then one without a record is lost, and one with two is doubled
-    assert faults_of_plan(records, sessions | {("phone", 9)}) == ["phone #9: lost"]
-    assert faults_of_plan([*records, records[-1]], sessions) == [f"phone #{records[-1].repetition}: 2 results"]

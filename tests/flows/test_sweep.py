@@ -19,7 +19,6 @@ NIGHT = "2026-01-02"
 PREFILL, DECODE = "decoder_tiny@prefill128", "decoder_tiny@decode"
 # Times that are known to within a factor of two: so clear that only the least number of sessions is measured.
 # So many executions that a busy machine does not move the time of a session by half.
-EARLY = sweep_of("linear", sessions=12, interval_percent=100, executions=200)
 SWEEP, SMALL = sweep_of("linear", "conv"), sweep_of("linear")
 
 
@@ -146,20 +145,3 @@ def test_prefill_and_decoding_of_a_decoder_are_measured_apart(farm: Farm) -> Non
     read_gb_per_s = row["decode_bytes_per_token"] * row["decode_tokens_per_s"] / 1e9
     assert row["decode_memory_share"] == pytest.approx(read_gb_per_s / row["memory_gb_per_s"])
     assert row["decode_macs_per_token"] * 2 < row["decode_bytes_per_token"]  # in fp32, 4 bytes for each weight
-
-
-@pytest.mark.thorough
-def test_a_sweep_ends_early_names_what_was_not_needed_and_measures_nothing_when_started_again(farm: Farm) -> None:
-    # when a sweep with at most 12 sessions a cell is run
-    done = farm.sweep(EARLY)
-    # then it ends well after 8 sessions, and the others are neither failed nor missing
-    assert done.returncode == 0, done.stderr
-    assert "sessions: 8 succeeded, 1 discarded, 4 not needed" in done.stdout
-    assert "linear fp32 t1: 4 sessions not needed: times are known to 100 %" in done.stderr
-    assert farm.ask("SELECT count(*) AS sessions FROM session_latency") == [{"sessions": 8}]
-    (report,) = farm.data_dir.glob("reports/*/report.md")
-    assert "Every planned session has a result." in report.read_text(encoding="utf-8")
-    # and another start measures nothing
-    again = farm.sweep(EARLY)
-    assert again.returncode == 0, again.stderr
-    assert "sessions: 9 already done, 4 not needed" in again.stdout

@@ -5,7 +5,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -173,7 +175,8 @@ def _is_ready(api: str) -> bool:
 @pytest.fixture
 def automate(command: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Ended]]:
     """Run `etfarm server automate` at a stand-in for a server, which accepts every automation."""
-    monkeypatch.setattr(automations, "_put", lambda *_: "created")
+    accepting = SimpleNamespace(read_automations_by_name=lambda _: [], create_automation=lambda _: None)
+    monkeypatch.setattr(automations, "get_client", lambda **_: nullcontext(accepting))
     with answering(200, f'"{prefect.__version__}"') as api, temporary_settings({PREFECT_API_URL: api}):
         monkeypatch.setenv("PREFECT_API_URL", api)
 
@@ -189,7 +192,7 @@ def test_without_a_service_only_the_runs_are_watched(automate: Callable[..., End
     assert automate(FILE).lines == [
         "etfarm: run without heartbeat: created",
         "etfarm: run without an end: created",
-        "etfarm: worker offline: left out; set ETFARM_NOTIFY to be told",
+        "etfarm: worker offline: left out; set ETFARM_NOTIFY to be notified",
     ]
 
 

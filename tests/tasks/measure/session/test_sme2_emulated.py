@@ -9,7 +9,7 @@ import json
 import pytest
 
 from tasks.bundle.cell import VARIANTS
-from tests.fixtures.emulator import PLAIN_CPU, SME2_CPU, SYSROOT
+from tests.fixtures.emulator import SME2_CPU, SYSROOT
 from tests.fixtures.farm import Farm
 
 pytestmark = [pytest.mark.torch, pytest.mark.lab, pytest.mark.timeout(900)]
@@ -97,20 +97,6 @@ def test_each_operator_and_precision_shows_sme2_as_it_should(emulated: Farm) -> 
         assert row["worst"] < {"fp32": 1e-4, "fp16": 0.1}.get(row["precision"], 0.2)
 
 
-def test_selected_kernels_prove_sme2_where_none_was_sampled(emulated: Farm) -> None:
-    done = emulated.sweep(SWEEP.replace("profile, ", "") % ("linear", "int8_dynamic"))
-    assert done.returncode == 0, done.stdout + done.stderr
-    rows = emulated.ask("SELECT variant, evidence, proven_share, proven_sme1_share FROM sme2_coverage ORDER BY variant")
-    assert [tuple(row.values()) for row in rows] == [
-        ("sme1", "selected", 0.0, 1.0),
-        ("sme2_off", "selected", 0.0, 0.0),
-        ("sme2_on", "selected", 1.0, 0.0),
-    ]
-    # and what has no name is counted under its library
-    unnamed = emulated.ask("SELECT DISTINCT library FROM kernel_use WHERE kernel = '(unresolved)'")
-    assert unnamed == [{"library": "libexecutorch_backend_xnnpack.so"}]
-
-
 def test_emulated_times_are_never_shown(emulated: Farm) -> None:
     done = emulated.sweep(SWEEP % ("linear", "fp32"))
     assert done.returncode == 0, done.stderr
@@ -118,10 +104,3 @@ def test_emulated_times_are_never_shown(emulated: Farm) -> None:
         ["emulated", "(emulated)", "linear", "fp32", variant, "1", "1", "3"] for variant in sorted(VARIANTS)
     ]
     assert emulated.ask("SELECT speedup, saved_ms FROM sme2_speedup") == [{"speedup": None, "saved_ms": None}]
-
-
-def test_a_processor_without_sme2_runs_sme2_off_only(farm: Farm, qemu: str) -> None:
-    farm.inventory.write_text(inventory(farm, qemu, PLAIN_CPU), encoding="utf-8")
-    done = farm.sweep(SWEEP % ("linear", "fp32"))
-    assert done.returncode == 0, done.stderr
-    assert farm.ask("SELECT DISTINCT variant FROM session_overview") == [{"variant": "sme2_off"}]
