@@ -93,7 +93,10 @@ def _mistakes(error: ValidationError, root: yaml.Node, model: type[BaseModel]) -
     A missing key is left out if a misspelled one explains it.
     """
     sentences: dict[_Path, tuple[int, str]] = {}
-    explained = {loc for each in error.errors() if (loc := _meant(each, model))}
+    explained: set[_Path] = set()  # the missing keys for which an unknown one probably stands
+    for *parent, key in (each["loc"] for each in error.errors() if each["type"] == "extra_forbidden"):
+        if near := nearest(str(key), _keys_at(model, tuple(parent))):
+            explained.add((*parent, near))
     for each in error.errors():
         loc = each["loc"]
         node, line, depth = _place_of(root, loc)
@@ -103,15 +106,6 @@ def _mistakes(error: ValidationError, root: yaml.Node, model: type[BaseModel]) -
         if not (each["type"] == "missing" and loc in explained):
             sentences.setdefault(place, (line, f"{line}: {_key_of(place)}{excerpt(_advice(each, model, node), 400)}"))
     return [sentence for _, sentence in sorted(sentences.values(), key=lambda each: each[0])]
-
-
-def _meant(error: ErrorDetails, model: type[BaseModel]) -> _Path | None:
-    """Return the location of the key that an unknown one probably stands for; None for other errors."""
-    if error["type"] != "extra_forbidden":
-        return None
-    *parent, written = error["loc"]
-    meant = nearest(str(written), _keys_at(model, tuple(parent)))
-    return (*parent, meant) if meant else None
 
 
 def _parse(path: Path, text: str) -> tuple[yaml.Node, dict[Any, Any]]:
@@ -165,8 +159,8 @@ def _refuse_if_misread(loader: _Loader, place: _Path, node: yaml.ScalarNode) -> 
     if base == 8 and value == int(written):
         return
     cause = f"YAML reads {excerpt(written, 40)} as {value}, in base {base}"
-    way_on = f'write "{excerpt(written, 40)}" in quotes or a number in base 10'
-    raise _Refused(problem=f"{_key_of(place)}{cause}; {way_on}", problem_mark=node.start_mark)
+    remedy = f'write "{excerpt(written, 40)}" in quotes or a number in base 10'
+    raise _Refused(problem=f"{_key_of(place)}{cause}; {remedy}", problem_mark=node.start_mark)
 
 
 def _booleans_for_numbers(root: yaml.Node, checked: BaseModel) -> list[str]:
@@ -246,12 +240,9 @@ def _keys_at(model: type[BaseModel], loc: _Path) -> list[str]:
     current = model
     for step in loc:
         if field := current.model_fields.get(str(step)):
-            current = next((kind for kind in _kinds(field.annotation) if _is_model(kind)), current)
+            kinds = (kind for kind in _kinds(field.annotation) if isinstance(kind, type))
+            current = next((kind for kind in kinds if issubclass(kind, BaseModel)), current)
     return sorted(current.model_fields)
-
-
-def _is_model(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
 def _kinds(annotation: Any) -> list[Any]:

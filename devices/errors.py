@@ -24,13 +24,13 @@ class Mistakes(InputError):
 
 
 class DeviceError(FarmError):
-    """A device failed: `device` is its name, `cause` what happened, `way_on` what the user can do."""
+    """A device failed: `device` is its name, `cause` what happened, `remedy` what the user can do."""
 
-    def __init__(self, device: str, cause: str, way_on: str = "") -> None:
-        super().__init__(f"{device}: {cause}; {way_on}" if way_on else f"{device}: {cause}")
+    def __init__(self, device: str, cause: str, remedy: str = "") -> None:
+        super().__init__(f"{device}: {cause}; {remedy}" if remedy else f"{device}: {cause}")
         self.device = device
         self.cause = cause
-        self.way_on = way_on
+        self.remedy = remedy
 
 
 class DeviceLost(DeviceError):

@@ -4,7 +4,6 @@ import getpass
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
 
 Transport = Literal["local", "ssh", "adb", "simulated"]
 
-# The fields that only some transports support.
+# The fields that only some transports support. A new transport is a package like devices/adb, its fields here, and its
+# branch of `open_device`.
 _FIELDS: dict[Transport, set[str]] = {
     "local": set(),
     "ssh": set(SshAddress.model_fields),
@@ -119,8 +119,8 @@ class DeviceSpec(BaseModel):
     def _shows_that_it_is_simulated(self) -> Self:
         # Results are stored and shown under the name, so no time of a simulated device is taken for a measurement.
         if (self.transport == SIMULATED) != self.name.startswith(SIMULATED):
-            way_on = f"begin with `{SIMULATED}`, such as `{SIMULATED}-a`, and no other name does"
-            raise ValueError(f"names of simulated devices {way_on}; `{self.name}` is {self.transport}: rename it")
+            remedy = f"begin with `{SIMULATED}`, such as `{SIMULATED}-a`, and no other name does"
+            raise ValueError(f"names of simulated devices {remedy}; `{self.name}` is {self.transport}: rename it")
         if self.transport == SIMULATED and (self.platform or not self.emulated):
             field = "platform" if self.platform else "emulated"
             raise ValueError(f"`{field}` cannot be set for the simulated device `{self.name}`; remove it")
@@ -213,8 +213,8 @@ def reached_device(path: Path, name: str) -> DeviceSpec:
     """Return a device that this machine itself reaches; raises InputError, also if only the worker of a lab does."""
     spec = device_named(path, name)
     if spec.site in load_inventory(path).labs:
-        way_on = f"run this command on the machine of that lab, with {SITE_VARIABLE}={spec.site}"
-        raise InputError(f"{spec.name}: the device is in lab {spec.site}; {way_on}")
+        remedy = f"run this command on the machine of that lab, with {SITE_VARIABLE}={spec.site}"
+        raise InputError(f"{spec.name}: the device is in lab {spec.site}; {remedy}")
     return spec
 
 
@@ -224,7 +224,23 @@ def open_device(spec: DeviceSpec) -> Device:
     Default root: the temporary folder of this machine, /var/tmp of an SSH host (both with the user's name),
     /data/local/tmp of a phone. Raises DeviceRefused if ssh_config cannot be evaluated.
     """
-    device = _OPENERS[spec.transport](spec)
+    here = f"{tempfile.gettempdir()}/etfarm-{getpass.getuser()}"
+    if spec.transport == "local":
+        device: Device = LocalDevice(spec.name, spec.root or here, spec.platform)
+    elif spec.transport == "simulated":  # a folder of this machine, with its own store, jobs and lease
+        device = LocalDevice(spec.name, f"{spec.root or f'{here}-{SIMULATED}'}/{spec.name}", SIMULATED)
+        device.machine_folder = f"{device.root}/machine"
+    elif spec.transport == "ssh":
+        from devices.ssh.device import SshDevice  # cryptography is slow to import, and many farms have no SSH host
+
+        address = ssh_address(spec)
+        root = spec.root or f"/var/tmp/etfarm-{resolve(spec.name, address).user}"
+        device = SshDevice(spec.name, root, address, spec.platform)
+    else:
+        from devices.adb.device import AdbDevice, AdbLink
+
+        link = AdbLink(adb_serial(spec), network=spec.address is not None, server=adb_server(spec))
+        device = AdbDevice(spec.name, spec.root or "/data/local/tmp/etfarm", link, spec.platform)
     device.store_limit_bytes = spec.store_limit_bytes
     return device
 
@@ -244,19 +260,6 @@ def launch_prefix(spec: DeviceSpec, system: str | None) -> list[str]:
     return ["taskset", f"{mask:x}", *simulated, *spec.launcher]
 
 
-def _open_local(spec: DeviceSpec) -> Device:
-    root = spec.root or f"{tempfile.gettempdir()}/etfarm-{getpass.getuser()}"
-    return LocalDevice(spec.name, root, spec.platform)
-
-
-def _open_simulated(spec: DeviceSpec) -> Device:
-    """Return a folder of this machine as a separate machine, with its store, jobs and lease."""
-    root = spec.root or f"{tempfile.gettempdir()}/etfarm-{getpass.getuser()}-{SIMULATED}"
-    device = LocalDevice(spec.name, f"{root}/{spec.name}", SIMULATED)
-    device.machine_folder = f"{device.root}/machine"
-    return device
-
-
 def ssh_address(spec: DeviceSpec) -> SshAddress:
     return SshAddress.model_validate(spec.model_dump(include=_FIELDS["ssh"]))
 
@@ -268,14 +271,6 @@ def adb_serial(spec: DeviceSpec) -> str:
     return spec.serial or spec.address or ""
 
 
-def _open_ssh(spec: DeviceSpec) -> Device:
-    from devices.ssh.device import SshDevice  # cryptography is slow to import, and many farms have no SSH host
-
-    where = ssh_address(spec)
-    root = spec.root or f"/var/tmp/etfarm-{resolve(spec.name, where).user}"
-    return SshDevice(spec.name, root, where, spec.platform)
-
-
 def adb_server(spec: DeviceSpec) -> "AdbServer":
     """Return the adb server of a phone, on this machine or on the lab host that the entry names."""
     from devices.adb.server import LabHostServer, LocalServer  # adbutils is slow to import, and many have no phone
@@ -283,19 +278,3 @@ def adb_server(spec: DeviceSpec) -> "AdbServer":
     if spec.via is None:
         return LocalServer(spec.name, spec.adb_server_port)
     return LabHostServer(spec.name, spec.via, spec.adb_server_port)
-
-
-def _open_adb(spec: DeviceSpec) -> Device:
-    from devices.adb.device import AdbDevice, AdbLink
-
-    link = AdbLink(adb_serial(spec), network=spec.address is not None, server=adb_server(spec))
-    return AdbDevice(spec.name, spec.root or "/data/local/tmp/etfarm", link, spec.platform)
-
-
-# A new transport is a package like devices/adb, its function above, its line here, and its keys in _FIELDS.
-_OPENERS: dict[Transport, Callable[[DeviceSpec], Device]] = {
-    "local": _open_local,
-    "ssh": _open_ssh,
-    "adb": _open_adb,
-    "simulated": _open_simulated,
-}

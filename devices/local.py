@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from devices import retry
 from devices.device import FILE_LIMIT_BYTES, CommandResult, Device
 from devices.errors import DeviceRefused, FileMissing, NoSpaceOnDevice, TransferFailed
 from devices.shell import command_words
 from devices.untrusted import check_fetchable, save_fetched
 
-_TERM_GRACE_S = 0.5
 # All that a program gets of the controller's environment, which may contain tokens of its user and of the farm.
 _KEPT = ("PATH", "HOME", "TMPDIR", "LANG")
 _CHUNK_BYTES = 1 << 20
@@ -43,19 +43,21 @@ class LocalDevice(Device):
         with process:  # closes pipes that a descendant outside the group may still hold open
             try:
                 stdout, stderr = self._read_until_end(process, argv, end)
-            except subprocess.TimeoutExpired:
-                _end_group(process)
-                raise self.too_late(argv, deadline_s) from None
-            except BaseException:
-                _end_group(process)
+            except BaseException as error:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGTERM)
+                    with suppress(subprocess.TimeoutExpired):
+                        process.wait(retry.TERM.timeout_s)
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                if isinstance(error, subprocess.TimeoutExpired):
+                    raise self.too_late(argv, deadline_s) from None
                 raise
         status = process.returncode
         code, number = (None, -status) if status < 0 else (status, None)
         return CommandResult(code, number, stdout, stderr)
 
     def upload(self, local: Path, remote: str) -> None:
-        if not local.is_file():
-            raise TransferFailed(self.name, f"the local file {local} does not exist")
         target = Path(remote)
         part = target.with_name(f".{uuid.uuid4().hex}.part")
         try:
@@ -65,7 +67,9 @@ class LocalDevice(Device):
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise NoSpaceOnDevice(self.name, f"no space left for {target}", "free space there") from None
-            raise TransferFailed(self.name, f"cannot copy {local} to {target} ({error.strerror})") from None
+            raise TransferFailed(
+                self.name, f"cannot copy the local file {local} to {target} ({error.strerror})"
+            ) from None
         finally:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
@@ -112,13 +116,3 @@ class LocalDevice(Device):
 def stated_environment() -> dict[str, str]:
     """Return the environment of a program that this machine runs as a device; a job sets more in its command."""
     return {name: os.environ[name] for name in _KEPT if name in os.environ}
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Send TERM to the process group, KILL after at most half a second, and wait for the process."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_TERM_GRACE_S)
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()

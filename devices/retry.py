@@ -47,11 +47,15 @@ SSH_SILENCE = Policy(timeout_s=6)
 SSH_CONNECT = Policy(timeout_s=8)  # to each hop
 SSH_AUTHENTICATE = Policy(timeout_s=15)
 SSH_CONFIG = Policy(timeout_s=10)  # `ssh -G`
+# How TCP and SSH find a cut link: a probe after `within_s` of silence, then every `pause_s`; after so many attempts, or
+# `timeout_s` without an acknowledgement, the link is cut.
+SSH_KEEPALIVE = Policy(timeout_s=8, attempts=3, within_s=3, pause_s=2)
 
 # `true`: a login shell that reads long start-up files delays every command. Repeated, for `within_s`, at the start of a
 # sweep and after a session that failed.
 PROBE = Policy(timeout_s=10, attempts=math.inf, within_s=5, pause_s=1, errors=_LOST)
 SCRIPT = Policy(timeout_s=30)  # a script of the farm
+TERM = Policy(timeout_s=0.5)  # from TERM to KILL, for a command of this machine at its deadline
 TRANSFER = Policy(timeout_s=300)  # a script that reads or removes files of the store
 # The files of a session, pushed before it and collected after it; both are repeatable.
 PUSH = Policy(attempts=2, errors=_LOST, back_within_s=120)
@@ -63,6 +67,7 @@ TRIAL = Policy(timeout_s=10)  # the job of a trial, which is not attached to aga
 # Requests to a device in use disturb what its holder measures, so they become rarer. LEASE_LOST: a device that is lost
 # while a process waits for it.
 LEASE = Policy(attempts=math.inf, pause_s=0.5, max_pause_s=5)
+LEASE_BEYOND_JOB = Policy(timeout_s=300)  # how long a lease lasts beyond a job: pushes over a slow link, and collecting
 LEASE_LOST = Policy(attempts=2, errors=_LOST, back_within_s=120)
 SETTLE = Policy(attempts=math.inf, pause_s=2)  # checks of the conditions before a session
 RUNNER_VERSION = Policy(timeout_s=30)
@@ -108,7 +113,7 @@ class Attempts:
             probe_until(device, within_s)
         except (DeviceLost, DeviceRefused) as last:
             cause = f"is not back within {within_s:g} s ({last.cause})"
-            raise DeviceLost(device.name, cause, last.way_on) from None
+            raise DeviceLost(device.name, cause, last.remedy) from None
 
 
 def probe(device: Device) -> None:

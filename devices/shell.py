@@ -19,6 +19,7 @@ from devices.untrusted import excerpt
 
 _MAX_ERROR_BYTES = 400
 _MAX_OUTPUT_BYTES = 4 << 20
+_INTEGER = re.compile("-?[0-9]{1,10}")
 
 
 @cache
@@ -97,6 +98,11 @@ def call(device: Device, argv: Sequence[str], *, policy: Policy | None = None) -
     raise DeviceError(device.name, f"a housekeeping command ended with {result.exit_code or result.signal}: {printed}")
 
 
+def parse_integer(word: str) -> int | None:
+    """Return the integer that a device printed; None if it printed something else."""
+    return int(word) if _INTEGER.fullmatch(word) else None
+
+
 def unexpected_output(device: Device, script: str, printed: str) -> DeviceError:
     """Return the error of a script of the farm that did not print what it should."""
     cause = f"the script `{script}` printed {excerpt(printed, 60)!r}, which the farm cannot read"
@@ -108,20 +114,9 @@ def run_script(device: Device, name: str, *arguments: str, policy: Policy | None
     return call(device, ["sh", "-c", script_text(name), "sh", *arguments], policy=policy)
 
 
-def make_folder(device: Device, folder: str) -> None:
-    """Create a folder and its parents on the device."""
-    call(device, ["mkdir", "-p", "--", folder])
-
-
 def remove_path(device: Device, *paths: str, policy: Policy | None = None) -> None:
     """Delete files and folders on the device; missing ones are ignored."""
     call(device, ["rm", "-rf", "--", *paths], policy=policy)
-
-
-def free_bytes(device: Device, folder: str) -> int | None:
-    """Return the free space of the disk that contains a folder; None if the device does not report it."""
-    result = device.run(["df", "-Pk", "--", folder], deadline_s=retry.SCRIPT.timeout_s)
-    return available_bytes(result.stdout.decode(errors="replace"))
 
 
 def available_bytes(df: str) -> int | None:

@@ -15,7 +15,7 @@ from tests.fixtures.growth import grows_with_the_square
     ("read", "text_of"),
     [
         (available_bytes, lambda length: f"x 1 1 1 1% /{' ' * length}\n!"),
-        (lambda text: parse_conditions({"system": "android", "thermal": text}), lambda n: f"mValue={'1' * n}"),
+        (lambda text: parse_conditions(f"@system\nandroid\n@thermal\n{text}"), lambda n: f"mValue={'1' * n}"),
         (lambda text: parse_facts({"system": "android", "getprop": text}, None), lambda n: f"[a{']: [' * n}x"),
         (parse_kernel.__wrapped__, lambda length: f"xnn_{'_ukernel__ukernel' * (length // 4)}!"),
     ],

@@ -23,7 +23,7 @@ from devices.untrusted import check_fetchable, read_local, save_fetched
 _MAX_LINE_BYTES = 32_000
 _REGULAR_FILE = 0o100644  # with rw-r--r--; SEND takes the mode in decimal
 _ALLOW = "unlock it and allow USB debugging from this computer"
-_WAYS_ON = {
+_REMEDIES = {
     "unauthorized": _ALLOW,
     "authorizing": _ALLOW,
     "failed to authenticate": _ALLOW,
@@ -53,9 +53,28 @@ class AdbLink:
     def open(self, service: str) -> Iterator[socket.socket]:
         """Yield a stream to a service of the phone's adbd for the block; errors of the stream are raised as DeviceLost.
 
-        Raises DeviceRefused while the phone is unauthorized, offline or not found.
+        It is opened after a reconnect if needed. Raises DeviceRefused for the states in _REMEDIES.
         """
-        stream = self._open_stream(service)
+        connections, starts = self._connections, self._server.starts
+        try:
+            try:
+                if not self._stale:
+                    stream = self._request(f"host:transport:{self._serial}", service)
+                else:
+                    stream = self._reconnect_and_request(service, connections)
+            except AdbError as error:
+                # A request does not bring back a phone without a cable, unless a new server is still looking for it.
+                is_new = self._server.starts > starts
+                recoverable = ("not found", "offline") if self._network or is_new else ("offline",)
+                if self._stale or not any(state in str(error) for state in recoverable):
+                    raise
+                stream = self._reconnect_and_request(service, connections)
+        except (AdbError, EOFError, OSError) as error:
+            cause = " ".join(str(error).split()) or type(error).__name__
+            for state, remedy in _REMEDIES.items():
+                if state in cause:
+                    raise DeviceRefused(self.name, f"cannot be used ({cause})", remedy) from None
+            raise self.lost(cause) from None
         try:
             yield stream
         except (AdbError, EOFError, OSError) as error:
@@ -72,40 +91,6 @@ class AdbLink:
         """Close the connection to the adb server; that server's connection to the phone stays."""
         self._server.close()
 
-    def _open_stream(self, service: str) -> socket.socket:
-        """Return a stream, after a reconnect if needed; DeviceRefused for the states in _WAYS_ON, else DeviceLost."""
-        connections, starts = self._connections, self._server.starts
-        try:
-            if self._stale:
-                return self._reconnect_and_request(service, connections)
-            try:
-                return self._request(f"host:transport:{self._serial}", service)
-            except AdbError as error:
-                # A request does not bring back a phone without a cable, unless a new server is still looking for it.
-                is_new = self._server.starts > starts
-                recoverable = ("not found", "offline") if self._network or is_new else ("offline",)
-                if not any(state in str(error) for state in recoverable):
-                    raise
-                return self._reconnect_and_request(service, connections)
-        except (AdbError, EOFError, OSError) as error:
-            cause = " ".join(str(error).split()) or type(error).__name__
-            for state, way_on in _WAYS_ON.items():
-                if state in cause:
-                    raise DeviceRefused(self.name, f"cannot be used ({cause})", way_on) from None
-            raise self.lost(cause) from None
-
-    def _reconnect_and_request(self, service: str, known: int) -> socket.socket:
-        """Return a stream after a reconnect, which is left out if there have been more than `known` connections.
-
-        Another thread has reconnected then, and a further reconnect would end its streams.
-        """
-        with self._lock:
-            if self._connections == known:
-                self._reconnect()
-                self._connections += 1
-                self._stale = False
-        return self._request(f"host:transport:{self._serial}", service)
-
     def _request(self, *services: str) -> socket.socket:
         """Return a new stream to the adb server, on which `services` were accepted in turn; else raise AdbError."""
         connection: AdbConnection = self._server.make_connection()
@@ -120,8 +105,20 @@ class AdbLink:
             raise
         return stream
 
+    def _reconnect_and_request(self, service: str, connections: int) -> socket.socket:
+        """Return a stream after the server dropped the phone's connection and opened it again.
+
+        If there have been more than `connections` already, another thread has reconnected: doing it again would end its
+        streams. Raises AdbError if the phone cannot be used in time.
+        """
+        with self._lock:
+            if self._connections == connections:
+                self._reconnect()
+                self._connections += 1
+                self._stale = False
+        return self._request(f"host:transport:{self._serial}", service)
+
     def _reconnect(self) -> None:
-        """Make the adb server drop the phone's connection and open it again; AdbError if that takes too long."""
         answer = ""
         attempts = retry.Attempts(retry.ADB_RECONNECT)
         if self._network:
@@ -131,17 +128,16 @@ class AdbLink:
         else:
             with suppress(AdbError):  # a phone that is not connected cannot be reconnected
                 self._request(f"host-serial:{self._serial}:reconnect").close()
-        while (state := self._state()) != "device":
+        while True:
+            try:
+                state = str(self._server.device(self._serial).get_state())
+            except AdbError as error:
+                state = str(error) or "offline"
+            if state == "device":
+                return
             if "unauthorized" in state or "failed to" in answer or attempts.left_s <= 0:
                 raise AdbError(answer if "failed to" in answer else state)
             attempts.pause()
-
-    def _state(self) -> str:
-        """Return `device` if the phone can be used, otherwise another state or adb's error message."""
-        try:
-            return str(self._server.device(self._serial).get_state())
-        except AdbError as error:
-            return str(error) or "offline"
 
 
 class AdbDevice(Device):
@@ -166,27 +162,25 @@ class AdbDevice(Device):
     def upload(self, local: Path, remote: str) -> None:
         """See Device.upload; adbd creates the parent folders."""
         part = f"{remote}.{uuid.uuid4().hex[:8]}.part"
-        if not local.is_file():
-            raise TransferFailed(self.name, f"the local file {local} does not exist")
-        modified_s = int(local.stat().st_mtime)
+        content = read_local(self.name, local, 16 * CHUNK_BYTES)
         try:
             with self._link.open("sync:") as stream:
                 sync = SyncStream(stream)
                 sync.request("SEND", f"{part},{_REGULAR_FILE}")
-                for block in read_local(self.name, local, 16 * CHUNK_BYTES):
+                for block in content:
                     sync.send(block)
-                sync.finish(modified_s)
+                sync.finish(int(time.time()))
             call(self, ["mv", "-f", "--", part, remote])
-        except SyncRefused as refused:
-            self._remove_part(part)
-            if "No space left" in str(refused):
-                raise NoSpaceOnDevice(self.name, f"no space left for {part}", "free space there") from None
-            raise TransferFailed(self.name, f"cannot upload {local} to {part} ({refused})") from None
         except DeviceLost:
             raise
-        except DeviceError:
-            self._remove_part(part)
-            raise
+        except (SyncRefused, DeviceError) as error:
+            with suppress(DeviceError):
+                remove_path(self, part)
+            if isinstance(error, DeviceError):
+                raise
+            if "No space left" in str(error):
+                raise NoSpaceOnDevice(self.name, f"no space left for {part}", "free space there") from None
+            raise TransferFailed(self.name, f"cannot upload {local} to {part} ({error})") from None
 
     def fetch(self, remote: str, local: Path, *, limit_bytes: int = FILE_LIMIT_BYTES) -> None:
         try:
@@ -206,10 +200,6 @@ class AdbDevice(Device):
     def close(self) -> None:
         """See Device.close; the phone's connection to the adb server stays: other processes may use it."""
         self._link.close()
-
-    def _remove_part(self, part: str) -> None:
-        with suppress(DeviceError):
-            remove_path(self, part)
 
     def _shell(self, line: str, deadline_s: float) -> ShellOutput:
         """Run a command line until it ends, prints more than the limit, or reaches `deadline_s` (without connecting).

@@ -135,8 +135,8 @@ class LabHostServer(AdbServer):
             except DeadlineExceeded as error:
                 raise DeviceLost(self.name, f"{failed} ({error.cause})", why) from None
             if ended.exit_code == _NOT_FOUND:
-                way_on = "install Android's platform-tools there, with `adb` in the PATH of commands over SSH"
-                raise DeviceRefused(self.name, "program `adb` not found", way_on)
+                remedy = "install Android's platform-tools there, with `adb` in the PATH of commands over SSH"
+                raise DeviceRefused(self.name, "program `adb` not found", remedy)
             if ended.exit_code != 0:
                 printed = excerpt(ended.stderr.decode(errors="replace")) or "it printed nothing"
                 raise DeviceLost(self.name, f"{failed} ({printed})", why)
@@ -150,4 +150,4 @@ class LabHostServer(AdbServer):
         try:
             yield
         except DeviceError as error:
-            raise type(error)(self.name, f"host {self._ssh.name}: {error.cause}", error.way_on) from None
+            raise type(error)(self.name, f"host {self._ssh.name}: {error.cause}", error.remedy) from None

@@ -8,9 +8,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from devices.device import Device
-from devices.errors import DeviceError
 from devices.ondevice.facts import sections
-from devices.shell import available_bytes, run_script
+from devices.shell import available_bytes, run_script, unexpected_output
 
 # Broken or missing sensors report values outside this range.
 _PLAUSIBLE_C = (1.0, 125.0)
@@ -61,26 +60,20 @@ def read_conditions(device: Device, sample_s: float | None = None, calibration: 
     the command of the calibration load; empty: none is run.
     """
     sample = "" if sample_s is None else f"{sample_s:g}"
-    return conditions_of(device, run_script(device, "conditions", device.root, sample, *calibration))
+    printed = run_script(device, "conditions", device.root, sample, *calibration)
+    if (conditions := parse_conditions(printed)) is None:
+        raise unexpected_output(device, "conditions", printed)
+    return conditions
 
 
-def conditions_of(device: Device, printed: str) -> Conditions:
-    """Return the conditions that the script has just printed; raises DeviceError if it printed something else."""
-    parts = sections(printed)
-    if (system := parts.get("system", "")) not in _READERS:
-        cause = f"the script that reads its conditions printed {system[:_MAX_CHARS]!r} as its system"
-        raise DeviceError(device.name, cause, "check what its shell prints before every command")
-    return parse_conditions(parts)
+def parse_conditions(text: str, taken_at: datetime | None = None) -> Conditions | None:
+    """Return the conditions that the script printed at `taken_at` (UTC; default: just now).
 
-
-def conditions_at(printed: str, moment: datetime) -> Conditions | None:
-    """Return the conditions that the script printed on the device at `moment` (UTC); None if it was interrupted."""
-    parts = sections(printed)
-    return parse_conditions(parts, moment) if parts.get("system") in _READERS else None
-
-
-def parse_conditions(printed: dict[str, str], taken_at: datetime | None = None) -> Conditions:
-    """Return the conditions from the sections that a device printed at `taken_at` (default: just now)."""
+    None if it was interrupted, or printed something else.
+    """
+    printed = sections(text)
+    if printed.get("system") not in _READERS:
+        return None
     calibration = printed.get("calibration", "").strip()
     return Conditions(
         taken_at=taken_at or datetime.now(UTC),

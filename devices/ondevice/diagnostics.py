@@ -13,7 +13,7 @@ from devices import retry
 from devices.device import Device
 from devices.errors import DeviceError, NoSpaceOnDevice
 from devices.ondevice.job import Job, run_job
-from devices.shell import call, make_folder, remove_path, run_script, unexpected_output
+from devices.shell import call, remove_path, run_script, unexpected_output
 
 # The job of a trial ends when another command has made a file, or after this number of checks.
 _LOOKS = 50
@@ -51,7 +51,7 @@ def _own_root(device: Device) -> Iterator[str]:
     root, machine = device.root, device.machine_folder
     folder = f"{root}/trial-{uuid.uuid4().hex[:12]}"
     try:
-        make_folder(device, folder)
+        call(device, ["mkdir", "-p", "--", folder])
     except NoSpaceOnDevice:
         raise
     except DeviceError as error:

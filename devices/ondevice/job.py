@@ -26,15 +26,13 @@ from datetime import UTC, datetime, timedelta
 from devices import retry
 from devices.device import Device
 from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused, LeaseLost
-from devices.ondevice.conditions import Conditions, conditions_at, conditions_of
+from devices.ondevice.conditions import Conditions, parse_conditions
 from devices.ondevice.facts import sections
 from devices.ondevice.store import Content, are_verified, checked_hash, push
 from devices.retry import Attempts, Policy
-from devices.shell import remove_path, run_script, script_text, split_status, unexpected_output
+from devices.shell import parse_integer, remove_path, run_script, script_text, split_status, unexpected_output
 from devices.untrusted import excerpt
 
-# How long a lease lasts beyond a job: pushing a runner and a model over a slow link, and collecting the job's files.
-HOUSEKEEPING_S = 300.0
 # How long the files of a job stay on the device if nobody collects them; find counts complete days.
 _KEPT_DAYS = 6
 # How many folders of collected jobs one call removes: adb accepts command lines of up to 30 KB.
@@ -42,7 +40,6 @@ MAX_FOLDERS = 50
 # An entry of the store is marked as used only if it was not for so long; `prune` keeps those of the last hour.
 _FRESH_MINUTES = 15
 _SIZE = re.compile("[0-9]{1,9}")
-_INTEGER = re.compile("-?[0-9]{1,10}")
 _CLOCK = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
 # What job_run.sh prints about a job that ended: STATUS BEGIN END CLOCK_AT_END CLOCK_NOW WAITING [late]
 _ENDED = re.compile(rf"ended ([0-9]{{1,3}}) {_CLOCK} {_CLOCK} {_CLOCK} {_CLOCK} (\S+) ?(late)?")
@@ -118,9 +115,11 @@ def prepare_job(device: Device, job: Job, contents: Sequence[Content], *, ttl_s:
     del device.collected[: len(collected)]
     if printed.strip() == "ended":
         return Prepared(has_ended=True)
-    stored, _, conditions = printed.partition("%conditions\n")
+    stored, _, text = printed.partition("%conditions\n")
     if are_verified(contents, stored):
-        return Prepared(has_ended=False, conditions=conditions_of(device, conditions))
+        if (conditions := parse_conditions(text)) is None:
+            raise unexpected_output(device, "conditions", text)
+        return Prepared(has_ended=False, conditions=conditions)
     for content in contents:
         push(device, content)
     return Prepared(has_ended=False)
@@ -138,7 +137,10 @@ def run_job(device: Device, job: Job, policy: Policy | None = None) -> JobResult
     """
     policy = policy or retry.JOB
     scripts = [script_text("job"), script_text("job_watchdog"), script_text("conditions")]
-    ttl_s, places = math.ceil(job.deadline_s + HOUSEKEEPING_S), [job.folder, device.root, device.machine_folder]
+    ttl_s, places = (
+        math.ceil(job.deadline_s + retry.LEASE_BEYOND_JOB.timeout_s),
+        [job.folder, device.root, device.machine_folder],
+    )
     request = [f"{job.deadline_s:g}", job.identity, device.lease_token or "", str(ttl_s), " ".join(job.files)]
     words = ["sh", "-c", script_text("job_run"), "sh", *places, *request, *scripts, *job.argv]
     end, attempts = time.monotonic() + job.deadline_s, Attempts(policy, job.deadline_s + policy.within_s)
@@ -177,10 +179,9 @@ def clear_jobs(device: Device, group: str, planned: Container[str]) -> list[str]
 def kill_leftovers(device: Device) -> list[int]:
     """End every job of this root or user that still runs; return the group ids. Call it after acquiring the lease."""
     printed = run_script(device, "job_kill_leftovers", device.root, device.machine_folder)
-    groups = [parse_integer(word) for word in printed.split()]
-    if None in groups:
+    if not re.fullmatch(r"(?:\s*[0-9]{1,10}\b)*\s*", printed):
         raise unexpected_output(device, "job_kill_leftovers", printed)
-    return [group for group in groups if group is not None]
+    return [int(group) for group in printed.split()]
 
 
 def _sent(names: Sequence[str], printed: bytes) -> tuple[dict[str, bytes | None], bytes]:
@@ -220,16 +221,11 @@ def _result(device: Device, folder: str, report: str, printed: str, sent: Mappin
         wall_s,
         started_at,
         ended_at,
-        conditions_at(before, started_at),
-        conditions_at(after, ended_at),
+        parse_conditions(before, started_at),
+        parse_conditions(after, ended_at),
         excerpt(beside, 200) if beside else None,
         sent,
     )
-
-
-def parse_integer(word: str) -> int | None:
-    """Return the integer that a device printed; None if it printed something else."""
-    return int(word) if _INTEGER.fullmatch(word) else None
 
 
 def _lease_lost(device: Device) -> LeaseLost:

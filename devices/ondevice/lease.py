@@ -33,8 +33,8 @@ from devices import retry
 from devices.device import Device
 from devices.errors import DeviceBusy, DeviceError, DeviceLost, DeviceRefused, LeaseLost
 from devices.local import LocalDevice
-from devices.ondevice.job import HOUSEKEEPING_S, MAX_FOLDERS, kill_leftovers, parse_integer
-from devices.shell import run_script
+from devices.ondevice.job import MAX_FOLDERS, kill_leftovers
+from devices.shell import parse_integer, run_script
 from devices.untrusted import excerpt
 
 logger = logging.getLogger(__name__)
@@ -130,12 +130,24 @@ class Lease:
         return answer == "won", parse_integer(ahead) or 0, name, _holder(text) if name else None
 
     def renew(self, ttl_s: float | None = None) -> None:
-        """Extend the lease to `ttl_s` from now (default: as acquired); LeaseLost if another process took it over."""
-        self._keep(str(math.ceil(ttl_s or self._ttl_s)))
+        """Extend the lease to `ttl_s` from now (default: as acquired), not at all if it is 0; read who waits.
+
+        Raises LeaseLost if another process took it over.
+        """
+        seconds = "" if ttl_s == 0 else str(math.ceil(ttl_s or self._ttl_s))
+        answer = run_script(self.device, "lease_keep", self.device.machine_folder, self._token, seconds).split()
+        if answer[:1] == ["kept"]:
+            self.device.waiting_priority = parse_integer(answer[-1])
+            return
+        if other := current_holder(self.device):
+            cause = f"our lease was taken over; the device is held by {other}"
+            raise LeaseLost(self.device.name, cause, "acquire it again")
+        cause = "our lease is gone, and nobody else holds the device: its files were deleted, or it expired"
+        raise LeaseLost(self.device.name, cause, "leave the farm's files there alone, and acquire it again")
 
     def check(self) -> None:
         """Raise LeaseLost unless the lease is still ours; it is not extended."""
-        self._keep("")
+        self.renew(0)
 
     def is_outranked(self) -> bool:
         """Return whether a process of higher priority waited for the device when the lease was last used."""
@@ -159,18 +171,6 @@ class Lease:
         except DeviceError as error:
             logger.warning("a lease that this process may hold could not be released and will expire: %s", error)
 
-    def _keep(self, ttl_s: str) -> None:
-        """Extend the lease, or only check it if `ttl_s` is "", and read the waiting priority; LeaseLost if not ours."""
-        answer = run_script(self.device, "lease_keep", self.device.machine_folder, self._token, ttl_s).split()
-        if answer[:1] != ["kept"]:
-            other = current_holder(self.device)
-            if other:
-                cause = f"our lease was taken over; the device is held by {other}"
-                raise LeaseLost(self.device.name, cause, "acquire it again")
-            cause = "our lease is gone, and nobody else holds the device: its files were deleted, or it expired"
-            raise LeaseLost(self.device.name, cause, "leave the farm's files there alone, and acquire it again")
-        self.device.waiting_priority = parse_integer(answer[-1])
-
     def __enter__(self) -> Self:
         return self
 
@@ -182,7 +182,7 @@ class Lease:
 
 def lease_ttl_s(session_s: float) -> float:
     """Return how long a lease must last for sessions of at most `session_s`, since nothing renews it during one."""
-    return session_s + HOUSEKEEPING_S
+    return session_s + retry.LEASE_BEYOND_JOB.timeout_s
 
 
 def acquire(

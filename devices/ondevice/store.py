@@ -62,21 +62,19 @@ def tree_path(device: Device, tree_sha256: str) -> str:
     return f"{device.root}/trees/{checked_hash(device, tree_sha256)}"
 
 
-def put(device: Device, local: Path, sha256: str, *, executable: bool = False) -> str:
+def put(device: Device, local: Path, sha256: str) -> str:
     """Push a file into the store and return its remote path; one round trip if it is already there.
 
     The device hashes what arrived; the local file is hashed only if that differs. Raises FileChanged if the local file
     has another hash, TransferFailed if only the file that arrived has. Prunes the store if a file was pushed.
     """
     final = blob_path(device, sha256)
-    mark = "executable" if executable else ""
-    if _hashes(device, final, mark, [final]) == [sha256]:
+    if _hashes(device, final, [final]) == [sha256]:
         return final
     part = f"{device.root}/incoming/{sha256}-{uuid.uuid4().hex[:8]}"
     device.upload(local, part)
-    words = [part, final, mark, sha256, f"{device.root}/{_guard_path(final)}"]
-    published = run_script(device, "store_publish_file", *words, policy=retry.TRANSFER)
-    arrived = published.strip()
+    words = [part, final, sha256, f"{device.root}/{_guard_path(final)}"]
+    arrived = run_script(device, "store_publish_file", *words, policy=retry.TRANSFER).strip()
     if arrived != sha256:
         got = _sha256(device, local)
         if got != sha256:
@@ -101,7 +99,7 @@ def put_tree(device: Device, files: Mapping[str, Path], tree_sha256: str) -> str
         if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
             raise TransferFailed(device.name, f"the name {name!r} leads out of the folder", "use a relative name")
     marked = [f"./{name}" for name in files]
-    if _tree_sha256(files, _hashes(device, final, "executable", marked)) == tree_sha256:
+    if _tree_sha256(files, _hashes(device, final, marked)) == tree_sha256:
         return final
     hashes = [_sha256(device, local) for local in files.values()]
     if _tree_sha256(files, hashes) != tree_sha256:
@@ -208,10 +206,10 @@ def _guard_path(place: str) -> str:
     return f"verified/{PurePosixPath(place).name}"
 
 
-def _hashes(device: Device, place: str, executable: str, names: list[str]) -> list[str]:
+def _hashes(device: Device, place: str, names: list[str]) -> list[str]:
     """Return the hashes of the files on the device, in their order; empty unless all exist. Marks them as used."""
     guard = f"{device.root}/{_guard_path(place)}"
-    lines = run_script(device, "store_hashes", place, guard, executable, *names, policy=retry.TRANSFER)
+    lines = run_script(device, "store_hashes", place, guard, *names, policy=retry.TRANSFER)
     return [] if lines.strip() == "no" else _hash_column(lines)
 
 

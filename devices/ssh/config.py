@@ -1,5 +1,6 @@
 """The address of an SSH host, combined from the inventory and OpenSSH's configuration."""
 
+import shlex
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from devices import retry
 from devices.errors import DeviceRefused
+
+SSH_PORT = 22
 
 
 class SshAddress(BaseModel):
@@ -61,6 +64,25 @@ class Hop:
     known_hosts: list[Path]
     jump: str | None
 
+    @property
+    def key_port(self) -> int:
+        """The port of the host's entry in known_hosts: entries by alias have none, which is 22."""
+        return self.port if self.key_name == self.host else SSH_PORT
+
+    @property
+    def entry(self) -> str:
+        """The name of the host's entry in known_hosts."""
+        return self.key_name if self.key_port == SSH_PORT else f"[{self.key_name}]:{self.key_port}"
+
+    @property
+    def accept_command(self) -> str:
+        """A command that shows the fingerprint of the host key and asks whether to accept it."""
+        file = shlex.quote(str(self.known_hosts[0]))
+        alias = f"-o HostKeyAlias={shlex.quote(self.key_name)} " if self.key_name != self.host else ""
+        through = f"-J {shlex.quote(self.jump)} " if self.jump else ""
+        login = shlex.quote(f"{self.user}@{self.host}")
+        return f"ssh -o UserKnownHostsFile={file} {alias}{through}-p {self.port} {login} true"
+
 
 def resolve(name: str, where: SshAddress) -> Hop:
     """Resolve a host with the inventory and ssh_config; raises DeviceRefused if they cannot be evaluated.
@@ -68,7 +90,30 @@ def resolve(name: str, where: SshAddress) -> Hop:
     OpenSSH reads its configuration itself (`ssh -G`), so the farm connects to the same host as the user's `ssh`;
     paramiko.SSHConfig supports neither `Include` nor OpenSSH's defaults.
     """
-    settings = _openssh_settings(name, where)
+    words = ["ssh", "-G"]
+    for option, value in (("-F", where.ssh_config), ("-p", where.port), ("-l", where.user)):
+        words += [option, str(value)] if value is not None else []
+    try:
+        ended = subprocess.run(
+            [*words, "--", where.address], capture_output=True, text=True, timeout=retry.SSH_CONFIG.timeout_s
+        )
+    except FileNotFoundError:
+        cause = "`ssh`, which reads ssh_config, is not installed on this machine"
+        raise DeviceRefused(name, cause, "install openssh") from None
+    except subprocess.TimeoutExpired:
+        cause = f"`ssh -G` did not end within {retry.SSH_CONFIG.timeout_s:g} s"
+        raise DeviceRefused(name, cause, "check ssh_config for a `Match exec` that hangs") from None
+    if ended.returncode != 0:
+        raise DeviceRefused(name, f"cannot read ssh_config ({ended.stderr.strip()})", "correct that file")
+    settings: dict[str, list[str]] = {}
+    for line in ended.stdout.splitlines():
+        key, _, setting = line.partition(" ")
+        settings.setdefault(key.lower(), []).append(setting)
+    return _hop(name, where, settings)
+
+
+def _hop(name: str, where: SshAddress, settings: dict[str, list[str]]) -> Hop:
+    """Return the hop of a host from OpenSSH's settings (lower case -> values) and the inventory's, which win."""
     jump = where.proxy_jump or settings.get("proxyjump", ["none"])[0]
     if jump == "none" and settings.get("proxycommand", ["none"])[0] != "none":
         raise DeviceRefused(name, f"ssh_config reaches {where.address} by ProxyCommand", "use ProxyJump instead")
@@ -88,30 +133,6 @@ def resolve(name: str, where: SshAddress) -> Hop:
         known_hosts=[where.known_hosts.expanduser()] if where.known_hosts else files,
         jump=None if jump == "none" else jump,
     )
-
-
-def _openssh_settings(name: str, where: SshAddress) -> dict[str, list[str]]:
-    """Return setting (lower case) -> values, as OpenSSH resolves its configuration and the inventory's address."""
-    words = ["ssh", "-G"]
-    for option, value in (("-F", where.ssh_config), ("-p", where.port), ("-l", where.user)):
-        words += [option, str(value)] if value is not None else []
-    try:
-        ended = subprocess.run(
-            [*words, "--", where.address], capture_output=True, text=True, timeout=retry.SSH_CONFIG.timeout_s
-        )
-    except FileNotFoundError:
-        cause = "`ssh`, which reads ssh_config, is not installed on this machine"
-        raise DeviceRefused(name, cause, "install openssh") from None
-    except subprocess.TimeoutExpired:
-        cause = f"`ssh -G` did not end within {retry.SSH_CONFIG.timeout_s:g} s"
-        raise DeviceRefused(name, cause, "check ssh_config for a `Match exec` that hangs") from None
-    if ended.returncode != 0:
-        raise DeviceRefused(name, f"cannot read ssh_config ({ended.stderr.strip()})", "correct that file")
-    settings: dict[str, list[str]] = {}
-    for line in ended.stdout.splitlines():
-        key, _, value = line.partition(" ")
-        settings.setdefault(key.lower(), []).append(value)
-    return settings
 
 
 def _files(words: str) -> list[Path]:

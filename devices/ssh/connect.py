@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 import paramiko
-from paramiko.config import SSH_PORT
 from paramiko.hostkeys import InvalidHostKey
 from pydantic import ValidationError
 
@@ -48,9 +47,7 @@ def connect(name: str, where: SshAddress) -> Connection:
     through: Connection | None = None
     with contextlib.ExitStack() as opened:
         if hop.jump:
-            # The last jump host is the one before this host; it is reached through the earlier ones.
-            earlier, _, last = hop.jump.rpartition(",")
-            through = connect(name, _jump_address(name, last, earlier, where))
+            through = connect(name, _jump_address(name, hop.jump, where))
             opened.callback(through.close)
         client = _enter(name, hop, through)
         opened.callback(client.close)
@@ -58,24 +55,20 @@ def connect(name: str, where: SshAddress) -> Connection:
         if transport is None:
             raise DeviceLost(name, f"the connection to {hop.host} was closed right after it was opened")
         opened.pop_all()  # it stays open
-    clients = [client]
-    if through:
-        clients += through.clients
-    return Connection(transport, clients)
+    return Connection(transport, [client, *(through.clients if through else [])])
 
 
 def check_entry(name: str, where: SshAddress) -> None:
     """Raise DeviceRefused unless a host and its jump hosts have known host keys and a private key; do not connect."""
     hop = resolve(name, where)
     if hop.jump:
-        earlier, _, last = hop.jump.rpartition(",")
-        check_entry(name, _jump_address(name, last, earlier, where))
+        check_entry(name, _jump_address(name, hop.jump, where))
     with paramiko.SSHClient() as client:
         _load_known_hosts(name, hop, client)
-        if client.get_host_keys().lookup(_entry(hop)) is None:
+        if client.get_host_keys().lookup(hop.entry) is None:
             cause = f"the host key of {hop.host}:{hop.port} is not in {hop.known_hosts[0]}"
-            way_on = f"run `{_accept_by_ssh(hop)}` and accept the key if its fingerprint is correct"
-            raise DeviceRefused(name, cause, way_on)
+            remedy = f"run `{hop.accept_command}` and accept the key if its fingerprint is correct"
+            raise DeviceRefused(name, cause, remedy)
     with contextlib.closing(paramiko.Agent()) as agent:
         has_key = bool(hop.identities or agent.get_keys())
     if not has_key:
@@ -83,13 +76,17 @@ def check_entry(name: str, where: SshAddress) -> None:
         raise DeviceRefused(name, cause, "set its `identity_file`, or run `ssh-add` with the key's file")
 
 
-def _jump_address(name: str, word: str, earlier: str, where: SshAddress) -> SshAddress:
-    """Return the address of the ProxyJump entry `[user@]host[:port]`; keys and files are those of the target host."""
+def _jump_address(name: str, jump: str, where: SshAddress) -> SshAddress:
+    """Return the address of the last of the hosts `[user@]host[:port],...`, which is reached through the earlier ones.
+
+    Keys and files are those of the target host.
+    """
+    earlier, _, last = jump.rpartition(",")
     files = {key: getattr(where, key) for key in ("identity_file", "known_hosts", "ssh_config")}
     try:
-        return SshAddress(**place_of(word), **files, proxy_jump=earlier or None)
+        return SshAddress(**place_of(last), **files, proxy_jump=earlier or None)
     except ValidationError:
-        cause = f"`{excerpt(word)}` is not a jump host of the form [user@]host[:port]"
+        cause = f"`{excerpt(last)}` is not a jump host of the form [user@]host[:port]"
         raise DeviceRefused(name, cause, "correct its `proxy_jump`") from None
 
 
@@ -103,14 +100,15 @@ def _socket(hop: Hop, through: Connection | None) -> socket.socket | paramiko.Ch
     stream = socket.create_connection((hop.host, hop.port), retry.SSH_CONNECT.timeout_s)
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 2)
-    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+    keepalive = retry.SSH_KEEPALIVE
+    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, int(keepalive.pause_s))
+    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, int(keepalive.attempts))
     if sys.platform == "darwin":
-        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPALIVE, 3)
-        stream.setsockopt(socket.IPPROTO_TCP, _MACOS_TCP_RXT_CONNDROPTIME, 8)
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPALIVE, int(keepalive.within_s))
+        stream.setsockopt(socket.IPPROTO_TCP, _MACOS_TCP_RXT_CONNDROPTIME, int(keepalive.timeout_s))
     else:
-        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 3)
-        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 8000)
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, int(keepalive.within_s))
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * keepalive.timeout_s))
     return stream
 
 
@@ -122,7 +120,7 @@ def _enter(name: str, hop: Hop, through: Connection | None) -> paramiko.SSHClien
         client.set_missing_host_key_policy(_RefuseUnknown(name, hop))
         client.connect(
             hop.key_name,
-            _key_port(hop),
+            hop.key_port,
             hop.user,
             key_filename=[str(path) for path in hop.identities],  # type: ignore[arg-type] # lists are documented
             look_for_keys=False,
@@ -147,18 +145,18 @@ def _entry_failure(name: str, hop: Hop, client: paramiko.SSHClient, error: Excep
     """Return DeviceRefused if the host answered and refused us, DeviceLost if it could not be reached."""
     place = f"{hop.user}@{hop.host}:{hop.port}"
     if isinstance(error, paramiko.BadHostKeyException):
-        forget = f"ssh-keygen -R {shlex.quote(_entry(hop))} -f {shlex.quote(str(hop.known_hosts[0]))}"
+        forget = f"ssh-keygen -R {shlex.quote(hop.entry)} -f {shlex.quote(str(hop.known_hosts[0]))}"
         changed = f"the host key of {hop.host}:{hop.port} changed to {_fingerprint(error.key)}"
-        way_on = f"find out why; if the new key is correct, accept it with `{forget} && {_accept(hop)}`"
-        return DeviceRefused(name, f"{changed}, expected {_fingerprint(error.expected_key)}", way_on)
+        remedy = f"find out why; if the new key is correct, accept it with `{forget} && {_accept(hop)}`"
+        return DeviceRefused(name, f"{changed}, expected {_fingerprint(error.expected_key)}", remedy)
     if isinstance(error, paramiko.PasswordRequiredException):
         keys = " ".join(shlex.quote(str(path)) for path in hop.identities)
         return DeviceRefused(name, "its private key has a passphrase", f"run `ssh-add {keys}`, then retry")
     transport = client.get_transport()
     answers = transport is not None and transport.is_active() and transport.initial_kex_done
     if isinstance(error, paramiko.SSHException) and answers and "timeout" not in str(error):
-        way_on = f"check that `ssh -p {hop.port} {hop.user}@{hop.host}` works without a password"
-        return DeviceRefused(name, f"{place} does not accept our keys ({error})", way_on)
+        remedy = f"check that `ssh -p {hop.port} {hop.user}@{hop.host}` works without a password"
+        return DeviceRefused(name, f"{place} does not accept our keys ({error})", remedy)
     return DeviceLost(name, f"cannot reach {place} ({error or type(error).__name__})")
 
 
@@ -170,17 +168,6 @@ def _load_known_hosts(name: str, hop: Hop, client: paramiko.SSHClient) -> None:
             continue
         except (OSError, ValueError, InvalidHostKey) as error:
             raise DeviceRefused(name, f"cannot read {file} ({error})", "correct that file") from None
-
-
-def _key_port(hop: Hop) -> int:
-    """Return the port of the host's entry in known_hosts: entries by alias have no port."""
-    return hop.port if hop.key_name == hop.host else SSH_PORT
-
-
-def _entry(hop: Hop) -> str:
-    """Return the name of the host's entry in known_hosts."""
-    port = _key_port(hop)
-    return hop.key_name if port == SSH_PORT else f"[{hop.key_name}]:{port}"
 
 
 class _RefuseUnknown(paramiko.RejectPolicy):
@@ -200,16 +187,7 @@ def _accept(hop: Hop) -> str:
     if hop.jump is None and hop.key_name == hop.host:
         file = shlex.quote(str(hop.known_hosts[0]))
         return f"ssh-keyscan -p {hop.port} {shlex.quote(hop.host)} >> {file}"
-    return _accept_by_ssh(hop)  # ssh-keyscan supports neither jump hosts nor aliases
-
-
-def _accept_by_ssh(hop: Hop) -> str:
-    """Return a command that shows the fingerprint of the host key and asks whether to accept it."""
-    file = shlex.quote(str(hop.known_hosts[0]))
-    alias = f"-o HostKeyAlias={shlex.quote(hop.key_name)} " if hop.key_name != hop.host else ""
-    through = f"-J {shlex.quote(hop.jump)} " if hop.jump else ""
-    place = shlex.quote(f"{hop.user}@{hop.host}")
-    return f"ssh -o UserKnownHostsFile={file} {alias}{through}-p {hop.port} {place} true"
+    return hop.accept_command  # ssh-keyscan supports neither jump hosts nor aliases
 
 
 def _fingerprint(key: paramiko.PKey) -> str:

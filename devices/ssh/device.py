@@ -14,7 +14,7 @@ from paramiko.common import OPEN_FAILED_CONNECT_FAILED
 from devices import retry
 from devices.device import FILE_LIMIT_BYTES, CommandResult, Device
 from devices.errors import DeviceLost, DeviceRefused, FileMissing, NoSpaceOnDevice, TransferFailed
-from devices.shell import end_group_words, free_bytes, make_folder
+from devices.shell import available_bytes, call, end_group_words
 from devices.ssh.config import SshAddress
 from devices.ssh.connect import Connection, connect
 from devices.ssh.shell import RemoteShell, answer_within
@@ -49,11 +49,16 @@ class SshDevice(Device):
         with self._live_transport() as transport:
             end = time.monotonic() + deadline_s
             with self._shell(transport) as shell:
-                if not shell.run(argv, end, self.output_limit_bytes):
-                    self._end_group(transport, shell.pid)
-                    is_long = shell.size_bytes > self.output_limit_bytes
-                    raise self.too_long(argv) if is_long else self.too_late(argv, deadline_s)
-                return shell.result()
+                if shell.run(argv, end, self.output_limit_bytes):
+                    return shell.result()
+                if shell.pid is None:
+                    raise TimeoutError("a command did not start before its deadline")
+                with self._shell(transport) as other:  # kills the first one with all that it started
+                    end = time.monotonic() + retry.SSH_SILENCE.timeout_s
+                    if not other.run(end_group_words(shell.pid), end, self.output_limit_bytes):
+                        raise TimeoutError("a command over its deadline could not be killed")
+                is_long = shell.size_bytes > self.output_limit_bytes
+                raise self.too_long(argv) if is_long else self.too_late(argv, deadline_s)
 
     def upload(self, local: Path, remote: str) -> None:
         part = f"{remote}.{uuid.uuid4().hex[:8]}.part"
@@ -62,14 +67,20 @@ class SshDevice(Device):
                 try:
                     sftp.putfo(source, part)
                 except FileNotFoundError:
-                    make_folder(self, str(PurePosixPath(remote).parent))
+                    call(self, ["mkdir", "-p", "--", str(PurePosixPath(remote).parent)])
                     source.seek(0)
                     sftp.putfo(source, part)
                 sftp.posix_rename(part, remote)
         except OSError as error:
-            with suppress(OSError, DeviceLost), self._transfer() as sftp:
-                sftp.remove(part)
-            raise self._upload_error(local, remote, error) from None
+            if local.is_file():
+                with suppress(OSError, DeviceLost), self._transfer() as sftp:
+                    sftp.remove(part)
+                # SFTP reports a full disk only as `Failure`.
+                df = self.run(["df", "-Pk", "--", str(PurePosixPath(remote).parent)], deadline_s=retry.SCRIPT.timeout_s)
+                free = available_bytes(df.stdout.decode(errors="replace"))
+                if free is not None and free < local.stat().st_size:
+                    raise NoSpaceOnDevice(self.name, f"no space left for {remote}", "free space there") from None
+            raise TransferFailed(self.name, f"cannot upload the local file {local} to {remote} ({error})") from None
 
     def fetch(self, remote: str, local: Path, *, limit_bytes: int = FILE_LIMIT_BYTES) -> None:
         try:
@@ -94,18 +105,15 @@ class SshDevice(Device):
             self._connection.close()
         self._connection = self._sftp = self._idle = None
 
-    def _transport(self) -> paramiko.Transport:
+    @contextmanager
+    def _live_transport(self) -> Iterator[paramiko.Transport]:
+        """Yield an active transport; connection errors are raised as DeviceLost, and the next use reconnects."""
         with self._lock:
             if self._connection is None or not self._connection.transport.is_active():
                 self._disconnect()
                 self._connection = connect(self.name, self._where)
-                self._connection.transport.set_keepalive(3)
-            return self._connection.transport
-
-    @contextmanager
-    def _live_transport(self) -> Iterator[paramiko.Transport]:
-        """Yield an active transport; connection errors are raised as DeviceLost, and the next use reconnects."""
-        transport = self._transport()
+                self._connection.transport.set_keepalive(int(retry.SSH_KEEPALIVE.within_s))
+            transport = self._connection.transport
         try:
             yield transport
         except (paramiko.SSHException, paramiko.SFTPError, EOFError, TimeoutError, ConnectionError) as error:
@@ -118,11 +126,9 @@ class SshDevice(Device):
         """Yield the SFTP session of the connection; errors of the remote file system are raised as OSError."""
         with self._transferring, self._live_transport() as transport:
             with self._lock:
-                if self._sftp is None or self._sftp.get_channel().closed:  # type: ignore[union-attr]
-                    self._sftp = self._open_sftp(transport)
                 sftp = self._sftp
-            if sftp is None:
-                raise EOFError("the SFTP session could not be opened")
+                if sftp is None or sftp.get_channel().closed:  # type: ignore[union-attr]
+                    sftp = self._sftp = self._open_sftp(transport)
             # A frozen host costs this time twice: in the transfer, and when paramiko closes the file afterwards.
             sftp.get_channel().settimeout(retry.SSH_SILENCE.timeout_s)  # type: ignore[union-attr]
             try:
@@ -132,19 +138,21 @@ class SshDevice(Device):
                     raise EOFError("the connection ended during a transfer") from None
                 raise
 
-    def _open_sftp(self, transport: paramiko.Transport) -> paramiko.SFTPClient | None:
+    def _open_sftp(self, transport: paramiko.Transport) -> paramiko.SFTPClient:
         try:
             with answer_within(transport):
-                return paramiko.SFTPClient.from_transport(transport)
+                sftp = paramiko.SFTPClient.from_transport(transport)
+            if sftp is None:
+                raise EOFError("the SFTP session could not be opened")
+            return sftp
         except paramiko.ChannelException as error:
             raise self._too_many_sessions(error) from None
         except (paramiko.SSHException, paramiko.SFTPError, EOFError) as error:
             if not transport.is_active():
                 raise
-            way_on = "enable `Subsystem sftp internal-sftp` in the host's sshd_config"
-            raise DeviceRefused(
-                self.name, f"its SSH server does not offer SFTP ({error or 'no answer'})", way_on
-            ) from None
+            cause = f"its SSH server does not offer SFTP ({error or 'no answer'})"
+            remedy = "enable `Subsystem sftp internal-sftp` in the host's sshd_config"
+            raise DeviceRefused(self.name, cause, remedy) from None
 
     def _too_many_sessions(self, error: paramiko.ChannelException) -> DeviceRefused:
         cause = f"its SSH server refuses another session on the same connection ({error.text})"
@@ -169,24 +177,6 @@ class SshDevice(Device):
             shell, self._idle = self._idle, shell
         if shell is not None:
             shell.close()
-
-    def _end_group(self, transport: paramiko.Transport, pid: int | None) -> None:
-        """Kill a shell with all that it started, over another one; TimeoutError if that fails or there is no `pid`."""
-        if pid is None:
-            raise TimeoutError("a command did not start before its deadline")
-        with self._shell(transport) as shell:
-            end = time.monotonic() + retry.SSH_SILENCE.timeout_s
-            if not shell.run(end_group_words(pid), end, self.output_limit_bytes):
-                raise TimeoutError("a command over its deadline could not be killed")
-
-    def _upload_error(self, local: Path, remote: str, error: OSError) -> TransferFailed:
-        """Return the error of an upload. SFTP reports a full disk only as `Failure`, so the free space is read."""
-        if not local.is_file():
-            return TransferFailed(self.name, f"the local file {local} does not exist")
-        free = free_bytes(self, str(PurePosixPath(remote).parent))
-        if free is not None and free < local.stat().st_size:
-            return NoSpaceOnDevice(self.name, f"no space left for {remote}", "free space there")
-        return TransferFailed(self.name, f"cannot upload {local} to {remote} ({error})")
 
 
 def _chunks(file: paramiko.SFTPFile, size_bytes: int) -> Iterator[bytes]:
@@ -216,25 +206,7 @@ class SharedHost(SshDevice):
         """
         with self._lock:
             self._users.add(id(user))
-        with self._live_transport() as transport:
-            opened = self._open(transport, port)
-        if isinstance(opened, paramiko.Channel):
-            return opened
-        if opened.code == OPEN_FAILED_CONNECT_FAILED:
-            raise ConnectionRefusedError(f"nothing listens on port {port}")
-        cause = f"its SSH server does not forward connections to port {port} ({opened.text})"
-        raise DeviceRefused(self.name, cause, "set `AllowTcpForwarding yes` in the host's sshd_config")
-
-    def release(self, user: object) -> None:
-        """End the connection if `user` was the last one to use it."""
-        with self._lock:
-            self._users.discard(id(user))
-            if not self._users:
-                self._disconnect()
-
-    def _open(self, transport: paramiko.Transport, port: int) -> paramiko.Channel | paramiko.ChannelException:
-        """Return the stream, or the host's refusal, after which the connection is still usable."""
-        with self._opening:
+        with self._live_transport() as transport, self._opening:
             if self._prompt is not transport:
                 # OpenSSH sets TCP_NODELAY at the first command; without it, answers in two packets take 40 ms more.
                 with self._shell(transport):
@@ -244,8 +216,19 @@ class SharedHost(SshDevice):
                 return transport.open_channel(
                     "direct-tcpip", (_LOOPBACK, port), (_LOOPBACK, 0), timeout=retry.SSH_SILENCE.timeout_s
                 )
-            except paramiko.ChannelException as refused:
-                return refused
+            except paramiko.ChannelException as error:  # the connection is still usable
+                refusal = error
+        if refusal.code == OPEN_FAILED_CONNECT_FAILED:
+            raise ConnectionRefusedError(f"nothing listens on port {port}")
+        cause = f"its SSH server does not forward connections to port {port} ({refusal.text})"
+        raise DeviceRefused(self.name, cause, "set `AllowTcpForwarding yes` in the host's sshd_config")
+
+    def release(self, user: object) -> None:
+        """End the connection if `user` was the last one to use it."""
+        with self._lock:
+            self._users.discard(id(user))
+            if not self._users:
+                self._disconnect()
 
 
 def shared_host(where: SshAddress) -> SharedHost:

@@ -16,7 +16,6 @@ import paramiko
 
 from devices import retry
 from devices.device import CommandResult
-from devices.errors import DeviceError
 from devices.shell import command_words, split_status, take_pid
 
 # The first line of stdout is the process id. What the shell itself prints about killed commands is discarded.
@@ -50,7 +49,9 @@ class RemoteShell:
         silence_s, last_received = retry.SSH_SILENCE.timeout_s, time.monotonic()
         has_begun = False
         while True:
-            if not has_begun and self._is_ready():
+            if self.pid is None:
+                self.pid = take_pid(self._name, self._out.data)
+            if self.pid is not None and not has_begun:
                 self._begin(argv)
                 has_begun, last_received = True, time.monotonic()
             if has_begun and self._out.status is not None and self._err.status is not None:
@@ -70,7 +71,7 @@ class RemoteShell:
 
     def result(self) -> CommandResult:
         """Return how the command ended; the shell reports signals as exit codes 129 to 159."""
-        code, number = split_status(exit_status(self._name, self._out.status))
+        code, number = split_status(self._out.status or 0)
         return CommandResult(code, number, bytes(self._out.data), bytes(self._err.data))
 
     def is_alive(self) -> bool:
@@ -85,11 +86,6 @@ class RemoteShell:
     def close(self) -> None:
         """End the shell; a command that still runs is not ended."""
         self._channel.close()
-
-    def _is_ready(self) -> bool:
-        if self.pid is None:
-            self.pid = take_pid(self._name, self._out.data)
-        return self.pid is not None
 
     def _begin(self, argv: Sequence[str]) -> None:
         marker = secrets.token_hex(16)
@@ -113,14 +109,6 @@ class RemoteShell:
         if has_err:
             self._err.feed(self._channel.recv_stderr(_CHUNK))
         return has_out or has_err
-
-
-def exit_status(name: str, printed: bytes | None) -> int:
-    """Return the status that a shell printed behind its marker; DeviceError if it printed something else."""
-    if not re.fullmatch(b"[0-9]{1,3}", printed or b""):
-        cause = f"its shell printed {printed!r} instead of an exit status"
-        raise DeviceError(name, cause, "check that `sh` on the host is a POSIX shell")
-    return int(printed or b"")
 
 
 @contextmanager
@@ -164,11 +152,14 @@ class Arrived(threading.Event):
 
 
 class Framed:
-    """One stream: `data` is the output of the command, between the markers; `status` follows the last one."""
+    """One stream: `data` is the output of the command, between the markers; `status` follows the last one.
+
+    Raises EOFError if something else follows it.
+    """
 
     def __init__(self, marker: bytes = b"") -> None:
         self.data = bytearray()
-        self.status: bytes | None = None
+        self.status: int | None = None
         self._marker = marker
         self._has_begun = not marker
         self._searched = 0
@@ -195,5 +186,8 @@ class Framed:
         self._searched = at
         line, end, _ = self.data[at:].partition(b"\n")
         if end:
-            self.status = bytes(line[len(self._marker) :]).strip()
+            status = re.fullmatch(rb" ([0-9]{1,3})", line[len(self._marker) :])
+            if not status:
+                raise EOFError(f"its shell printed {bytes(line[:60])!r} instead of an exit status")
+            self.status = int(status[1])
             del self.data[at:]

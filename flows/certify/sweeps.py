@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from devices import retry
 from devices.errors import DeviceError, FarmError
 from devices.ondevice.diagnostics import read_leftovers
 from devices.settings import PREFIX
-from devices.shell import call, make_folder
+from devices.shell import call
 from devices.untrusted import excerpt
 from tasks.bundle.record import SessionRecord
 from tasks.judge.certify.subject import Finding, Subject
@@ -65,7 +66,7 @@ def kill_and_reattach(subject: Subject) -> Finding:
     """
     device, folder = subject.device, f"{subject.device.root}/kill"
     launcher = ["sh", "-c", _HOLDING, "sh", folder]
-    make_folder(device, folder)
+    call(device, ["mkdir", "-p", "--", folder])
     # The first start is that of the session that is always discarded.
     call(device, ["touch", f"{folder}/hold-2", f"{folder}/hold-3"])
     with _started(subject, _KILLED, _KILLED_SETTINGS, launcher=launcher) as (_, farm):
@@ -154,7 +155,7 @@ def _until_held(subject: Subject, farm: "subprocess.Popen[bytes]", path: str) ->
     def is_there() -> bool:
         if farm.poll() is not None:
             raise FarmError(f"the sweep ended before its session ran: {_last_line(subject, _KILLED)}")
-        return subject.device.run(["test", "-e", path], deadline_s=30).exit_code == 0
+        return subject.device.run(["test", "-e", path], deadline_s=retry.SCRIPT.timeout_s).exit_code == 0
 
     _until(is_there, f"no session ran within {_TIMEOUT_S:g} s")
 

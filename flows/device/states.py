@@ -84,7 +84,7 @@ def _state_of(spec: DeviceSpec) -> tuple[str, str | None]:
             if holder is None or has_ended(holder):
                 try_out(device)
     except DeviceError as error:
-        cause = f"{error.cause}; {error.way_on}" if error.way_on else error.cause
+        cause = f"{error.cause}; {error.remedy}" if error.remedy else error.cause
         return f"{word}: {cause}", cause
     if holder and has_ended(holder):
         return f"idle: {holder} has ended, and the next sweep takes its lease over", None

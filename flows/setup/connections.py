@@ -58,7 +58,7 @@ def _adb_of(phones: Devices) -> list[Finding]:
         states = server.states()
     except DeviceError as error:
         names = ", ".join(spec.name for spec in phones)
-        return [fix(str(DeviceError(names, error.cause, error.way_on)))]
+        return [fix(str(DeviceError(names, error.cause, error.remedy)))]
     except (AdbError, EOFError, OSError) as error:
         text = f"what listens on {server.where} does not answer as an adb server ({str(error) or type(error).__name__})"
         return [fix(f"{text}; end that process, then run `adb devices`")]

@@ -15,9 +15,11 @@ _SAYS_NOTHING = ("model", "models")
 def shown_names(models: Iterable[str]) -> dict[str, str]:
     """Return the name to show for each model: a file's stem, with its factory or in full where others are equal."""
     models = set(models)
-    shown = {model: _shortest(model) for model in models}
+    shown = {model: _short_name(model) for model in models}
     counts = Counter(shown.values())
-    shown = {model: name if counts[name] == 1 else _with_factory(model) for model, name in shown.items()}
+    shown = {
+        model: name if counts[name] == 1 else _short_name(model, with_factory=True) for model, name in shown.items()
+    }
     counts = Counter(shown.values())
     return {model: name if counts[name] == 1 else model for model, name in shown.items()}
 
@@ -33,15 +35,10 @@ def unknown_series(word: str, models: Iterable[str]) -> InputError:
     return InputError(f"`{word}` is not a model or a series id{near}")
 
 
-def _shortest(model: str) -> str:
+def _short_name(model: str, *, with_factory: bool = False) -> str:
     match = _OF_FILE.fullmatch(model)
-    if match and match["stem"] in _SAYS_NOTHING:
-        return _with_factory(model)
-    return f"{match['stem']}{match['case'] or ''}" if match else model
-
-
-def _with_factory(model: str) -> str:
-    match = _OF_FILE.fullmatch(model)
-    if not match or not match["factory"]:
+    if not match:
         return model
-    return f"{match['stem']}:{match['factory']}{match['case'] or ''}"
+    if not (with_factory or match["stem"] in _SAYS_NOTHING):
+        return f"{match['stem']}{match['case'] or ''}"
+    return f"{match['stem']}:{match['factory']}{match['case'] or ''}" if match["factory"] else model

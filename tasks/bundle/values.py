@@ -19,7 +19,8 @@ def _checked_moment(text: str) -> str:
     with contextlib.suppress(ValueError, OverflowError):
         if datetime.fromisoformat(text).tzinfo is not None and _utc(text):
             return text
-    raise _unreadable(text, "a time with its UTC offset, such as 2026-01-31T07:00:00+00:00")
+    expected = "a time with its UTC offset, such as 2026-01-31T07:00:00+00:00"
+    raise PydanticCustomError("time", "{text} is not {expected}", {"text": _shown(text), "expected": expected})
 
 
 def _checked_night(text: str) -> str:
@@ -27,7 +28,8 @@ def _checked_night(text: str) -> str:
     with contextlib.suppress(ValueError):
         night = date.fromisoformat(text)
     if night is None or night.isoformat() != text:
-        raise _unreadable(text, "an existing date, such as 2026-01-31")
+        expected = "an existing date, such as 2026-01-31"
+        raise PydanticCustomError("time", "{text} is not {expected}", {"text": _shown(text), "expected": expected})
     if fault := night_fault(night):
         raise PydanticCustomError("night", "{night} {fault}", {"night": text, "fault": fault})
     return text
@@ -40,10 +42,6 @@ def night_fault(night: date) -> str | None:
     if night - datetime.now(UTC).date() > _ZONES_APART:
         return "is more than a day in the future"
     return None
-
-
-def _unreadable(text: str, wanted: str) -> PydanticCustomError:
-    return PydanticCustomError("time", "{text} is not {wanted}", {"text": _shown(text), "wanted": wanted})
 
 
 def _utc(text: str) -> datetime:

@@ -71,21 +71,7 @@ DELEGATES = {
 }
 
 
-def delegate_of(backend: str) -> Delegate:
-    """Return the delegate with this id; an unlisted one has its id as name and unknown times."""
-    return DELEGATES.get(backend) or Delegate(backend, Times.UNKNOWN)
-
-
 UNRECOGNIZED = Delegate("Unknown", Times.UNKNOWN)
-
-
-def recognized(name: str, *, has_cost: bool) -> Delegate | None:
-    """Return the delegate that an event's name identifies, or its estimated cost (Core ML); None if neither does."""
-    if has_cost:
-        return DELEGATES["CoreMLBackend"]
-    return next((each for each in DELEGATES.values() if each.events and each.events.search(name)), None)
-
-
 Backends = Mapping[tuple[int, int], str]
 """The backend of each delegate call of a program, by (chain, instruction)."""
 _NOT_IN_CALL = "its events do not lie in their call, so their clock is unknown"
@@ -132,17 +118,26 @@ class DelegateCalls:
         names = self._read.names
         pairs = np.unique(self._groups(self._rows).astype(np.int64) * len(names) + self._read.name_id[self._rows])
         named: defaultdict[int, dict[Delegate, None]] = defaultdict(dict)
+        patterns = [(each.events, each) for each in DELEGATES.values() if each.events]
         self._reports = set[int]()
         for group, name in zip(*(part.tolist() for part in np.divmod(pairs, max(len(names), 1))), strict=True):
             self._reports.add(group)
-            if delegate := recognized(names[name], has_cost=name in self._read.with_cost):
-                named[group][delegate] = None
+            if name in self._read.with_cost:
+                named[group][DELEGATES["CoreMLBackend"]] = None
+            elif identified := next((each for events, each in patterns if events.search(names[name])), None):
+                named[group][identified] = None
         delegates = []
         for group, call in enumerate(self._calls[first].tolist()):
             backend = backends.get((int(self._read.chain[call]), int(self._read.instruction[call])))
-            delegates.append(delegate_of(backend) if backend else _only(named[group]))
-            if backend and group not in self._reports and delegates[-1].times is not Times.HOST:
-                delegates[-1] = replace(delegates[-1], times=Times.NONE, why=_SILENT)
+            if backend:
+                delegate = DELEGATES.get(backend) or Delegate(backend, Times.UNKNOWN)
+                if group not in self._reports and delegate.times is not Times.HOST:
+                    delegate = replace(delegate, times=Times.NONE, why=_SILENT)
+            elif len(named[group]) > 1:
+                delegate = replace(UNRECOGNIZED, times=Times.NONE, why=_MIXED)
+            else:
+                delegate = next(iter(named[group]), UNRECOGNIZED)
+            delegates.append(delegate)
         return delegates
 
     def _with_usable_times(self, events: EventColumns) -> EventColumns:
@@ -198,34 +193,25 @@ class DelegateCalls:
 
         Changes `execution` and `parent`. Call it once, after aborted executions were left out.
         """
-        self._find_strays()
-        self._leave_out()
-        nested, self_ns = count_once(self.timeline, self._parent)
-        if self._finds_too_long(self_ns):
-            self._leave_out()
-            nested, self_ns = count_once(self.timeline, self._parent)
-        return nested, self_ns
-
-    def _find_strays(self) -> None:
-        """Mark groups with an event outside its call (unknown delegates) or outside its execution (without a call)."""
         events, parent = self.timeline, self._parent
         rows = self._rows[self._execution[self._rows] >= 0]
-        strays = (events.start_ns[rows] < events.start_ns[parent[rows]]) | (
-            events.end_ns[rows] > events.end_ns[parent[rows]]
-        )
+        strays = events.start_ns[rows] < events.start_ns[parent[rows]]
+        strays |= events.end_ns[rows] > events.end_ns[parent[rows]]
         for group in np.unique(self._groups(rows[strays])).tolist():
             if group == self._outside:
                 self._why[group] = ""
             elif self._delegates[group].times is Times.UNKNOWN:
                 self._why[group] = _NOT_IN_CALL
-
-    def _finds_too_long(self, self_ns: Positions) -> bool:
-        """Mark the groups with a call that is shorter than its operators; return whether one is new."""
-        before = len(self._why)
+        self._leave_out()
+        nested, self_ns = count_once(self.timeline, self._parent)
+        # A call that is shorter than its operators is shown as a total.
         short = self._calls[self_ns[self._calls] < 0]
-        for group in self._reports.intersection(np.unique(self._group_of_call[short]).tolist()):
-            self._why.setdefault(group, _TOO_LONG)
-        return len(self._why) > before
+        too_long = self._reports.intersection(np.unique(self._group_of_call[short]).tolist()) - self._why.keys()
+        if too_long:
+            self._why |= dict.fromkeys(too_long, _TOO_LONG)
+            self._leave_out()
+            nested, self_ns = count_once(self.timeline, self._parent)
+        return nested, self_ns
 
     def _leave_out(self) -> None:
         """Set execution and parent of events without a usable time to -1."""
@@ -261,13 +247,6 @@ class DelegateCalls:
             for group, note in of_group
         )
         return tuple(dict.fromkeys(sentences))
-
-
-def _only(shown: Mapping[Delegate, None]) -> Delegate:
-    """Return the delegate that a call's events identify: UNRECOGNIZED for none, one without times for several."""
-    if len(shown) > 1:
-        return replace(UNRECOGNIZED, times=Times.NONE, why=_MIXED)
-    return next(iter(shown), UNRECOGNIZED)
 
 
 def _moved(events: EventColumns, rows: Rows, start: Positions, end: Positions) -> EventColumns:

@@ -65,11 +65,19 @@ class EventColumns:
 
 def read_event_columns(buffer: Buffer, root: Tables) -> EventColumns:
     """Read the profile events of a file; raises CorruptTables."""
-    texts, times = _Texts(buffer), _Times()
+    texts, rows, sum_ns = _Texts(buffer), 0, 0.0
     blocks: dict[str, list[NDArray[Any]]] = {name: [] for name in _TYPES}
     for run, profiles in _profile_blocks(buffer, root):
         name_id, kind = texts.names(profiles)
-        start, end = times.read(profiles)
+        start, end = profiles.numbers(6, "<u8", 0), profiles.numbers(7, "<u8", 0)
+        # A time beyond 63 bits has wrapped and is negative.
+        if len(wrong := np.flatnonzero((start < 0) | (end < start))):
+            raise CorruptTables(f"profile event {rows + int(wrong[0])} ends before it starts")
+        # Below this limit sums of durations cannot overflow, so later additions need no check.
+        sum_ns += float(np.sum(end - start, dtype=np.float64))
+        if sum_ns > _LONGEST_NS:
+            raise CorruptTables(f"the durations of its events add up to more than {_LONGEST_NS} ns")
+        rows += len(start)
         columns = (run, name_id, kind, profiles.numbers(1, "<i4", 0), profiles.numbers(2, "<i4", -1), start, end)
         for name, column in zip(_TYPES, columns, strict=True):
             blocks[name].append(np.asarray(column, _TYPES[name]))
@@ -95,51 +103,24 @@ _TYPES: dict[str, type[np.number[Any]]] = {
 
 def _profile_blocks(buffer: Buffer, root: Tables) -> Iterator[tuple[Positions, Tables]]:
     """Yield (run_data of each profile event, profile events); allocation and debug events are left out."""
-    run, lists_at = _event_lists(buffer, root)
+    run_of_list, list_at, before = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
+    for _, runs_at in buffer.offset_vectors(root.references(1, "the list of runs"), "the list of runs"):
+        at = Tables(buffer, runs_at, "a run").references(3, "a list of events")
+        filled = np.flatnonzero(buffer.lengths(at, 4, "a list of events"))
+        run_of_list.append(before + filled)
+        list_at.append(at[filled])
+        before += len(runs_at)
+    run, lists_at = np.concatenate(run_of_list), np.concatenate(list_at)
     listed = int(buffer.lengths(lists_at, 4, "a list of events").sum())
     if listed * _SMALLEST_EVENT_BYTES > buffer.size_bytes:
         raise CorruptTables(f"it lists {listed} events, more than fit in {buffer.size_bytes} bytes")
     for owner, events_at in buffer.offset_vectors(lists_at, "a list of events"):
         events = Tables(buffer, events_at, "an event")
-        profile_at, allocation_at, debug_at = (events.references(slot, "an event") for slot in range(3))
+        profile_at, allocation_at, debug_at = (events.references(field, "an event") for field in range(3))
         if ((profile_at > 0) + (allocation_at > 0).astype(int) + (debug_at > 0) != 1).any():
             raise CorruptTables("an event is not exactly one of profile, allocation and debug event")
         rows = np.flatnonzero(profile_at)
         yield run[owner[rows]], Tables(buffer, profile_at[rows], "a profile event")
-
-
-def _event_lists(buffer: Buffer, root: Tables) -> tuple[Positions, Positions]:
-    """Return (run_data, position) of every list of events that is not empty."""
-    run_of_list, list_at, before = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
-    for _, runs_at in buffer.offset_vectors(root.references(1, "the list of runs"), "the list of runs"):
-        lists_at = Tables(buffer, runs_at, "a run").references(3, "a list of events")
-        filled = np.flatnonzero(buffer.lengths(lists_at, 4, "a list of events"))
-        run_of_list.append(before + filled)
-        list_at.append(lists_at[filled])
-        before += len(runs_at)
-    return np.concatenate(run_of_list), np.concatenate(list_at)
-
-
-class _Times:
-    """Reads start and end of events, and limits the sum of their durations."""
-
-    def __init__(self) -> None:
-        self._rows = 0
-        self._sum_ns = 0.0
-
-    def read(self, profiles: Tables) -> tuple[Positions, Positions]:
-        """Return start and end of each event; raises CorruptTables if one ends before it starts or exceeds 63 bits."""
-        start, end = profiles.numbers(6, "<u8", 0), profiles.numbers(7, "<u8", 0)
-        # A time beyond 63 bits has wrapped and is negative.
-        if (start < 0).any() or (end < start).any():
-            row = self._rows + int(np.flatnonzero((start < 0) | (end < start))[0])
-            raise CorruptTables(f"profile event {row} ends before it starts")
-        # Below this limit sums of durations cannot overflow, so later additions need no check.
-        self._sum_ns += float(np.sum(end - start, dtype=np.float64))
-        if self._sum_ns > _LONGEST_NS:
-            raise CorruptTables(f"the durations of its events add up to more than {_LONGEST_NS} ns")
-        self._rows += len(start)
-        return start, end
 
 
 class _Texts:
@@ -153,7 +134,8 @@ class _Texts:
 
     def names(self, profiles: Tables) -> tuple[Positions, NDArray[np.uint8]]:
         """Return (index into names, kind) of each event; an empty string counts as absent, as in devtools."""
-        name_at, text_at = (self._unless_empty(profiles.references(slot, "a name")) for slot in (0, 4))
+        name_at, text_at = (profiles.references(field, "a name") for field in (0, 4))
+        name_at, text_at = (np.where((at > 0) & (self._buffer.read(at, "<u4") > 0), at, 0) for at in (name_at, text_at))
         number = profiles.numbers(3, "<i4", -1)
         at = np.where(name_at > 0, name_at, text_at)
         name_id = np.empty(len(at), np.int64)
@@ -164,17 +146,13 @@ class _Texts:
         kind = np.full(len(at), _BY_NAME, np.uint8)
         kind[(name_at == 0) & ((text_at > 0) | (number != -1))] = EventKind.DELEGATED
         kind[(at == 0) & (number == -1)] = EventKind.OTHER
-        self._find_costs(profiles, np.where(kind == EventKind.DELEGATED, name_id, -1))
-        return name_id, kind
-
-    def _find_costs(self, profiles: Tables, name_id: Positions) -> None:
-        """Add the names, other than -1, whose first metadata in this block has a cost."""
+        # Of each name, the first metadata in this block counts.
         at = profiles.references(5, "metadata")
-        rows = np.flatnonzero((at > 0) & (name_id >= 0))
+        rows = np.flatnonzero((at > 0) & (kind == EventKind.DELEGATED))
         distinct, first = np.unique(name_id[rows], return_index=True)
-        for name, data in zip(distinct.tolist(), self._buffer.byte_vectors(at[rows[first]], "metadata"), strict=True):
-            if _COST in data:
-                self.with_cost.add(name)
+        metadata = self._buffer.byte_vectors(at[rows[first]], "metadata")
+        self.with_cost.update(name for name, data in zip(distinct.tolist(), metadata, strict=True) if _COST in data)
+        return name_id, kind
 
     def take(self) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
         """Return all names and the kind that each stands for; afterwards this object has none."""
@@ -185,9 +163,6 @@ class _Texts:
         except UnicodeDecodeError as error:
             raise CorruptTables(f"a name is not text: {error.object[:40]!r}") from None
         return names, np.fromiter(map(kind_of, names), np.uint8, len(names))
-
-    def _unless_empty(self, at: Positions) -> Positions:
-        return np.where((at > 0) & (self._buffer.read(at, "<u4") > 0), at, 0)
 
     def _numbers(self, names: Sequence[bytes | int]) -> Positions:
         """Return the index of each name, after adding those that are new."""

@@ -106,25 +106,25 @@ class Tables:
         buffer.require_inside(self._vtables, self._vtable_bytes, f"the vtable of {what}")
         buffer.require_inside(at, self._table_bytes[self._vtable_of], what)
 
-    def field(self, slot: int, width: int) -> Positions:
-        """Return the position of field number `slot`, of `width` bytes, in each table; 0 if the field is absent."""
-        entry = 4 + 2 * slot
+    def field(self, number: int, width: int) -> Positions:
+        """Return the position of field `number`, of `width` bytes, in each table; 0 if the field is absent."""
+        entry = 4 + 2 * number
         holders = np.flatnonzero(entry + 2 <= self._vtable_bytes)
         offsets = np.zeros(len(self._vtables), np.int64)
         offsets[holders] = self._buffer.read(self._vtables[holders] + entry, "<u2")
         if ((offsets > 0) & ((offsets < 4) | (offsets + width > self._table_bytes))).any():
-            raise CorruptTables(f"field {slot} of {self._what} lies outside its table")
+            raise CorruptTables(f"field {number} of {self._what} lies outside its table")
         offset = offsets[self._vtable_of]
         return np.where(offset > 0, self._at + offset, 0)
 
-    def numbers(self, slot: int, dtype: str, default: int) -> Positions:
-        """Return field `slot` of each table as a number, `default` where it is absent."""
-        at = self.field(slot, np.dtype(dtype).itemsize)
+    def numbers(self, number: int, dtype: str, default: int) -> Positions:
+        """Return field `number` of each table as a number, `default` where it is absent."""
+        at = self.field(number, np.dtype(dtype).itemsize)
         return np.where(at > 0, self._buffer.read(at, dtype), default)
 
-    def references(self, slot: int, what: str) -> Positions:
-        """Return the position that field `slot` of each table refers to (a table, vector or string); 0 if absent."""
-        return self._buffer.follow(self.field(slot, 4), what)
+    def references(self, number: int, what: str) -> Positions:
+        """Return the position that field `number` of each table refers to (a table, vector or string); 0 if absent."""
+        return self._buffer.follow(self.field(number, 4), what)
 
 
 def _distinct(values: Positions) -> tuple[Positions, Positions]:

@@ -121,16 +121,12 @@ class _Overlaps:
         strays &= events.is_delegated[self._children]
         self._on_another_clock = set(above[strays].tolist())
 
-    def _children_of(self, owner: int) -> Rows:
-        """Return the children that an owner had at first, outer events first."""
-        place = int(np.searchsorted(self._owners, owner))
-        if place == len(self._owners) or self._owners[place] != owner:
-            return self._children[:0]
-        return self._children[self._bounds[place] : self._bounds[place + 1]]
-
     def _resolve(self, owner: int) -> set[int]:
         """Resolve the overlaps among the children of one event; return the calls that children were moved to."""
-        events, rows, moved = self._events, self._children_of(owner), self._moved_to.pop(owner, [])
+        place = int(np.searchsorted(self._owners, owner))
+        has_children = place < len(self._owners) and self._owners[place] == owner
+        rows = self._children[self._bounds[place] : self._bounds[place + 1]] if has_children else self._children[:0]
+        events, moved = self._events, self._moved_to.pop(owner, [])
         if owner not in self._on_another_clock:
             return self._nest(rows, moved)
         is_delegated = events.is_delegated[rows]

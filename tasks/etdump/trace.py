@@ -62,7 +62,7 @@ def as_chrome_json(title: str, slices: Sequence[Slice], about: Mapping[str, obje
             "tid": tracks[each.track],
             "name": each.name,
             "cat": each.args["kind"],
-            "ts": clock.start(each),
+            "ts": clock.at(each.start_ns),
             "dur": clock.duration(each),
             "args": each.args,
         }
@@ -87,16 +87,13 @@ class _Microseconds:
         self._per_ns = (1 + 0.4 / max(length_ns, 1)) / 1000
         self._step = 2.0 ** (math.frexp(length_ns / 1000 + 1)[1] - 52)
 
-    def start(self, each: Slice) -> float:
-        return self._at(each.start_ns)
-
     def duration(self, each: Slice) -> float:
-        duration = self._at(each.start_ns + each.dur_ns) - self._at(each.start_ns)
+        duration = self.at(each.start_ns + each.dur_ns) - self.at(each.start_ns)
         while int(duration * 1000) < each.dur_ns:  # rounding may cut a short event's last ns: one step more
             duration += self._step
         return duration
 
-    def _at(self, moment_ns: int) -> float:
+    def at(self, moment_ns: int) -> float:
         return math.ceil((moment_ns - self._zero_ns) * self._per_ns / self._step) * self._step
 
 

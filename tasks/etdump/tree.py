@@ -56,10 +56,17 @@ def runs_of(dump: Etdump) -> Runs:
     run = dump.execution[rows].astype(np.int64)
     run_start = dump.start_ns[rows][dump.kind[rows] == EventKind.METHOD]
     node, first = _nodes(dump, rows, parent)
+    tree = []
+    for event in first.tolist():
+        row, kind = rows[event], EventKind(int(dump.kind[rows[event]]))
+        name = dump.names[dump.name_id[row]]
+        above = int(node[parent[event]]) if parent[event] >= 0 else -1
+        place = int(dump.chain_index[row]), int(dump.instruction_id[row])
+        tree.append(TreeNode(above, KIND_NAMES[kind], name, *place, parse_operator(name, kind)))
     return Runs(
         execute_ns=dump.execute_ns,
         run_start_ns=run_start,
-        tree=_tree(dump, rows, parent, node, first),
+        tree=tuple(tree),
         run=run,
         node=node,
         start_ns=dump.start_ns[rows] - run_start[run],
@@ -95,30 +102,6 @@ def _combine(left: NDArray[np.int64], right: NDArray[np.integer]) -> NDArray[np.
     """Return dense numbers, from 0, that are equal where both columns are equal."""
     values, dense = np.unique(right, return_inverse=True)
     return np.unique(left * len(values) + dense, return_inverse=True)[1]
-
-
-def _tree(
-    dump: Etdump,
-    rows: NDArray[np.int64],
-    parent: NDArray[np.int64],
-    node: NDArray[np.int64],
-    first: NDArray[np.int64],
-) -> tuple[TreeNode, ...]:
-    tree = []
-    for event in first.tolist():
-        row = rows[event]
-        kind, name = EventKind(int(dump.kind[row])), dump.names[dump.name_id[row]]
-        tree.append(
-            TreeNode(
-                parent=int(node[parent[event]]) if parent[event] >= 0 else -1,
-                kind=KIND_NAMES[kind],
-                name=name,
-                chain_index=int(dump.chain_index[row]),
-                instruction_id=int(dump.instruction_id[row]),
-                parts=parse_operator(name, kind),
-            )
-        )
-    return tuple(tree)
 
 
 def contradiction(dump: Etdump, runs: Runs, warmup_executions: int) -> str | None:

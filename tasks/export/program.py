@@ -171,11 +171,11 @@ def _instructions(buffer: Buffer, plan: Tables) -> tuple[set[int], list[Call]]:
     return kinds, calls
 
 
-def _texts(buffer: Buffer, at: Positions, slot: int, what: str) -> list[str]:
-    """Return the text in field `slot` of each table of the vector at a position; empty where it is absent."""
+def _texts(buffer: Buffer, at: Positions, number: int, what: str) -> list[str]:
+    """Return the text in field `number` of each table of the vector at a position; empty where it is absent."""
     all_texts: list[str] = []
     for _, block in buffer.offset_vectors(at, what):
-        positions = Tables(buffer, block, what).references(slot, "a name")
+        positions = Tables(buffer, block, what).references(number, "a name")
         indexes, texts = buffer.strings(positions[positions > 0], "a name")
         present = iter(texts[index].decode() for index in indexes)
         all_texts += [next(present) if position > 0 else "" for position in positions.tolist()]

@@ -30,7 +30,6 @@ _MOST_AROUND_NS = 50_000
 _FEW_AROUND = 3
 """With fewer executions, the share is not checked: another process may have run between the clock readings."""
 _WALL_SLACK_S = 0.1
-_NS_PER_S = 1e9
 _Times = NDArray[np.int64]
 _FEW = 5
 """In fewer executions, how much they differ by chance is unknown."""
@@ -107,11 +106,9 @@ def _longer_than_the_job(runs: Runs, claims: Claims) -> str | None:
     stats, wall_s = claims.stats, claims.wall_s
     if wall_s is None:  # nothing that the farm has run
         return None
-    parts = [int(runs.execute_ns.sum())]
-    if stats is not None:
-        timed = (stats.execution_ns or []) + (stats.untraced_execution_ns or [])
-        parts = [max(parts[0], sum(timed)), stats.load_ns or 0, stats.setup_ns or 0]
-    total_s = sum(parts) / _NS_PER_S
+    stats = stats or Stats()
+    timed = (stats.execution_ns or []) + (stats.untraced_execution_ns or [])
+    total_s = (max(int(runs.execute_ns.sum()), sum(timed)) + (stats.load_ns or 0) + (stats.setup_ns or 0)) / 1e9
     if total_s <= wall_s + _WALL_SLACK_S:
         return None
     return f"the runner states {total_s:.3f} s of loading and executions, but its job lasted {wall_s:.3f} s"

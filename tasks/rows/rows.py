@@ -86,7 +86,10 @@ def rows_of_bundle(folder: Path, runs: Runs | None = None) -> Rows:
     """
     record = read_bundle(folder)
     sha256 = content_sha256(folder)
-    if not _has_events(folder, record):
+    if record.status == "succeeded" and record.mode == "timing" and ETDUMP not in record.files:
+        raise BundleError(f"{folder}: {ETDUMP} is missing although the session succeeded; restore the bundle")
+    # The program of the mode numerics is another one: its events say nothing about the model's.
+    if record.status != "succeeded" or record.mode == "numerics" or ETDUMP not in record.files:
         runs = None
     elif runs is None:
         runs = _read_runs(folder / ETDUMP, record)
@@ -125,23 +128,17 @@ def rows_of_bundle(folder: Path, runs: Runs | None = None) -> Rows:
         raise LoadError(f"{folder}/session.json: {cause}; restore the bundle from a backup") from error
 
 
-def _has_events(folder: Path, record: SessionRecord) -> bool:
-    """Return whether the ETDump of a session is loaded; raises BundleError if it should be there and is not."""
-    if record.status != "succeeded":
-        return False
-    if ETDUMP not in record.files and record.mode == "timing":
-        raise BundleError(f"{folder}: {ETDUMP} is missing although the session succeeded; restore the bundle")
-    # The program of the mode numerics is another one: its events say nothing about the model's.
-    return ETDUMP in record.files and record.mode != "numerics"
-
-
 def rows_of_loose(path: Path) -> Rows:
     """Return the rows of an ETDump without a bundle, or of a log of ExecuTorch's runner for language models.
 
     The first run of an ETDump counts as warm-up, unless it is the only one. Raises EtdumpError, or LoadError if an
     ETDump does not contain an execution.
     """
-    if (log := _observer_log(path)) is not None:
+    try:
+        log = b"" if path.suffix == ".etdump" else read_untrusted(path, MOST_LOG_BYTES)
+    except UntrustedFileError:  # reported when it is read as an ETDump
+        log = b""
+    if _MARK in log:
         stated = {"executions": 1, "warmup_executions": 0, **_observed(log, str(path))}
         return _loose_rows(path, hashlib.sha256(log).hexdigest(), stated)
     content = read_content(path, most_bytes=MOST_FILE_BYTES)
@@ -157,17 +154,6 @@ def rows_of_loose(path: Path) -> Rows:
         "delegate_note": delegate_note(runs),
     }
     return _loose_rows(path, sha256, stated, runs)
-
-
-def _observer_log(path: Path) -> bytes | None:
-    """Return the content of a log with a PyTorchObserver line; None for any other file."""
-    if path.suffix == ".etdump":
-        return None
-    try:
-        content = read_untrusted(path, MOST_LOG_BYTES)
-    except UntrustedFileError:  # reported when it is read as an ETDump
-        return None
-    return content if _MARK in content else None
 
 
 def _observed(content: bytes, shown: str) -> dict[str, Any]:

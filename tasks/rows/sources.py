@@ -1,8 +1,6 @@
 """From which module, operator and line of the model each operator of a session comes: rows of `node_source`.
 
-XNNPACK runs the nodes of a graph in their order. It leaves out nodes that it fuses or removes, and the names of its
-operators tell only the kind of a node: a 1x1 convolution runs as a fully connected operator. An operator is assigned to
-a node only if every alignment of the two sequences that keeps their order gives it the same node.
+tasks/rows/alignment.py tells which node of XNNPACK's graph an operator of a delegate is.
 """
 
 import functools
@@ -21,6 +19,7 @@ from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.values import SmallCount, first_mistake
 from tasks.etdump.reader import Etdump
 from tasks.etdump.tree import TreeNode, runs_of, several_methods
+from tasks.rows.alignment import align
 
 _NOT_ALIGNED = "the operators of the delegate do not match the nodes of XNNPACK's graph one by one"
 _NOT_REPORTED = "this backend does not state which operators of the model it runs"
@@ -29,47 +28,6 @@ _OPEN = "several operators of the model match, in the order in which the delegat
 _INSERTED = "inserted by the exporter, to change a layout or a type; not an operator of the model"
 _LEFT_OUT = "did not run: XNNPACK fused it into another operator or removed it"
 _OF_EVENT = ("module_path", "file_line", "source_operator", "fused_with", "certainty")
-_UNARY = (
-    "Abs", "Ceiling", "Clamp", "Convert", "Copy", "Cos", "ELU", "Exp", "Floor", "Gelu", "Hardswish", "LeakyReLU", "Log",
-    "Negate", "ReciprocalSquareRoot", "Sigmoid", "Sin", "Square", "SquareRoot", "Tanh",
-)  # fmt: skip
-# Operators that are called like their nodes, apart from spaces.
-_ALIKE = (
-    "Abs", "Add", "Batch Matrix Multiply", "Ceiling", "Clamp", "Convert", "ELU", "Exp", "Floor", "LeakyReLU", "Log",
-    "Maximum", "Minimum", "Multiply", "Negate", "PReLU", "Reciprocal Square Root", "Sigmoid", "Softmax", "Square",
-    "Square Root", "Static Reshape", "Subtract",
-)  # fmt: skip
-_CONCATENATES = tuple(f"Concatenate{inputs}" for inputs in range(2, 6))
-# By the name of an operator: the kinds of nodes, without their prefix XNN, that run as it.
-_NODES_OF: dict[str, tuple[str, ...]] = {name: (name.replace(" ", ""),) for name in _ALIKE} | {
-    "ApproxGELU": ("Gelu",),
-    "ArgMax Pooling": ("ArgMaxPooling2d",),
-    "Average Pooling": ("AvgPooling2d", "GlobalAvgPooling2d"),
-    "Concatenate": _CONCATENATES,
-    "Constant Pad": ("StaticConstantPad",),
-    "Convolution": ("Conv2d", "DepthwiseConv2d"),
-    "Copy": ("Copy", "StaticReshape", *_CONCATENATES),
-    "Cosine": ("Cos",),
-    "Deconvolution": ("ConvTranspose2d",),
-    "Divide": ("Div",),
-    "Dynamic Fully Connected": ("BatchMatrixMultiply", "FullyConnected"),
-    "Fully Connected": ("BatchMatrixMultiply", "Conv2d", "FullyConnected"),
-    "GELU": ("Gelu",),
-    "Global Average Pooling": ("GlobalAvgPooling2d",),
-    "HardSwish": ("Hardswish",),
-    "Invalid Unary Op": _UNARY,  # how XNNPACK names unary operators that it computes by a table
-    "Leaky ReLU": ("LeakyReLU",),
-    "Max Pooling": ("MaxPooling2d",),
-    "Mean": ("GlobalAvgPooling2d",),
-    "Reduce": ("GlobalAvgPooling2d",),
-    "Resize Bilinear": ("StaticResizeBilinear2D",),
-    "Scaled Dot-Product Attention": ("ScaledDotProductAttention",),
-    "Sine": ("Sin",),
-    "Slice": ("StaticSlice",),
-    "TanH": ("Tanh",),
-    "Transpose": ("StaticTranspose",),
-    "Unary Elementwise": _UNARY,
-}
 
 
 class _Node(BaseModel, extra="forbid", frozen=True):
@@ -282,35 +240,3 @@ def _shared_path(sources: Sequence[Source]) -> str | None:
     while all(len(each) > shared and each[shared] == parts[0][shared] for each in parts):
         shared += 1
     return ".".join(parts[0][:shared])
-
-
-def align(operators: Sequence[str], kinds: Sequence[str]) -> list[list[int]]:
-    """Return for each operator, in the order in which they ran, the indexes of the nodes that it may be.
-
-    `kinds` are those of the graph's nodes, such as `XNNConv2d`. One index means that the operator is that node; several
-    that the order leaves them open; none that no node runs as such an operator, or that the sequences do not match.
-    """
-    places = [place for place, operator in enumerate(operators) if operator in _NODES_OF]
-    node_kinds = [_NODES_OF[operators[place]] for place in places]
-    nodes = [kind.removeprefix("XNN") for kind in kinds]
-    first = _embed(node_kinds, nodes)
-    last = _embed(node_kinds[::-1], nodes[::-1])
-    candidates: list[list[int]] = [[] for _ in operators]
-    if first is None or last is None:
-        return candidates
-    for place, names, low, high in zip(places, node_kinds, first, reversed(last), strict=True):
-        candidates[place] = [node for node in range(low, len(nodes) - high) if nodes[node] in names]
-    return candidates
-
-
-def _embed(wanted: Sequence[tuple[str, ...]], nodes: Sequence[str]) -> list[int] | None:
-    """Return the earliest node for each operator, in order and each node once; None if there are not enough."""
-    embedding, node = [], 0
-    for names in wanted:
-        while node < len(nodes) and nodes[node] not in names:
-            node += 1
-        if node == len(nodes):
-            return None
-        embedding.append(node)
-        node += 1
-    return embedding

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Arguments: PLACE GUARD EXECUTABLE NAME ...
-# Print the hashes of the named files in PLACE (a file or a folder), or `no` if one is missing; mark PLACE as used.
+# Arguments: PLACE GUARD NAME ...
+# Print the hashes of the named files in PLACE (a file, or a folder of executable files), or `no` if one is missing; mark
+# PLACE as used.
 # GUARD contains the inode, size and times of the files as they were hashed, then the hashes: files that still have
 # them are not read again. Without `stat` they are read every time.
 # needs: store_guard
 
-place=$1; guard=$2; executable=$3; shift 3
+place=$1; guard=$2; shift 2
 [ -e "$place" ] || { echo no; exit 0; }
 if [ -d "$place" ]; then cd "$place" || exit 1; fi
 now=$(state "$@"); recorded=$(cat "$guard" 2>/dev/null)
@@ -16,6 +17,6 @@ else
     hashes=$(sha256 "$@" 2>/dev/null) && [ "$(state "$@")" = "$now" ] || { echo no; exit 0; }
 fi
 touch -c "$place"
-[ -z "$executable" ] || chmod 755 "$@" 2>/dev/null
+[ ! -d "$place" ] || chmod 755 "$@" 2>/dev/null
 write_guard "$guard" "$hashes" "$@"
 printf '%s\n' "$hashes"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from devices import retry
 from devices.errors import DeviceError, FarmError, NoSpaceOnDevice
 from devices.ondevice.diagnostics import read_leftovers, small_disk
 from devices.ondevice.facts import Facts, read_facts
@@ -113,7 +114,7 @@ def left_behind(subject: Subject) -> Finding:
         if lease.took_over:
             raise FarmError(f"the lease was still held by {lease.took_over}, which has ended")
         subject.clear()
-    if device.run(["test", "-e", device.root], deadline_s=30).exit_code == 0:
+    if device.run(["test", "-e", device.root], deadline_s=retry.SCRIPT.timeout_s).exit_code == 0:
         raise FarmError(f"{device.root} could not be removed; remove it by hand")
     if holder := current_holder(device):
         raise FarmError(f"the lease is held by {holder}")

@@ -30,11 +30,11 @@ def phone(make_spec: Callable[..., DeviceSpec]) -> Device:
 
 @pytest.mark.lab
 @pytest.mark.parametrize(
-    ("silent", "way_on"),
+    ("silent", "remedy"),
     [(False, "unlock it and allow USB debugging"), (True, "check its cable or network, or restart it")],
 )
 def test_a_phone_that_is_not_ready_is_refused_with_the_way_on(
-    make_spec: Callable[..., DeviceSpec], monkeypatch: pytest.MonkeyPatch, silent: bool, way_on: str
+    make_spec: Callable[..., DeviceSpec], monkeypatch: pytest.MonkeyPatch, silent: bool, remedy: str
 ) -> None:
     change_policy(monkeypatch, "ADB_RECONNECT", within_s=min(1.0 * SCALE, 5.0))  # adb itself gives up after 10 s
     spec = make_spec("adb")
@@ -42,7 +42,7 @@ def test_a_phone_that_is_not_ready_is_refused_with_the_way_on(
         device = open_device(spec.model_copy(update={"address": unusable.serial}))
         begun = time.monotonic()
 
-        with pytest.raises(DeviceRefused, match=rf"^test-adb: cannot be used \(.*\); {way_on}"):
+        with pytest.raises(DeviceRefused, match=rf"^test-adb: cannot be used \(.*\); {remedy}"):
             probe(device)
 
         assert time.monotonic() - begun < 10 * SCALE

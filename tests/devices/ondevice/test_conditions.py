@@ -9,7 +9,8 @@ import pytest
 from devices.device import Device
 from devices.errors import DeviceError
 from devices.local import LocalDevice
-from devices.ondevice.conditions import parse_conditions, read_conditions
+from devices.ondevice.conditions import read_conditions
+from tests.fixtures.printed import conditions
 
 DIGITS = "9" * 5000
 _DF = "Filesystem 1024-blocks Used Available Capacity Mounted on\n"
@@ -37,7 +38,7 @@ _DF = "Filesystem 1024-blocks Used Available Capacity Mounted on\n"
     ],
 )
 def test_an_implausible_number_is_left_out(printed: dict[str, str]) -> None:
-    found = parse_conditions(printed)
+    found = conditions(**printed)
 
     numbers = found.model_dump(exclude={"taken_at", "charging", "governor"})
     assert {key: value for key, value in numbers.items() if value} == {}
@@ -48,8 +49,14 @@ def test_an_implausible_number_is_left_out(printed: dict[str, str]) -> None:
     ("script", "cause"),
     [
         ("head -c 5000000 /dev/zero", "a housekeeping command printed 5000000 bytes; the limit is"),
-        ("echo windows", "printed '' as its system; check what its shell prints"),
-        ("echo @system; echo @system", "printed '@system' as its system; check"),
+        (
+            "echo windows",
+            "the script `conditions` printed 'windows', which the farm cannot read; check what its shell prints",
+        ),
+        (
+            "echo @system; echo @system",
+            "the script `conditions` printed '@system @system', which the farm cannot read; check",
+        ),
     ],
 )
 def test_what_is_not_an_answer_is_an_error(
@@ -66,9 +73,9 @@ def test_what_is_not_an_answer_is_an_error(
 def test_conditions_hold_what_the_warehouse_can_store() -> None:
     printed = {"system": "linux", "load": "999999999999999", "memory": "MemAvailable: 999999999999999 kB"}
 
-    assert (parse_conditions(printed).free_memory_bytes or 0) < 2**63
+    assert (conditions(**printed).free_memory_bytes or 0) < 2**63
     pages = "page size of 999999999999999 bytes\nPages free: 999999999999999."
-    assert parse_conditions({"system": "macos", "memory": pages}).free_memory_bytes is None
+    assert conditions(system="macos", memory=pages).free_memory_bytes is None
 
 
 @pytest.mark.parametrize(
@@ -83,22 +90,22 @@ def test_conditions_hold_what_the_warehouse_can_store() -> None:
     ],
 )
 def test_counters_that_show_no_load_leave_it_unknown(busy: str) -> None:
-    assert parse_conditions({"system": "linux", "busy": busy}).background_cpu_percent is None
+    assert conditions(system="linux", busy=busy).background_cpu_percent is None
 
 
 @pytest.mark.parametrize("printed", ["", "0", "-5", "12 ms", "1e9", DIGITS, "unknown flag '--calibrate'"])
 def test_what_is_no_time_is_no_calibration(printed: str) -> None:
-    assert parse_conditions({"system": "linux", "calibration": printed}).calibration_ns is None
+    assert conditions(system="linux", calibration=printed).calibration_ns is None
 
 
 @pytest.mark.parametrize("zone", ["soc 45000", "battery 45000", "skin-therm 45000", "nvme 45000", "cpu 200000"])
 def test_a_zone_elsewhere_is_not_the_temperature_of_the_processor(zone: str) -> None:
-    assert parse_conditions({"system": "linux", "zones": zone}).die_c is None
+    assert conditions(system="linux", zones=zone).die_c is None
 
 
 @pytest.mark.parametrize("zone", ["cpu-1-2-usr", "x86_pkg_temp", "tsens_tz_sensor3", "MID", "soc-thermal", "cluster0"])
 def test_a_zone_of_the_processor_gives_its_temperature(zone: str) -> None:
-    assert parse_conditions({"system": "linux", "zones": f"skin 50000\n{zone} 45000"}).die_c == 45.0
+    assert conditions(system="linux", zones=f"skin 50000\n{zone} 45000").die_c == 45.0
 
 
 def test_load_and_calibration_are_read_only_if_requested(tmp_path: Path) -> None:

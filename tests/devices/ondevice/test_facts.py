@@ -12,7 +12,7 @@ import pytest
 from devices.device import CommandResult
 from devices.errors import DeviceError
 from devices.local import LocalDevice
-from devices.ondevice.conditions import Conditions, parse_conditions
+from devices.ondevice.conditions import Conditions
 from devices.ondevice.facts import Facts, parse_facts, read_facts, sections
 from tests.fixtures.printed import (
     ANDROID_CONDITIONS,
@@ -21,6 +21,7 @@ from tests.fixtures.printed import (
     LINUX_FACTS,
     MACOS_CONDITIONS,
     MACOS_FACTS,
+    conditions,
 )
 
 FACTS = {
@@ -115,10 +116,10 @@ def test_what_each_system_prints_becomes_facts(printed: str, facts: Facts) -> No
     assert parse_facts(sections(printed), None) == facts
 
 
-@pytest.mark.parametrize(("printed", "conditions"), CONDITIONS.items(), ids=["android", "macos", "linux"])
-def test_what_each_system_prints_becomes_conditions(printed: str, conditions: Conditions) -> None:
-    found = parse_conditions(sections(printed))
-    assert found.model_copy(update={"taken_at": None}) == conditions
+@pytest.mark.parametrize(("printed", "expected"), CONDITIONS.items(), ids=["android", "macos", "linux"])
+def test_what_each_system_prints_becomes_conditions(printed: str, expected: Conditions) -> None:
+    found = conditions(**sections(printed))
+    assert found.model_copy(update={"taken_at": None}) == expected
 
 
 def test_a_mac_before_sme2_has_none() -> None:
@@ -141,14 +142,14 @@ def test_a_device_that_says_almost_nothing_still_has_facts_and_conditions(system
     said = sections(f"@system\n{system}\n@arch\naarch64\n")
 
     assert parse_facts(said, None).memory_bytes is None
-    assert parse_conditions(said).load_1m is None
+    assert conditions(**said).load_1m is None
 
 
 def test_a_phone_without_a_skin_sensor_gives_the_temperature_of_its_battery() -> None:
     said = sections(ANDROID_CONDITIONS)
     said["thermal"] = "Thermal Status: 0\n"
 
-    assert parse_conditions(said).temperature_c == 28.4
+    assert conditions(**said).temperature_c == 28.4
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ def test_a_phone_without_a_skin_sensor_gives_the_temperature_of_its_battery() ->
     [("CPU_Scheduler_Limit 	= 100\nCPU_Speed_Limit 	= 100\n", 0), ("CPU_Speed_Limit 	= 62\n", 1)],
 )
 def test_a_mac_that_slows_down_is_throttled(said: str, status: int) -> None:
-    assert parse_conditions({"system": "macos", "thermal": said}).thermal_status == status
+    assert conditions(system="macos", thermal=said).thermal_status == status
 
 
 class Printing(LocalDevice):

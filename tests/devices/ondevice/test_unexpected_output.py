@@ -12,7 +12,7 @@ from devices.ondevice.diagnostics import read_leftovers
 from devices.ondevice.job import Job, kill_leftovers, run_job
 from devices.ondevice.store import prune
 from devices.shell import take_pid
-from devices.ssh.shell import Framed, exit_status
+from devices.ssh.shell import Framed
 
 ENDED = "ended 0 1.00 2.00 2.00 2.50 -\n%content\n"
 
@@ -71,8 +71,6 @@ def test_a_process_id_of_five_thousand_digits_is_an_error_of_its_device() -> Non
 
 
 @pytest.mark.parametrize("line", [b"mark", b"mark zero", b"mark 0 0", b"mark 9999"])
-def test_a_marker_without_an_exit_status_is_an_error_of_its_device(line: bytes) -> None:
-    stream = Framed(b"mark")
-    stream.feed(b"mark\noutput" + line + b"\n")
-    with pytest.raises(DeviceError, match=r"^host: its shell printed .* instead of an exit status"):
-        exit_status("host", stream.status)
+def test_a_marker_without_an_exit_status_ends_the_connection(line: bytes) -> None:
+    with pytest.raises(EOFError, match=r"its shell printed b'mark.* instead of an exit status"):
+        Framed(b"mark").feed(b"mark\noutput" + line + b"\n")

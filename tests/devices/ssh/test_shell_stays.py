@@ -73,7 +73,7 @@ def test_output_is_what_is_between_the_markers_however_it_is_cut(output: bytes, 
         stream.feed(received[start : start + size])
 
     assert bytes(stream.data) == output
-    assert stream.status == b"37"
+    assert stream.status == 37
 
 
 def test_output_of_one_stream_that_arrives_while_the_other_is_read_is_noticed() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.rows.sources import align
+from tasks.rows.alignment import align
 
 CONV, LINEAR, DEPTHWISE, PAD, ADD = (
     "XNNConv2d", "XNNFullyConnected", "XNNDepthwiseConv2d", "XNNStaticConstantPad", "XNNAdd",

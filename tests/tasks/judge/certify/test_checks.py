@@ -12,7 +12,7 @@ from devices.errors import DeviceBusy, FarmError, NoSpaceOnDevice
 from devices.inventory import DeviceSpec
 from devices.ondevice.diagnostics import small_disk
 from devices.ondevice.lease import acquire
-from devices.shell import make_folder
+from devices.shell import call
 from tasks.judge.certify import checks
 from tasks.judge.certify.subject import Subject, opened
 from tests.fixtures.devices import TRANSPORTS
@@ -35,7 +35,7 @@ def can_mount(device: Device) -> bool:
 
 @reached_in_each_way
 def test_the_facts_are_read_and_what_a_killed_certification_left_is_removed(subject: Subject) -> None:
-    make_folder(subject.device, f"{subject.device.root}/sessions/0123456789abcdef")
+    call(subject.device, ["mkdir", "-p", "--", f"{subject.device.root}/sessions/0123456789abcdef"])
     finding = checks.reached(subject)
     assert finding.status == "passed"
     assert f", {subject.facts.cores} cores, {subject.platform}, " in finding.text
@@ -105,12 +105,12 @@ def test_a_file_that_a_refused_push_leaves_fails_the_check(subject: Subject, mon
 def test_nothing_is_left_on_the_device_but_what_was_there_before(subject: Subject) -> None:
     kept = Path(subject.device.root).parent / "blobs"
     kept.mkdir(parents=True)
-    make_folder(subject.device, f"{subject.device.root}/blobs")
+    call(subject.device, ["mkdir", "-p", "--", f"{subject.device.root}/blobs"])
     assert checks.left_behind(subject).status == "passed"
     assert os.listdir(kept.parent) == ["blobs"]  # noqa: PTH208
 
 
 def test_a_session_folder_that_is_left_fails_the_check(subject: Subject) -> None:
-    make_folder(subject.device, f"{subject.device.root}/sessions/0123456789abcdef")
+    call(subject.device, ["mkdir", "-p", "--", f"{subject.device.root}/sessions/0123456789abcdef"])
     with pytest.raises(FarmError, match="0 jobs and 1 session folders were left"):
         checks.left_behind(subject)
