@@ -1,39 +1,82 @@
-"""The report names the first layer whose values go wrong."""
+"""The sections on accuracy and layers: the worst figures of outputs, and the first layer whose values go wrong."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
-from tests.fixtures.report import LAYERS, report_of
-from tests.fixtures.warehouse import BundleMaker
+from tests.fixtures.report import LAYERS, MS
+from tests.tasks.pages.conftest import Sweep, given
+
+DASH = "\u2013"
+ERRORS = {"output": 0, "max_rel_error": None}
+
+
+def layers(*changes: dict[str, float]) -> Callable[[Sweep], None]:
+    """A session in mode numerics with these layers."""
+    [layer] = json.loads(LAYERS)["layers"]
+    written = [{**layer, "layer": number, **change} for number, change in enumerate(changes)]
+    files = {"layer_drift.json": json.dumps({"layers": written}).encode()}
+    return lambda sweep: sweep.session(mode="numerics", files=files)
+
+
+def snr(*figures: float) -> Callable[[Sweep], None]:
+    return layers(*({"snr_db": each} for each in figures))
 
 
 @pytest.mark.parametrize(
-    ("snr_db", "finding"),
+    ("sweep", "result"),
     [
         # small differences of large values lose digits, which nothing after them needs
-        ([130.0, 50.0, 128.0], "no sudden loss in three layers"),
+        (snr(130.0, 50.0, 128.0), "no sudden loss in three layers"),
         # a loss that stays, but above the limit of fp32, is rounding
-        ([130.0, 61.0, 62.0], "no sudden loss in three layers"),
-        ([130.0, 59.0, 62.0], "first fault at layer 1"),
+        (snr(130.0, 61.0, 62.0), "no sudden loss in three layers"),
+        (snr(130.0, 59.0, 62.0), "first fault at layer 1"),
         # less than 20 dB below the layer before
-        ([75.0, 55.1, 55.0], "no sudden loss in three layers"),
-        ([75.1, 55.0, 54.0], "first fault at layer 1"),
+        (snr(75.0, 55.1, 55.0), "no sudden loss in three layers"),
+        (snr(75.1, 55.0, 54.0), "first fault at layer 1"),
+        # finite in the fp32 model alone
+        (layers({}, {"lost_fp32": 1}), "first fault at layer 1"),
     ],
+    indirect=["sweep"],
 )
-def test_a_loss_of_precision_is_a_fault_if_it_stays_and_is_below_the_limit(
-    maker: BundleMaker, snr_db: list[float], finding: str
-) -> None:
-    layers = [{**json.loads(LAYERS)["layers"][0], "layer": at, "snr_db": each} for at, each in enumerate(snr_db)]
-    files = {"layer_drift.json": json.dumps({"layers": layers}).encode()}
-    maker.session(mode="numerics", variant="sme2_off", files=files)
-    assert report_of(maker).contains(finding, "layers")
+def test_a_loss_of_precision_is_a_fault_if_it_stays_and_is_below_the_limit(sweep: Sweep, result: str) -> None:
+    section = sweep["layers"]
+    assert f"toy \u00b7 fp32 \u2014 {result}" in section.words
+    sentence = "Numbers of toy fp32 on host part from eager PyTorch at encoder (layer 1)."
+    assert section.summary == (sentence if result.startswith("first") else "")
 
 
-def test_a_layer_that_is_finite_in_the_fp32_model_alone_is_a_fault(maker: BundleMaker) -> None:
-    [layer] = json.loads(LAYERS)["layers"]
-    layers = [layer, {**layer, "layer": 1, "lost_fp32": 1}]
-    maker.session(
-        mode="numerics", variant="sme2_off", files={"layer_drift.json": json.dumps({"layers": layers}).encode()}
-    )
-    assert report_of(maker).contains("first fault at layer 1", "layers")
+def two_sessions(sweep: Sweep) -> None:
+    for number, error in enumerate((1e-6, 3e-5)):
+        output = {**ERRORS, "max_abs_error": error, "nonfinite_mismatches": number}
+        sweep.session([MS], accuracy=[output], repetition=number)
+
+
+@given(two_sessions)
+def test_accuracy_is_the_largest_error_of_all_sessions(sweep: Sweep) -> None:
+    accuracy = sweep["accuracy"]
+    figures = [accuracy.column(head) for head in ("Max abs", "Max rel", "Not finite")]
+    assert figures == [["3.0e-05"], [DASH], ["1"]]
+    assert "Largest absolute output error against eager PyTorch: 3.0e-05 (toy fp32 on host)" in accuracy.summary
+
+
+def inaccurate_with_sme2(sweep: Sweep) -> None:
+    limited = {**ERRORS, "max_abs_error": 0.5, "nonfinite_mismatches": 0, "cosine": 0.5, "least_snr_db": 10.0}
+    good = [{**limited, "reference": "eager", "snr_db": 40.0, "is_inaccurate": False}]
+    bad = [*good, {**limited, "reference": "fp32", "snr_db": -1.5, "is_inaccurate": True}]
+    sweep.session([10 * MS], variant="sme2_off", accuracy=good)
+    sweep.session([5 * MS], variant="sme2_on", accuracy=bad)
+    sweep.session([5 * MS], model__name="prebuilt", model__precision="as_is", model__pte_sha256="prebuilt")
+
+
+@given(inaccurate_with_sme2)
+def test_inaccurate_outputs_are_marked_wherever_their_times_are_shown(sweep: Sweep) -> None:
+    accuracy, sme2 = sweep["accuracy"], sweep["sme2"]
+    assert accuracy.column("Compared with") == ["same precision", "same precision", "fp32"]
+    assert accuracy.column("SNR") == ["40.0", "40.0", "-1.5"]
+    assert accuracy.column("Result") == ["accurate", "accurate", "inaccurate"]
+    assert accuracy.column("Result", table=1) == ["not compared"]
+    assert accuracy.summary.startswith("Inaccurate outputs: toy fp32 on host with SME2 on")
+    assert "inaccurate outputs with SME2" in sme2.tables[0][1]
+    assert "times as fast" not in sme2.summary

@@ -1,0 +1,120 @@
+"""One warehouse with the sweeps of all tests of the report: the parameter `sweep` of a test writes its own."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pytest
+
+from sql.warehouse import open_read_only
+from tasks.pages.page import BarChart, Block, Fold, Heading, Log, Paragraph, Points
+from tasks.pages.report import SECTIONS, sweep_page
+from tasks.results.reader import Answers, Reader, SweepRow
+from tasks.results.table import Table
+from tasks.results.text import Tag, Text, parts_of
+from tests.fixtures.warehouse import BundleMaker
+
+def given(sessions: "Callable[[Sweep], Any]") -> pytest.MarkDecorator:
+    """Let a function write the sessions of a test's sweep; several for `parametrize` of `sweep`, with `indirect`."""
+    return pytest.mark.parametrize("sweep", [sessions], indirect=True, ids=[""])
+
+
+@dataclass
+class Part:
+    """What a section states: its words with single blanks, its tables with heads first, and its highlighted cells."""
+
+    words: str = ""
+    tables: list[list[list[str]]] = field(default_factory=list)
+    flagged: list[str] = field(default_factory=list)
+    summary: str = ""
+
+    def column(self, head: str, table: int = 0) -> list[str]:
+        """The cells under the head that starts with `head`."""
+        heads, *rows = self.tables[table]
+        at = next(place for place, title in enumerate(heads) if title.startswith(head))
+        return [row[at] for row in rows]
+
+    def add(self, blocks: Sequence[Block]) -> None:
+        for block in blocks:
+            match block:
+                case Paragraph(text=text) | Heading(text=text) | Log(text=text):
+                    self.write(text)
+                case Points(items=items):
+                    self.write(*items)
+                case BarChart(title=title):
+                    self.write(title)
+                case Fold(title=title, blocks=inner):
+                    self.write(title)
+                    self.add(inner)
+                case Table() if block.rows:
+                    self.write(block.caption)
+                    heads = [f"{column.title} {column.unit}".strip() for column in block.columns]
+                    self.tables.append([heads, *([shown(cell.text) for cell in row] for row in block.rows)])
+                    self.flagged += [
+                        shown(cell.text) for row in block.rows for cell in row if cell.tone in ("flag", "bad")
+                    ]
+
+    def write(self, *texts: Text) -> None:
+        self.words = " ".join(" ".join([self.words, *map(shown, texts)]).split())
+
+
+def shown(text: Text) -> str:
+    return "".join(f" {part}" if isinstance(part, Tag) else part for part in parts_of(text))
+
+
+class Sweep:
+    """The sweep of a test: writes its sessions, and later states what the sections of its report contain."""
+
+    def __init__(self, maker: BundleMaker, name: str) -> None:
+        self._maker, self._name = maker, name
+        self.reader: Reader | None = None
+
+    def session(self, executions: Sequence[Any] = (), **changes: Any) -> None:
+        """Write a session as `BundleMaker.session` does; the sweep has its own .pte file."""
+        sweep = {"sweep_id": f"{self._name}-2026-11-20", "name": self._name, "night": "2026-11-20"}
+        self._maker.session(executions, sweep=sweep, **({"model__pte_sha256": f"p1-{self._name}"} | changes))
+
+    @cached_property
+    def answers(self) -> Answers:
+        assert self.reader is not None
+        (row,) = [row for row in self.reader.rows(SweepRow) if row.name == self._name]
+        return Answers(self.reader, row)
+
+    def __getitem__(self, anchor: str) -> Part:
+        """The section of this name, such as `latency`."""
+        for make in SECTIONS:
+            names = {"categories": "time"}
+            if names.get(make.__name__, make.__name__) == anchor:
+                section = make(self.answers)
+                part = Part(summary=" ".join(map(shown, section.summary)))
+                part.add(section.blocks)
+                return part
+        raise KeyError(anchor)
+
+    @property
+    def head(self) -> str:
+        """The sentences at the head of the report."""
+        return " ".join(map(shown, sweep_page(self.answers).summary))
+
+
+@pytest.fixture(scope="session")
+def _sweeps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Sweep]]:
+    """The sweeps of all collected tests, by the ids of these."""
+    maker, sweeps = BundleMaker(tmp_path_factory.mktemp("sweeps")), {}
+    for number, item in enumerate(request.session.items):
+        if "sweep" in getattr(getattr(item, "callspec", None), "params", {}):
+            sweep = sweeps[item.nodeid] = Sweep(maker, f"sweep{number}")
+            item.callspec.params["sweep"](sweep)  # type: ignore[attr-defined]
+    assert maker.load().refused == []
+    with open_read_only(maker.warehouse) as connection:
+        reader = Reader(connection)
+        for sweep in sweeps.values():
+            sweep.reader = reader
+        yield sweeps
+
+
+@pytest.fixture
+def sweep(request: pytest.FixtureRequest, _sweeps: dict[str, Sweep]) -> Sweep:
+    """The sweep that `@given` wrote for this test."""
+    return _sweeps[request.node.nodeid]
