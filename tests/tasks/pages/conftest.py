@@ -15,6 +15,7 @@ from tasks.results.table import Table
 from tasks.results.text import Tag, Text, parts_of
 from tests.fixtures.warehouse import BundleMaker
 
+
 def given(sessions: "Callable[[Sweep], Any]") -> pytest.MarkDecorator:
     """Let a function write the sessions of a test's sweep; several for `parametrize` of `sweep`, with `indirect`."""
     return pytest.mark.parametrize("sweep", [sessions], indirect=True, ids=[""])

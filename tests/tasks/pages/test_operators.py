@@ -1,27 +1,141 @@
-"""The sections on where the time goes, from rows."""
+"""The sections on where the time goes: categories, operators and portable operators."""
+
+from collections.abc import Callable
+
+import pytest
 
 from tasks.pages.operators import categories
 from tasks.pages.page import StackChart
-from tasks.results.operators import CATEGORIES, OTHER, REST, CategoryRow
-from tasks.results.table import Table
-from tasks.results.text import plain_text
+from tasks.results.operators import OTHER, REST, CategoryRow
+from tests.fixtures.report import MS, qnn_etdump
+from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE
+from tests.tasks.pages.conftest import Part, Sweep, given
 from tests.tasks.pages.rows import answers_of, row
+
+DASH = "\u2013"
 
 
 def test_categories_that_no_longer_exist_add_up_to_other_in_table_and_chart() -> None:
-    # given a cell of a warehouse with a category that was removed, beside Other
+    # given a cell of a warehouse with two categories that were removed, beside Other
     shares = {"Convolution": 0.5, "Removed": 0.2, OTHER: 0.1, "Removed too": 0.15, REST: 0.05}
     rows = [
         row(CategoryRow, category=name, time_ms=10 * share, share=share, resolution_ms=0.0)
         for name, share in shares.items()
     ]
-    # when the section is written
     section = categories(answers_of(*rows))
-    (chart,) = [block for block in section.blocks if isinstance(block, StackChart)]
-    (table,) = [block for block in section.blocks if isinstance(block, Table)]
     # then Other has the time of all three
-    cells = {column.title: plain_text(cell.text) for column, cell in zip(table.columns, table.rows[0], strict=True)}
-    assert (cells["Other"], cells["Sum"], cells["Time"]) == ("45.0", "100.0", "10.000")
+    time = Part()
+    time.add(section.blocks)
+    assert [time.column(head) for head in ("Other", "Sum", "Time")] == [["45.0"], ["100.0"], ["10.000"]]
+    (chart,) = [block for block in section.blocks if isinstance(block, StackChart)]
     drawn = {segment.category: round(segment.share, 3) for segment in chart.bars[0][1]}
     assert drawn == {"Convolution": 0.5, OTHER: 0.45, REST: 0.05}
-    assert set(drawn) <= set(CATEGORIES)
+
+
+@given(lambda sweep: sweep.session([(7 * MS, {CONVOLUTION: 2 * MS, LINEAR: 2 * MS, MEAN: 2 * MS})]))
+def test_the_same_share_is_the_same_number_everywhere_and_their_sum_is_100_percent(sweep: Sweep) -> None:
+    # given shares that do not add up to 100.0 once they are rounded
+    time = sweep["time"]
+    names = ("Convolution", "GEMM", "Data", "Elementwise", "Other", "Unattributed", "Sum")
+    shares = ["28.6", "28.6", "0.0", "0.0", "28.6", "14.3", "100.0"]
+    assert [time.column(name)[0] for name in names] == shares
+    assert sweep["operators"].column("Share") == ["28.6"] * 3
+    assert sweep["portable"].column("Weight")[0] == "28.6"
+    # and the drawing is as long as the bar
+    (chart,) = [block for block in categories(sweep.answers).blocks if isinstance(block, StackChart)]
+    assert sum(segment.share for segment in chart.bars[0][1]) == pytest.approx(1)
+
+
+def below_the_clock(sweep: Sweep) -> None:
+    short = {f"Add (ND) #{number}": 0 for number in range(1, 8)}
+    sweep.session([(9_000, {CONVOLUTION: 2_000, **short})])
+
+
+@given(below_the_clock)
+def test_times_below_the_clock_of_the_delegate_are_neither_printed_nor_ranked(sweep: Sweep) -> None:
+    time, operators = sweep["time"], sweep["operators"]
+    assert (time.column("Elementwise"), time.column("Unattributed")) == (["< 77.8"], ["< 77.8"])
+    assert time.summary.startswith("Where the time of toy goes is unknown")
+    assert "Not drawn: one cell of toy" in time.words
+    assert operators.column("Operator") == ["Convolution (NHWC, F32) IGEMM"]
+    assert "One more operator takes less than 1" in operators.words
+
+
+@given(lambda sweep: sweep.session([(100 * MS, {CONVOLUTION: 90 * MS, MEAN: 6 * MS, TRANSPOSE: 4 * MS})]))
+def test_operators_over_5_percent_are_highlighted(sweep: Sweep) -> None:
+    operators = sweep["operators"]
+    convolution = ["Convolution (NHWC, F32) IGEMM", "delegated", "Convolution", "1", "90.000", "90.0"]
+    assert operators.tables[0][1] == convolution
+    assert operators.column("Share") == ["90.0", "6.0", "4.0"]
+    assert operators.flagged == ["90.0", "portable", "6.0"]
+
+
+@given(lambda sweep: sweep.session([10 * MS], files={"model.etdump": qnn_etdump()}))
+def test_a_delegate_without_usable_times_is_explained_beside_its_share(sweep: Sweep) -> None:
+    # given cycles of QNN in a call of 8 of 10 ms
+    assert "QNN delegate: shown as the total of its calls; QNN reports cycles" in sweep["time"].words
+    operators = sweep["operators"]
+    assert (operators.column("Operator"), operators.column("Share")) == (["QNN delegate"], ["80.0"])
+
+
+@given(lambda sweep: sweep.session([(10 * MS, {"Frobnicate (NC) #1": 5 * MS})]))
+def test_an_operator_without_a_category_is_named(sweep: Sweep) -> None:
+    assert "Counted as Other because they have no category: Frobnicate" in sweep["time"].words
+
+
+def portable_operators(sweep: Sweep) -> None:
+    reasons = {"aten.mean.dim": (2, "keepdim is off"), "aten.view_copy.default": (3, None)}
+    portable = [{"operator": name, "count": count, "reason": reason} for name, (count, reason) in reasons.items()]
+    sweep.session([(100 * MS, {CONVOLUTION: 60 * MS, MEAN: 20 * MS})], model__portable=portable)
+
+
+@given(portable_operators)
+def test_portable_operators_have_their_weight_and_the_exporters_reason(sweep: Sweep) -> None:
+    portable = sweep["portable"]
+    weights, heavy, light = portable.tables
+    unknown = "Keepdim is off. No rewrite is known: replace the operator in the model, or accept its time."
+    assert (weights[1][-1], heavy[1:]) == (
+        "20.0",
+        [["toy", "fp32", "aten.mean.dim", "2", "20.0", "host", "keepdim is off", unknown]],
+    )
+    assert light[1][2:] == ["aten.view_copy.default", "3", DASH, DASH, "the partitioner gave no reason", DASH]
+
+
+def mean_of(*times_ms: int) -> Callable[[Sweep], None]:
+    def write(sweep: Sweep) -> None:
+        for threads, time_ms in enumerate(times_ms, 1):
+            mean = {MEAN: time_ms * MS} if time_ms else {}
+            sweep.session([(100 * MS, {CONVOLUTION: 60 * MS, **mean})], threads=threads)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("sweep", "sentence"),
+    [
+        (mean_of(0, 0), "No portable operator runs in toy: 0 % of the time."),
+        (mean_of(3), "Portable operators take 3.0 % of the time of toy."),
+        (mean_of(0, 3), "Portable operators take at most 3.0 % of the time of toy."),
+    ],
+    indirect=["sweep"],
+)
+def test_light_portable_operators_have_their_largest_weight_in_the_summary(sweep: Sweep, sentence: str) -> None:
+    assert sweep["portable"].summary == sentence
+
+
+def two_contents(sweep: Sweep) -> None:
+    """A model that was changed between two starts of a sweep."""
+    exact = [{"output": 0, "max_abs_error": 1e-6, "max_rel_error": 1e-3, "nonfinite_mismatches": 0}]
+    for _ in range(2):
+        sweep.session([(2 * MS, {CONVOLUTION: MS})], accuracy=exact, model__pte_sha256="first000" * 8)
+        sweep.session([(90 * MS, {CONVOLUTION: 80 * MS})], accuracy=exact, model__pte_sha256="changed0" * 8)
+
+
+@given(two_contents)
+def test_contents_that_share_a_name_are_listed_apart_with_what_differs(sweep: Sweep) -> None:
+    # then every section has two rows, each with its own figures, and nothing in between
+    latency, time = sweep["latency"], sweep["time"]
+    differs = ["pte changed0", "pte first000"]
+    assert (latency.column("Time"), latency.column("Sessions")) == (["90.000", "2.000"], ["2", "2"])
+    assert latency.column("What differs") == sweep["accuracy"].column("What differs") == differs
+    assert (time.column("Convolution"), time.column("Sum")) == (["88.9", "50.0"], ["100.0", "100.0"])
