@@ -34,7 +34,12 @@ def shown_remedy() -> str:
 def repeated_and_discarded(sweep: Sweep) -> None:
     sweep.session(status="failed", reason_code="device_lost", reason="the cable", attempt=1)
     sweep.session([MS], attempt=2)
-    discarded = {"status": "invalid", "reason_code": "first_session", "reason": "discarded", "repetition": -1}
+    discarded: dict[str, Any] = {
+        "status": "invalid",
+        "reason_code": "first_session",
+        "reason": "discarded",
+        "repetition": -1,
+    }
     sweep.session(session_id="d" * 16, **discarded)
 
 
