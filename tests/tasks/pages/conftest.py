@@ -12,7 +12,7 @@ from tasks.pages.page import BarChart, Block, Fold, Heading, Log, Paragraph, Poi
 from tasks.pages.report import SECTIONS, sweep_page
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.table import Table
-from tasks.results.text import Tag, Text, parts_of
+from tasks.results.text import Tag, Text, split_text
 from tests.fixtures.warehouse import BundleMaker
 
 
@@ -61,7 +61,7 @@ class Part:
 
 
 def shown(text: Text) -> str:
-    return "".join(f" {part}" if isinstance(part, Tag) else part for part in parts_of(text))
+    return "".join(f" {part}" if isinstance(part, Tag) else part for part in split_text(text))
 
 
 class Sweep:
