@@ -48,7 +48,7 @@ def verdicts(
     with readable_warehouse(workspace) as file, open_reader(file) as reader:
         judged_night, rows = read_night(reader, night)
     if format in ("bencher", "github-action-benchmark", "pytorch"):
-        text, left_out = benchmarks(ask_warehouse("figures_of_night", workspace, night=judged_night), format)
+        text, left_out = benchmarks(ask_warehouse("night_figures", workspace, night=judged_night), format)
         show_pieces([text])
         if left_out:
             show(left_out, err=True)

@@ -1,4 +1,4 @@
--- Cells: what was measured alike in each.
+-- Cells, and what identifies each.
 SELECT
     *,
     _without_times(emulated, transport) AS without_times,

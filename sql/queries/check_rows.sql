@@ -1,7 +1,7 @@
 -- One row per kind of contradiction between the tables of a warehouse: what is wrong, and how many rows it concerns.
 WITH
 finding AS (
-    SELECT 'sessions without a row in load_ledger' AS finding, count(*) AS found
+    SELECT 'sessions without a row in load_ledger' AS finding, count(*) AS row_count
     FROM session
     WHERE session_key NOT IN (SELECT session_key FROM load_ledger)
     UNION ALL
@@ -66,6 +66,6 @@ finding AS (
     FROM session
     WHERE source_map_id IS NOT NULL AND source_map_id NOT IN (SELECT source_map_id FROM source_map)
 )
-SELECT finding, found
+SELECT finding, row_count
 FROM finding
-WHERE found > 0
+WHERE row_count > 0

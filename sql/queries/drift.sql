@@ -6,7 +6,7 @@ measured AS (
     FROM _session
     WHERE sweep_id = $sweep_id AND mode = 'timing'
 ),
-known AS (
+judged AS (
     SELECT
         series_verdict.* EXCLUDE (cell),
         last_night,
@@ -27,7 +27,7 @@ SELECT
     variant,
     list(night ORDER BY night) AS nights,
     list(value ORDER BY night) AS times_ns
-FROM known
+FROM judged
 JOIN series USING (series_id)
 WHERE night >= first_night AND (ratio IS NOT NULL OR night = first_night)
 GROUP BY model, device, precision, threads, series_id, variant

@@ -1,4 +1,4 @@
--- Latency by cell (sessions that are measured alike): its time, and figures of its sessions, since runs of one process
+-- Latency by cell (sessions with equal settings): its time, and figures of its sessions, since runs of one process
 -- are not independent. An emulated device has counts and no times: its times mean nothing.
 SELECT
     named.* EXCLUDE (sweep_id, place),

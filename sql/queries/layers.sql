@@ -1,6 +1,6 @@
 -- The layers of each model with SME2 beside without it, emulated devices included; `cell` is that of the pair.
 SELECT
-    named.* EXCLUDE (sweep_id, place) REPLACE (NULL::VARCHAR AS differs),
+    named.* REPLACE (NULL::VARCHAR AS differs),
     layer,
     module,
     operator,

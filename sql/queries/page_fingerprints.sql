@@ -1,4 +1,4 @@
--- What pages are made from, as a number for each night, model, device, its weeks, and sweep.
+-- The content that pages are made from, as a number for each night, model, device, its weeks, and sweep.
 -- It changes with their content.
 WITH
 judged AS (

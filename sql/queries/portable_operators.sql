@@ -24,11 +24,11 @@ heaviest AS (
     SELECT
         model,
         precision,
-        regexp_extract(seen.operator, '^(?:\w+::)?(\w+)', 1) AS word,
-        min(seen.operator) AS operator,
-        max(seen.share) FILTER (_has_times(emulated)) AS share,
-        arg_max(seen.device, seen.share) FILTER (_has_times(emulated)) AS device
-    FROM operator_time AS seen
+        regexp_extract(operator_time.operator, '^(?:\w+::)?(\w+)', 1) AS word,
+        min(operator_time.operator) AS operator,
+        max(operator_time.share) FILTER (_has_times(emulated)) AS share,
+        arg_max(operator_time.device, operator_time.share) FILTER (_has_times(emulated)) AS device
+    FROM operator_time
     WHERE sweep_id = $sweep_id AND kind = 'portable'
     GROUP BY ALL
 )

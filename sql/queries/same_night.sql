@@ -19,7 +19,7 @@ SELECT
 FROM verdict
 JOIN cell AS now ON now.cell = verdict.cell
 JOIN cell AS before ON before.cell = verdict.baseline_cell
-LEFT JOIN _cell_export AS made ON made.cell = verdict.baseline_cell
+LEFT JOIN _cell_export ON _cell_export.cell = verdict.baseline_cell
 WHERE verdict.sweep_id = $sweep_id
     AND verdict = 'suspected'
     AND (before.pte_sha256, before.inputs_sha256, before.runner_sha256)

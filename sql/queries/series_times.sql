@@ -7,13 +7,13 @@ nights AS (
     ORDER BY night DESC
     LIMIT 30
 ),
-asked AS (
+requested AS (
     SELECT DISTINCT series_id, device
     FROM series_verdict
     WHERE night = $night AND series_id || device IN (SELECT unnest($series::VARCHAR[]))
 )
 SELECT series_id, device, list(series_verdict.value / 1e6 ORDER BY nights.night) AS times_ms
-FROM asked
+FROM requested
 CROSS JOIN nights
 LEFT JOIN (SELECT * FROM series_verdict WHERE metric = 'latency') AS series_verdict USING (series_id, device, night)
 GROUP BY series_id, device

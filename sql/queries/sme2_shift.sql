@@ -1,6 +1,6 @@
 -- Where the time goes with SME2 off and on. Emulated devices are left out: their times mean nothing.
 SELECT
-    named.* EXCLUDE (sweep_id, place),
+    named.*,
     category,
     share_off,
     share_on,

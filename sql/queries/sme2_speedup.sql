@@ -11,7 +11,7 @@ times AS (
     GROUP BY _session.pair
 )
 SELECT
-    named.* EXCLUDE (sweep_id, place),
+    named.*,
     sessions_on,
     sessions_sme1,
     sessions_off,

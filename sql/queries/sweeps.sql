@@ -1,4 +1,4 @@
--- Every sweep, the newest first; loose ETDumps, whose night is not known, come last. Comparisons outside a sweep are
+-- Every sweep, the newest first; loose ETDumps, whose night is unknown, come last. Comparisons outside a sweep are
 -- not listed.
 FROM sweep_overview
 WHERE sweep_id IN (SELECT DISTINCT sweep_id FROM session WHERE purpose IS NULL)

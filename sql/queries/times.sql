@@ -1,5 +1,5 @@
 -- One row per cell of the sweep $sweep_id: its time, and those of its sessions. Emulated and simulated devices have no
--- times. `differs` tells cells of one name apart.
+-- times. `differs` distinguishes cells of one name.
 SELECT
     device || coalesce(' (' || _without_times(emulated, transport) || ')', '') AS device,
     model,

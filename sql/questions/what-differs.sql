@@ -1,14 +1,14 @@
 -- What differs between two cells (--cell and --other, ids as in the column cell of any view)?
 -- $other: cell
 WITH
-shown AS (
+facts AS (
     SELECT * REPLACE (CASE WHEN _has_times(emulated) THEN time_ms END AS time_ms)
     FROM cell_overview
     WHERE cell IN ($cell, $other)
 ),
 both_cells AS (
     SELECT cell AS id, COLUMNS(* EXCLUDE (cell))::VARCHAR
-    FROM shown
+    FROM facts
 ),
 fields AS (
     FROM both_cells

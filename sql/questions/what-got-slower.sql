@@ -1,5 +1,5 @@
 -- What got slower since a date (--since; default: the newest night of each series), compared with the night before?
--- A series without a night before it is compared with its first night, see `compared_with`. `verdict` tells whether
+-- A series without a night before it is compared with its first night, see `compared_with`. `verdict` states whether
 -- that is more than the series moves by without a change.
 WITH
 -- One figure per night: of the cell of a device that was measured last.

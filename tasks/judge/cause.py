@@ -75,20 +75,20 @@ class Cause:
         return self.change_ms - sum(part.change_ms for part in self.parts)
 
 
-def explain(operators: Sequence[Operator], a: Group, b: Group) -> Cause:
+def find_cause(operators: Sequence[Operator], a: Group, b: Group) -> Cause:
     """Return the change of the time of one run between two groups of sessions, B minus A, and its parts.
 
     A part has 1 % of the time on a side. Its calls changed, or its time by more than its clock may hide. A change of
     its time is significant or, with fewer than 5 sessions on a side, a fifth of the whole change.
     """
-    before_ms, after_ms = (_typical(group.times_ns) / _NS_PER_MS for group in (a, b))
-    least_ms = MIN_SHARE * max(before_ms.sum(), after_ms.sum())
-    columns = np.flatnonzero(np.maximum(before_ms, after_ms) >= least_ms).tolist()
+    before_ms, after_ms = (_interquartile_columns(group.times_ns) / _NS_PER_MS for group in (a, b))
+    min_ms = MIN_SHARE * max(before_ms.sum(), after_ms.sum())
+    columns = np.flatnonzero(np.maximum(before_ms, after_ms) >= min_ms).tolist()
     comparisons = [compare(a.times_ns[:, column].tolist(), b.times_ns[:, column].tolist()) for column in columns]
     change_ms = float(after_ms.sum() - before_ms.sum())
     is_below_min = min(len(a.times_ns), len(b.times_ns)) < LEAST_SESSIONS
     parts = []
-    for column, is_significant in zip(columns, _discoveries(comparisons), strict=True):
+    for column, is_significant in zip(columns, _find_significant(comparisons), strict=True):
         operator, before, after = operators[column], float(before_ms[column]), float(after_ms[column])
         is_large = is_below_min and abs(after - before) >= _LARGE_SHARE * abs(change_ms)
         is_coarse = abs(after - before) <= operator.resolution_ns / _NS_PER_MS
@@ -104,7 +104,7 @@ def explain(operators: Sequence[Operator], a: Group, b: Group) -> Cause:
     return Cause(change_ms, tuple(parts))
 
 
-def clearer(by_module: Cause, by_operator: Cause) -> Cause:
+def choose_explanation(by_module: Cause, by_operator: Cause) -> Cause:
     """Return the more useful of two explanations of a change.
 
     Modules that are new or gone come first, then operators that are, or that are called more or less often. Otherwise
@@ -113,8 +113,8 @@ def clearer(by_module: Cause, by_operator: Cause) -> Cause:
     """
     if any(part.is_new_or_gone for part in by_module.parts):
         return by_module
-    are_modules = by_module.parts and by_module.parts[0].name not in _NOT_MODULES
-    if not are_modules or any(part.is_new_or_gone or part.has_other_calls for part in by_operator.parts):
+    is_in_module = by_module.parts and by_module.parts[0].name not in _NOT_MODULES
+    if not is_in_module or any(part.is_new_or_gone or part.has_other_calls for part in by_operator.parts):
         return by_operator
     slack_ms = _UNEXPLAINED * abs(by_module.change_ms)
     return by_module if _unnamed_ms(by_module) <= _unnamed_ms(by_operator) + slack_ms else by_operator
@@ -122,17 +122,17 @@ def clearer(by_module: Cause, by_operator: Cause) -> Cause:
 
 def _unnamed_ms(cause: Cause) -> float:
     """Return the size of the change without what a sentence names of it."""
-    return abs(cause.change_ms - sum(change_ms for change_ms, _ in list(_named(cause.parts))[:_MAX_NAMED]))
+    return abs(cause.change_ms - sum(change_ms for change_ms, _ in list(_describe_parts(cause.parts))[:_MAX_NAMED]))
 
 
-def in_words(cause: Cause) -> str | None:
+def cause_text(cause: Cause) -> str | None:
     """Return text such as "`Convolution IGEMM` +2.28 ms (+38.0 %), unexplained +0.01 ms"; None without a part."""
     if not cause.parts:
         return None
     largest_ms = max(abs(cause.change_ms), *(abs(part.change_ms) for part in cause.parts))
     # Three digits of the largest change, and at least microseconds.
     digits = max(3, 2 - math.floor(math.log10(largest_ms))) if largest_ms else 3
-    texts, left_ms, entries = [], round(cause.change_ms, digits), list(_named(cause.parts))
+    texts, left_ms, entries = [], round(cause.change_ms, digits), list(_describe_parts(cause.parts))
     for change_ms, text in entries[:_MAX_NAMED]:
         texts.append(f"{text[0]} {change_ms:+.{digits}f} ms{text[1]}")
         left_ms -= round(change_ms, digits)
@@ -142,13 +142,13 @@ def in_words(cause: Cause) -> str | None:
     return ", ".join(texts)
 
 
-def _typical(times_ns: Array) -> Array:
+def _interquartile_columns(times_ns: Array) -> Array:
     """Return the interquartile mean of each column, of sessions by their total time, as for the time of a cell."""
     mean: Array = times_ns[interquartile_indices(times_ns.sum(axis=1))].mean(axis=0)
     return mean
 
 
-def _named(parts: Sequence[Part]) -> Iterator[tuple[float, tuple[str, str]]]:
+def _describe_parts(parts: Sequence[Part]) -> Iterator[tuple[float, tuple[str, str]]]:
     """Yield the change in ms of each part, and the texts before and after it; `a` instead of `b` is one entry."""
     replaced: dict[Part, Part] = {}  # in each category with exactly one new operator and one that is gone
     for category in {part.category for part in parts}:
@@ -163,36 +163,39 @@ def _named(parts: Sequence[Part]) -> Iterator[tuple[float, tuple[str, str]]]:
         gone = replaced.get(part)
         if gone:
             change_ms = part.after_ms - gone.before_ms
-            text = f"{_name(part)} instead of {_name(gone)}", f" ({percent_change(part.after_ms / gone.before_ms)})"
+            text = (
+                f"{_part_name(part)} instead of {_part_name(gone)}",
+                f" ({percent_change(part.after_ms / gone.before_ms)})",
+            )
         elif not part.before_ms or not part.after_ms:
-            change_ms, text = part.change_ms, (f"{_name(part)} is {'gone' if part.before_ms else 'new'},", "")
+            change_ms, text = part.change_ms, (f"{_part_name(part)} is {'gone' if part.before_ms else 'new'},", "")
         else:
             calls = f", {part.calls[0]:g} -> {part.calls[1]:g} calls" if part.calls and part.has_other_calls else ""
             change = percent_change(part.after_ms / part.before_ms)
-            change_ms, text = part.change_ms, (_name(part), f" ({change}{calls})")
+            change_ms, text = part.change_ms, (_part_name(part), f" ({change}{calls})")
         yield change_ms, text
 
 
-def _name(part: Part) -> str:
+def _part_name(part: Part) -> str:
     return "time of no operator" if part.name == UNATTRIBUTED else _NOT_MODULES.get(part.name, f"`{part.name}`")
 
 
-def _discoveries(comparisons: Sequence[Comparison]) -> list[bool]:
+def _find_significant(comparisons: Sequence[Comparison]) -> list[bool]:
     """Return whether the sides of each comparison differ, by Benjamini and Hochberg's rule on Mann and Whitney's p.
 
     scipy has the rule, but takes a second to import, which pages and `etfarm compare` would wait for.
     """
-    chances = np.ones(len(comparisons))  # without sessions on a side
+    p_values = np.ones(len(comparisons))  # without sessions on a side
     for index, each in enumerate(comparisons):
         n, m = each.sessions_a, each.sessions_b
         if each.superiority is not None:  # by the normal approximation of U, two-sided
             scatter = math.sqrt((n + m + 1) / (12 * n * m))
-            chances[index] = 2 * (1 - NormalDist().cdf(abs(each.superiority - 0.5) / scatter))
-    order = np.argsort(chances)
-    limits = _FALSE_DISCOVERIES * np.arange(1, len(chances) + 1) / max(len(chances), 1)
-    passed = np.flatnonzero(chances[order] <= limits)
-    limit = chances[order][passed[-1]] if len(passed) else -1.0
-    return [bool(chance <= limit) for chance in chances]
+            p_values[index] = 2 * (1 - NormalDist().cdf(abs(each.superiority - 0.5) / scatter))
+    order = np.argsort(p_values)
+    limits = _FALSE_DISCOVERIES * np.arange(1, len(p_values) + 1) / max(len(p_values), 1)
+    passed = np.flatnonzero(p_values[order] <= limits)
+    limit = p_values[order][passed[-1]] if len(passed) else -1.0
+    return [bool(p_value <= limit) for p_value in p_values]
 
 
 PART_COLUMNS = ("operators", "categories", "modules", "calls", "times_ns", "resolutions_ns")
@@ -266,7 +269,7 @@ def cause_between(a: Sequence[Row], b: Sequence[Row]) -> str | None:
     """Return the modules or operators behind a difference, B minus A, as text; None if none stands out."""
     by_operator = _explained(sum_by_operator(a), sum_by_operator(b))
     by_module = sum_by_module(a, b)
-    return in_words(clearer(_explained(*by_module), by_operator) if by_module else by_operator)
+    return cause_text(choose_explanation(_explained(*by_module), by_operator) if by_module else by_operator)
 
 
 def cause_from_rows(rows: Iterable[Sequence[Any]]) -> str | None:
@@ -279,4 +282,4 @@ def cause_from_rows(rows: Iterable[Sequence[Any]]) -> str | None:
 
 def _explained(a: Sequence[Sums], b: Sequence[Sums]) -> Cause:
     operators = list_operators([*a, *b])
-    return explain(list(operators.values()), build_group(a, operators, "a"), build_group(b, operators, "b"))
+    return find_cause(list(operators.values()), build_group(a, operators, "a"), build_group(b, operators, "b"))

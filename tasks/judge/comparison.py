@@ -46,7 +46,7 @@ class Comparison:
     """
 
 
-def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN, half_of_nights: float = 0.0) -> Comparison:
+def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN, min_half_width: float = 0.0) -> Comparison:
     """Compare two sides by one figure per session, for example its time in any unit.
 
     `different`: the interval excludes 1. `same`: it lies inside the margin, between 1 / (1 + margin) and 1 + margin,
@@ -54,7 +54,7 @@ def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN, half
 
     The interval is that of Hodges and Lehmann on logarithms, from the distribution of Mann and Whitney's U: it holds
     for any noise that both sides share, also with outliers and two modes. Two nights differ also without a change, so
-    the interval of their sides reaches at least `half_of_nights` (a logarithm) to each side of its middle.
+    the interval of their sides reaches at least `min_half_width` (a logarithm) to each side of its middle.
     """
     time_a, time_b = (interquartile_mean(side) if len(side) else None for side in (a, b))
     superiority = None
@@ -62,16 +62,16 @@ def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN, half
         superiority = float((np.sign(np.subtract.outer(np.asarray(b), np.asarray(a))).mean() + 1) / 2)
     if not time_a or not time_b or min(*a, *b) <= 0:
         return Comparison(len(a), len(b), time_a, time_b, None, None, None, "unknown", None, superiority)
-    bounds, limit, of_nights = shift_interval(np.log(a), np.log(b)), math.log1p(margin), False
-    if bounds and bounds[1] - bounds[0] < 2 * half_of_nights:
-        middle, of_nights = sum(bounds) / 2, True
-        bounds = middle - half_of_nights, middle + half_of_nights
+    bounds, limit, is_widened = shift_interval(np.log(a), np.log(b)), math.log1p(margin), False
+    if bounds and bounds[1] - bounds[0] < 2 * min_half_width:
+        middle, is_widened = sum(bounds) / 2, True
+        bounds = middle - min_half_width, middle + min_half_width
     answer: Answer = "unknown"
     if bounds and -limit <= bounds[0] and bounds[1] <= limit:
         answer = "same"
     elif bounds and (bounds[0] > 0 or bounds[1] < 0):
         answer = "different"
-    more = None if answer != "unknown" or of_nights else _more_sessions(len(a), len(b), bounds, limit)
+    more = None if answer != "unknown" or is_widened else _more_sessions(len(a), len(b), bounds, limit)
     low, high = (math.exp(bound) for bound in bounds) if bounds else (None, None)
     return Comparison(len(a), len(b), time_a, time_b, time_b / time_a, low, high, answer, more, superiority)
 
@@ -80,7 +80,7 @@ def compare_sessions(
     a: Sequence[float],
     b: Sequence[float],
     margin: float = MARGIN,
-    half_of_nights: float = 0.0,
+    min_half_width: float = 0.0,
     states: States | None = None,
 ) -> Comparison:
     """Compare two sides by the times of their sessions, within the two states of their device if it has them.
@@ -88,14 +88,14 @@ def compare_sessions(
     `states` are those that earlier nights showed; without them, both sides have to show the same two. If a side may be
     in either state, the answer is `unknown`, without a ratio.
     """
-    plain = compare(a, b, margin, half_of_nights)
+    plain = compare(a, b, margin, min_half_width)
     assigned = assign_sides(np.log(a), np.log(b), states) if plain.ratio is not None else None
     if assigned is None:
         return plain
     sides, note = assigned
     if sides is None:
         return replace(plain, ratio=None, low=None, high=None, answer="unknown", more_sessions=None, note=note)
-    within = compare(np.exp(sides[0]).tolist(), np.exp(sides[1]).tolist(), margin, half_of_nights)
+    within = compare(np.exp(sides[0]).tolist(), np.exp(sides[1]).tolist(), margin, min_half_width)
     return replace(within, time_a=plain.time_a, time_b=plain.time_b, superiority=plain.superiority, note=note)
 
 

@@ -78,7 +78,9 @@ class _WithinStates:
         if self.states is None:
             return self.series.judge(night)
         level, content = self.series.newest
-        assigned = assign_states(positions, self.states, level, is_same=bool(content) and content == night.content)
+        assigned = assign_states(
+            positions, self.states, level, is_same_content=bool(content) and content == night.content
+        )
         if assigned is None:
             return NightVerdict(night.night, "insufficient data", describe_open_state(positions, self.states, level))
         verdict = self.series.judge(replace(night, figures=tuple(np.exp(assigned.positions))))

@@ -88,8 +88,8 @@ class Adjusted:
 
     def counted(self) -> list[int]:
         """Return the columns with 1 % of the time or more, in the baseline or in the last group."""
-        least_ns = MIN_SHARE * max(self.total_ns, self.baseline_total_ns)
-        return np.flatnonzero(np.maximum(self.level_ns, self.baseline_ns) >= least_ns).tolist()
+        min_ns = MIN_SHARE * max(self.total_ns, self.baseline_total_ns)
+        return np.flatnonzero(np.maximum(self.level_ns, self.baseline_ns) >= min_ns).tolist()
 
 
 def _common_factors(operators: Sequence[Operator], raw: Sequence[Array], baseline: int) -> tuple[list[Array], int]:
@@ -198,7 +198,7 @@ def _judge(adjusted: Adjusted, column: int, baseline: int, z: float) -> _Answer:
         for each, figures in zip(shifts, window, strict=True)
         if len(figures) >= ALERT_SESSIONS
     ]
-    low, high = math.exp(last.distance - last.half), math.exp(last.distance + last.half)
+    low, high = math.exp(last.distance - last.half_width), math.exp(last.distance + last.half_width)
     # It only seems to have changed because most others did: its time as measured did not.
     shared = math.log(adjusted.common)
     is_left_behind = abs(shared) > LATENCY.min_distance and (last.distance + shared) * last.distance <= 0

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from devices.errors import InputError
+from devices.platform import SIMULATED
 from tasks.judge.shift import half_interval_between_nights
 
 SINGLE = {"cell", "session"}
@@ -59,6 +60,13 @@ class Cell:
     accuracy: str = "not compared"
     """accurate, inaccurate, not judged or not compared (the view cell_accuracy)."""
 
+    @property
+    def without_times(self) -> str | None:
+        """`emulated` or `simulated` if times of the device mean nothing; None for a real device."""
+        if not self.emulated:
+            return None
+        return SIMULATED if self.transport == SIMULATED else "emulated"
+
 
 @dataclass
 class Matched:
@@ -79,7 +87,7 @@ def nights_differ_by(a: Cell, b: Cell) -> float | None:
     return math.expm1(half_interval_between_nights(measured_longer.noise_floor, measured_longer.baseline_nights))
 
 
-def is_same_content(a: Cell, b: Cell) -> bool:
+def have_same_content(a: Cell, b: Cell) -> bool:
     """Return whether both are one content on one device, measured at two times: a difference is then the device's."""
     if a.pte_sha256 is None or a.runner_sha256 is None:
         return False

@@ -19,8 +19,8 @@ _MEDIAN_VARIANCE = math.pi / 2  # relative to a mean's
 # How far nights lie from their median, over how far from the night before. Usually 1; 2 if two states 6 % apart last
 # for 5 nights each. Few series without states, also with a correlation of 0.7 from night to night, have more than 1.5.
 _LASTING = 1.5
-_MIN_STATE_NIGHTS = 3  # nights
-_KNOWN = 2 / 3  # of a shift: a night that lies so far from the baseline is at the same level
+_MIN_STATE_NIGHTS = 3
+_AT_LEVEL = 2 / 3  # of a shift: a night that lies so far from the baseline is at the same level
 _SHARED = 1 / 8  # a night that moved by more of the shift may share it
 # A normal quantile of 98.4 %: about one night of 25 is hot and misses any interval, so the others must make up for it.
 _INTERVAL_Z = 2.4
@@ -48,7 +48,7 @@ class Shift:
     distance: float
     scatter: float
     """Standard deviation of the shift of a night without a change."""
-    half: float
+    half_width: float
     """Half the width of the 95 % interval of the shift."""
     other_state: float | None
     """How far the other state of nights is from the baseline; None if the device has only one."""
@@ -75,12 +75,12 @@ class Shift:
         shifts = [self.distance]
         if self.other_state is not None and abs(self.distance - self.other_state) < abs(self.distance):
             shifts.append(self.distance - self.other_state)
-        return min(shifts) - self.half, max(shifts) + self.half
+        return min(shifts) - self.half_width, max(shifts) + self.half_width
 
     def count_at_level(self, nights: Sequence[Point]) -> int:
         """Count the nights that lie at least two thirds as far from the baseline as this one, in its direction."""
         moved = [(each.position - self.center) * self.distance for each in nights]
-        return sum(move >= _KNOWN * self.distance**2 for move in moved)
+        return sum(move >= _AT_LEVEL * self.distance**2 for move in moved)
 
     @property
     def is_suspect(self) -> bool:
@@ -113,25 +113,25 @@ def measure_shift(
     `former_deviations` are those of earlier levels: a series keeps its scatter when its level changes.
     """
     baseline = level[-BASELINE_NIGHTS:]
-    around = [*former_deviations, *deviations(baseline)][-BASELINE_NIGHTS:]
+    moves = [*former_deviations, *deviations(baseline)][-BASELINE_NIGHTS:]
     levels = _levels([each.position for each in baseline]) if metric is LATENCY else None
     if levels is not None:
-        around = [min((each.position - level for level in levels), key=abs) for each in baseline]
-        baseline = [each for each, move in zip(baseline, around, strict=True) if each.position - levels[0] == move]
+        moves = [min((each.position - level for level in levels), key=abs) for each in baseline]
+        baseline = [each for each, move in zip(baseline, moves, strict=True) if each.position - levels[0] == move]
     center = median([each.position for each in baseline])
     distance = current.position - center
     assumed = metric.night_scatter**2 + current.session_variance
-    variance = 0.0 if metric.is_exact else max(_variance(around, assumed), current.session_variance)
+    variance = 0.0 if metric.is_exact else max(_variance(moves, assumed), current.session_variance)
     scatter = math.sqrt(variance * (1 + _MEDIAN_VARIANCE / len(baseline)))
-    half = student_quantile(_INTERVAL_Z, len(around)) * scatter
+    half_width = student_quantile(_INTERVAL_Z, len(moves)) * scatter
     direction = math.copysign(1, distance)
-    good = [  # never empty: some moves are 0 or have the other direction
+    good = [  # never empty: some deviations are 0 or have the other direction
         each
         for each, move in zip(baseline, deviations(baseline), strict=True)
         if move * direction <= _SHARED * abs(distance)
     ]
     other_state = levels[1] - center if levels else None
-    return Shift(metric, baseline, center, distance, scatter, half, other_state, good[-1])
+    return Shift(metric, baseline, center, distance, scatter, half_width, other_state, good[-1])
 
 
 def _levels(positions: Sequence[float]) -> tuple[float, float] | None:
@@ -140,9 +140,9 @@ def _levels(positions: Sequence[float]) -> tuple[float, float] | None:
     A state lasts for nights, so the nights scatter around their median by more than from each night to the next.
     """
     center = median(positions)
-    around = [abs(position - center) for position in positions]
+    moves = [abs(position - center) for position in positions]
     steps = [abs(after - before) / math.sqrt(2) for before, after in pairwise(positions)]
-    if len(positions) < 3 * _MIN_STATE_NIGHTS or median(around) <= _LASTING * median(steps):
+    if len(positions) < 3 * _MIN_STATE_NIGHTS or median(moves) <= _LASTING * median(steps):
         return None
     ordered = sorted(positions)
     halves = [(ordered[:cut], ordered[cut:]) for cut in range(_MIN_STATE_NIGHTS, len(ordered) - _MIN_STATE_NIGHTS + 1)]

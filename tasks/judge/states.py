@@ -94,27 +94,27 @@ def recognise_states(
 
     Enough are `min_nights`, and a third of the nights. `current` is returned as it is while its distance fits.
     """
-    able = [night for night in nights if night is not None]
-    offsets = np.array([night.offset for night in able if night.is_clear])
-    if len(offsets) < max(min_nights, _MIN_SHARE * len(able)):
+    clustered = [night for night in nights if night is not None]
+    offsets = np.array([night.offset for night in clustered if night.is_clear])
+    if len(offsets) < max(min_nights, _MIN_SHARE * len(clustered)):
         return None
     offset = float(np.median(offsets))
-    differ = MAD_TO_SD * float(np.median(np.abs(offsets - offset)))
-    scatter = float(np.median([night.scatter for night in able]))
-    if offset < max(LATENCY.min_change, _MIN_SEPARATION * scatter) or differ > _AGREEMENT * offset:
+    spread = MAD_TO_SD * float(np.median(np.abs(offsets - offset)))
+    scatter = float(np.median([night.scatter for night in clustered]))
+    if offset < max(LATENCY.min_change, _MIN_SEPARATION * scatter) or spread > _AGREEMENT * offset:
         return None
     if current is not None and abs(offset - current.offset) <= _SAME_OFFSET * current.offset:
         return current
-    mixed = [(slow, len(night.positions)) for night in able if (slow := _slow_sessions(night.positions, offset))]
+    mixed = [(slow, len(night.positions)) for night in clustered if (slow := _slow_sessions(night.positions, offset))]
     return States(offset, sum(slow for slow, _ in mixed) / sum(count for _, count in mixed))
 
 
 def assign_states(
-    positions: Positions, states: States, level: float | None, *, is_same: bool = False
+    positions: Positions, states: States, level: float | None, *, is_same_content: bool = False
 ) -> AssignedSessions | None:
     """Find the state of each session of a night; None if all are in one state and it is open in which.
 
-    `level` is the former position of the fast state, None if unknown; `is_same` if it is of the same content.
+    `level` is the former position of the fast state, None if unknown; `is_same_content` if it is of the same content.
     Sessions that are all in one state are in the usual one if that is 20 times likelier. If not, they are in the state
     whose level is near. But another content at the level of the rarer state is open: it may have changed by as much.
     """
@@ -129,7 +129,7 @@ def assign_states(
         return None
     if is_slow == bool(usual.slow):
         return usual
-    return _assign_slowest(positions, states, len(positions) - usual.slow) if is_same else None
+    return _assign_slowest(positions, states, len(positions) - usual.slow) if is_same_content else None
 
 
 def _assign_alone(positions: Positions, states: States) -> AssignedSessions:

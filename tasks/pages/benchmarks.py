@@ -19,7 +19,7 @@ _MAX_NAME_CHARS = 1024  # of a benchmark's name at Bencher
 
 @dataclass(frozen=True)
 class Figure:
-    """The time of a series on a device in a night, as `figures_of_night` returns it."""
+    """The time of a series on a device in a night, as `night_figures` returns it."""
 
     model: str
     precision: str
@@ -48,7 +48,7 @@ class Figure:
 
 
 def benchmarks(rows: Sequence[tuple[Any, ...]], form: Benchmarks) -> tuple[str, str]:
-    """Return JSON of the rows of `figures_of_night`, and a sentence about what is left out (empty: nothing)."""
+    """Return JSON of the rows of `night_figures`, and a sentence about what is left out (empty: nothing)."""
     figures = [Figure(*row) for row in rows]
     real = [figure for figure in figures if figure.left_out is None]
     writers: dict[Benchmarks, Callable[[Sequence[Figure]], Any]] = {

@@ -7,13 +7,12 @@ from datetime import date
 from typing import Annotated, Any
 
 from devices.errors import InputError
-from devices.platform import SIMULATED
 from devices.suggest import did_you_mean
 from tasks.bundle.model_names import model_named
 from tasks.judge import comparison
 from tasks.judge.arms import Arm, Name, find_arms, id_prefix, name_of_folder
 from tasks.judge.cause import cause_from_rows
-from tasks.judge.pairs import SERIES, Cell, Matched, differing, is_same_content, match_cells, nights_differ_by
+from tasks.judge.pairs import SERIES, Cell, Matched, differing, have_same_content, match_cells, nights_differ_by
 from tasks.results.addresses import cell_page, series_page
 from tasks.results.cells import CellRow, ChangePercent, Device, Interval
 from tasks.results.changes import (
@@ -104,7 +103,7 @@ def compare_arms(
         for kind, value, *rest in reader.tuples("compare_names", a=id_prefix(words[0]), b=id_prefix(words[1]))
     ]
     arms = find_arms(words[0], words[1], names, sweep_id)
-    sides = _restricted(reader, [_cells(reader, arm) for arm in arms], only or {})
+    sides = _filter_cells(reader, [_cells(reader, arm) for arm in arms], only or {})
     matched = match_cells(sides[0], sides[1], arms[0].kind)
     if not matched.pairs:
         of_a, of_b = (f"{len(side)} of {'AB'[at]} ({arms[at]})" for at, side in enumerate(sides))
@@ -128,7 +127,7 @@ def headline(changes: Sequence[SeriesChange], margin: float) -> str:
 
 def read_side_facts(reader: Reader, cells: Sequence[str]) -> dict[str, SideFacts]:
     """Return size of the .pte file, peak memory and accuracy of each cell, by its id."""
-    rows = reader.tuples("compare_beside", cells=list(cells)) if cells else []
+    rows = reader.tuples("side_facts", cells=list(cells)) if cells else []
     return {
         cell: SideFacts(cell=cell, pte_bytes=size, peak_memory_bytes=peak_memory_bytes, accuracy=accuracy)
         for cell, size, peak_memory_bytes, accuracy in rows
@@ -195,9 +194,9 @@ def _cells(reader: Reader, arm: Arm) -> list[Cell]:
     return [replace(cell, model=reader.names.get(cell.model, cell.model)) for cell in cells]
 
 
-def _restricted(reader: Reader, sides: Sequence[list[Cell]], only: Mapping[str, str | None]) -> list[list[Cell]]:
+def _filter_cells(reader: Reader, sides: Sequence[list[Cell]], only: Mapping[str, str | None]) -> list[list[Cell]]:
     """Return the cells of each side with the values of `only`; raises InputError for a value that no cell has."""
-    restricted = [list(side) for side in sides]
+    filtered = [list(side) for side in sides]
     for name, word in only.items():
         if word is None:
             continue
@@ -206,8 +205,8 @@ def _restricted(reader: Reader, sides: Sequence[list[Cell]], only: Mapping[str, 
         if value not in values:
             hint = did_you_mean(value, values) or f"; they have {', '.join(sorted(values))}"
             raise InputError(f"--{name}: neither A nor B has a cell with {name} `{value}`{hint}")
-        restricted = [[cell for cell in side if str(getattr(cell, name)) == value] for side in restricted]
-    return restricted
+        filtered = [[cell for cell in side if str(getattr(cell, name)) == value] for side in filtered]
+    return filtered
 
 
 def _changes(reader: Reader, pairs: Sequence[tuple[Cell, Cell]], margin: float) -> list[SeriesChange]:
@@ -225,24 +224,24 @@ def _changes(reader: Reader, pairs: Sequence[tuple[Cell, Cell]], margin: float) 
 
 
 def _change(a: Cell, b: Cell, margin: float, facts: Mapping[str, SideFacts]) -> SeriesChange:
-    emulated = next((cell for cell in (a, b) if cell.emulated), None)
+    without_times = a.without_times or b.without_times
     night_noise, result = nights_differ_by(a, b), None
-    if emulated is None:
+    if without_times is None:
         result = comparison.compare_sessions(a.times_ms, b.times_ms, margin, math.log1p(night_noise or 0))
     fields = measured_fields(
         result,
         margin,
         " and ".join(side for side, cell in (("A", a), ("B", b)) if cell.accuracy == INACCURATE),
-        is_of_device=is_same_content(a, b),
+        is_of_device=have_same_content(a, b),
         night_noise=night_noise,
-        without_times=_without_times(emulated) if emulated else "",
+        without_times=without_times or "",
     )
     return SeriesChange(
-        **_names(a, b),
+        **_series_fields(a, b),
         **fields,
         a=_side(a, facts, result.time_a if result else None),
         b=_side(b, facts, result.time_b if result else None),
-        emulated=emulated is not None,
+        emulated=without_times is not None,
         changed=", ".join(differing(a, b)),
     )
 
@@ -257,7 +256,7 @@ def _uncompared(matched: Matched) -> Iterator[SeriesChange]:
     ):
         for cell in cells:
             side = _side(cell, {}, None)
-            change = SeriesChange(**_names(cell, cell), word=word, answer=word, emulated=cell.emulated)
+            change = SeriesChange(**_series_fields(cell, cell), word=word, answer=word, emulated=cell.emulated)
             yield replace(change, a=side) if word.endswith("A") else replace(change, b=side)
 
 
@@ -277,18 +276,12 @@ def _remarks(changes: Sequence[SeriesChange]) -> Iterator[str]:
         yield _NOT_INTERLEAVED
 
 
-def _names(a: Cell, b: Cell) -> dict[str, Any]:
+def _series_fields(a: Cell, b: Cell) -> dict[str, Any]:
     """Return the fields that name a pair, `one -> other` where its sides differ."""
     names = {}
     for name in SERIES:
         one, other = (getattr(cell, name) for cell in (a, b))
         if name == "device":
-            one, other = (
-                f"{each.device} ({_without_times(each)})" if each.emulated else each.device for each in (a, b)
-            )
+            one, other = (f"{c.device} ({c.without_times})" if c.emulated else c.device for c in (a, b))
         names[name] = one if one == other else f"{one} -> {other}"
     return names
-
-
-def _without_times(cell: Cell) -> str:
-    return SIMULATED if cell.transport == SIMULATED else "emulated"

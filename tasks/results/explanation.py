@@ -69,10 +69,12 @@ def explain(reader: Reader, name: str, only: Mapping[str, str | None]) -> Explan
     variant (None: any). Raises InputError if no judged series has this name and these values.
     """
     every = reader.rows(SeriesRow)
-    first, *others = worst_series_first(_named(every, reader, name, only))
+    first, *others = worst_series_first(_find_series(every, reader, name, only))
     verdicts = read_verdicts(reader, [first.night])
     explanation = explain_series(reader, first, verdicts, read_variants(reader, first, every))
-    return replace(explanation, others=[joined(f"{series_title(row)}: {row.night}: ", _judged(row)) for row in others])
+    return replace(
+        explanation, others=[joined(f"{series_title(row)}: {row.night}: ", _verdict_text(row)) for row in others]
+    )
 
 
 def explain_series(
@@ -105,7 +107,7 @@ def explain_series(
         sweeps = [sweep for sweep in reader.rows(SweepRow) if sweep.night == row.night]
         failed = [reader.answers(sweep).limited(scope) for sweep in sweeps]
         facts += [Fact("Sessions without a result", words) for night in failed if (words := failures_in_words(night))]
-    steps = [*_steps_of(failed), *_next_step(reader, row, newest, sessions)]
+    steps = [*_failure_remedies(failed), *_next_step(reader, row, newest, sessions)]
     figures = {name: getattr(row, name) for name in _NAMES}
     figures |= {"model_in_sql": reader.models.get(row.model, row.model), "night": str(row.night)}
     figures |= {name: getattr(newest, name) for name in _FIGURES}
@@ -113,7 +115,7 @@ def explain_series(
     figures |= {"sweep_id": cells[0].sweep_id if cells else None, "session_ids": sessions}
     return Explanation(
         title=series_title(row),
-        answer=(Link(str(row.night), night_page(row.night)), f": {_judged(row)}. {sentence(newest.reason)}"),
+        answer=(Link(str(row.night), night_page(row.night)), f": {_verdict_text(row)}. {sentence(newest.reason)}"),
         facts=[*facts, Fact("Next step", steps)],
         figures=figures,
     )
@@ -146,7 +148,7 @@ def _explain_as_of(reader: Reader, change: SeriesChange, night: date) -> Sequenc
 
 def explain_change(reader: Reader, change: SeriesChange) -> list[Fact]:
     """Return facts about a change of a comparison and about the cell of its B; empty if that has none."""
-    cell = _cell_of(reader, change.b.cell)
+    cell = _read_cell(reader, change.b.cell)
     if cell is None:
         return []
     facts = [Fact("Verdict", [f"{series_title(change)}: {answer_text(change)}."])]
@@ -155,13 +157,13 @@ def explain_change(reader: Reader, change: SeriesChange) -> list[Fact]:
     # Sessions that were measured for a comparison alone are in no sweep, and these facts are about sweeps.
     if any(row.sweep_id == cell.sweep_id for row in reader.rows(SweepRow)):
         facts += _about_cell(reader, [cell], None)
-    trace = _trace_of(_succeeded(reader, cell))
+    trace = _trace_step(_succeeded(reader, cell))
     return [*facts, *([Fact("Next step", [trace])] if trace else [])]
 
 
 def read_variants(reader: Reader, row: SeriesRow, every: Sequence[SeriesRow]) -> list[CellFactsRow]:
     """Return the cell of a series, then those of its other variants in the same night; empty if it has none."""
-    if not (cell := _cell_of(reader, row.cell)):
+    if not (cell := _read_cell(reader, row.cell)):
         return []
     same = ("model", "device", "precision", "threads", "night")
     variants = [
@@ -169,7 +171,7 @@ def read_variants(reader: Reader, row: SeriesRow, every: Sequence[SeriesRow]) ->
         for other in every
         if other.variant != row.variant and all(getattr(other, name) == getattr(row, name) for name in same)
     ]
-    return [cell, *(variant_cell for other in variants if (variant_cell := _cell_of(reader, other.cell)))]
+    return [cell, *(variant_cell for other in variants if (variant_cell := _read_cell(reader, other.cell)))]
 
 
 def worst_series_first(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
@@ -204,14 +206,16 @@ def _about_cell(reader: Reader, cells: Sequence[CellFactsRow], answers: Answers 
         Fact("Portable operators", [*portable_advice(one)] or [*portable_in_words(one.rows(PortableRow))]),
         Fact("Advice", list(other_advice(one))),
         Fact("SME2", [*sme2_in_words(both), *coverage_in_words(both), *shift_in_words(both)]),
-        Fact("Sessions without a result", [*failures_in_words(night), *_steps_of([night])]),
+        Fact("Sessions without a result", [*failures_in_words(night), *_failure_remedies([night])]),
         Fact("Conditions of the night", [*conditions_in_words(night), *waits_in_words(night)]),
         Fact("Where it comes from", describe_origin(cell)),
     ]
     return [fact for fact in facts if fact.sentences]
 
 
-def _named(rows: Sequence[SeriesRow], reader: Reader, name: str, only: Mapping[str, str | None]) -> Sequence[SeriesRow]:
+def _find_series(
+    rows: Sequence[SeriesRow], reader: Reader, name: str, only: Mapping[str, str | None]
+) -> Sequence[SeriesRow]:
     """Return the series that a user names; raises InputError with the names to use."""
     if not rows:
         raise InputError("no series is judged yet; measure a night with `etfarm sweep`")
@@ -232,7 +236,7 @@ def _named(rows: Sequence[SeriesRow], reader: Reader, name: str, only: Mapping[s
     return named
 
 
-def _cell_of(reader: Reader, cell: str | None) -> CellFactsRow | None:
+def _read_cell(reader: Reader, cell: str | None) -> CellFactsRow | None:
     return next(iter(reader.rows(CellFactsRow, {"cells": [cell]})), None)
 
 
@@ -242,7 +246,7 @@ def _succeeded(reader: Reader, cell: CellFactsRow) -> list[str]:
     return [row.session_id for row in sorted(rows, key=lambda row: not row.is_typical)]
 
 
-def _judged(row: SeriesRow) -> str:
+def _verdict_text(row: SeriesRow) -> str:
     """Return a verdict with its figures: `12.3 ms, +4.2 % against its baseline: regression since 2026-11-02`."""
     if row.time_ms is None:
         return row.verdict
@@ -250,7 +254,7 @@ def _judged(row: SeriesRow) -> str:
     return f"{in_ms(row.time_ms)}{change}: {row.verdict}{f' since {row.since}' if row.since else ''}"
 
 
-def _steps_of(nights: Sequence[Answers]) -> Iterator[Text]:
+def _failure_remedies(nights: Sequence[Answers]) -> Iterator[Text]:
     """Yield what to do about sessions without a result, a sentence for each reason code."""
     rows = [row for night in nights for row in night.rows(FailureRow) if not row.superseded]
     for code in dict.fromkeys(row.reason_code for row in rows):
@@ -271,9 +275,9 @@ def _next_step(reader: Reader, row: SeriesRow, night: Verdict, sessions: Sequenc
         yield ("Its outputs: ", Code(shlex.join(["etfarm", "sql", query])))
     elif night.sessions and night.verdict not in _STEPS:
         yield ("Look closer: ", Code(compare_command(reader, row, night.night, night.baseline_to)))
-    if trace := _trace_of(sessions):
+    if trace := _trace_step(sessions):
         yield trace
 
 
-def _trace_of(sessions: Sequence[str]) -> Text:
+def _trace_step(sessions: Sequence[str]) -> Text:
     return ("Trace of a session: ", Code(f"etfarm trace {sessions[0]} -o trace.json")) if sessions else ""

@@ -62,7 +62,7 @@ def transfer(subject: Subject) -> Finding:
 
 def runner(subject: Subject) -> Finding:
     """Find or build the runner, push and start it; compare the SME that it detects with what the system reports."""
-    candidate = _runner_of(subject)
+    candidate = _ready_runner(subject)
     name = f"{candidate.platform} {candidate.runner_sha256[:8]} ({candidate.kind})"
     if not candidate.supports_farm_flags:
         return Finding("not tried", f"{name}: a registered runner does not report SME; build the farm's runner")
@@ -121,7 +121,7 @@ def left_behind(subject: Subject) -> Finding:
     return Finding("passed", "0 jobs, 0 session folders; runners and models removed; the lease is free")
 
 
-def _runner_of(subject: Subject) -> Runner:
+def _ready_runner(subject: Subject) -> Runner:
     """Build the runner if needed and return it; if it cannot be built, return one that exists, or raise FarmError."""
     if subject.platform is None:
         raise FarmError(f"{subject.spec.name}: unknown platform; state it in the inventory")

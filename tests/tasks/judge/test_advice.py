@@ -63,6 +63,7 @@ def test_the_rewrite_delegates_the_operator(entry: Advice) -> None:
 
 
 @pytest.mark.torch
+@pytest.mark.thorough
 def test_every_pair_belongs_to_an_entry() -> None:
     from tests.fixtures.advice_pairs import PAIRS
 

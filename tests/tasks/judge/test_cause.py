@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tasks.bundle.robust_statistics import interquartile_mean
-from tasks.judge.cause import Cause, Part, clearer, explain, in_words
+from tasks.judge.cause import Cause, Part, cause_text, choose_explanation, find_cause
 from tasks.judge.operators import Group, Operator
 
 CONVOLUTION, LINEAR, NORM = "Convolution IGEMM", "Fully Connected", "Layer Norm"
@@ -24,7 +24,7 @@ def side(*factors: float, seed: int = 0, sessions: int = 8) -> Group:
 
 
 def explained(a: Group, b: Group) -> Cause:
-    return explain(OPERATORS, a, b)
+    return find_cause(OPERATORS, a, b)
 
 
 def named(cause: Cause) -> dict[str, float]:
@@ -65,17 +65,17 @@ def test_parts_and_what_is_unexplained_add_up_to_the_change_of_the_time(a: np.nd
     assert found.change_ms == pytest.approx(time_ms[1] - time_ms[0])
     assert sum(named(found).values()) + found.unexplained_ms == pytest.approx(found.change_ms)
     # and so do the numbers in the sentence
-    if words := in_words(found):
+    if words := cause_text(found):
         numbers = [float(each) for each in re.findall(r"([+-][0-9.]+) ms", words)]
         assert sum(numbers) == pytest.approx(found.change_ms, abs=0.0051)
 
 
 def test_a_sentence_says_what_is_new_gone_or_instead() -> None:
     without_norm = side(1, 1, 0)
-    assert in_words(explained(without_norm, side(1, 1, 1))) == "`Layer Norm` is new, +1.000 ms"
-    assert in_words(explained(side(1, 1, 1), without_norm)) == "`Layer Norm` is gone, -1.000 ms"
+    assert cause_text(explained(without_norm, side(1, 1, 1))) == "`Layer Norm` is new, +1.000 ms"
+    assert cause_text(explained(side(1, 1, 1), without_norm)) == "`Layer Norm` is gone, -1.000 ms"
     alike = [Operator(LINEAR, "GEMM"), Operator("Fully Connected SME2", "GEMM"), Operator(NORM, "Other")]
-    replaced = in_words(explain(alike, side(0, 1, 1), side(0.25, 0, 1)))
+    replaced = cause_text(find_cause(alike, side(0, 1, 1), side(0.25, 0, 1)))
     assert re.fullmatch(
         r"`Fully Connected` instead of `Fully Connected SME2` -1\.\d+ ms \(-(49|50)\.\d %\)", replaced or ""
     )
@@ -83,13 +83,13 @@ def test_a_sentence_says_what_is_new_gone_or_instead() -> None:
 
 def test_what_a_coarse_clock_may_hide_is_unexplained() -> None:
     coarse = [*OPERATORS[:2], Operator(NORM, "Other", resolution_ns=1e6)]
-    found = explain(coarse, side(seed=1), side(1, 1, 1.5, seed=2))
+    found = find_cause(coarse, side(seed=1), side(1, 1, 1.5, seed=2))
     assert named(found) == {}
     assert found.unexplained_ms == pytest.approx(0.5, abs=0.03)
 
 
 @pytest.mark.parametrize(
-    ("sessions", "expected"), [(4, {CONVOLUTION: 6.0, LINEAR: 1.8}), (5, {CONVOLUTION: 6.0, LINEAR: 1.8, NORM: 0.5})]
+    ("sessions", "expected"), [(2, {CONVOLUTION: 6.0, LINEAR: 1.8}), (5, {CONVOLUTION: 6.0, LINEAR: 1.8, NORM: 0.5})]
 )
 def test_with_too_few_sessions_for_a_test_a_fifth_of_the_change_is_named(
     sessions: int, expected: dict[str, float]
@@ -101,7 +101,7 @@ def test_with_too_few_sessions_for_a_test_a_fifth_of_the_change_is_named(
 def test_time_outside_all_operators_is_named_as_such() -> None:
     whole = [Operator("Unattributed", "Unattributed")]
     a, b = (Group("", np.full((8, 1), 1e6 * factor)) for factor in (1, 2))
-    assert in_words(explain(whole, a, b)) == "time of no operator +1.000 ms (+100.0 %)"
+    assert cause_text(find_cause(whole, a, b)) == "time of no operator +1.000 ms (+100.0 %)"
 
 
 def test_two_equal_sides_have_hardly_ever_a_cause() -> None:
@@ -116,7 +116,7 @@ def cause_of(unexplained_ms: float, **changes_ms: float) -> Cause:
 
 
 @pytest.mark.parametrize(
-    ("by_module", "is_clearer"),
+    ("by_module", "is_chosen"),
     [
         (cause_of(0.001, encoder=0.581), True),
         # what has no place, such as what the export inserted, is named after the place that changed most
@@ -130,10 +130,10 @@ def cause_of(unexplained_ms: float, **changes_ms: float) -> Cause:
     ],
 )
 def test_the_place_in_the_model_that_changed_most_is_the_cause_where_it_explains_enough(
-    by_module: Cause, is_clearer: bool
+    by_module: Cause, is_chosen: bool
 ) -> None:
     by_operator = cause_of(0.002, **{CONVOLUTION: 0.58})
-    assert (clearer(by_module, by_operator) is by_module) is is_clearer
+    assert (choose_explanation(by_module, by_operator) is by_module) is is_chosen
 
 
 def test_a_replaced_operator_is_one_of_the_three_that_a_sentence_names() -> None:
@@ -144,7 +144,7 @@ def test_a_replaced_operator_is_one_of_the_three_that_a_sentence_names() -> None
         Part("c", "Other", 1.0, 1.5, None, None),
         Part("d", "Other", 1.0, 1.25, None, None),
     )
-    words = in_words(Cause(1.76, parts)) or ""
+    words = cause_text(Cause(1.76, parts)) or ""
     # then nothing else is left than what is unexplained
     assert words.startswith("`a` instead of `b` +1.000 ms (+100.0 %), `c` +0.500 ms")
     assert words.endswith("`d` +0.250 ms (+25.0 %), unexplained +0.010 ms")

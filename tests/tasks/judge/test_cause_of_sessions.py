@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.judge.cause import build_group, cause_between, explain, list_operators, sum_by_module, sum_by_operator
+from tasks.judge.cause import build_group, cause_between, find_cause, list_operators, sum_by_module, sum_by_operator
 
 LINEAR, NORM, ADD = "Fully Connected", "Layer Norm", "native_call_add.out"
 Layers = Mapping[tuple[str, str | None], float]
@@ -115,6 +115,6 @@ def test_the_time_of_a_side_is_that_of_its_modules_and_that_of_its_operators(bef
         assert [group.times_ns.sum() for group in groups] == pytest.approx(
             [sum(sum(row["times_ns"]) for row in side) for side in (a, b)]
         )
-        changes.append(explain(list(operators.values()), *groups).change_ms)
+        changes.append(find_cause(list(operators.values()), *groups).change_ms)
     # then both explain the same change
     assert changes[0] == pytest.approx(changes[1])

@@ -63,7 +63,7 @@ def test_sides_that_cannot_be_compared_have_no_ratio(a: list[float], b: list[flo
 def test_two_nights_differ_only_by_more_than_nights_without_a_change(factor: float, answer: str) -> None:
     # given sessions that hardly scatter, of a series whose nights differ by 4.4 %
     quiet = [10 * (1 + number / 1e4) for number in range(5)]
-    found = compare(quiet, scaled(quiet, factor), half_of_nights=math.log1p(0.044))
+    found = compare(quiet, scaled(quiet, factor), min_half_width=math.log1p(0.044))
     assert (found.answer, found.more_sessions) == (answer, None)
     # and in one night, the sessions decide
     assert compare(quiet, scaled(quiet, factor)).answer == "different"

@@ -9,7 +9,7 @@ from tasks.judge.figures import METRICS, Metric
 from tasks.judge.night import Night, NightVerdict
 from tasks.judge.nights import judge_all
 from tests.benchmarks.verdicts import NOISES, our_rule, score
-from tests.fixtures.series import WEEKS, compared, judge, night, series
+from tests.fixtures.series import WEEKS, compared, interval, judge, night, series
 
 FAST = (10.0, 10.1, 9.95, 10.05, 9.9)
 SLOW = tuple(1.06 * level for level in FAST)
@@ -73,13 +73,9 @@ def test_the_interval_of_a_night_nearer_to_the_other_state_covers_both(level_ms:
     # then the interval holds the change against either state
     assert found.verdict == "suspected"
     assert found.ratio == pytest.approx(level_ms / 10, abs=0.002)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < level_ms / 10.6 < level_ms / 10 < found.high
+    assert interval(found)[0] < level_ms / 10.6 < level_ms / 10 < interval(found)[1]
     # and a night between both has that of the last one only
-    within = last(BEFORE, 10.2)
-    assert within.low is not None
-    assert within.low > 0.97
+    assert interval(last(BEFORE, 10.2))[0] > 0.97
 
 
 def test_nights_in_the_other_state_are_no_regression_without_a_comparison() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from devices.errors import InputError
-from tasks.judge.pairs import Cell, differing, is_same_content, match_cells, nights_differ_by
+from tasks.judge.pairs import Cell, differing, have_same_content, match_cells, nights_differ_by
 
 TOY = Cell(
     cell="c1",
@@ -90,14 +90,14 @@ def test_what_two_models_or_two_devices_never_share_is_no_difference() -> None:
     "changed", ["pte_sha256", "runner_sha256", "serial", "seed", "executions", "warmup_executions", *SERIES]
 )
 def test_a_difference_is_the_device_s_only_if_both_cells_have_the_same_content_on_it(changed: str) -> None:
-    assert is_same_content(TOY, NEXT)
+    assert have_same_content(TOY, NEXT)
     value: Any = 7 if changed in ("seed", "executions", "warmup_executions") else "other"
-    assert not is_same_content(TOY, replace(NEXT, **{changed: value}))
+    assert not have_same_content(TOY, replace(NEXT, **{changed: value}))
 
 
 def test_unknown_content_is_never_the_same() -> None:
-    assert not is_same_content(replace(TOY, pte_sha256=None), replace(NEXT, pte_sha256=None))
-    assert not is_same_content(replace(TOY, runner_sha256=None), replace(NEXT, runner_sha256=None))
+    assert not have_same_content(replace(TOY, pte_sha256=None), replace(NEXT, pte_sha256=None))
+    assert not have_same_content(replace(TOY, runner_sha256=None), replace(NEXT, runner_sha256=None))
 
 
 def test_nights_differ_as_the_cell_with_more_nights_states_and_by_an_assumed_amount_without_any() -> None:

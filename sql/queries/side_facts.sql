@@ -1,4 +1,4 @@
--- What is shown of cells beside their times: size of the program, peak memory of their sessions, and accuracy.
+-- Facts of cells beside their times: size of the program, peak memory of their sessions, and accuracy.
 SELECT
     cell,
     any_value(pte_bytes) AS pte_bytes,
