@@ -1,8 +1,8 @@
-"""Measure devices side by side in one process: those of a sweep, or those of an order in the worker of a lab.
+"""Measure devices in parallel in one process: those of a sweep, or those of an order in the worker of a lab.
 
 A Prefect task is a few lines around plain code. Each device has a task run, and so has each session that failed or was
-invalid. A session that succeeded has none: otherwise Prefect's server and database did most of the work of short
-sessions. The table `progress` of the flow run shows what each device does.
+invalid. A session that succeeded has none: with short sessions, Prefect's server and database would do most of the
+work. The table `progress` of the flow run shows the present work of each device.
 """
 
 import logging
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 class DeviceDispatcher(ABC):
-    """Starts each device as soon as it can be measured, which `job` of a subclass decides."""
+    """Starts each device as soon as its job is ready; a subclass makes the job in `job`."""
 
     def __init__(self, common: SweepJob) -> None:
         assert isinstance(common.spec, SweepSpec)
@@ -51,7 +51,7 @@ class DeviceDispatcher(ABC):
 
     @abstractmethod
     def job(self, probe: Probe) -> DeviceJob | None:
-        """Return the job of a probed device; None while it has to wait. Several threads call this."""
+        """Return the job of a probed device, None while it has to wait; thread-safe."""
 
     def wait_for_job(self, probe: Probe) -> DeviceJob:
         """Wait for the job of a device and, if the device is usable, for the first export; return the job."""
@@ -90,7 +90,7 @@ def export_step(model: ModelEntry, precision: str, place: ExportSettings, export
 
 @task(task_run_name="probe {device.name}", cache_policy=NO_CACHE)
 def probe_step(device: DeviceSpec, registry_dir: Path) -> State[Any]:
-    """Probe a device; the state carries the `Probe`. A failure that the device caused is a strike against it."""
+    """Probe a device; the state carries the `Probe`. A failure caused by the device is a strike against it."""
     registry = Registry(registry_dir)
     probe = probe_device(device, registry)
     if probe.strike:
@@ -98,9 +98,9 @@ def probe_step(device: DeviceSpec, registry_dir: Path) -> State[Any]:
     return end_state(probe, probe.unusable or f"usable, {probe.platform}", is_bad=probe.unusable is not None)
 
 
-def probe_all(devices: list[DeviceSpec], places: Workspace) -> Iterator[Probe]:
+def probe_all(devices: list[DeviceSpec], workspace: Workspace) -> Iterator[Probe]:
     """Probe devices in parallel; yield each `Probe` as it ends. After an unforeseen error the device is unusable."""
-    steps = {probe_step.submit(device, places.registry): device for device in devices}
+    steps = {probe_step.submit(device, workspace.registry): device for device in devices}
     for step in as_completed(list(steps)):
         result, device = step.result(raise_on_failure=False), steps[step]
         if isinstance(result, Probe):

@@ -12,8 +12,8 @@ from devices.untrusted import sanitize_line
 from flows.terminal import show_above
 
 
-def _together(task: Task) -> str:
-    """Return what a step does with each item in progress, joined with semicolons."""
+def _joined_work(task: Task) -> str:
+    """Return the present work of a step on each item, joined with semicolons."""
     return "; ".join(list(task.fields["doing"].values()))
 
 
@@ -24,17 +24,17 @@ class _PlainColumn(TextColumn):
 
 class _DoingColumn(TextColumn):
     def render(self, task: Task) -> Text:
-        return Text(sanitize_line(_together(task)))
+        return Text(sanitize_line(_joined_work(task)))
 
 
 class Board:
-    """One progress bar per step of the sweep; nothing is drawn or printed until `shown` is entered."""
+    """One progress bar per step of the sweep; nothing is drawn or printed until `display` is entered."""
 
     def __init__(self) -> None:
         self._progress = Progress(disable=True)
 
     @contextlib.contextmanager
-    def shown(self, console: Console) -> Iterator[None]:
+    def display(self, console: Console) -> Iterator[None]:
         """Draw the bars on `console` while the block runs; without a terminal, print a line per change instead."""
         title = _PlainColumn("{task.description}", markup=False)
         columns = (title, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), _DoingColumn(""))
@@ -50,7 +50,7 @@ class Board:
         if not self._progress.disable:
             self._progress.stop()
 
-    def tell(self, line: str) -> None:
+    def report(self, line: str) -> None:
         self._print(line, always=True)
 
     def steps(self) -> list[dict[str, Any]]:
@@ -62,7 +62,7 @@ class Board:
                 "done": int(task.completed),
                 "of": int(task.total or 0),
                 "failed": task.fields["failed"],
-                "doing": _together(task),
+                "doing": _joined_work(task),
             }
             for task in self._progress.tasks
         ]
@@ -73,7 +73,7 @@ class Board:
             self._progress.add_task(step, total=0, failed=0, doing={}, lab="")
         self._update(step, f"{total} to do" if total else "", completed=0, total=total, failed=0, doing={}, lab=lab)
 
-    def fewer(self, step: str, count: int, why: str) -> None:
+    def reduce(self, step: str, count: int, why: str) -> None:
         """Take `count` items off the total of `step`, and print why."""
         if task := self._task(step):
             self._update(step, why, total=(task.total or 0) - count)
@@ -118,13 +118,13 @@ board = Board()
 
 
 def show_step(title: str, step: str, is_long: bool) -> None:
-    """Show the present step of an export in a sweep; a long one also gets a line in a log file."""
+    """Show the present step of an export in a sweep; a log file has a line for a long step only."""
     board.doing("export", f"{title}: {step}", item=title, in_log=is_long)
 
 
 @contextlib.contextmanager
 def export_status(title: str) -> Iterator[Callable[[str, bool], None]]:
-    """Show an export outside a sweep on standard error; yield the function to call at each of its steps."""
+    """Show an export outside a sweep on standard error; yield a function that shows its present step."""
     console = Console(stderr=True)
     with console.status(Text(title)) as status:
 

@@ -99,7 +99,7 @@ def run_sweep(request: SweepRequest) -> State[Any]:
         _log.info("sweep %s on %s", sweep_id, ", ".join(device.name for device in devices))
         if warning := clock_warning(clock_difference_s()):
             _log.warning("%s", warning)
-            board.tell(warning)
+            board.report(warning)
         finish_by = finish_moment(request.spec.finish_by)
         unloadable = step_result(check_step(request, return_state=True))
         dispatcher = SweepDispatcher(request, unloadable, finish_by)

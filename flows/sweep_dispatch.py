@@ -37,8 +37,8 @@ _LABS_PROBED_S = 30.0
 class RunnerSteps:
     """The runners of all platforms, each built once, as soon as a device of the platform is probed."""
 
-    def __init__(self, spec: SweepSpec, places: Workspace) -> None:
-        self._uses, self._folder = runner_uses(spec), places.runners
+    def __init__(self, spec: SweepSpec, workspace: Workspace) -> None:
+        self._uses, self._folder = runner_uses(spec), workspace.runners
         self._steps: dict[str, PrefectFuture[Any]] = {}
         self._ended: set[str] = set()
         self._starting = threading.Lock()

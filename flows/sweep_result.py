@@ -143,14 +143,14 @@ class SweepResult:
         return SweepEnd(sweep_id=self.sweep_id, message=self.message, sessions=self.counts, report=report)
 
 
-def notify_end(result: SweepResult, places: Workspace) -> None:
+def notify_end(result: SweepResult, workspace: Workspace) -> None:
     """Count an ended sweep and send its message, unless one was sent and this start ran no session."""
     prometheus.record("etfarm_sweeps", end="failed" if result.is_bad else "completed")
     prometheus.flush()
     with _errors_as_warnings():
-        sent = places.reports / result.sweep_id / "notified"
+        sent = workspace.reports / result.sweep_id / "notified"
         has_measured = any(result.counts[name] for name in _SESSIONS_OF_THIS_START)
-        if (has_measured or not sent.exists()) and _send(build_message(result, places)):
+        if (has_measured or not sent.exists()) and _send(build_message(result, workspace)):
             sent.parent.mkdir(parents=True, exist_ok=True)
             sent.touch()
 
@@ -183,7 +183,7 @@ def _errors_as_warnings() -> Iterator[None]:
         tell(f"notification not sent: {type(error).__name__}; report this error")
 
 
-def build_message(result: SweepResult, places: Workspace) -> Message:
+def build_message(result: SweepResult, workspace: Workspace) -> Message:
     """Return the message about a sweep that has ended: at most 10 regressions, 10 failures and 10 causes of devices."""
     summary = "The verdicts could not be read." if result.verdicts is None else headline(result.rows)
     lines = [result.sessions, *result.errors]
@@ -191,13 +191,13 @@ def build_message(result: SweepResult, places: Workspace) -> Message:
         lines += sentences[:_MAX_LINES]
         if len(sentences) > _MAX_LINES:
             lines.append(f"{len(sentences) - _MAX_LINES} more in the report")
-    lines += [*_device_lines(result, places), result.report_line]
+    lines += [*_device_lines(result, workspace), result.report_line]
     if result.rows and (page := page_link(result.rows[0].night)):
         lines.append(f"page: {page}")
     return Message(f"{result.sweep_id}{' failed' if result.is_bad else ''}: {summary}", "\n".join(lines), result.is_bad)
 
 
-def _device_lines(result: SweepResult, places: Workspace) -> list[str]:
+def _device_lines(result: SweepResult, workspace: Workspace) -> list[str]:
     """Return why sessions of devices failed, and a line for each of these devices that sweeps no longer use."""
     lines = result.causes[:_MAX_LINES]
     if len(result.causes) > _MAX_LINES:
@@ -205,7 +205,7 @@ def _device_lines(result: SweepResult, places: Workspace) -> list[str]:
     for tally in result.tallies:
         if tally.unusable:
             with contextlib.suppress(HealthError):
-                health = Registry(places.registry).health(tally.device)
+                health = Registry(workspace.registry).health(tally.device)
                 if not health.usable and str(health) not in tally.unusable:
                     lines.append(f"{tally.device} is {health}; see `etfarm devices release --help`")
     return list(dict.fromkeys(lines))

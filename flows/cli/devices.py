@@ -55,7 +55,7 @@ def devices(
         kind = f"{spec.transport} via {spec.via.address}" if spec.via else spec.transport
         kind += ", emulated" if spec.emulated and spec.transport != SIMULATED else ""
         # A device that cannot be reached has no health but what a user recorded.
-        rows.append((spec.name, kind, spec.site or "", device.state, str(device.known_health or "unknown")))
+        rows.append((spec.name, kind, spec.site or "", device.state, str(device.recorded_health or "unknown")))
     columns = ("device", "transport", "site", "state", "health")
     show_pieces(as_text(columns, [rows], format, widest_cell=_WIDEST_CELL))
     raise typer.Exit(1 if any(device.unreachable for device in states) else 0)
@@ -148,7 +148,7 @@ def why(
     labels = dict(word.split("=", 1) for word in selector)
     rows = []
     for device in device_states(inventory, data_dir):
-        health = device.known_health
+        health = device.recorded_health
         reasons = selector_mismatches(labels, device.spec.selectable_labels())
         reasons += [f"it is {health}"] if health and not health.usable else []
         reasons += [device.state] if device.unreachable else []

@@ -49,7 +49,7 @@ def run_with_server(
     logging.raiseExceptions = False  # Python would report each line that Prefect cannot send to a server that is gone
     with contextlib.ExitStack() as until_end:
         until_end.enter_context(shutdown_handler())
-        until_end.enter_context(board.shown(Console(stderr=True)))
+        until_end.enter_context(board.display(Console(stderr=True)))
         if "PREFECT_API_URL" in os.environ:
             check_server()
         else:

@@ -46,15 +46,14 @@ class Bisection:
     def conclusion(self) -> list[str]:
         if self.answer == "unknown":
             return [
-                f"not settled with {SESSIONS_PER_SIDE} sessions a side: the noise of the device is larger than the "
-                "difference; repeat it when the device is quieter"
+                f"inconclusive with {SESSIONS_PER_SIDE} sessions a side: the noise of the device is larger than the "
+                "difference; repeat the bisection when the device is quieter"
             ]
         if self.first_bad is None:
-            return [f"model and runner are not different from those of {self.good_night}: the device changed, not they"]
-        lines = [f"first bad night: {self.first_bad}; last good content: {self.good}"]
-        lines += [f"it came with {self.came_with}"] if self.came_with else []
-        lines += [f"changed: {self.changed}"] if self.changed else []
-        return lines + ([f"cause: {self.cause}"] if self.cause else [])
+            return [f"model and runner do not differ from those of {self.good_night}: the device changed"]
+        facts = {"it came with ": self.came_with, "changed: ": self.changed, "cause: ": self.cause}
+        first = f"first bad night: {self.first_bad}; last good content: {self.good}"
+        return [first, *(f"{name}{fact}" for name, fact in facts.items() if fact)]
 
 
 @flow(name="bisect", flow_run_name="bisect {series}", validate_parameters=False)
@@ -68,40 +67,40 @@ def bisect(
 ) -> Bisection:
     """Compare the good night with later contents until the first bad one is known, then its inputs one by one."""
     with shutdown_handler(runtime.flow_run.id), progress_table():
-        bench = open_interleaved(device, workspace, sweep)
+        interleaved = open_interleaved(device, workspace, sweep)
         board.expect("bisect", 2 + len(contents).bit_length())
-        return _Search(bench, series, good, contents).run()
+        return _Search(interleaved, series, good, contents).run()
 
 
 class _Search:
     def __init__(
-        self, bench: InterleavedDevice, series: SeriesOnDevice, good: MeasuredNight, contents: list[MeasuredNight]
+        self, device: InterleavedDevice, series: SeriesOnDevice, good: MeasuredNight, contents: list[MeasuredNight]
     ) -> None:
-        self.bench, self.series, self.good = bench, series, good
-        self.found = Bisection(good_night=good.night)
+        self.device, self.series, self.good = device, series, good
+        self.bisection = Bisection(good_night=good.night)
         self.sides: dict[date, Side] = {}
         """What ran on each night whose files are kept."""
-        self.nights = list(self._kept(contents))
+        self.nights = list(self._stored_nights(contents))
         self.total = 0.0
         self.measured: dict[str, InterleavedResult] = {}
         """By the id of the comparison."""
 
     def run(self) -> Bisection:
         total = self._compare("good and bad night", self.good, self.nights[-1]).result
-        self.found.answer = total.answer
+        self.bisection.answer = total.answer
         if total.answer != "different" or total.ratio is None:
-            return self.found
+            return self.bisection
         self.total = math.log(total.ratio)
         index = first_bad(len(self.nights), self._is_bad)
         before, bad = self.nights[index - 1] if index else self.good, self.nights[index]
-        self.found.first_bad, self.found.good = bad.night, before.night
-        self.found.cause = self._compare("last good and first bad content", before, bad).cause
+        self.bisection.first_bad, self.bisection.good = bad.night, before.night
+        self.bisection.cause = self._compare("last good and first bad content", before, bad).cause
         a, b = self.sides[before.night], self.sides[bad.night]
-        self.found.came_with = self._input(a, b)
-        comparison = comparison_id(self.bench.sweep, a, b, "bisection")
-        for (changed,) in self.bench.ask("comparison_changed", comparison=comparison):
-            self.found.changed = changed
-        return self.found
+        self.bisection.came_with = self._input(a, b)
+        comparison = comparison_id(self.device.sweep, a, b, "bisection")
+        for (changed,) in self.device.ask("comparison_changed", comparison=comparison):
+            self.bisection.changed = changed
+        return self.bisection
 
     def _input(self, a: Side, b: Side) -> str:
         """Return which input the change came with; if both differ, each is swapped alone and measured."""
@@ -117,7 +116,7 @@ class _Search:
         causes = [name for name, part in parts.items() if part > _MIN_PART]
         return " and ".join(causes) or "both together: neither shows it alone"
 
-    def _kept(self, contents: list[MeasuredNight]) -> Iterator[MeasuredNight]:
+    def _stored_nights(self, contents: list[MeasuredNight]) -> Iterator[MeasuredNight]:
         """Yield the nights whose files are kept, and fill `sides`; raises FarmError if a file of either end is not."""
         for night in (self.good, *contents):
             try:
@@ -140,25 +139,25 @@ class _Search:
         return self._sides(f"{what}, {a.night} and {b.night}", self.sides[a.night], self.sides[b.night])
 
     def _sides(self, what: str, a: Side, b: Side) -> InterleavedResult:
-        key = comparison_id(self.bench.sweep, a, b, "bisection")
+        key = comparison_id(self.device.sweep, a, b, "bisection")
         if key not in self.measured:
             board.doing("bisect", what)
-            self.measured[key] = self.bench.compare(a, b, "bisection", SESSIONS_PER_SIDE)
+            self.measured[key] = self.device.compare(a, b, "bisection", SESSIONS_PER_SIDE)
             self._step(f"{what}: {self.measured[key].text}")
         return self.measured[key]
 
     def _step(self, line: str) -> None:
-        self.found.steps.append(line)
+        self.bisection.steps.append(line)
         board.done("bisect", line)
         _log.info("%s", line)
 
     def _side(self, night: MeasuredNight) -> Side:
         """Return model and runner of a night; raises FarmError if they are not kept."""
-        workspace, series = self.bench.workspace, self.series
+        workspace, series = self.device.workspace, self.series
         precision, variant = cast(Any, series.precision), cast(Variant, series.variant)
         executions = night.executions, night.warmup_executions
         cell = Cell(series.device, series.model, precision, series.threads or 1, variant, "timing", *executions)
         export = find_export(workspace.exports, night.export_key, night.pte_sha256, series.model)
-        platform = cast(str, self.bench.probe.platform)
+        platform = cast(str, self.device.probe.platform)
         runner = find_earlier_runner(workspace.runners, platform, night.runner_sha256, series.variant)
         return Side(cell, export, runner)

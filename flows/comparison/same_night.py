@@ -129,4 +129,4 @@ def _tell(row: Suspected, reason: str) -> None:
     title = f"{row.model} {row.precision} {row.variant} t{row.threads} on {row.device}"
     line = f"{title}: not compared with {row.baseline_to} the same night: {reason}"
     _log.warning("%s", line)
-    board.tell(line)
+    board.report(line)

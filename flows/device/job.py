@@ -23,8 +23,8 @@ COUNTED = ("succeeded", "failed", "invalid", "discarded", "already_done", "not_n
 _COULD_NOT_START = ("export_failed", "no_runner", "no_backend")
 
 
-class Reported:
-    """Causes that were reported: all sessions of a model or runner that is missing share one."""
+class ReportedCauses:
+    """Causes that were reported already: all sessions of a missing model or runner share one."""
 
     def __init__(self, exports: ExportQueue) -> None:
         self._exports = exports
@@ -129,11 +129,11 @@ class DeviceTally:
     first_reason: str | None = None
     """Why the first session failed or was invalid."""
     replaced: set[str] = field(default_factory=set)
-    """Ids of unloadable bundles of which this start or an earlier one made another attempt."""
+    """Ids of unloadable bundles whose sessions this start or an earlier one attempted again."""
 
     def count(self, record: SessionRecord) -> None:
         """Count an ended session, here and in the metrics."""
-        end = tally_field(record)
+        end = count_name(record)
         prometheus.record("etfarm_sessions", device=self.device, end=end, reason=record.reason_code or "")
         ended_at = datetime.fromisoformat(record.ended_at).timestamp()
         prometheus.record("etfarm_newest_bundle_timestamp_seconds", ended_at)
@@ -163,7 +163,7 @@ class DeviceTally:
         return format_tallies([self]) + (f"; {reason}" if reason else "")
 
 
-def tally_field(record: SessionRecord) -> str:
+def count_name(record: SessionRecord) -> str:
     """Return how a session is counted: as its status, or the first one of a device as `discarded`."""
     return "discarded" if record.reason_code == FIRST_SESSION else record.status
 

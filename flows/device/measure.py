@@ -12,7 +12,7 @@ from devices.ondevice.job import kill_leftovers
 from devices.ondevice.lease import Lease, lease_ttl_s
 from devices.retry import probe_until
 from devices.untrusted import excerpt
-from flows.device.job import DeviceJob, DeviceTally, Reported
+from flows.device.job import DeviceJob, DeviceTally, ReportedCauses
 from flows.device.lease import hold_lease
 from flows.device.sessions import SessionQueue
 from flows.json_log import log_context
@@ -106,7 +106,7 @@ class _DeviceRun:
         self._is_cleared = False
         self._failed_in_a_row = 0
         self._etdumps: dict[str, str] = {}
-        self._reported = Reported(job.exports)
+        self._reported = ReportedCauses(job.exports)
 
     def measure_sessions(self, device: Device, lease: Lease) -> None:
         """Run sessions until none is left, which sets `has_ended`, or until a sweep of higher priority waits.

@@ -29,8 +29,8 @@ class SessionQueue:
         self._results = job.results()
         self._measured: list[SessionRecord] = []
         """The records of this start."""
-        self._gone: set[str] = set()
-        """The keys of sessions that this start has run, or that it found superfluous."""
+        self._finished: set[str] = set()
+        """The keys of sessions that this start has run, or that are superfluous."""
         self.first: str | None = None
         """The key of the session that is discarded."""
         self._finish = FinishBy(job.finish_by)
@@ -67,12 +67,12 @@ class SessionQueue:
         return self.left[0]
 
     def end(self, session: PlannedSession, record: SessionRecord) -> None:
-        """Remove an ended session, and those that its result makes superfluous. A failed one is not repeated here."""
+        """Remove an ended session, and those that its result makes superfluous; a failed one is not repeated."""
         if session.pte_sha256 and session.runner_sha256:  # otherwise it did not run
             self._finish.end()
         self.left.remove(session)
         self.ended += 1
-        self._gone.add(session.key)
+        self._finished.add(session.key)
         self._measured.append(record)
         self._stopping.add(record)
         self._drop_superfluous()
@@ -87,18 +87,18 @@ class SessionQueue:
         """Drop the remaining sessions, which would not end in time; the next start of the sweep runs them."""
         if count := len(self.left):
             self._tally.drop(count, finish_by)
-            board.fewer(self._job.title, count, f"{count} sessions dropped: {drop_reason(finish_by)}")
+            board.reduce(self._job.title, count, f"{count} sessions dropped: {drop_reason(finish_by)}")
             self.left = []
 
     def certain(self) -> list[PlannedSession]:
-        """Return the remaining sessions that are needed whatever the others will measure."""
+        """Return the remaining sessions that are needed, no matter what the others measure."""
         return self._stopping.certain(self.left)
 
     def _plan(self, exports: ExportSnapshot) -> None:
         plan = self._job.plan(exports, self._results, self.first)
         self._exports, self._pending, self.first = exports, len(plan.pending), plan.first
         self._tally.already_done, self._tally.replaced = plan.already_done, plan.replaced
-        self.left = [each for each in plan.todo if each.key not in self._gone]
+        self.left = [each for each in plan.todo if each.key not in self._finished]
         self._stopping = plan.stopping
         for record in self._measured:
             self._stopping.add(record)
@@ -108,12 +108,12 @@ class SessionQueue:
         needed = self._stopping.pending(self.left)
         if len(needed) == len(self.left):
             return
-        kept = {session.key for session in needed}
-        dropped = [session for session in self.left if session.key not in kept]
-        self._gone.update(session.key for session in dropped)
+        needed_keys = {session.key for session in needed}
+        dropped = [session for session in self.left if session.key not in needed_keys]
+        self._finished.update(session.key for session in dropped)
         self._tally.not_needed += len(dropped)
         groups = (f"{each.cell.model} {each.cell.precision} t{each.cell.threads}" for each in dropped)
         for group, count in Counter(groups).items():
             why = f"times are known to {self._job.spec.interval_percent:g} %"
-            board.fewer(self._job.title, count, f"{group}: {count} sessions not needed: {why}")
+            board.reduce(self._job.title, count, f"{group}: {count} sessions not needed: {why}")
         self.left = needed

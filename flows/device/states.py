@@ -1,4 +1,4 @@
-"""The state and health of every device of an inventory: whether it answers, who holds it, what a sweep lacks there."""
+"""The state and health of every device of an inventory: whether it answers, who holds it, why it cannot be used."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,26 +28,26 @@ class DeviceState:
     """Why it cannot be reached or used, and what to do."""
 
     @property
-    def known_health(self) -> Health | None:
+    def recorded_health(self) -> Health | None:
         """The health; None if the device is unreachable and nothing else was recorded of it."""
         return None if self.unreachable and self.health.state == "good" else self.health
 
 
 def device_states(inventory: Path, data_dir: Path, *, record: bool = False) -> list[DeviceState]:
-    """Return the state of every device, in the order of the inventory. Of a lab, only the worker is looked at.
+    """Return the state of every device, in the order of the inventory; a device of a lab has the state of the worker.
 
     With `record`, a device that cannot be reached or used gets a strike. One that can becomes good again if its last
     strike was of this kind, and stays suspect otherwise: it may still fail its sessions. Raises InputError or
     HealthError.
     """
     registry, listed = Registry(Workspace(data_dir).registry), load_inventory(inventory)
-    labs = _labs(listed.labs)
+    labs = _lab_states(listed.labs)
 
-    def state_of(spec: DeviceSpec) -> DeviceState:
+    def device_state(spec: DeviceSpec) -> DeviceState:
         if spec.site in labs:
             state, unreachable = labs[spec.site]
             return DeviceState(spec, state, registry.health(spec.name), unreachable)
-        state, unreachable = _state_of(spec)
+        state, unreachable = _probe_state(spec)
         if record and unreachable is not None:
             registry.strike(spec.name, f"{UNREACHABLE}: {unreachable}")
         elif record and f"{UNREACHABLE}: " in (registry.health(spec.name).reason or ""):
@@ -55,10 +55,10 @@ def device_states(inventory: Path, data_dir: Path, *, record: bool = False) -> l
         return DeviceState(spec, state, registry.health(spec.name), unreachable)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(state_of, listed.devices))
+        return list(pool.map(device_state, listed.devices))
 
 
-def _labs(sites: list[str]) -> dict[str | None, tuple[str, str | None]]:
+def _lab_states(sites: list[str]) -> dict[str | None, tuple[str, str | None]]:
     """Return, by lab, the state of its devices and why they cannot be reached; None if they can or it is unknown."""
     if not sites:
         return {}
@@ -74,8 +74,8 @@ def _labs(sites: list[str]) -> dict[str | None, tuple[str, str | None]]:
     }
 
 
-def _state_of(spec: DeviceSpec) -> tuple[str, str | None]:
-    """Return the state, and why the device cannot be used (None if it can). One that is in use is not tried."""
+def _probe_state(spec: DeviceSpec) -> tuple[str, str | None]:
+    """Return the state, and why the device cannot be used (None if it can). One in use is not tried out."""
     word = UNREACHABLE
     try:
         with open_device(spec) as device:

@@ -7,7 +7,7 @@ import uuid
 from collections import Counter, defaultdict
 
 from devices.errors import FarmError
-from flows.device.job import DeviceJob, Reported, tally_field
+from flows.device.job import DeviceJob, ReportedCauses, count_name
 from flows.dispatch import DeviceDispatcher
 from flows.labs.protocol import POLL_S, Exported, Exports, Start, write_shared
 from flows.progress import board
@@ -37,7 +37,7 @@ class LabArtifacts:
         self._jobs: dict[str, DeviceJob] = {}
         self._ends: dict[str, Counter[str]] = defaultdict(Counter)
         self._seen = set(terms.workspace.store.session_ids(terms.sweep.sweep_id))
-        self._reported = Reported(terms.exports)
+        self._reported = ReportedCauses(terms.exports)
         self._exported: dict[Pair, Exported] = {}
         self._lock = threading.Lock()
         self._next_at = 0.0
@@ -107,7 +107,7 @@ class LabArtifacts:
                 self.unread += 1
                 _log.warning("%s", error)
                 continue
-            self._ends[record.device.name][tally_field(record)] += 1
+            self._ends[record.device.name][count_name(record)] += 1
             if job := self._jobs.get(record.device.name):
                 self.heard = time.monotonic()
                 why = f": {record.reason}" if record.reason else ""

@@ -185,7 +185,7 @@ class LabController:
             except FarmError as error:
                 self._lost = f"lab {self.site}: {error}"
                 _log.error("%s", self._lost)
-                board.tell(self._lost)
+                board.report(self._lost)
                 if not isinstance(error, _RunKilledError):
                     return
 
@@ -269,7 +269,7 @@ class LabController:
         """Report why a result is refused; return it as an error."""
         sentence = f"lab {self.site}: {why}; check the machine of the lab"
         _log.error("%s", sentence)
-        board.tell(sentence)
+        board.report(sentence)
         return InputError(sentence)
 
 

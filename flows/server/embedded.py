@@ -93,7 +93,7 @@ def _replace_damaged_database(prefect_home: Path, cause: str = "") -> bool:
     for suffix in ("", "-wal", "-shm"):
         with contextlib.suppress(FileNotFoundError):
             database.with_name(_DATABASE + suffix).rename(renamed.with_name(renamed.name + suffix))
-    board.tell(f"{database}: damaged ({damage}); kept as {renamed.name} and replaced by a new one; no result is lost")
+    board.report(f"{database}: damaged ({damage}); kept as {renamed.name} and replaced by a new one; no result is lost")
     return True
 
 
@@ -127,7 +127,7 @@ def _start(prefect_home: Path) -> tuple[int, str | None]:
             if httpx.get(health, timeout=min(left_s, _ASK_S)).status_code == httpx.codes.OK:
                 return port, None
         if not is_reported and time.monotonic() - begun > _REPORT_AFTER_S:
-            board.tell(f"the Prefect server has not started yet ({load}); waiting {left_s:.0f} s at most")
+            board.report(f"the Prefect server has not started yet ({load}); waiting {left_s:.0f} s at most")
             is_reported = True
         time.sleep(_POLL_S)
     if process.poll() is not None:

@@ -151,7 +151,7 @@ def write_report(workspace: Workspace, sweep_id: str | None, refused: Sequence[s
 
 def tell(sentence: str) -> None:
     """Print a sentence above the progress bars, and log it as a warning."""
-    board.tell(sentence)
+    board.report(sentence)
     _log.warning("%s", sentence)
 
 

@@ -1,4 +1,4 @@
-"""Which sweep it is: its night, its id (name, night and, with --again, a number), and the commit of its file."""
+"""The identity of a sweep: its night, its id (name, night and, with --again, a number), the commit of its file."""
 
 import contextlib
 import logging
@@ -72,12 +72,12 @@ def _numbered(name: str, night: date, number: int) -> SweepNight:
 def read_source(sweep_file: Path) -> Source | None:
     """Return the commit that is checked out where a sweep file lies; None without git, a repository or a commit."""
     folder = sweep_file.absolute().parent
-    newest = _printed(folder, "log", "-1", "--no-show-signature", "--format=%H %an")
+    newest = _git_output(folder, "log", "-1", "--no-show-signature", "--format=%H %an")
     if not newest:
         return None
     commit, _, author = newest.strip().partition(" ")
-    changes = _printed(folder, "status", "--porcelain", "--untracked-files=no")
-    branch = _printed(folder, "symbolic-ref", "--quiet", "--short", "HEAD") or ""
+    changes = _git_output(folder, "status", "--porcelain", "--untracked-files=no")
+    branch = _git_output(folder, "symbolic-ref", "--quiet", "--short", "HEAD") or ""
     return Source(
         commit=commit,
         is_dirty=None if changes is None else bool(changes),
@@ -86,8 +86,8 @@ def read_source(sweep_file: Path) -> Source | None:
     )
 
 
-def _printed(folder: Path, *arguments: str) -> str | None:
-    """Return what git prints; None if it is not installed, fails or takes too long."""
+def _git_output(folder: Path, *arguments: str) -> str | None:
+    """Return the output of git; None if git is not installed, fails or takes too long."""
     # Variables such as GIT_DIR, which git sets for its hooks, name another repository.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     command = [*_GIT, "-C", os.fspath(folder), *arguments]

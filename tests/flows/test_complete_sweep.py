@@ -21,10 +21,10 @@ from tests.fixtures.stand_in_farm import SWEEP, StandInFarm
 
 def ending(farm: StandInFarm) -> SweepResult | None:
     """What a start of today's sweep finds."""
-    spec, places = read_sweep(farm.sweep_file), Workspace(farm.data_dir)
-    sweep = sweep_night(spec.name, date.today(), places.store.sweep_ids(), again=False)
+    spec, workspace = read_sweep(farm.sweep_file), Workspace(farm.data_dir)
+    sweep = sweep_night(spec.name, date.today(), workspace.store.sweep_ids(), again=False)
     chosen = choose_devices(spec, str(farm.inventory))
-    return complete_sweep.result_if_complete(SweepRequest(spec, sweep, chosen, places))
+    return complete_sweep.result_if_complete(SweepRequest(spec, sweep, chosen, workspace))
 
 
 @pytest.fixture

@@ -29,10 +29,10 @@ def a_device(tmp_path: Path, name: str) -> DeviceSpec:
 @pytest.mark.fault
 def test_a_device_whose_probe_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # given four devices, of which three are broken in different ways
-    places = Workspace(tmp_path / "var")
+    workspace = Workspace(tmp_path / "var")
     devices = [a_device(tmp_path, name) for name in ("damaged", "windows", "odd", "sound")]
-    places.registry.mkdir(parents=True)
-    (places.registry / "damaged.json").write_bytes(b"[" * 100_000)
+    workspace.registry.mkdir(parents=True)
+    (workspace.registry / "damaged.json").write_bytes(b"[" * 100_000)
 
     def read(device: Device) -> Facts:
         if device.name == "odd":
@@ -48,7 +48,7 @@ def test_a_device_whose_probe_fails_does_not_stop_the_others(tmp_path: Path, mon
     # when all are probed
     @flow
     def probing() -> list[Probe]:
-        return list(probe_all(devices, places))
+        return list(probe_all(devices, workspace))
 
     probes = {probe.device.name: probe for probe in probing()}
     # then each broken one has its sentence, and the last one is usable

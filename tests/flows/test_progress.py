@@ -11,7 +11,7 @@ from flows.progress import Board, board, export_status, show_step
 def test_a_terminal_shows_what_runs_side_by_side() -> None:
     # given two exports at the same time
     stream, shown = io.StringIO(), Board()
-    with shown.shown(Console(file=stream, force_terminal=True, width=200)):
+    with shown.display(Console(file=stream, force_terminal=True, width=200)):
         shown.expect("export", 3)
         shown.doing("export", "voice fp16: lowering", item="voice fp16")
         shown.doing("export", "bert fp32: writing", item="bert fp32")
@@ -27,7 +27,7 @@ def test_a_terminal_shows_what_runs_side_by_side() -> None:
 
 def test_the_log_of_a_sweep_has_a_line_of_a_step_that_lasts_and_none_of_the_others() -> None:
     stream = io.StringIO()
-    with board.shown(Console(file=stream, width=200)):
+    with board.display(Console(file=stream, width=200)):
         board.expect("export", 1)
         for step, is_long in (("tracing forward", False), ("lowering", False), ("lowering", True)):
             show_step("voice fp16", step, is_long)

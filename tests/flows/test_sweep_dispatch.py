@@ -60,11 +60,11 @@ def test_a_remote_device_measures_what_is_exported_and_this_machine_waits_for_al
 
 def measured(devices: list[DeviceSpec], data_dir: Path) -> list[DeviceTally]:
     """Measure the sweep on the devices and return how they ended."""
-    places = Workspace(data_dir)
+    workspace = Workspace(data_dir)
 
     @flow(task_runner=ThreadPoolTaskRunner[Any](max_workers=64))  # type: ignore[arg-type]
     def sweeping() -> list[DeviceTally]:
-        request = SweepRequest(SPEC, NIGHT, DeviceSelection(devices, []), places)
+        request = SweepRequest(SPEC, NIGHT, DeviceSelection(devices, []), workspace)
         return SweepDispatcher(request, {}).measure()
 
     return sweeping()

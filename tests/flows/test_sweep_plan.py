@@ -36,9 +36,9 @@ def planned_by_dry_run(farm: StandInFarm, monkeypatch: pytest.MonkeyPatch) -> Sw
     monkeypatch.setattr("flows.sweep_preview.quick_export_status", lambda *_: status)
     by_use = {("sme2_off", "timing"): farm.runner}
     monkeypatch.setattr("flows.sweep_preview.runners_without_build", lambda *_: Runners(by_use))  # type: ignore[arg-type]
-    spec, places = read_sweep(farm.sweep_file), Workspace(farm.data_dir)
-    night = sweep_night(spec.name, date.today(), places.store.sweep_ids(), again=False)
-    return preview_sweep(SweepRequest(spec, night, match_devices(spec, str(farm.inventory)), places))
+    spec, workspace = read_sweep(farm.sweep_file), Workspace(farm.data_dir)
+    night = sweep_night(spec.name, date.today(), workspace.store.sweep_ids(), again=False)
+    return preview_sweep(SweepRequest(spec, night, match_devices(spec, str(farm.inventory)), workspace))
 
 
 def test_the_flow_measures_what_the_dry_run_lists_and_leaves_nothing(

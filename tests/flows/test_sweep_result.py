@@ -26,9 +26,9 @@ REGRESSION = Verdict(
 QUIET = replace(REGRESSION, model="conv", verdict="no change", ratio=1.0)
 
 
-def result_of(places: Workspace, rows: list[Verdict], tally: DeviceTally) -> SweepResult:
+def result_of(workspace: Workspace, rows: list[Verdict], tally: DeviceTally) -> SweepResult:
     """The result of a sweep whose steps all completed."""
-    report = places.reports / "nightly-2026-11-21" / "report.html"
+    report = workspace.reports / "nightly-2026-11-21" / "report.html"
     return SweepResult("nightly-2026-11-21", [tally], {}, "regression", verdicts=rows, report=report)
 
 
@@ -36,14 +36,14 @@ def test_the_message_has_headline_counts_regressions_devices_and_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a night with a regression, and a device that was lost for the third time
-    places = Workspace(tmp_path)
+    workspace = Workspace(tmp_path)
     monkeypatch.setenv("ETFARM_REPORT_URL", "https://farm.example/reports/")
     monkeypatch.setenv("ETFARM_SITE_URL", "https://farm.example/farm/")
     for _ in range(3):
-        Registry(places.registry).strike("pixel-1", "no answer")
+        Registry(workspace.registry).strike("pixel-1", "no answer")
     tally = DeviceTally("pixel-1", succeeded=5, failed=2, unusable="pixel-1: no answer")
     # when its message is made
-    message = build_message(result_of(places, [REGRESSION, QUIET], tally), places)
+    message = build_message(result_of(workspace, [REGRESSION, QUIET], tally), workspace)
     # then it states all of that, numbers first
     assert message.title == (
         "nightly-2026-11-21 failed: 1 of 2 series slower: linear fp32 on here with SME2 off and one thread +10.0 %"
@@ -129,19 +129,19 @@ def test_a_message_lists_ten_regressions_and_counts_the_others(tmp_path: Path) -
 def test_a_quiet_night_is_told_once_and_again_only_if_something_was_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places = Workspace(tmp_path)
-    nothing_new = result_of(places, [QUIET], DeviceTally("here", already_done=4))
+    workspace = Workspace(tmp_path)
+    nothing_new = result_of(workspace, [QUIET], DeviceTally("here", already_done=4))
     with webhook() as hook:
         monkeypatch.setenv("ETFARM_NOTIFY", hook.url)
         # given a sweep that was killed before its message was sent: the next start measures nothing, but sends it
-        notify_end(nothing_new, places)
+        notify_end(nothing_new, workspace)
         assert [each["type"] for each in hook.received] == ["success"]
         # when it is started again, then nothing is sent
-        notify_end(nothing_new, places)
+        notify_end(nothing_new, workspace)
         assert len(hook.received) == 1
         # and if a start measured something, a message is sent
-        more = result_of(places, [QUIET], DeviceTally("here", already_done=3, succeeded=1))
-        notify_end(more, places)
+        more = result_of(workspace, [QUIET], DeviceTally("here", already_done=3, succeeded=1))
+        notify_end(more, workspace)
         assert len(hook.received) == 2
 
 

@@ -193,7 +193,7 @@ def test_an_error_of_the_farm_itself_does_not_act() -> None:
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_progress_shows_names_without_what_acts(is_terminal: bool) -> None:
     stream, board = io.StringIO(), Board()
-    with board.shown(Console(file=stream, force_terminal=is_terminal, width=200)):
+    with board.display(Console(file=stream, force_terminal=is_terminal, width=200)):
         board.expect("export", 2)
         board.doing("export", BAD)
         board.done("export", f"{BAD}: failed", failed=True)

@@ -26,7 +26,7 @@ from tasks.runner.manifest import Runner
 # The line of the runner's crash handler: what it was doing with the model.
 _CRASH = re.compile(r"executor_runner: ExecuTorch crashed \(\w+\) while it (?P<doing>(?:loaded|executed) the model)")
 _TAIL_BYTES = 4000
-_KIND_IN_WORDS = {
+_NODE_KINDS = {
     "delegate_call": "a call of a delegate,",
     "operator_call": "a call of an operator,",
     "portable": "operator",
@@ -81,8 +81,8 @@ def check_result(
     cell = session.cell
     path = collected / "model.etdump"
     if not path.is_file():
-        way_on = "build it with EXECUTORCH_ENABLE_EVENT_TRACER=ON"
-        reason = f"the runner exited with code 0 but did not write an ETDump; {way_on}"
+        remedy = "build it with EXECUTORCH_ENABLE_EVENT_TRACER=ON"
+        reason = f"the runner exited with code 0 but did not write an ETDump; {remedy}"
         raise Unsuccessful("failed", "no_etdump", reason)
     try:
         dump = read_etdump(path, name="model.etdump", backends=backends)
@@ -189,30 +189,29 @@ def _kernel_contradiction(variant: Variant, kernels: Iterable[str]) -> str | Non
 
 
 def program_mismatch(runs: Runs, method: ProgramMethod) -> str | None:
-    """Return which call of the ETDump is not one of the program's, or the other way round; None if all agree."""
+    """Return a call that the ETDump has and the program has not, or the other way round; None if all agree."""
     calls = {(each.chain, each.instruction): each for each in method.calls}
-    nodes = [node for node in runs.tree if node.kind in _KIND_IN_WORDS]
+    nodes = [node for node in runs.tree if node.kind in _NODE_KINDS]
     for node in nodes:
         call = calls.get((node.chain_index, node.instruction_id))
         is_it = call is not None and (node.kind == "delegate_call") == (call.delegate is not None)
         if node.kind == "portable" and call is not None:
             is_it = str(call.operator).rpartition("::")[2] == node.name.removeprefix("native_call_")
         if not is_it:
-            what = f"{_KIND_IN_WORDS[node.kind]} {node.name} at {_place(node.chain_index, node.instruction_id)}"
-            return f"the ETDump shows {what}, where the program calls {_in_words(call)}"
+            what = f"{_NODE_KINDS[node.kind]} {node.name} at {_position(node.chain_index, node.instruction_id)}"
+            return f"the ETDump shows {what}, where the program calls {_call_name(call)}"
     missing = sorted(calls.keys() - {(node.chain_index, node.instruction_id) for node in nodes})
     if not missing or method.has_branches:
         return None
-    return (
-        f"the program calls {_in_words(calls[missing[0]])} at {_place(*missing[0])}, and the ETDump shows no call there"
-    )
+    missed, position = _call_name(calls[missing[0]]), _position(*missing[0])
+    return f"the program calls {missed} at {position}, and the ETDump shows no call there"
 
 
-def _place(chain: int, instruction: int) -> str:
+def _position(chain: int, instruction: int) -> str:
     return f"instruction {instruction} of chain {chain}"
 
 
-def _in_words(call: Call | None) -> str:
+def _call_name(call: Call | None) -> str:
     if call is None:
         return "nothing"
     return call.operator or f"a delegate of {call.delegate}"

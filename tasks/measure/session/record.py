@@ -43,28 +43,24 @@ from tasks.store.files import scratch_folder, sha256_of
 _log = logging.getLogger(__name__)
 _ERROR_FILE = "farm_error.txt"
 _TAIL_LINES = 20
-# The fields of session.json that have the same name where they come from.
-_OF_EXPORT = (
+# The fields of session.json that have the same name in the export, its case and the inventory.
+_EXPORT_FIELDS = (
     "precision", "seed", "export_key", "pte_sha256", "pte_bytes", "inputs_sha256", "versions", "source_sha256",
     "delegated", "portable", "delegate_calls", "macs", "read_bytes", "perplexity",
 )  # fmt: skip
-_OF_CASE = ("method", "tokens", "kv_depth", "prompt_tokens", "steps")
-_OF_DEVICE = {"name", "transport", "emulated", "labels", "site"}
+_CASE_FIELDS = ("method", "tokens", "kv_depth", "prompt_tokens", "steps")
+_DEVICE_FIELDS = {"name", "transport", "emulated", "labels", "site"}
 
 
-def now() -> str:
-    """Return the current time by the farm's clock: UTC, ISO 8601, milliseconds."""
-    return _farm_iso()
-
-
-def _farm_iso(moment: datetime | None = None) -> str:
+def farm_iso(moment: datetime | None = None) -> str:
+    """Return the present time, or a moment of this machine's clock, by the farm's clock: ISO 8601, UTC, in ms."""
     return farm_time(moment).isoformat(timespec="milliseconds")
 
 
-def _by_farm_time(seen: Conditions | None) -> Conditions | None:
-    if seen is None or seen.taken_at is None:
-        return seen
-    return seen.model_copy(update={"taken_at": farm_time(seen.taken_at)})
+def _by_farm_time(conditions: Conditions | None) -> Conditions | None:
+    if conditions is None or conditions.taken_at is None:
+        return conditions
+    return conditions.model_copy(update={"taken_at": farm_time(conditions.taken_at)})
 
 
 @dataclass
@@ -76,7 +72,7 @@ class SessionResult:
     facts: Facts
     export: Export | None
     runner: Runner | None
-    started_at: str = field(default_factory=now)
+    started_at: str = field(default_factory=farm_iso)
     """In the record only if no job has ended."""
     before: Conditions | None = None
     after: Conditions | None = None
@@ -98,8 +94,8 @@ def session_record(result: SessionResult, log_tail: str | None = None) -> Sessio
     Its times are those of the job. If the clock was set back meanwhile, the start is set to the end.
     """
     session, end, job, cell = result.session, result.end, result.job, result.session.cell
-    ended_at = _farm_iso(job.ended_at) if job and job.ended_at else now()
-    started_at = _farm_iso(job.started_at) if job and job.started_at else result.started_at
+    ended_at = farm_iso(job.ended_at) if job and job.ended_at else farm_iso()
+    started_at = farm_iso(job.started_at) if job and job.started_at else result.started_at
     return SessionRecord(
         session_id=session.session_id,
         attempt=session.attempt,
@@ -119,7 +115,7 @@ def session_record(result: SessionResult, log_tail: str | None = None) -> Sessio
         executions=cell.executions,
         warmup_executions=cell.warmup_executions,
         repetition=session.repetition,
-        device=DeviceRecord(**result.spec.model_dump(include=_OF_DEVICE), facts=result.facts),
+        device=DeviceRecord(**result.spec.model_dump(include=_DEVICE_FIELDS), facts=result.facts),
         conditions={"before": _by_farm_time(result.before), "after": _by_farm_time(result.after)},
         gates=result.gates,
         command=result.command,
@@ -145,9 +141,9 @@ def _model_record(result: SessionResult) -> ModelRecord:
             pte_sha256=session.pte_sha256,
             inputs_sha256=session.inputs_sha256,
         )
-    of_export = {name: getattr(export, name) for name in _OF_EXPORT}
-    of_case = {name: getattr(export.case, name) for name in _OF_CASE}
-    return ModelRecord(name=export.model, **of_export, **of_case)
+    export_fields = {name: getattr(export, name) for name in _EXPORT_FIELDS}
+    case_fields = {name: getattr(export.case, name) for name in _CASE_FIELDS}
+    return ModelRecord(name=export.model, **export_fields, **case_fields)
 
 
 def error_code(error: DeviceError) -> str:
@@ -179,14 +175,14 @@ def checked_record(result: SessionResult, collected: Path) -> SessionRecord:
     except Exception as error:
         end = unexpected(error, result.session.title, collected)
     # What the device sent is left out, since a part of it is wrong; if the facts are that part, they are too.
-    bare = SessionResult(result.session, result.spec, result.facts, result.export, result.runner, result.started_at)
-    bare.command, bare.gates, bare.end = result.command, result.gates, result.end or end
+    reduced = SessionResult(result.session, result.spec, result.facts, result.export, result.runner, result.started_at)
+    reduced.command, reduced.gates, reduced.end = result.command, result.gates, result.end or end
     with contextlib.suppress(Exception):
-        record = session_record(bare, log_tail)
+        record = session_record(reduced, log_tail)
         check_loadable(record, collected)
         return record
-    bare.facts = Facts()
-    return session_record(bare, log_tail)
+    reduced.facts = Facts()
+    return session_record(reduced, log_tail)
 
 
 def _not_loadable(cause: str) -> Unsuccessful:

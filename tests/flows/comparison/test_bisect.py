@@ -102,17 +102,15 @@ def test_where_model_and_runner_changed_each_is_swapped_alone(
 def test_nights_that_do_not_differ_now_point_to_the_device(search: Search) -> None:
     found, asked = search(lambda _pte, _runner: 1.0, night(1, "p1"), night(2, "p2"))
     assert (found.first_bad, asked) == (None, 1)
-    assert found.conclusion() == [
-        "model and runner are not different from those of 2026-11-01: the device changed, not they"
-    ]
+    assert found.conclusion() == ["model and runner do not differ from those of 2026-11-01: the device changed"]
 
 
-def test_a_measurement_that_settles_nothing_says_so(search: Search) -> None:
+def test_a_measurement_that_is_inconclusive_says_so(search: Search) -> None:
     # given a difference that is smaller than the noise
     found, _ = search(lambda pte, _: 1.0015 if pte == "p2" else 1.0, night(1, "p1"), night(2, "p2"), margin=0.0001)
     assert found.conclusion() == [
-        "not settled with 8 sessions a side: the noise of the device is larger than the difference; repeat it when the "
-        "device is quieter"
+        "inconclusive with 8 sessions a side: the noise of the device is larger than the difference; repeat the "
+        "bisection when the device is quieter"
     ]
 
 

@@ -33,7 +33,7 @@ def measured(job: DeviceJob) -> tuple[list[SessionRecord], list[str], str]:
     """Return the records of a job, the titles of the sessions that were shown, and what was printed."""
     shown: list[str] = []
     printed = io.StringIO()
-    with board.shown(Console(file=printed, width=1000)):
+    with board.display(Console(file=printed, width=1000)):
         measure_device(job, lambda title, _: shown.append(title))
     return list(job.results().records), shown, printed.getvalue()
 

@@ -235,7 +235,7 @@ def test_an_end_that_cannot_be_is_refused(
             write_shared(store.shelf, f"{name}/results/bad", message)
 
     runs.lie = lie
-    monkeypatch.setattr(board, "tell", told.append)
+    monkeypatch.setattr(board, "report", told.append)
     # when it measures
     tallies, health = runs.measure(monkeypatch, "bad", "good")
     # then the honest device counts, the other one has what is in the store, and the sentence was told once
@@ -253,7 +253,7 @@ def test_results_of_foreign_devices_are_refused(tmp_path: Path, monkeypatch: pyt
     runs = Runs(LocalStore(tmp_path), (Running(), [DeviceTally("good", succeeded=1)]))
     runs.lie = lambda name: write_shared(runs.store.shelf, f"{name}/results/{device}", foreign)
     told: list[str] = []
-    monkeypatch.setattr(board, "tell", told.append)
+    monkeypatch.setattr(board, "report", told.append)
     # when it measures
     tallies, _ = runs.measure(monkeypatch, "good")
     # then that was told once, and its own device counts

@@ -59,7 +59,7 @@ def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
     terminal, of_farm = StringIO(), Board()  # the lab of this test is in the same process, and shows its own
     monkeypatch.setattr(artifacts, "board", of_farm)
     # when a sweep measures both
-    with of_farm.shown(Console(file=terminal, width=200)):
+    with of_farm.display(Console(file=terminal, width=200)):
         jobs, tallies = farm.sweep(*devices)
         table = {row["step"]: row for row in of_farm.steps()}
     # then both have the same results, in the bundles of the sweep

@@ -35,7 +35,7 @@ def test_a_sweep_begins_with_a_sentence_about_a_clock_that_is_wrong(
     # given a farm whose clock is an hour ahead
     monkeypatch.setattr(sweeps, "clock_difference_s", lambda: 3600.0)
     told: list[str] = []
-    monkeypatch.setattr(board, "tell", told.append)
+    monkeypatch.setattr(board, "report", told.append)
     # when a sweep is run, then it says so and measures
     assert stand_in_farm.sweep().is_completed()
     both = "this machine's clock is 3600 s ahead of the Prefect server's"

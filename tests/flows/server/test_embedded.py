@@ -30,7 +30,7 @@ from prefect.client.orchestration import get_client
 from devices.errors import FarmError
 from flows.server.embedded import embedded_server
 from flows.progress import board
-with board.shown(Console(stderr=True)):
+with board.display(Console(stderr=True)):
     try:
         with embedded_server(home), get_client(sync_client=True) as client:
             print(len(client.read_flow_runs()), "runs", flush=True)
@@ -112,7 +112,7 @@ def test_a_server_that_cannot_start_is_one_sentence_with_its_cause(tmp_path: Pat
 def test_a_server_that_never_answers_is_given_up_after_the_time_that_the_sentence_states(tmp_path: Path) -> None:
     # given a second for the start, a machine with three processes a core, and a server that never answers
     variables = environment() | {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "1"}
-    program = PROGRAM.replace("with board.shown", f"{SILENT}\nwith board.shown")
+    program = PROGRAM.replace("with board.display", f"{SILENT}\nwith board.display")
     ended = run_python("-c", program, tmp_path, env=variables)
     # then it waits 3 seconds, not once more for each request, and states so
     assert ended.returncode == 1
