@@ -1,7 +1,4 @@
-"""Convert a method to its recipe: floating-point type, quantization, or your own function.
-
-Everything here runs in the export process. The text of this file is part of every export key.
-"""
+"""Convert a method to its recipe: floating-point type, quantization, or your own function."""
 
 import inspect
 import logging

@@ -1,7 +1,6 @@
 """Build a model of the library transformers: by its configuration with seeded weights, or from a local folder.
 
-With `generate`, the entry is a language model with a prompt. Nothing is downloaded. The text of this file is part of
-every export key.
+With `generate`, the entry is a language model with a prompt. Nothing is downloaded.
 """
 
 from pathlib import Path

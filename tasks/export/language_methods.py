@@ -1,7 +1,6 @@
 """The methods of a language model of transformers: reading prompts (prefill) and writing tokens (decoding).
 
-The cache is the static one of transformers' integration of ExecuTorch. Everything here runs in the export process; the
-text of this file is part of every export key.
+The cache is the static one of transformers' integration of ExecuTorch.
 """
 
 from typing import Any

@@ -1,7 +1,5 @@
 """Build a program that also returns the values of the model's layers, to compare a device's numbers layer by layer.
 
-Everything here runs in the export subprocess: torch and executorch are imported inside the functions that need them.
-
 An operator whose value is returned cannot be fused with the next one. So a tap returns the value of a fused operator:
 the activation after a convolution, not the convolution. In a quantized program it returns the dequantized value.
 The tapped program differs from the measured one. Ignore its times.

@@ -1,7 +1,6 @@
 """The recipes by which a model is converted before it is lowered: the `precisions` of a sweep.
 
-To add one, add it here; `convert.py` changes only if it needs a new kind of quantization. The text of this file is
-part of every export key, so a change here exports every model again.
+To add one, add it here; `convert.py` changes only if it needs a new kind of quantization.
 """
 
 import re
@@ -78,13 +77,27 @@ def parse_recipe(name: str) -> Recipe:
 
     Raises FarmError with the valid forms.
     """
-    base, separator, operators = name.partition(_EXCEPT)
+    base, separator, exceptions = name.partition(_EXCEPT)
     if separator:
-        return _parse_mixed(name, base, tuple(each.strip() for each in operators.split(",")))
+        operators = tuple(sorted({each.strip() for each in exceptions.split(",")}))
+        if base != "fp16":
+            raise FarmError(f"precision `{name}`: only fp16 can have exceptions; write `fp16 except layer_norm`")
+        for operator in operators:
+            if not _OPERATOR.fullmatch(operator):
+                problem = f"`{operator}` is not the name of an ATen operator, such as layer_norm"
+                raise FarmError(f"precision `{name}`: {problem}")
+        return replace(RECIPES["fp16"], name=f"fp16{_EXCEPT}{', '.join(operators)}", except_operators=operators)
     if name in RECIPES:
         return RECIPES[name]
-    if name.startswith(f"{_INT4} "):
-        return _parse_int4(name)
+    if base.startswith(f"{_INT4} "):
+        weights: dict[str, Any] = {}
+        for part in name.split()[1:]:
+            for key, (values, short) in _INT4_KEYS.items():
+                weights |= {key: value for value in values if f"{short}{value}" == part}  # noqa: B035 - at most one
+        if _int4_name(weights) != name:
+            form = f"`{_INT4}: {{group_size: 128, embedding: 8, lm_head: 8}}`"
+            raise FarmError(f"unknown precision `{name}`; write {form}")
+        return replace(RECIPES[_INT4], name=name, weights=Weights(**weights))
     if _OWN.fullmatch(name):
         return Recipe(name, own=name)
     raise FarmError(
@@ -127,24 +140,3 @@ def _int4_name(written: dict[Any, Any]) -> str:
         if value is not None and value != getattr(Weights, key):  # a default is not part of a name
             parts.append(f"{short}{value}")
     return " ".join(parts)
-
-
-def _parse_int4(name: str) -> Recipe:
-    """Return the recipe of a name such as `int4_dynamic g128 embedding8 head8`; raises FarmError."""
-    weights: dict[str, Any] = {}
-    for part in name.split()[1:]:
-        for key, (values, short) in _INT4_KEYS.items():
-            weights |= {key: value for value in values if f"{short}{value}" == part}  # noqa: B035 - at most one value
-    if _int4_name(weights) != name:
-        raise FarmError(f"unknown precision `{name}`; write `{_INT4}: {{group_size: 128, embedding: 8, lm_head: 8}}`")
-    return replace(RECIPES[_INT4], name=name, weights=Weights(**weights))
-
-
-def _parse_mixed(name: str, base: str, operators: tuple[str, ...]) -> Recipe:
-    if base != "fp16":
-        raise FarmError(f"precision `{name}`: only fp16 can have exceptions; write `fp16 except layer_norm`")
-    for operator in operators:
-        if not _OPERATOR.fullmatch(operator):
-            raise FarmError(f"precision `{name}`: `{operator}` is not the name of an ATen operator, such as layer_norm")
-    ordered = tuple(sorted(set(operators)))
-    return replace(RECIPES["fp16"], name=f"fp16{_EXCEPT}{', '.join(ordered)}", except_operators=ordered)

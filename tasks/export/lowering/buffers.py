@@ -4,7 +4,6 @@ A write, such as `cache[:, :, positions] = keys`, changes the cache instead of c
 (`run_reinplace_pass`) makes every `index_put` write in place. The kernel for that supports one case: a single list of
 positions, and values of the cache's rank. In others it fails on the device, and a write to a part of a cache is lost.
 So here the values get the cache's rank, and only what the kernel supports is written in place.
-Everything here runs in the export process. The text of this file is part of every export key.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,4 @@
-"""Describe a lowered method: operators in delegates, portable ones with the reason, and the work of an execution.
-
-Everything here runs in the export process. The text of this file is part of every export key.
-"""
+"""Describe a lowered method: operators in delegates, portable ones with the reason, and the work of an execution."""
 
 import logging
 import operator

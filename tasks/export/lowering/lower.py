@@ -1,8 +1,4 @@
-"""Lower the converted methods of a model to one .pte, with the farm's passes or, if these fail, without.
-
-Everything here runs in the export process: torch and executorch are imported inside the functions that need them.
-The text of this file is part of every export's key, so a change here exports every model again.
-"""
+"""Lower the converted methods of a model to one .pte, with the farm's passes or, if these fail, without."""
 
 import logging
 import shutil

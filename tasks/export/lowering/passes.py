@@ -3,7 +3,6 @@
 A pass takes an ExportedProgram, a copy that it may change, and returns the changed one, or None if it changes nothing.
 Before and after it, the program is executed in eager PyTorch: with the inputs of its cases, and with seeded random
 numbers in place of these. Integers are permuted instead, so that indices remain valid; booleans stay.
-Everything here runs in the export process. The text of this file is part of every export key.
 """
 
 import copy

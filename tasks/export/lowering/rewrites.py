@@ -1,7 +1,4 @@
-"""Passes that rewrite operators without a rule of XNNPACK as ones that it executes: attention, parts of tensors.
-
-Everything here runs in the export process. The text of this file is part of every export key.
-"""
+"""Passes that rewrite operators without a rule of XNNPACK as ones that it executes: attention, parts of tensors."""
 
 import operator
 from math import prod

@@ -2,8 +2,6 @@
 
 A program that no device can run fails here, once, with the cause. The outputs are saved: a device that runs the same
 program must return almost the same. That has a tighter limit than the distance from eager PyTorch.
-Everything here runs in the export process: executorch is imported inside the function that needs it. The text of this
-file is part of every export key.
 """
 
 import logging

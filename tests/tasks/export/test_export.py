@@ -146,6 +146,7 @@ def test_a_damaged_export_is_neither_taken_nor_left(
     assert _names(tmp_path) == ["logs"]
 
 
+@pytest.mark.thorough
 def test_two_exports_at_once_of_a_damaged_one_both_give_the_same_bytes_as_before(
     linear: Export, tmp_path: Path
 ) -> None:

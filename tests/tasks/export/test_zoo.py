@@ -1,27 +1,27 @@
-"""The models measured by default."""
+"""The models measured by default: their seeds, the size of their outputs, and what the decoders compute."""
 
 from typing import Any
 
 import pytest
 
 from tasks.export import zoo
+from tasks.export.zoo import decoder
+
+pytestmark = pytest.mark.torch
+torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
 
 # PyTorch has no quick half-precision convolution for x86: these take 10 to 20 s each.
 SLOW_IN_HALF = {"segformer_b0", "edgetam_encoder"}
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("name", ["toy_cnn", "bert_tiny"])
 def test_a_seed_decides_a_models_weights_inputs_and_outputs(name: str) -> None:
-    import torch
-
     first, again, other = (_run(name, seed) for seed in (0, 0, 1))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
 
 
 @pytest.mark.thorough
-@pytest.mark.torch
 @pytest.mark.parametrize("name", zoo.MODELS)
 def test_outputs_are_of_a_size_that_can_be_compared_in_half_precision(name: str) -> None:
     full = _run(name, 0)
@@ -36,16 +36,55 @@ def test_a_model_is_made_from_its_subjects_file() -> None:
 
 def _run(name: str, seed: int, *, half: bool = False) -> Any:
     """All values that the model returns, in fp32."""
-    import torch
-
     torch.manual_seed(seed)
-    made = zoo.MODELS[name]()
-    if isinstance(made, dict):
-        made = next((method["module"], method["inputs"]) for method in made["methods"].values())
-    model, inputs = made
+    content = zoo.MODELS[name]()
+    if isinstance(content, dict):
+        content = next((method["module"], method["inputs"]) for method in content["methods"].values())
+    model, inputs = content
     if half:
         model, inputs = model.half(), tuple(each.half() if each.is_floating_point() else each for each in inputs)
     with torch.no_grad():
         outputs = model.eval()(*inputs)
     tensors = outputs if isinstance(outputs, tuple) else (outputs,)
     return torch.cat([tensor.flatten() for tensor in tensors]).float()
+
+
+@pytest.fixture
+def methods() -> dict[str, Any]:
+    torch.manual_seed(0)
+    methods: dict[str, Any] = decoder.decoder_tiny()["methods"]
+    return methods
+
+
+def called(method: dict[str, Any], inputs: tuple[Any, ...] | None = None) -> Any:
+    with torch.no_grad():
+        return method["module"](*(inputs or method["inputs"]))
+
+
+def test_decoding_after_a_prefill_scores_like_reading_everything_at_once(methods: dict[str, Any]) -> None:
+    # given the scores of the prompt and one token more, read in one run
+    prompt, token = (methods[name]["inputs"] for name in ("prefill128", "decode"))
+    everything = tuple(torch.cat(pair) for pair in zip(prompt, token, strict=True))
+    want = called(methods["decode"], everything)
+    # when the prompt is read first, over a cache with other content, and the token after it
+    torch.nn.init.normal_(methods["decode"]["module"].blocks[0].attention.key_cache)
+    setup = methods["decode"]["setup"]
+    called(methods[setup["method"]], setup["inputs"])
+    got = called(methods["decode"])
+    # then the scores are the same
+    torch.testing.assert_close(got, want, rtol=0, atol=1e-5)
+
+
+def test_every_decoding_run_after_the_prefill_does_the_same_and_without_it_another(methods: dict[str, Any]) -> None:
+    alone = called(methods["decode"])
+    called(methods["prefill128"])
+    first, second = called(methods["decode"]), called(methods["decode"])
+    assert torch.equal(first, second)
+    assert (first - alone).abs().max() > 1e-2
+
+
+def test_depths_and_lengths_are_those_of_the_inputs(methods: dict[str, Any]) -> None:
+    for method in methods.values():
+        tokens, positions = method["inputs"]
+        assert method["tokens"] == len(tokens) == len(positions)
+        assert method["kv_depth"] == positions[0]
