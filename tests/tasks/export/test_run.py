@@ -20,7 +20,7 @@ from tests.fixtures.exports import export_model
 from tests.fixtures.waiting import SCALE, wait_for
 from tests.tasks.export.conftest import runs
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.thorough]
 
 MODELS = '''
 from pathlib import Path
@@ -28,12 +28,11 @@ import gc
 import json
 import os
 import subprocess
-import sys
 import time
 import scipy
 import torch
 
-class Held(torch.nn.Module):
+class Waiting(torch.nn.Module):
     """Waits while a file exists."""
     def __init__(self, name):
         super().__init__()
@@ -41,30 +40,30 @@ class Held(torch.nn.Module):
 
     def forward(self, values):
         if not torch.compiler.is_exporting():
-            told = {"pid": os.getpid(), "server": os.getppid(), "objects_of_server": gc.get_freeze_count()}
-            Path(f"writing-{os.getpid()}").write_text(json.dumps(told))
+            process = {"pid": os.getpid(), "server": os.getppid(), "objects_of_server": gc.get_freeze_count()}
+            Path(f"writing-{os.getpid()}").write_text(json.dumps(process))
             Path(f"writing-{os.getpid()}").rename(f"started-{os.getpid()}")
             while Path(self.name).exists():
                 time.sleep(0.02)
         return values + 1
 
-def held(name="hold"):
-    return Held(name), (torch.rand(4),)
+def waiting(name="wait"):
+    return Waiting(name), (torch.rand(4),)
 
 def large():
     torch.empty(int(float(Path("bytes").read_text())), dtype=torch.uint8)
-    return held()
+    return waiting()
 
 def littering():
     pids = [subprocess.Popen(["sleep", "300"], start_new_session=is_leader).pid for is_leader in (False, True)]
     daemon = "setsid sleep 300 >/dev/null 2>&1 & echo $!"
     pids.append(int(subprocess.run(["sh", "-c", daemon], capture_output=True).stdout))
     Path("left").write_text(json.dumps(pids))
-    return held()
+    return waiting()
 
 def hanging():
     littering()
-    return held("model.py")
+    return waiting("model.py")
 
 def aborting():
     littering()
@@ -91,30 +90,37 @@ from tasks.export.export import export_cases
 
 with Path("farms").open("a") as stream:
     stream.write("a farm\\n")
-export_cases(ExportRequest("model:held", "fp32", Path("exports")))
+export_cases(ExportRequest("model:waiting", "fp32", Path("exports")))
 """
 
 
 @pytest.fixture
 def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An exports folder beside models of our own in the working directory."""
+    """An exports folder beside models of our own in the working directory; `waiting` ends when `wait` is removed."""
     monkeypatch.chdir(tmp_path)
     Path("model.py").write_text(MODELS)
+    Path("wait").touch()
     return tmp_path / "exports"
 
 
 @pytest.fixture
-def own_server() -> Iterator[None]:
-    """The test starts a server of another kind: end the one before, and that one."""
+def two_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "export_slots", ExportSlots(2, 4 * NEED_BYTES))
+
+
+@pytest.fixture
+def own_server(exports: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The test starts a server that loads modules of the working directory; servers before and after it end."""
     run.end_server()
+    monkeypatch.setenv("PYTHONPATH", os.fspath(exports.parent))
     yield
     run.end_server()
 
 
 def started(count: int = 1, exporting: Sequence[Future[Export]] = ()) -> list[dict[str, Any]]:
-    """Wait until this many export processes have started in all, and return what each told of itself.
+    """Wait until this many export processes have started in all; return their process ids.
 
-    Raises what one of `exporting` has failed with: then it does not start.
+    Raises the error of one of `exporting` that has failed: then it does not start.
     """
 
     def have_started() -> bool:
@@ -134,19 +140,15 @@ def left() -> list[int]:
     return [pid for pid in pids if runs(pid) and (pid == pids[0] or sys.platform == "linux")]
 
 
-@pytest.mark.thorough
-def test_exports_run_side_by_side_from_a_server_that_has_imported_torch(
-    exports: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # given places for two exports that wait for each other
-    monkeypatch.setattr(run, "export_slots", ExportSlots(2, 4 * NEED_BYTES))
-    Path("hold").touch()
+@pytest.mark.usefixtures("two_slots")
+def test_exports_run_side_by_side_from_a_server_that_has_imported_torch(exports: Path) -> None:
+    # given slots for two exports that wait for each other
     with ThreadPoolExecutor(2) as pool:
-        running = [pool.submit(export_model, f"model:{name}", "fp32", exports) for name in ("held", "littering")]
+        running = [pool.submit(export_model, f"model:{name}", "fp32", exports) for name in ("waiting", "littering")]
         try:
             first, second = started(2, running)
         finally:
-            Path("hold").unlink()  # what has started ends, also where the other one failed
+            Path("wait").unlink()  # what has started ends, also where the other one failed
         made = [each.result() for each in running]
     # then both are processes of one server
     assert first["server"] == second["server"] != os.getpid()
@@ -154,54 +156,44 @@ def test_exports_run_side_by_side_from_a_server_that_has_imported_torch(
     # which has imported what exports need, hundreds of thousands of objects
     if sys.platform == "linux":
         assert min(first["objects_of_server"], second["objects_of_server"]) > 100_000
-    # and a process that a model leaves running neither delays its export nor outlives it, in whatever session it is
+    # and a process that a model leaves running neither delays its export nor outlives it, in any session
     wait_for(lambda: not left(), "the processes that the model started to end")
     # and modules that the server had loaded already count as used
-    noted = [json.loads(path.read_text()) for path in (exports / "used").iterdir()]
-    assert all({"scipy", "numpy"} <= set(each["distributions"]) for each in noted)
-    assert [[Path(name).name for name in each["files"]] for each in noted] == [["model.py"], ["model.py"]]
+    used = [json.loads(path.read_text()) for path in (exports / "used").iterdir()]
+    assert all({"scipy", "numpy"} <= set(each["distributions"]) for each in used)
+    assert [[Path(name).name for name in each["files"]] for each in used] == [["model.py"], ["model.py"]]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("model", "sentence"),
     [
-        ("aborting", "the export process was killed by SIGABRT while loading the model"),
-        (
-            "aborting_later",
-            "the export process was killed by SIGABRT while computing the reference outputs in eager PyTorch",
-        ),
-        ("killed", "the export process was killed (possibly out of memory) while loading the model"),
+        ("aborting", "was killed by SIGABRT while loading the model"),
+        ("aborting_later", "was killed by SIGABRT while computing the reference outputs in eager PyTorch"),
+        ("killed", "was killed (possibly out of memory) while loading the model"),
         # multiprocessing reports this code also for a server that has ended
-        ("leaving", "the export process exited with code 255 while loading the model"),
+        ("leaving", "exited with code 255 while loading the model"),
     ],
 )
 def test_a_process_that_ends_is_reported_in_one_sentence(exports: Path, model: str, sentence: str) -> None:
-    told = rf"^cannot export model:{model} as fp32: {re.escape(sentence)}; the full log is \S+$"
-    with pytest.raises(ExportError, match=told):
+    title = rf"^cannot export model:{model} as fp32: the export process {re.escape(sentence)}; the full log is \S+$"
+    with pytest.raises(ExportError, match=title):
         export_model(f"model:{model}", "fp32", exports)
     assert model != "aborting" or not left()
 
 
-@pytest.mark.thorough
-def test_one_that_hangs_is_killed_at_its_deadline_with_what_it_started_and_stops_no_other(
-    exports: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("two_slots")
+def test_one_that_hangs_is_killed_at_its_deadline_with_what_it_started_and_stops_no_other(exports: Path) -> None:
     # given an export that hangs beside another one
-    monkeypatch.setattr(run, "export_slots", ExportSlots(2, 4 * NEED_BYTES))
-    Path("hold").touch()
     with ThreadPoolExecutor(1) as pool:
-        other = pool.submit(export_model, "model:held", "fp32", exports)
+        other = pool.submit(export_model, "model:waiting", "fp32", exports)
         try:
             started()
             # the step is the one that a busy machine has come to
-            with pytest.raises(
-                ExportError,
-                match=r"the export was stopped after \d+ s( while .+)?; export a part of the model, or",
-            ):
+            sentence = r"the export was stopped after \d+ s( while .+)?; export a part of the model, or"
+            with pytest.raises(ExportError, match=sentence):
                 export_model("model:hanging", "fp32", exports, deadline_s=3 * SCALE // 1)
         finally:
-            Path("hold").unlink()
+            Path("wait").unlink()
         assert other.result().pte.is_file()
     assert not any(runs(each["pid"]) for each in started(2))
     wait_for(lambda: not left(), "the processes that the model started to end")
@@ -209,11 +201,10 @@ def test_one_that_hangs_is_killed_at_its_deadline_with_what_it_started_and_stops
     assert not list(exports.glob(".part-*"))
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["killed", "Ctrl-C"])
-def test_exports_and_their_server_end_with_the_farm(exports: Path, number: signal.Signals) -> None:
+@pytest.mark.usefixtures("exports")
+def test_exports_and_their_server_end_with_the_farm(number: signal.Signals) -> None:
     # given a farm that waits for an export
-    Path("hold").touch()
     Path("farm.py").write_text(FARM)
     with subprocess.Popen([sys.executable, "farm.py"], stderr=subprocess.DEVNULL) as farm:
         [export] = started()
@@ -225,68 +216,57 @@ def test_exports_and_their_server_end_with_the_farm(exports: Path, number: signa
     assert Path("farms").read_text() == "a farm\n"
 
 
-@pytest.mark.thorough
 def test_a_server_that_is_killed_is_replaced_and_the_export_succeeds(exports: Path) -> None:
     # given an export that runs
-    Path("hold").touch()
     with ThreadPoolExecutor(1) as pool:
-        exporting: Future[Export] = pool.submit(export_model, "model:held", "fp32", exports)
+        exporting: Future[Export] = pool.submit(export_model, "model:waiting", "fp32", exports)
         [before] = started(1, [exporting])
         # when its server is killed
         os.kill(before["server"], signal.SIGKILL)
         # then its process ends too, and another server makes the export
         wait_for(lambda: not runs(before["pid"]), "the export's process to end")
         [after] = [each for each in started(2) if each != before]
-        Path("hold").unlink()
+        Path("wait").unlink()
         assert exporting.result().pte.is_file()
     assert after["server"] != before["server"]
-    # and the server ends when it is told to
+    # and the server ends on request
     run.end_server()
     assert not runs(after["server"])
 
 
-@pytest.mark.thorough
 @pytest.mark.usefixtures("own_server")
 def test_a_server_that_cannot_start_is_reported(exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("broken.py").write_text("import os\nos._exit(3)\n")
-    monkeypatch.setenv("PYTHONPATH", os.fspath(Path.cwd()))
     monkeypatch.setattr(run, "_PRELOADED", ["broken"])
     with pytest.raises(ExportError, match=r"the export server ended unexpectedly; its log is .*server\.log"):
         export_model("linear", "fp32", exports)
 
 
-@pytest.mark.thorough
 @pytest.mark.usefixtures("linear", "own_server")  # in this order
 def test_without_a_server_that_can_import_torch_each_export_gives_the_same_bytes(
     exports: Path, linear: Export, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a server as on macOS, where torch cannot be imported before a fork
-    as_elsewhere = (
-        'sys.platform, here = "darwin", sys.platform\nimport tasks.export.process.server\nsys.platform = here\n'
-    )
+    as_elsewhere = 'sys.platform, here = "darwin", sys.platform\nimport tasks.export.process.server\n'
     Path("light.py").write_text(
-        f"import sys\nimport tasks.export.process.child, tasks.export.dependencies\n{as_elsewhere}"
+        f"import sys\nimport tasks.export.process.child, tasks.export.dependencies\n{as_elsewhere}sys.platform = here\n"
     )
-    monkeypatch.setenv("PYTHONPATH", os.fspath(Path.cwd()))
     monkeypatch.setattr(run, "_PRELOADED", ["light"])
-    # when a model is exported
+    # when a model is exported, then it is the same
     alone = export_model("linear", "fp32", exports)
-    # then it is the same
     assert (alone.pte_sha256, alone.outputs) == (linear.pte_sha256, linear.outputs)
 
 
-@pytest.mark.thorough
-def test_an_export_that_needs_more_memory_than_its_limit_fails_alone(
-    exports: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("slots", "model_bytes", "fits"), [(1, "4e9", False), (2, "3.5e9", True)])
+def test_an_export_that_needs_more_than_its_share_is_made_alone_or_fails_alone(
+    exports: Path, monkeypatch: pytest.MonkeyPatch, slots: int, model_bytes: str, fits: bool
 ) -> None:
-    monkeypatch.setattr(run, "export_slots", ExportSlots(1, 2 * NEED_BYTES))
-    Path("bytes").write_text("4e9")
+    # given 2.7 GB for each export
+    monkeypatch.setattr(run, "export_slots", ExportSlots(slots, slots * 2 * NEED_BYTES))
+    Path("bytes").write_text(model_bytes)
+    Path("wait").unlink()
+    if fits:
+        assert export_model("model:large", "fp32", exports).pte.is_file()
+        return
     with pytest.raises(ExportError, match=r"out of memory: it needs more than its limit of 2\.7 GB, .*; the full log"):
         export_model("model:large", "fp32", exports)
-
-
-@pytest.mark.thorough
-def test_an_export_that_needs_more_than_its_share_is_made_alone(exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "export_slots", ExportSlots(2, 4 * NEED_BYTES))
-    Path("bytes").write_text("3.5e9")
-    assert export_model("model:large", "fp32", exports).pte.is_file()
