@@ -118,9 +118,9 @@ def test_a_program_that_fails_here_is_not_exported_and_the_runtimes_cause_is_nam
 
 def outputs(export: Export) -> tuple[np.ndarray, np.ndarray]:
     """The outputs of this machine and of eager PyTorch, each as one array."""
-    made, wanted = (
+    host, eager = (
         [np.fromfile(export.folder / entry["file"], np.float32) for entry in entries]
         for entries in (export.case.outputs_host, export.case.outputs)
     )
-    assert len(made) == len(wanted) > 0
-    return np.array(made), np.array(wanted)
+    assert len(host) == len(eager) > 0
+    return np.array(host), np.array(eager)

@@ -47,8 +47,8 @@ def test_an_exception_that_the_model_does_not_contain_is_not_applicable() -> Non
 
 def test_your_own_recipe_gets_the_dynamic_shapes_that_it_takes() -> None:
     # given a model with a dynamic size, and recipes with and without a parameter for it
-    made = {"module": torch.nn.Linear(4, 4), "inputs": (torch.ones(3, 4),), "dynamic_shapes": ({0: DIM.AUTO},)}
-    [method] = build_methods(made, "layers")
+    content = {"module": torch.nn.Linear(4, 4), "inputs": (torch.ones(3, 4),), "dynamic_shapes": ({0: DIM.AUTO},)}
+    [method] = build_methods(content, "layers")
     recipe = parse_recipe("ours:recipe")
     # then one keeps the size dynamic, and the other is told what to do
     program = convert(method, recipe, lambda m, x, dynamic_shapes: export(m, x, dynamic_shapes=dynamic_shapes)).program

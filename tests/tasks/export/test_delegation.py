@@ -25,8 +25,8 @@ class Mixed(torch.nn.Module):  # type: ignore[misc]
     def forward(self, images: Any) -> Any:
         rows = self.linear(self.convolutions(images).flatten(2).transpose(1, 2))
         heads = rows.unflatten(-1, (8, 8)).transpose(1, 2)
-        found = torch.nn.functional.scaled_dot_product_attention(heads, heads, heads) @ torch.ones(8, 8)
-        return self.recurrent(found.transpose(1, 2).flatten(2)[:, :5])[0]
+        attended = torch.nn.functional.scaled_dot_product_attention(heads, heads, heads) @ torch.ones(8, 8)
+        return self.recurrent(attended.transpose(1, 2).flatten(2)[:, :5])[0]
 
 
 class Looking(torch.nn.Module):  # type: ignore[misc]

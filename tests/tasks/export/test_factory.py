@@ -24,9 +24,9 @@ def test_a_method_may_fill_its_own_state_first() -> None:
 
 @pytest.mark.parametrize("is_listed", [False, True])
 def test_a_setup_that_is_not_a_method_is_refused(is_listed: bool) -> None:
-    made = {"methods": {"forward": described("fill")}} if is_listed else described("fill")
+    content = {"methods": {"forward": described("fill")}} if is_listed else described("fill")
     with pytest.raises(FarmError) as refused:
-        build_methods(made, "decoder")
+        build_methods(content, "decoder")
     assert str(refused.value) == "decoder: the setup of forward names fill; use one of its methods: forward"
 
 
@@ -37,7 +37,7 @@ def test_a_setup_of_another_form_is_refused(setup: object) -> None:
 
 
 def test_a_setup_may_list_the_inputs_of_several_executions() -> None:
-    made = described("forward")
-    (one,) = build_methods(made, "decoder")
-    (two,) = build_methods(made | {"setup": {"method": "forward", "inputs": [made["inputs"]] * 2}}, "decoder")
+    content = described("forward")
+    (one,) = build_methods(content, "decoder")
+    (two,) = build_methods(content | {"setup": {"method": "forward", "inputs": [content["inputs"]] * 2}}, "decoder")
     assert (len((one.setup or ("", []))[1]), len((two.setup or ("", []))[1])) == (1, 2)

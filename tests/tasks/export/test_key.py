@@ -93,10 +93,10 @@ def test_exports_that_begin_at_once_all_find_their_modules(exports: Path, monkey
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(4) as pool:
-            found = list(pool.map(find_source, ["ours.model:make"] * 4))
+            files = list(pool.map(find_source, ["ours.model:make"] * 4))
     finally:
         sys.setswitchinterval(before)
-    assert {path.name for path in found} == {"model.py"}
+    assert {path.name for path in files} == {"model.py"}
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
 transformers: Any = pytest.importorskip("transformers", reason="transformers is not installed (export extra)")
 
-WANTED = GenerateOptions(prefill=[4, 8], chunks=[16], depth=[0, 16], decode=6)
-WORDS = 64
+OPTIONS = GenerateOptions(prefill=[4, 8], chunks=[16], depth=[0, 16], decode=6)
+VOCABULARY = 64
 
 
 @pytest.fixture
@@ -30,11 +30,11 @@ def seeded(config: Any, **more: Any) -> Any:
     """A model of 2 layers with seeded weights."""
     torch.manual_seed(0)
     sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
-    written = config(**sizes, num_key_value_heads=2, vocab_size=WORDS, **more)
-    made = transformers.AutoModelForCausalLM.from_config(written).eval()
-    for weights in made.parameters():  # as they are initialized, all scores are nearly equal
+    configured = config(**sizes, num_key_value_heads=2, vocab_size=VOCABULARY, **more)
+    model = transformers.AutoModelForCausalLM.from_config(configured).eval()
+    for weights in model.parameters():  # as they are initialized, all scores are nearly equal
         weights.data *= 8
-    return made
+    return model
 
 
 def likeliest(model: Any, tokens: Any, count: int) -> list[int]:
@@ -48,51 +48,51 @@ def likeliest(model: Any, tokens: Any, count: int) -> list[int]:
 
 def test_a_text_is_the_likeliest_behind_its_prompt_at_every_depth_and_begins_again(model: Any) -> None:
     # given a model and a prompt, and what it writes without a cache
-    prompt = torch.randint(0, WORDS, (WANTED.prompt_tokens,))
-    want = {depth: likeliest(model, prompt[: depth + 1], WANTED.decode) for depth in WANTED.depth}
+    prompt = torch.randint(0, VOCABULARY, (OPTIONS.prompt_tokens,))
+    expected = {depth: likeliest(model, prompt[: depth + 1], OPTIONS.decode) for depth in OPTIONS.depth}
     # when its methods write as many tokens, behind none and behind two prompts of 8
-    methods: list[Method] = build_methods(language_methods(model, prompt, WANTED), "llm")
+    methods: list[Method] = build_methods(language_methods(model, prompt, OPTIONS), "llm")
     with torch.no_grad():
         cases = list_cases(methods)
-        found = compute_references({each.name: each.module for each in methods}, cases, "float32")
+        outputs = compute_references({each.name: each.module for each in methods}, cases, "float32")
     # then the cases are those that llama-bench names, and the tokens are the same
     assert [case.name for case in cases] == ["pp4", "pp8", "pp8_d8", "tg6", "tg6_d16"]
-    assert [found[name][0].tolist() for name in ("tg6", "tg6_d16")] == [want[0], want[16]]
-    assert len(set(want[16])) > 1
+    assert [outputs[name][0].tolist() for name in ("tg6", "tg6_d16")] == [expected[0], expected[16]]
+    assert len(set(expected[16])) > 1
     # and the last chunk of a prompt gives the same scores as the prompt read at once
     with torch.no_grad():
         scores = model(prompt[None, :16], use_cache=False).logits[:, -1]
-    torch.testing.assert_close(found["pp8_d8"][0], scores, rtol=0, atol=1e-5)
+    torch.testing.assert_close(outputs["pp8_d8"][0], scores, rtol=0, atol=1e-5)
     # and one step more is the first of the same text
     decode = methods[3]
     with torch.no_grad():
-        for _ in range(WANTED.decode + 1):
+        for _ in range(OPTIONS.decode + 1):
             tokens = decode.module(*decode.inputs)
-    assert tokens.tolist() == want[0]
+    assert tokens.tolist() == expected[0]
 
 
 def test_what_was_almost_written_is_known_at_each_place_of_a_text(model: Any) -> None:
     # given the text that a model writes behind 16 tokens, and one whose second token is another
-    prompt = torch.randint(0, WORDS, (WANTED.prompt_tokens,))
-    written = torch.tensor(likeliest(model, prompt, WANTED.decode))
+    prompt = torch.randint(0, VOCABULARY, (OPTIONS.prompt_tokens,))
+    written = torch.tensor(likeliest(model, prompt, OPTIONS.decode))
     other = written.clone()
-    other[1] = (other[1] + 1) % WORDS
+    other[1] = (other[1] + 1) % VOCABULARY
     with torch.no_grad():
         read = torch.cat([prompt, other[:-1]])
-        scores = model(read[None], use_cache=False).logits[0, WANTED.prompt_tokens - 1 :]
-    want = scores.topk(4)
+        scores = model(read[None], use_cache=False).logits[0, OPTIONS.prompt_tokens - 1 :]
+    expected = scores.topk(4)
     # when both are read
-    methods: list[Method] = build_methods(language_methods(model, prompt, WANTED), "llm")
+    methods: list[Method] = build_methods(language_methods(model, prompt, OPTIONS), "llm")
     modules = {each.name: each.module for each in methods}
     prefill, decode = (next(case for case in list_cases(methods) if case.name == name) for name in ("pp8", "tg6_d16"))
     texts: dict[str, list[Any]] = {"eager": [written], "host": [other], "none": []}
-    found = list_choices(texts, modules, decode, "float32")
+    outputs = list_choices(texts, modules, decode, "float32")
     # then the first of the likeliest is what the model wrote, and the others are as far behind it as without a cache
-    assert list(found) == ["eager", "host"]
-    assert found["eager"][0][:, 0].tolist() == written.tolist()
-    tokens, behind = found["host"]
-    assert tokens.tolist() == want.indices.tolist()
-    distances = (want.values[:, :1] - want.values) / scores.square().mean(-1, keepdim=True).sqrt()
+    assert list(outputs) == ["eager", "host"]
+    assert outputs["eager"][0][:, 0].tolist() == written.tolist()
+    tokens, behind = outputs["host"]
+    assert tokens.tolist() == expected.indices.tolist()
+    distances = (expected.values[:, :1] - expected.values) / scores.square().mean(-1, keepdim=True).sqrt()
     torch.testing.assert_close(behind, distances, rtol=1e-3, atol=1e-5)
     assert behind[:, 1].min() > 0
     # and a prompt has none, nor a program that a recipe changed
@@ -115,24 +115,24 @@ def test_what_was_almost_written_is_known_at_each_place_of_a_text(model: Any) ->
 def test_beyond_a_sliding_window_a_model_goes_on_as_without_a_cache(config: str, more: dict[str, Any]) -> None:
     # given a model that attends to 4 tokens, in all layers or in one, and a prompt of 17
     sliding = seeded(getattr(transformers, config), sliding_window=4, **more)
-    prompt = torch.randint(0, WORDS, (WANTED.prompt_tokens,))
-    text = likeliest(sliding, prompt, WANTED.decode)
+    prompt = torch.randint(0, VOCABULARY, (OPTIONS.prompt_tokens,))
+    text = likeliest(sliding, prompt, OPTIONS.decode)
     with torch.no_grad():
         scores, unlimited = (
             each(prompt[None, :16], use_cache=False).logits[:, -1]
             for each in (sliding, seeded(getattr(transformers, config), sliding_window=64, **more))
         )
         # when it reads and writes far beyond the window
-        methods: list[Method] = build_methods(language_methods(sliding, prompt, WANTED), "llm")
-        found = compute_references({each.name: each.module for each in methods}, list_cases(methods), "float32")
+        methods: list[Method] = build_methods(language_methods(sliding, prompt, OPTIONS), "llm")
+        outputs = compute_references({each.name: each.module for each in methods}, list_cases(methods), "float32")
     # then both are as without a cache, and the window shows
-    torch.testing.assert_close(found["pp8_d8"][0], scores, rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(outputs["pp8_d8"][0], scores, rtol=1e-5, atol=1e-4)
     assert (scores - unlimited).abs().max() > 0.1
-    assert found["tg6_d16"][0].tolist() == text
+    assert outputs["tg6_d16"][0].tolist() == text
 
 
 def test_perplexity_is_that_of_every_token_behind_those_before_it(model: Any) -> None:
-    tokens = torch.randint(0, WORDS, (40,))
+    tokens = torch.randint(0, VOCABULARY, (40,))
     with torch.no_grad():
         loss = model(tokens[None], labels=tokens[None]).loss
     assert perplexity(model, tokens) == pytest.approx(float(loss.exp()), rel=1e-5)
@@ -140,14 +140,14 @@ def test_perplexity_is_that_of_every_token_behind_those_before_it(model: Any) ->
 
 @pytest.mark.parametrize("bits", [8, 4])
 def test_an_embedding_of_few_bits_is_near_the_one_that_it_replaces(model: Any, bits: int) -> None:
-    ids = torch.arange(WORDS)[None]
-    want = model.get_input_embeddings()(ids)
+    ids = torch.arange(VOCABULARY)[None]
+    expected = model.get_input_embeddings()(ids)
     quantize_weights(model, Weights(embedding=bits))
-    got = model.get_input_embeddings()(ids)
+    embedded = model.get_input_embeddings()(ids)
     # within half a step of the largest weight of a row
-    assert (got - want).abs().max() <= want.abs().max() / (2 ** (bits - 1) - 1)
+    assert (embedded - expected).abs().max() <= expected.abs().max() / (2 ** (bits - 1) - 1)
     quantize_weights(model, Weights(embedding=bits))  # as another method that shares the module does
-    assert torch.equal(model.get_input_embeddings()(ids), got)
+    assert torch.equal(model.get_input_embeddings()(ids), embedded)
 
 
 def test_a_head_that_the_model_does_not_have_is_a_reason_to_skip(model: Any) -> None:

@@ -20,14 +20,14 @@ THREE_INPUTS = Signature([Tensor((1, 4), INT64), Tensor((2,)), Tensor(())], [Ten
 DYNAMIC = Signature([Tensor((4, 8), is_dynamic=True)], [Tensor((4, 8), is_dynamic=True)])
 
 
-def given(folder: Path, methods: dict[str, Signature], seed: int = 0, **entry: Any) -> tuple[Export, ...]:
+def imported(folder: Path, methods: dict[str, Signature], seed: int = 0, **entry: Any) -> tuple[Export, ...]:
     (folder / "lin.pte").write_bytes(build_program(methods))
     written = {"name": "lin", "pte": "lin.pte", **entry}
     return import_prebuilt(ModelEntry.model_validate(written, context={"folder": folder}), folder / "exports", seed)
 
 
 def with_segments(program: bytes, segments: bytes, header_bytes: int = 32) -> bytes:
-    """Return a program with the extended header, which states its size, and with segments after it."""
+    """Return a program with the extended header, with its size, and with segments after it."""
     sizes = (len(program) + header_bytes, len(program) + header_bytes, len(segments))
     header = struct.pack("<4sIQQQ", b"eh00", header_bytes, *sizes)[:header_bytes]
     root = int.from_bytes(program[:4], "little") + header_bytes
@@ -45,25 +45,25 @@ def test_methods_and_inputs_are_read_from_the_program(tmp_path: Path) -> None:
 def test_the_backend_of_each_delegate_call_is_read_from_the_program(tmp_path: Path) -> None:
     # given two chains, with calls of portable operators between those of two backends
     both = Signature(chains=[[None, "CoreMLBackend", None, "XnnpackBackend"], ["CoreMLBackend"]])
-    mixed, portable = given(tmp_path, {"mixed": both, "portable": Signature(chains=[[None]])})
+    mixed, portable = imported(tmp_path, {"mixed": both, "portable": Signature(chains=[[None]])})
     assert mixed.delegate_calls == ((0, 1, "CoreMLBackend"), (0, 3, "XnnpackBackend"), (1, 0, "CoreMLBackend"))
     assert portable.delegate_calls == ()
     [first, *_] = read_program(mixed.pte)[0].calls
     assert (first.chain, first.instruction, first.operator, first.delegate) == (0, 0, "aten::add.out", None)
-    # and those of a file that is gone are not known, which is not the same as none
+    # and those of a file that is gone are unknown, which is not the same as none
     mixed.pte.unlink()
     assert replace(mixed).delegate_calls is None
 
 
 def test_a_number_is_a_constant_of_the_program_and_has_no_file(tmp_path: Path) -> None:
-    (export,) = given(tmp_path, {"forward": Signature([Integer(), Tensor((2,))])})
+    (export,) = imported(tmp_path, {"forward": Signature([Integer(), Tensor((2,))])})
     assert [each["shape"] for each in export.inputs] == [[2]]
 
 
 def test_weights_outside_the_program_belong_to_what_is_measured(tmp_path: Path) -> None:
     def content(weights: bytes) -> tuple[str, str]:
         (tmp_path / "lin.ptd").write_bytes(weights)
-        (export,) = given(tmp_path, {"forward": Signature()}, data=["lin.ptd"])
+        (export,) = imported(tmp_path, {"forward": Signature()}, data=["lin.ptd"])
         assert (export.folder / export.data[0]["file"]).read_bytes() == weights
         return export.content
 
@@ -72,7 +72,7 @@ def test_weights_outside_the_program_belong_to_what_is_measured(tmp_path: Path) 
 
 def test_inputs_that_are_not_given_are_seeded(tmp_path: Path) -> None:
     def inputs(seed: int) -> list[bytes]:
-        (export,) = given(tmp_path, {"forward": THREE_INPUTS}, seed)
+        (export,) = imported(tmp_path, {"forward": THREE_INPUTS}, seed)
         return [(export.folder / entry["file"]).read_bytes() for entry in export.inputs]
 
     integers, floats, scalar = inputs(0)
@@ -86,7 +86,7 @@ def test_given_inputs_and_outputs_are_part_of_what_is_measured(tmp_path: Path) -
     for name, value in (("in0.bin", 1.0), ("in1.bin", 2.0), ("ref.bin", 3.0)):
         np.full((2, 3), value, np.float32).tofile(tmp_path / name)
     entries: list[dict[str, Any]] = [{}, {"inputs": ["in0.bin"], "expected": ["ref.bin"]}, {"inputs": ["in1.bin"]}]
-    seeded, first, second = (given(tmp_path, {"forward": Signature()}, **more)[0] for more in entries)
+    seeded, first, second = (imported(tmp_path, {"forward": Signature()}, **more)[0] for more in entries)
     assert (first.model, first.precision, first.outputs[0]["shape"], second.outputs) == ("lin", "as_is", [2, 3], [])
     assert len({each.export_key for each in (seeded, first, second)}) == 3
     assert len({each.inputs_sha256 for each in (seeded, first, second)}) == 3
@@ -94,12 +94,12 @@ def test_given_inputs_and_outputs_are_part_of_what_is_measured(tmp_path: Path) -
 
 
 def test_every_method_is_a_case(tmp_path: Path) -> None:
-    cases = given(tmp_path, {"prefill": Signature(), "decode": Signature([Tensor((1, 1))])})
+    cases = imported(tmp_path, {"prefill": Signature(), "decode": Signature([Tensor((1, 1))])})
     assert [(each.model, each.case.method) for each in cases] == [("lin@prefill", "prefill"), ("lin@decode", "decode")]
 
 
 def test_a_dynamic_program_is_measured_at_its_largest_shape(tmp_path: Path) -> None:
-    (export,) = given(tmp_path, {"forward": DYNAMIC})
+    (export,) = imported(tmp_path, {"forward": DYNAMIC})
     assert (export.model, export.inputs[0]["shape"], export.case.is_dynamic) == ("lin", [4, 8], True)
 
 
@@ -133,7 +133,7 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing(
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as other:
         other.writestr("a.txt", "")
     with pytest.raises(InputError, match=sentence):
-        given(tmp_path, methods, **entry)
+        imported(tmp_path, methods, **entry)
     assert not (tmp_path / "exports").exists()
 
 
@@ -141,23 +141,23 @@ def test_an_expected_output_of_a_dynamic_shape_may_be_smaller_than_the_largest(t
     (tmp_path / "in.bin").write_bytes(bytes(24))
     (tmp_path / "ref.bin").write_bytes(bytes(12))
     dynamic = Signature(outputs=[Tensor((4,), is_dynamic=True)])
-    (export,) = given(tmp_path, {"forward": dynamic}, inputs=["in.bin"], expected=["ref.bin"])
+    (export,) = imported(tmp_path, {"forward": dynamic}, inputs=["in.bin"], expected=["ref.bin"])
     assert export.outputs[0]["shape"] == [3]
 
 
 @pytest.mark.parametrize("header_bytes", [24, 32])
 def test_a_truncated_program_is_refused_with_its_name(tmp_path: Path, header_bytes: int) -> None:
-    # given a program whose header states the size of what follows; without that of the segments if it is an old one
+    # given a program whose header has the size of what follows; without that of the segments if it is an old one
     path = tmp_path / "lin.pte"
     program = build_program({"forward": Signature()})
     complete = with_segments(program, bytes(100), header_bytes)
-    stated = len(complete) if header_bytes == 32 else len(complete) - 100
-    path.write_bytes(complete[:stated])
+    declared = len(complete) if header_bytes == 32 else len(complete) - 100
+    path.write_bytes(complete[:declared])
     assert read_program(path)
-    path.write_bytes(complete[: stated - 1])
+    path.write_bytes(complete[: declared - 1])
     with pytest.raises(InputError) as refused:
         read_program(path)
-    assert str(refused.value) == f"{path}: truncated: {stated - 1} of {stated} bytes; copy or export it again"
+    assert str(refused.value) == f"{path}: truncated: {declared - 1} of {declared} bytes; copy or export it again"
 
 
 def test_a_damaged_program_is_refused_wherever_it_is_damaged(tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ def test_attention_as_products_computes_what_eager_pytorch_does(dtype: Any) -> N
     attention_as_products(program)
     # then none is left, and the values are the same
     assert not any("scaled_dot" in str(node.target) for node in program.graph.nodes)
-    for found, wanted in zip(program.module()(*inputs), Attention()(*inputs), strict=True):
-        torch.testing.assert_close(found, wanted, rtol=0, atol=1e-6 if dtype is torch.float32 else 4e-3)
+    for actual, expected in zip(program.module()(*inputs), Attention()(*inputs), strict=True):
+        torch.testing.assert_close(actual, expected, rtol=0, atol=1e-6 if dtype is torch.float32 else 4e-3)
 
 
 def test_attention_that_cannot_be_rewritten_stays_as_it_is() -> None:

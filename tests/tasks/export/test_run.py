@@ -149,10 +149,10 @@ def test_exports_run_side_by_side_from_a_server_that_has_imported_torch(exports:
             first, second = started(2, running)
         finally:
             Path("wait").unlink()  # what has started ends, also where the other one failed
-        made = [each.result() for each in running]
+        ended = [each.result() for each in running]
     # then both are processes of one server
     assert first["server"] == second["server"] != os.getpid()
-    assert all(each.pte.is_file() for each in made)
+    assert all(each.pte.is_file() for each in ended)
     # which has imported what exports need, hundreds of thousands of objects
     if sys.platform == "linux":
         assert min(first["objects_of_server"], second["objects_of_server"]) > 100_000

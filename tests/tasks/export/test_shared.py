@@ -27,14 +27,14 @@ class Machine:
     def __init__(self, folder: Path, location: str) -> None:
         self.exports = folder / "exports"
         self.store = ObjectStore(location, folder / "cache")
-        self.made = 0
+        self.count = 0
 
     def export(self) -> Export:
-        (found,) = export_cases(ExportRequest("linear", "fp32", self.exports), shelf=self.store.shelf)
-        return found
+        [export] = export_cases(ExportRequest("linear", "fp32", self.exports), shelf=self.store.shelf)
+        return export
 
     def run(self, request: ExportRequest) -> ExportOutcome:
-        self.made += 1
+        self.count += 1
         key = export_key(replace(request, exports_dir=self.exports))
         write_export(self.exports / key)
         (self.exports / key / "model.etrecord").write_bytes(b"record")
@@ -56,14 +56,14 @@ def machines(bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tu
 def test_an_export_is_made_on_one_machine_and_fetched_by_the_others(machines: tuple[Machine, Machine]) -> None:
     # given an export that one machine made
     first, second = machines
-    made = first.export()
+    export = first.export()
     # when another machine needs it
     fetched = second.export()
     # then it has the same files and made nothing
-    assert (first.made, second.made) == (1, 0)
-    assert fetched.content == made.content
+    assert (first.count, second.count) == (1, 0)
+    assert fetched.content == export.content
     assert {path.name: path.read_bytes() for path in fetched.folder.iterdir()} == {
-        path.name: path.read_bytes() for path in made.folder.iterdir()
+        path.name: path.read_bytes() for path in export.folder.iterdir()
     }
     # and nothing mistakes it for a sweep
     assert second.store.sweep_ids() == []
@@ -76,19 +76,19 @@ def test_a_damaged_export_in_the_storage_is_made_again_and_replaced(
 ) -> None:
     # given an export in the storage that is damaged
     first, second = machines
-    made = first.export()
-    name = f"farm/exports/{made.export_key}.tar.zst"
+    export = first.export()
+    name = f"farm/exports/{export.export_key}.tar.zst"
     whole = s3_client().get_object(Bucket=bucket, Key=name)["Body"].read()
     if damage == "truncated":
         spoiled = whole[:-9]
     else:
-        copy = tmp_path / "copy" / made.export_key
-        shutil.copytree(made.folder, copy)
+        copy = tmp_path / "copy" / export.export_key
+        shutil.copytree(export.folder, copy)
         if damage == "another file":
             (copy / "model.pte").write_bytes(b"other")
         else:
             described = copy / "export.json"
-            described.write_text(described.read_text().replace(made.export_key, "0" * 32))
+            described.write_text(described.read_text().replace(export.export_key, "0" * 32))
         s3_client().delete_object(Bucket=bucket, Key=name)
         share_export(first.store.shelf, copy)
         spoiled = s3_client().get_object(Bucket=bucket, Key=name)["Body"].read()
@@ -97,10 +97,10 @@ def test_a_damaged_export_in_the_storage_is_made_again_and_replaced(
     # when another machine needs it
     again = second.export()
     # then it makes the export itself, and the storage has a complete one again
-    assert (second.made, again.content) == (1, made.content)
+    assert (second.count, again.content) == (1, export.content)
     shutil.rmtree(second.exports)
-    assert second.export().content == made.content
-    assert second.made == 1
+    assert second.export().content == export.content
+    assert second.count == 1
 
 
 def test_without_an_answer_of_the_storage_the_export_is_made_here(

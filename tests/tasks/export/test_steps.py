@@ -1,4 +1,4 @@
-"""The steps of an export: each is told when it begins, and once more when it lasts."""
+"""The steps of an export: each is steps when it begins, and once more when it lasts."""
 
 import os
 import time
@@ -17,10 +17,10 @@ def test_each_step_is_told_at_once_and_the_one_that_lasts_again(monkeypatch: pyt
     monkeypatch.setattr(run, "LONG_S", 0.01)
     receiver, sender = Pipe(duplex=False)
     sentinel, end = os.pipe()
-    told: list[tuple[str, bool]] = []
+    steps: list[tuple[str, bool]] = []
 
     def tell(step: str, is_long: bool) -> None:
-        told.append((step, is_long))
+        steps.append((step, is_long))
         if is_long:
             sender.send(ExportOutcome(folder="key"))
             sender.close()
@@ -31,9 +31,9 @@ def test_each_step_is_told_at_once_and_the_one_that_lasts_again(monkeypatch: pyt
     # when it is followed
     answer, has_ended = follow(sentinel, receiver, ENOUGH_S, tell)
     os.close(sentinel)
-    # then only the step that lasted was told twice
+    # then only the step that lasted was steps twice
     assert (answer, has_ended) == (ExportOutcome(folder="key"), True)
-    assert told == [("tracing forward", False), ("lowering", False), ("lowering", True)]
+    assert steps == [("tracing forward", False), ("lowering", False), ("lowering", True)]
 
 
 def test_the_step_at_the_deadline_is_known() -> None:

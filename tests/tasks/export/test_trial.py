@@ -38,14 +38,14 @@ def make():
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A stand-in for ExecuTorch's runtime on this machine: it has the backends and operators that a test gives it."""
-    made = SimpleNamespace(
+    runtime = SimpleNamespace(
         backend_registry=SimpleNamespace(registered_backend_names=[]),
         operator_registry=SimpleNamespace(operator_names=set()),
     )
     for name in ("executorch", "executorch.kernels", "executorch.kernels.quantized", "executorch.runtime"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
-    sys.modules["executorch.runtime"].__dict__["Runtime"] = SimpleNamespace(get=lambda: made)
-    return made
+    sys.modules["executorch.runtime"].__dict__["Runtime"] = SimpleNamespace(get=lambda: runtime)
+    return runtime
 
 
 @pytest.fixture
@@ -88,8 +88,8 @@ def test_an_export_that_cannot_be_tried_here_is_ready_and_says_so(
     # when it is exported
     ended = command("model", "export", "./model.py:make", "--data-dir", tmp_path / "var")
     # then it is ready, with the reason, and without outputs of this machine
-    told = "not tried here: this machine does not have the operator stand_in::doubled.out"
-    assert (ended.code, ended.err) == (0, f"execution on this machine after the export: {told}\n")
+    outcome = "not tried here: this machine does not have the operator stand_in::doubled.out"
+    assert (ended.code, ended.err) == (0, f"execution on this machine after the export: {outcome}\n")
     (export,) = read_exports(Path(ended.lines[0]))
-    assert (export.trial, export.case.outputs_host) == (told, [])
+    assert (export.trial, export.case.outputs_host) == (outcome, [])
     assert len(export.outputs) == 1

@@ -1,4 +1,4 @@
-"""Mistakes in a user's own code are told with file and line, and nobody else's code is blamed."""
+"""Mistakes in a user's own code are reported with file and line, and nobody else's code is blamed."""
 
 import importlib.util
 import json
@@ -113,18 +113,18 @@ def test_an_error_has_the_innermost_line_of_the_users_own_code(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("name", "message", "way_on"),
+    ("name", "message", "remedy"),
     [
         ("GuardOnDataDependentSymNode", "Could not guard on ... Eq(u0, 1)", "use torch.where or torch.cond"),
         ("UserError", "Could not extract specialized integer from data-dependent", "keep the value in a tensor"),
     ],
 )
-def test_what_depends_on_data_is_said_in_the_users_words(tmp_path: Path, name: str, message: str, way_on: str) -> None:
+def test_what_depends_on_data_is_said_in_the_users_words(tmp_path: Path, name: str, message: str, remedy: str) -> None:
     raising = f"class {name}(Exception): ...\n\ndef make():\n    raise {name}({message!r})\n"
-    told = explain_error(raised_by(tmp_path / "model.py", raising), "an unreadable text")
-    assert f"` depends on data, which an export cannot follow; {way_on}" in told
-    assert "unreadable" not in told
-    assert message not in told.partition("` depends")[2]
+    sentence = explain_error(raised_by(tmp_path / "model.py", raising), "an unreadable text")
+    assert f"` depends on data, which an export cannot follow; {remedy}" in sentence
+    assert "unreadable" not in sentence
+    assert message not in sentence.partition("` depends")[2]
 
 
 def test_a_line_that_torch_names_in_its_text_is_found(tmp_path: Path) -> None:
@@ -132,8 +132,10 @@ def test_a_line_that_torch_names_in_its_text_is_found(tmp_path: Path) -> None:
     path.write_text("\n\nx.abs()\n", encoding="utf-8")
     of_torch = Path(json.__file__)
     trace = f'Operator: <EdgeOpOverload: aten.abs.default>: x\nFile "{path}", line 3, in f\nFile "{of_torch}", line 9'
-    told = explain_error(RuntimeError(trace), "mismatched dtypes:")
-    assert "model.py, line 3: `x.abs()`: ExecuTorch does not support aten.abs.default, or not with these types" in told
+    sentence = explain_error(RuntimeError(trace), "mismatched dtypes:")
+    assert (
+        "model.py, line 3: `x.abs()`: ExecuTorch does not support aten.abs.default, or not with these types" in sentence
+    )
 
 
 def test_code_of_the_farm_and_of_installed_packages_is_not_blamed(tmp_path: Path) -> None:

@@ -23,13 +23,13 @@ from beside import SCALE
 from parts.part import WIDTH
 
 @dataclasses.dataclass
-class Kept:
+class Item:
     values: list[int]
     scale: dataclasses.InitVar[float] = 1.0
 
 def make():
     import beside
-    return Kept([SCALE, WIDTH]), queue.Queue, __file__
+    return Item([SCALE, WIDTH]), queue.Queue, __file__
 """
 NET = """
 import torch
@@ -77,13 +77,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_a_file_of_any_name_is_loaded_with_what_is_beside_it(folder: Path, file: str, module: str) -> None:
     Path(file).write_text(MODEL)
     # when its function is loaded
-    made, queue_class, loaded = load_function(f"{folder / file}:make")()
+    instance, queue_class, loaded = load_function(f"{folder / file}:make")()
     # then it is that file's, and Python's own module is no file beside it
-    assert (loaded, made.values) == (str(folder / file), [2, 3])
-    assert (type(made).__module__, queue_class.__module__) == (module, "queue")
+    assert (loaded, instance.values) == (str(folder / file), [2, 3])
+    assert (type(instance).__module__, queue_class.__module__) == (module, "queue")
     # and its classes can be copied and pickled
-    assert copy.deepcopy(made) == pickle.loads(pickle.dumps(made)) == made
-    assert load_function(f"{folder / file}:Kept") is type(made)
+    assert copy.deepcopy(instance) == pickle.loads(pickle.dumps(instance)) == instance
+    assert load_function(f"{folder / file}:Item") is type(instance)
 
 
 def test_a_factory_and_a_recipe_in_files_of_one_name_are_two_modules(folder: Path) -> None:
@@ -113,8 +113,8 @@ def test_a_file_beside_the_model_that_python_hides_is_named(folder: Path, line: 
     Path("model.py").write_text(f"def make():\n    {line}\n")
     with pytest.raises((ImportError, AttributeError)) as error:
         load_function(f"{folder / 'model.py'}:make")()
-    told = explain_error(error.value, "a sentence")
-    assert told.endswith(": a sentence; `queue` is Python's own module: rename queue.py beside this file")
+    sentence = explain_error(error.value, "a sentence")
+    assert sentence.endswith(": a sentence; `queue` is Python's own module: rename queue.py beside this file")
 
 
 @pytest.mark.torch

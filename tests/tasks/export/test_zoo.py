@@ -65,14 +65,14 @@ def test_decoding_after_a_prefill_scores_like_reading_everything_at_once(methods
     # given the scores of the prompt and one token more, read in one run
     prompt, token = (methods[name]["inputs"] for name in ("prefill128", "decode"))
     everything = tuple(torch.cat(pair) for pair in zip(prompt, token, strict=True))
-    want = called(methods["decode"], everything)
+    expected = called(methods["decode"], everything)
     # when the prompt is read first, over a cache with other content, and the token after it
     torch.nn.init.normal_(methods["decode"]["module"].blocks[0].attention.key_cache)
     setup = methods["decode"]["setup"]
     called(methods[setup["method"]], setup["inputs"])
-    got = called(methods["decode"])
+    actual = called(methods["decode"])
     # then the scores are the same
-    torch.testing.assert_close(got, want, rtol=0, atol=1e-5)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-5)
 
 
 def test_every_decoding_run_after_the_prefill_does_the_same_and_without_it_another(methods: dict[str, Any]) -> None:
