@@ -14,7 +14,7 @@ from tasks.bundle.runner_stats import Stats
 from tasks.etdump.event_names import OperatorName
 from tasks.etdump.tree import Runs, TreeNode
 from tasks.rows.consistency import contradiction_between, etdump_of_another, other_content
-from tests.fixtures.stand_in import farm_bench, measured
+from tests.fixtures.stand_in import a_farm_context, measured
 
 US, MS = 1_000, 1_000_000
 NO_FACTS = Facts()
@@ -123,7 +123,7 @@ def test_a_session_that_contradicts_itself_has_failed(
     # given a runner whose stats.json has the times of another session, or another claim that cannot be
     stats = json.dumps({"load_ns": 5, "threads_used": 1} | stated)
     script = f"""printf '%s' '{stats}' >"$stats"; cp "$model" "$etdump"; printf "\\0\\0\\200\\77" >"$output-0.bin"\n"""
-    record = measured(tmp_path, replace(farm_bench(tmp_path, script), facts=facts))
+    record = measured(tmp_path, replace(a_farm_context(tmp_path, script), facts=facts))
     assert (record.status, record.reason_code) == ("failed", "contradiction")
     assert record.reason == f"{cause}; check the runner"
 

@@ -13,7 +13,7 @@ from devices.ondevice.facts import Facts
 from tasks.measure.session.context import add_runner_facts
 from tasks.runner.manifest import Runner
 from tasks.runner.min_versions import min_versions, why_too_old
-from tests.fixtures.stand_in import GOOD, farm_bench, measured
+from tests.fixtures.stand_in import GOOD, a_farm_context, measured
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at a Linux runner")
 
@@ -69,7 +69,7 @@ OLD = Facts(os="linux", glibc="2.31", glibcxx="3.4.9")
 def test_a_device_is_too_old_only_if_it_has_less_than_the_runner_needs(
     tmp_path: Path, needs: dict[str, str], facts: Facts, cause: str | None
 ) -> None:
-    runner = replace(farm_bench(tmp_path, GOOD).runner, needs=needs)
+    runner = replace(a_farm_context(tmp_path, GOOD).runner, needs=needs)
     reason = why_too_old(runner, "pi", facts)
     if cause is None:
         assert reason is None
@@ -81,13 +81,13 @@ def test_a_device_is_too_old_only_if_it_has_less_than_the_runner_needs(
 @pytest.mark.fault
 def test_a_device_that_is_too_old_fails_its_sessions_before_anything_is_pushed(tmp_path: Path) -> None:
     # given a runner whose manifest needs a C library that no machine has yet
-    bench = farm_bench(tmp_path, GOOD)
-    bench = replace(bench, runner=replace(bench.runner, needs={"glibc": "99.1"}), facts=OLD)
+    context = a_farm_context(tmp_path, GOOD)
+    context = replace(context, runner=replace(context.runner, needs={"glibc": "99.1"}), facts=OLD)
     # when it is asked for SME2, and a session is measured
-    facts = add_runner_facts(bench.runner, bench.device, bench.spec, bench.facts)
-    record = measured(tmp_path, bench)
+    facts = add_runner_facts(context.runner, context.device, context.spec, context.facts)
+    record = measured(tmp_path, context)
     # then the session fails with the sentence, and the device got neither runner nor model
     assert facts == OLD
     assert (record.status, record.reason_code) == ("failed", "device_too_old")
-    assert record.reason == why_too_old(bench.runner, "local", OLD)
+    assert record.reason == why_too_old(context.runner, "local", OLD)
     assert [path for path in (tmp_path / "root").rglob("*") if path.is_file()] == []

@@ -19,7 +19,7 @@ from tasks.runner.register import build_from_source
 from tasks.runner.toolchain import find_cmake, host_platform
 from tests.fixtures.command import Etfarm
 from tests.fixtures.paths import KEPT
-from tests.fixtures.stand_in import GOOD, a_bench, a_session, measured, put_on_path
+from tests.fixtures.stand_in import GOOD, a_context, a_session, measured, put_on_path
 from tests.fixtures.stand_in_checkout import PLAIN_KERNEL, SME2_KERNEL, commit, git, write_checkout
 
 pytestmark = pytest.mark.timeout(600)
@@ -83,7 +83,7 @@ def test_a_trace_runner_of_a_checkout_is_registered_with_its_commit_and_traces_a
         assert build() == runner
     # and a session with it records the kernels that were selected
     session = a_session(HOST_VARIANT, mode="trace")
-    record = measured(tmp_path, replace(a_bench(tmp_path, GOOD), runner=runner), session)
+    record = measured(tmp_path, replace(a_context(tmp_path, GOOD), runner=runner), session)
     assert record.status == "succeeded", record.reason
     log = tmp_path / "bundles" / session.sweep.sweep_id / record.session_id / "stderr.txt"
     assert list(selected_kernels(log)) == [PLAIN_KERNEL]

@@ -8,7 +8,7 @@ import pytest
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
 from tasks.measure.session.ready import Calibration, baseline_ns, build_calibration
-from tests.fixtures.stand_in import farm_bench
+from tests.fixtures.stand_in import a_farm_context
 
 MS = 1_000_000
 PHONE = Facts(os="android", serial="A1", build="b1")
@@ -76,7 +76,7 @@ def test_a_damaged_file_starts_the_baseline_again(load: Calibration, content: st
 
 def test_serial_build_runner_and_launcher_have_different_baselines(tmp_path: Path) -> None:
     spec = DeviceSpec(name="phone", transport="local")
-    phone = replace(farm_bench(tmp_path, ""), spec=spec, facts=PHONE, registry=tmp_path)
+    phone = replace(a_farm_context(tmp_path, ""), spec=spec, facts=PHONE, registry=tmp_path)
     cases = [
         phone,
         replace(phone, facts=PHONE.model_copy(update={"serial": "B2"})),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tasks.measure.clock import ClockWatch
-from tests.fixtures.stand_in import GOOD, a_bench, measured
+from tests.fixtures.stand_in import GOOD, a_context, measured
 
 
 class Clocks:
@@ -42,7 +42,7 @@ def test_a_session_whose_clock_is_set_is_invalid(
     # given a clock that is set by an hour after the session has started
     monkeypatch.setattr("tasks.measure.clock.time", Clocks(12.1, jump_s))
     # when the session is measured
-    record = measured(tmp_path, a_bench(tmp_path, GOOD))
+    record = measured(tmp_path, a_context(tmp_path, GOOD))
     # then it does not count, and its reason tells both
     way = "forward" if jump_s > 0 else "back"
     both = f"the clock of this machine jumped 3600.0 s {way} while 12.1 s passed"

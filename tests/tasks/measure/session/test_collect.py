@@ -18,7 +18,7 @@ from tasks.measure.session import measure
 from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.collect import collect_files, file_limits, read_stats
 from tests.fixtures.plans import NIGHT
-from tests.fixtures.stand_in import GOOD, a_bench, a_session, farm_bench, measured
+from tests.fixtures.stand_in import GOOD, a_context, a_farm_context, a_session, measured
 
 GOOD_STATS = {
     "runner_version": "1", "load_ns": 5, "execution_ns": [1, 2, 3], "peak_memory_bytes": 9000, "threads_requested": 1,
@@ -47,9 +47,9 @@ def loaded(folder: Path, record: SessionRecord) -> int:
 def test_the_statistics_of_a_good_runner_are_kept_and_loaded(tmp_path: Path) -> None:
     # given a runner that states what this farm does not know yet
     stated = GOOD_STATS | {"unknown": {"to": ["us"]}}
-    bench = farm_bench(tmp_path, writes(tmp_path, "stats", json.dumps(stated)))
+    context = a_farm_context(tmp_path, writes(tmp_path, "stats", json.dumps(stated)))
     # when it was measured, then all that it stated is in the bundle, which can be loaded
-    record = measured(tmp_path, bench)
+    record = measured(tmp_path, context)
     assert record.status == "succeeded"
     assert record.stats
     assert record.stats.model_dump(exclude_none=True) == stated
@@ -83,10 +83,10 @@ def test_statistics_that_do_not_match_their_schema_fail_the_session(
 
 
 def test_a_session_with_such_statistics_is_loaded_as_failed_and_leaves_no_job(tmp_path: Path) -> None:
-    bench = farm_bench(tmp_path, writes(tmp_path, "stats", changed(load_ns="fast")))
-    record = measured(tmp_path, bench)
+    context = a_farm_context(tmp_path, writes(tmp_path, "stats", changed(load_ns="fast")))
+    record = measured(tmp_path, context)
     assert (record.status, record.reason_code) == ("failed", "bad_stats")
-    assert bench.device.collected == [str(folder) for folder in (tmp_path / "root" / "sessions").iterdir()]
+    assert context.device.collected == [str(folder) for folder in (tmp_path / "root" / "sessions").iterdir()]
     assert loaded(tmp_path, record) == 1
 
 
@@ -94,8 +94,8 @@ def test_a_session_with_such_statistics_is_loaded_as_failed_and_leaves_no_job(tm
 def test_a_profile_that_the_load_would_refuse_fails_the_session(tmp_path: Path) -> None:
     stats = writes(tmp_path, "stats", changed())
     (tmp_path / "profile").write_text("[" * 100_000, encoding="utf-8")
-    bench = farm_bench(tmp_path, f'cp {shlex.quote(str(tmp_path / "profile"))} "$profile"\n{stats}')
-    record = measured(tmp_path, bench, a_session(mode="profile"))
+    context = a_farm_context(tmp_path, f'cp {shlex.quote(str(tmp_path / "profile"))} "$profile"\n{stats}')
+    record = measured(tmp_path, context, a_session(mode="profile"))
     assert (record.status, record.reason_code) == ("failed", "not_loadable")
     assert "kernel_profile.json: not a kernel profile" in str(record.reason)
     assert str(tmp_path) not in str(record.reason)
@@ -119,17 +119,17 @@ def test_a_file_that_is_too_large_or_not_a_file_is_refused(tmp_path: Path, name:
 def test_a_file_that_is_refused_fails_its_session_and_takes_no_memory(tmp_path: Path) -> None:
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     stats = writes(tmp_path, "stats", changed())
-    bench = farm_bench(tmp_path, f'{stats} rm -f "$etdump"; truncate -s 1T "$etdump"\n')
-    record = measured(tmp_path, bench)
+    context = a_farm_context(tmp_path, f'{stats} rm -f "$etdump"; truncate -s 1T "$etdump"\n')
+    record = measured(tmp_path, context)
     assert (record.status, record.reason_code, "model.etdump" in record.files) == ("failed", "file_refused", False)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 64 << 10
-    assert bench.device.collected == [str(folder) for folder in (tmp_path / "root" / "sessions").iterdir()]
+    assert context.device.collected == [str(folder) for folder in (tmp_path / "root" / "sessions").iterdir()]
 
 
 @pytest.mark.fault
 def test_a_long_log_is_cut_with_a_line_that_states_it(tmp_path: Path) -> None:
     noise = "echo begin; head -c 40000000 /dev/zero; echo end; "
-    record = measured(tmp_path, a_bench(tmp_path, f"{{ {noise} }} | tee /dev/stderr\n{GOOD}"))
+    record = measured(tmp_path, a_context(tmp_path, f"{{ {noise} }} | tee /dev/stderr\n{GOOD}"))
     assert record.status == "succeeded", record.reason
     for name in ("stdout.txt", "stderr.txt"):
         log = (tmp_path / "bundles" / NIGHT.sweep_id / record.session_id / name).read_bytes()
@@ -148,8 +148,8 @@ def test_an_unforeseen_error_ends_that_session_with_its_class_and_text(
         raise ZeroDivisionError("lone \ud800\nand more")
 
     monkeypatch.setattr(measure, "check_result", fail)
-    bench = a_bench(tmp_path, GOOD)
-    record = measured(tmp_path, bench)
+    context = a_context(tmp_path, GOOD)
+    record = measured(tmp_path, context)
     # then there is a bundle with the reason and the trace, the log has the sentence, and no job is left to collect
     assert (record.status, record.reason_code) == ("failed", "farm_error")
     assert "unexpected error (ZeroDivisionError: lone \ufffd and more)" in str(record.reason)
@@ -157,15 +157,15 @@ def test_an_unforeseen_error_ends_that_session_with_its_class_and_text(
     assert b"in fail\n" in trace.read_bytes()
     assert "ZeroDivisionError: lone" in caplog.text
     assert "Traceback" not in caplog.text
-    assert bench.device.collected == [str(folder) for folder in (tmp_path / "root" / "sessions").iterdir()]
+    assert context.device.collected == [str(folder) for folder in (tmp_path / "root" / "sessions").iterdir()]
     assert loaded(tmp_path, record) == 1
 
 
 @pytest.mark.fault
 def test_a_record_that_the_load_would_refuse_fails_the_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # given facts that no column of the warehouse can hold
-    bench = a_bench(tmp_path, GOOD)
-    record = measured(tmp_path, replace(bench, facts=bench.facts.model_copy(update={"cores": 2**70})))
+    context = a_context(tmp_path, GOOD)
+    record = measured(tmp_path, replace(context, facts=context.facts.model_copy(update={"cores": 2**70})))
     assert (record.status, record.reason_code) == ("failed", "not_loadable")
     assert "`device.facts.cores`" in str(record.reason)
     assert loaded(tmp_path, record) == 1
@@ -175,10 +175,10 @@ def limits_of(
     folder: Path, *, operators: int = 0, kind: Any = "wheel", taps: tuple[Any, ...] = (), **cell: Any
 ) -> dict[str, int]:
     """Return the limits of the files of a session, by name, for an export with so many delegated operators."""
-    bench, session = farm_bench(folder, ""), a_session(**cell)
-    export = replace(bench.export, delegated=[{"operator": "linear", "count": operators}] if operators else [])
+    context, session = a_farm_context(folder, ""), a_session(**cell)
+    export = replace(context.export, delegated=[{"operator": "linear", "count": operators}] if operators else [])
     export = replace(export, case=replace(export.case, taps=list(taps)))
-    return file_limits(session, export, replace(bench.runner, kind=kind))
+    return file_limits(session, export, replace(context.runner, kind=kind))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from devices.errors import OutputTooLong
 from devices.ondevice.facts import Facts
 from tasks.measure.session.context import add_runner_facts
-from tests.fixtures.stand_in import farm_bench
+from tests.fixtures.stand_in import a_farm_context
 
 
 @pytest.mark.fault
@@ -26,31 +26,31 @@ from tests.fixtures.stand_in import farm_bench
 def test_an_answer_that_is_not_one_leaves_sme2_unknown(
     tmp_path: Path, what: str, script: str, answer: tuple[bool | None, bool | None]
 ) -> None:
-    bench = farm_bench(tmp_path, f"{script}\n")
-    facts = add_runner_facts(bench.runner, bench.device, bench.spec, Facts(os="linux"))
+    context = a_farm_context(tmp_path, f"{script}\n")
+    facts = add_runner_facts(context.runner, context.device, context.spec, Facts(os="linux"))
     assert (facts.sme, facts.sme2) == answer
 
 
 @pytest.mark.fault
 def test_a_runner_that_prints_its_version_without_end_is_killed(tmp_path: Path) -> None:
-    bench = farm_bench(tmp_path, "exec cat /dev/zero\n")
-    bench.device.output_limit_bytes = 1 << 20
+    context = a_farm_context(tmp_path, "exec cat /dev/zero\n")
+    context.device.output_limit_bytes = 1 << 20
     with pytest.raises(OutputTooLong, match=r"^local: `.*` printed more than its limit of 1048576 bytes"):
-        add_runner_facts(bench.runner, bench.device, bench.spec, bench.facts)
+        add_runner_facts(context.runner, context.device, context.spec, context.facts)
 
 
 def test_without_an_answer_it_stays_as_the_system_reports_it(tmp_path: Path) -> None:
-    bench = farm_bench(tmp_path, "true\n")
+    context = a_farm_context(tmp_path, "true\n")
     facts = Facts(os="linux", sme=True, sme2=True)
-    found = add_runner_facts(bench.runner, bench.device, bench.spec, facts)
+    found = add_runner_facts(context.runner, context.device, context.spec, facts)
     assert (found.sme, found.sme2) == (True, True)
 
 
 def test_a_registered_runner_and_one_that_a_device_is_too_old_for_are_not_started(tmp_path: Path) -> None:
-    bench = farm_bench(tmp_path, 'echo \'{"sme_hardware": true, "sme2_hardware": true}\'\n')
+    context = a_farm_context(tmp_path, 'echo \'{"sme_hardware": true, "sme2_hardware": true}\'\n')
     facts = Facts(os="linux", glibc="2.17")
-    registered, new = replace(bench.runner, kind="registered"), replace(bench.runner, needs={"glibc": "2.99"})
-    assert [add_runner_facts(runner, bench.device, bench.spec, facts).sme2 for runner in (registered, new)] == [
+    registered, new = replace(context.runner, kind="registered"), replace(context.runner, needs={"glibc": "2.99"})
+    assert [add_runner_facts(runner, context.device, context.spec, facts).sme2 for runner in (registered, new)] == [
         None
     ] * 2
     assert not (tmp_path / "root").exists()

@@ -23,7 +23,7 @@ from tests.fixtures.exports import export_model
 from tests.fixtures.paths import KEPT
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.report import Report
-from tests.fixtures.stand_in import GOOD, a_bench, measured
+from tests.fixtures.stand_in import GOOD, a_context, measured
 
 EXPORTS = KEPT / "exports"
 
@@ -41,9 +41,9 @@ def with_program_of(export: Export, other: Export, folder: Path) -> Export:
 
 def in_numerics(folder: Path, export: Export) -> SessionRecord:
     """Measure a session in mode numerics and return its record."""
-    bench = replace(a_bench(folder, GOOD), export=export, runner=build_runner(host_platform(), KEPT / "runners"))
+    context = replace(a_context(folder, GOOD), export=export, runner=build_runner(host_platform(), KEPT / "runners"))
     cell = Cell("local", "drifting", export.precision, 1, "sme2_off", "numerics", 1, 0)
-    return measured(folder, bench, PlannedSession(NIGHT, cell, 0, 0, export.pte_sha256, bench.runner.runner_sha256))
+    return measured(folder, context, PlannedSession(NIGHT, cell, 0, 0, export.pte_sha256, context.runner.runner_sha256))
 
 
 def layers_of(folder: Path, export: Export) -> list[Layer]:

@@ -18,7 +18,7 @@ from tasks.export.entry import ModelEntry
 from tasks.export.exported import Export
 from tasks.export.prebuilt import import_prebuilt
 from tests.fixtures.runner import Program
-from tests.fixtures.stand_in import a_session, farm_bench, measured
+from tests.fixtures.stand_in import a_farm_context, a_session, measured
 
 pytestmark = [pytest.mark.torch, pytest.mark.thorough]
 EXECUTIONS = 12
@@ -153,9 +153,9 @@ LIES: dict[str, Lie] = {
 
 
 def record_with(folder: Path, export: Export, told: Path) -> SessionRecord:
-    bench = replace(farm_bench(folder, REPLAY % told), export=export)
+    context = replace(a_farm_context(folder, REPLAY % told), export=export)
     session = replace(a_session(), cell=replace(a_session().cell, executions=EXECUTIONS, warmup_executions=2))
-    return measured(folder, bench, session)
+    return measured(folder, context, session)
 
 
 @pytest.fixture(scope="module")

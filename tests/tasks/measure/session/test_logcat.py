@@ -11,7 +11,7 @@ import pytest
 from devices.ondevice.facts import Facts
 from tasks.bundle.record import SessionRecord
 from tasks.etdump.xnntrace import selected_kernels
-from tests.fixtures.stand_in import GOOD, a_bench, a_session, measured, put_on_path
+from tests.fixtures.stand_in import GOOD, a_context, a_session, measured, put_on_path
 
 # Refuses to clear, and to answer without a time stamp; lists one line per process that it is asked for.
 STAND_IN = """
@@ -27,8 +27,8 @@ echo "$since  $pid  $pid I XNNPACK : Using gemm microkernel 'xnn_f32_gemm_minmax
 
 def traced(folder: Path) -> SessionRecord:
     """Measure a session in mode trace on a phone, whose runner says which process it is."""
-    bench = replace(a_bench(folder, "echo $$\n" + GOOD), facts=Facts(os="android"))
-    return measured(folder, bench, a_session(mode="trace"))
+    context = replace(a_context(folder, "echo $$\n" + GOOD), facts=Facts(os="android"))
+    return measured(folder, context, a_session(mode="trace"))
 
 
 def test_a_trace_session_on_a_phone_keeps_what_its_runner_logged(

@@ -25,7 +25,7 @@ from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.context import SessionContext
 from tasks.measure.session.ready import wait_until_ready
 from tests.fixtures.plans import NIGHT
-from tests.fixtures.stand_in import GOOD, a_bench, a_session, farm_bench, measured
+from tests.fixtures.stand_in import GOOD, a_context, a_farm_context, a_session, measured
 from tests.fixtures.waiting import ENOUGH_S, change_policy
 
 MS = 1_000_000
@@ -67,7 +67,7 @@ def heat(*temperatures_c: float) -> Iterator[Conditions]:
 
 @pytest.fixture
 def phone(tmp_path: Path) -> SessionContext:
-    return replace(farm_bench(tmp_path, ""), device=LocalDevice("phone", "/nowhere"))
+    return replace(a_farm_context(tmp_path, ""), device=LocalDevice("phone", "/nowhere"))
 
 
 def test_a_device_that_cools_down_is_waited_for(monkeypatch: pytest.MonkeyPatch, phone: SessionContext) -> None:
@@ -164,8 +164,8 @@ def test_waits_before_a_lost_connection_are_kept(monkeypatch: pytest.MonkeyPatch
     assert before.waited_s > 0
 
 
-def calibrating_bench(folder: Path, *times_ns: int) -> SessionContext:
-    """Return a bench whose runner's calibration load takes these times in turn, the last one permanently."""
+def calibrating_context(folder: Path, *times_ns: int) -> SessionContext:
+    """Return a context whose runner's calibration load takes these times in turn, the last one permanently."""
     (folder / "times").write_text("".join(f"{time}\n" for time in times_ns), encoding="utf-8")
     (folder / "stats").write_text(json.dumps(STATS), encoding="utf-8")
     script = f"""
@@ -176,7 +176,7 @@ if [ "$1" = --calibrate ]; then
 fi
 cp '{folder}/stats' "$stats"
 """
-    return replace(farm_bench(folder, script + GOOD), limits=Limits(max_slowdown_percent=5), settle_s=ENOUGH_S)
+    return replace(a_farm_context(folder, script + GOOD), limits=Limits(max_slowdown_percent=5), settle_s=ENOUGH_S)
 
 
 def slowdown(record: SessionRecord) -> GateRecord:
@@ -188,9 +188,9 @@ def slowdown(record: SessionRecord) -> GateRecord:
 def test_a_throttled_processor_is_waited_for_once_there_is_a_baseline(tmp_path: Path) -> None:
     # given a device whose load takes 150 ms, and later twice 180 ms before it is cool again
     slow = [150 * MS] * 3 + [180 * MS] * 2 + [180 * MS] * 2 + [153 * MS]
-    bench = calibrating_bench(tmp_path, *slow)
+    context = calibrating_context(tmp_path, *slow)
     # when six sessions are measured
-    records = [measured(tmp_path, bench, a_session(repetition=index)) for index in range(6)]
+    records = [measured(tmp_path, context, a_session(repetition=index)) for index in range(6)]
     # then the first five record their times and wait for nothing, slow as they may be
     assert {record.status for record in records} == {"succeeded"}
     assert [slowdown(record).note for record in records[:5]] == [
@@ -205,7 +205,7 @@ def test_a_throttled_processor_is_waited_for_once_there_is_a_baseline(tmp_path: 
     assert [each and each.calibration_ns for each in times] == [150 * MS] * 3 + [180 * MS] * 2 + [153 * MS]
     # and one that stays slow is invalid, as with the other limits, and the warehouse has the reason
     (tmp_path / "times").write_text(f"{165 * MS}\n", encoding="utf-8")
-    record = measured(tmp_path, replace(bench, settle_s=0), a_session(repetition=6))
+    record = measured(tmp_path, replace(context, settle_s=0), a_session(repetition=6))
     assert (record.status, record.reason_code) == ("invalid", "slowdown")
     reason = "before the session, slowdown: slowdown of the calibration load is 10 %, the limit is 5 %"
     assert record.reason == reason
@@ -233,19 +233,19 @@ def test_a_runner_without_a_calibration_load_is_measured_and_that_is_recorded(
     script = f"""[ "$1" != --calibrate ] || {{ echo "unknown flag '--calibrate'" >&2; exit 2; }}
 [ -z "$stats" ] || cp '{tmp_path}/stats' "$stats"
 """
-    bench = a_bench(tmp_path, script + GOOD)
-    bench = replace(bench, runner=replace(bench.runner, kind=kind), limits=Limits(max_slowdown_percent=5))
+    context = a_context(tmp_path, script + GOOD)
+    context = replace(context, runner=replace(context.runner, kind=kind), limits=Limits(max_slowdown_percent=5))
 
-    record = measured(tmp_path, bench)
+    record = measured(tmp_path, context)
 
     assert record.status == "succeeded"
     assert (slowdown(record).value, slowdown(record).note) == (None, note)
 
 
 def test_the_background_load_is_recorded_with_the_conditions_before_a_session(tmp_path: Path) -> None:
-    bench = replace(a_bench(tmp_path, GOOD), limits=Limits(max_background_cpu_percent=100))
+    context = replace(a_context(tmp_path, GOOD), limits=Limits(max_background_cpu_percent=100))
 
-    record = measured(tmp_path, bench)
+    record = measured(tmp_path, context)
 
     (gate,) = record.gates
     assert gate.value is not None
@@ -253,4 +253,4 @@ def test_the_background_load_is_recorded_with_the_conditions_before_a_session(tm
 
 
 def test_a_session_without_limits_records_none(tmp_path: Path) -> None:
-    assert measured(tmp_path, a_bench(tmp_path, GOOD)).gates == []
+    assert measured(tmp_path, a_context(tmp_path, GOOD)).gates == []

@@ -25,7 +25,7 @@ from tasks.store.folder import bundles_of
 from tasks.store.local_store import LocalStore
 from tests.fixtures.paths import ROOT
 from tests.fixtures.plans import NIGHT
-from tests.fixtures.stand_in import GOOD, a_bench, a_session, put_on_path
+from tests.fixtures.stand_in import GOOD, a_context, a_session, put_on_path
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
 COOL = Limits(max_temperature_c=45)
@@ -34,10 +34,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from devices.limits import Limits
-from tests.fixtures.stand_in import LocalStore, a_bench, a_session, measure
+from tests.fixtures.stand_in import LocalStore, a_context, a_session, measure
 folder = Path(sys.argv[1])
-bench = replace(a_bench(folder, sys.argv[2]), limits=Limits(max_temperature_c=45))
-measure(a_session(), bench, LocalStore(folder / "bundles"))
+context = replace(a_context(folder, sys.argv[2]), limits=Limits(max_temperature_c=45))
+measure(a_session(), context, LocalStore(folder / "bundles"))
 """
 
 
@@ -52,7 +52,7 @@ def phone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def killed_while_the_job_runs(folder: Path, script: str) -> SessionContext:
-    """Kill a controller with -9 while its job waits for the file `go`; return its bench when the job has ended."""
+    """Kill a controller with -9 while its job waits for the file `go`; return its context when the job has ended."""
     counted = f"echo x >>'{folder}/count'; until [ -e '{folder}/go' ]; do sleep 0.02; done; {script}"
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     controller = subprocess.Popen([sys.executable, "-c", _CONTROLLER, str(folder), counted], env=environment)
@@ -64,13 +64,13 @@ def killed_while_the_job_runs(folder: Path, script: str) -> SessionContext:
     wait_for(lambda: list(folder.glob("root/sessions/*/job/rc")), "the job to end")
     again = folder / "again"
     again.mkdir()
-    bench = replace(a_bench(again, counted), limits=COOL)
-    return replace(bench, device=type(bench.device)("local", str(folder / "root")))
+    context = replace(a_context(again, counted), limits=COOL)
+    return replace(context, device=type(context.device)("local", str(folder / "root")))
 
 
-def record_of(folder: Path, bench: SessionContext) -> SessionRecord:
+def record_of(folder: Path, context: SessionContext) -> SessionRecord:
     """Measure the session and return its record, of which there is one bundle."""
-    measure(a_session(), bench, LocalStore(folder / "bundles"))
+    measure(a_session(), context, LocalStore(folder / "bundles"))
     (record,) = bundles_of(folder / "bundles", NIGHT.sweep_id)
     return record
 
@@ -82,10 +82,10 @@ def runs(folder: Path) -> int:
 @pytest.mark.fault
 def test_a_job_that_ended_hot_is_invalid_when_it_is_collected_cool(tmp_path: Path, phone: Path) -> None:
     # given a run that heats the device to 70 degrees, whose controller is killed
-    bench = killed_while_the_job_runs(tmp_path, f"echo 700 >'{phone}'; {GOOD}")
+    context = killed_while_the_job_runs(tmp_path, f"echo 700 >'{phone}'; {GOOD}")
     # when the sweep is started again after the device has cooled
     phone.write_text("295", encoding="utf-8")
-    record = record_of(tmp_path, bench)
+    record = record_of(tmp_path, context)
     # then the session is judged by the conditions of its run, which is not repeated
     assert (record.status, record.reason_code) == ("invalid", "thermal")
     assert [each and each.temperature_c for each in record.conditions.values()] == [29.5, 70.0]
@@ -99,9 +99,9 @@ def test_a_device_that_heats_up_between_the_wait_and_the_start_is_seen_by_the_jo
         f'#!/bin/sh\n[ "$1" = battery ] || exit 0; echo "temperature: $(cat "{phone}")"; echo 700 >"{phone}"\n',
         encoding="utf-8",
     )
-    bench = replace(a_bench(tmp_path, f"echo 295 >'{phone}'; {GOOD}"), limits=COOL)
+    context = replace(a_context(tmp_path, f"echo 295 >'{phone}'; {GOOD}"), limits=COOL)
 
-    record = record_of(tmp_path, bench)
+    record = record_of(tmp_path, context)
 
     assert (record.status, record.reason_code) == ("invalid", "thermal")
     assert str(record.reason).startswith("before the session, thermal: temperature_c is 70")
@@ -110,14 +110,14 @@ def test_a_device_that_heats_up_between_the_wait_and_the_start_is_seen_by_the_jo
 @pytest.mark.fault
 def test_a_job_that_ended_cool_is_collected_with_its_times_while_the_device_is_hot(tmp_path: Path, phone: Path) -> None:
     began = datetime.now(UTC)
-    bench = killed_while_the_job_runs(tmp_path, GOOD)
+    context = killed_while_the_job_runs(tmp_path, GOOD)
     (written,) = tmp_path.glob("root/sessions/*/job/rc")
     ended = datetime.fromtimestamp(written.stat().st_mtime, UTC)
     # when the sweep is started again on a hot device, at a moment that differs measurably from the end of the run
     phone.write_text("700", encoding="utf-8")
     wait_for(lambda: datetime.now(UTC) - ended > timedelta(seconds=2), "the clock", pause_s=0.1)
 
-    record = record_of(tmp_path, bench)
+    record = record_of(tmp_path, context)
 
     assert (record.status, record.reason) == ("succeeded", None)
     assert runs(tmp_path) == 1
@@ -134,14 +134,14 @@ def test_a_job_that_ended_cool_is_collected_with_its_times_while_the_device_is_h
 @pytest.mark.parametrize("what", ["cpu_affinity", "data folder"])
 def test_a_finished_job_of_another_user_is_not_collected(tmp_path: Path, phone: Path, what: str) -> None:
     # given a finished job of a user with the same device
-    bench, bundles = killed_while_the_job_runs(tmp_path, GOOD), tmp_path / "bundles"
+    context, bundles = killed_while_the_job_runs(tmp_path, GOOD), tmp_path / "bundles"
     if what == "cpu_affinity":
-        bench = replace(bench, spec=bench.spec.model_copy(update={"cpu_affinity": [0]}))
+        context = replace(context, spec=context.spec.model_copy(update={"cpu_affinity": [0]}))
     else:
         bundles = tmp_path / "other" / "bundles"
     since = time.time()
     # when another user measures the same session
-    measure(a_session(), bench, LocalStore(bundles))
+    measure(a_session(), context, LocalStore(bundles))
     # then it was run again
     (record,) = bundles_of(bundles, NIGHT.sweep_id)
     assert record.status == "succeeded"
@@ -160,7 +160,7 @@ def test_a_session_that_was_not_alone_on_the_machine_is_invalid(tmp_path: Path) 
     thread.start()
     wait_for((tmp_path / "other-runs").exists, "the other farm's job to run")
 
-    record = record_of(tmp_path, a_bench(tmp_path, GOOD))
+    record = record_of(tmp_path, a_context(tmp_path, GOOD))
 
     (tmp_path / "end").touch()
     thread.join()
@@ -171,28 +171,28 @@ def test_a_session_that_was_not_alone_on_the_machine_is_invalid(tmp_path: Path) 
 @pytest.mark.fault
 def test_what_is_never_resumed_does_not_stay_on_the_device(tmp_path: Path) -> None:
     # given three finished jobs of this sweep and one of another farm that nobody collected, and one that never started
-    bench, store = a_bench(tmp_path, f"echo x >>'{tmp_path}/count'; {GOOD}"), LocalStore(tmp_path / "bundles")
+    context, store = a_context(tmp_path, f"echo x >>'{tmp_path}/count'; {GOOD}"), LocalStore(tmp_path / "bundles")
     kept, dropped, old = (a_session(repetition=index) for index in range(3))
     elsewhere = a_session(repetition=3)
     for session, bundles in ((kept, store), (dropped, store), (old, store), (elsewhere, LocalStore(tmp_path / "b"))):
-        leave_job(bench, session, bundles)
+        leave_job(context, session, bundles)
     sessions = tmp_path / "root" / "sessions"
     (sessions / ("f" * 16)).mkdir()
     os.utime(sessions / old.session_id, (time.time() - 8 * 86_400,) * 2)
     # when the sweep is started again and plans only two of them
-    clear_stale_jobs(bench.device, NIGHT, [kept, old], store)
+    clear_stale_jobs(context.device, NIGHT, [kept, old], store)
     # then what is planned and recent stays, and so does the other farm's
     assert {path.name for path in sessions.iterdir()} == {kept.session_id, elsewhere.session_id}
     # and a finished job is collected, not run again
-    measure(kept, bench, store)
+    measure(kept, context, store)
     assert [record.status for record in store.records(NIGHT.sweep_id)] == ["succeeded"]
     assert runs(tmp_path) == 4
 
 
-def leave_job(bench: SessionContext, session: PlannedSession, bundles: LocalStore) -> None:
+def leave_job(context: SessionContext, session: PlannedSession, bundles: LocalStore) -> None:
     """Measure the session and fail to write its bundle, which leaves the job on the device."""
     blocked = bundles.root
     blocked.write_text("a file where the bundles should be", encoding="utf-8")
     with pytest.raises(BundleError, match="cannot write the bundle"):
-        measure(session, bench, bundles)
+        measure(session, context, bundles)
     blocked.unlink()
