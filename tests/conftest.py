@@ -10,13 +10,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.configuration import set_hypothesis_home_dir
 from xdist.scheduler import LoadScopeScheduling
 
 # Every worker of a test run, and other farms on this machine, use separate leases. Set before `devices` is imported.
 _SHARED = tempfile.mkdtemp(prefix="etfarm-tests-")
 os.environ["ETFARM_MACHINE_FOLDER"] = f"{_SHARED}/machine"
+set_hypothesis_home_dir(f"{_SHARED}/hypothesis")  # otherwise the checkout
 
 from tests.fixtures.waiting import SCALE  # noqa: E402  imports `devices`
+
+# The same examples in every run and nothing in the checkout; the time limit is that of the test. Others, and many:
+# --hypothesis-profile=fuzz, of the tests with @given that -m or -k selects.
+_EVERY_RUN = settings(
+    derandomize=True, database=None, deadline=None, max_examples=100, suppress_health_check=list(HealthCheck)
+)
+settings.register_profile("every run", _EVERY_RUN)
+settings.register_profile("fuzz", settings(_EVERY_RUN, derandomize=False, max_examples=100_000))
+settings.load_profile("every run")
 
 _MAX_SEEN_CHARS = 300
 _FIXTURES = (
@@ -67,7 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure() -> None:
-    """Remove this worker's leases."""
+    """Remove the leases and caches of this worker."""
     shutil.rmtree(_SHARED, ignore_errors=True)
 
 

@@ -28,7 +28,7 @@ from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.collect import read_stats
 from tasks.measure.spec import read_sweep
 from tasks.rows.kernels import kernels_of
-from tests.fixtures.hostile import HOSTILE_FILES, REPEATABLE, VALUES, as_json, damaged, parsed_or_refused
+from tests.fixtures.hostile import HOSTILE_FILES, VALUES, as_json, damaged, parsed_or_refused
 from tests.fixtures.warehouse import BundleMaker
 
 PROFILE = {
@@ -127,7 +127,6 @@ def test_damaged_values_are_refused_in_one_sentence(parser: Parser, tmp_path_fac
     assert refusal(parser, folder, as_json(parser.valid)) is None
 
     # when values of it are replaced, then it is read or refused in one sentence
-    @REPEATABLE
     @given(damaged(parser.valid))
     def each(value: Any) -> None:
         refusal(parser, folder, as_json(value))
@@ -140,7 +139,6 @@ def test_damaged_values_are_refused_in_one_sentence(parser: Parser, tmp_path_fac
 def test_any_bytes_are_refused_in_one_sentence(parser: Parser, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("bytes")
 
-    @REPEATABLE
     @given(st.one_of(st.binary(max_size=200), st.text(max_size=200).map(str.encode), VALUES.map(as_json)))
     def each(content: bytes) -> None:
         assert "\n" not in (refusal(parser, folder, content) or "")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import date
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devices.ondevice.facts import Facts
@@ -79,7 +79,7 @@ specs = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(spec=specs, chance=st.randoms(use_true_random=False))
 def test_whenever_exports_arrive_a_device_runs_the_sessions_of_the_plan(
     job: DeviceJob, made: Export, spec: SweepSpec, chance: random.Random

@@ -33,7 +33,7 @@ def same_number_of_runs(sessions: list[list[Execution]]) -> list[list[Execution]
     return [runs[: min(map(len, sessions))] for runs in sessions]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.lists(st.lists(RUNS, min_size=1, max_size=9), min_size=1, max_size=6).map(same_number_of_runs))
 def test_all_parts_add_up_to_one_time_of_the_cell_everywhere(sessions: list[list[Execution]]) -> None:
     # given sessions of one cell with any times
@@ -80,7 +80,6 @@ def test_one_session_of_fifty_times_the_time_moves_no_share_by_a_point(maker: Bu
     ]
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=60))
 def test_the_middle_half_is_the_same_in_python_and_in_sql(values: list[int]) -> None:
     text = """

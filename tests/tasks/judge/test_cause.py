@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -55,7 +55,6 @@ def test_exactly_the_operators_that_changed_are_named(factors: tuple[float, ...]
 TIMES = arrays(np.float64, (6, 3), elements=st.sampled_from([0.0, 1e3, 2e5, 1e6, 3e6, 7e6]))
 
 
-@settings(deadline=None)
 @given(TIMES, TIMES)
 def test_parts_and_what_is_unexplained_add_up_to_the_change_of_the_time(a: np.ndarray, b: np.ndarray) -> None:
     # given any times of any operators

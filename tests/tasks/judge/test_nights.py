@@ -228,7 +228,7 @@ def test_a_glitch_in_the_first_nights_makes_no_later_night_an_alarm(first: list[
     assert found[-1].verdict == QUIET
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.lists(st.floats(8.0, 12.0), min_size=3, max_size=9), min_size=2, max_size=30), st.booleans())
 def test_no_alarm_has_an_interval_that_includes_no_change(figures: list[list[float]], is_same: bool) -> None:
     nights = [Night(f"{at:02}", tuple(each), content="x" if is_same else str(at)) for at, each in enumerate(figures)]

@@ -246,7 +246,7 @@ def test_sides_without_two_states_are_compared_as_they_are() -> None:
         assert compare_sessions(a, b) == compare(a, b)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 7), st.integers(1, 7), st.floats(0.9, 1.1))
 def test_known_states_never_make_a_difference_of_how_many_sessions_are_slow(a: int, b: int, factor: float) -> None:
     found = compare_sessions(times(a), times(b, 10 * factor), states=USUAL)

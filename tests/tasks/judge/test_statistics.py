@@ -148,7 +148,7 @@ def test_two_equal_modes_are_found_where_they_are_apart(runs: int, apart: float,
 @given(
     st.lists(st.integers(min_value=-(2**63), max_value=2**63 - 1) | st.integers(0, 3), max_size=60), st.integers(0, 70)
 )
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_any_latencies_have_finite_statistics_or_none(execute_ns: list[int], warmup_executions: int) -> None:
     found = session_statistics(np.array(execute_ns, np.int64), warmup_executions)
     assert all(value is None or np.isfinite(value) for value in astuple(found))

@@ -1,22 +1,19 @@
-"""Does any query end more than its own process? Asks random ones that name every function of DuckDB, for an hour.
-
-Run: python -m tests.survival.query_fuzz --minutes 60 --seed 1
+"""No query ends more than its own process: random ones name every function of DuckDB.
 
 A query nests functions of the list, allowed or refused, with NULL, extremes, huge and nested arguments, in every part
-of a statement. It prints how queries ended, and what ended a child. It fails if this process dies, if a query takes
-longer than its limit, if a file appears beside the warehouse, or if a message has more than a screen.
+of a statement. `--hypothesis-profile=fuzz` asks for hours.
 """
 
-import argparse
-import collections
 import random
 import re
-import sys
-import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sql.cage.limits import Limits, QueryError
 from sql.cage.statements import is_allowed
@@ -50,51 +47,36 @@ _STATEMENTS = (
 )  # fmt: skip
 
 
-def main() -> int:
-    """Ask until the time is over; return how many promises were broken."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "warehouse.duckdb"
-        with writing(path):
-            pass
-        endings, broken = _ask(ReadableFile(path, is_ours=False, named=path), options.seed, 60 * options.minutes)
-    for ending, count in endings.most_common():
-        print(f"{count:8}  {ending}")
-    print(f"{sum(endings.values())} queries, {len(broken)} broken promises", *broken, sep="\n")
-    return len(broken)
+@pytest.fixture
+def warm() -> Iterator[WarmCage]:
+    cage = WarmCage()
+    yield cage
+    cage.end()
 
 
-def _ask(file: ReadableFile, seed: int, seconds: float) -> tuple[collections.Counter[str], list[str]]:
-    chance, warm, until = random.Random(seed), WarmCage(), time.monotonic() + seconds
-    functions = _functions()
-    endings, broken, beside = collections.Counter[str](), list[str](), sorted(file.path.parent.iterdir())
-    while time.monotonic() < until:
-        text, started = _query(chance, functions), time.monotonic()
+@pytest.mark.fault
+@pytest.mark.long
+@pytest.mark.thorough
+def test_a_random_query_is_answered_or_refused_in_time_and_leaves_no_file(tmp_path: Path, warm: WarmCage) -> None:
+    path = tmp_path / "warehouse.duckdb"
+    with writing(path):
+        pass
+    file, beside, functions = ReadableFile(path, is_ours=False, named=path), sorted(tmp_path.iterdir()), _functions()
+
+    @settings(max_examples=20 * settings().max_examples)
+    @given(st.integers(0))
+    def each(seed: int) -> None:
+        started, message = time.monotonic(), ""
         try:
             with warm.cage(file, Limits(max_s=_MAX_S)) as cage:
-                cage.ask(text, rows=range(1000)).all_rows()
-            ending = "answered"
+                cage.ask(_query(random.Random(seed), functions), rows=range(1000)).all_rows()
         except QueryError as error:
-            ending = _kind(str(error))
-            if len(str(error)) > _MAX_CHARS:
-                broken.append(f"a message of {len(str(error))} characters: {text[:300]}")
-        endings[ending] += 1
-        if time.monotonic() - started > _MAX_S + _LATE_S:
-            broken.append(f"{time.monotonic() - started:.1f} s: {text[:300]}")
-        if sorted(file.path.parent.iterdir()) != beside:
-            broken.append(f"a file beside the warehouse: {text[:300]}")
-    warm.end()
-    return endings, broken
+            message = str(error)
+        assert len(message) <= _MAX_CHARS
+        assert time.monotonic() - started < _MAX_S + _LATE_S
+        assert sorted(tmp_path.iterdir()) == beside
 
-
-def _kind(message: str) -> str:
-    """Return what a message is about: the class of DuckDB's error, or how the child ended."""
-    if message.startswith("the query ended the process"):
-        return f"child ended: {message.partition('(')[2].partition(':')[0]}"
-    return " ".join(message.split()[:5]) if message.startswith("the query failed") else " ".join(message.split()[:4])
+    each()
 
 
 _Function = tuple[str, list[str]]
@@ -103,8 +85,8 @@ _Function = tuple[str, list[str]]
 def _functions() -> list[_Function]:
     """Return each function that is allowed, by its signatures, and some of the others."""
     with duckdb.connect() as connection:
-        known = connection.execute("SELECT function_name, parameter_types FROM duckdb_functions() ORDER BY ALL")
-        functions = [(name, types or []) for name, types in known.fetchall()]
+        rows = connection.execute("SELECT function_name, parameter_types FROM duckdb_functions() ORDER BY ALL")
+        functions = [(name, types or []) for name, types in rows.fetchall()]
     allowed = [function for function in functions if is_allowed(function[0])]
     return allowed + [function for function in functions if not is_allowed(function[0])][::10]
 
@@ -131,7 +113,3 @@ def _call(chance: random.Random, functions: list[_Function], depth: int) -> str:
     if chance.random() < 0.01:
         arguments = ["(" * 3000 + "1" + ")" * 3000]
     return f"{written}({', '.join(arguments)})"
-
-
-if __name__ == "__main__":
-    sys.exit(main())
