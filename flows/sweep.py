@@ -25,14 +25,14 @@ from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
 from flows.sweep_dispatch import BatchDispatcher, SweepDispatcher
 from flows.sweep_result import SweepResult, log_verdicts, notify_end, notify_of_error, read_noise_lines, read_verdicts
-from flows.warehouse.publish import load_store, session_of, unloadable_sessions, write_report
+from flows.warehouse.publish import folder_session_id, load_store, unloadable_sessions, write_report
 from tasks.measure.finish_by import finish_moment
 from tasks.measure.night import night_or_today, read_source, sweep_night
 from tasks.measure.spec import read_sweep
 from tasks.measure.sweep_filter import SweepFilter
 from tasks.pages.report import keep_dropped
 from tasks.results.verdicts import FailingVerdict, Verdict
-from tasks.store.workspace import stated_workspace
+from tasks.store.workspace import resolve_workspace
 
 _log = logging.getLogger("flows.sweep")  # a worker loads this file under another name
 # Steps that wait for one another: exports, probes, runners and devices; more pairs and devices than a sweep has.
@@ -84,7 +84,7 @@ def sweep(
         spec, selection = apply_filter(read_sweep(Path(sweep_file)), only, inventory_path(inventory_file))
         if priority is not None:
             spec = spec.model_copy(update={"priority": priority})
-        workspace = stated_workspace(data_dir, bundles, warehouse)
+        workspace = resolve_workspace(data_dir, bundles, warehouse)
         clear_leftovers(workspace)
         sweep_ids = workspace.store.sweep_ids()
         this_night = sweep_night(spec.name, night_or_today(night, date.today()), sweep_ids, again=again)
@@ -162,7 +162,7 @@ def load_step(request: SweepRequest) -> State[Any]:
         _log.error("%s", sentence)
     counts = f"{result.loaded} bundles loaded, {result.already} already in the warehouse"
     board.done("load", "; ".join([counts, *sentences]), failed=bool(sentences))
-    refused = {session_of(path): reason for path, reason in result.refused}
+    refused = {folder_session_id(path): reason for path, reason in result.refused}
     return end_state(refused, f"{counts}{append_first(sentences)}", is_bad=bool(sentences))
 
 

@@ -22,7 +22,7 @@ from flows.dispatch import (
     wait_for_tally,
 )
 from flows.export_queue import ExportQueue
-from flows.labs.controller import in_labs
+from flows.labs.controller import measure_in_labs
 from flows.progress import board
 from tasks.bundle.claims import real_serial
 from tasks.export.process.run import end_server
@@ -98,7 +98,7 @@ class SweepDispatcher(DeviceDispatcher):
         exporting = {
             (model.name, recipe): export_step.submit(model, recipe, place, exports) for model, recipe in spec.pairs
         }
-        with in_labs(self, self._devices, self._labs) as labs:
+        with measure_in_labs(self, self._devices, self._labs) as labs:
             try:
                 for device in self._devices:
                     self._runners.start(device.platform)  # if it is stated, no probe has to be awaited
@@ -159,7 +159,7 @@ class BatchDispatcher(DeviceDispatcher):
     def measure(self) -> list[DeviceTally]:
         """Measure all rounds in parallel, those of labs by their workers; return the tallies."""
         devices = [job.device for job in self._ready.values()]
-        with in_labs(self, devices, self._labs) as labs:
+        with measure_in_labs(self, devices, self._labs) as labs:
             here = [job for job in self._ready.values() if job.device.site not in self._labs]
             steps = {job.device.name: device_step.submit(job.title, self, job.probe) for job in here}
         tallies = [wait_for_tally(name, step) for name, step in steps.items()]

@@ -18,7 +18,7 @@ from devices.settings import settings
 from devices.untrusted import excerpt
 from flows.device.job import COUNTED, DeviceTally, format_tallies
 from flows.formatting import join_first, page_link, report_link
-from flows.warehouse.publish import tell
+from flows.warehouse.publish import warn
 from flows.warehouse.readable import readable_warehouse
 from sql.errors import WarehouseError
 from tasks.measure import prometheus
@@ -180,7 +180,7 @@ def _errors_as_warnings() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        tell(f"notification not sent: {type(error).__name__}; report this error")
+        warn(f"notification not sent: {type(error).__name__}; report this error")
 
 
 def build_message(result: SweepResult, workspace: Workspace) -> Message:
@@ -216,5 +216,5 @@ def _send(message: Message) -> bool:
     urls = settings().notify.get_secret_value().strip()
     warnings = send(urls, message) if urls else []
     for warning in warnings:
-        tell(warning)
+        warn(warning)
     return bool(urls) and not warnings

@@ -67,7 +67,7 @@ def documented(kept: Kept, tmp_path: Path) -> Path:
     for name in ("qwen@decode", "llama@decode"):
         kept.session([1_000_000], sweep=first, model__name=name, model__tokens=1, model__kv_depth=16)
     (tmp_path / "some.etdump").write_bytes((bundle / "model.etdump").read_bytes())
-    load_and_publish(kept.data_dir, [kept.bundles])
+    load_and_publish(kept.workspace, [kept.bundles])
     return tmp_path
 
 

@@ -18,7 +18,7 @@ from tasks.measure.night import sweep_night, sweeps_of_night
 from tasks.results.changes import Comparison, SeriesChange, SideFacts
 from tasks.results.compare import headline, measured_fields, read_side_facts
 from tasks.results.reader import open_reader
-from tasks.store.files import sha256_of
+from tasks.store.files import hash_file
 from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def measure_files(request: FilesToCompare, workspace: Workspace) -> Comparison:
 
 def _sweeps_of(files: tuple[Path, Path], device: str, sweep_ids: Iterable[str]) -> tuple[SweepNight, list[SweepNight]]:
     """Return a new sweep for the sessions, and the earlier ones of the same files on the same device and day."""
-    content = " ".join([*(sha256_of(file) for file in files), device])
+    content = " ".join([*(hash_file(file) for file in files), device])
     name = f"compare-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
     today, existing = date.today(), list(sweep_ids)
     return sweep_night(name, today, existing, again=True), sweeps_of_night(name, today, existing)

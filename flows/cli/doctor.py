@@ -21,14 +21,14 @@ def doctor(
     """
     from flows.server.settings import prepare_prefect
     from tasks.pages.rows import as_text
-    from tasks.store.workspace import stated_workspace
+    from tasks.store.workspace import resolve_workspace
 
-    workspace = stated_workspace(str(data_dir))
+    workspace = resolve_workspace(str(data_dir))
     prepare_prefect(workspace.prefect_home)
     from flows.setup.checks import check_setup
-    from flows.setup.leftovers import findings
+    from flows.setup.leftovers import find_leftovers
 
-    left, setup = findings(workspace, inventory), check_setup(workspace, inventory)
+    left, setup = find_leftovers(workspace, inventory), check_setup(workspace, inventory)
     needs_user = any(finding.needs_user for finding in left + setup)
     if format == "json":
         rows = [(finding.text, finding.needs_user) for finding in left + setup]

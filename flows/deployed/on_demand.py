@@ -1,4 +1,4 @@
-"""The deployment `on-demand`: a sweep from a form in Prefect's UI, and the identity of what is changed there."""
+"""The deployment `on-demand`: a sweep from a form in Prefect's UI, with overrides."""
 
 import hashlib
 from datetime import date
@@ -23,19 +23,19 @@ from tasks.export.recipes import RECIPES
 from tasks.export.zoo import MODELS
 from tasks.measure.night import read_source, sweep_night
 from tasks.measure.spec import SweepSpec, read_sweep
-from tasks.store.workspace import stated_workspace
+from tasks.store.workspace import resolve_workspace
 
 _ROOT = Path(__file__).parents[2]
 _DIGITS = 8
 
 
 def one_of(names: list[str]) -> Any:
-    """Return a field that the form in Prefect's UI shows as a list of these names; the server refuses other texts."""
+    """Return a field that Prefect's UI shows as a choice of these names; the server refuses any other text."""
     return Field(json_schema_extra={"enum": list(names)})
 
 
 class Overrides(BaseModel):
-    """What to measure instead of what the sweep file states; empty: as in the file."""
+    """Values that replace those of the sweep file; an empty one replaces nothing."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -51,15 +51,15 @@ class Overrides(BaseModel):
 
     @property
     def digest(self) -> str:
-        """Eight hexadecimal digits, the same for equal overrides."""
+        """Eight hexadecimal digits, equal for equal overrides."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:_DIGITS]
 
 
-def changed_spec(spec: SweepSpec, overrides: Overrides, folder: Path) -> SweepSpec:
-    """Return the sweep with the overrides under another name; the sweep itself if there are none.
+def apply_overrides(spec: SweepSpec, overrides: Overrides, folder: Path) -> SweepSpec:
+    """Return the sweep with the overrides and another name; `spec` itself if there are no overrides.
 
-    The name contains the digest of the overrides, so it shares a sweep id, and thus a cell, with no other sweep. Raises
-    InputError if the result is not a valid sweep.
+    The name contains the digest of the overrides. So the sweep shares a sweep id, and thus a cell, with no other sweep.
+    Raises InputError if the result is not a valid sweep.
     """
     if overrides == Overrides():
         return spec
@@ -75,7 +75,7 @@ def changed_spec(spec: SweepSpec, overrides: Overrides, folder: Path) -> SweepSp
         raise InputError(f"overrides: {first_mistake(error)}") from None
 
 
-def named_devices(names: list[str], inventory: Path) -> list[DeviceSpec]:
+def select_devices(names: list[str], inventory: Path) -> list[DeviceSpec]:
     """Return these devices of the inventory in this order; raises InputError for an unknown or repeated name."""
     for name in names:
         if names.count(name) > 1:
@@ -83,13 +83,13 @@ def named_devices(names: list[str], inventory: Path) -> list[DeviceSpec]:
     return [device_named(inventory, name) for name in names]
 
 
-def _files(folder: str) -> list[str]:
+def _list_yaml(folder: str) -> list[str]:
     """Return the YAML files of a folder of the checkout, relative to its root and sorted."""
     return sorted(path.relative_to(_ROOT).as_posix() for path in (_ROOT / folder).glob("*.yaml"))
 
 
-SweepFile = Annotated[str, one_of(_files("deployments/sweeps"))]
-InventoryFile = Annotated[str, one_of(_files("deployments/inventories"))]
+SweepFile = Annotated[str, one_of(_list_yaml("deployments/sweeps"))]
+InventoryFile = Annotated[str, one_of(_list_yaml("deployments/inventories"))]
 
 
 def _flow_run_name() -> str:
@@ -105,7 +105,7 @@ def on_demand(
     again: bool = False,
     data_dir: str | None = None,
 ) -> State[Any]:
-    """Measure a sweep now. With overrides it is a sweep of another name, which belongs to no series and no night.
+    """Measure a sweep now. With overrides, its results belong to no series and no night.
 
     Parameters:
         sweep_file: what to measure, and how often.
@@ -114,14 +114,14 @@ def on_demand(
         again: measure again, even what was already measured today.
         data_dir: the folder for all results; default: ETFARM_DATA_DIR, or ./var.
     """
-    file, workspace, today = Path(sweep_file), stated_workspace(data_dir), date.today()
+    file, workspace, today = Path(sweep_file), resolve_workspace(data_dir), date.today()
     inventory = inventory_path(inventory_file)
     with shutdown_handler(runtime.flow_run.id), notify_of_error(default_run_name(sweep_file, None)):
-        written = read_sweep(file)
-        spec = changed_spec(written, overrides, file.parent)
-        named = named_devices(overrides.devices, Path(inventory))
-        selection = with_labs(named, inventory) if named else choose_devices(spec, inventory)
+        original = read_sweep(file)
+        spec = apply_overrides(original, overrides, file.parent)
+        devices = select_devices(overrides.devices, Path(inventory))
+        selection = with_labs(devices, inventory) if devices else choose_devices(spec, inventory)
         clear_leftovers(workspace)
         night = sweep_night(spec.name, today, workspace.store.sweep_ids(), again=again)
-        night = night.model_copy(update={"source": read_source(file), "on_demand": spec is not written})
+        night = night.model_copy(update={"source": read_source(file), "on_demand": spec is not original})
         return run_sweep(SweepRequest(spec, night, selection, workspace))

@@ -1,4 +1,4 @@
-"""The deployments `health`, `upkeep` and `report`: probe all devices, free space and check, write a report again."""
+"""The deployments `health`, `upkeep` and `report`: probe devices; free space and check; write a report again."""
 
 import logging
 from datetime import date
@@ -17,7 +17,7 @@ from flows.server.states import dated_name, end_state, with_sentence
 from flows.warehouse.publish import write_report
 from tasks.maintain.check import check_warehouse
 from tasks.maintain.prune import Rules, plan_prune, prune
-from tasks.store.workspace import stated_workspace
+from tasks.store.workspace import resolve_workspace
 
 _log = logging.getLogger("flows.deployed.upkeep")  # a worker loads this file under another name
 Days = Annotated[int, Field(ge=0)]
@@ -26,15 +26,16 @@ Days = Annotated[int, Field(ge=0)]
 @flow(name="health", flow_run_name=dated_name("health"))
 @with_sentence
 def health(inventory_file: str | None = None, data_dir: str | None = None) -> State[Any]:
-    """Probe every device and record the result in its health; Failed, with their names, if any cannot be reached.
+    """Probe every device and record the result in its health; Failed if any cannot be reached, with its name.
 
-    Nothing heavy runs on a device, also if it is leased. Retired devices are shown, but need not be reached.
+    A probe puts no load on a device, and a leased device is not tried out. Retired devices are shown, but may be
+    unreachable.
 
     Parameters:
         inventory_file: the list of devices; default: ETFARM_INVENTORY, or deployments/inventories/local.yaml.
         data_dir: the folder for all results; default: ETFARM_DATA_DIR, or ./var.
     """
-    states = device_states(Path(inventory_path(inventory_file)), stated_workspace(data_dir).root, record=True)
+    states = device_states(Path(inventory_path(inventory_file)), resolve_workspace(data_dir).root, record=True)
     show_devices(states)
     missed = [each for each in states if each.unreachable]
     named = [f"{each.spec.name}: {each.unreachable}" for each in missed if each.health.state != "retired"]
@@ -52,7 +53,7 @@ def upkeep(
     pack_after: Days = 30,
     unused_after: Days = 30,
 ) -> State[Any]:
-    """Do what `etfarm warehouse prune --yes` and then `check` do; Failed if a bundle is damaged or a check finds any.
+    """Run `etfarm warehouse prune --yes`, then `check`; Failed if a sweep was not packed or a check has findings.
 
     Parameters:
         data_dir: the folder for all results; default: ETFARM_DATA_DIR, or ./var.
@@ -62,7 +63,7 @@ def upkeep(
         pack_after: days after which the bundles of a sweep become one archive.
         unused_after: days after which exports and built runners without a bundle are removed.
     """
-    workspace = stated_workspace(data_dir, bundles, warehouse)
+    workspace = resolve_workspace(data_dir, bundles, warehouse)
     plan = plan_prune(Rules(thin_after, pack_after, unused_after), workspace, date.today())
     not_packed = []
     for pruned in prune(plan, workspace):
@@ -93,6 +94,6 @@ def report(
         bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the data folder.
         warehouse: a DuckDB file to use instead of the data folder's.
     """
-    html = write_report(stated_workspace(data_dir, bundles, warehouse), sweep_id)
+    html = write_report(resolve_workspace(data_dir, bundles, warehouse), sweep_id)
     show_report(html)
     return end_state(html, report_link(html), is_bad=False)

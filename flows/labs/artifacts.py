@@ -1,4 +1,4 @@
-"""What one start of a sweep shares with its labs in the store, and the progress that their bundles there show."""
+"""Exports and runners that a sweep shares with its labs in the store, and the bundles that the labs write there."""
 
 import logging
 import threading
@@ -14,7 +14,7 @@ from flows.progress import board
 from tasks.bundle.record import BundleError
 from tasks.export.export import share_export
 from tasks.measure.plan import planned_session
-from tasks.measure.prepare import ExportSnapshot, Pair
+from tasks.measure.prepare import ExportStatus, Pair
 from tasks.runner.manifest import share_runner
 
 _ENDS = ("succeeded", "failed", "invalid", "discarded")  # of a session that has a bundle
@@ -22,18 +22,18 @@ _log = logging.getLogger(__name__)
 
 
 class LabArtifacts:
-    """Shares exports and runners with all labs; what a file names is shared before the file is written."""
+    """Shares exports and runners with all labs, and counts and shows their sessions."""
 
     def __init__(self, dispatcher: DeviceDispatcher) -> None:
         terms = dispatcher.common
         self.start = f"{terms.sweep.sweep_id}/{uuid.uuid4().hex[:8]}"
-        """Folder of this start, unique so that no start reads files of an earlier one."""
+        """Folder of this start of the sweep: unique, so that no start reads files of an earlier one."""
         self.bundles = terms.workspace.store
         self.heard = time.monotonic()
-        """When the last bundle of a lab was seen (monotonic clock)."""
+        """When a new bundle of a lab was last read (monotonic clock)."""
         self.unread = 0
         """New bundles that could not be read."""
-        self._terms = terms
+        self._common = dispatcher.common
         self._jobs: dict[str, DeviceJob] = {}
         self._ends: dict[str, Counter[str]] = defaultdict(Counter)
         self._seen = set(terms.workspace.store.session_ids(terms.sweep.sweep_id))
@@ -42,8 +42,11 @@ class LabArtifacts:
         self._lock = threading.Lock()
         self._next_at = 0.0
 
-    def start_of(self, job: DeviceJob) -> Start:
-        """Share the runners of a job and the exports of its round, and open its bar; raises BundleError or OSError."""
+    def share_start(self, job: DeviceJob) -> Start:
+        """Share the runners of a job and the exports of its round, and show its progress bar.
+
+        Raises BundleError or OSError.
+        """
         shelf, again, runners = self.bundles.shelf, job.batch, job.runners.by_use
         self._jobs[job.device.name] = job
         board.expect(job.title, len(job.planned(job.exports.now())), lab=job.device.site or "")
@@ -57,48 +60,45 @@ class LabArtifacts:
         )
 
     def update(self) -> None:
-        """Share the exports that have ended, and show the new sessions of labs, unless that was done just now.
+        """Share new exports and show new sessions, unless another thread has just done so.
 
-        The threads of all labs call this. If the storage does not answer, the next call tries again.
+        The thread of each lab calls this. If the storage does not answer, the next call tries again.
         """
         with self._lock:
             if (begun := time.monotonic()) < self._next_at:
                 return
             try:
-                self._share_exports()
+                statuses = self._common.exports.now().statuses
+                new = {pair for pair, each in statuses.items() if not each.is_pending} - self._exported.keys()
+                if new:
+                    exported = self._exported | {pair: self._share_export(pair, statuses[pair]) for pair in new}
+                    write_shared(self.bundles.shelf, f"{self.start}/exports", Exports(ended=list(exported.values())))
+                    self._exported = exported
                 self._show_new_bundles()
             except FarmError as error:
                 _log.warning("%s", error)
-            # Listing ten thousand bundles takes a second: at most a sixth of the time is spent on it.
+            # Listing ten thousand bundles takes a second. At most a sixth of the time is spent on it.
             self._next_at = time.monotonic() + max(POLL_S / 2, 5 * (time.monotonic() - begun))
 
-    def counted(self, name: str) -> dict[str, int]:
-        """Return the number of a device's sessions since the start by how they ended; raises BundleError."""
+    def count_sessions(self, name: str) -> dict[str, int]:
+        """Return the number of a device's new sessions by their end; raises BundleError."""
         with self._lock:
             self._show_new_bundles()
         return {end: self._ends[name][end] for end in _ENDS}
 
-    def _share_exports(self) -> None:
-        now = self._terms.exports.now()
-        if new := {*now.ready, *now.errors} - self._exported.keys():
-            exported = self._exported | {pair: self._share_export(pair, now) for pair in new}
-            write_shared(self.bundles.shelf, f"{self.start}/exports", Exports(ended=list(exported.values())))
-            self._exported = exported
-
-    def _share_export(self, pair: Pair, now: ExportSnapshot) -> Exported:
-        cases = now.ready.get(pair)
-        if not cases:
-            return Exported(pair=pair, skipped=now.skipped.get(pair), error=now.errors.get(pair))
+    def _share_export(self, pair: Pair, status: ExportStatus) -> Exported:
+        first = status.cases[0] if status.cases else None
         try:
-            folders = [each.folder for each in (cases[0], cases[0].tapped) if each]
-            keys = [share_export(self.bundles.shelf, folder) for folder in folders]
-        except OSError as error:  # such as a full disk here: nothing may wait for it
-            return Exported(pair=pair, error=f"it cannot be shared with the labs: {error}")
-        return Exported(pair=pair, keys=keys, tapped_error=cases[0].tapped_error)
+            exports = (first, first.tapped) if first else ()
+            keys = [share_export(self.bundles.shelf, each.folder) for each in exports if each]
+        except OSError as error:  # such as a full disk; the labs must not wait for this export
+            return Exported(pair=pair, state="wrong", note=f"it cannot be shared with the labs: {error}")
+        tapped_error = first.tapped_error if first else None
+        return Exported(pair=pair, state=status.state, note=status.note, keys=keys, tapped_error=tapped_error)
 
     def _show_new_bundles(self) -> None:
         """Count and show the sessions whose bundles are new; each record is read once."""
-        sweep_id = self._terms.sweep.sweep_id
+        sweep_id = self._common.sweep.sweep_id
         for session_id in set(self.bundles.session_ids(sweep_id)) - self._seen:
             self._seen.add(session_id)
             try:

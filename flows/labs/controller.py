@@ -1,7 +1,8 @@
-"""The sweep's side of a lab: the lab's worker probes the devices, then measures on those that may start.
+"""The sweep's side of a lab, whose worker probes the devices and then measures on the usable ones.
 
-Each of the two is a flow run with an order in the store and a result for each device. If its process is killed, a
-second run does the rest. Sessions that a lab does not measure fail with the reason, and are left to the next start.
+Probing and measuring are flow runs, each with an order in the store and a result for each device. If its process is
+killed, a second run does the rest. Sessions that a lab does not measure fail with the reason; the next start of the
+sweep measures them.
 """
 
 import contextlib
@@ -31,7 +32,7 @@ from flows.device.measure import measure_device
 from flows.dispatch import DeviceDispatcher
 from flows.labs.artifacts import LabArtifacts
 from flows.labs.lab_run import lab as lab_flow
-from flows.labs.lab_run import state_of
+from flows.labs.lab_run import read_state
 from flows.labs.protocol import MAX_SILENCE_S, POLL_S, Order, Result, read_shared, write_shared
 from flows.labs.validation import validate_facts, validate_tally
 from flows.progress import board
@@ -42,25 +43,26 @@ from tasks.bundle.record import BundleError
 from tasks.measure.health import Health, HealthError, Registry
 from tasks.measure.prepare import Probe
 
-# Workers look for runs every ten to fifteen seconds.
+# Workers poll for runs every ten to fifteen seconds.
 TAKEN_S = 120.0
-# A worker that was killed is back within this time if its machine lives.
+# Services restart a killed worker within this time.
 OFFLINE_S = 180.0
 _MAX_RUNS = 2
-# A worker takes only runs that are due by its clock. One that is behind takes them, too, and then reports its clock.
+# A worker takes only runs that are due by its clock. Runs are due early, so that a worker whose clock is behind takes
+# them and reports the difference.
 _EARLY = timedelta(days=2)
 _log = logging.getLogger(__name__)
 
 
 class _RunKilledError(FarmError):
-    """The process of a lab's run was killed, or its worker before the process started. Another run may do the rest."""
+    """The process of a lab's run, or its worker, was killed; another run may do the rest."""
 
 
 @contextlib.contextmanager
-def in_labs(
+def measure_in_labs(
     dispatcher: DeviceDispatcher, devices: list[DeviceSpec], sites: Collection[str]
 ) -> Iterator[list["LabController"]]:
-    """Let labs measure the devices of their sites; at the end of the block, wait for them and set their `tallies`."""
+    """Let labs measure on the devices of their sites; wait for them at the end of the block and set their `tallies`."""
     used = list(dict.fromkeys(str(device.site) for device in devices if device.site in sites))
     if not used:
         yield []
@@ -97,24 +99,25 @@ class LabController:
     ) -> None:
         self.site = site
         self.probed = threading.Event()
-        """Set when all devices are probed, or the lab is lost."""
+        """Set when all devices are probed or the lab has failed."""
         self.tallies: list[DeviceTally] = []
-        """How all its devices ended, those included that it did not measure."""
+        """Of all its devices, including those that it did not measure."""
         self._devices, self._dispatcher, self._artifacts = devices, dispatcher, artifacts
         self._registry = Registry(dispatcher.common.workspace.registry)
         self._health: dict[str, Health] = {}
         self._jobs: dict[str, DeviceJob] = {}
-        self._refused: set[str] = set()
+        self._foreign: set[str] = set()
+        """Names that are not devices of this lab, of which it sent results."""
         self._lost: str | None = None
 
     def measure(self) -> list[DeviceTally]:
-        """Measure on all devices; sessions that the lab does not measure are recorded as failed, with the reason."""
+        """Measure on all devices; record sessions that the lab does not measure as failed, with the reason."""
         terms = self._dispatcher.common
         exports = terms.exports.now()
         for device in self._devices:
             try:
                 self._health[device.name] = self._registry.health(device.name)
-            except HealthError as error:  # a device whose file is damaged is not used
+            except HealthError as error:  # its file is damaged: the device must not be used
                 self._health[device.name] = Health("retired", str(error))
         order = Order(
             run=UUID(runtime.flow_run.id),
@@ -128,89 +131,72 @@ class LabController:
             clock_ahead_s=connection.clock_difference_s(),
         )
         try:
-            probes = dict(self._probe(order))
+            results = self._results("probe", order)
         finally:
             self.probed.set()
-        jobs = [self._dispatcher.wait_for_job(probes.get(device.name) or Probe(device)) for device in self._devices]
-        tallies = dict(self._measure(order, [job for job in jobs if not job.probe.unusable and not self._lost]))
+        probes = [
+            Probe(device, result.facts, result.unusable) if (result := results.get(device.name)) else Probe(device)
+            for device in self._devices
+        ]
+        jobs = [self._dispatcher.wait_for_job(probe) for probe in probes]
+        tallies = self._measure(order, [job for job in jobs if not job.probe.unusable and not self._lost])
         for job in jobs:
             if (name := job.device.name) not in tallies:
                 probe = replace(job.probe, unusable=job.probe.unusable or f"{name}: {self._lost}")
                 tallies[name] = measure_device(replace(job, probe=probe))
         return [tallies[job.device.name] for job in jobs]
 
-    def _probe(self, order: Order) -> Iterator[tuple[str, Probe]]:
-        """Yield the probe of each device for which the lab sent a result; a refused result makes it unusable."""
-        specs = {device.name: device for device in self._devices}
-        for name, result in self._results("probe", order):
-            if isinstance(result, InputError):
-                probe = Probe(specs[name], unusable=f"{name}: {result}")
-            else:
-                probe = Probe(specs[name], result.facts, result.unusable)
-            self._dispatcher.job(probe)  # its runner begins to be built
-            yield name, probe
-
-    def _measure(self, order: Order, jobs: list[DeviceJob]) -> Iterator[tuple[str, DeviceTally]]:
-        """Yield the tally of each device with a result; that of a refused result counts the bundles in the store."""
+    def _measure(self, order: Order, jobs: list[DeviceJob]) -> dict[str, DeviceTally]:
+        """Return the tally of each device with a result."""
         self._jobs = {job.device.name: job for job in jobs}
         try:
-            starts = {name: self._artifacts.start_of(job) for name, job in self._jobs.items()}
+            starts = {name: self._artifacts.share_start(job) for name, job in self._jobs.items()}
         except (FarmError, OSError) as error:  # such as a full disk
             self._lost = f"lab {self.site}: {error}"
-            return
+            return {}
         changes = {"devices": [job.device for job in jobs], "starts": starts, "health": self._health}
-        for name, result in self._results("measure", order.model_copy(update=changes)):
-            if isinstance(result, Result) and result.tally:
-                yield name, result.tally
-            else:
-                counts: dict[str, Any] = self._artifacts.counted(name)
-                yield name, DeviceTally(name, stopped_by=f"{name}: {result}", **counts)
+        results = self._results("measure", order.model_copy(update=changes))
+        return {name: result.tally for name, result in results.items() if result.tally}
 
-    def _results(self, kind: Literal["probe", "measure"], order: Order) -> Iterator[tuple[str, Result | InputError]]:
-        """Let the worker do an order; yield the result of each device as it comes, or why it is refused.
+    def _results(self, kind: Literal["probe", "measure"], order: Order) -> dict[str, Result]:
+        """Let the lab's worker execute an order; return the results by device.
 
-        A killed run is followed by one for the rest. If the lab does not complete the order, `_lost` has the reason.
+        A killed run is followed by one for the rest. `_lost` has the reason if results are missing.
         """
-        left = {device.name: device for device in order.devices}
-        for number in range(1, _MAX_RUNS + 1) if left else ():
-            run = f"{self.site}-{kind}-{number}"
-            words = [f"{order.sweep.sweep_id} in {self.site}", *(["probe"] if kind == "probe" else [])]
-            title = ", ".join(words if number == 1 else [*words, f"start {number}"])
+        results: dict[str, Result] = {}
+        for number in range(1, _MAX_RUNS + 1) if order.devices else ():
+            parts = [f"{order.sweep.sweep_id} in {self.site}", *(["probe"] if kind == "probe" else [])]
+            title = ", ".join(parts if number == 1 else [*parts, f"start {number}"])
+            rest = [device for device in order.devices if device.name not in results]
             try:
-                for name, result in self._run(run, title, order.model_copy(update={"devices": list(left.values())})):
-                    del left[name]
-                    yield name, result
+                self._run(f"{self.site}-{kind}-{number}", title, order.model_copy(update={"devices": rest}), results)
                 self._lost = None
-                return
+                break
             except FarmError as error:
-                self._lost = f"lab {self.site}: {error}"
-                _log.error("%s", self._lost)
-                board.report(self._lost)
+                self._lost = self._report(f"lab {self.site}: {error}")
                 if not isinstance(error, _RunKilledError):
-                    return
+                    break
+        return results
 
-    def _run(self, name: str, title: str, order: Order) -> Iterator[tuple[str, Result | InputError]]:
-        """Start a flow run for an order; yield each result until all devices have one.
+    def _run(self, name: str, title: str, order: Order, results: dict[str, Result]) -> None:
+        """Start a flow run for an order; add results as they come, until all devices have one.
 
         Raises FarmError, and cancels a run that has not ended, if no further result is to be expected.
         """
-        place = f"{self._artifacts.start}/{name}"
-        write_shared(self._artifacts.bundles.shelf, f"{place}/order", order)
-        run = start(self.site, place, title, self._artifacts.bundles.location)
-        left = {device.name: device for device in order.devices}
+        folder = f"{self._artifacts.start}/{name}"
+        write_shared(self._artifacts.bundles.shelf, f"{folder}/order", order)
+        run = start(self.site, folder, title, self._artifacts.bundles.location)
         begun = online = heard = time.monotonic()
-        while left:
+        while True:
             time.sleep(POLL_S)
-            state = state_of(run)  # asked first: a run that has ended has written all of its results
+            state = read_state(run)  # before the results: a run that has ended has written all of them
             self._artifacts.update()
-            for device, result in self._new_results(place, left):
-                online = heard = time.monotonic()
-                del left[device]
-                yield device, result
-            if not left:
-                return
             now, site, error = time.monotonic(), self.site, None
-            if state is None:  # the server does not answer: what the lab writes still comes
+            if self._add_new(folder, order, results):
+                online = heard = now
+            if all(device.name in results for device in order.devices):
+                return
+            if state is None:  # the server does not answer; results still arrive through the store
                 online = now
             elif state.is_final():
                 reason = f"its run ended as {state.name}" + (f": {state.message}" if state.message else "")
@@ -230,51 +216,61 @@ class LabController:
                 cancel(run, str(error))
                 raise error
 
-    def _new_results(self, place: str, left: dict[str, DeviceSpec]) -> list[tuple[str, Result | InputError]]:
-        """Return the new results of devices in `left`; those that the storage does not answer come the next time."""
-        results: list[tuple[str, Result | InputError]] = []
+    def _add_new(self, folder: str, order: Order, results: dict[str, Result]) -> bool:
+        """Add the new results of the order's devices; return whether there are any.
+
+        If the storage does not answer, the next call reads them.
+        """
+        before, devices = len(results), {device.name: device for device in order.devices}
         try:
-            for file in self._artifacts.bundles.shelf.names(f"labs/{place}/results"):
+            for file in self._artifacts.bundles.shelf.names(f"labs/{folder}/results"):
                 name = file.removesuffix(".json")
-                if name in left:
-                    try:
-                        results.append((name, self._validated(f"{place}/results/{name}", left[name])))
-                    except InputError as error:
-                        results.append((name, self._refusal(str(error))))
-                elif name not in self._refused and name not in self._health:
-                    self._refused.add(name)
-                    self._refusal(f"it sent a result of {excerpt(name, 100)}, which is not a device of its order")
+                if name in devices and name not in results:
+                    results[name] = self._read_result(f"{folder}/results/{name}", devices[name])
+                elif name not in self._health and name not in self._foreign:
+                    self._foreign.add(name)
+                    cause = f"it sent a result of {excerpt(name, 100)}, which is not a device of its order"
+                    self._report(f"lab {self.site}: {cause}; check the machine of the lab")
         except BundleError as error:
             _log.warning("lab %s: %s", self.site, error)
-        return results
+        return len(results) > before
 
-    def _validated(self, file: str, device: DeviceSpec) -> Result:
-        """Return a device's result with its validated tally, and store its health; raises InputError if refused."""
+    def _read_result(self, file: str, device: DeviceSpec) -> Result:
+        """Return the validated result of a device, and store its health.
+
+        A refused result is replaced by one with the reason and the counts of the bundles in the store. Raises
+        BundleError if the storage does not answer.
+        """
         name, before, job = device.name, self._health[device.name], self._jobs.get(device.name)
-        result = read_shared(self._artifacts.bundles.shelf, file, Result)
-        assert result is not None
-        validate_facts(device, result.facts)
-        if job:
-            stored = self._artifacts.counted(name)
-            tally = validate_tally(job, result.tally or DeviceTally(name), stored, self._artifacts.unread)
-            result = result.model_copy(update={"tally": tally})
-        if result.health.state == "retired" != before.state:
-            raise InputError(f"it retired {name}, which only `etfarm devices retire` does")
-        with contextlib.suppress(HealthError):  # unless somebody changed it meanwhile
+        stored = self._artifacts.count_sessions(name)
+        try:
+            result = read_shared(self._artifacts.bundles.shelf, file, Result)
+            assert result is not None
+            validate_facts(device, result.facts)
+            if job:
+                tally = validate_tally(job, result.tally or DeviceTally(name), stored, self._artifacts.unread)
+                result = result.model_copy(update={"tally": tally})
+            if result.health.state == "retired" != before.state:
+                raise InputError(f"it retired {name}, which only `etfarm devices retire` does")
+        except InputError as error:
+            cause = self._report(f"lab {self.site}: {error}; check the machine of the lab")
+            stopped_by: dict[str, Any] = {"stopped_by": f"{name}: {cause}", **stored}
+            return Result(health=before, unusable=f"{name}: {cause}", tally=DeviceTally(name, **stopped_by))
+        with contextlib.suppress(HealthError):  # a user changed it meanwhile
             self._registry.replace(name, before, result.health)
         self._health[name] = result.health
+        if not job:  # begins to build its runner
+            self._dispatcher.job(Probe(device, result.facts, result.unusable))
         return result
 
-    def _refusal(self, why: str) -> InputError:
-        """Report why a result is refused; return it as an error."""
-        sentence = f"lab {self.site}: {why}; check the machine of the lab"
+    def _report(self, sentence: str) -> str:
         _log.error("%s", sentence)
         board.report(sentence)
-        return InputError(sentence)
+        return sentence
 
 
 def deploy() -> None:
-    """Create or update the work pool and the deployment at the server; labs run the code that they have installed."""
+    """Create or update the work pool and the deployment at the server; labs run their installed code."""
     create_pool(LABS_POOL)
     lab_flow.to_deployment(  # type: ignore[union-attr]
         name="lab",
@@ -286,7 +282,7 @@ def deploy() -> None:
 
 
 def start(site: str, order: str, title: str, bundles: str) -> UUID:
-    """Create a flow run for the worker of a lab; return its id. The same order again returns the same run."""
+    """Create a flow run for the worker of a lab; return its id. A second call for an order returns the same run."""
     run = run_deployment(
         "lab/lab",
         parameters={"order": order, "bundles": bundles},

@@ -1,4 +1,4 @@
-"""The lab's side of a sweep: a flow run of its worker, which does what an order lists on the devices of the lab."""
+"""The lab's side of a sweep: a flow run of its worker, which executes an order on the devices of the lab."""
 
 import contextlib
 import logging
@@ -44,11 +44,11 @@ from tasks.measure.health import Registry
 from tasks.measure.interleaved import Batch
 from tasks.measure.prepare import ExportStatus, Probe, Runners, with_tapped
 from tasks.runner.manifest import Runner, fetch_runner
-from tasks.store.workspace import Workspace, stated_workspace
+from tasks.store.workspace import Workspace, resolve_workspace
 
 _MAX_DEVICES = 1024
 _side_by_side = cast(TaskRunner[PrefectFuture[Any]], ThreadPoolTaskRunner[Any](max_workers=_MAX_DEVICES))
-# The server reports its time in full seconds, and may take seconds to answer.
+# The server reports its time in whole seconds, and may take seconds to answer.
 _MIN_CORRECTED_S = 5.0
 _GONE = "the farm that started this sweep stopped answering; run the same command to resume"
 _log = logging.getLogger(__name__)
@@ -57,21 +57,21 @@ _log = logging.getLogger(__name__)
 @flow(name="lab", task_runner=_side_by_side)
 @with_sentence
 def lab(order: str, bundles: str) -> State[Any]:
-    """Do what an order of a sweep lists, on the devices of this lab. Sweeps start this flow; you need not.
+    """Execute an order of a sweep on the devices of this lab. Sweeps start this flow; you need not.
 
     Parameters:
         order: the name of the order.
-        bundles: where the sweep keeps its bundles; ETFARM_BUNDLES of the worker comes first.
+        bundles: the store of the sweep; ETFARM_BUNDLES of the worker takes precedence.
     """
     with shutdown_handler(runtime.flow_run.id), progress_table():
-        workspace = stated_workspace(bundles=settings().bundles or bundles)
+        workspace = resolve_workspace(bundles=settings().bundles or bundles)
         clear_leftovers(workspace)
         run = _LabRun(order, workspace)
         return run.probe() if run.order.starts is None else run.measure(run.order.starts)
 
 
 class _LabRun(DeviceDispatcher):
-    """One order of a sweep; raises InputError if it is missing or cannot be followed here."""
+    """One order of a sweep; raises InputError if it is missing, is invalid or needs another clock."""
 
     def __init__(self, name: str, workspace: Workspace) -> None:
         order = read_shared(workspace.store.shelf, f"{name}/order", Order)
@@ -84,14 +84,14 @@ class _LabRun(DeviceDispatcher):
         self._name, self._workspace = name, workspace
         self._exports = ExportQueue(order.pairs)
         super().__init__(SweepJob(order.spec, order.sweep, workspace, self._exports, order.unloadable, order.finish_by))
-        clock_ahead_s.set(_correction_s(order.clock_ahead_s))
+        clock_ahead_s.set(_clock_correction_s(order.clock_ahead_s))
         self._registry = Registry(workspace.registry)
         for device, health in order.health.items():
             self._registry.release(device)
             self._registry.replace(device, None, health)
 
     def probe(self) -> State[Any]:
-        """Probe the devices side by side and write the result of each; Failed if one is unusable."""
+        """Probe the devices in parallel and write the result of each; Failed if one is unusable."""
         unusable = []
         for probe in probe_all(self.order.devices, self._workspace):
             unusable += [probe.unusable] if probe.unusable else []
@@ -100,7 +100,7 @@ class _LabRun(DeviceDispatcher):
         return end_state(None, message, is_bad=bool(unusable))
 
     def measure(self, starts: dict[str, Start]) -> State[Any]:
-        """Measure on the devices side by side, each as soon as it has an export; write the result of each."""
+        """Measure on the devices in parallel, on each as soon as it has an export; write the result of each."""
         has_ended = threading.Event()
         fetching = threading.Thread(target=self._fetch_exports, args=(has_ended,), daemon=True)
         fetching.start()
@@ -121,7 +121,7 @@ class _LabRun(DeviceDispatcher):
         try:
             health = self._registry.health(device)
             write_shared(self._workspace.store.shelf, f"{self._name}/results/{device}", Result(health=health, **result))
-        except FarmError as error:  # the bundles are what counts
+        except FarmError as error:  # the bundles, which the sweep counts, are stored
             _log.error("%s", error)
 
     def job(self, probe: Probe) -> DeviceJob:
@@ -135,18 +135,18 @@ class _LabRun(DeviceDispatcher):
                 batch_runners = {runner.runner_sha256: runner for runner in map(self._runner, start.runners)}
                 again = Batch(start.sessions, {case.content: case for case in cases}, batch_runners)
             runners = Runners(by_use, start.runner_error)
-        except (FarmError, OSError) as error:  # such as a full disk: nothing may wait for it
+        except (FarmError, OSError) as error:  # such as a full disk; the device must not wait
             runners = Runners(error=str(error))
         return self.common.on(probe, runners, again)
 
     def _fetch_exports(self, has_ended: threading.Event) -> None:
-        """Take over the exports that the sweep shares, until none is pending or this run `has_ended`.
+        """Fetch the exports that the sweep shares, until none is pending or this run `has_ended`.
 
-        If the sweep has ended, or shared nothing for `MAX_SILENCE_S`, the pending ones fail.
+        If the sweep has ended, or has shared nothing for `MAX_SILENCE_S`, pending exports fail.
         """
         file, heard = f"{self._name.rpartition('/')[0]}/exports", time.monotonic()
         while (pending := self._exports.now().pending) and not has_ended.wait(POLL_S):
-            state = state_of(self.order.run)  # asked first: what it shared before its end is taken
+            state = read_state(self.order.run)  # before the exports: all that it shared before its end are fetched
             try:
                 shared = read_shared(self._workspace.store.shelf, file, Exports)
                 for exported in shared.ended if shared else []:
@@ -160,16 +160,11 @@ class _LabRun(DeviceDispatcher):
 
     def _take(self, exported: Exported) -> None:
         try:
-            if exported.keys:
-                cases, *tapped = map(self._export, exported.keys)
-                cases = tuple(replace(case, tapped_error=exported.tapped_error) for case in cases)
-                status = ExportStatus("ready", with_tapped(cases, tapped[0]) if tapped else cases)
-                self._exports.end(exported.pair, status)
-            elif exported.skipped is not None:
-                self._exports.end(exported.pair, ExportStatus("skipped", note=exported.skipped))
-            else:
-                self._exports.fail(exported.pair, exported.error or "it was not exported")
-        except (FarmError, OSError) as error:  # such as a full disk: nothing may wait for it
+            cases, *tapped = [self._export(key) for key in exported.keys] or [()]
+            cases = tuple(replace(case, tapped_error=exported.tapped_error) for case in cases)
+            cases = with_tapped(cases, tapped[0]) if tapped else cases
+            self._exports.end(exported.pair, ExportStatus(exported.state, cases, exported.note))
+        except (FarmError, OSError) as error:  # such as a full disk; devices must not wait
             self._exports.fail(exported.pair, str(error))
 
     def _export(self, key: str) -> tuple[Export, ...]:
@@ -179,22 +174,23 @@ class _LabRun(DeviceDispatcher):
         return fetch_runner(self._workspace.store.shelf, name, self._workspace.root / "cache" / "runners")
 
 
-def state_of(run: UUID) -> State | None:
+def read_state(run: UUID) -> State | None:
     """Return the state of a flow run; None if the server does not answer or does not have the run."""
     with contextlib.suppress(httpx.HTTPError, ObjectNotFound), connection.client_without_retries() as client:
         return client.read_flow_run(run).state
     return None
 
 
-def _correction_s(of_farm: float | None) -> float:
-    """Return how many seconds this clock is ahead of the farm's, which is `of_farm` ahead of the server's.
+def _clock_correction_s(farm_ahead_s: float | None) -> float:
+    """Return how many seconds this clock is ahead of the farm's, which is `farm_ahead_s` ahead of the server's.
 
-    0 if that is below 5 s, or if one of the clocks is unknown. Raises InputError if they are more than an hour apart.
+    0 if they differ by less than 5 s, or if one of them is unknown. Raises InputError if they differ by more than an
+    hour.
     """
     clock_difference_s = connection.clock_difference_s()
     if warning := connection.clock_warning(clock_difference_s):
         _log.warning("%s", warning)
-    ahead_s = 0.0 if clock_difference_s is None or of_farm is None else clock_difference_s - of_farm
+    ahead_s = 0.0 if clock_difference_s is None or farm_ahead_s is None else clock_difference_s - farm_ahead_s
     if abs(ahead_s) > MOST_APART_S:
         apart = f"{abs(ahead_s):.0f} s {'ahead of' if ahead_s > 0 else 'behind'}"
         raise InputError(f"this lab's clock is {apart} the sweep's; set both clocks and run the same command again")

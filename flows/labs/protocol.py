@@ -1,7 +1,7 @@
-"""Messages between a sweep and the runs of a lab: small files in the store of the bundles, below `labs/`.
+"""Messages between a sweep and the runs of a lab: JSON files in the store of the bundles, below `labs/`.
 
-`<start>/<run>/order` is written by the sweep before the run starts, `<start>/<run>/results/<device>` by the run, and
-`<start>/exports` by the sweep again whenever exports have ended.
+The sweep writes `<start>/<run>/order` before a run starts, and `<start>/exports` whenever an export has ended. The run
+writes `<start>/<run>/results/<device>`.
 """
 
 import time
@@ -31,13 +31,14 @@ from tasks.bundle.values import first_mistake, require_counts
 from tasks.export.entry import ELSEWHERE
 from tasks.measure.health import Health
 from tasks.measure.plan import PlannedSession
+from tasks.measure.prepare import ExportState
 from tasks.measure.spec import SweepSpec
 from tasks.store.blob_store import BlobStore, TooLargeError
 
 POLL_S = 5.0
-"""How often each side looks for new files, and asks the server whether the other side runs."""
+"""How often each side reads new files, and the state of the other side's flow run."""
 MAX_SILENCE_S = 4 * 3600.0
-"""No export, build or wait takes longer. Limits the wait for a killed side if the server does not report its end."""
+"""No export, build or wait takes longer: then the other side is regarded as killed, even if the server shows no end."""
 _MAX_REPEAT_S = 60.0
 _ETFARM = version("etfarm")
 _Kind = TypeVar("_Kind", bound="Message")
@@ -48,26 +49,26 @@ class _Part(BaseModel):
 
 
 class Message(_Part):
-    """The version of this contract, and the etfarm that wrote the file."""
+    """A file with the version of this protocol and that of the etfarm that wrote it."""
 
-    version: Literal[3] = 3
+    version: Literal[4] = 4
     etfarm: str = _ETFARM
 
 
 class Start(_Part):
-    """What a probed device starts with; `uses`, `exports` and `runners` name what is shared in the store."""
+    """What a lab needs to measure on a probed device; `uses`, `exports` and `runners` are names in the store."""
 
     facts: Facts
     uses: list[tuple[Variant, Mode, str]] = []
     runner_error: str | None = None
     sessions: list[PlannedSession] = []
-    """Run instead of the matrix of the sweep, with `exports` and `runners`."""
+    """A round, which replaces the matrix of the sweep and uses `exports` and `runners`."""
     exports: list[str] = []
     runners: list[str] = []
 
 
 class Order(Message):
-    """What a run of a lab has to do: probe the devices (without `starts`), or measure on them."""
+    """The work of a lab's run: to probe the devices (without `starts`), or to measure on them."""
 
     run: UUID
     """The flow run of the sweep: if it has ended, nothing more will be exported."""
@@ -75,41 +76,42 @@ class Order(Message):
     sweep: SweepNight
     devices: list[DeviceSpec]
     starts: dict[str, Start] | None = None
-    """By device, all that a measurement needs except exports."""
+    """By device."""
     pairs: list[tuple[str, str]] = []
-    """The models and recipes whose exports follow; none if each device gets its sessions."""
+    """The models and recipes to be exported; empty if each device has a round."""
     unloadable: dict[str, str] = {}
     health: dict[str, Health] = {}
-    """By device. The farm keeps it; a lab keeps none from one order to the next."""
+    """By device. The farm keeps it; a lab forgets it after an order."""
     finish_by: AwareDatetime | None = None
-    """When the lab must have ended: with a UTC offset, because a lab may be in another time zone than the farm."""
+    """When the lab must have ended; with a UTC offset, because the lab may be in another time zone."""
     clock_ahead_s: FiniteFloat | None = None
     """How far the farm's clock is ahead of the server's; None if unknown."""
 
     @field_serializer("devices")
     def _as_written(self, devices: list[DeviceSpec]) -> list[dict[str, Any]]:
-        """Leave out fields that are not set: an entry may not even name a field of another transport."""
+        """Omit fields that are not set: an entry must not contain a field of another transport."""
         return [device.model_dump(mode="json", exclude_unset=True, exclude_none=True) for device in devices]
 
 
 class Exported(_Part):
-    """An export that has ended: its key and that of its tapped program, or why there is none."""
+    """An export that has ended: its status, its key and that of its tapped program."""
 
     pair: tuple[str, str]
+    state: ExportState
+    note: str = ""
+    """Why it is skipped or wrong."""
     keys: list[str] = []
     tapped_error: str | None = None
-    skipped: str | None = None
-    error: str | None = None
 
 
 class Exports(Message):
-    """All exports of a sweep that have ended so far."""
+    """The exports of a sweep that have ended so far."""
 
     ended: list[Exported]
 
 
 class Result(Message):
-    """How a device ended: its facts after a probe, its tally after a measurement, and its health."""
+    """The result of a device: its facts after a probe, its tally after a measurement, and its health."""
 
     facts: Facts = Facts()
     unusable: str | None = None
@@ -138,17 +140,17 @@ def write_shared(shelf: BlobStore, name: str, message: Message) -> None:
 def read_shared(shelf: BlobStore, name: str, kind: type[_Kind]) -> _Kind | None:
     """Return the content of `labs/<name>.json`; None if it does not exist.
 
-    Raises BundleError if the storage does not answer, InputError if the file is too large or as `parsed`.
+    Raises BundleError if the storage does not answer, and InputError if the file is too large or not a valid message.
     """
     try:
         text = shelf.read(f"labs/{name}.json")
     except TooLargeError as error:
         raise InputError(str(error)) from None
-    return parsed(kind, text) if text else None
+    return parse_message(kind, text) if text else None
 
 
-def parsed(kind: type[_Kind], text: bytes) -> _Kind:
-    """Return a message, whose files are on another machine; raises InputError if it is of another version or wrong."""
+def parse_message(kind: type[_Kind], text: bytes) -> _Kind:
+    """Return a message, whose paths are of another machine; raises InputError if its version or a value is invalid."""
     try:
         return read_json(kind, text, context={ELSEWHERE: True})
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""What a farm accepts from a lab: only what agrees with the order, the plan and the bundles in the store."""
+"""Checks of a lab's claims against the inventory, the plan and the bundles in the store."""
 
 import re
 from dataclasses import replace
@@ -23,12 +23,12 @@ def validate_facts(spec: DeviceSpec, facts: Facts) -> None:
         return
     if not re.fullmatch(r"[\w-]{1,64}", platform, re.ASCII):
         raise InputError(f"`platform` is {excerpt(platform, 40)!r}, which is not a platform")
-    stated = SIMULATED if spec.transport == "simulated" else spec.platform
-    if stated and platform != stated:
-        raise InputError(f"`platform` is {platform}, but {stated} in the inventory")
+    expected = SIMULATED if spec.transport == "simulated" else spec.platform
+    if expected and platform != expected:
+        raise InputError(f"`platform` is {platform}, but {expected} in the inventory")
     if cause := facts_contradiction(facts):
         raise InputError(cause)
-    if not stated and not platform.startswith(f"{system}-"):
+    if not expected and not platform.startswith(f"{system}-"):
         raise InputError(f"`platform` is {platform}, but `os` is {excerpt(str(system), 40)}")
 
 

@@ -1,7 +1,7 @@
-"""The set-up of this machine for `etfarm doctor`: each check returns findings `ok: ...` or `fix: ...` with what to do.
+"""Checks of this machine for `etfarm doctor`: findings `ok: ...`, or `fix: ...` with the user's next step.
 
-A check changes nothing, and returns nothing if it does not apply. It connects to no device, only to hosts whose adb
-servers have phones. A new one is added to CHECKS.
+A check changes nothing, and returns nothing if it does not apply. It connects to no device, only to the hosts of adb
+servers. To add a check, add it to CHECKS.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ from tasks.runner.recipe import installed_wheel
 from tasks.runner.toolchain import find_cmake, find_toolchain, host_platform
 from tasks.store.workspace import Workspace
 
-_LONGEST_S = 12.0  # more than the 8 s in which a Prefect server must answer
+_MAX_CHECK_S = 12.0  # more than the 8 s in which a Prefect server must answer
 _START_WORKER = "run `etfarm server worker`"
 _PAIR = ("executorch", "torch")
 _INSTALL_PAIR = "run `pip install '.[export]'`"
@@ -52,22 +52,22 @@ _MAX_AHEAD_S = 60.0
 
 
 def check_setup(workspace: Workspace, inventory: Path) -> list[Finding]:
-    """Run all checks side by side; one that has not ended after 12 seconds becomes a finding.
+    """Run all checks in parallel; a check that has not ended after 12 seconds becomes a finding.
 
     Raises InputError if the inventory cannot be read.
     """
-    listed = load_inventory(inventory)
-    calls = {check.__name__: partial(check, workspace, listed.reached) for check in CHECKS}
-    calls["lab_workers"] = partial(lab_workers, listed.labs)
+    entries = load_inventory(inventory)
+    calls = {check.__name__: partial(check, workspace, entries.reached) for check in CHECKS}
+    calls["lab_workers"] = partial(lab_workers, entries.labs)
     pool = ThreadPool(len(calls))  # of daemon threads: one that hangs does not keep the process alive
     started = {name: pool.apply_async(contextvars.copy_context().run, [call]) for name, call in calls.items()}
-    end = time.monotonic() + _LONGEST_S
+    end = time.monotonic() + _MAX_CHECK_S
     findings: list[Finding] = []
     for name, result in started.items():
         try:
             findings += result.get(max(end - time.monotonic(), 0))
         except NotInTimeError:
-            late = f"the check `{name}` did not end within {_LONGEST_S:g} s"
+            late = f"the check `{name}` did not end within {_MAX_CHECK_S:g} s"
             findings.append(fix(f"{late}; check the network and the disks, then retry"))
     return findings
 
@@ -83,7 +83,7 @@ def prefect_server(_workspace: Workspace, _devices: Devices) -> list[Finding]:
     except ServerGoneError as gone:
         return [fix(str(gone))]
     except (httpx.HTTPError, ValueError) as error:
-        return [fix(f"the Prefect server does not tell its version ({error}); start one of {prefect.__version__}")]
+        return [fix(f"the Prefect server does not report its version ({error}); start one of {prefect.__version__}")]
     if server.split(".")[:2] != prefect.__version__.split(".")[:2]:
         text = f"the Prefect server is {server}, the client of this machine {prefect.__version__}"
         return [fix(f"{text}; install prefect {prefect.__version__} for the server and restart it")]
@@ -91,7 +91,7 @@ def prefect_server(_workspace: Workspace, _devices: Devices) -> list[Finding]:
 
 
 def confined_queries(_workspace: Workspace, _devices: Devices) -> list[Finding]:
-    """Whether this machine can confine the process that runs queries of agents, or of a foreign warehouse."""
+    """Whether this machine can confine processes that run queries of agents or read a foreign warehouse."""
     if missing := missing_parts():
         lacks = f"this machine lacks {' and '.join(missing)}"
         rest = "a list of allowed functions and limits of time and memory still hold"
@@ -145,7 +145,7 @@ def set_variables(_workspace: Workspace, _devices: Devices) -> list[Finding]:
 
 
 def versions(_workspace: Workspace, _devices: Devices) -> list[Finding]:
-    """Whether executorch and torch have the pinned versions; a machine without both is ok, but cannot export."""
+    """Whether executorch and torch have the pinned versions. Without both a machine is ok, but cannot export."""
     installed: dict[str, str] = {}
     for name in _PAIR:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -205,7 +205,10 @@ def clock(workspace: Workspace, _devices: Devices) -> list[Finding]:
 
 
 def compilers(workspace: Workspace, devices: Devices) -> list[Finding]:
-    """Whether the runner of each platform can be built or exists; an SSH host needs its platform in the inventory."""
+    """Whether the runner of each platform exists or can be built.
+
+    The platform of an SSH host is known only if the inventory has it.
+    """
     platforms: set[Platform] = {spec.platform for spec in devices if spec.platform}
     findings = []
     if any(spec.platform is None and spec.transport in ("local", "simulated") for spec in devices):
@@ -240,7 +243,8 @@ def _compiler(platform: Platform, workspace: Workspace) -> Finding:
         find_cmake()
         installed_wheel()
     except FarmError as error:
-        if kept := len(list_runners(workspace.runners, platform)):
-            return ok(f"{platform}: runners are in {workspace.runners / platform} ({kept}); to build new ones: {error}")
+        if count := len(list_runners(workspace.runners, platform)):
+            folder = workspace.runners / platform
+            return ok(f"{platform}: runners are in {folder} ({count}); to build new ones: {error}")
         return fix(f"{platform}: {error}")
     return ok(f"{platform}: a runner can be built with {toolchain.version}")

@@ -1,4 +1,4 @@
-"""The checks of `etfarm doctor` for connections to phones and SSH hosts: adb servers, host keys, private keys."""
+"""Checks of connections to phones and SSH hosts for `etfarm doctor`: adb servers, host keys, private keys."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,22 +14,22 @@ _AT_ONCE = 64
 
 
 def adb(_workspace: Workspace, devices: Devices) -> list[Finding]:
-    """Whether each adb server can be used, here and on lab hosts, and which phones wait for a confirmation."""
+    """Whether each adb server, here and on lab hosts, can be used, and which phones wait for a confirmation."""
     by_server: dict[object, list[DeviceSpec]] = {}
     for spec in devices:
         if spec.transport == "adb":
             by_server.setdefault((spec.via, spec.adb_server_port), []).append(spec)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return [line for lines in pool.map(_adb_of, by_server.values()) for line in lines]
+        return [line for lines in pool.map(_check_adb_server, by_server.values()) for line in lines]
 
 
 def ssh(_workspace: Workspace, devices: Devices) -> list[Finding]:
-    """Whether each SSH host, also of phones, has a known host key and there is a private key for it."""
+    """Whether each SSH host, also those of phones, has a known host key and a private key."""
     hosts = [(spec.name, ssh_address(spec)) for spec in devices if spec.transport == "ssh"]
     hosts += [(name, via) for via, name in {spec.via: spec.name for spec in reversed(devices) if spec.via}.items()]
     if not hosts:
         return []
-    errors = [fix(text) for name, where in hosts if (text := _entry_error(name, where))]
+    errors = [fix(text) for name, where in hosts if (text := _find_ssh_error(name, where))]
     good = len(hosts) - len(errors)
     return [
         *errors,
@@ -37,7 +37,7 @@ def ssh(_workspace: Workspace, devices: Devices) -> list[Finding]:
     ]
 
 
-def _entry_error(name: str, where: SshAddress) -> str | None:
+def _find_ssh_error(name: str, where: SshAddress) -> str | None:
     from devices.ssh.connect import check_entry  # cryptography is slow to import, and many farms have no SSH host
 
     try:
@@ -47,11 +47,11 @@ def _entry_error(name: str, where: SshAddress) -> str | None:
     return None
 
 
-def _adb_of(phones: Devices) -> list[Finding]:
+def _check_adb_server(phones: Devices) -> list[Finding]:
     """Return the findings about the adb server that all of these phones share."""
-    from adbutils import AdbError  # slow to import, and many farms have no phone
+    from adbutils import AdbError, adb_path  # slow to import, and many farms have no phone
 
-    if phones[0].via and _entry_error(phones[0].name, phones[0].via):
+    if phones[0].via and _find_ssh_error(phones[0].name, phones[0].via):
         return []  # reported by `ssh`
     server = adb_server(phones[0])
     try:
@@ -65,28 +65,18 @@ def _adb_of(phones: Devices) -> list[Finding]:
     finally:
         server.close()
     if states is None:
-        return [_not_running(server.where, is_here=phones[0].via is None)]
-    return _states_of(phones, states, server.where)
-
-
-def _not_running(where: str, *, is_here: bool) -> Finding:
-    from adbutils import AdbError, adb_path
-
-    text = f"no adb server on {where}"
-    if not is_here:
-        return ok(f"{text}; a sweep starts it there")
-    try:
-        return ok(f"{text}; a sweep starts {adb_path()}")
-    except AdbError:
-        return fix(f"{text} and no program `adb`; install Android's platform-tools")
-
-
-def _states_of(phones: Devices, listed: dict[str, str], where: str) -> list[Finding]:
-    states = {spec.name: listed.get(adb_serial(spec)) for spec in phones}
+        text = f"no adb server on {server.where}"
+        if phones[0].via:
+            return [ok(f"{text}; a sweep starts it there")]
+        try:
+            return [ok(f"{text}; a sweep starts {adb_path()}")]
+        except AdbError:
+            return [fix(f"{text} and no program `adb`; install Android's platform-tools")]
+    by_name = {spec.name: states.get(adb_serial(spec)) for spec in phones}
     waiting = [
-        fix(f"{name}: {state} at the adb server on {where}; unlock it and confirm the request on its screen")
-        for name, state in states.items()
+        fix(f"{name}: {state} at the adb server on {server.where}; unlock it and confirm the request on its screen")
+        for name, state in by_name.items()
         if state in ("unauthorized", "authorizing", "offline")
     ]
-    ready = sum(state == "device" for state in states.values())
-    return waiting or [ok(f"{ready} of {len(phones)} phones connected to the adb server on {where}")]
+    ready = sum(state == "device" for state in by_name.values())
+    return waiting or [ok(f"{ready} of {len(phones)} phones connected to the adb server on {server.where}")]

@@ -1,7 +1,4 @@
-"""What ended sweeps left behind, and what blocks the next one: `etfarm doctor` lists it.
-
-A check is a function that returns findings and changes nothing; a new one is added to `findings`.
-"""
+"""Leftovers of ended sweeps, and what blocks the next one: `etfarm doctor` lists both, a sweep removes leftovers."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,7 +13,7 @@ from flows.server.embedded import damaged_databases
 from sql.errors import WarehouseError
 from tasks.load.snapshot import newest_snapshot
 from tasks.measure.health import HealthError, Registry
-from tasks.store.files import leftovers_below, machine_of, remove, size_bytes, unfinished_elsewhere
+from tasks.store.files import leftovers_below, remove, size_bytes, unfinished_elsewhere, writer_machine
 from tasks.store.workspace import Workspace
 
 _AT_ONCE = 64
@@ -24,82 +21,61 @@ _AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Finding:
-    """A line about what was found and what to do; `needs_user` if the user has to do it."""
+    """A line of a check with its remedy; `needs_user` if the user has to apply it."""
 
     text: str
     needs_user: bool
 
 
 def ok(text: str) -> Finding:
-    """Return a finding about the set-up that needs nothing."""
+    """Return a finding that needs no action."""
     return Finding(f"ok: {text}", needs_user=False)
 
 
 def fix(text: str) -> Finding:
-    """Return a finding about the set-up that the user has to correct."""
+    """Return a finding that the user has to correct."""
     return Finding(f"fix: {text}", needs_user=True)
 
 
 def clear_leftovers(workspace: Workspace) -> None:
-    """Remove the unfinished files and scratch folders of killed processes. Jobs on a device end with its next lease."""
+    """Remove the unfinished files and scratch folders of killed processes.
+
+    The next lease on a device ends the jobs that they left there.
+    """
     for path in leftovers_below(workspace.root, workspace.store.folders):
         remove(path)
 
 
-def findings(workspace: Workspace, inventory: Path) -> list[Finding]:
-    """Run all checks; raises InputError if the inventory cannot be read."""
-    return [
-        *_unfinished_files(workspace),
-        *_damaged_databases(workspace),
-        *_snapshot(workspace),
-        *_devices(workspace, inventory),
-    ]
+def find_leftovers(workspace: Workspace, inventory: Path) -> list[Finding]:
+    """List unfinished files, damaged databases, an unusable snapshot, quarantined devices and leftovers on devices.
 
-
-def _unfinished_files(workspace: Workspace) -> list[Finding]:
-    """Scratch folders and unfinished files of processes that have ended, or may have on other machines."""
-    folders = (workspace.root, workspace.store.folders)
-    lines = [
-        f"{path}: left by a killed process ({_size(path)}); the next sweep removes it"
-        for path in leftovers_below(*folders)
-    ]
+    Raises InputError if the inventory cannot be read.
+    """
+    folders, findings = (workspace.root, workspace.store.folders), list[Finding]()
+    for path in leftovers_below(*folders):
+        text = f"{path}: left by a killed process ({_size(path)}); the next sweep removes it"
+        findings.append(Finding(text, needs_user=False))
     for path in unfinished_elsewhere(*folders):
-        writer = machine_of(path)
-        lines.append(
-            f"{path}: {writer} is writing it, or left it ({_size(path)}); "
-            f"the next sweep on {writer} removes it, and any sweep after a day"
-        )
-    return [Finding(line, needs_user=False) for line in lines]
-
-
-def _damaged_databases(workspace: Workspace) -> list[Finding]:
-    return [
-        Finding(f"{path}: a damaged Prefect database that was replaced ({_size(path)}); remove it", needs_user=True)
-        for path in damaged_databases(workspace.prefect_home)
-    ]
-
-
-def _snapshot(workspace: Workspace) -> list[Finding]:
-    """A missing or unusable snapshot, if there is a warehouse or a snapshot."""
-    if not (workspace.snapshots / "current").exists() and not workspace.warehouse.exists():
-        return []
-    try:
-        newest_snapshot(workspace.snapshots)
-    except WarehouseError as error:
-        return [Finding(str(error), needs_user=True)]
-    return []
-
-
-def _devices(workspace: Workspace, inventory: Path) -> list[Finding]:
-    """Quarantined and unreachable devices, and what is left on those that no live process holds."""
-    registry = Registry(workspace.registry)
+        writer = writer_machine(path)
+        remedy = f"the next sweep on {writer} removes it, and any sweep after a day"
+        text = f"{path}: {writer} is writing it, or left it ({_size(path)}); {remedy}"
+        findings.append(Finding(text, needs_user=False))
+    for path in damaged_databases(workspace.prefect_home):
+        text = f"{path}: a damaged Prefect database that was replaced ({_size(path)}); remove it"
+        findings.append(Finding(text, needs_user=True))
+    if (workspace.snapshots / "current").exists() or workspace.warehouse.exists():
+        try:
+            newest_snapshot(workspace.snapshots)
+        except WarehouseError as error:
+            findings.append(Finding(str(error), needs_user=True))
+    registry, entries = Registry(workspace.registry), load_inventory(inventory)
+    for spec in entries.devices:
+        findings += _check_health(spec.name, registry)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        listed = load_inventory(inventory)
-        health = (_health_of(spec.name, registry) for spec in listed.devices)
-        return [finding for each in (*health, *pool.map(_left_on, listed.reached)) for finding in each]
+        return findings + [finding for each in pool.map(_check_device, entries.reached) for finding in each]
 
 
-def _health_of(name: str, registry: Registry) -> list[Finding]:
+def _check_health(name: str, registry: Registry) -> list[Finding]:
     try:
         health = registry.health(name)
     except HealthError as error:
@@ -109,7 +85,7 @@ def _health_of(name: str, registry: Registry) -> list[Finding]:
     return [Finding(f"{name}: {health}; fix the cause, then `etfarm devices release {name}`", needs_user=True)]
 
 
-def _left_on(spec: DeviceSpec) -> list[Finding]:
+def _check_device(spec: DeviceSpec) -> list[Finding]:
     try:
         with open_device(spec) as device:
             probe(device)
@@ -119,15 +95,15 @@ def _left_on(spec: DeviceSpec) -> list[Finding]:
             left = read_leftovers(device)
     except DeviceError as error:
         return [Finding(str(error), needs_user=True)]
-    found = []
+    findings = []
     if left.jobs:
         text = f"{spec.name}: {_count(left.jobs, 'job')} of a killed sweep; the next sweep that uses it ends them"
-        found.append(Finding(text, needs_user=False))
+        findings.append(Finding(text, needs_user=False))
     if left.sessions:
         folders = f"{_count(left.sessions, 'session folder')} ({left.sessions_bytes / 1e6:.1f} MB)"
         text = f"{spec.name}: {folders} of stopped sweeps in {device.root}/sessions; resume the sweep or remove them"
-        found.append(Finding(text, needs_user=True))
-    return found
+        findings.append(Finding(text, needs_user=True))
+    return findings
 
 
 def _count(number: int, noun: str) -> str:

@@ -19,8 +19,8 @@ from sql.schema import query_text
 from sql.warehouse import keep_aside, open_read_only
 from tasks.bundle.names import RECORD
 from tasks.judge.decisions import read_decisions
-from tasks.load.commit import known_contents
-from tasks.load.load import LoadResult, contained_sessions, load_paths, loaded_contents, refusals
+from tasks.load.commit import ledger_keys
+from tasks.load.load import LoadResult, find_loaded, find_loaded_sessions, load_paths, refusals
 from tasks.load.snapshot import newest_snapshot, publish
 from tasks.maintain.decisions import store_decisions
 from tasks.maintain.forget import forget_sessions
@@ -39,10 +39,10 @@ WHERE kind = 'bundle' OR session_key NOT IN (SELECT session_key FROM load_ledger
 
 
 def load_and_publish(workspace: Workspace, paths: list[Path]) -> LoadResult:
-    """Load bundles or ETDumps and the decisions, and publish a snapshot. Raises InputError for a path without a file.
+    """Load bundles or ETDumps and the decisions, and publish a snapshot. Raises InputError if a path does not exist.
 
-    Forgotten sessions are not loaded. Those in the warehouse are removed: an `etfarm decisions forget` may have been
-    killed, or run at the same time. A damaged warehouse is kept aside and built again.
+    Forgotten sessions are not loaded, and are removed from the warehouse: an `etfarm decisions forget` may have been
+    killed, or run at the same time. A damaged warehouse is kept under another name and built again.
     """
     for path in paths:
         if not path.exists():
@@ -51,13 +51,13 @@ def load_and_publish(workspace: Workspace, paths: list[Path]) -> LoadResult:
 
     def load() -> LoadResult:
         result = _load_all(paths, target, store.forgotten())
-        forget_sessions(target, store.forgotten())  # after the load: nothing that was forgotten meanwhile stays
+        forget_sessions(target, store.forgotten())  # after the load, for sessions that were forgotten meanwhile
         decisions = read_decisions(store)
         for sentence in decisions.damaged:
-            tell(sentence)
+            warn(sentence)
         store_decisions(target, decisions)
         publish(workspace)
-        if prometheus.is_on() and target.is_file():  # how far the warehouse is behind the bundles
+        if prometheus.is_on() and target.is_file():  # shows how far the warehouse is behind the bundles
             with open_read_only(target) as connection:
                 row = connection.execute("SELECT epoch(max(ended_at)) FROM session").fetchone()
             if row and row[0] is not None:
@@ -69,7 +69,7 @@ def load_and_publish(workspace: Workspace, paths: list[Path]) -> LoadResult:
 
 
 def load_store(workspace: Workspace, sweep_id: str | None = None) -> LoadResult:
-    """Load the bundles of a sweep, or all of the store, and publish a snapshot as `load_and_publish` does.
+    """Load the bundles of a sweep, or all bundles of the store, as `load_and_publish` does.
 
     Bundles in object storage are fetched first, unless they are already loaded.
     """
@@ -81,7 +81,10 @@ def load_store(workspace: Workspace, sweep_id: str | None = None) -> LoadResult:
 
 
 def load_from_elsewhere(present: duckdb.DuckDBPyConnection, rebuilt: Path, forgotten: Container[str]) -> LoadResult:
-    """Load what only the present warehouse has, if the files still exist: loose ETDumps, bundles outside the store."""
+    """Load from their files the sessions that only `present` contains: loose ETDumps and bundles outside the store.
+
+    Files that are missing are skipped.
+    """
     with open_read_only(rebuilt) as connection:
         loaded = {row[0] for row in connection.execute("SELECT sha256 FROM load_ledger").fetchall()}
     paths = {Path(path) for sha256, path in present.execute(_LEDGER).fetchall() if sha256 not in loaded}
@@ -92,9 +95,9 @@ def load_from_elsewhere(present: duckdb.DuckDBPyConnection, rebuilt: Path, forgo
 def unloadable_sessions(workspace: Workspace, sweep_id: str) -> dict[str, str]:
     """Load what earlier starts of a sweep measured; return why bundles were refused, by session id.
 
-    Only a load checks a bundle completely, and the end of the sweep then has less to load. Of a loaded bundle only
-    session.json is hashed: 0.24 s for 1,000. A session in the warehouse is not refused, even if its bundle was damaged
-    since. If the warehouse cannot be written, the bundles are only checked.
+    Only a load checks a bundle completely. Of a loaded bundle only session.json is hashed: 0.24 s for 1,000. A session
+    in the warehouse is not refused, even if its bundle was damaged since. If the warehouse cannot be written, the
+    bundles are only checked.
     """
     store, target = workspace.store, workspace.warehouse
     if sweep_id not in store.sweep_ids():
@@ -105,32 +108,32 @@ def unloadable_sessions(workspace: Workspace, sweep_id: str) -> dict[str, str]:
         return [*fetched.refused, *_load_all(fetched.folders, target, store.forgotten()).refused]
 
     try:
-        refused = {session_of(path): reason for path, reason in _with_repair(load, workspace)}
-        present = contained_sessions(refused, target)
+        refused = {folder_session_id(path): reason for path, reason in _with_repair(load, workspace)}
+        present = find_loaded_sessions(refused, target)
     except WarehouseError as error:
-        tell(str(error))
+        warn(str(error))
         refused, present = _refused(store, sweep_id, lambda _hashes: set()), set()
     return {session_id: reason for session_id, reason in refused.items() if session_id not in present}
 
 
 def unloaded_reasons(bundles: BundleStore, sweep_id: str, readable: ReadableFile | Path) -> list[str]:
-    """Return why bundles of a sweep cannot be loaded; those in the snapshot `readable` are not read."""
+    """Return why bundles of a sweep cannot be loaded. Bundles that the snapshot `readable` contains are not read."""
 
-    def known(hashes: Collection[str]) -> Collection[str]:
+    def loaded(hashes: Collection[str]) -> Collection[str]:
         with open_readable(readable) as connection:
-            return known_contents(connection, list(hashes))
+            return ledger_keys(connection, list(hashes))
 
-    return list(_refused(bundles, sweep_id, known).values())
+    return list(_refused(bundles, sweep_id, loaded).values())
 
 
-def session_of(path: Path) -> str:
-    """Return the session id of a bundle from its folder or session.json: the folder's name begins with the id."""
+def folder_session_id(path: Path) -> str:
+    """Return the session id in the path of a bundle or its session.json: the folder's name begins with it."""
     folder = path.parent if path.name == RECORD else path
     return folder.name.partition("-")[0]
 
 
 def ask_warehouse(query: str, workspace: Workspace, **parameters: str | list[str] | None) -> list[tuple[Any, ...]]:
-    """Return the rows of a query of `sql/queries`, named without suffix, of the snapshot; raises WarehouseError."""
+    """Return the rows of a query of `sql/queries`, named without suffix, on the snapshot; raises WarehouseError."""
     with readable_warehouse(workspace) as readable, open_readable(readable) as connection:
         return connection.execute(query_text(query), parameters).fetchall()
 
@@ -138,7 +141,7 @@ def ask_warehouse(query: str, workspace: Workspace, **parameters: str | list[str
 def write_report(workspace: Workspace, sweep_id: str | None, refused: Sequence[str] = ()) -> Path:
     """Write the report of a sweep (None: the newest) from a snapshot; return the path of the HTML file.
 
-    It lists the reasons of bundles that a load `refused`, and of those that cannot be loaded now.
+    It lists why bundles are missing in the figures: the reasons `refused` of a load, and those of a check now.
     """
     from tasks.pages.report import render_report
     from tasks.results.reader import open_answers
@@ -149,7 +152,7 @@ def write_report(workspace: Workspace, sweep_id: str | None, refused: Sequence[s
         return render_report(answers, workspace.reports, readable.name)
 
 
-def tell(sentence: str) -> None:
+def warn(sentence: str) -> None:
     """Print a sentence above the progress bars, and log it as a warning."""
     board.report(sentence)
     _log.warning("%s", sentence)
@@ -165,35 +168,34 @@ def keep_damaged(workspace: Workspace, damage: UnusableFile) -> None:
         raise damage
     if aside := keep_aside(workspace.warehouse, damage):
         cause = str(damage).partition("; ")[0]
-        tell(f"{cause}; it is kept as {aside.name}, and a new one is built from the bundles")
+        warn(f"{cause}; it is kept as {aside.name}, and a new one is built from the bundles")
 
 
 def _with_repair(work: Callable[[], _T], workspace: Workspace) -> _T:
-    """Call `work`; if the warehouse is damaged, rename it, build that of the data folder again, and repeat `work`."""
+    """Call `work`; if the warehouse is damaged, rename it, build it again and call `work` once more.
+
+    Only the warehouse of the data folder is built again: from all bundles of the store, and from the files of sessions
+    that only the newest snapshot contains.
+    """
     try:
         return work()
     except WarehouseDamaged as damage:
         keep_damaged(workspace, damage)
         if workspace.has_snapshots:
-            _load_again(workspace)
+            target, forgotten = workspace.warehouse, workspace.store.forgotten()
+            fetched = _bundles(workspace, None)
+            result = _load_all(fetched.folders, target, forgotten)
+            with contextlib.suppress(WarehouseError), open_read_only(newest_snapshot(workspace.snapshots)) as before:
+                result.add(load_from_elsewhere(before, target, forgotten))
+            refused = len(fetched.refused) + len(result.refused)
+            warn(f"{target}: built again: {result.loaded} sessions loaded, {refused} refused")
     return work()
-
-
-def _load_again(workspace: Workspace) -> None:
-    """Load all bundles of the store, and what only the newest snapshot has; report the counts."""
-    target, forgotten = workspace.warehouse, workspace.store.forgotten()
-    fetched = _bundles(workspace, None)
-    result = _load_all(fetched.folders, target, forgotten)
-    with contextlib.suppress(WarehouseError), open_read_only(newest_snapshot(workspace.snapshots)) as before:
-        result.add(load_from_elsewhere(before, target, forgotten))
-    refused = len(fetched.refused) + len(result.refused)
-    tell(f"{target}: built again: {result.loaded} sessions loaded, {refused} refused")
 
 
 def _bundles(workspace: Workspace, sweep_id: str | None) -> FetchedBundles:
     target, default = workspace.warehouse, workspace.bundles
-    fetched = workspace.store.local_folders(sweep_id, lambda hashes: loaded_contents(hashes, target))
-    # Without a folder of bundles, a warehouse that was loaded from elsewhere is still published again.
+    fetched = workspace.store.local_folders(sweep_id, lambda hashes: find_loaded(hashes, target))
+    # A warehouse that was loaded from elsewhere can be published again without a folder of bundles.
     folders = [folder for folder in fetched.folders if folder != default or default.exists() or not target.is_file()]
     return replace(fetched, folders=folders)
 
@@ -206,12 +208,12 @@ def _load_all(paths: list[Path], warehouse: Path, forgotten: Container[str]) -> 
     return result
 
 
-def _refused(bundles: BundleStore, sweep_id: str, known: LoadedSessions) -> dict[str, str]:
-    """Return why a load would refuse bundles of a sweep, by session id, except those that a warehouse contains."""
+def _refused(bundles: BundleStore, sweep_id: str, loaded: LoadedSessions) -> dict[str, str]:
+    """Return why a load would refuse bundles of a sweep, by session id; loaded ones are not checked."""
     if sweep_id not in bundles.sweep_ids():
         return {}
     forgotten = bundles.forgotten()
-    fetched = bundles.local_folders(sweep_id, known)
+    fetched = bundles.local_folders(sweep_id, loaded)
     archives, others = archives_and_others(fetched.folders)
-    refused = [*fetched.refused, *refusals(others, known, forgotten), *archive_refusals(archives, known, forgotten)]
-    return {session_of(path): reason for path, reason in refused if session_of(path) not in forgotten}
+    refused = [*fetched.refused, *refusals(others, loaded, forgotten), *archive_refusals(archives, loaded, forgotten)]
+    return {folder_session_id(path): reason for path, reason in refused if folder_session_id(path) not in forgotten}

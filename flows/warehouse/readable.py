@@ -1,4 +1,4 @@
-"""Which file a command or a page reads: the newest snapshot of the data folder, or one that the user names."""
+"""Select the file that a command or a page reads: the newest snapshot, or a warehouse that the user names."""
 
 import contextlib
 from collections.abc import Iterator
@@ -13,10 +13,10 @@ _WRITABLE = 0o222  # for its owner, its group or others
 
 @contextlib.contextmanager
 def readable_warehouse(workspace: Workspace) -> Iterator[ReadableFile]:
-    """Yield a file that nobody writes to, so that readers may keep it open without blocking a load.
+    """Yield a file that nobody writes to, so that a reader that keeps it open blocks no load.
 
-    It is the newest snapshot, or a private copy of a warehouse elsewhere. A file that nobody may write, such as a
-    published snapshot, is not copied. Raises WarehouseError.
+    It is the newest snapshot of the data folder, or a private copy of a warehouse elsewhere. A read-only file, such as
+    a published snapshot, is not copied. Raises WarehouseError.
     """
     warehouse = workspace.warehouse
     if workspace.has_snapshots:

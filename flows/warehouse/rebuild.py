@@ -1,4 +1,4 @@
-"""Rebuild the warehouse from its bundles, compare it with the present one, and replace that in one step."""
+"""Build the warehouse again from its bundles, compare it with the present one, and replace that in one step."""
 
 import logging
 from collections.abc import Container
@@ -25,37 +25,37 @@ SELECT view_name FROM duckdb_views() WHERE NOT internal AND NOT starts_with(view
 
 
 @dataclass
-class Rebuilt:
+class RebuildResult:
     sessions: int = 0
     compared: bool = False
     """Whether there was a warehouse before."""
     differing: list[str] = field(default_factory=list)
-    """A line for each public view whose rows differ from those before."""
+    """A line for each public view with other rows than before."""
     thinned: int = 0
     """Sessions whose events were thinned before and are complete again."""
     refused: list[str] = field(default_factory=list)
     """Why bundles were not loaded."""
 
 
-def rebuild_warehouse(workspace: Workspace) -> Rebuilt:
+def rebuild_warehouse(workspace: Workspace) -> RebuildResult:
     """Build a new warehouse beside the present one, replace that, and publish a snapshot.
 
-    The present warehouse serves until then: loads wait only while both are compared and replaced. If this process is
-    killed or fails, it stays as it is. A damaged one, or one with the tables of another version, is kept aside.
-    Raises InputError, BundleError or WarehouseError.
+    Loads wait only while both are compared and replaced. If this process is killed or fails, the present warehouse
+    stays as it is. A damaged one, or one with the tables of another version, is renamed and kept. Raises InputError,
+    BundleError or WarehouseError.
     """
     if not workspace.store.sweep_ids():
         raise InputError(f"{workspace.store.location}: contains no bundles, so there is nothing to rebuild from")
     try:
-        return _rebuilt(workspace)
+        return _rebuild(workspace)
     except UnusableFile as damage:
         keep_damaged(workspace, damage)
-    return _rebuilt(workspace)
+    return _rebuild(workspace)
 
 
-def _rebuilt(workspace: Workspace) -> Rebuilt:
+def _rebuild(workspace: Workspace) -> RebuildResult:
     target, store = workspace.warehouse, workspace.store
-    outcome = Rebuilt(compared=target.is_file())
+    outcome = RebuildResult(compared=target.is_file())
     with work_folder(target.parent) as folder:
         aside = folder / target.name
         with writing(aside):
@@ -79,9 +79,9 @@ def _rebuilt(workspace: Workspace) -> Rebuilt:
 
 
 def _compare(present: duckdb.DuckDBPyConnection, rebuilt: Path, forgotten: Container[str]) -> list[str]:
-    """Return a line for each public view whose rows differ; empty if all are identical.
+    """Return a line for each public view whose rows differ.
 
-    Raises WarehouseError if a session of the present warehouse is missing in the rebuilt one and is not forgotten.
+    Raises WarehouseError if a session of the present warehouse is neither in the rebuilt one nor forgotten.
     """
     with open_read_only(rebuilt) as connection:
         sessions = "SELECT session_id FROM session ORDER BY session_id"

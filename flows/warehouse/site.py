@@ -4,7 +4,7 @@ import asyncio
 import re
 import socket
 import threading
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, suppress
 from functools import partial
@@ -42,33 +42,33 @@ _MAX_CHARS = 512
 
 
 class LiveSite:
-    """The pages of the newest snapshot; a change of the file `stated` means that there is a new one.
+    """The pages of the newest snapshot; a change of the file `pointer` means that there is a new one.
 
-    A large farm's home page takes seconds to make. So the former snapshot is served until a thread has made the new
-    home page. A page that only the new snapshot has is served from it at once.
+    The home page of a large farm takes seconds to render. The previous snapshot is served until a thread has rendered
+    the new home page. A page that only the new snapshot has is served from it at once.
     """
 
-    def __init__(self, snapshot: Callable[[], AbstractContextManager[ReadableFile]], stated: Path) -> None:
+    def __init__(self, snapshot: Callable[[], AbstractContextManager[ReadableFile]], pointer: Path) -> None:
         self._snapshot = snapshot
-        self._stated = stated
+        self._pointer = pointer
         self._lock = threading.Lock()
-        self._shown = self._newest = SnapshotPages(snapshot, self._stamp())
-        self._open = [self._shown]
+        self._served = self._newest = SnapshotPages(snapshot, self._stamp())
+        self._open = [self._served]
         self._preparing = ThreadPoolExecutor(1)
         self._prepared = self._preparing.submit(self._show, self._newest)
 
     def answer(self, address: str) -> Response:
         """Return the file at an address, or a page with the reason and status 404 (no such page) or 503 (an error)."""
         address = address or _HOME
-        shown, newest = self._snapshots()
+        served, newest = self._snapshots()
         try:
-            file = shown.file(address)
-            if file is None and newest is not shown:
+            file = served.file(address)
+            if file is None and newest is not served:
                 file = newest.file(address)
         except (FarmError, WarehouseError) as error:
-            return HTMLResponse(_sorry(address, str(error)), 503)
+            return HTMLResponse(_render_error(address, str(error)), 503)
         if file is None:
-            return HTMLResponse(_sorry(address, f"There is no page {address}."), 404)
+            return HTMLResponse(_render_error(address, f"There is no page {address}."), 404)
         cached = "max-age=3600" if address.startswith("assets/vega") else "no-cache"
         return Response(file.content, media_type=file.kind, headers={"Cache-Control": cached})
 
@@ -88,46 +88,46 @@ class LiveSite:
 
     def _stamp(self) -> Stamp:
         with suppress(OSError):
-            status = self._stated.stat()
+            status = self._pointer.stat()
             return status.st_mtime_ns, status.st_ino
         return None
 
     def _snapshots(self) -> tuple[SnapshotPages, SnapshotPages]:
-        """Return the pages that are served, and those of the newest snapshot; start to prepare a new snapshot."""
+        """Return the served pages and those of the newest snapshot; begin to prepare a new snapshot."""
         stamp = self._stamp()
         with self._lock:
             if stamp != self._newest.stamp:
                 self._newest = SnapshotPages(self._snapshot, stamp)
                 self._open.append(self._newest)
                 self._prepared = self._preparing.submit(self._show, self._newest)
-            return self._shown, self._newest
+            return self._served, self._newest
 
     def _show(self, pages: SnapshotPages) -> None:
-        """Make the home page of a snapshot, then serve the snapshot; an error is the answer to the next request."""
+        """Render the home page of a snapshot, then serve the snapshot; the next request gets an error of rendering."""
         try:
             with suppress(FarmError, WarehouseError):
                 pages.file(_HOME)
         finally:
-            former, self._shown = self._shown, pages
-            if former is not pages:
-                self._open.remove(former)
-                former.retire()
+            previous, self._served = self._served, pages
+            if previous is not pages:
+                self._open.remove(previous)
+                previous.retire()
 
 
-def _sorry(address: str, reason: str) -> str:
+def _render_error(address: str, reason: str) -> str:
     """Return an HTML page with the reason and a link to the home page."""
-    home = (sanitize_line(reason), " Go to ", Link("this morning", "index.html"), ".")
+    home = (sanitize_line(reason), " Go to ", Link("the home page", "index.html"), ".")
     return as_html(Page("Nothing here", answer=home, tone="flag", footer="etfarm", address=address))
 
 
-def site_of(workspace: Workspace) -> LiveSite:
+def open_site(workspace: Workspace) -> LiveSite:
     """Return the pages of the newest snapshot, or of a warehouse elsewhere."""
-    stated = workspace.snapshots / "current" if workspace.has_snapshots else workspace.warehouse
-    return LiveSite(partial(readable_warehouse, workspace), stated)
+    pointer = workspace.snapshots / "current" if workspace.has_snapshots else workspace.warehouse
+    return LiveSite(partial(readable_warehouse, workspace), pointer)
 
 
 def host_names(words: Iterable[str]) -> list[str]:
-    """Return host names as requests are compared with them; raises InputError for a word that is not one."""
+    """Return host names in lower case, without a final dot; raises InputError for a word that is not a host name."""
     names = [word.lower().removesuffix(".") for word in words]
     for name in names:
         if not _NAME.fullmatch(name):
@@ -135,35 +135,31 @@ def host_names(words: Iterable[str]) -> list[str]:
     return names
 
 
-def app_of(site: LiveSite, names: Iterable[str] = ()) -> FastAPI:
-    """Return the application, which answers GET and writes nothing, under the host names `names` and this machine's."""
+def build_app(site: LiveSite, names: Iterable[str] = ()) -> FastAPI:
+    """Return an application that answers GET requests for the host names `names` and those of this machine."""
     app = FastAPI(title="etfarm", docs_url=None, redoc_url=None, openapi_url=None)
     allowed = {*_OF_THIS_MACHINE, *names}
 
     @app.middleware("http")
     async def check(request: Request, answer: RequestResponseEndpoint) -> Response:
-        return _refusal(request, allowed) or await answer(request)
+        """Answer 414 for a long address, 421 for a host name that is not allowed.
+
+        This prevents DNS rebinding: a foreign page whose host name resolves to this machine could read the answers.
+        """
+        if len(request.scope["path"]) > _MAX_CHARS:
+            return PlainTextResponse(f"An address here has at most {_MAX_CHARS} characters.\n", 414)
+        hosts = [_name_in(host) for host in request.headers.getlist("host")]
+        if len(hosts) == 1 and hosts[0] in allowed:
+            return await answer(request)
+        name = excerpt(", ".join(hosts), 100) or "(none)"
+        remedy = "to allow it, start `etfarm site` with --host-name and this name"
+        return PlainTextResponse(f"These pages are not served under the host name {name}; {remedy}.\n", 421)
 
     @app.get("/{address:path}")
     def page(address: str) -> Response:
         return site.answer(address)
 
     return app
-
-
-def _refusal(request: Request, allowed: Container[str]) -> Response | None:
-    """Return status 414 for a long address, 421 for a host name that is not allowed; None if the request may pass.
-
-    Against DNS rebinding: a foreign page under a name that resolves to this machine could read the answers.
-    """
-    if len(request.scope["path"]) > _MAX_CHARS:
-        return PlainTextResponse(f"An address here has at most {_MAX_CHARS} characters.\n", 414)
-    hosts = [_name_in(host) for host in request.headers.getlist("host")]
-    if len(hosts) == 1 and hosts[0] in allowed:
-        return None
-    name = excerpt(", ".join(hosts), 100) or "(none)"
-    way_on = "to allow it, start `etfarm site` with --host-name and this name"
-    return PlainTextResponse(f"These pages are not served under the host name {name}; {way_on}.\n", 421)
 
 
 def _name_in(host: str) -> str:
@@ -176,7 +172,7 @@ class SiteServer(uvicorn.Server):
     """Serves the pages until Ctrl-C or SIGTERM, which also interrupt pages in progress; every answer has _HEADERS."""
 
     def __init__(self, site: LiveSite, names: Iterable[str] = ()) -> None:
-        app = app_of(site, names)
+        app = build_app(site, names)
         super().__init__(uvicorn.Config(app, log_level="warning", lifespan="off", ws="none", headers=_HEADERS))
         self._site = site
 
@@ -186,7 +182,7 @@ class SiteServer(uvicorn.Server):
         super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Interrupt again and again until all requests are answered: one interrupt ends one query of a page."""
+        """Interrupt repeatedly until all requests are answered: one interrupt ends one query of a page."""
         ending = asyncio.create_task(self._interrupt())
         try:
             await super().shutdown(sockets)
@@ -201,7 +197,7 @@ class SiteServer(uvicorn.Server):
 
 def serve(listener: socket.socket, workspace: Workspace, names: Iterable[str]) -> None:
     """Serve the pages on a socket until they are ended; raises KeyboardInterrupt after Ctrl-C."""
-    site = site_of(workspace)
+    site = open_site(workspace)
     try:
         SiteServer(site, names).run(sockets=[listener])
     finally:

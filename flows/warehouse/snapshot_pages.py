@@ -1,4 +1,4 @@
-"""The pages of one snapshot: different ones are made side by side, each once."""
+"""The pages of one snapshot: each is rendered once, different ones in parallel."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -18,15 +18,15 @@ from tasks.results.reader import Reader, view_errors
 
 Stamp = tuple[int, int] | None
 """Modification time in ns and inode of the file that names the snapshot; None if it is missing."""
-_MAX_KEPT = 500
-_MAX_SIDE_BY_SIDE = 4
-"""Each has its own connection and caches what its pages share."""
+_MAX_PAGES = 500
+_MAX_PARALLEL = 4
+"""Each has a connection and caches what its pages share."""
 
 
 class SnapshotPages:
     """The pages of the snapshot that is the newest when the first page is requested.
 
-    The snapshot is open from the first request until `retire` was called and nobody reads it any more.
+    The snapshot is open from the first request until after `retire`, when its last reader has ended.
     """
 
     def __init__(self, snapshot: Callable[[], AbstractContextManager[ReadableFile]], stamp: Stamp) -> None:
@@ -34,30 +34,30 @@ class SnapshotPages:
         self._snapshot = snapshot
         self._lock = threading.Lock()  # of the fields below, held for assignments only
         self._opening = threading.Lock()  # the snapshot is opened once, and connections one after the other
-        self._places = threading.Semaphore(_MAX_SIDE_BY_SIDE)
-        self._made: dict[str, Future[File | None]] = {}
-        """Pages that are made or in progress, by address."""
+        self._slots = threading.Semaphore(_MAX_PARALLEL)
+        self._pages: dict[str, Future[File | None]] = {}
+        """Rendered pages and those in progress, by address."""
         self._readers, self._is_retired, self._has_ended = 0, False, False
         self._stack = ExitStack()
         """Closes the snapshot and its connections."""
         self._file: ReadableFile | None = None
         self._sites: list[Site] = []
-        """Those that nobody uses now."""
+        """Sites that no thread uses now."""
         self._connections: list[Reading] = []
 
     def file(self, address: str) -> File | None:
         """Return the file at an address, None if there is none; raises FarmError or WarehouseError.
 
-        A page is made once: a request for one in progress waits for it.
+        Each page is rendered once; a request for one in progress waits for it.
         """
         with self._lock:
-            page = self._made.get(address)
+            page = self._pages.get(address)
             if is_first := page is None:
-                if len(self._made) >= _MAX_KEPT:
-                    self._made.clear()
-                page = self._made[address] = Future()
+                if len(self._pages) >= _MAX_PAGES:
+                    self._pages.clear()
+                page = self._pages[address] = Future()
         if is_first:
-            self._make(address, page)
+            self._render(address, page)
         return page.result()
 
     def retire(self) -> None:
@@ -66,32 +66,32 @@ class SnapshotPages:
         self._close_if_unused()
 
     def interrupt(self) -> None:
-        """Interrupt pages in progress: their requests get an error. No connection is opened any more."""
+        """Interrupt pages in progress, whose requests get an error, and open no more connections."""
         self._has_ended = True
         for connection in list(self._connections):
             connection.interrupt()
 
-    def _make(self, address: str, made: "Future[File | None]") -> None:
+    def _render(self, address: str, page: "Future[File | None]") -> None:
         try:
             with self._reading() as site:
                 file = site.file(address)
         except BaseException as error:
-            self._forget(address, made)
-            made.set_exception(error)
+            self._forget(address, page)
+            page.set_exception(error)
             return
         if file is None:
-            self._forget(address, made)  # there is no end of addresses without a page
-        made.set_result(file)
+            self._forget(address, page)  # the number of addresses without a page is unlimited
+        page.set_result(file)
 
-    def _forget(self, address: str, made: "Future[File | None]") -> None:
+    def _forget(self, address: str, page: "Future[File | None]") -> None:
         with self._lock:
-            if self._made.get(address) is made:
-                del self._made[address]
+            if self._pages.get(address) is page:
+                del self._pages[address]
 
     @contextmanager
     def _reading(self) -> Iterator[Site]:
-        """Yield a site that nobody else uses; one that failed is not used again, since its cache may be incomplete."""
-        with self._places:
+        """Yield a site that no other thread uses. After an error it is dropped, because its cache may be incomplete."""
+        with self._slots:
             with self._lock:
                 self._readers += 1
                 site = self._sites.pop() if self._sites else None
@@ -102,7 +102,7 @@ class SnapshotPages:
                 with self._lock:
                     self._sites.append(site)
             except duckdb.Error as error:
-                raise WarehouseError(f"{self._file}: the page could not be made ({first_line(error)})") from error
+                raise WarehouseError(f"{self._file}: the page could not be rendered ({first_line(error)})") from error
             finally:
                 with self._lock:
                     self._readers -= 1

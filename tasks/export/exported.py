@@ -13,7 +13,7 @@ from typing import Any
 
 from devices.errors import FarmError, InputError
 from tasks.export.program import DataType, ProgramMethod, data_types, read_program
-from tasks.store.files import remove_at_once, sha256_of
+from tasks.store.files import hash_file, remove_at_once
 
 logger = logging.getLogger(__name__)
 EXPORT_VERSION = 2
@@ -227,7 +227,7 @@ def read_complete(folder: Path) -> tuple[Export, ...] | None:
         exports = read_exports(folder)
         files = [entry for export in exports for entry in (*export.case.tensors, *export.data)]
         hashes = {"model.pte": exports[0].pte_sha256} | {entry["file"]: entry["sha256"] for entry in files}
-        damaged = [name for name, sha256 in hashes.items() if sha256_of(folder / name) != sha256]
+        damaged = [name for name, sha256 in hashes.items() if hash_file(folder / name) != sha256]
         if not damaged:
             return exports
         cause = f"{', '.join(damaged)} differs from what was written"

@@ -19,7 +19,7 @@ from tasks.export.exported import EXPORT_VERSION
 from tasks.export.lowering import buffers, delegation, lower, passes, rewrites, trial
 from tasks.export.recipes import parse_recipe
 from tasks.export.user_code import check_function, find_source
-from tasks.store.files import sha256_of, write_complete
+from tasks.store.files import hash_file, write_complete
 
 # The modules whose text decides the bytes of an export.
 _LOWERING = (buffers, delegation, lower, passes, rewrites, trial)
@@ -60,14 +60,14 @@ def _input_key(request: ExportRequest) -> str:
     base = _digest(
         {
             "export_version": EXPORT_VERSION,
-            "code": [sha256_of(Path(module.__file__)) for module in _CODE if module.__file__],
+            "code": [hash_file(Path(module.__file__)) for module in _CODE if module.__file__],
             "model": [entry.name, _key_fields(entry)],
-            "source": [sha256_of(file) for file in _source_files(entry)],
-            "precision": [request.precision, sha256_of(find_source(own_recipe)) if own_recipe else None],
+            "source": [hash_file(file) for file in _source_files(entry)],
+            "precision": [request.precision, hash_file(find_source(own_recipe)) if own_recipe else None],
             "seed": request.seed,
             "python": versions()["python"],
             "distributions": {name: _version(name) for name in _DISTRIBUTIONS},
-            **({"taps": sha256_of(_TAPS)} if request.taps else {}),
+            **({"taps": hash_file(_TAPS)} if request.taps else {}),
         }
     )
     used = _read_used(request)
@@ -90,7 +90,7 @@ def source_sha256(request: ExportRequest) -> str:
     versions.
     """
     used = _read_used(request) or {"files": []}
-    contents = [*map(sha256_of, _source_files(request.entry)), *sorted(filter(None, _hashes(used["files"]).values()))]
+    contents = [*map(hash_file, _source_files(request.entry)), *sorted(filter(None, _hashes(used["files"]).values()))]
     return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 
 
@@ -117,7 +117,7 @@ def is_own(name: str | None) -> bool:
 
 
 def _hashes(names: list[str]) -> dict[str, str | None]:
-    return {name: sha256_of(Path(name)) if Path(name).is_file() else None for name in names}
+    return {name: hash_file(Path(name)) if Path(name).is_file() else None for name in names}
 
 
 def _key_fields(entry: ModelEntry) -> list[object]:

@@ -15,7 +15,7 @@ from tasks.export.entry import ModelEntry
 from tasks.export.exported import EXPORT_VERSION, Export, Tensors, read_complete, read_exports
 from tasks.export.program import ProgramMethod, ProgramTensor, read_program
 from tasks.export.sources import write_prebuilt_sources
-from tasks.store.files import publish_folder, sha256_of
+from tasks.store.files import hash_file, publish_folder
 
 _ETRECORD = "ETRECORD_V0"  # an entry of every ETRecord, which is a zip file
 
@@ -29,7 +29,7 @@ def open_pte(pte: Path, exports_dir: Path) -> Export:
         raise InputError(f"{pte}: no such file; name a .pte file")
     if (pte.parent / "export.json").is_file():
         export = read_exports(pte.parent)[0]
-        if export.pte.name == pte.name and export.pte_sha256 == sha256_of(pte):
+        if export.pte.name == pte.name and export.pte_sha256 == hash_file(pte):
             return export
     entry = ModelEntry.model_validate({"name": _plain(pte.stem), "pte": pte})
     return import_prebuilt(entry, exports_dir, seed=0)[0]
@@ -87,7 +87,7 @@ def describe_prebuilt(entry: ModelEntry, seed: int) -> tuple[str, dict[str, Any]
         "model": entry.name,
         "precision": AS_IS,
         "seed": seed,
-        "pte_sha256": sha256_of(pte),
+        "pte_sha256": hash_file(pte),
         "pte_bytes": pte.stat().st_size,
         "versions": {},
         "methods": {method.name: {"delegated": [], "portable": []} for method in methods},
@@ -96,9 +96,9 @@ def describe_prebuilt(entry: ModelEntry, seed: int) -> tuple[str, dict[str, Any]
     }
     if entry.data:
         described["data"] = [
-            {"file": f"data-{number}.ptd", "sha256": sha256_of(path)} for number, path in enumerate(entry.data)
+            {"file": f"data-{number}.ptd", "sha256": hash_file(path)} for number, path in enumerate(entry.data)
         ]
-    etrecord = sha256_of(entry.etrecord) if entry.etrecord else None
+    etrecord = hash_file(entry.etrecord) if entry.etrecord else None
     digest = hashlib.sha256(json.dumps([described, etrecord], sort_keys=True).encode()).hexdigest()
     return f"prebuilt-{_plain(entry.name)}-{digest[:16]}", described, content
 

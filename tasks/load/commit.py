@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -35,7 +34,7 @@ FROM session
 JOIN device USING (device_id)
 WHERE status = 'succeeded' AND NOT emulated AND serial IN (SELECT unnest(?::VARCHAR[]))
 """
-# Of the sessions with an equal first execution: few, since it lasts the longest and differs the most.
+# Only of sessions with an equal first execution: there are few, because it takes longest and varies most.
 _TIMES = """
 SELECT session_id, list(execute_ns ORDER BY run_index)
 FROM run
@@ -45,7 +44,7 @@ WHERE session_key IN (
 ) AND session_key IN (SELECT session_key FROM load_ledger WHERE kind = 'bundle')
 GROUP BY session_id
 """
-_SESSIONS = 1000  # whose statistics are computed at a time, to bound memory
+_SESSIONS_PER_QUERY = 1000  # bounds the memory of computing statistics
 _MISSING = """
 SELECT session_key, warmup_executions
 FROM session
@@ -74,12 +73,15 @@ class Loader:
         self._last_before = self._last_session
         self._next_run = self._number("SELECT coalesce(max(run_id), 0) + 1 FROM run")
         hashes = [rows.sha256 for rows in batch] + [rows.session["etdump_sha256"] for rows in batch]
-        self._ledger = known_contents(connection, hashes)
-        self._others = _Others(connection, batch)
-        self._sessions = known_sessions(connection, [rows.session["session_id"] for rows in batch])
+        self._ledger = ledger_keys(connection, hashes)
+        self._others = _OtherSessions(connection, batch)
+        self._sessions = stored_session_ids(connection, [rows.session["session_id"] for rows in batch])
 
     def add(self, rows: Rows) -> str | None:
-        """Add a session, or return the reason why it is refused; a bundle replaces its ETDump that was loaded alone."""
+        """Add a session, or return the reason why it is refused.
+
+        A bundle replaces the session of its ETDump that was loaded without the bundle.
+        """
         session_id, etdump = rows.session["session_id"], rows.session["etdump_sha256"]
         if session_id in self._sessions:
             return (
@@ -106,8 +108,11 @@ class Loader:
             self._run({"forgotten": pa.table({"session_key": sorted(self._replaced)})}, "forget")
         shared = {name: dimension.new for name, dimension in self._dimensions.items()}
         for table, rows in {**shared, "node": self._nodes.new, **self._rows}.items():
-            if rows:
-                insert_rows(self._connection, table, _columns(rows))
+            if rows:  # a column that is missing in a row is NULL
+                names = dict.fromkeys(name for row in rows for name in row)
+                insert_rows(
+                    self._connection, table, pa.table({name: [row.get(name) for row in rows] for name in names})
+                )
         if self._facts:
             facts = {table: pa.concat_tables(parts) for table, parts in self._facts.items()}
             for table, new in facts.items():
@@ -135,16 +140,13 @@ class Loader:
             row["series_id"] = rows.series["series_id"]
         row["source_map_id"] = None
         if rows.runs is not None:
-            node_ids = self._nodes.of(model_id, rows.runs.tree)
+            node_ids = self._nodes.resolve(model_id, rows.runs.tree)
             row["source_map_id"] = self._take_sources(rows, model_id, node_ids)
             self._take_runs(rows.runs, node_ids, rows.session["warmup_executions"])
         self._rows["session"].append(row)
         for table, details in rows.details.items():
             self._rows[table] += [{**session_key, **row} for row in details]
-        self._take_ledger(rows)
         self._sessions.add(rows.session["session_id"])
-
-    def _take_ledger(self, rows: Rows) -> None:
         contents = {rows.sha256: "etdump" if rows.is_loose else "bundle"}
         if rows.session["etdump_sha256"] is not None:
             contents[rows.session["etdump_sha256"]] = "etdump"
@@ -183,25 +185,23 @@ class Loader:
         run_ids = np.arange(len(runs.execute_ns)) + self._next_run
         self._next_run += len(run_ids)
         session_keys = np.full(len(run_ids), self._last_session, np.int32)
-        facts: dict[str, dict[str, Any]] = {
-            "run": {
-                "run_id": run_ids,
-                "session_key": session_keys,
-                "run_index": np.arange(len(run_ids), dtype=np.int32),
-                "is_warmup": np.arange(len(run_ids)) < warmup_executions,
-                "start_ns": runs.run_start_ns,
-                "execute_ns": runs.execute_ns,
-            },
-            "event": {
-                "run_id": run_ids[runs.run],
-                "node_id": node_ids[runs.node],
-                "start_ns": runs.start_ns,
-                "dur_ns": runs.dur_ns,
-                "self_ns": runs.self_ns,
-            },
+        run = {
+            "run_id": run_ids,
+            "session_key": session_keys,
+            "run_index": np.arange(len(run_ids), dtype=np.int32),
+            "is_warmup": np.arange(len(run_ids)) < warmup_executions,
+            "start_ns": runs.run_start_ns,
+            "execute_ns": runs.execute_ns,
         }
-        for table, columns in facts.items():
-            self._facts[table].append(pa.table(columns))
+        event = {
+            "run_id": run_ids[runs.run],
+            "node_id": node_ids[runs.node],
+            "start_ns": runs.start_ns,
+            "dur_ns": runs.dur_ns,
+            "self_ns": runs.self_ns,
+        }
+        self._facts["run"].append(pa.table(run))
+        self._facts["event"].append(pa.table(event))
 
     def _is_loose(self, session_key: int) -> bool:
         """Return whether a session in the warehouse was loaded from an ETDump without a bundle."""
@@ -224,23 +224,23 @@ class Loader:
         return int(self._connection.execute(query).fetchall()[0][0])
 
 
-def known_contents(connection: Reading, hashes: Sequence[str | None]) -> dict[str, int]:
-    """Return those of the hashes that the ledger contains, each with its session key."""
+def ledger_keys(connection: Reading, hashes: Sequence[str | None]) -> dict[str, int]:
+    """Return the session keys of the hashes that are in the ledger, by hash."""
     query = "SELECT sha256, session_key FROM load_ledger WHERE sha256 IN (SELECT unnest($hashes::VARCHAR[]))"
     return dict(connection.execute(query, {"hashes": list(hashes)}).fetchall())
 
 
-def known_sessions(connection: duckdb.DuckDBPyConnection, session_ids: list[str]) -> set[str]:
+def stored_session_ids(connection: duckdb.DuckDBPyConnection, session_ids: list[str]) -> set[str]:
     """Return those of the session ids that the warehouse contains."""
     query = "SELECT session_id FROM session WHERE session_id IN (SELECT unnest(?::VARCHAR[]))"
     return {row[0] for row in connection.execute(query, [session_ids]).fetchall()}
 
 
 def add_session_statistics(connection: duckdb.DuckDBPyConnection) -> None:
-    """Insert the statistics of each succeeded timing session that has none; its runs suffice, events may be thinned."""
+    """Insert the statistics of each succeeded timing session that has none. They need its runs, not its events."""
     all_missing = connection.execute(_MISSING).fetchall()
-    for first in range(0, len(all_missing), _SESSIONS):
-        missing = all_missing[first : first + _SESSIONS]
+    for first in range(0, len(all_missing), _SESSIONS_PER_QUERY):
+        missing = all_missing[first : first + _SESSIONS_PER_QUERY]
         keys = [session_key for session_key, _ in missing]
         runs = connection.execute(_RUNS, [keys]).fetchnumpy()
         latencies_ns = np.split(runs["execute_ns"], np.searchsorted(runs["session_key"], keys[1:]))
@@ -251,28 +251,22 @@ def add_session_statistics(connection: duckdb.DuckDBPyConnection) -> None:
         insert_rows(connection, "session_statistic", rows)
 
 
-def _columns(rows: Sequence[Row]) -> pa.Table:
-    """Return rows as a table; a column that is missing in a row is NULL."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    return pa.table({name: [row.get(name) for row in rows] for name in names})
-
-
-class _Others:
-    """Serials and times of sessions in a warehouse and in the batch being added, which no other may have."""
+class _OtherSessions:
+    """Serials and times of the sessions in a warehouse and in the present batch, which no other session may have."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, batch: Sequence[Rows]) -> None:
-        judged = [rows for rows in batch if _is_judged(rows)]
-        self._keys = {id(rows): key for rows in judged if rows.runs and (key := times_key(rows.runs))}
-        firsts = [int(rows.runs.execute_ns[0]) for rows in judged if rows.runs and id(rows) in self._keys]
-        serials = [serial for rows in judged if (serial := _serial(rows))]
+        measured = [rows for rows in batch if _claims_measurement(rows)]
+        self._keys = {id(rows): key for rows in measured if rows.runs and (key := times_key(rows.runs))}
+        firsts = [int(rows.runs.execute_ns[0]) for rows in measured if rows.runs and id(rows) in self._keys]
+        serials = [serial for rows in measured if (serial := _serial(rows))]
         names = connection.execute(_NAMES, [serials]).fetchall() if serials else []
         self._names: dict[tuple[str, str], str] = {(sweep_id, serial): name for sweep_id, serial, name in names}
         times = connection.execute(_TIMES, [firsts]).fetchall() if firsts else []
-        self._of_times: dict[tuple[int, ...], str] = {tuple(each): session_id for session_id, each in times}
+        self._by_times: dict[tuple[int, ...], str] = {tuple(each): session_id for session_id, each in times}
 
     def contradiction(self, rows: Rows) -> str | None:
-        """Return how serial or times contradict another session, or None; later sessions are compared with it, too."""
-        if not _is_judged(rows):
+        """Return how the serial or the times contradict another session, or None; then remember them."""
+        if not _claims_measurement(rows):
             return None
         name, sweep_id, serial = rows.device["name"], rows.sweep["sweep_id"], _serial(rows)
         if serial and (first := self._names.setdefault((sweep_id, serial), name)) != name:
@@ -283,12 +277,12 @@ class _Others:
         if rows.runs is None or id(rows) not in self._keys:
             return None
         session_id = rows.session["session_id"]
-        other = self._of_times.setdefault(tuple(rows.runs.execute_ns.tolist()), session_id)
+        other = self._by_times.setdefault(tuple(rows.runs.execute_ns.tolist()), session_id)
         return None if other == session_id else f"{times_of_another(rows.runs, other)}; check the runner"
 
 
-def _is_judged(rows: Rows) -> bool:
-    """Return whether a session states that it was measured: not a loose ETDump, nor a recording that is replayed."""
+def _claims_measurement(rows: Rows) -> bool:
+    """Return whether a session claims to be measured: it is neither a loose ETDump nor a replayed recording."""
     is_measured = rows.session["status"] == "succeeded" and not rows.is_loose
     return is_measured and rows.device["transport"] != SIMULATED
 

@@ -1,4 +1,4 @@
-"""Ids for rows that many sessions share: devices, models, runners, and the nodes of operator trees."""
+"""Ids of rows that many sessions share: devices, models, runners, and the nodes of operator trees."""
 
 import duckdb
 import numpy as np
@@ -13,7 +13,7 @@ _NodeKey = tuple[int | None, str, str, int, int]
 
 
 class Dimension:
-    """A small table whose rows are entered once and referred to by id; `new` are the rows to insert."""
+    """A small table whose rows are entered once and referred to by id; rows to insert are in `new`."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
         self.new: list[Row] = []
@@ -39,7 +39,7 @@ class Dimension:
 
 
 class NodeIds:
-    """Ids of the nodes of operator trees, stored once per model; `new` are the rows to insert."""
+    """Ids of the nodes of operator trees, which are stored once per model; rows to insert are in `new`."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.new: list[Row] = []
@@ -47,9 +47,15 @@ class NodeIds:
         self._last = int(connection.execute("SELECT coalesce(max(node_id), 0) FROM node").fetchall()[0][0])
         self._of_model: dict[int, dict[_NodeKey, int]] = {}
 
-    def of(self, model_id: int, tree: tuple[TreeNode, ...]) -> NDArray[np.int32]:
+    def resolve(self, model_id: int, tree: tuple[TreeNode, ...]) -> NDArray[np.int32]:
         """Return the id of each node of a tree, in the tree's order (parents first)."""
-        node_ids = self._of_model.setdefault(model_id, {}) or self._load(model_id)
+        if model_id not in self._of_model:
+            rows = self._connection.execute(
+                "SELECT parent_node_id, kind, name, chain_index, instruction_id, node_id FROM node WHERE model_id = ?",
+                [model_id],
+            ).fetchall()
+            self._of_model[model_id] = {tuple(key): node_id for *key, node_id in rows}
+        node_ids = self._of_model[model_id]
         ids: list[int] = []
         for node in tree:
             parent_id = ids[node.parent] if node.parent >= 0 else None
@@ -57,30 +63,9 @@ class NodeIds:
             if key not in node_ids:
                 self._last += 1
                 node_ids[key] = self._last
-                self.new.append(_node_row(self._last, model_id, parent_id, node))
+                names = {"kind": node.kind, "name": node.name, **vars(node.parts)}
+                place = {"chain_index": node.chain_index, "instruction_id": node.instruction_id}
+                numbers = {"node_id": self._last, "model_id": model_id, "parent_node_id": parent_id}
+                self.new.append({**numbers, **names, **place})
             ids.append(node_ids[key])
         return np.array(ids, np.int32)
-
-    def _load(self, model_id: int) -> dict[_NodeKey, int]:
-        rows = self._connection.execute(
-            "SELECT parent_node_id, kind, name, chain_index, instruction_id, node_id FROM node WHERE model_id = ?",
-            [model_id],
-        ).fetchall()
-        self._of_model[model_id] = {(row[0], row[1], row[2], row[3], row[4]): row[5] for row in rows}
-        return self._of_model[model_id]
-
-
-def _node_row(node_id: int, model_id: int, parent_id: int | None, node: TreeNode) -> Row:
-    return {
-        "node_id": node_id,
-        "model_id": model_id,
-        "parent_node_id": parent_id,
-        "kind": node.kind,
-        "name": node.name,
-        "operator": node.parts.operator,
-        "layout": node.parts.layout,
-        "data_type": node.parts.data_type,
-        "microkernel": node.parts.microkernel,
-        "chain_index": node.chain_index,
-        "instruction_id": node.instruction_id,
-    }

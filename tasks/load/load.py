@@ -10,7 +10,7 @@ from devices.untrusted import UntrustedFileError
 from sql.errors import RowsRefused, WarehouseError
 from sql.warehouse import writing
 from tasks.judge.refresh import judge_series
-from tasks.load.commit import Loader, known_contents, known_sessions
+from tasks.load.commit import Loader, ledger_keys, stored_session_ids
 from tasks.load.parse import parse
 from tasks.rows.rows import Rows, session_id_of
 from tasks.store.bundle_store import LoadedSessions
@@ -25,11 +25,11 @@ _BATCH_SESSIONS = 256
 class LoadResult:
     loaded: int = 0
     already: int = 0
-    """Already in the warehouse, by content."""
+    """Number of bundles and ETDumps whose content is already in the warehouse."""
     refused: list[tuple[Path, str]] = field(default_factory=list)
-    """Path and reason of each; nothing of them was loaded."""
+    """Path and reason of each that was not loaded."""
     forgotten: int = 0
-    """Left out because `etfarm decisions forget` named them."""
+    """Number of those left out because of `etfarm decisions forget`."""
 
     def add(self, other: "LoadResult") -> None:
         self.loaded += other.loaded
@@ -47,7 +47,7 @@ def load_paths(
     damaged bundle is reported in the result and skipped; sessions whose ids are `forgotten` are counted and skipped.
     Raises WarehouseError if the warehouse cannot be written.
     """
-    fresh, result = _find_fresh(paths, lambda hashes: loaded_contents(hashes, warehouse), forgotten)
+    fresh, result = _find_fresh(paths, lambda hashes: find_loaded(hashes, warehouse), forgotten)
     batch: list[Rows] = []
     for number, (path, parsed) in enumerate(parse(fresh), 1):
         if isinstance(parsed, str):
@@ -65,7 +65,7 @@ def load_paths(
 
 
 def judge_missing(warehouse: Path) -> None:
-    """Judge every series without verdicts, also those that a killed load left; creates no warehouse."""
+    """Judge every series without verdicts, such as a killed load leaves; creates no warehouse."""
     if warehouse.exists():
         with writing(warehouse) as connection:
             judge_series(connection)
@@ -80,20 +80,20 @@ def refusals(paths: Sequence[Path], loaded: LoadedSessions, forgotten: Container
     return [(path, parsed) for path, parsed in parse(fresh) if isinstance(parsed, str)]
 
 
-def loaded_contents(hashes: Collection[str], warehouse: Path) -> set[str]:
+def find_loaded(hashes: Collection[str], warehouse: Path) -> set[str]:
     """Return those of the hashes (of session.json or a loose ETDump) that are loaded; creates no warehouse."""
     if not hashes or not warehouse.exists():
         return set()
     with writing(warehouse) as connection:
-        return set(known_contents(connection, list(hashes)))
+        return set(ledger_keys(connection, list(hashes)))
 
 
-def contained_sessions(session_ids: Collection[str], warehouse: Path) -> set[str]:
+def find_loaded_sessions(session_ids: Collection[str], warehouse: Path) -> set[str]:
     """Return those of the session ids that the warehouse contains; creates no warehouse."""
     if not session_ids or not warehouse.exists():
         return set()
     with writing(warehouse) as connection:
-        return known_sessions(connection, list(session_ids))
+        return stored_session_ids(connection, list(session_ids))
 
 
 def _find_fresh(
@@ -112,15 +112,15 @@ def _find_fresh(
         elif not inside:
             is_other = "not a file or folder; pass bundles or .etdump files"
             result.refused.append((path, f"{path}: {is_other if path.exists() else 'no such file or folder'}"))
-    kept = [path for path in candidates if not forgotten or session_id_of(path) not in forgotten]
-    result.forgotten = len(candidates) - len(kept)
+    remaining = [path for path in candidates if not forgotten or session_id_of(path) not in forgotten]
+    result.forgotten = len(candidates) - len(remaining)
     hashes: dict[Path, str] = {}
-    for path in kept:
+    for path in remaining:
         with contextlib.suppress(UntrustedFileError):  # reported when it is read again
             hashes[path] = content_sha256(path)
-    present = loaded(hashes.values())
-    fresh = [path for path in kept if hashes.get(path) not in present]
-    result.already = len(kept) - len(fresh)
+    loaded_hashes = loaded(hashes.values())
+    fresh = [path for path in remaining if hashes.get(path) not in loaded_hashes]
+    result.already = len(remaining) - len(fresh)
     return sorted(fresh, key=lambda path: not path.is_dir()), result  # bundles contain more than a loose ETDump
 
 

@@ -19,12 +19,12 @@ from tasks.rows.rows import Rows, rows_of_bundle, rows_of_loose
 
 _log = logging.getLogger(__name__)
 _ETDUMP = "model.etdump"
-_WORTH_BYTES = 300 << 20  # about 4 million events; below, starting processes costs two cores more than it saves
-_MOST_PROCESSES = 8  # one process inserts about as fast as this many read
-_MOST_CAUSE = 300
-# Far more than the clocks of a farm and its labs differ, but too little for a wrong night.
-_MOST_AHEAD = timedelta(days=1)
-_AHEAD = 4  # bundles per process that are read before they are needed
+_LARGE_BYTES = 300 << 20  # about 4 million events; below, starting processes costs more than it saves
+_MAX_PROCESSES = 8  # one process inserts about as fast as this many read
+_MAX_CAUSE_CHARS = 300
+# Far more than the difference of clocks of a farm and its labs, but too little for a wrong night.
+_MAX_AHEAD = timedelta(days=1)
+_READ_AHEAD = 4  # bundles per process
 
 
 def parse(paths: Sequence[Path]) -> Iterator[tuple[Path, Rows | str]]:
@@ -32,10 +32,10 @@ def parse(paths: Sequence[Path]) -> Iterator[tuple[Path, Rows | str]]:
 
     If a reading process is killed or cannot be started, this one reads the rest.
     """
-    done = 0
-    if _processes() > 1 and _is_worth_processes(paths):
+    done, processes = 0, min(os.cpu_count() or 1, _MAX_PROCESSES)
+    if processes > 1 and _are_large(paths):
         try:
-            for parsed in _side_by_side(paths, _processes()):
+            for parsed in _side_by_side(paths, processes):
                 yield parsed
                 done += 1
         except (BrokenProcessPool, OSError) as error:
@@ -48,36 +48,28 @@ def parse(paths: Sequence[Path]) -> Iterator[tuple[Path, Rows | str]]:
 def _parse(path: Path) -> Rows | str:
     try:
         rows = rows_of_bundle(path) if path.is_dir() else rows_of_loose(path)
-        return _refusal_of_the_future(rows) or rows
+        ended_at, now = rows.session.get("ended_at"), datetime.now(UTC).replace(tzinfo=None)
+        if ended_at is None or ended_at - now <= _MAX_AHEAD:
+            return rows
+        both = f"its session ended at {ended_at:%Y-%m-%d %H:%M} UTC, but now it is {now:%Y-%m-%d %H:%M} UTC"
+        return f"{path}: {both}; set the clock that is wrong, then measure or load again"
     except FarmError as error:
         return str(error)
     except OSError as error:
         return f"{path}: cannot be read ({error.strerror})"
     except Exception as error:  # an unexpected bundle must not keep the others from being loaded
         _log.debug("%s", path, exc_info=True)
-        cause = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_CAUSE]
+        cause = " ".join(f"{type(error).__name__}: {error}".split())[:_MAX_CAUSE_CHARS]
         return f"{path}: cannot be loaded ({cause}); report this error and measure again"
 
 
-def _refusal_of_the_future(rows: Rows) -> str | None:
-    """Return why a session is refused that ended more than a day after now; None for any other."""
-    ended_at, now = rows.session.get("ended_at"), datetime.now(UTC).replace(tzinfo=None)
-    if ended_at is None or ended_at - now <= _MOST_AHEAD:
-        return None
-    both = f"its session ended at {ended_at:%Y-%m-%d %H:%M} UTC, but now it is {now:%Y-%m-%d %H:%M} UTC"
-    return f"{rows.path}: {both}; set the clock that is wrong, then measure or load again"
-
-
-def _processes() -> int:
-    return min(os.cpu_count() or 1, _MOST_PROCESSES)
-
-
-def _is_worth_processes(paths: Sequence[Path]) -> bool:
+def _are_large(paths: Sequence[Path]) -> bool:
+    """Return whether the ETDumps of paths have 300 MiB together."""
     size_bytes = 0
     for path in paths:
         with contextlib.suppress(OSError):
             size_bytes += (path / _ETDUMP if path.is_dir() else path).stat().st_size
-        if size_bytes >= _WORTH_BYTES:
+        if size_bytes >= _LARGE_BYTES:
             return True
     return False
 
@@ -91,7 +83,7 @@ def _side_by_side(paths: Sequence[Path], processes: int) -> Iterator[tuple[Path,
     try:
         for path in paths:
             waiting.append((path, _submit(pool, path)))
-            if len(waiting) > processes * _AHEAD:
+            if len(waiting) > processes * _READ_AHEAD:
                 first, parsed = waiting.popleft()
                 yield first, parsed.result()
         for first, parsed in waiting:
@@ -112,10 +104,10 @@ def _submit(pool: ProcessPoolExecutor, path: Path) -> Future[Rows | str]:
 def _end_with_parent() -> None:
     """End this process when its parent does, even if that was killed."""
     parent = multiprocessing.parent_process()
+
+    def end_after(sentinel: int) -> None:
+        connection.wait([sentinel])
+        os._exit(1)
+
     if parent is not None:
-        threading.Thread(target=_end_after, args=(parent.sentinel,), daemon=True).start()
-
-
-def _end_after(sentinel: int) -> None:
-    connection.wait([sentinel])
-    os._exit(1)
+        threading.Thread(target=end_after, args=(parent.sentinel,), daemon=True).start()

@@ -1,6 +1,6 @@
 """Check a warehouse: its tables against each other, its aggregates against its events, its ledger against bundles.
 
-Rows are compared by checksums, which do not depend on their order.
+Rows are compared by checksums that do not depend on the order of rows.
 """
 
 import logging
@@ -19,17 +19,16 @@ from tasks.judge.decisions import missing_decisions, read_decisions
 from tasks.judge.refresh import judge_series
 from tasks.load.commit import add_session_statistics
 from tasks.load.snapshot import newest_snapshot
-from tasks.store.bundle_store import BundleStore
 from tasks.store.files import work_folder
-from tasks.store.folder import Verified, content_sha256
+from tasks.store.folder import BundleCheck, content_sha256
 from tasks.store.workspace import Workspace
 
 _log = logging.getLogger(__name__)
 _REBUILD = "rebuild the warehouse with `etfarm warehouse rebuild`"
 _OF_SESSIONS = ("typical_run", "run_summary", "session_node")
 _OF_CELLS = ("session_time", "cell_operator", "cell_made_from", "cell_output", "series_night")
-# A load that was killed leaves these to the next one: rows that are missing are no finding.
-_LATER = {
+# A killed load leaves these tables to the next load, so a missing row is not a finding. The value is the key column.
+_MAY_BE_MISSING = {
     "session_statistic": "session_key",
     "comparison_result": "comparison",
     "series_verdict": "series_id",
@@ -58,8 +57,8 @@ SELECT
 
 
 @dataclass(frozen=True)
-class Checked:
-    """A sentence for each finding; and, for the case without one, a line that counts what was checked."""
+class CheckResult:
+    """A sentence for each finding, and a line with the counts of a check without findings."""
 
     findings: list[str]
     counts: str
@@ -67,18 +66,25 @@ class Checked:
 
 @dataclass(frozen=True)
 class Checksum:
-    """A number of rows, and two sums of their hashes: equal for the same rows in any order."""
+    """The number of rows and two sums of their hashes, which are equal for the same rows in any order."""
 
     rows: int
     xor: int
     total: int
 
 
-def check_warehouse(workspace: Workspace) -> Checked:
-    """Check everything; loads wait only while the warehouse is copied. Raises WarehouseError or BundleError."""
+def check_warehouse(workspace: Workspace) -> CheckResult:
+    """Check the bundles, the warehouse and the snapshot. Loads wait only while the warehouse is copied.
+
+    Raises WarehouseError or BundleError.
+    """
     target, bundles = workspace.warehouse, workspace.store
     with work_folder(target.parent) as folder:
-        verified = _verified(bundles)  # before the copy, which then contains what is loaded meanwhile
+        verified: list[BundleCheck] = []  # before the copy, so that the copy contains what is loaded meanwhile
+        sweep_ids = bundles.sweep_ids()
+        for number, sweep_id in enumerate(sweep_ids, 1):
+            verified += bundles.verify(sweep_id)
+            _log.info("checked the bundles of %s (%d of %d sweeps)", sweep_id, number, len(sweep_ids))
         copy = copy_for_reader(target, folder)
         with writing(copy):  # brings the layout of the copy up to date
             pass
@@ -104,7 +110,7 @@ def check_warehouse(workspace: Workspace) -> Checked:
         except WarehouseError as error:
             findings.append(str(error))
     files = sum(bundle.files for bundle in verified)
-    return Checked(
+    return CheckResult(
         findings,
         f"no finding: {len(verified)} bundles with {files} files, {sessions} sessions ({thinned} thinned), "
         f"{runs} runs, {events} events",
@@ -115,14 +121,14 @@ def check_aggregates(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
     """Compute each aggregate again, with the statements of a load, and yield a sentence for each that differs.
 
     The statements write into temporary tables, which hide those of the warehouse. Aggregates of thinned sessions are
-    taken as they are, because their events are gone. Statistics and verdicts that are not computed yet are left out.
+    not computed, because their events are gone. Statistics and verdicts that are not computed yet are left out.
     """
     [(database,)] = connection.execute("SELECT current_database()").fetchall()
     statements = {file.name: file.text for file in sql_files("loading")}
-    stored = {table: f"{identifier(database)}.main.{table}" for table in (*_OF_CELLS, *_OF_SESSIONS, *_LATER)}
+    stored = {table: f"{identifier(database)}.main.{table}" for table in (*_OF_CELLS, *_OF_SESSIONS, *_MAY_BE_MISSING)}
     for table, present in stored.items():
         connection.execute(f"CREATE TEMP TABLE {table} AS FROM {present} LIMIT 0")
-    for table in _OF_SESSIONS:  # those of thinned sessions are taken as they are
+    for table in _OF_SESSIONS:
         connection.execute(f"INSERT INTO temp.{table} SELECT * FROM {stored[table]} {_THINNED}")
     connection.execute(statements["session_begin"] + statements["session_refresh"])
     connection.execute(f"CREATE TEMP TABLE cell AS FROM {identifier(database)}.main.cell")
@@ -131,7 +137,7 @@ def check_aggregates(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
     add_session_statistics(connection)
     judge_series(connection)
     for table, present in stored.items():
-        key = _LATER.get(table)
+        key = _MAY_BE_MISSING.get(table)
         now_rows = f"WHERE {key} IN (SELECT {key} FROM {present})" if key else ""
         before = checksum(connection, f"SELECT * FROM {present}")
         now = checksum(connection, f"SELECT * FROM temp.{table} {now_rows}")
@@ -161,37 +167,28 @@ def checksum(connection: duckdb.DuckDBPyConnection, query: str) -> Checksum:
     return Checksum(*sums)
 
 
-def _verified(bundles: BundleStore) -> list[Verified]:
-    verified: list[Verified] = []
-    sweep_ids = bundles.sweep_ids()
-    for number, sweep_id in enumerate(sweep_ids, 1):
-        verified += bundles.verify(sweep_id)
-        _log.info("checked the bundles of %s (%d of %d sweeps)", sweep_id, number, len(sweep_ids))
-    return verified
-
-
 def _check_ledger(
-    connection: duckdb.DuckDBPyConnection, verified: Mapping[str, Verified], forgotten: Container[str]
+    connection: duckdb.DuckDBPyConnection, verified: Mapping[str, BundleCheck], forgotten: Container[str]
 ) -> Iterator[str]:
-    """Yield a sentence for each session that is in the store or in the warehouse and not in the other.
+    """Yield a sentence for each session that only the store or only the warehouse contains.
 
     `verified` are the bundles of the store, by the hash of their session.json.
     """
     loaded = set()
     for sha256, session_id, sweep_id, path in connection.execute(_LOADED).fetchall():
         loaded.add(sha256)
-        shown = f"session {session_id} of {sweep_id}"
+        session = f"session {session_id} of {sweep_id}"
         if session_id in forgotten:
-            yield f"{shown}: forgotten, but still in the warehouse; run `etfarm warehouse load`"
-        elif sha256 not in verified and not _is_there(Path(path), sha256):
-            yield f"{shown}: in the warehouse, but {path} is not what was loaded; restore it from a backup"
+            yield f"{session}: forgotten, but still in the warehouse; run `etfarm warehouse load`"
+        elif sha256 not in verified and not _is_unchanged(Path(path), sha256):
+            yield f"{session}: in the warehouse, but {path} is not what was loaded; restore it from a backup"
     for sha256, bundle in verified.items():
         if sha256 not in loaded and not bundle.damage and bundle.session_id not in forgotten:
             yield f"session {bundle.session_id} of {bundle.sweep_id}: not in the warehouse; run `etfarm warehouse load`"
 
 
-def _is_there(path: Path, sha256: str) -> bool:
-    """Return whether a path outside the store still has the content that was loaded; False if missing or unreadable."""
+def _is_unchanged(path: Path, sha256: str) -> bool:
+    """Return whether a path outside the store still has the loaded content; False if it is missing or unreadable."""
     try:
         return content_sha256(path) == sha256
     except UntrustedFileError:

@@ -1,7 +1,7 @@
-"""Reset a baseline, exclude a night, write a note, revoke one: recorded beside the bundles, then in the warehouse.
+"""Reset a baseline, exclude a night, write a note, revoke a decision.
 
-Each returns a line with the outcome. The file is written first: if the warehouse cannot be changed now, the next load
-does it. They raise InputError, BundleError or WarehouseError.
+Each function returns a line with the outcome. The decision is written to the store first, then to the warehouse: if the
+warehouse cannot be changed now, the next load does it. All raise InputError, BundleError or WarehouseError.
 """
 
 import getpass
@@ -40,41 +40,41 @@ _log = logging.getLogger(__name__)
 
 
 def reset_baseline(workspace: Workspace, night: str | None, series: Selector, reason: str) -> str:
-    """Compare nights of these series from `night` on (default: their newest) with none before it."""
-    series, matching = _matching(workspace, series)
+    """Compare no night of these series from `night` on (default: the newest) with nights before it."""
+    series, matching = _find_series(workspace, series)
     nights = sorted({each.night for each in matching})
     today = date.today()
     first = parse_night(night) if night else max(nights, default=today)
     if not min(nights, default=first) <= first <= max([*nights, today]):
         oldest = f"from {nights[0]} to {today}" if nights else f"up to {today}"
         raise InputError(f"--night {first}: outside the nights of the matching series; use one {oldest}")
-    reason = _checked("--reason", reason)
+    reason = _validate_text("--reason", reason)
     decision = {"kind": "baseline_reset", "night": first, "series": series, "reason": reason}
     return _record(workspace, f"baseline reset from {first}", decision, matching)
 
 
 def exclude_night(workspace: Workspace, night: str, series: Selector, reason: str) -> str:
     """Never compare this night of these series, and leave it out of every baseline."""
-    series, matching = _matching(workspace, series)
+    series, matching = _find_series(workspace, series)
     excluded = parse_night(night)
-    of_night = _of_night(excluded, matching)
-    reason = _checked("--reason", reason)
+    of_night = _select_night(excluded, matching)
+    reason = _validate_text("--reason", reason)
     decision = {"kind": "night_exclusion", "night": excluded, "series": series, "reason": reason}
     return _record(workspace, f"{excluded} excluded", decision, of_night)
 
 
 def write_note(workspace: Workspace, text: str, night: str | None, series: Selector) -> str:
-    """Keep a text with these series, or with one night of them; verdicts stay as they are."""
-    series, matching = _matching(workspace, series)
+    """Attach a text to these series, or to one of their nights; verdicts do not change."""
+    series, matching = _find_series(workspace, series)
     noted = parse_night(night) if night is not None else None
     if noted:
-        matching = _of_night(noted, matching)
-    decision = {"kind": "note", "night": noted, "series": series, "reason": _checked("TEXT", text)}
+        matching = _select_night(noted, matching)
+    decision = {"kind": "note", "night": noted, "series": series, "reason": _validate_text("TEXT", text)}
     return _record(workspace, f"note on {noted}" if noted else "note", decision, matching)
 
 
 def revoke(workspace: Workspace, decision_id: str, reason: str) -> str:
-    """Take a decision back: its file stays, and a revocation is recorded beside it."""
+    """Record a revocation of a decision; the file of the decision stays."""
     decisions = read_decisions(workspace.store)
     in_force = [record.id for record in decisions.in_force]
     if decision_id in decisions.revoked:
@@ -83,15 +83,15 @@ def revoke(workspace: Workspace, decision_id: str, reason: str) -> str:
     if decision_id not in in_force:
         remedy = did_you_mean(decision_id, in_force) or "; list them with `etfarm decisions`"
         raise InputError(f"{decision_id}: not a decision of {workspace.store.location}{remedy}")
-    _write(workspace, {"kind": "revocation", "reason": _checked("--reason", reason), "revokes": decision_id})
+    _write(workspace, {"kind": "revocation", "reason": _validate_text("--reason", reason), "revokes": decision_id})
     return f"{decision_id}: revoked; its record stays"
 
 
 def store_decisions(warehouse: Path, decisions: Decisions) -> int:
-    """Add the decisions that the warehouse does not contain; return how many were added.
+    """Add the decisions that the warehouse does not contain; return their number.
 
-    All series are judged again, unless only notes or revocations of notes were added. Creates no warehouse.
-    Decisions of other stores stay. Raises WarehouseError; nothing is added then.
+    All series are judged again, unless only notes or revocations of notes were added. Decisions from other stores stay.
+    Creates no warehouse. Raises WarehouseError; nothing is added then.
     """
     if not decisions.records or not warehouse.is_file():
         return 0
@@ -119,12 +119,15 @@ def store_decisions(warehouse: Path, decisions: Decisions) -> int:
 
 
 def series_text(series: Selector) -> str:
-    """Return text such as `model a, device b`; `every series` if nothing is selected."""
+    """Return a text such as `model a, device b`; `every series` for an empty selector."""
     return ", ".join(f"{option} {value}" for option, value in series.criteria.items()) or "every series"
 
 
 def _record(workspace: Workspace, what: str, decision: dict[str, Any], matching: Sequence[SeriesNight]) -> str:
-    """Record a decision, unless an equal one is in force (a note: with this text); return a line with the outcome."""
+    """Record a decision, unless an equal one is in force; return a line with the outcome.
+
+    Notes are equal if their texts are; other decisions whatever their reasons are.
+    """
     for same in read_decisions(workspace.store).in_force:
         is_same = all(getattr(same, name) == decision[name] for name in ("kind", "night", "series"))
         if is_same and (same.kind != "note" or same.reason == decision["reason"]):
@@ -152,8 +155,8 @@ def _write(workspace: Workspace, decision: dict[str, Any]) -> Decision:
     return record
 
 
-def _checked(option: str, text: str) -> str:
-    """Return a user's text without control characters; raises InputError unless it is a line of 1 to 500 characters."""
+def _validate_text(option: str, text: str) -> str:
+    """Return a text of a user without control characters; raises InputError if it is not a line of 1 to 500."""
     text = text.strip()
     if not text:
         raise InputError(f"{option}: the text is empty; state why")
@@ -164,8 +167,8 @@ def _checked(option: str, text: str) -> str:
     return sanitize_line(text)
 
 
-def _of_night(night: date, matching: list[SeriesNight]) -> list[SeriesNight]:
-    """Return the series that match in `night`; raises InputError if series match only in other nights."""
+def _select_night(night: date, matching: list[SeriesNight]) -> list[SeriesNight]:
+    """Return the series of `night`; raises InputError if all `matching` series are of other nights."""
     of_night = [each for each in matching if each.night == night]
     if matching and not of_night:
         nights = sorted({each.night.isoformat() for each in matching})
@@ -176,8 +179,11 @@ def _of_night(night: date, matching: list[SeriesNight]) -> list[SeriesNight]:
     return of_night
 
 
-def _matching(workspace: Workspace, series: Selector) -> tuple[Selector, list[SeriesNight]]:
-    """Return the selector, with the warehouse's model name, and its nights; raises InputError if no series matches."""
+def _find_series(workspace: Workspace, series: Selector) -> tuple[Selector, list[SeriesNight]]:
+    """Return the selector, with the model's name in the warehouse, and the nights of the series that match.
+
+    Raises InputError if a value is unknown or no series matches.
+    """
     nights = list_series_nights(workspace.warehouse)
     if series.model and (model := model_named(series.model, shown_names(each.model for each in nights))):
         series = series.model_copy(update={"model": model})

@@ -1,4 +1,4 @@
-"""Forget sessions: record it beside the bundles, remove them from the warehouse, publish a snapshot without them."""
+"""Forget sessions: record them in the store, remove them from the warehouse, publish a snapshot without them."""
 
 import logging
 from collections.abc import Collection
@@ -22,15 +22,15 @@ _STEPS = ("cell_begin", "forget", "forget_orphans", "cell_refresh")
 
 
 def forget_target(workspace: Workspace, target: str, reason: str) -> str:
-    """Forget a session, or the sessions that a sweep has now; return a line with the outcome.
+    """Forget a session, or the present sessions of a sweep; return a line with the outcome.
 
     The record is written first: if the warehouse cannot be changed now, the next load does it. Raises InputError if
-    the store and the warehouse do not contain `target`, BundleError or WarehouseError.
+    neither the store nor the warehouse contains `target`; BundleError; WarehouseError.
     """
     if not reason.strip():
         raise InputError("--reason: the text is empty; state why the sessions are forgotten")
     bundles = workspace.store
-    sessions, before = _sessions_of(workspace, target), bundles.forgotten()
+    sessions, before = _find_sessions(workspace, target), bundles.forgotten()
     new = {session_id: sweep_id for session_id, sweep_id in sessions.items() if session_id not in before}
     if new:
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -43,7 +43,7 @@ def forget_target(workspace: Workspace, target: str, reason: str) -> str:
 
 
 def forget_sessions(warehouse: Path, session_ids: Collection[str]) -> int:
-    """Remove sessions with all that only they used, and judge again, in one transaction; return how many there were.
+    """Remove sessions, and rows that only they used, and judge again, in one transaction; return their number.
 
     Creates no warehouse. Raises WarehouseError; nothing is removed then.
     """
@@ -61,8 +61,11 @@ def forget_sessions(warehouse: Path, session_ids: Collection[str]) -> int:
         return len(keys)
 
 
-def _sessions_of(workspace: Workspace, target: str) -> dict[str, str]:
-    """Return the sweep of each session that `target`, a session or a sweep, names, by session id; raises InputError."""
+def _find_sessions(workspace: Workspace, target: str) -> dict[str, str]:
+    """Return the sweep ids of the sessions that `target` names, by session id; raises InputError if there is none.
+
+    `target` is a session id or a sweep id.
+    """
     bundles, sweeps = workspace.store, dict[str, str]()
     if workspace.warehouse.is_file():
         with writing(workspace.warehouse) as connection:

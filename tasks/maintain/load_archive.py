@@ -1,10 +1,12 @@
+"""Load the bundles of archives."""
+
 import hashlib
 from collections.abc import Container, Iterable
 from pathlib import Path
 
 from sql.warehouse import writing
 from tasks.bundle.record import BundleError
-from tasks.load.load import LoadResult, judge_missing, load_paths, loaded_contents
+from tasks.load.load import LoadResult, find_loaded, judge_missing, load_paths
 from tasks.store.archives import SUFFIX, packed_records, unpack_bundles, verify_archive
 from tasks.store.bundle_store import LoadedSessions
 from tasks.store.files import work_folder
@@ -15,15 +17,15 @@ _PATHS = "UPDATE load_ledger SET path = ? || substr(path, ?) WHERE starts_with(p
 def load_archives(archives: Iterable[Path], warehouse: Path, forgotten: Container[str]) -> LoadResult:
     """Load the bundles of archives that are neither loaded nor forgotten, one archive after the other.
 
-    They are unpacked beside the warehouse and removed again; the ledger names the folders that they were packed from.
+    They are unpacked beside the warehouse and removed again. The ledger has the paths of their folders before packing.
     A damaged archive is reported in the result and skipped.
     """
     result = LoadResult()
     hashes = _packed_hashes(archives, forgotten, result)
-    loaded = loaded_contents([sha256 for kept in hashes.values() for sha256 in kept.values()], warehouse)
-    for archive, kept in hashes.items():
-        fresh = {session_id for session_id, sha256 in kept.items() if sha256 not in loaded}
-        result.already += len(kept) - len(fresh)
+    loaded = find_loaded([sha256 for by_session in hashes.values() for sha256 in by_session.values()], warehouse)
+    for archive, by_session in hashes.items():
+        fresh = {session_id for session_id, sha256 in by_session.items() if sha256 not in loaded}
+        result.already += len(by_session) - len(fresh)
         if fresh:
             result.add(_load(archive, fresh, warehouse))
     judge_missing(warehouse)
@@ -31,16 +33,16 @@ def load_archives(archives: Iterable[Path], warehouse: Path, forgotten: Containe
 
 
 def archive_refusals(
-    archives: Iterable[Path], known: LoadedSessions, forgotten: Container[str]
+    archives: Iterable[Path], loaded: LoadedSessions, forgotten: Container[str]
 ) -> list[tuple[Path, str]]:
-    """Return the bundles of archives that a load would refuse because of their hashes, with the reasons.
+    """Return the bundles of archives whose files do not match their hashes, with the reasons; nothing is loaded.
 
-    `known` returns those of the hashes that are loaded. If all are, only the session.json files of an archive are read.
+    If all bundles of an archive are loaded, only its session.json files are read.
     """
     result = LoadResult()
     for archive, hashes in _packed_hashes(archives, forgotten, result).items():
-        loaded = known(list(hashes.values()))
-        if fresh := {key for key, sha256 in hashes.items() if sha256 not in loaded}:
+        loaded_hashes = loaded(list(hashes.values()))
+        if fresh := {key for key, sha256 in hashes.items() if sha256 not in loaded_hashes}:
             checked = verify_archive(archive, archive.name.removesuffix(SUFFIX))
             damages = ((bundle.session_id, bundle.damage) for bundle in checked)
             result.refused += [(archive / key, damage) for key, damage in damages if damage and key in fresh]
@@ -50,7 +52,10 @@ def archive_refusals(
 def _packed_hashes(
     archives: Iterable[Path], forgotten: Container[str], result: LoadResult
 ) -> dict[Path, dict[str, str]]:
-    """Return the hash of each session.json by archive and session id; add refused and forgotten ones to `result`."""
+    """Return the hash of each session.json by archive and session id, without forgotten sessions.
+
+    Damaged archives and forgotten sessions are added to `result`.
+    """
     hashes: dict[Path, dict[str, str]] = {}
     for archive in archives:
         try:
@@ -63,10 +68,10 @@ def _packed_hashes(
     return hashes
 
 
-def _load(archive: Path, wanted: Container[str], warehouse: Path) -> LoadResult:
+def _load(archive: Path, session_ids: Container[str], warehouse: Path) -> LoadResult:
     with work_folder(warehouse.parent) as folder:
         try:
-            texts = {session_id: text for session_id, text in packed_records(archive) if session_id in wanted}
+            texts = {session_id: text for session_id, text in packed_records(archive) if session_id in session_ids}
             unpack_bundles(archive, folder, texts)
         except BundleError as error:
             return LoadResult(refused=[(archive, str(error))])

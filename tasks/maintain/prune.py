@@ -1,4 +1,4 @@
-"""Free space by rules: thin the events of old nights, pack old bundles, remove unused exports and runners."""
+"""Free space: remove the events of old nights, pack old bundles, remove unused exports and runners."""
 
 import contextlib
 import fcntl
@@ -15,7 +15,7 @@ from tasks.bundle.names import RECORD
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.load.snapshot import publish
 from tasks.runner.manifest import MANIFEST, RunnerError, read_runner
-from tasks.store.archives import SUFFIX, archive_of, pack_bundles, packed_records, unpack_bundles, verify_archive
+from tasks.store.archives import SUFFIX, archive_path, pack_bundles, packed_records, unpack_bundles, verify_archive
 from tasks.store.files import UNFINISHED, complete_file, remove_at_once, remove_leftovers, size_bytes, work_folder
 from tasks.store.folder import content_sha256, read_bundle
 from tasks.store.local_store import LocalStore
@@ -35,7 +35,7 @@ WHERE night < ? AND night < (SELECT max(night) FROM sweep) AND etdump_sha256 IS 
 
 @dataclass(frozen=True)
 class Rules:
-    """After how many days each rule applies; nothing of the newest night is ever touched."""
+    """After how many days each rule applies. Nothing of the newest night is ever touched."""
 
     thin_days: int
     pack_days: int
@@ -45,9 +45,13 @@ class Rules:
 @dataclass(frozen=True)
 class Plan:
     thin_before: date
+    """Events of nights before this one are removed."""
     events: dict[date, int]
+    """Their number by night."""
     sweeps: list[str]
+    """The sweeps to pack."""
     unused: list[Path]
+    """Folders and archives of exports and runners to remove."""
 
     @property
     def is_empty(self) -> bool:
@@ -57,7 +61,7 @@ class Plan:
 def plan_prune(rules: Rules, workspace: Workspace, today: date) -> Plan:
     """Return what `prune` would do; changes nothing. Raises BundleError if a recent bundle is damaged."""
     store = workspace.store
-    nights = {sweep_id: _night_of(sweep_id) for sweep_id in store.sweep_ids()}
+    nights = {sweep_id: _parse_night(sweep_id) for sweep_id in store.sweep_ids()}
     newest = max((night for night in nights.values() if night), default=today)
     thin_before, pack_before, recent_from = (
         min(newest, today - timedelta(days=days)) for days in (rules.thin_days, rules.pack_days, rules.unused_days)
@@ -68,7 +72,9 @@ def plan_prune(rules: Rules, workspace: Workspace, today: date) -> Plan:
     unused = _unused_folders(workspace, records, before_s=written_before_s)
     sweeps = []
     if isinstance(store, LocalStore):
-        unused += _unused_archives(Path(store.shelf.location), before_s=written_before_s)
+        shared = Path(store.shelf.location)  # a use by a lab updates the time of an archive
+        archives = (path for name in ("exports", "runners") for path in sorted((shared / name).rglob(f"[!.]*{SUFFIX}")))
+        unused += [path for path in archives if path.stat().st_mtime < written_before_s]
         old = (sweep_id for sweep_id, night in nights.items() if night and night < pack_before)
         # Not those with nothing but unfinished bundles.
         sweeps = [sweep_id for sweep_id in old if any((store.root / sweep_id).glob("[!.]*"))]
@@ -88,37 +94,42 @@ def describe(plan: Plan, workspace: Workspace) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Pruned:
-    """A line about what was done, or what could not be done."""
+class PruneStep:
+    """A line about something that was done or could not be done."""
 
     line: str
     is_failure: bool = False
 
 
-def prune(plan: Plan, workspace: Workspace) -> Iterator[Pruned]:
-    """Carry out a plan, and yield each thing that was done or could not be done.
+def prune(plan: Plan, workspace: Workspace) -> Iterator[PruneStep]:
+    """Carry out a plan; yield a step for each sweep and folder, and one for all nights.
 
     If it is killed, nothing is lost, and the next prune does the rest. Raises FarmError if another one is running.
     """
     store = workspace.store
-    with only_one(store.root if isinstance(store, LocalStore) else workspace.root):
+    with prune_lock(store.root if isinstance(store, LocalStore) else workspace.root):
         for sweep_id in plan.sweeps:
             try:
-                yield Pruned(f"packed {sweep_id}: {pack_sweep(Path(store.location), sweep_id)}")
+                yield PruneStep(f"packed {sweep_id}: {pack_sweep(Path(store.location), sweep_id)}")
             except FarmError as error:
-                yield Pruned(f"not packed: {error}", is_failure=True)
+                yield PruneStep(f"not packed: {error}", is_failure=True)
         if plan.events:
-            _thin_old_nights(workspace.warehouse, plan.thin_before)
+            with writing(workspace.warehouse) as connection:  # no view needs the events
+                connection.execute(f"CREATE OR REPLACE TEMP TABLE old_session AS {_OLD}", [plan.thin_before])
+                old_runs = "SELECT run_id FROM run JOIN old_session USING (session_key)"
+                connection.execute(f"DELETE FROM event WHERE run_id IN ({old_runs})")
+                now = datetime.now(UTC).replace(tzinfo=None)
+                connection.execute("INSERT INTO thinned_session SELECT session_key, ? FROM old_session", [now])
             publish(workspace)
-            yield Pruned(f"thinned {len(plan.events)} nights: {sum(plan.events.values())} events removed")
+            yield PruneStep(f"thinned {len(plan.events)} nights: {sum(plan.events.values())} events removed")
         for folder in plan.unused:
             remove_at_once(folder)
-            yield Pruned(f"removed {folder}")
+            yield PruneStep(f"removed {folder}")
 
 
 @contextlib.contextmanager
-def only_one(root: Path) -> Iterator[None]:
-    """Keep other processes that prune `root` out of the block; raises FarmError if one is inside."""
+def prune_lock(root: Path) -> Iterator[None]:
+    """Lock `root` against other prunes; raises FarmError if one is running."""
     root.mkdir(parents=True, exist_ok=True)
     with (root / ".prune.lock").open("w") as lock:
         try:
@@ -131,14 +142,14 @@ def only_one(root: Path) -> Iterator[None]:
 def pack_sweep(root: Path, sweep_id: str) -> str:
     """Move the bundles of `root/<sweep_id>` into the sweep's archive; return their number and sizes as text.
 
-    Bundles already in the archive stay there. If it is killed, each bundle is in its folder or in the archive.
-    Raises BundleError if a bundle is damaged, the folder contains anything else, or the disk is full; the folders then
-    stay. Call it inside `only_one`.
+    Call it inside `prune_lock`. Bundles already in the archive stay there. If it is killed, each bundle is in its
+    folder or in the archive. Raises BundleError if a bundle is damaged, if the folder contains anything else, or if the
+    disk is full; the folders then stay.
     """
-    folder, archive = root / sweep_id, archive_of(root, sweep_id)
+    folder, archive = root / sweep_id, archive_path(root, sweep_id)
     remove_leftovers(folder)
     bundles = {path.name: path for path in sorted(folder.iterdir()) if not path.name.startswith(UNFINISHED)}
-    hashes = {session_id: _checked(path) for session_id, path in bundles.items()}
+    hashes = {session_id: _verify_bundle(path) for session_id, path in bundles.items()}
     before = size_bytes(folder)
     try:
         with work_folder(root) as scratch:
@@ -151,7 +162,12 @@ def pack_sweep(root: Path, sweep_id: str) -> str:
             with complete_file(archive) as stream:
                 pack_bundles(stream, sweep_id, {**older, **bundles})
                 stream.flush()
-                _require_complete(Path(stream.name), sweep_id, hashes)
+                verified = list(verify_archive(Path(stream.name), sweep_id))
+                damage = any(bundle.damage for bundle in verified)
+                if damage or {bundle.session_id: bundle.sha256 for bundle in verified} != hashes:
+                    raise BundleError(
+                        f"{sweep_id}: the archive differs from the bundles when read back; check the disk"
+                    )
                 _log.info("verified %s", sweep_id)
     except OSError as error:
         raise BundleError(f"{archive}: cannot be written ({error.strerror}); the bundles stay in {folder}") from None
@@ -164,8 +180,11 @@ def pack_sweep(root: Path, sweep_id: str) -> str:
     return f"{len(bundles)} bundles, {_megabytes(before)} -> {_megabytes(archive.stat().st_size)}"
 
 
-def _checked(bundle: Path) -> str:
-    """Return the hash of a bundle's session.json; raises BundleError unless its files are complete and nothing else."""
+def _verify_bundle(bundle: Path) -> str:
+    """Return the hash of a bundle's session.json.
+
+    Raises BundleError if a file of the bundle is missing or damaged, or if the folder contains any other file.
+    """
     if not bundle.is_dir():
         raise BundleError(f"{bundle}: not a bundle, so its sweep is not packed; move it elsewhere")
     record = read_bundle(bundle)
@@ -177,15 +196,8 @@ def _checked(bundle: Path) -> str:
     return content_sha256(bundle)
 
 
-def _require_complete(archive: Path, sweep_id: str, wanted: dict[str, str]) -> None:
-    verified = list(verify_archive(archive, sweep_id))
-    damage = next((bundle.damage for bundle in verified if bundle.damage), None)
-    if damage or {bundle.session_id: bundle.sha256 for bundle in verified} != wanted:
-        raise BundleError(f"{sweep_id}: the archive differs from the bundles when read back; check the disk")
-
-
 def _events_of_old_nights(warehouse: Path, before: date) -> dict[date, int]:
-    """Return the number of events of each night before `before`, except the newest night; changes nothing."""
+    """Return the number of events of each night before `before`, except the newest night."""
     if not warehouse.is_file():
         return {}
     query = f"""
@@ -196,21 +208,11 @@ def _events_of_old_nights(warehouse: Path, before: date) -> dict[date, int]:
         return dict(connection.execute(query, [before]).fetchall())
 
 
-def _thin_old_nights(warehouse: Path, before: date) -> None:
-    """Remove the events that `_events_of_old_nights` counts, in one transaction; no view needs them."""
-    with writing(warehouse) as connection:
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE old_session AS {_OLD}", [before])
-        old_runs = "SELECT run_id FROM run JOIN old_session USING (session_key)"
-        connection.execute(f"DELETE FROM event WHERE run_id IN ({old_runs})")
-        now = datetime.now(UTC).replace(tzinfo=None)
-        connection.execute("INSERT INTO thinned_session SELECT session_key, ? FROM old_session", [now])
-
-
 def _unused_folders(workspace: Workspace, recent: Iterable[SessionRecord], *, before_s: float) -> list[Path]:
-    """Return the folders of exports and runners that `recent` bundles do not refer to and that are old.
+    """Return the folders of exports and runners that are old and that no bundle of `recent` used.
 
-    Old means written before `before_s` (seconds since 1970): what was made for a sweep that has just started is in no
-    bundle yet. Registered runners are never returned, because etfarm cannot build them again.
+    Old means written before `before_s` (seconds since 1970): no bundle refers yet to the exports and runners of a sweep
+    that has just started. Registered runners are never returned, because etfarm cannot build them again.
     """
     keys: set[str | None] = set()
     hashes: set[str] = set()
@@ -223,27 +225,15 @@ def _unused_folders(workspace: Workspace, recent: Iterable[SessionRecord], *, be
         if path.parent.name not in keys and path.stat().st_mtime < before_s
     ]
     for manifest in sorted(workspace.runners.glob(f"[!.]*/[!.]*/{MANIFEST}")):
-        if manifest.stat().st_mtime < before_s and _is_built(manifest.parent, hashes):
-            folders.append(manifest.parent)
+        with contextlib.suppress(RunnerError):
+            runner = read_runner(manifest.parent)
+            is_unused = runner.kind != "registered" and runner.runner_sha256 not in hashes
+            folders += [manifest.parent] if is_unused and manifest.stat().st_mtime < before_s else []
     return folders
 
 
-def _unused_archives(shared: Path, *, before_s: float) -> list[Path]:
-    """Return the archives of exports and runners that labs have not used since `before_s` (seconds since 1970)."""
-    archives = (path for name in ("exports", "runners") for path in sorted((shared / name).rglob(f"[!.]*{SUFFIX}")))
-    return [path for path in archives if path.stat().st_mtime < before_s]
-
-
-def _is_built(folder: Path, used: set[str]) -> bool:
-    try:
-        runner = read_runner(folder)
-    except RunnerError:
-        return False
-    return runner.kind != "registered" and runner.runner_sha256 not in used
-
-
-def _night_of(sweep_id: str) -> date | None:
-    """Return the night in the id of a sweep; None if it has none, and no rule applies to the sweep."""
+def _parse_night(sweep_id: str) -> date | None:
+    """Return the night in a sweep id; None if it has none, in which case no rule applies to the sweep."""
     match = _NIGHT.search(sweep_id)
     try:
         return date.fromisoformat(match[1]) if match else None

@@ -18,7 +18,7 @@ from devices.suggest import did_you_mean
 from tasks.bundle.cell import XNNPACK, Mode, Variant
 from tasks.store.archives import SUFFIX, ArchiveError, pack, unpack
 from tasks.store.blob_store import BlobStore
-from tasks.store.files import publish_folder, sha256_of, work_folder, write_complete
+from tasks.store.files import hash_file, publish_folder, work_folder, write_complete
 
 _log = logging.getLogger(__name__)
 _Word = TypeVar("_Word", bound=str)
@@ -134,7 +134,7 @@ def publish_runner(content: Path, runners_dir: Path, described: Mapping[str, Any
     The same bytes always get the same folder; the manifest published last remains.
     """
     files = {
-        str(path.relative_to(content)): {"sha256": sha256_of(path), "bytes": path.stat().st_size}
+        str(path.relative_to(content)): {"sha256": hash_file(path), "bytes": path.stat().st_size}
         for path in sorted(content.rglob("*"))
         if path.is_file()
     }
@@ -187,11 +187,11 @@ def fetch_runner(shelf: BlobStore, name: str, cache: Path) -> Runner:
             if not name.endswith(_archive_end(runner)):
                 raise RunnerError(f"the shared runner {name} does not match its name; run the sweep again")
             hashes = {each: file["sha256"] for each, file in runner.files.items()}
-            if wrong := [each for each, path in runner.tree().items() if sha256_of(path) != hashes[each]]:
+            if wrong := [each for each, path in runner.tree().items() if hash_file(path) != hashes[each]]:
                 raise RunnerError(f"the shared runner {name} is damaged: {', '.join(wrong)}; run the sweep again")
     return read_runner(final)
 
 
 def _archive_end(runner: Runner) -> str:
     """Return the end of a shared runner's name: a hash of the manifest, which has the hashes of all files."""
-    return f"-{sha256_of(runner.folder / MANIFEST)[:16]}{SUFFIX}"
+    return f"-{hash_file(runner.folder / MANIFEST)[:16]}{SUFFIX}"

@@ -19,7 +19,7 @@ from devices.errors import FarmError
 from devices.platform import PLATFORM_FACTS, Platform
 from tasks.runner.manifest import PROGRAM
 from tasks.runner.toolchain import Toolchain, find_cmake, find_toolchain, host_platform
-from tasks.store.files import publish_folder, sha256_of
+from tasks.store.files import hash_file, publish_folder
 
 SOURCES = Path(__file__).parents[2] / "devices" / "runner"
 # The libraries that a runner loads. The farm does not measure the wheel's others (OpenVINO, QNN, Core ML, MLX).
@@ -78,7 +78,7 @@ class Recipe:
     @property
     def source_sha256(self) -> str:
         files = sorted(path for path in self.sources.rglob("*") if path.is_file())
-        lines = [f"{path.relative_to(self.sources)} {sha256_of(path)}\n" for path in files]
+        lines = [f"{path.relative_to(self.sources)} {hash_file(path)}\n" for path in files]
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     @property
@@ -92,7 +92,7 @@ class Recipe:
         parts = [self.platform, self.source_sha256, self.wheel.version, self.wheel.sha256]
         parts += [self.toolchain.version, *self.flags]
         if PLATFORM_FACTS[self.platform].carries_c_library:
-            parts.append(sha256_of(self.toolchain.library("libc.so.6")))
+            parts.append(hash_file(self.toolchain.library("libc.so.6")))
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

@@ -1,12 +1,12 @@
-"""Folders as one file: a tar, compressed with zstd, with a checksum; read within limits, as strangers may have made it.
+"""Folders as one file: a tar, compressed with zstd, with a checksum. Archives are foreign input.
 
-An archive carries an export or a runner between machines, or keeps the bundles of a sweep. `<sweep_id>.tar.zst` then
-contains `<sweep_id>/<session_id>/<file>`, every session.json first, so that the records of a sweep are read without its
-other files. `tar --zstd -xf` in the folder of the bundles restores the folders that were packed, and an archive that
-`tar --zstd -cf` made of them is read as well, to its end.
+An archive carries an export or a runner between machines, or keeps the bundles of a sweep. `<sweep_id>.tar.zst`
+contains `<sweep_id>/<session_id>/<file>`. Every session.json is at its beginning, so the records of a sweep are read
+without the other files. `tar --zstd -xf` in the folder of the bundles restores the folders. An archive that
+`tar --zstd -cf` wrote can be read as well; reading its records takes a pass over all of it.
 
-A few kilobytes can expand to terabytes: the headers of an entry, the size of a file, and how far the whole expands are
-limited.
+A few kilobytes can expand to terabytes. Therefore the headers of an entry, the size of a file and the ratio of the
+expansion are limited.
 """
 
 import contextlib
@@ -25,13 +25,13 @@ from devices.untrusted import UntrustedFileError, open_untrusted
 from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD, plain_name
 from tasks.bundle.record import BundleError
 from tasks.bundle.session_json import parse_record
-from tasks.store.folder import Verified, find_results
+from tasks.store.folder import BundleCheck, find_results
 
 SUFFIX = ".tar.zst"
 _RECORDS_FIRST = {"comment": "every session.json is before the other files"}
 """The header of archives that the farm packs: reading ends where the other files begin."""
 _BLOCK_BYTES = 1 << 20
-_MOST_HEADER_BYTES = 1 << 16
+_MAX_HEADER_BYTES = 1 << 16
 _HEADERS = {
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -39,10 +39,10 @@ _HEADERS = {
     tarfile.GNUTYPE_LONGNAME,
     tarfile.GNUTYPE_LONGLINK,
 }
-_MOST_TIMES = 1000
-"""How many times its size an archive may expand; one of ETDumps expands 3 to 30 times."""
-_ALWAYS_BYTES = 1 << 30
-"""To this size an archive may expand at any ratio: a model of zeros expands 30,000 times."""
+_MAX_EXPANSION = 1000
+"""Largest ratio of expanded to compressed size; ETDumps expand 3 to 30 times."""
+_MIN_LIMITED_BYTES = 1 << 30
+"""Up to this expanded size any ratio is allowed: a model of zeros expands 30,000 times."""
 
 
 class ArchiveError(BundleError):
@@ -70,7 +70,7 @@ class _Member(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         member = super().frombuf(buf, encoding, errors)
-        if member.type in _HEADERS and member.size > _MOST_HEADER_BYTES:
+        if member.type in _HEADERS and member.size > _MAX_HEADER_BYTES:
             raise tarfile.ReadError(f"the name of an entry has {member.size} bytes")
         return member
 
@@ -80,18 +80,18 @@ class _Expanding:
 
     def __init__(self, stream: IO[bytes], packed_bytes: int) -> None:
         self._stream = stream
-        self._left_bytes = max(_ALWAYS_BYTES, _MOST_TIMES * packed_bytes)
+        self._left_bytes = max(_MIN_LIMITED_BYTES, _MAX_EXPANSION * packed_bytes)
 
     def read(self, size: int) -> bytes:
         content = self._stream.read(size)
         self._left_bytes -= len(content)
         if self._left_bytes < 0:
-            raise tarfile.ReadError(f"it expands to more than {_MOST_TIMES} times its size")
+            raise tarfile.ReadError(f"it expands to more than {_MAX_EXPANSION} times its size")
         return content
 
 
 def _members(archive: Path) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
-    """Yield each entry with the tar that it is read from, to be read before the next one, all inside `_reading`."""
+    """Yield each entry and its tar. Call it inside `_archive_errors`, and read an entry before the next one."""
     with open_untrusted(archive.resolve(), 1 << 62) as file:
         packed_bytes = archive.stat().st_size
         with zstd.open(file, "rb") as expanded:
@@ -105,20 +105,20 @@ def _members(archive: Path) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]
 
 
 def _files_of_bundles(archive: Path) -> Iterator[_PackedFile]:
-    """Yield each file in an archive of bundles, to be read before the next one, all inside `_reading`.
+    """Yield each file in an archive of bundles. Call it inside `_archive_errors`, and read a file before the next one.
 
-    Raises ReadError for too large a file or, in an archive that the farm packed, for a wrong order.
+    Raises ReadError for a file above its limit and, in an archive that the farm packed, for a wrong order.
     """
     recorded: set[str] = set()
     has_other = False
     for tar, member in _members(archive):
         if member.isdir():
             continue
-        sweep_id, session_id, name = _steps(member)
+        sweep_id, session_id, name = _parse_name(member)
         is_record = name == RECORD
-        most_bytes = MOST_RECORD_BYTES if is_record else MOST_FILE_BYTES
-        if member.size > most_bytes:
-            raise tarfile.ReadError(f"{member.name} has {member.size} bytes; the limit is {most_bytes}")
+        max_bytes = MOST_RECORD_BYTES if is_record else MOST_FILE_BYTES
+        if member.size > max_bytes:
+            raise tarfile.ReadError(f"{member.name} has {member.size} bytes; the limit is {max_bytes}")
         is_packed_here = tar.pax_headers.get("comment") == _RECORDS_FIRST["comment"]
         has_other |= not is_record
         if is_record:
@@ -129,8 +129,8 @@ def _files_of_bundles(archive: Path) -> Iterator[_PackedFile]:
         yield _PackedFile(sweep_id, session_id, name, stream, is_packed_here and has_other)
 
 
-def _steps(member: tarfile.TarInfo) -> tuple[str, str, str]:
-    """Return sweep, session and file; raises ReadError for anything but a plain file of a bundle."""
+def _parse_name(member: tarfile.TarInfo) -> tuple[str, str, str]:
+    """Return sweep id, session id and file name; raises ReadError for anything but a plain file of a bundle."""
     steps = member.name.removeprefix("./").split("/")
     with contextlib.suppress(ValueError):
         if member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse() and len(steps) == 3:
@@ -140,7 +140,7 @@ def _steps(member: tarfile.TarInfo) -> tuple[str, str, str]:
 
 
 @contextlib.contextmanager
-def _reading(archive: Path) -> Iterator[None]:
+def _archive_errors(archive: Path) -> Iterator[None]:
     """Turn the errors of reading an archive in this block into ArchiveError, or BundleError if it cannot be opened."""
     try:
         yield
@@ -169,19 +169,25 @@ def pack_bundles(target: BinaryIO, sweep_id: str, bundles: Mapping[str, Path]) -
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Write the files of an archive, unchecked, to `folder`; ArchiveError if it is damaged or leads out of it."""
-    with _reading(archive):
+    """Write the files of an archive to `folder`, without checking them.
+
+    Raises ArchiveError if the archive is damaged or an entry leads out of `folder`.
+    """
+    with _archive_errors(archive):
         for tar, member in _members(archive):
             tar.extract(member, folder, filter="data")
 
 
 def unpack_bundles(archive: Path, folder: Path, texts: Mapping[str, bytes]) -> None:
-    """Write the bundles whose session.json files are `texts`, by session id; only the files that these list.
+    """Write bundles to `folder`, without checking them: of each, session.json and the files that it lists.
 
-    The files are not checked. Raises ArchiveError if the archive is damaged.
+    `texts` are the session.json files by session id. Raises ArchiveError if the archive is damaged.
     """
-    listed = {session_id: _listed(text) for session_id, text in texts.items()}
-    with _reading(archive):
+    listed = {key: {RECORD} for key in texts}  # nothing else if session.json is damaged, which the load reports
+    for session_id, text in texts.items():
+        with contextlib.suppress(BundleError):
+            listed[session_id] = {RECORD, *parse_record(text, RECORD).files}
+    with _archive_errors(archive):
         for each in _files_of_bundles(archive):
             if each.name in listed.get(each.session_id, ()):
                 target = folder / each.sweep_id / each.session_id / each.name
@@ -190,7 +196,7 @@ def unpack_bundles(archive: Path, folder: Path, texts: Mapping[str, bytes]) -> N
                     shutil.copyfileobj(each.stream, stream)
 
 
-def archive_of(root: Path, sweep_id: str) -> Path:
+def archive_path(root: Path, sweep_id: str) -> Path:
     return root / f"{sweep_id}{SUFFIX}"
 
 
@@ -202,7 +208,7 @@ def find_archives(path: Path) -> list[Path]:
 
 
 def archives_and_others(paths: list[Path]) -> tuple[list[Path], list[Path]]:
-    """Return the archives among and inside `paths`, and those of `paths` that contain anything else to load."""
+    """Return the archives among and in `paths`, and those of `paths` that contain anything else to load."""
     archives = list(dict.fromkeys(archive for path in paths for archive in find_archives(path)))
     others = [path for path in paths if path not in archives and (not find_archives(path) or any(find_results(path)))]
     return archives, others
@@ -214,7 +220,7 @@ def packed_records(archive: Path) -> Iterator[tuple[str, bytes]]:
     Raises ArchiveError if the archive is damaged as far as it is read: to the other files, if the farm packed it.
     """
     if archive.is_file():
-        with _reading(archive):
+        with _archive_errors(archive):
             for each in _files_of_bundles(archive):
                 if each.name == RECORD:
                     yield each.session_id, each.stream.read()
@@ -222,12 +228,12 @@ def packed_records(archive: Path) -> Iterator[tuple[str, bytes]]:
                     return
 
 
-def verify_archive(archive: Path, sweep_id: str) -> Iterator[Verified]:
+def verify_archive(archive: Path, sweep_id: str) -> Iterator[BundleCheck]:
     """Read every file of an archive and compare it with its hash; a damaged archive is an entry of its name."""
     texts: dict[str, bytes] = {}
     hashes: dict[str, dict[str, str]] = {}
     try:
-        with _reading(archive):
+        with _archive_errors(archive):
             for each in _files_of_bundles(archive):
                 if each.name == RECORD:
                     texts[each.session_id] = each.stream.read()
@@ -235,7 +241,7 @@ def verify_archive(archive: Path, sweep_id: str) -> Iterator[Verified]:
                     of_session = hashes.setdefault(each.session_id, {})
                     of_session[each.name] = hashlib.file_digest(each.stream, "sha256").hexdigest()
     except ArchiveError as error:
-        yield Verified(archive.name, sweep_id, None, str(error))
+        yield BundleCheck(archive.name, sweep_id, None, str(error))
     for session_id, text in texts.items():
         damage, sha256, files = None, hashlib.sha256(text).hexdigest(), {}
         try:
@@ -246,15 +252,7 @@ def verify_archive(archive: Path, sweep_id: str) -> Iterator[Verified]:
                 damage = f"{archive}: the files of {session_id} {cause}"
         except BundleError as error:
             damage = str(error)
-        yield Verified(session_id, sweep_id, sha256, damage, len(files))
-
-
-def _listed(text: bytes) -> frozenset[str]:
-    """Return the files that a session.json lists, and itself; only that if it is damaged, which the load reports."""
-    try:
-        return frozenset({RECORD, *parse_record(text, RECORD).files})
-    except BundleError:
-        return frozenset({RECORD})
+        yield BundleCheck(session_id, sweep_id, sha256, damage, len(files))
 
 
 def _write(target: BinaryIO, files: Iterable[tuple[str, Path]]) -> None:

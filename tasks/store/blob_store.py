@@ -1,6 +1,6 @@
-"""Files by name below a folder or a URL, through fsspec: what farms and labs share beside bundles, and users' records.
+"""Files by name below a folder or a URL, through fsspec: what farms and labs share, and decisions of users.
 
-A name is a path such as `exports/1f3a.tar.zst`. Every file appears completely or not at all; the newest content stays.
+A name is a path such as `exports/1f3a.tar.zst`. Every file appears completely or not at all; a later write replaces it.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ _MAX_BYTES = 64 << 20
 
 
 class TooLargeError(BundleError):
-    """A file is larger than any that farms and labs write, and was not read."""
+    """A file is larger than any that farms and labs write; it was not read."""
 
 
 class CompleteFiles(LocalFileSystem):  # type: ignore[misc]
@@ -69,12 +69,12 @@ class BlobStore:
     location: str
 
     def put(self, name: str, source: Path) -> None:
-        with reported(self.location, f"{name} cannot be written"):
+        with storage_errors(self.location, f"{name} cannot be written"):
             self._fs.put_file(str(source), self._path(name))
 
     def get(self, name: str, target: Path) -> bool:
         """Write the file of this name to `target`; return False if there is none."""
-        with reported(self.location, f"{name} cannot be fetched"):
+        with storage_errors(self.location, f"{name} cannot be fetched"):
             try:
                 self._fs.get_file(self._path(name), str(target))
             except FileNotFoundError:
@@ -83,16 +83,16 @@ class BlobStore:
 
     def has(self, name: str) -> bool:
         """Return whether there is a file of this name; in a local folder it counts as used now."""
-        with reported(self.location, f"{name} cannot be found"):
+        with storage_errors(self.location, f"{name} cannot be found"):
             return bool(self._fs.isfile(self._path(name)))
 
     def write(self, name: str, content: bytes) -> None:
-        with reported(self.location, f"{name} cannot be written"):
+        with storage_errors(self.location, f"{name} cannot be written"):
             self._fs.pipe_file(self._path(name), content)
 
     def read(self, name: str) -> bytes | None:
         """Return the content of this name; None if there is none. Raises TooLargeError."""
-        with reported(self.location, f"{name} cannot be read"):
+        with storage_errors(self.location, f"{name} cannot be read"):
             try:
                 content = bytes(self._fs.cat_file(self._path(name), start=0, end=_MAX_BYTES + 1))
             except FileNotFoundError:
@@ -103,20 +103,20 @@ class BlobStore:
 
     def names(self, folder: str) -> list[str]:
         """Return the names of all JSON files below `folder`, relative to it."""
-        with reported(self.location, f"{folder} cannot be listed"):
+        with storage_errors(self.location, f"{folder} cannot be listed"):
             paths = self._fs.find(self._path(folder))
             return sorted(path.rpartition(f"{folder}/")[2] for path in paths if path.endswith(".json"))
 
     def contents(self, folder: str) -> dict[str, bytes | Exception]:
         """Return the content of each JSON file in `folder` by its path, or the error of reading it."""
-        with reported(self.location, f"{folder} cannot be read"):
+        with storage_errors(self.location, f"{folder} cannot be read"):
             entries = self._fs.find(self._path(folder), maxdepth=1, withdirs=True, detail=True)
             sizes = {path: int(entries[path]["size"]) for path in sorted(entries) if path.endswith(".json")}
             return read_files(self._fs, sizes, _MAX_BYTES)
 
     def remove(self, folder: str) -> None:
         """Remove all files whose name begins with `folder`/."""
-        with reported(self.location, f"{folder} cannot be removed"), contextlib.suppress(FileNotFoundError):
+        with storage_errors(self.location, f"{folder} cannot be removed"), contextlib.suppress(FileNotFoundError):
             self._fs.rm(self._path(folder), recursive=True)
 
     @property
@@ -144,7 +144,7 @@ def file_system(location: str) -> tuple[Any, str]:
     return fs, str(path).rstrip("/")
 
 
-def checked_location(location: str, option: str = "--bundles") -> str:
+def validate_location(location: str, option: str = "--bundles") -> str:
     """Return the URL of an option; raises InputError if it is not supported or contains credentials."""
     if "@" in urllib.parse.urlsplit(location).netloc:
         scheme = location.partition("://")[0]
@@ -157,11 +157,11 @@ def checked_location(location: str, option: str = "--bundles") -> str:
 
 
 def read_files(fs: Any, sizes: Mapping[str, int], max_bytes: int) -> dict[str, bytes | Exception]:
-    """Return the content of each file by its path, no longer than its listed size, or why it cannot be read.
+    """Return the content of each file by its path, or the error of reading it.
 
-    A file of more than `max_bytes` is not read; the errors of the storage are returned as well.
+    `sizes` are those that the storage lists; no more is read, and nothing of a file with more than `max_bytes`.
     """
-    # Nothing can be requested of 0 bytes.
+    # A range of 0 bytes cannot be requested.
     readable = {path: size for path, size in sizes.items() if 0 < size <= max_bytes}
     results = fs.cat_ranges(list(readable), [0] * len(readable), list(readable.values())) if readable else []
     contents: dict[str, bytes | Exception] = dict.fromkeys(sizes, b"") | dict(zip(readable, results, strict=True))
@@ -172,18 +172,18 @@ def read_files(fs: Any, sizes: Mapping[str, int], max_bytes: int) -> dict[str, b
 
 
 @contextlib.contextmanager
-def reported(location: str, what: str) -> Iterator[None]:
+def storage_errors(location: str, what: str) -> Iterator[None]:
     """Turn an error of the storage into a BundleError."""
     try:
         yield
-    except _storage_errors() as error:
+    except _error_types() as error:
         cause = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
         is_remote = "://" in location
         remedy = "check the location, the network and the credentials" if is_remote else "check the folder and its disk"
         raise BundleError(f"{location}: {what} ({cause}); {remedy}") from error
 
 
-def _storage_errors() -> tuple[type[Exception], ...]:
+def _error_types() -> tuple[type[Exception], ...]:
     try:
         from botocore.exceptions import BotoCoreError, ClientError
     except ImportError:

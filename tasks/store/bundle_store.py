@@ -1,8 +1,8 @@
-"""The interface of every store of bundles, and the records of users that lie beside the bundles in every store.
+"""The interface of all stores of bundles, and the decisions of users that they keep beside the bundles.
 
-A store keeps one small file for each `etfarm decisions forget` in its folder `forgotten`: the sessions that are left
-out of all figures, also of a rebuilt warehouse. The bundles themselves never change. A forgotten session
-counts as not done: a sweep that is started again measures it under the next attempt, which has another session id.
+Each `etfarm decisions forget` writes one small file to the folder `forgotten`. It lists sessions that are left out of
+all figures, also of a rebuilt warehouse. Bundles never change. A forgotten session counts as not done: the next start
+of its sweep measures it as the next attempt, which has another session id.
 """
 
 import hashlib
@@ -19,15 +19,15 @@ from tasks.bundle.names import RECORD
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.session_json import parse_record
 from tasks.store.blob_store import BlobStore
-from tasks.store.folder import Verified
+from tasks.store.folder import BundleCheck
 
 DECISIONS = "decisions"
 """Where a store keeps decisions about nights (tasks/judge/decisions.py), a file each."""
 _FORGOTTEN = "forgotten"
 NOT_SWEEPS = frozenset({_FORGOTTEN, DECISIONS})
-"""Folders beside those of sweeps; the id of a sweep ends with its night, so no sweep has such a name."""
+"""Folders beside those of sweeps. No sweep has such a name, because a sweep id ends with the night."""
 LoadedSessions = Callable[[Collection[str]], Collection[str]]
-"""Returns which of some bundles, by the hash of their session.json, a warehouse contains."""
+"""Takes hashes of session.json files; returns those of bundles that a warehouse contains."""
 
 
 class Forgotten(BaseModel, extra="forbid", frozen=True):
@@ -46,13 +46,13 @@ class Forgotten(BaseModel, extra="forbid", frozen=True):
 
 @dataclass(frozen=True)
 class FetchedBundles:
-    """Bundles to load: folders that contain them, the number of those left out, and which could not be fetched."""
+    """Bundles to load, as local folders, and those that are not among them."""
 
     folders: list[Path]
     already: int = 0
     """Not fetched, because the warehouse contains them."""
     refused: tuple[tuple[Path, str], ...] = ()
-    """Name and reason of each."""
+    """Path in the store and reason of each bundle that could not be fetched."""
 
 
 class BundleStore(ABC):
@@ -97,7 +97,10 @@ class BundleStore(ABC):
 
     @abstractmethod
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
-        """Keep the bundle of `record` with the files of `collected`; return the stored record, maybe an earlier one."""
+        """Store the bundle of `record` with the files of `collected`.
+
+        Return the stored record: that of an earlier bundle of the session, if there is one.
+        """
 
     @abstractmethod
     def find(self, session_id: str) -> Path | None:
@@ -108,11 +111,11 @@ class BundleStore(ABC):
         """Return the bundles of a sweep, or of all, as local folders for loading."""
 
     @abstractmethod
-    def verify(self, sweep_id: str) -> Iterator[Verified]:
+    def verify(self, sweep_id: str) -> Iterator[BundleCheck]:
         """Read every file of a sweep's bundles and compare it with its hash."""
 
     def forget(self, record: Forgotten) -> None:
-        """Record sessions that are left out of all figures from now on; an equal record is kept once."""
+        """Record sessions to leave out of all figures from now on; an equal record is stored once."""
         content = record.text()
         self._files.write(f"{_FORGOTTEN}/{hashlib.sha256(content).hexdigest()[:16]}.json", content)
 

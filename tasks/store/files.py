@@ -25,13 +25,13 @@ _PID = re.compile(r"([1-9][0-9]{0,9})-")
 _TRIES = 5
 # Another machine that shares the folder is writing what is younger: nothing takes a tenth of this.
 _ABANDONED_S = 86_400.0
-# What this process is writing now.
-_own: set[Path] = set()
+# The files and folders that this process is writing now.
+_unfinished: set[Path] = set()
 _is_ending = threading.Event()
 
 
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes as 64 hexadecimal digits; raises OSError where it cannot be read."""
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file as 64 hexadecimal digits; raises OSError if it cannot be read."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -45,7 +45,13 @@ def publish_folder(final: Path) -> Iterator[Path]:
     """
     with work_folder(final.parent) as aside:
         yield aside
-        _flush(aside)
+        for path in aside.rglob("*"):
+            if path.is_file():
+                descriptor = os.open(path, os.O_RDONLY)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
         try:
             aside.rename(final)
         except OSError:
@@ -77,7 +83,7 @@ def complete_file(path: Path) -> Iterator[BinaryIO]:
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
-        _own.discard(aside)
+        _unfinished.discard(aside)
 
 
 def write_complete(path: Path, data: bytes | BinaryIO) -> None:
@@ -97,31 +103,33 @@ def leftovers_below(root: Path, stores: Sequence[Path]) -> list[Path]:
 
 
 def unfinished_elsewhere(root: Path, stores: Sequence[Path]) -> list[Path]:
-    """Return what other machines write there or left less than a day ago; only they can tell which."""
+    """Return what other machines are writing there, or left there less than a day ago: only they know which."""
     here = socket.gethostname()
-    return [path for path in _unfinished_below(root, stores) if machine_of(path) != here and not _is_left(path)]
+    return [
+        path for path in _unfinished_below(root, stores) if writer_machine(path) != here and not _is_abandoned(path)
+    ]
 
 
 def _unfinished_below(root: Path, stores: Sequence[Path]) -> list[Path]:
-    places = [(root, ""), (root, "*/"), (root, "*/*/"), *((store, depth) for store in stores for depth in ("", "*/"))]
-    return sorted({path for place, depth in places for path in place.glob(f"{depth}{UNFINISHED}*")})
+    searched = [(root, ""), (root, "*/"), (root, "*/*/"), *((store, depth) for store in stores for depth in ("", "*/"))]
+    return sorted({path for folder, depth in searched for path in folder.glob(f"{depth}{UNFINISHED}*")})
 
 
 def leftovers(folder: Path) -> list[Path]:
     """Return the partial files and folders in `folder` that killed processes left: of this machine, or a day old."""
     # With thousands of bundles beside them, a path for each would take ten times as long.
     names = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208
-    return [folder / name for name in sorted(names) if name.startswith(UNFINISHED) and _is_left(folder / name)]
+    return [folder / name for name in sorted(names) if name.startswith(UNFINISHED) and _is_abandoned(folder / name)]
 
 
-def machine_of(path: Path) -> str:
+def writer_machine(path: Path) -> str:
     """Return the name of the machine that began to write an unfinished file or folder."""
     return path.name.rpartition("@")[2] if "@" in path.name else socket.gethostname()
 
 
-def _is_left(path: Path) -> bool:
+def _is_abandoned(path: Path) -> bool:
     """Return whether its process on this machine has ended, or another machine wrote nothing to it for a day."""
-    if machine_of(path) == socket.gethostname():
+    if writer_machine(path) == socket.gethostname():
         return _is_of_dead_process(path, UNFINISHED)
     try:
         newest = max(each.lstat().st_mtime for each in (path, *path.rglob("*")))
@@ -133,7 +141,14 @@ def _is_left(path: Path) -> bool:
 def _is_of_dead_process(path: Path, prefix: str) -> bool:
     """Return whether a name is `prefix`, the id of a process that has ended, and a dash with more."""
     pid = _PID.match(path.name.removeprefix(prefix))
-    return pid is not None and not _alive(int(pid[1]))
+    try:
+        if pid:
+            os.kill(int(pid[1]), 0)
+    except (ProcessLookupError, OverflowError):  # no process has so large a number
+        return True
+    except PermissionError:
+        return False
+    return False
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -145,13 +160,13 @@ def remove_leftovers(folder: Path) -> None:
 def remove_unfinished() -> None:
     """Remove what this process is writing, before it ends without leaving its blocks."""
     trees = [path for path in _trees() if path.name.startswith(f"{_TREE}{os.getpid()}-")]
-    for path in [*_own, *trees]:
+    for path in [*_unfinished, *trees]:
         remove(path)
 
 
 def remove_with_unfinished(path: Path) -> None:
-    """Let `remove_unfinished` remove a file or folder that other code made for this process."""
-    _own.add(path)
+    """Let `remove_unfinished` also remove this file or folder, which other code created for this process."""
+    _unfinished.add(path)
 
 
 def remove(path: Path) -> None:
@@ -179,9 +194,9 @@ def size_bytes(path: Path) -> int:
 
 
 def end_publishing() -> None:
-    """Let every thread wait forever that begins a bundle or another folder: this process is about to end.
+    """Block every thread that begins to publish a bundle or another folder from now on: this process is about to end.
 
-    Sessions whose devices are being released would otherwise be recorded as failed.
+    Otherwise sessions whose devices are being released would be recorded as failed.
     """
     _is_ending.set()
 
@@ -194,7 +209,7 @@ def wait_if_ending() -> None:
 
 @contextlib.contextmanager
 def work_folder(parent: Path) -> Iterator[Path]:
-    """Yield an empty folder in `parent` for the block alone; what killed processes left there is removed first."""
+    """Remove leftovers in `parent`; yield an empty folder in it, which is removed at the end of the block."""
     wait_if_ending()
     parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(parent)
@@ -204,40 +219,20 @@ def work_folder(parent: Path) -> Iterator[Path]:
         yield aside
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-        _own.discard(aside)
+        _unfinished.discard(aside)
 
 
 def _unfinished_in(parent: Path) -> Path:
-    """Return a new name in `parent` for what this process begins to write."""
+    """Return a new path in `parent`, and record that this process is writing it."""
     aside = parent / _unfinished_name(uuid.uuid4().hex[:8])
-    _own.add(aside)
+    _unfinished.add(aside)
     return aside
 
 
 def _unfinished_name(name: str) -> str:
-    """Return a name with the process and the machine, because machines may share the folder."""
+    """Return a name that contains the process and the machine, because machines may share the folder."""
     return f"{UNFINISHED}{os.getpid()}-{name}@{socket.gethostname()}"
 
 
 def _trees() -> Iterator[Path]:
     return Path(tempfile.gettempdir()).glob(f"{_TREE}*")
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):  # no process has so large a number
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _flush(folder: Path) -> None:
-    for path in folder.rglob("*"):
-        if path.is_file():
-            descriptor = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)

@@ -14,22 +14,22 @@ from devices.untrusted import UntrustedFileError, hash_untrusted, open_untrusted
 from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD
 from tasks.bundle.record import BundleError, FileRecord, SessionRecord
 from tasks.bundle.session_json import parse_record, record_text
-from tasks.store.files import UNFINISHED, publish_folder, sha256_of
+from tasks.store.files import UNFINISHED, hash_file, publish_folder
 
 _SESSION_ID = re.compile(r"[0-9a-f]{16}")
 _COLLECTED = frozenset({"stdout.txt", "stderr.txt", "stats.json"})
 
 
 @dataclass(frozen=True)
-class Verified:
-    """A bundle whose files were read and compared with their hashes."""
+class BundleCheck:
+    """Result of comparing the files of a bundle with their hashes."""
 
     session_id: str
     sweep_id: str
     sha256: str | None
     """Of session.json, or of an ETDump outside any bundle; None if it cannot be read."""
     damage: str | None = None
-    """What is wrong with it, in one sentence."""
+    """One sentence; None if the bundle is intact."""
     files: int = 0
 
 
@@ -46,7 +46,7 @@ def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> Ses
             for source in sorted(path for path in collected.iterdir() if path.is_file()):
                 target = aside / source.name
                 shutil.copyfile(source, target)
-                files[source.name] = FileRecord(sha256=sha256_of(target), bytes=target.stat().st_size)
+                files[source.name] = FileRecord(sha256=hash_file(target), bytes=target.stat().st_size)
             complete = record.model_copy(update={"files": files})
             (aside / RECORD).write_bytes(record_text(complete))
     except OSError as error:
@@ -64,8 +64,8 @@ def read_record(folder: Path) -> SessionRecord:
     except UntrustedFileError as error:
         if not error.is_missing:
             raise BundleError(str(error)) from None
-        way_on = "restore it from a backup, or name its .etdump file to load it without its session"
-        raise BundleError(f"{folder}: damaged bundle: session.json is missing; {way_on}") from None
+        remedy = "restore it from a backup, or name its .etdump file to load it without its session"
+        raise BundleError(f"{folder}: damaged bundle: session.json is missing; {remedy}") from None
 
 
 def record_beside(file: Path) -> SessionRecord | None:
@@ -77,24 +77,21 @@ def record_beside(file: Path) -> SessionRecord | None:
 
 
 def read_bundle(folder: Path) -> SessionRecord:
-    """Read session.json and check every file's size and hash against it; raises BundleError with one sentence."""
+    """Read session.json and compare the size and hash of every file; raises BundleError with one sentence."""
     record = read_record(folder)
-    for name, wanted in record.files.items():
-        if not _matches(folder / name, wanted):
+    for name, file in record.files.items():
+        path = folder / name
+        try:
+            with open_untrusted(path, MOST_FILE_BYTES) as stream:
+                has_size = os.fstat(stream.fileno()).st_size == file.bytes
+                is_intact = has_size and hashlib.file_digest(stream, "sha256").hexdigest() == file.sha256
+        except UntrustedFileError as error:
+            cause = f"{path}: the file is missing from its bundle; restore the bundle from a backup"
+            raise BundleError(cause if error.is_missing else str(error)) from None
+        if not is_intact:
             cause = "the file does not match its hash in session.json; restore it from a backup"
-            raise BundleError(f"{folder / name}: {cause}")
+            raise BundleError(f"{path}: {cause}")
     return record
-
-
-def _matches(path: Path, wanted: FileRecord) -> bool:
-    """Return whether a file has the size and hash that session.json states; raises BundleError if it cannot be read."""
-    try:
-        with open_untrusted(path, MOST_FILE_BYTES) as stream:
-            has_size = os.fstat(stream.fileno()).st_size == wanted.bytes
-            return has_size and hashlib.file_digest(stream, "sha256").hexdigest() == wanted.sha256
-    except UntrustedFileError as error:
-        cause = f"{path}: the file is missing from its bundle; restore the bundle from a backup"
-        raise BundleError(cause if error.is_missing else str(error)) from None
 
 
 def content_sha256(path: Path) -> str:
@@ -107,7 +104,7 @@ def content_sha256(path: Path) -> str:
     return hash_untrusted(path, MOST_FILE_BYTES)
 
 
-def bundles_of(
+def read_records(
     bundles: Path, sweep_id: str, *, device: str | None = None, skip_damaged: bool = False
 ) -> Iterator[SessionRecord]:
     """Yield the record of every bundle of a sweep, or of one of its devices, in the order of their ids.
@@ -117,23 +114,18 @@ def bundles_of(
     # Folders whose names begin with a dot are still being written.
     for path in sorted((bundles / sweep_id).glob(f"[!.]*/{RECORD}")):
         try:
-            if device is None or _is_of(path, device):
-                yield read_record(path.parent)
+            with contextlib.suppress(OSError):  # reading the record reports the cause
+                if device is not None and _read_device(path, path.stat().st_mtime_ns) != device:
+                    continue
+            yield read_record(path.parent)
         except BundleError:
             if not skip_damaged:
                 raise
 
 
-def _is_of(record: Path, device: str) -> bool:
-    try:
-        return _device_of(record, record.stat().st_mtime_ns) == device
-    except OSError:
-        return True  # reading the record reports the cause
-
-
 @lru_cache(maxsize=1 << 16)
-def _device_of(record: Path, _changed_ns: int) -> str:
-    """Return the name of a bundle's device, cached: each of a hundred devices would read the records of all."""
+def _read_device(record: Path, _changed_ns: int) -> str:
+    """Return the name of a bundle's device. Cached: otherwise each of a hundred devices would read all records."""
     return read_record(record.parent).device.name
 
 

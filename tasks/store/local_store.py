@@ -9,11 +9,11 @@ from devices.untrusted import UntrustedFileError
 from tasks.bundle.names import RECORD
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.session_json import parse_record, parse_records
-from tasks.store.archives import SUFFIX, archive_of, find_archives, packed_records, unpack_bundles, verify_archive
+from tasks.store.archives import SUFFIX, archive_path, find_archives, packed_records, unpack_bundles, verify_archive
 from tasks.store.blob_store import BlobStore
 from tasks.store.bundle_store import NOT_SWEEPS, BundleStore, FetchedBundles, LoadedSessions
 from tasks.store.files import publish_folder, work_folder
-from tasks.store.folder import Verified, bundles_of, content_sha256, find_results, publish_bundle, read_bundle
+from tasks.store.folder import BundleCheck, content_sha256, find_results, publish_bundle, read_bundle, read_records
 
 _SHARED = ".shared"
 """Where a folder of bundles keeps what farms and labs share."""
@@ -22,7 +22,7 @@ _SHARED = ".shared"
 class LocalStore(BundleStore):
     """Bundles in the folders `root/<sweep_id>/<session_id>`; those of old sweeps in `root/<sweep_id>.tar.zst`.
 
-    Packed bundles are unpacked in the folder `cache` when they are needed; default: cache/bundles beside `root`.
+    A packed bundle that is needed is unpacked to the folder `cache`; default: cache/bundles beside `root`.
     """
 
     def __init__(self, root: Path, cache: Path | None = None) -> None:
@@ -42,21 +42,21 @@ class LocalStore(BundleStore):
 
     def session_ids(self, sweep_id: str) -> list[str]:
         unpacked = {path.name for path in (self.root / sweep_id).glob("[!.]*") if path.is_dir()}
-        return sorted(unpacked | {session_id for session_id, _ in packed_records(archive_of(self.root, sweep_id))})
+        return sorted(unpacked | {session_id for session_id, _ in packed_records(archive_path(self.root, sweep_id))})
 
     def records(
         self, sweep_id: str, *, device: str | None = None, skip_damaged: bool = False
     ) -> Iterator[SessionRecord]:
-        archive = archive_of(self.root, sweep_id)
+        archive = archive_path(self.root, sweep_id)
         packed = dict(packed_records(archive))
-        all_unpacked = bundles_of(self.root, sweep_id, device=device, skip_damaged=skip_damaged)
+        all_unpacked = read_records(self.root, sweep_id, device=device, skip_damaged=skip_damaged)
         unpacked = (record for record in all_unpacked if record.session_id not in packed)
         texts = ((f"{archive}: {session_id}", text) for session_id, text in sorted(packed.items()))
         of_archive = parse_records(texts, device=device, skip_damaged=skip_damaged)
         yield from merge(unpacked, of_archive, key=lambda record: record.session_id)
 
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
-        archive = archive_of(self.root, record.sweep.sweep_id)
+        archive = archive_path(self.root, record.sweep.sweep_id)
         for session_id, text in packed_records(archive):
             if session_id == record.session_id:
                 return parse_record(text, f"{archive}: {session_id}")
@@ -69,38 +69,35 @@ class LocalStore(BundleStore):
         for archive in find_archives(self.root):
             for packed_id, text in packed_records(archive):
                 if packed_id == session_id:
-                    return self._unpacked(archive, session_id, text)
+                    content = hashlib.sha256(text).hexdigest()[:16]
+                    final = self._cache / archive.name.removesuffix(SUFFIX) / f"{session_id}-{content}"
+                    if not final.is_dir():
+                        with work_folder(final.parent) as folder, publish_folder(final) as aside:
+                            unpack_bundles(archive, folder, {session_id: text})
+                            for path in folder.glob("*/*/*"):
+                                path.rename(aside / path.name)
+                    return final
         return None
 
     def local_folders(self, sweep_id: str | None, loaded: LoadedSessions) -> FetchedBundles:
         """Return the folder and the archive of the sweep, or the folder of all; the loader finds the bundles in it."""
         if sweep_id is None:
             return FetchedBundles([self.root])
-        archive = archive_of(self.root, sweep_id)
-        places = [place for place in (self.root / sweep_id, archive) if place.exists()]
-        return FetchedBundles(places or [self.root / sweep_id])
+        archive = archive_path(self.root, sweep_id)
+        present = [path for path in (self.root / sweep_id, archive) if path.exists()]
+        return FetchedBundles(present or [self.root / sweep_id])
 
-    def verify(self, sweep_id: str) -> Iterator[Verified]:
-        if (archive := archive_of(self.root, sweep_id)).is_file():
+    def verify(self, sweep_id: str) -> Iterator[BundleCheck]:
+        if (archive := archive_path(self.root, sweep_id)).is_file():
             yield from verify_archive(archive, sweep_id)
         for path in find_results(self.root / sweep_id):
             sha256 = None
             try:
                 sha256 = content_sha256(path)
                 count = len(read_bundle(path).files) if path.is_dir() else 1
-                yield Verified(path.name if path.is_dir() else sha256[:16], sweep_id, sha256, files=count)
+                yield BundleCheck(path.name if path.is_dir() else sha256[:16], sweep_id, sha256, files=count)
             except (BundleError, UntrustedFileError) as error:
-                yield Verified(path.name, sweep_id, sha256, str(error))
+                yield BundleCheck(path.name, sweep_id, sha256, str(error))
             except OSError as error:
                 cause = f"cannot be read ({error.strerror}); restore the bundle from a backup"
-                yield Verified(path.name, sweep_id, sha256, f"{path}: {cause}")
-
-    def _unpacked(self, archive: Path, session_id: str, text: bytes) -> Path:
-        content = hashlib.sha256(text).hexdigest()[:16]
-        final = self._cache / archive.name.removesuffix(SUFFIX) / f"{session_id}-{content}"
-        if not final.is_dir():
-            with work_folder(final.parent) as folder, publish_folder(final) as aside:
-                unpack_bundles(archive, folder, {session_id: text})
-                for path in folder.glob("*/*/*"):
-                    path.rename(aside / path.name)
-        return final
+                yield BundleCheck(path.name, sweep_id, sha256, f"{path}: {cause}")

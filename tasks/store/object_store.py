@@ -20,10 +20,10 @@ from fsspec.callbacks import Callback
 from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD
 from tasks.bundle.record import BundleError, FileRecord, SessionRecord
 from tasks.bundle.session_json import Text, parse_record, parse_records, record_text
-from tasks.store.blob_store import SHARED, BlobStore, checked_location, file_system, read_files, reported
+from tasks.store.blob_store import SHARED, BlobStore, file_system, read_files, storage_errors, validate_location
 from tasks.store.bundle_store import NOT_SWEEPS, BundleStore, FetchedBundles, LoadedSessions
-from tasks.store.files import publish_folder, sha256_of, wait_if_ending
-from tasks.store.folder import Verified, read_bundle
+from tasks.store.files import hash_file, publish_folder, wait_if_ending
+from tasks.store.folder import BundleCheck, read_bundle
 
 _log = logging.getLogger(__name__)
 _HASH_DIGITS = 16
@@ -31,7 +31,7 @@ _RECORD_PATH = re.compile(rf"/[^/]+/{re.escape(RECORD)}")
 
 
 class SizeLimit(Callback):  # type: ignore[misc]
-    """Raises BundleError when a file that is transferred is longer than its record states, before it fills the disk."""
+    """Raises BundleError when a file in transfer exceeds its recorded size, before it fills the disk."""
 
     def __init__(self, sizes: Mapping[str, int], key: str | None = None) -> None:
         super().__init__()
@@ -57,12 +57,12 @@ class ObjectStore(BundleStore):
     """Bundles below a URL; `cache` is a local folder for those that were fetched."""
 
     def __init__(self, location: str, cache: Path) -> None:
-        super().__init__(checked_location(location), BlobStore(location))
+        super().__init__(validate_location(location), BlobStore(location))
         self._fs, self._root = file_system(location)
         self._cache = cache
 
     def sweep_ids(self) -> list[str]:
-        with reported(self.location, "bundles cannot be listed"):
+        with storage_errors(self.location, "bundles cannot be listed"):
             try:
                 entries = self._fs.ls(self._root, detail=False)
             except FileNotFoundError:
@@ -73,7 +73,7 @@ class ObjectStore(BundleStore):
         return sorted({posixpath.basename(entry.rstrip("/")) for entry in entries} - NOT_SWEEPS - SHARED)
 
     def session_ids(self, sweep_id: str) -> list[str]:
-        with reported(self.location, f"the bundles of {sweep_id} cannot be listed"):
+        with storage_errors(self.location, f"the bundles of {sweep_id} cannot be listed"):
             return sorted(posixpath.basename(posixpath.dirname(path)) for path in self._record_paths(sweep_id))
 
     def records(
@@ -85,9 +85,9 @@ class ObjectStore(BundleStore):
         wait_if_ending()
         folder = f"{self._root}/{record.sweep.sweep_id}/{record.session_id}"
         sources = sorted(path for path in collected.iterdir() if path.is_file())
-        files = {path.name: FileRecord(sha256=sha256_of(path), bytes=path.stat().st_size) for path in sources}
+        files = {path.name: FileRecord(sha256=hash_file(path), bytes=path.stat().st_size) for path in sources}
         complete = record.model_copy(update={"files": files})
-        with reported(self.location, f"bundle {record.session_id} cannot be written"):
+        with storage_errors(self.location, f"bundle {record.session_id} cannot be written"):
             if sources:
                 self._fs.put([str(path) for path in sources], list(_sizes(folder, complete)))
             # Another writer of the session may be first; the session then has its result.
@@ -95,14 +95,17 @@ class ObjectStore(BundleStore):
                 self._fs.pipe_file(f"{folder}/{RECORD}", record_text(complete), mode="create")
             content = self._fs.cat_file(f"{folder}/{RECORD}", start=0, end=MOST_RECORD_BYTES)
             stored = parse_record(content, f"{folder}/{RECORD}")
-            self._remove_leftovers(folder, stored)
+            # What other writers of this session uploaded can no longer become complete.
+            kept = {*_sizes(folder, stored), f"{folder}/{RECORD}"}
+            if leftovers := [path for path in self._fs.find(folder) if path not in kept]:
+                self._fs.rm(leftovers)
         return stored
 
     def find(self, session_id: str) -> Path | None:
         candidates = [f"{self._root}/{sweep_id}/{session_id}/{RECORD}" for sweep_id in self.sweep_ids()]
         if not session_id or not candidates:
             return None
-        with reported(self.location, f"session {session_id} cannot be read"):
+        with storage_errors(self.location, f"session {session_id} cannot be read"):
             texts = self._texts(dict.fromkeys(candidates, MOST_RECORD_BYTES), MOST_RECORD_BYTES)
         return next((self._fetch(path, text) for path, text in texts.items()), None)
 
@@ -123,16 +126,16 @@ class ObjectStore(BundleStore):
         _log.info("%s: %d bundles fetched, %d already loaded", self.location, len(folders), len(loaded_hashes))
         return FetchedBundles(folders, len(texts) - len(folders) - len(refused), tuple(refused))
 
-    def verify(self, sweep_id: str) -> Iterator[Verified]:
+    def verify(self, sweep_id: str) -> Iterator[BundleCheck]:
         for path, content in self._record_texts(sweep_id).items():
             folder = posixpath.dirname(path)
             sha256 = hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else None
             session_id, damage = posixpath.basename(folder), None
             try:
                 record = parse_record(content, path)
-                # Of a file that is longer than stated, a byte more is read, which changes its hash.
+                # If a file is longer than its recorded size, one byte more is read, which changes the hash.
                 sizes = {key: size and size + 1 for key, size in _sizes(folder, record).items()}
-                with reported(self.location, f"bundle {session_id} cannot be read"):
+                with storage_errors(self.location, f"bundle {session_id} cannot be read"):
                     texts = self._texts(sizes, MOST_FILE_BYTES + 1).values()
                 present = {hashlib.sha256(text).hexdigest() for text in texts if isinstance(text, bytes)}
                 if wrong := sorted(name for name, file in record.files.items() if file.sha256 not in present):
@@ -140,7 +143,7 @@ class ObjectStore(BundleStore):
                     damage = f"{folder}: {', '.join(wrong)}: {cause}"
             except BundleError as error:
                 damage = str(error)
-            yield Verified(session_id, sweep_id, sha256, damage, 0 if damage else len(record.files))
+            yield BundleCheck(session_id, sweep_id, sha256, damage, 0 if damage else len(record.files))
 
     def _record_paths(self, sweep_id: str) -> dict[str, int]:
         """Return the path of each session.json of a sweep, in the order of the session ids, with its size in bytes."""
@@ -150,13 +153,16 @@ class ObjectStore(BundleStore):
 
     def _record_texts(self, sweep_id: str) -> dict[str, Text]:
         """Return the content of each session.json of a sweep, by path, in the order of the session ids."""
-        with reported(self.location, f"the bundles of {sweep_id} cannot be read"):
+        with storage_errors(self.location, f"the bundles of {sweep_id} cannot be read"):
             return self._texts(self._record_paths(sweep_id), MOST_RECORD_BYTES)
 
-    def _texts(self, sizes: dict[str, int], most_bytes: int) -> dict[str, Text]:
-        """Return the content of each file that exists, or why it is not read; raises the errors of the storage."""
+    def _texts(self, sizes: dict[str, int], max_bytes: int) -> dict[str, Text]:
+        """Return the content of each file that exists, or the BundleError of one that is not read.
+
+        Raises the errors of the storage.
+        """
         texts: dict[str, Text] = {}
-        for path, content in read_files(self._fs, sizes, most_bytes).items():
+        for path, content in read_files(self._fs, sizes, max_bytes).items():
             if isinstance(content, bytes | BundleError):
                 texts[path] = content
             elif not isinstance(content, FileNotFoundError):
@@ -164,14 +170,14 @@ class ObjectStore(BundleStore):
         return texts
 
     def _fetch(self, path: str, content: Text) -> Path:
-        """Return the local folder of the bundle whose session.json is `content`; fetched once, by content."""
+        """Return a local folder with the bundle whose session.json is `content`; the same content is fetched once."""
         record = parse_record(content, path)
         content = cast(bytes, content)  # it was parsed
         name = f"{record.session_id}-{hashlib.sha256(content).hexdigest()[:_HASH_DIGITS]}"
         final = self._cache / record.sweep.sweep_id / name
         if not final.is_dir():
             with (
-                reported(self.location, f"bundle {record.session_id} cannot be fetched"),
+                storage_errors(self.location, f"bundle {record.session_id} cannot be fetched"),
                 publish_folder(final) as aside,
             ):
                 sizes = _sizes(posixpath.dirname(path), record)
@@ -186,13 +192,6 @@ class ObjectStore(BundleStore):
                     folder = posixpath.dirname(path)
                     raise BundleError(f"{folder}: the fetched bundle is damaged: {cause}") from None
         return final
-
-    def _remove_leftovers(self, folder: str, stored: SessionRecord) -> None:
-        """Remove what other writers of this session uploaded; theirs can no longer become complete."""
-        kept = {*_sizes(folder, stored), f"{folder}/{RECORD}"}
-        leftovers = [path for path in self._fs.find(folder) if path not in kept]
-        if leftovers:
-            self._fs.rm(leftovers)
 
 
 def _sizes(folder: str, record: SessionRecord) -> dict[str, int]:

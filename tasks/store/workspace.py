@@ -86,10 +86,10 @@ class Workspace:
         return self.root / "prefect"
 
 
-def stated_workspace(
+def resolve_workspace(
     data_dir: str | None = None, bundles: str | None = None, warehouse: str | Path | None = None
 ) -> Workspace:
-    """Return the workspace of a deployment; ETFARM_DATA_DIR and ETFARM_BUNDLES apply where it states nothing."""
+    """Return the workspace of these locations; ETFARM_DATA_DIR and ETFARM_BUNDLES replace missing ones."""
     from devices.settings import settings  # slow to import
 
     root = Path(data_dir or settings().data_dir).absolute()

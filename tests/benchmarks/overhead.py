@@ -16,7 +16,7 @@ from pathlib import Path
 from flows.server.settings import prepare_prefect
 from tasks.runner.build import build_runner
 from tasks.runner.toolchain import host_platform
-from tasks.store.folder import bundles_of
+from tasks.store.folder import read_records
 from tasks.store.workspace import Workspace
 
 SESSIONS = 40
@@ -59,7 +59,9 @@ def through_the_farm(folder: Path, data_dir: Path) -> tuple[float, list[list[str
 
     sweep(str(folder / "sweep.yaml"), str(folder / "inventory.yaml"), data_dir=str(data_dir), return_state=True)
     records = [
-        record for night in (data_dir / "bundles").iterdir() for record in bundles_of(data_dir / "bundles", night.name)
+        record
+        for night in (data_dir / "bundles").iterdir()
+        for record in read_records(data_dir / "bundles", night.name)
     ]
     records.sort(key=lambda record: record.ended_at)
     first, last = (datetime.fromisoformat(record.ended_at) for record in (records[0], records[-1]))

@@ -57,7 +57,7 @@ class Backup:
 @pytest.mark.thorough
 @pytest.mark.parametrize("program", ["restic", "rclone"])
 def test_what_is_restored_is_the_same_farm(program: str, kept: Kept, command: Command, tmp_path: Path) -> None:
-    data_dir = kept.data_dir.root
+    data_dir = kept.workspace.root
     backup = Backup(program, tmp_path, data_dir)
     # given a farm with an old sweep, a decision, a device's health and files that are not to be kept
     kept.session([1_000_000] * 3, sweep=_OLD)

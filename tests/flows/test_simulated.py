@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tasks.bundle.record import SessionRecord
-from tasks.store.folder import bundles_of
+from tasks.store.folder import read_records
 from tests.fixtures.farm import Farm, sweep_of
 
 pytestmark = pytest.mark.torch
@@ -27,7 +27,7 @@ def records_of(farm: Farm) -> list[SessionRecord]:
     return [
         record
         for sweep in farm.data_dir.glob("bundles/*-*")
-        for record in bundles_of(farm.data_dir / "bundles", sweep.name)
+        for record in read_records(farm.data_dir / "bundles", sweep.name)
     ]
 
 

@@ -40,7 +40,7 @@ def loaded(kept: Kept, etfarm: Etfarm) -> Kept:
     """A warehouse of sessions whose names act: of a model, of a device, of operators and of a file."""
     kept.session([(20 * MS, {f"native_call_{BAD}": 4 * MS})], model__name=BAD, device__name=BAD)
     kept.session(status="failed", reason_code="runner_crashed", reason=BAD, log_tail=f"{BAD}\n{BAD}", model__name=BAD)
-    loose = kept.data_dir.root / f"{BAD}.etdump"
+    loose = kept.workspace.root / f"{BAD}.etdump"
     loose.write_bytes(etdump_of([(9 * MS, {BAD: MS}), (8 * MS, {BAD: MS})]))
     assert etfarm("warehouse", "load", kept.bundles, loose)[0] == 0
     return kept

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.store.folder import bundles_of
+from tasks.store.folder import read_records
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 from tests.fixtures.warehouse import BundleMaker
 from tests.survival.chaos.checks import false_successes, left_behind, overlaps_in
@@ -33,14 +33,14 @@ def test_a_success_is_false_if_its_runner_was_killed(tmp_path: Path, script: str
     bundle = maker.session([100], device__name="host", device__transport="ssh")
     launch(tmp_path, script).wait(ENOUGH_S)
     # then that decides
-    told = false_successes(tmp_path, bundles_of(maker.bundles, bundle.parent.name))
+    told = false_successes(tmp_path, read_records(maker.bundles, bundle.parent.name))
     assert [text.partition(": ")[2] for text in told] == found
 
 
 def test_a_success_is_false_if_its_etdump_is_short(tmp_path: Path) -> None:
     maker = BundleMaker(tmp_path)
     bundle = maker.session([100], device__name="host", device__transport="ssh")
-    records = list(bundles_of(maker.bundles, bundle.parent.name))
+    records = list(read_records(maker.bundles, bundle.parent.name))
     launch(tmp_path, "exit 0").wait(ENOUGH_S)
     etdump = bundle / "model.etdump"
     etdump.chmod(0o644)

@@ -39,7 +39,7 @@ from tasks.export.references import (
     write_tensors,
 )
 from tasks.export.sources import write_sources
-from tasks.store.files import sha256_of
+from tasks.store.files import hash_file
 
 logger = logging.getLogger(__name__)
 _PASSES = (attention_as_products, give_values_the_rank_of_caches)
@@ -71,7 +71,7 @@ def build(
     program = _choose_program(model, folder, log)
     hosts = {} if taps else program.trial.outputs
     return {
-        "pte_sha256": sha256_of(folder / "model.pte"),
+        "pte_sha256": hash_file(folder / "model.pte"),
         "pte_bytes": (folder / "model.pte").stat().st_size,
         "methods": program.operators,
         "trial": program.trial.outcome,

@@ -19,7 +19,7 @@ from tasks.judge.certify.subject import Finding, Subject
 from tasks.measure.session.context import Version, run_version, with_version
 from tasks.runner.build import build_runner
 from tasks.runner.manifest import Runner, RunnerError
-from tasks.store.files import scratch_folder, sha256_of
+from tasks.store.files import hash_file, scratch_folder
 
 _TRANSFER_BYTES = 8_000_000
 _DISK_MB = 8
@@ -52,7 +52,7 @@ def transfer(subject: Subject) -> Finding:
         middle = time.monotonic()
         device.fetch(remote, here / "back")
         end = time.monotonic()
-        if sha256_of(sent) != sha256_of(here / "back"):
+        if hash_file(sent) != hash_file(here / "back"):
             raise FarmError("the bytes that came back differ from those that were sent; check the cable or the link")
     size_mb = _TRANSFER_BYTES / 1e6
     push, pull = size_mb / (middle - begin), size_mb / (end - middle)
@@ -96,7 +96,7 @@ def disk_full(subject: Subject) -> Finding:
             sentence = _refusal(subject, large)
             if left := call(device, ["find", folder, "-type", "f"]).splitlines():
                 raise FarmError(f"{len(left)} files are left of a push that did not fit, for example {left[0]}")
-            put(device, small, sha256_of(small))
+            put(device, small, hash_file(small))
         finally:
             device.root = usual
     sizes = f"{_TOO_LARGE_BYTES >> 20} MiB on a disk of {_DISK_MB} MiB"
@@ -137,7 +137,7 @@ def _ready_runner(subject: Subject) -> Runner:
 
 def _refusal(subject: Subject, large: Path) -> str:
     try:
-        put(subject.device, large, sha256_of(large))
+        put(subject.device, large, hash_file(large))
     except NoSpaceOnDevice as error:
         return excerpt(str(error))
     except DeviceError as error:

@@ -18,10 +18,10 @@ from tasks.bundle.names import ETDUMP, MOST_FILE_BYTES, MOST_LOG_BYTES
 from tasks.bundle.record import DeviceRecord, ImportRecord, ModelRecord, RunnerRecord, SessionRecord, SweepNight
 from tasks.bundle.values import first_mistake
 from tasks.maintain.kit.config import measured_at
-from tasks.maintain.kit.results import End, KitResult, judge
+from tasks.maintain.kit.results import KitEnd, KitResult, judge_result
 from tasks.measure.session.record import check_loadable
 from tasks.store.bundle_store import BundleStore
-from tasks.store.files import scratch_folder, sha256_of
+from tasks.store.files import hash_file, scratch_folder
 
 KIT = "sme-executorch-profiling"
 # How the kit names the folders of its builds, and what that states about the device.
@@ -57,7 +57,7 @@ def import_kit(
     for result in results:
         with scratch_folder() as collected:
             try:
-                copies = _copied(result, collected)
+                copies = _copy_files(result, collected)
                 session_id = _session_id(result, copies)
                 if store.find(session_id) is not None:
                     continue
@@ -69,7 +69,7 @@ def import_kit(
     return published, left_out
 
 
-def _copied(result: KitResult, folder: Path) -> _Copies:
+def _copy_files(result: KitResult, folder: Path) -> _Copies:
     """Copy the files of a result, with their names in a bundle; raises UntrustedFileError and InputError."""
     log = read_untrusted(result.log, MOST_LOG_BYTES) if result.log else None
     if log is not None:
@@ -88,7 +88,7 @@ def _copied(result: KitResult, folder: Path) -> _Copies:
 
 def _session_id(result: KitResult, copies: _Copies) -> str:
     """Return an id from names and content: the same result has the same id in any folder."""
-    contents = [sha256_of(copies.etdump)] if copies.etdump else []
+    contents = [hash_file(copies.etdump)] if copies.etdump else []
     contents += [hashlib.sha256(copies.log).hexdigest()] if copies.log is not None else []
     what = [KIT, result.model, result.precision, result.experiment.name, result.mode, str(result.threads)]
     return hashlib.sha256("\n".join([*what, *contents]).encode()).hexdigest()[:16]
@@ -99,7 +99,7 @@ def _loadable_record(result: KitResult, copies: _Copies, session_id: str, device
 
     Removes an ETDump that the bundle must not keep. Raises InputError without a valid record.
     """
-    end = judge(result, (copies.log or b"").decode(errors="replace"), copies.etdump)
+    end = judge_result(result, (copies.log or b"").decode(errors="replace"), copies.etdump)
     try:
         if result.mode != "timing" or end.status == "failed":  # an ETDump of another run is not kept
             (copies.folder / ETDUMP).unlink(missing_ok=True)
@@ -110,21 +110,27 @@ def _loadable_record(result: KitResult, copies: _Copies, session_id: str, device
         except FarmError as error:
             cause = str(error).replace(f"{copies.folder}/", "")
         (copies.folder / ETDUMP).unlink(missing_ok=True)
-        refused = End(result.experiment.runs, "failed", "not_loadable", f"the warehouse would refuse it: {cause}")
+        refused = KitEnd(result.experiment.runs, "failed", "not_loadable", f"the warehouse would refuse it: {cause}")
         return _record(result, refused, copies, session_id, device, folder)
     except ValidationError as error:
         raise InputError(f"{result.etdump or result.log}: not a result of the kit ({first_mistake(error)})") from None
 
 
-def _record(result: KitResult, end: End, copies: _Copies, session_id: str, device: str, folder: Path) -> SessionRecord:
+def _record(
+    result: KitResult, end: KitEnd, copies: _Copies, session_id: str, device: str, folder: Path
+) -> SessionRecord:
     # The kit records no time for each result.
-    stated = next((config.generated_at for config in result.configs if config.generated_at), None)
-    moment = stated or copies.moment
+    generated_at = next((config.generated_at for config in result.configs if config.generated_at), None)
+    moment = generated_at or copies.moment
+    name = "kit-" + "".join(char if char.isalnum() else "-" for char in result.model.lower())
+    night = moment.date().isoformat()
+    system, platform = _identify_build(result)
+    facts = Facts(os=system, platform=platform) if system else Facts()
     files = [path for path in (result.etdump, result.log) if path]
     return SessionRecord(
         session_id=session_id,
         attempt=1,
-        sweep=_sweep(result, moment),
+        sweep=SweepNight(sweep_id=f"{name}-{night}", name=name, night=night),
         status=end.status,
         reason_code=end.code,
         reason=end.reason,
@@ -133,14 +139,14 @@ def _record(result: KitResult, end: End, copies: _Copies, session_id: str, devic
         ended_at=moment.isoformat(timespec="seconds"),
         # Not the hash of the .pte: the kit records none, and the file may have been exported again since.
         model=ModelRecord(name=result.model, precision=result.precision),
-        runner=_runner(result),
+        runner=_runner(result, platform),
         variant=result.variant,
         mode=result.mode,
         threads=result.threads,
         executions=end.executions,
         warmup_executions=min(1, end.executions - 1),
         repetition=0,
-        device=DeviceRecord(name=device, transport="kit", emulated=False, facts=_facts(result)),
+        device=DeviceRecord(name=device, transport="kit", emulated=False, facts=facts),
         conditions={"before": None, "after": None},
         exit_code=end.exit_code,
         signal=end.signal,
@@ -150,18 +156,12 @@ def _record(result: KitResult, end: End, copies: _Copies, session_id: str, devic
             experiment=result.experiment.name,
             files=[str(path.relative_to(folder)) for path in files],
             stated_by=[str(config.path.relative_to(folder)) for config in result.configs],
-            moment_is="generated_at of the manifest" if stated else "modification time of the files",
+            moment_is="generated_at of the manifest" if generated_at else "modification time of the files",
         ),
     )
 
 
-def _sweep(result: KitResult, moment: datetime) -> SweepNight:
-    slug = "".join(letter if letter.isalnum() else "-" for letter in result.model.lower())
-    night = moment.date().isoformat()
-    return SweepNight(sweep_id=f"kit-{slug}-{night}", name=f"kit-{slug}", night=night)
-
-
-def _runner(result: KitResult) -> RunnerRecord:
+def _runner(result: KitResult, platform: str) -> RunnerRecord:
     path = result.experiment.runner_path
     sha = next((config.executorch_sha for config in result.configs if config.executorch_sha), None)
     # In place of a hash, what the builds with and without SME2 share: it keeps different runners apart, and the two
@@ -169,22 +169,17 @@ def _runner(result: KitResult) -> RunnerRecord:
     build = re.sub(r"[-_]sme2[-_](on|off)", "", path or result.experiment.name)
     return RunnerRecord(
         runner_sha256=f"unknown: {build}",
-        platform=_build(result)[1],
+        platform=platform,
         kind="kit",
         versions={"executorch": sha},
         provenance=f"{KIT}, experiment {result.experiment.name}, runner {path or 'not recorded'}",
     )
 
 
-def _build(result: KitResult) -> tuple[str | None, str]:
+def _identify_build(result: KitResult) -> tuple[str | None, str]:
     """Return the operating system and the platform that the runner's path or the experiment's name states."""
     text = f"{result.experiment.runner_path or ''} {result.experiment.name}"
     for build, (system, platform) in _BUILDS.items():
         if build in text or f"{build.partition('-')[0]}_sme2" in text:
             return system, platform
     return None, "unknown"
-
-
-def _facts(result: KitResult) -> Facts:
-    system, platform = _build(result)
-    return Facts(os=system, platform=platform) if system else Facts()

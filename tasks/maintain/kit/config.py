@@ -15,22 +15,22 @@ from tasks.bundle.names import FileName
 from tasks.bundle.values import MOST_INT, first_mistake, night_fault
 
 _OTHERS = {".git", ".venv", "executorch"}
-_MOST_EXPERIMENTS = 10_000
+_MAX_EXPERIMENTS = 10_000
 _MAX_BYTES = 2 << 20  # parsed JSON takes 40 times as much memory as its text; a configuration has some kilobytes
 _MAX_CHARS = 1000
-_MOST_STEM_BYTES = 100
+_MAX_STEM_BYTES = 100
 
 
 def _line(text: str) -> str:
     if len(text) > _MAX_CHARS or sanitize_line(text) != text:
-        raise PydanticCustomError("line", "must be a line of at most {most} letters", {"most": _MAX_CHARS})
+        raise PydanticCustomError("line", "must be a line of at most {max} characters", {"max": _MAX_CHARS})
     return text
 
 
 def _pte(path: str) -> str:
-    if not 0 < len(_stem(path).encode()) <= _MOST_STEM_BYTES:
-        text = "must be the path of a .pte file whose name has 1 to {most} bytes"
-        raise PydanticCustomError("pte", text, {"most": _MOST_STEM_BYTES})
+    if not 0 < len(_stem(path).encode()) <= _MAX_STEM_BYTES:
+        text = "must be the path of a .pte file whose name has 1 to {max} bytes"
+        raise PydanticCustomError("pte", text, {"max": _MAX_STEM_BYTES})
     return path
 
 
@@ -38,9 +38,9 @@ def _stem(path: str) -> str:
     return PurePosixPath(path.replace("\\", "/")).name.removesuffix(".pte")
 
 
-def _moment(stated: object) -> datetime:
+def _moment(value: object) -> datetime:
     try:
-        moment = datetime.fromisoformat(stated if isinstance(stated, str) else "")
+        moment = datetime.fromisoformat(value if isinstance(value, str) else "")
         return measured_at(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     except (ValueError, OverflowError):
         text = "must be a time such as 2026-01-20T10:00:00+00:00, from 2023-10-01 on and not in the future"
@@ -64,7 +64,7 @@ class KitConfig(BaseModel, frozen=True):
 
     path: Path
     model: Annotated[Line, AfterValidator(_pte)]
-    experiments: Annotated[list[Experiment], FailFast(), Field(max_length=_MOST_EXPERIMENTS)]
+    experiments: Annotated[list[Experiment], FailFast(), Field(max_length=_MAX_EXPERIMENTS)]
     generated_at: Annotated[datetime, BeforeValidator(_moment)] | None = None
     """In UTC."""
     executorch_sha: Line | None = None
@@ -102,7 +102,7 @@ def read_configs(folder: Path) -> tuple[list[KitConfig], list[str]]:
 
 
 def kit_files(folder: Path) -> Iterator[Path]:
-    """Yield the files below `folder` in the order of their paths, without those of tools that the kit checks out.
+    """Yield the files below `folder` in the order of their paths, except those of tools that the kit checks out.
 
     Raises InputError if a folder cannot be read.
     """
@@ -116,7 +116,7 @@ def kit_files(folder: Path) -> Iterator[Path]:
 
 
 def name_in(folder: Path, path: Path) -> str:
-    """Return the path relative to `folder`, as it is recorded; raises UntrustedFileError if that is no plain text."""
+    """Return the path relative to `folder`; raises UntrustedFileError if it contains control characters."""
     name = str(path.relative_to(folder))
     if sanitize_line(name) != name:
         raise UntrustedFileError(f"{path}: its name has characters that cannot be shown; rename it")
@@ -132,34 +132,27 @@ def _read(path: Path, folder: Path) -> KitConfig | None:
             cause = excerpt(str(error), 100)
             raise InputError(f"{path}: not valid JSON ({cause}); correct it or move it away") from None
         return None
-    if not isinstance(raw, dict) or "model" not in raw:
-        return None
-    is_config = "experiments" in raw
-    if not is_config and not isinstance(raw.get("results", raw.get("runs")), list):
+    results = raw.get("results", raw.get("runs")) if isinstance(raw, dict) else None
+    if not isinstance(raw, dict) or "model" not in raw or not ("experiments" in raw or isinstance(results, list)):
         return None
     name_in(folder, path)
     try:
-        if is_config:
+        if "experiments" in raw:
             return KitConfig(path=path, model=raw["model"], experiments=raw["experiments"])
-        return _manifest(path, raw)
+        executorch = raw.get("executorch")
+        shas = executorch if isinstance(executorch, dict) else {}
+        return KitConfig(
+            path=path,
+            model=raw["model"],
+            experiments=[_flat(each) for each in (results or ())[: _MAX_EXPERIMENTS + 1]],
+            generated_at=raw.get("generated_at") or None,
+            executorch_sha=shas.get("actual_sha") or shas.get("sha"),
+            is_manifest=True,
+        )
     except ValidationError as error:
         raise InputError(
             f"{path}: not a configuration of the kit ({first_mistake(error)}); correct it or move it away"
         ) from None
-
-
-def _manifest(path: Path, raw: dict[str, Any]) -> KitConfig:
-    results = raw.get("results", raw.get("runs", ()))
-    executorch = raw.get("executorch")
-    shas = executorch if isinstance(executorch, dict) else {}
-    return KitConfig(
-        path=path,
-        model=raw["model"],
-        experiments=[_flat(each) for each in results[: _MOST_EXPERIMENTS + 1]],
-        generated_at=raw.get("generated_at") or None,
-        executorch_sha=shas.get("actual_sha") or shas.get("sha"),
-        is_manifest=True,
-    )
 
 
 def _flat(result: Any) -> Any:

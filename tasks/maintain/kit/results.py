@@ -5,7 +5,7 @@ if its log and its ETDump do not contradict each other.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -50,7 +50,7 @@ class KitResult:
 
 
 @dataclass(frozen=True)
-class End:
+class KitEnd:
     """How a result ended: `executions` are those of the ETDump or, if it failed, as configured; 1 of a trace."""
 
     executions: int
@@ -90,34 +90,36 @@ def find_kit_results(
     return results, left_out
 
 
-def judge(result: KitResult, log: str, etdump: Path | None) -> End:
+def judge_result(result: KitResult, log: str, etdump: Path | None) -> KitEnd:
     """Return how a result ended, from its log and a copy of its ETDump (None without one); the first fault counts."""
     configured = result.experiment.runs
     if failed := _FAILED.search(log):
         code = int(failed[1])
         if code < 0:
-            return End(configured, "failed", "runner_crashed", f"the runner was killed by signal {-code}", signal=-code)
-        return End(configured, "failed", "runner_failed", f"the runner exited with code {code}", code)
+            return KitEnd(
+                configured, "failed", "runner_crashed", f"the runner was killed by signal {-code}", signal=-code
+            )
+        return KitEnd(configured, "failed", "runner_failed", f"the runner exited with code {code}", code)
     if crashed := _CRASHED.search(log):
         line = log[log.rfind("\n", 0, crashed.start()) + 1 :][:1000].partition("\n")[0]
-        return End(configured, "failed", "runner_crashed", f"the runner crashed: {excerpt(line)}")
+        return KitEnd(configured, "failed", "runner_crashed", f"the runner crashed: {excerpt(line)}")
     if result.mode == "trace":
-        return End(1)
+        return KitEnd(1)
     if etdump is None:
-        return End(configured, "failed", "no_etdump", "the runner did not write an ETDump")
+        return KitEnd(configured, "failed", "no_etdump", "the runner did not write an ETDump")
     try:
         dump = read_etdump(etdump, name=result.etdump.name if result.etdump else None)
     except EtdumpError as error:
-        return End(configured, "failed", "bad_etdump", str(error))
-    if stale := _stale(result, dump, log):
-        return End(configured, "failed", "stale_etdump", stale)
+        return KitEnd(configured, "failed", "bad_etdump", str(error))
+    if stale := _staleness(result, dump, log):
+        return KitEnd(configured, "failed", "stale_etdump", stale)
     names = {dump.names[at] for at in dump.name_id[dump.kind == EventKind.DELEGATED]}
     if contradiction := variant_contradiction(result.variant, sorted(names)):
-        return End(dump.executions, "invalid", "variant", contradiction)
-    return End(dump.executions)
+        return KitEnd(dump.executions, "invalid", "variant", contradiction)
+    return KitEnd(dump.executions)
 
 
-def _stale(result: KitResult, dump: Etdump, log: str) -> str | None:
+def _staleness(result: KitResult, dump: Etdump, log: str) -> str | None:
     """Return why the ETDump cannot be of the run that the log and the configuration describe, or None."""
     if not dump.executions:
         return "the ETDump contains 0 complete executions"
@@ -143,32 +145,40 @@ def _result(
     configs: Sequence[KitConfig],
     precision: str | None,
 ) -> KitResult:
-    shown = next(iter(files.values()))
+    file = next(iter(files.values()))
     if not 1 <= threads <= MOST_INT:
-        raise InputError(f"{shown}: `_t{threads}` in its name is not a number of threads; rename it")
-    stem, experiment, stated_by = _identify(shown, prefix, configs)
+        raise InputError(f"{file}: `_t{threads}` in its name is not a number of threads; rename it")
+    stem, experiment, sources = _identify(file, prefix, configs)
     match = _MODEL.fullmatch(stem)
-    stated = match["precision"] if match else None
-    if stated not in RECIPES:
+    recipe = match["precision"] if match else None
+    if recipe not in RECIPES:
         if precision is None:
             raise InputError(
-                f"{shown}: the precision of {stem} is not recorded; pass --precision, one of {', '.join(RECIPES)}"
+                f"{file}: the precision of {stem} is not recorded; pass --precision, one of {', '.join(RECIPES)}"
             )
-        stated = precision
+        recipe = precision
+    text = f"{experiment.name} {experiment.runner_path or ''}".lower().replace("-", "_")
+    variant: Variant = "sme2_off" if "sme2_off" in text else "sme2_on"
+    # Without a word about SME2 in its path, a runner of the kit is the build with SME2.
+    if not any(sign in text for sign in ("sme2_off", "sme2_on", "cmake_out/")):
+        raise InputError(
+            f"{file}: experiment `{experiment.name}` states neither SME2 on nor off; "
+            "put sme2_on or sme2_off into its name, in the configuration and in the file names"
+        )
     return KitResult(
         experiment=experiment,
         model=match["name"] if match else stem,
-        precision=next(each for each in RECIPES if each == stated),
-        variant=_variant(shown, experiment),
-        mode="trace" if experiment.mode == "xnntrace" or shown.name.endswith("_xnntrace.log") else "timing",
+        precision=next(each for each in RECIPES if each == recipe),
+        variant=variant,
+        mode="trace" if experiment.mode == "xnntrace" or file.name.endswith("_xnntrace.log") else "timing",
         threads=threads,
         etdump=files.get("etdump"),
         log=files.get("log"),
-        configs=stated_by,
+        configs=sources,
     )
 
 
-def _identify(shown: Path, prefix: str, configs: Sequence[KitConfig]) -> tuple[str, Experiment, tuple[KitConfig, ...]]:
+def _identify(file: Path, prefix: str, configs: Sequence[KitConfig]) -> tuple[str, Experiment, tuple[KitConfig, ...]]:
     """Return the model's stem, the experiment, and the configurations and manifests that state it."""
     candidates = [
         (config, experiment)
@@ -176,42 +186,22 @@ def _identify(shown: Path, prefix: str, configs: Sequence[KitConfig]) -> tuple[s
         for experiment in config.experiments
         if prefix in (experiment.name, f"{config.model_stem}_{experiment.name}")
     ]
-    nearest = [each for each in candidates if each[0].path.parent in shown.parents and each[0].is_manifest]
+    nearest = [each for each in candidates if each[0].path.parent in file.parents and each[0].is_manifest]
     stems = {config.model_stem for config, _ in nearest or candidates}
     if len(stems) > 1:
-        raise InputError(
-            f"{shown}: the model may be {' or '.join(sorted(stems)[:3])}; import each results folder alone"
-        )
+        raise InputError(f"{file}: the model may be {' or '.join(sorted(stems)[:3])}; import each results folder alone")
     if stems:
         stem = stems.pop()
         stating = [each for each in candidates if each[0].model_stem == stem]
         stating.sort(key=lambda each: each[0].is_manifest)  # what ran counts more than what was configured
-        return stem, _merged(experiment for _, experiment in stating), tuple(config for config, _ in stating)
+        fields: dict[str, object] = {}
+        for _, experiment in stating:  # only some state the runner
+            fields |= experiment.model_dump(exclude_unset=True)
+        return stem, Experiment.model_validate(fields), tuple(config for config, _ in stating)
     usual = _USUAL_EXPERIMENT.fullmatch(prefix)
     if not usual or not usual["model"]:
-        raise InputError(f"{shown}: no configuration or manifest states its model; copy the kit's JSON beside it")
+        raise InputError(f"{file}: no configuration or manifest states its model; copy the kit's JSON beside it")
     try:
         return usual["model"], Experiment(name=usual["experiment"]), ()
     except ValidationError as error:
-        raise InputError(f"{shown}: not an experiment of the kit ({first_mistake(error)}); rename it") from None
-
-
-def _merged(experiments: Iterable[Experiment]) -> Experiment:
-    """Return one experiment from several files. Later files override earlier ones; only some state the runner."""
-    stated: dict[str, object] = {}
-    for experiment in experiments:
-        stated |= experiment.model_dump(exclude_unset=True)
-    return Experiment.model_validate(stated)
-
-
-def _variant(shown: Path, experiment: Experiment) -> Variant:
-    text = f"{experiment.name} {experiment.runner_path or ''}".lower().replace("-", "_")
-    if "sme2_off" in text:
-        return "sme2_off"
-    # Without a word about SME2 in its path, a runner of the kit is the build with SME2.
-    if "sme2_on" in text or "cmake_out/" in text:
-        return "sme2_on"
-    raise InputError(
-        f"{shown}: experiment `{experiment.name}` states neither SME2 on nor off; "
-        "put sme2_on or sme2_off into its name, in the configuration and in the file names"
-    )
+        raise InputError(f"{file}: not an experiment of the kit ({first_mistake(error)}); rename it") from None

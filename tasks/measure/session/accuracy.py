@@ -15,7 +15,7 @@ from tasks.bundle.record import Accuracy
 from tasks.export.accuracy_limits import AccuracyLimits
 from tasks.export.entry import AccuracyRequirement
 from tasks.measure.session.difference import Difference, TensorFile, compare_tensors, first_difference, score_margin
-from tasks.store.files import sha256_of
+from tasks.store.files import hash_file
 
 ZERO_LIMIT = 1e-3
 """The largest absolute error of an output that is 0 everywhere in eager PyTorch and so has no SNR."""
@@ -223,7 +223,7 @@ def _compare_layer(tap: dict[str, Any], got: TensorFile, want: TensorFile) -> La
         layer=tap["order"],
         module=tap["module"],
         operator=tap["operator"],
-        values_sha256=sha256_of(got.path),
+        values_sha256=hash_file(got.path),
         sample=[value if math.isfinite(value) else None for value in sample],
         **figures,
     )

@@ -38,7 +38,7 @@ from tasks.measure.session.check import Unsuccessful, last_lines
 from tasks.rows.rows import rows_of_bundle
 from tasks.runner.manifest import Runner
 from tasks.store.bundle_store import BundleStore
-from tasks.store.files import scratch_folder, sha256_of
+from tasks.store.files import hash_file, scratch_folder
 
 _log = logging.getLogger(__name__)
 _ERROR_FILE = "farm_error.txt"
@@ -195,7 +195,7 @@ def check_loadable(record: SessionRecord, collected: Path, runs: Runs | None = N
     `collected` are its files; `runs` are those of its ETDump if this process has just read them.
     """
     files = {
-        path.name: FileRecord(sha256=sha256_of(path), bytes=path.stat().st_size)
+        path.name: FileRecord(sha256=hash_file(path), bytes=path.stat().st_size)
         for path in collected.iterdir()
         if path.is_file()
     }

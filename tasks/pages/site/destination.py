@@ -18,7 +18,7 @@ from devices.errors import InputError
 from devices.untrusted import UntrustedFileError, open_untrusted
 from tasks.bundle.names import MOST_FILE_BYTES
 from tasks.bundle.record import BundleError
-from tasks.store.blob_store import checked_location, file_system, read_files
+from tasks.store.blob_store import file_system, read_files, validate_location
 
 FOREIGN = ""
 """In place of the hash of what is not a regular file, or larger than any page."""
@@ -175,7 +175,7 @@ class _Prefix:
         from fsspec.implementations.local import LocalFileSystem
 
         self._fs: Any
-        self._fs, self._root = file_system(checked_location(location, "--publish"))
+        self._fs, self._root = file_system(validate_location(location, "--publish"))
         if isinstance(self._fs, LocalFileSystem):
             raise InputError(
                 f"--publish {location}: name a folder by its path, without {location.partition('//')[0]}//"

@@ -22,7 +22,7 @@ from tasks.pages.site.page_cache import (
     read_origins,
 )
 from tasks.pages.site.site import Site
-from tasks.store.blob_store import reported
+from tasks.store.blob_store import storage_errors
 
 _READ_TOGETHER = 250
 _SESSIONS_READ_TOGETHER = 1000
@@ -110,7 +110,7 @@ def publish(site: Site, location: str, report_progress: Callable[[str], None] = 
     """
     origins = read_origins(site)
     site.published = origins.keys()
-    with reported(location, "the pages cannot be written"), open_destination(location) as destination:
+    with storage_errors(location, "the pages cannot be written"), open_destination(location) as destination:
         publication = Publication(destination, location, origins)
         _write_stale(site, publication, report_progress)
         publication.finish()

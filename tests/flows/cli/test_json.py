@@ -42,13 +42,13 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Kept:
         kept.session([(10 + index) * MS] * 3, repetition=index)
     kept.session([9 * MS] * 3, model__name="other")
     kept.session([9 * MS] * 3, device__name="qemu", device__emulated=True)
-    load_and_publish(kept.data_dir, [kept.bundles])
+    load_and_publish(kept.workspace, [kept.bundles])
     return kept
 
 
 def test_the_end_of_a_sweep_is_one_document(nights: Kept) -> None:
     end = SweepEnd(sweep_id="smoke-2026-11-20", message="done", sessions=dict.fromkeys(COUNTED, 1), report=None)
-    document = json.loads(end_as_json(end, 1, Workspace(nights.data_dir.root, nights.warehouse)))
+    document = json.loads(end_as_json(end, 1, Workspace(nights.workspace.root, nights.warehouse)))
     assert_documented("sweep", document)
     assert (document["sweep"], document["state"]) == ("smoke-2026-11-20", "failed")
     cells = {(each["device"], each["model"]): each for each in document["cells"]}
@@ -61,7 +61,7 @@ def test_the_end_of_a_sweep_is_one_document(nights: Kept) -> None:
 
 
 def test_verdicts_and_decisions_are_as_documented(nights: Kept, command: Command) -> None:
-    data_dir = ("--data-dir", nights.data_dir.root)
+    data_dir = ("--data-dir", nights.workspace.root)
     assert_documented("verdicts", json.loads(command("verdicts", "--format", "json", *data_dir).out))
     assert command("decisions", "note", "expected, ticket 12", "--model", "toy", *data_dir).code == 0
     (note,) = documents = json.loads(command("decisions", "--format", "json", *data_dir).out)

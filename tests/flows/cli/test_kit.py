@@ -10,7 +10,7 @@ import pytest
 
 from devices.untrusted import sanitize_line
 from tasks.bundle.record import SessionRecord
-from tasks.store.folder import bundles_of
+from tasks.store.folder import read_records
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.kit import KitFolder
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, MEAN
@@ -33,7 +33,7 @@ def records(tmp_path: Path) -> dict[str, SessionRecord]:
     """The imported sessions by experiment."""
     found = {}
     for sweep in (tmp_path / "var" / "bundles").iterdir():
-        for record in bundles_of(sweep.parent, sweep.name):
+        for record in read_records(sweep.parent, sweep.name):
             assert record.imported
             found[record.imported.experiment] = record
     return found
@@ -258,7 +258,7 @@ def test_an_unknown_result_is_left_out_and_named(
         ('"runs": 3', f'"runs": {"9" * 5000}', "not valid JSON (Exceeds the limit"),
         ('"runs": 3', f'"runs": {"[" * 100_000}', "not valid JSON (maximum recursion depth exceeded"),
         ('"mac_sme2_on"', '"mac/sme2_on"', "`experiments.0.name`: 'mac/sme2_on' is not the name of a file or folder"),
-        ('_fp16.pte"', '_fp16.pte\\nx: 1"', "`model`: must be a line of at most 1000 letters"),
+        ('_fp16.pte"', '_fp16.pte\\nx: 1"', "`model`: must be a line of at most 1000 characters"),
         ('_fp16.pte"', f'{"x" * 100}.pte"', "`model`: must be the path of a .pte file whose name has 1 to 100 bytes"),
     ],
 )

@@ -23,7 +23,7 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "voice.py").write_text("def make(): ...\n", encoding="utf-8")
     (folder / "sweep.yaml").write_text(f"name: smoke\nmodels: [toy_cnn, {MODEL}]\n", encoding="utf-8")
     (folder / "devices.yaml").write_text("devices: [{name: host, transport: local}]\n", encoding="utf-8")
-    load_and_publish(kept.data_dir, [kept.bundles])
+    load_and_publish(kept.workspace, [kept.bundles])
     return folder
 
 

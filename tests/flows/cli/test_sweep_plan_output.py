@@ -107,7 +107,7 @@ def test_gigabytes_of_weights_are_not_read_and_what_they_decide_is_unknown(
     with (weights / "model.safetensors").open("wb") as stream:
         stream.truncate(5_000_000_000)
     file.write_text(sweep_of({"name": "big", "transformers": "./weights"}, sessions=3), encoding="utf-8")
-    monkeypatch.setattr("tasks.export.key.sha256_of", lambda path: pytest.fail(f"{path} was read"))
+    monkeypatch.setattr("tasks.export.key.hash_file", lambda path: pytest.fail(f"{path} was read"))
     # when it is planned, then its sessions are counted, and which of them are measured is not
     _, exports, why, here, *_ = dry().out.splitlines()
     assert exports == "exports: 1 unknown before the export"

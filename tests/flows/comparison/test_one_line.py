@@ -28,8 +28,8 @@ def two_nights(kept: Kept) -> Path:
     for night in ("2026-11-19", "2026-11-20"):
         sweep = {"sweep_id": f"smoke-{night}", "name": "smoke", "night": night}
         kept.session([10_000_000], sweep=sweep, model__pte_sha256=night, device__name="this-machine")
-    load_and_publish(kept.data_dir, [kept.bundles])
-    return kept.data_dir.root
+    load_and_publish(kept.workspace, [kept.bundles])
+    return kept.workspace.root
 
 
 @pytest.mark.parametrize("words", [["bisect", "toy", "--good", "2026-11-19", "--bad", "2026-11-20"], ["compare"]])

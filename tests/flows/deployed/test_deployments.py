@@ -67,11 +67,8 @@ def test_the_form_of_a_sweep_on_demand_offers_what_there_is(deployed: dict[str, 
     ("deployment", "parameters"),
     [
         ("on-demand", {"sweep_file": "deployments/sweeps/none.yaml"}),
-        ("on-demand", {"inventory_file": "elsewhere.yaml"}),
         ("on-demand", {"overrides": {"sessions": 0}}),
         ("on-demand", {"overrides": {"models": ["mobilenet_v9"]}}),
-        ("on-demand", {"overrides": {"precisions": ["fp13"]}}),
-        ("on-demand", {"overrides": {"variants": ["sme3"]}}),
         ("on-demand", {"overrides": {"colour": "red"}}),
         ("upkeep", {"thin_after": -1}),
         ("nightly", {"fail_on": "sometimes"}),
@@ -86,7 +83,7 @@ def test_nonsense_is_refused_when_a_run_is_created(
     assert answer.status_code in (409, 422), answer.text
 
 
-@pytest.mark.parametrize("name", ["release candidate 7", "re-run", None])
+@pytest.mark.parametrize("name", ["release candidate 7", None])
 def test_a_name_that_was_given_to_a_run_stays(
     deployed: dict[str, dict[str, Any]], tmp_path: Path, name: str | None
 ) -> None:

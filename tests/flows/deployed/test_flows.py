@@ -1,6 +1,8 @@
 """What the deployments do: a sweep on demand, the health of devices, upkeep, and a report again."""
 
 import json
+import re
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -9,14 +11,17 @@ import httpx
 import pytest
 from prefect.client.schemas.objects import State
 
+from devices.errors import InputError
 from devices.inventory import load_inventory, open_device
 from devices.ondevice.lease import acquire
-from flows.deployed.on_demand import Overrides, on_demand
+from flows.deployed.on_demand import Overrides, apply_overrides, on_demand, select_devices
 from flows.deployed.upkeep import health, report, upkeep
 from flows.server.states import state_data
 from tasks.measure.health import Registry
+from tasks.measure.spec import read_sweep
 from tasks.store.workspace import Workspace
 from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.paths import DEPLOYMENTS
 from tests.fixtures.prefect_server import asked
 from tests.fixtures.stand_in_farm import StandInFarm
 
@@ -30,7 +35,7 @@ def asked_name(server: str, state: State[Any]) -> str:
     return str(httpx.get(f"{server}/flow_runs/{state.state_details.flow_run_id}").raise_for_status().json()["name"])
 
 
-def an_inventory(folder: Path, *devices: dict[str, object]) -> Path:
+def an_inventory(folder: Path, *devices: Mapping[str, object]) -> Path:
     path = folder / "inventory.yaml"
     path.write_text(json.dumps({"devices": devices}), encoding="utf-8")
     return path
@@ -78,7 +83,7 @@ def test_upkeep_counts_what_it_freed_and_checked_and_names_findings(kept: Kept, 
         kept.session([100 + number], sweep__sweep_id=f"smoke-{night}", sweep__night=night)
     assert etfarm("warehouse", "load")[0] == 0
     # when upkeep runs
-    state = upkeep(str(kept.data_dir.root), thin_after=0, return_state=True)
+    state = upkeep(str(kept.workspace.root), thin_after=0, return_state=True)
     # then the message counts both
     freed = "2 nights thinned, 2 sweeps packed, 0 unused folders removed"
     assert (state.name, str(state.message).partition(";")[0]) == ("Completed", freed)
@@ -86,7 +91,7 @@ def test_upkeep_counts_what_it_freed_and_checked_and_names_findings(kept: Kept, 
     # and a damaged bundle is named
     damaged = next(kept.bundles.glob("*/*/model.etdump"))
     damaged.write_bytes(b"x")
-    state = upkeep(str(kept.data_dir.root), thin_after=0, return_state=True)
+    state = upkeep(str(kept.workspace.root), thin_after=0, return_state=True)
     assert state.name == "Failed"
     assert "; 1 findings; " in str(state.message)
     assert damaged.parent.name in str(state.message)
@@ -100,7 +105,7 @@ def test_a_report_is_written_again_and_an_unknown_sweep_is_one_sentence(
     kept.session([100])
     assert etfarm("warehouse", "load")[0] == 0
     # when a report is written again
-    state = report(data_dir=str(kept.data_dir.root), return_state=True)
+    state = report(data_dir=str(kept.workspace.root), return_state=True)
     assert state.is_completed()
     page = Path(state_data(state))
     assert "<html" in page.read_text(encoding="utf-8")
@@ -111,7 +116,7 @@ def test_a_report_is_written_again_and_an_unknown_sweep_is_one_sentence(
     (shown,) = asked(f"{server}/artifacts/filter", of_run)
     assert (shown["key"], shown["description"]) == ("report", f"Complete: {link}")
     # and an unknown sweep is one sentence
-    unknown = report("none-2026-01-01", data_dir=str(kept.data_dir.root), return_state=True)
+    unknown = report("none-2026-01-01", data_dir=str(kept.workspace.root), return_state=True)
     assert unknown.is_failed()
     assert "none-2026-01-01" in str(unknown.message)
     assert "exception" not in str(unknown.message)
@@ -126,12 +131,12 @@ def on_demand_at(farm: StandInFarm, overrides: Overrides, *devices: dict[str, ob
 def test_a_sweep_on_demand_with_overrides_is_apart_from_that_of_its_file(
     stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # given tonight's sweep, in the store that the environment of the worker names
+    # given a sweep, in the store that the environment of the worker names
     farm = stand_in_farm
     monkeypatch.setenv("ETFARM_BUNDLES", str(farm.folder / "shared"))
     assert farm.sweep().is_completed()
-    tonight = farm.ask("FROM series_latency")
-    assert len(tonight) == 1
+    before = farm.ask("FROM series_latency")
+    assert len(before) == 1
     # when it is run again on demand, with one session and on one device
     state = on_demand_at(farm, Overrides(sessions=1, devices=["here"]), GONE)
     # then it measures that alone, under another name, and the night's series are as before
@@ -142,8 +147,8 @@ def test_a_sweep_on_demand_with_overrides_is_apart_from_that_of_its_file(
     assert len(list(farm.folder.glob(f"shared/{end.sweep_id}/*/session.json"))) == 2
     assert not (farm.data_dir / "bundles").exists()
     assert farm.ask("SELECT sweep_id, count(*) FROM session_latency GROUP BY ALL ORDER BY 2")[0] == (end.sweep_id, 1)
-    assert farm.ask("FROM series_latency") == tonight
-    # and without overrides it is tonight's sweep, which is complete
+    assert farm.ask("FROM series_latency") == before
+    # and without overrides it is the sweep of the file, which is complete
     again = on_demand_at(farm, Overrides())
     assert state_data(again).message.startswith("sessions: 3 already done; ")
 
@@ -151,18 +156,24 @@ def test_a_sweep_on_demand_with_overrides_is_apart_from_that_of_its_file(
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [
-        (Overrides(devices=["her"]), "unknown device `her`; devices: here; did you mean `here`?"),
-        (Overrides(devices=["here", "here"]), "overrides: duplicate device `here`; remove one"),
         (Overrides(models=["mobilenet_v9"]), "unknown model `mobilenet_v9`; did you mean `mobilenet_v2`?"),
         (Overrides(precisions=["fp13"]), "unknown precision `fp13`"),
         (Overrides(models=["linear", "linear"]), "duplicate model `linear`"),
     ],
 )
-def test_what_the_form_cannot_refuse_ends_the_run_before_anything_is_measured(
-    stand_in_farm: StandInFarm, overrides: Overrides, sentence: str
-) -> None:
-    state = on_demand_at(stand_in_farm, overrides)
+def test_overrides_that_make_no_valid_sweep_are_refused(overrides: Overrides, sentence: str) -> None:
+    file = DEPLOYMENTS / "sweeps" / "smoke.yaml"
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        apply_overrides(read_sweep(file), overrides, file.parent)
+
+
+def test_an_unknown_device_ends_the_run_before_anything_is_measured(tmp_path: Path) -> None:
+    inventory = an_inventory(tmp_path, HERE)
+    with pytest.raises(InputError, match="overrides: duplicate device `here`; remove one"):
+        select_devices(["here", "here"], inventory)
+    file = str(DEPLOYMENTS / "sweeps" / "smoke.yaml")
+    overrides = Overrides(devices=["her"])
+    state = on_demand(file, str(inventory), overrides, data_dir=str(tmp_path / "var"), return_state=True)
     assert state.is_failed()
-    assert sentence in str(state.message)
-    assert "exception" not in str(state.message)
-    assert not stand_in_farm.data_dir.exists()
+    assert state.message == f"{inventory}: unknown device `her`; devices: here; did you mean `here`?"
+    assert not (tmp_path / "var").exists()

@@ -91,10 +91,10 @@ class Runs:
         put_in_place(self, monkeypatch)
         monkeypatch.setattr(controller, "runtime", SimpleNamespace(flow_run=SimpleNamespace(id=str(uuid4()))))
         devices = [DeviceSpec(name=name, transport="local", site="berlin") for name in names]
-        places = Workspace(self.store.root, bundles_location=str(self.store.root))
-        dispatcher = Ready(SweepJob(a_spec(), NIGHT, places, ExportQueue()))
+        workspace = Workspace(self.store.root, bundles_location=str(self.store.root))
+        dispatcher = Ready(SweepJob(a_spec(), NIGHT, workspace, ExportQueue()))
         lab = controller.LabController("berlin", devices, dispatcher, LabArtifacts(dispatcher))
-        return {tally.device: tally for tally in lab.measure()}, Registry(places.registry)
+        return {tally.device: tally for tally in lab.measure()}, Registry(workspace.registry)
 
 
 def test_a_killed_run_is_started_again_for_the_devices_that_have_not_ended(
@@ -141,7 +141,7 @@ def test_a_lab_of_which_nothing_comes_is_given_up_also_while_the_server_does_not
 
 @pytest.mark.fault
 def test_results_are_taken_when_the_store_answers_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # given a store that cannot be listed three times, nor read twice and written once
+    # given a store that cannot be append_first three times, nor read twice and written once
     failures = {"names": 3, "read": 2, "write": 1}
 
     def failing(method: str) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ import pytest
 from devices.errors import InputError
 from devices.inventory import load_inventory
 from flows.device.job import DeviceTally
-from flows.labs.protocol import Order, Result, parsed
+from flows.labs.protocol import Order, Result, parse_message
 from tasks.export.entry import ModelEntry
 from tasks.measure.finish_by import drop_reason
 from tasks.measure.health import Health
@@ -37,7 +37,7 @@ def test_an_order_arrives_with_devices_of_every_transport_and_models_of_another_
     # when it is sent to another machine
     text = order.model_dump_json().encode()
     (tmp_path / "model.py").unlink()
-    arrived = parsed(Order, text)
+    arrived = parse_message(Order, text)
     # then it names the same devices and the same models, and the same moment in the words of the sweep file
     assert arrived.devices == devices
     assert arrived.finish_by == finish_by
@@ -50,23 +50,23 @@ def test_an_order_arrives_with_devices_of_every_transport_and_models_of_another_
 def test_the_end_of_a_device_arrives_as_it_was_written() -> None:
     tally = DeviceTally("far", succeeded=3, replaced={"0123456789abcdef"})
     ended = Result(tally=tally, health=Health("suspect", strikes=1))
-    assert parsed(Result, ended.model_dump_json().encode()) == ended
+    assert parse_message(Result, ended.model_dump_json().encode()) == ended
 
 
 def test_a_message_with_a_key_twice_is_refused_with_both_values() -> None:
     text = Result(tally=DeviceTally("far", succeeded=3), health=Health()).model_dump_json().encode()
     with pytest.raises(InputError, match="duplicate key `succeeded`, with 3 and 4"):
-        parsed(Result, text.replace(b'"succeeded":3', b'"succeeded":3,"succeeded":4'))
+        parse_message(Result, text.replace(b'"succeeded":3', b'"succeeded":3,"succeeded":4'))
 
 
 @pytest.mark.parametrize(
     ("written", "theirs"),
-    [(b'{"version": 1, "beat": 0}', "of an older version"), (b'{"version": 4, "etfarm": "99.1"}', "99.1")],
+    [(b'{"version": 1, "beat": 0}', "of an older version"), (b'{"version": 5, "etfarm": "99.1"}', "99.1")],
     ids=["older", "newer"],
 )
 def test_a_message_of_another_version_is_one_sentence_that_names_both(written: bytes, theirs: str) -> None:
     with pytest.raises(InputError) as refused:
-        parsed(Order, written)
+        parse_message(Order, written)
     both = f"written by etfarm {theirs} and read by etfarm {version('etfarm')} (`version`"
     assert str(refused.value).startswith(f"the order was {both}")
     assert str(refused.value).endswith("; install the same version of etfarm at the sweep and in its labs")

@@ -78,7 +78,7 @@ def test_a_worker_measures_for_a_sweep_also_if_its_run_is_killed(
     assert unfinished(prefect_api) - others == set()
 
 
-@pytest.mark.parametrize("how", ["exec {}", "{} & wait", "nohup {} & wait", "setsid {} & wait"])
+@pytest.mark.parametrize("how", ["exec {}", "setsid {} & wait"])
 def test_sigterm_ends_an_idle_lab_within_seconds_however_it_was_started(farm: Farm, how: str) -> None:
     # given a lab that a script started, and whose worker has asked the server for work
     lab = shlex.join(

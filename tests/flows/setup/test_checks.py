@@ -25,7 +25,7 @@ HERE = DeviceSpec(name="here", transport="local")
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Workspace:
+def workspace(tmp_path: Path) -> Workspace:
     (tmp_path / "var").mkdir()
     return Workspace(tmp_path / "var")
 
@@ -38,7 +38,7 @@ def install(folder: Path, **versions: str) -> None:
 
 
 def test_the_pinned_pair_is_right_and_another_is_named_with_the_pinned_one(
-    places: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pins = dict(line.split("==") for line in project["optional-dependencies"]["export"] if "==" in line)
@@ -47,31 +47,31 @@ def test_the_pinned_pair_is_right_and_another_is_named_with_the_pinned_one(
         folder.mkdir()
         install(folder, executorch=pins["executorch"], torch=torch)
     monkeypatch.syspath_prepend(right)
-    assert text_of(setup_checks.versions(places, [HERE])).startswith(f"ok: executorch {pins['executorch']}, torch ")
+    assert text_of(setup_checks.versions(workspace, [HERE])).startswith(f"ok: executorch {pins['executorch']}, torch ")
     monkeypatch.syspath_prepend(wrong)
-    assert text_of(setup_checks.versions(places, [HERE])) == (
+    assert text_of(setup_checks.versions(workspace, [HERE])) == (
         f"fix: executorch {pins['executorch']}, torch 2.1.0; "
         f"pinned are executorch {pins['executorch']}, torch {pins['torch']}: run `pip install '.[export]'`"
     )
 
 
 def test_a_machine_without_the_export_extra_is_right_but_cannot_export(
-    places: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    text = text_of(setup_checks.versions(places, [HERE]))
+    text = text_of(setup_checks.versions(workspace, [HERE]))
     assert text.startswith("ok: executorch and torch are not installed: this machine cannot export models; ")
 
 
 def test_the_settings_of_the_environment_are_listed_without_secrets(
-    places: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [name for name in os.environ if name.startswith("ETFARM_")]:
         monkeypatch.delenv(name)
-    assert setup_checks.set_variables(places, [HERE]) == []
+    assert setup_checks.set_variables(workspace, [HERE]) == []
     monkeypatch.setenv("ETFARM_NOTIFY", "slack://secret-token")
     monkeypatch.setenv("ETFARM_BUNDLES", "s3://farm/bundles")
-    assert text_of(setup_checks.set_variables(places, [HERE])) == (
+    assert text_of(setup_checks.set_variables(workspace, [HERE])) == (
         "ok: settings of the environment: ETFARM_BUNDLES=s3://farm/bundles, ETFARM_NOTIFY=**********"
     )
 
@@ -85,20 +85,20 @@ def test_the_settings_of_the_environment_are_listed_without_secrets(
     ],
 )
 def test_the_limit_of_open_files_must_suffice_for_the_devices(
-    places: Workspace, monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, line: str
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, line: str
 ) -> None:
     monkeypatch.setattr("flows.setup.checks.resource.getrlimit", lambda _: (soft, hard))
-    assert text_of(setup_checks.open_files(places, [HERE])).startswith(line)
+    assert text_of(setup_checks.open_files(workspace, [HERE])).startswith(line)
 
 
 @pytest.mark.parametrize(
     ("free", "line"), [(5e9, "ok: 5.0 GB free in {}"), (2.1e9, "fix: 2.1 GB free in {}, 5 GB needed; ")]
 )
 def test_the_disk_of_the_var_folder_needs_space(
-    places: Workspace, monkeypatch: pytest.MonkeyPatch, free: float, line: str
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, free: float, line: str
 ) -> None:
     monkeypatch.setattr("flows.setup.checks.shutil.disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, int(free)))
-    assert text_of(setup_checks.disk(places, [HERE])).startswith(line.format(places.root))
+    assert text_of(setup_checks.disk(workspace, [HERE])).startswith(line.format(workspace.root))
 
 
 @pytest.mark.parametrize(
@@ -111,55 +111,57 @@ def test_the_disk_of_the_var_folder_needs_space(
     ],
 )
 def test_the_clock_may_differ_from_the_server_s_by_two_minutes(
-    places: Workspace, monkeypatch: pytest.MonkeyPatch, ahead_s: float | None, line: str | None
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, ahead_s: float | None, line: str | None
 ) -> None:
     monkeypatch.setattr(setup_checks, "clock_difference_s", lambda: ahead_s)
-    found = setup_checks.server_clock(places, [HERE])
+    found = setup_checks.server_clock(workspace, [HERE])
     assert [each.text[: len(line or "")] for each in found] == ([line] if line else [])
 
 
-def test_a_bundle_from_the_future_means_a_wrong_clock(places: Workspace) -> None:
-    assert setup_checks.clock(places, [HERE]) == []
-    record = places.bundles / "smoke" / "one" / "session.json"
+def test_a_bundle_from_the_future_means_a_wrong_clock(workspace: Workspace) -> None:
+    assert setup_checks.clock(workspace, [HERE]) == []
+    record = workspace.bundles / "smoke" / "one" / "session.json"
     record.parent.mkdir(parents=True)
     record.touch()
-    assert text_of(setup_checks.clock(places, [HERE])) == "ok: the clock is not behind the newest bundle"
+    assert text_of(setup_checks.clock(workspace, [HERE])) == "ok: the clock is not behind the newest bundle"
     tomorrow = time.time() + 86_400
     os.utime(record, (tomorrow, tomorrow))
-    text = text_of(setup_checks.clock(places, [HERE]))
-    assert text.startswith(f"fix: the newest bundle in {places.bundles} is 86")
+    text = text_of(setup_checks.clock(workspace, [HERE]))
+    assert text.startswith(f"fix: the newest bundle in {workspace.bundles} is 86")
     assert text.endswith(" s in the future; correct this machine's clock, for example with NTP")
 
 
 def test_a_missing_compiler_is_named_with_what_to_install(
-    places: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    text = text_of(setup_checks.compilers(places, [HERE]))
+    text = text_of(setup_checks.compilers(workspace, [HERE]))
     assert text.startswith(f"fix: {host_platform()}: no C++ compiler on PATH to build the runner with; install it with")
 
 
 def test_a_runner_that_exists_needs_no_compiler(
-    places: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runner = publish_stand_in(places.runners, "exit 0\n")
+    runner = publish_stand_in(workspace.runners, "exit 0\n")
     spec = DeviceSpec.model_validate({"name": "x", "transport": "local", "platform": runner.platform})
     monkeypatch.setenv("PATH", str(tmp_path))
-    text = text_of(setup_checks.compilers(places, [spec]))
-    assert text.startswith(f"ok: {spec.platform}: runners are in {places.runners / runner.platform} (1); to build new")
+    text = text_of(setup_checks.compilers(workspace, [spec]))
+    assert text.startswith(
+        f"ok: {spec.platform}: runners are in {workspace.runners / runner.platform} (1); to build new"
+    )
 
 
 @pytest.mark.torch
 @pytest.mark.skipif(not (shutil.which("g++") and shutil.which("make")), reason="no C++ compiler or make")
-def test_a_compiler_is_named_once_for_each_platform(places: Workspace) -> None:
+def test_a_compiler_is_named_once_for_each_platform(workspace: Workspace) -> None:
     same = DeviceSpec(name="same", transport="ssh", address="x", platform=host_platform())
     unknown = DeviceSpec(name="unknown", transport="ssh", address="x")
-    text = text_of(setup_checks.compilers(places, [HERE, same, unknown]))
+    text = text_of(setup_checks.compilers(workspace, [HERE, same, unknown]))
     assert text.startswith(f"ok: {host_platform()}: a runner can be built with ")
 
 
 def test_a_check_that_hangs_is_a_line_and_the_others_still_report(
-    places: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a check that does not end, beside one that does
     released = threading.Event()
@@ -172,11 +174,11 @@ def test_a_check_that_hangs_is_a_line_and_the_others_still_report(
         return [Finding(f"ok: {devices[0].name}", needs_user=False)]
 
     monkeypatch.setattr(setup_checks, "CHECKS", (hangs, ends))
-    monkeypatch.setattr(setup_checks, "_LONGEST_S", ENOUGH_S / 30)
+    monkeypatch.setattr(setup_checks, "_MAX_CHECK_S", ENOUGH_S / 30)
     inventory = tmp_path / "inventory.yaml"
     inventory.write_text("devices: [{name: here, transport: local}]\n")
     # when all are run
-    late, other = setup_checks.check_setup(places, inventory)
+    late, other = setup_checks.check_setup(workspace, inventory)
     released.set()
     # then both have a line
     assert late.text.startswith("fix: the check `hangs` did not end within ")

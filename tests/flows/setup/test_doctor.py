@@ -21,12 +21,14 @@ DEAD = 999_999_999  # above the largest process id
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Workspace:
+def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path / "var")
 
 
 @pytest.fixture
-def doctor(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, places: Workspace) -> Iterator[Command]:
+def doctor(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, workspace: Workspace
+) -> Iterator[Command]:
     """Run `etfarm doctor` on a data folder, an inventory of this machine and an empty folder of temporary files."""
     environment = dict(os.environ)
     monkeypatch.setattr(LocalDevice, "machine_folder", str(tmp_path / "machine"))
@@ -36,21 +38,21 @@ def doctor(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pl
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     monkeypatch.setattr("flows.setup.checks.CHECKS", ())  # of this machine; test_checks.py has them
-    yield lambda: command("doctor", "--inventory", inventory, "--data-dir", places.root)
+    yield lambda: command("doctor", "--inventory", inventory, "--data-dir", workspace.root)
     os.environ.clear()
     os.environ.update(environment)
 
 
 @pytest.mark.fault
 def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(
-    doctor: Command, places: Workspace, tmp_path: Path
+    doctor: Command, workspace: Workspace, tmp_path: Path
 ) -> None:
     # given what a killed sweep leaves: a part folder, an archive, and a job
-    part, tree = places.bundles / f".part-{DEAD}-x", tmp_path / "tmp" / f"etfarm-tree-{DEAD}-x"
+    part, tree = workspace.bundles / f".part-{DEAD}-x", tmp_path / "tmp" / f"etfarm-tree-{DEAD}-x"
     part.mkdir(parents=True)
     (part / "large").write_bytes(b"x" * 2_000_000)
     # and what another machine may be writing
-    far = places.bundles / "smoke" / ".part-1-x@far"
+    far = workspace.bundles / "smoke" / ".part-1-x@far"
     far.mkdir(parents=True)
     tree.mkdir(parents=True)
     (tmp_path / "device/jobs").mkdir(parents=True)
@@ -69,13 +71,13 @@ def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(
 
 
 def test_what_needs_the_user_is_listed_with_what_to_do_and_the_exit_code_is_1(
-    doctor: Command, places: Workspace, tmp_path: Path
+    doctor: Command, workspace: Workspace, tmp_path: Path
 ) -> None:
     # given a quarantined device with a session folder, and a kept database
-    Registry(places.registry).quarantine("here", "swollen battery")
+    Registry(workspace.registry).quarantine("here", "swollen battery")
     (tmp_path / "device/sessions/one").mkdir(parents=True)
-    places.prefect_home.mkdir(parents=True)
-    kept = places.prefect_home / "prefect.db.damaged-20261121T000000Z"
+    workspace.prefect_home.mkdir(parents=True)
+    kept = workspace.prefect_home / "prefect.db.damaged-20261121T000000Z"
     kept.touch()
     # when the doctor looks
     ended = doctor()
@@ -90,19 +92,19 @@ def test_what_needs_the_user_is_listed_with_what_to_do_and_the_exit_code_is_1(
 
 
 @pytest.mark.fault
-def test_a_damaged_current_is_found(doctor: Command, places: Workspace) -> None:
+def test_a_damaged_current_is_found(doctor: Command, workspace: Workspace) -> None:
     # given a snapshot whose `current` is damaged
-    places.root.mkdir()
-    BundleMaker(places.warehouse.parent)
-    publish_snapshot(places.warehouse, places.snapshots)
+    workspace.root.mkdir()
+    BundleMaker(workspace.warehouse.parent)
+    publish_snapshot(workspace.warehouse, workspace.snapshots)
     assert doctor().lines == ["nothing found"]
-    (places.snapshots / "current").write_bytes(b"\xff\x00garbage")
+    (workspace.snapshots / "current").write_bytes(b"\xff\x00garbage")
     # when the doctor looks
     ended = doctor()
     # then it names the file and what to do
     assert ended.code == 1
     (line,) = ended.lines
-    assert line.startswith(f"{places.snapshots / 'current'}: ")
+    assert line.startswith(f"{workspace.snapshots / 'current'}: ")
     assert "`etfarm warehouse load`" in line
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sql.warehouse import writing
+from tasks.maintain.check import check_warehouse
 from tasks.store.bundle_store import Forgotten
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN
@@ -13,13 +14,10 @@ from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN
 SESSION = f"{2:016x}"
 
 
-@pytest.fixture
-def farm(kept: Kept, etfarm: Etfarm) -> Kept:
-    """Three sessions of a cell, loaded."""
+def fill(kept: Kept) -> None:
+    """Write three sessions of a cell."""
     for index in range(3):
         kept.session([(100 + index, {CONVOLUTION: 60, MEAN: 5})] * 2, repetition=index)
-    assert etfarm("warehouse", "load")[0] == 0
-    return kept
 
 
 def changed(statement: str) -> Callable[[Kept], object]:
@@ -35,7 +33,7 @@ def bundle(farm: Kept) -> Path:
 
 
 def change_snapshot(farm: Kept) -> None:
-    [snapshot] = farm.data_dir.snapshots.glob("*.duckdb")
+    [snapshot] = farm.workspace.snapshots.glob("*.duckdb")
     snapshot.chmod(0o644)
     snapshot.write_bytes(snapshot.read_bytes() + b"x")
 
@@ -54,7 +52,7 @@ DAMAGES: dict[str, tuple[Callable[[Kept], object], list[str]]] = {
         ["model.etdump: the file does not match its hash"],
     ),
     "a lost bundle": (
-        lambda farm: bundle(farm).rename(farm.data_dir.root / "elsewhere"),
+        lambda farm: bundle(farm).rename(farm.workspace.root / "elsewhere"),
         ["is not what was loaded; restore it"],
     ),
     "a changed snapshot": (change_snapshot, ["the snapshot was changed"]),
@@ -102,11 +100,9 @@ def test_a_farm_without_damage_has_no_finding(farm: Kept, etfarm: Etfarm) -> Non
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_each_damage_is_found(farm: Kept, etfarm: Etfarm, damage: str) -> None:
+def test_each_damage_is_found(farm: Kept, damage: str) -> None:
     cause, sentences = DAMAGES[damage]
     cause(farm)
-    code, printed = etfarm("warehouse", "check")
-    findings = [line for line in printed.splitlines() if not line.startswith("check")]
-    assert code == 1
-    assert all(any(sentence in line for line in findings) for sentence in sentences), printed
-    assert len(findings) == len(sentences), printed
+    findings = check_warehouse(farm.workspace).findings
+    assert len(findings) == len(sentences), findings
+    assert all(any(sentence in finding for finding in findings) for sentence in sentences), findings

@@ -13,7 +13,7 @@ from flows.warehouse.publish import load_and_publish, load_store, unloadable_ses
 from sql.errors import WarehouseDamaged, WarehouseError
 from sql.warehouse import keep_aside, query, writing
 from tasks.load.snapshot import publish_snapshot
-from tasks.maintain.prune import only_one, pack_sweep
+from tasks.maintain.prune import pack_sweep, prune_lock
 from tasks.store.workspace import Workspace
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.warehouse import CONVOLUTION, etdump_of
@@ -42,6 +42,18 @@ def flipped(content: bytes) -> bytes:
     return bytes(changed)
 
 
+def fill(kept: Kept) -> None:
+    """Load a packed and two unpacked bundles, and an ETDump outside the data folder."""
+    kept.session([(10, {CONVOLUTION: 5})])
+    with prune_lock(kept.bundles):
+        pack_sweep(kept.bundles, SWEEP)
+    kept.session([20])
+    kept.session([30], sweep={"sweep_id": "other-2026-11-21", "name": "other", "night": "2026-11-21"})
+    loose = kept.workspace.root.parent / "loose.etdump"
+    loose.write_bytes(etdump_of([(9, {}), (5, {})]))
+    load_and_publish(kept.workspace, [kept.bundles, loose])
+
+
 @pytest.mark.thorough
 @pytest.mark.fault
 @pytest.mark.parametrize(
@@ -56,26 +68,17 @@ def flipped(content: bytes) -> bytes:
     ids=["empty", "stub", "tables cut", "flipped", "garbage"],
 )
 def test_a_damaged_warehouse_is_kept_aside_and_built_again(
-    kept: Kept, etfarm: Etfarm, caplog: pytest.LogCaptureFixture, damage: Callable[[bytes], bytes]
+    farm: Kept, etfarm: Etfarm, caplog: pytest.LogCaptureFixture, damage: Callable[[bytes], bytes]
 ) -> None:
-    # given packed and unpacked bundles and an ETDump outside the bundles, all loaded, and a warehouse that was damaged
-    kept.session([(10, {CONVOLUTION: 5})])
-    with only_one(kept.bundles):
-        pack_sweep(kept.bundles, SWEEP)
-    kept.session([20])
-    other = {"sweep_id": "other-2026-11-21", "name": "other", "night": "2026-11-21"}
-    kept.session([30], sweep=other)
-    loose = kept.data_dir.root / "loose.etdump"
-    loose.write_bytes(etdump_of([(9, {}), (5, {})]))
-    load_and_publish(kept.data_dir, [kept.bundles, loose])
-    broken = damage(kept.warehouse.read_bytes())
-    kept.warehouse.write_bytes(broken)
+    # given a warehouse that was damaged
+    broken = damage(farm.warehouse.read_bytes())
+    farm.warehouse.write_bytes(broken)
     # when the bundles of one sweep are loaded
-    code, printed = etfarm("warehouse", "load", kept.bundles / SWEEP)
+    code, printed = etfarm("warehouse", "load", farm.bundles / SWEEP)
     # then everything is in the new warehouse and its snapshot, the damaged one is kept, and its name is told
     assert code == 0, printed
-    assert (sessions(kept.warehouse), len(kept.session_ids())) == (4, 4)
-    [aside] = kept_aside(kept)
+    assert (sessions(farm.warehouse), len(farm.session_ids())) == (4, 4)
+    [aside] = kept_aside(farm)
     assert aside.read_bytes() == broken
     assert f"it is kept as {aside.name}, and a new one is built from the bundles" in caplog.text
     assert "4 sessions loaded, 0 refused" in caplog.text
@@ -89,7 +92,7 @@ def test_a_sweep_starts_with_a_sound_warehouse(kept: Kept) -> None:
         pass
     kept.warehouse.write_bytes(kept.warehouse.read_bytes()[:4096])
     # when the sweep looks at its bundles, then they are loaded
-    assert unloadable_sessions(kept.data_dir, SWEEP) == {}
+    assert unloadable_sessions(kept.workspace, SWEEP) == {}
     assert sessions(kept.warehouse) == 1
     assert len(kept_aside(kept)) == 1
 
@@ -111,7 +114,7 @@ def test_damage_that_shows_when_the_snapshot_is_published_is_repaired(
 
     monkeypatch.setattr("tasks.load.snapshot.publish_snapshot", publish)
     # when its bundles are loaded, then they are in another file, which is published
-    load_and_publish(kept.data_dir, [kept.bundles])
+    load_and_publish(kept.workspace, [kept.bundles])
     assert len(set(calls)) == 2
     assert (len(kept_aside(kept)), kept.session_ids()) == (1, [f"{1:016x}"])
 
@@ -125,12 +128,12 @@ def test_a_warehouse_that_could_not_be_created_is_built_by_the_next_load(kept: K
     with contextlib.suppress(OSError):
         ballast.write_bytes(bytes(1 << 20))
     with pytest.raises(WarehouseError, match="nothing was stored") as full:
-        load_and_publish(Workspace(kept.data_dir.root, warehouse), [kept.bundles])
+        load_and_publish(Workspace(kept.workspace.root, warehouse), [kept.bundles])
     assert "intact" not in str(full.value)
     # when there is space
     ballast.unlink()
     subprocess.run(["mount", "-o", "remount,size=64m", str(full_disk)], check=True)
-    result = load_and_publish(Workspace(kept.data_dir.root, warehouse), [kept.bundles])
+    result = load_and_publish(Workspace(kept.workspace.root, warehouse), [kept.bundles])
     # then the bundles are loaded
     assert (result.loaded, sessions(warehouse)) == (1, 1)
 
@@ -149,7 +152,7 @@ def test_a_warehouse_that_is_not_damaged_is_left_alone(kept: Kept, tmp_path: Pat
     before = path.read_bytes()
     # when bundles are loaded into it, then it is refused and stays
     with pytest.raises(WarehouseError):
-        load_store(Workspace(kept.data_dir.root, path), SWEEP)
+        load_store(Workspace(kept.workspace.root, path), SWEEP)
     assert path.read_bytes() == before
     assert list(tmp_path.glob("*damaged*")) == []
 
@@ -180,33 +183,10 @@ def test_a_damaged_file_that_another_process_has_open_stays(tmp_path: Path) -> N
 @pytest.mark.fault
 def test_a_rebuild_replaces_a_damaged_warehouse(kept: Kept, etfarm: Etfarm) -> None:
     kept.session([10])
-    load_and_publish(kept.data_dir, [kept.bundles])
+    load_and_publish(kept.workspace, [kept.bundles])
     kept.warehouse.write_bytes(kept.warehouse.read_bytes()[:20_000])
     code, printed = etfarm("warehouse", "rebuild")
     assert (code, "1 sessions, nothing to compare with" in printed) == (0, True)
     [aside] = kept_aside(kept)
     assert f"it is kept as {aside.name}" in printed
-    assert kept.session_ids() == [f"{1:016x}"]
-
-
-@pytest.mark.thorough
-@pytest.mark.fault
-@pytest.mark.parametrize(
-    "content",
-    [b"\xff\xfe\x00", b"", b"../../etc/passwd", b"warehouse-" + b"9" * 1_000_000, b"warehouse-1.duckdb\nsha256"],
-    ids=["binary", "empty", "path", "long", "cut"],
-)
-def test_garbage_in_current_is_one_sentence_and_a_load_publishes_again(
-    kept: Kept, etfarm: Etfarm, content: bytes
-) -> None:
-    # given a published snapshot and garbage in `current`
-    kept.session([10])
-    load_and_publish(kept.data_dir, [kept.bundles])
-    (kept.data_dir.snapshots / "current").write_bytes(content)
-    # when it is read, then one sentence states what to do
-    code, printed = etfarm("sql", "SELECT 1")
-    assert (code, printed.count("\n")) == (2, 1)
-    assert "etfarm warehouse load" in printed
-    # and that works
-    assert etfarm("warehouse", "load")[0] == 0
     assert kept.session_ids() == [f"{1:016x}"]

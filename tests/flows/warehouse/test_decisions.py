@@ -9,15 +9,14 @@ import pytest
 
 from sql.warehouse import query
 from tasks.judge.decisions import read_decisions
-from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.command import Command, Etfarm, Kept
 from tests.fixtures.gated import stopped_at
 
 OVERVIEW = "SELECT * FROM decision_overview ORDER BY decision_id"
 
 
-@pytest.fixture
-def nights(kept: Kept, etfarm: Etfarm) -> Kept:
-    """A warehouse with two nights of `toy` on host and phone, and of `other` on host."""
+def fill(kept: Kept) -> None:
+    """Write two nights of `toy` on host and phone, and of `other` on host."""
     for night in ("2026-11-19", "2026-11-20"):
         for model, device in (("toy", "host"), ("toy", "phone"), ("other", "host")):
             kept.session(
@@ -26,8 +25,6 @@ def nights(kept: Kept, etfarm: Etfarm) -> Kept:
                 device__name=device,
                 sweep={"sweep_id": f"smoke-{night}", "name": "smoke", "night": night},
             )
-    assert etfarm("warehouse", "load")[0] == 0
-    return kept
 
 
 def id_of(printed: str) -> str:
@@ -36,7 +33,7 @@ def id_of(printed: str) -> str:
     return found[0]
 
 
-def test_a_reset_is_recorded_shown_and_named_in_one_line(nights: Kept, etfarm: Etfarm) -> None:
+def test_a_reset_is_recorded_shown_and_named_in_one_line(farm: Kept, etfarm: Etfarm) -> None:
     # when the baseline of one model is reset without naming a night
     code, printed = etfarm("decisions", "reset-baseline", "--model", "toy", "--reason", "new quantization, accepted")
     # then it starts at the newest night, and the line states what it concerns and how to take it back
@@ -49,47 +46,47 @@ def test_a_reset_is_recorded_shown_and_named_in_one_line(nights: Kept, etfarm: E
     # and it is in the snapshot and in the list, with who and when
     columns = "decision_id, kind, night, model, COALESCE(precision, variant, device), reason, in_force, revoked_at"
     row = (number, "baseline_reset", date(2026, 11, 20), "toy", None, "new quantization, accepted", True, None)
-    assert nights.ask(f"SELECT {columns} FROM decision_overview") == [row]
-    assert nights.ask("SELECT decided_by LIKE '_%@_%', now() - decided_at::TIMESTAMPTZ < INTERVAL 1 HOUR "
+    assert farm.ask(f"SELECT {columns} FROM decision_overview") == [row]
+    assert farm.ask("SELECT decided_by LIKE '_%@_%', now() - decided_at::TIMESTAMPTZ < INTERVAL 1 HOUR "
                       "FROM decision_overview") == [(True, True)]  # fmt: skip
     code, listed = etfarm("decisions")
     assert (code, len(listed.splitlines())) == (0, 4)
     assert re.search(rf"{number} +baseline reset +2026-11-20 +model toy +new quantization, accepted +in force", listed)
 
 
-def test_an_excluded_night_keeps_its_figures(nights: Kept, etfarm: Etfarm) -> None:
-    before = nights.ask("SELECT * FROM series_latency ORDER BY ALL")
+def test_an_excluded_night_keeps_its_figures(farm: Kept, etfarm: Etfarm) -> None:
+    before = farm.ask("SELECT * FROM series_latency ORDER BY ALL")
     assert "(3 series)" in etfarm("decisions", "exclude", "2026-11-20", "--reason", "air conditioning failed")[1]
-    assert nights.ask("SELECT * FROM series_latency ORDER BY ALL") == before
-    assert len(nights.session_ids()) == 6
+    assert farm.ask("SELECT * FROM series_latency ORDER BY ALL") == before
+    assert len(farm.session_ids()) == 6
     assert etfarm("warehouse", "load") == (0, "0 loaded, 6 already in the warehouse, 0 refused\n")
 
 
-def test_a_revocation_is_a_record_too(nights: Kept, etfarm: Etfarm) -> None:
+def test_a_revocation_is_a_record_too(farm: Kept, etfarm: Etfarm) -> None:
     number = id_of(etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot")[1])
     # when a decision is revoked
     code, printed = etfarm("decisions", "revoke", number, "--reason", "was another night")
     # then nothing was removed, and list and view show both reasons
     assert (code, printed) == (0, f"{number}: revoked; its record stays\n")
-    assert len(list((nights.bundles / "decisions").iterdir())) == 2
+    assert len(list((farm.bundles / "decisions").iterdir())) == 2
     assert re.search(rf"{number} .* hot +revoked: was another night", etfarm("decisions")[1])
     columns = "in_force, reason, revoked_reason, revoked_by = decided_by, revoked_at >= decided_at"
-    assert nights.ask(f"SELECT {columns} FROM decision_overview") == [(False, "hot", "was another night", True, True)]
+    assert farm.ask(f"SELECT {columns} FROM decision_overview") == [(False, "hot", "was another night", True, True)]
     # and it is revoked once; the night can be excluded again
     assert f"{number}: already revoked on 20" in etfarm("decisions", "revoke", number, "--reason", "x")[1]
     assert id_of(etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot after all")[1]) != number
 
 
-def test_the_same_decision_is_recorded_once_and_found_by_an_id_like_its_own(nights: Kept, etfarm: Etfarm) -> None:
+def test_the_same_decision_is_recorded_once_and_found_by_an_id_like_its_own(farm: Kept, etfarm: Etfarm) -> None:
     number = id_of(etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot")[1])
     code, printed = etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot, really")
     assert (code, printed.startswith(f"{number}: already recorded by ")) == (0, True)
-    assert len(nights.ask(OVERVIEW)) == 1
+    assert len(farm.ask(OVERVIEW)) == 1
     code, printed = etfarm("decisions", "revoke", number[:7], "--reason", "x")
     assert (code, f"did you mean `{number}`?" in printed) == (2, True)
 
 
-def test_a_note_on_a_series_is_recorded_shown_revoked_and_rebuilt(nights: Kept, etfarm: Etfarm) -> None:
+def test_a_note_on_a_series_is_recorded_shown_revoked_and_rebuilt(farm: Kept, etfarm: Etfarm) -> None:
     # when a note is written on a series, and one on a night of it
     given = ["--model", "toy", "--device", "phone", "--precision", "fp32"]
     code, printed = etfarm("decisions", "note", "  known, ticket 12 ", *given)
@@ -105,26 +102,26 @@ def test_a_note_on_a_series_is_recorded_shown_revoked_and_rebuilt(nights: Kept, 
     # and both are in the snapshot and the list
     asked = "SELECT kind, night, model, device, reason, in_force FROM decision_overview ORDER BY reason"
     fan = ("note", date(2026, 11, 20), None, "phone", "fan replaced", True)
-    assert nights.ask(asked) == [fan, ("note", None, "toy", "phone", "known, ticket 12", True)]
+    assert farm.ask(asked) == [fan, ("note", None, "toy", "phone", "known, ticket 12", True)]
     assert re.search(rf"{number} +note +model toy, .* +known, ticket 12 +in force", etfarm("decisions")[1])
     # and a revoked one stays revoked in a warehouse that is built again
     assert etfarm("decisions", "revoke", number, "--reason", "fixed")[0] == 0
     assert etfarm("warehouse", "rebuild")[0] == 0
-    assert nights.ask(asked) == [fan, ("note", None, "toy", "phone", "known, ticket 12", False)]
+    assert farm.ask(asked) == [fan, ("note", None, "toy", "phone", "known, ticket 12", False)]
     assert etfarm("warehouse", "check")[0] == 0
 
 
-def test_a_series_can_have_several_notes_but_each_text_once(nights: Kept, etfarm: Etfarm) -> None:
+def test_a_series_can_have_several_notes_but_each_text_once(farm: Kept, etfarm: Etfarm) -> None:
     number = id_of(etfarm("decisions", "note", "ticket 12", "--model", "toy")[1])
     assert id_of(etfarm("decisions", "note", "ticket 13", "--model", "toy")[1]) != number
     code, printed = etfarm("decisions", "note", "ticket 12", "--model", "toy")
     assert (code, printed.startswith(f"{number}: already recorded by ")) == (0, True)
-    assert len(nights.ask(OVERVIEW)) == 2
+    assert len(farm.ask(OVERVIEW)) == 2
 
 
-def test_a_note_has_at_most_500_characters(nights: Kept, etfarm: Etfarm) -> None:
+def test_a_note_has_at_most_500_characters(farm: Kept, etfarm: Etfarm) -> None:
     assert etfarm("decisions", "note", "n" * 501) == (2, "etfarm: TEXT: 501 characters; write at most 500\n")
-    assert not (nights.bundles / "decisions").exists()
+    assert not (farm.bundles / "decisions").exists()
     assert etfarm("decisions", "note", "n" * 500)[0] == 0
 
 
@@ -161,12 +158,12 @@ RESET = ["decisions", "reset-baseline", "--reason", "x"]
     ],
 )
 def test_a_mistake_is_answered_in_one_sentence_and_records_nothing(
-    nights: Kept, etfarm: Etfarm, words: list[str], sentence: str
+    loaded: Path, command: Command, words: list[str], sentence: str
 ) -> None:
-    code, printed = etfarm(*words)
-    assert (code, len(printed.splitlines())) == (2, 1)
-    assert sentence in printed
-    assert not (nights.bundles / "decisions").exists()
+    ended = command(*words, "--data-dir", loaded)
+    assert (ended.code, len(ended.err.splitlines())) == (2, 1)
+    assert sentence in ended.err
+    assert not (loaded / "bundles" / "decisions").exists()
 
 
 def test_without_a_warehouse_a_decision_is_recorded_as_it_was_typed(kept: Kept, etfarm: Etfarm) -> None:
@@ -180,12 +177,12 @@ def test_without_a_warehouse_a_decision_is_recorded_as_it_was_typed(kept: Kept, 
 
 @pytest.mark.thorough
 def test_a_damaged_record_is_named_by_every_command_and_stops_none(
-    nights: Kept, etfarm: Etfarm, caplog: pytest.LogCaptureFixture
+    farm: Kept, etfarm: Etfarm, caplog: pytest.LogCaptureFixture
 ) -> None:
     # given two decisions, the file of the first of which is damaged
     first, second = id_of(etfarm(*EXCLUDE)[1]), id_of(etfarm(*RESET)[1])
-    (nights.bundles / "decisions" / f"{first}.json").write_text("{", encoding="utf-8")
-    nights.session([100])
+    (farm.bundles / "decisions" / f"{first}.json").write_text("{", encoding="utf-8")
+    farm.session([100])
     # when the list, a load, a rebuild and a check read them
     listed, loaded, checked = etfarm("decisions"), etfarm("warehouse", "load"), etfarm("warehouse", "check")
     rebuilt = etfarm("warehouse", "rebuild")
@@ -197,36 +194,36 @@ def test_a_damaged_record_is_named_by_every_command_and_stops_none(
         assert f"{first}.json: not a decision" in printed
     warnings = [each.levelname for each in caplog.records if f"{first}.json: not a decision" in each.message]
     assert set(warnings) == {"WARNING"}
-    assert [row[0] for row in nights.ask(OVERVIEW)] == [second]
+    assert [row[0] for row in farm.ask(OVERVIEW)] == [second]
 
 
 @pytest.mark.thorough
-def test_a_command_that_is_killed_after_recording_is_finished_by_the_next_load(nights: Kept, etfarm: Etfarm) -> None:
+def test_a_command_that_is_killed_after_recording_is_finished_by_the_next_load(farm: Kept, etfarm: Etfarm) -> None:
     # given a command that is killed between the record and the warehouse
-    with stopped_at("decision ", *EXCLUDE, "--data-dir", nights.data_dir.root):
+    with stopped_at("decision ", *EXCLUDE, "--data-dir", farm.workspace.root):
         pass
-    assert query(nights.warehouse, OVERVIEW)[1] == []
+    assert query(farm.warehouse, OVERVIEW)[1] == []
     assert "recorded, but not in the warehouse; run `etfarm warehouse load`" in etfarm("warehouse", "check")[1]
     # then the next load does the rest
     etfarm("warehouse", "load")
-    assert len(nights.ask(OVERVIEW)) == 1
+    assert len(farm.ask(OVERVIEW)) == 1
     assert etfarm("warehouse", "check")[0] == 0
 
 
 @pytest.mark.thorough
 def test_decisions_in_object_storage_reach_the_warehouse_of_another_machine(
-    nights: Kept, etfarm: Etfarm, bucket: str, tmp_path: Path
+    farm: Kept, etfarm: Etfarm, bucket: str, tmp_path: Path
 ) -> None:
     # given decisions recorded in S3 on one machine, one of them revoked
     store = ["--bundles", f"s3://{bucket}/farm"]
     etfarm("decisions", "reset-baseline", "--reason", "accepted", *store)
     number = id_of(etfarm(*EXCLUDE, *store)[1])
     etfarm("decisions", "revoke", number, "--reason", "no", *store)
-    assert not (nights.bundles / "decisions").exists()
+    assert not (farm.bundles / "decisions").exists()
     # when another machine loads from there into its warehouse
     other = tmp_path / "other.duckdb"
-    shutil.copyfile(nights.warehouse, other)
-    rows = nights.ask(OVERVIEW)
+    shutil.copyfile(farm.warehouse, other)
+    rows = farm.ask(OVERVIEW)
     etfarm("warehouse", "load", *store, "--warehouse", other)
     # then it has the same decisions, and lists them
     assert query(other, OVERVIEW)[1] == rows

@@ -9,7 +9,7 @@ from sql.warehouse import query, writing
 from tasks.maintain.forget import forget_sessions
 from tasks.store.bundle_store import Forgotten
 from tasks.store.folder import read_record
-from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.command import Command, Etfarm, Kept
 from tests.fixtures.gated import go_on, stopped_at
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, profile_of
 
@@ -37,18 +37,22 @@ def counts(warehouse: Path) -> dict[str, int]:
     return {table: query(warehouse, f"SELECT count(*) FROM {table}")[1][0][0] for table in tables}
 
 
-def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(kept: Kept, etfarm: Etfarm) -> None:
-    # given a warehouse with one session, and what its tables contain
-    kept.session([(100, {CONVOLUTION: 60, MEAN: 5})] * 2)
-    assert etfarm("warehouse", "load")[0] == 0
-    before, figures = counts(kept.warehouse), kept.ask("SELECT * FROM operator_time ORDER BY ALL")
+def fill(kept: Kept) -> None:
+    """Write three sessions of one cell."""
+    for index, ns in enumerate((100, 200, 900)):
+        kept.session([(ns, {CONVOLUTION: ns // 2, MEAN: 5})] * 2, repetition=index)
+
+
+def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(farm: Kept, etfarm: Etfarm) -> None:
+    # given a warehouse, and what its tables contain
+    before, figures = counts(farm.warehouse), farm.ask("SELECT * FROM operator_time ORDER BY ALL")
     # when a sweep with another model, device and runner is loaded that fills every table, and forgotten
     arm = {"purpose": "same_night", "comparison": "c" * 16}
     sweep = {"sweep_id": "other-2026-11-21", "name": "other", "night": "2026-11-21"}
     other: dict[str, Any] = {"sweep": sweep, "device__name": "phone"}
     for side in "ab":
-        kept.session([200], arm={**arm, "side": side}, **other)
-    folder = kept.session(
+        farm.session([200], arm={**arm, "side": side}, **other)
+    folder = farm.session(
         [(200, {CONVOLUTION: 80})],
         **other,
         model__name="second",
@@ -60,81 +64,71 @@ def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(kept: Kept
         files=profile_of(xnn_f32_gemm=10),
     )
     etfarm("warehouse", "load")
-    with writing(kept.warehouse) as connection:
+    with writing(farm.warehouse) as connection:
         for statement in FILL:
             connection.execute(statement)
-    grown = counts(kept.warehouse)
+    grown = counts(farm.warehouse)
     assert {table for table in before if grown[table] == before[table]} == KEPT_TABLES
     code, printed = etfarm("decisions", "forget", "other-2026-11-21", "--reason", "wrong governor")
     # then every table is as it was, the bundle too, and the line tells it
     assert code == 0
     assert "3 forgotten; 3 removed from the warehouse; the bundles are unchanged" in printed
-    assert counts(kept.warehouse) == before
-    assert kept.ask("SELECT * FROM operator_time ORDER BY ALL") == figures
+    assert counts(farm.warehouse) == before
+    assert farm.ask("SELECT * FROM operator_time ORDER BY ALL") == figures
     assert read_record(folder).status == "succeeded"
 
 
-def test_figures_of_a_cell_are_those_of_the_sessions_that_remain(kept: Kept, etfarm: Etfarm) -> None:
-    # given three sessions of one cell
-    folders = [
-        kept.session([(ns, {CONVOLUTION: ns // 2})] * 2, repetition=index) for index, ns in enumerate((100, 200, 900))
-    ]
-    etfarm("warehouse", "load")
-    assert kept.ask("SELECT time_ms, sessions FROM series_latency") == [(0.0002, 3)]
-    # when the slowest is forgotten
-    etfarm("decisions", "forget", folders[2].name, "--reason", "someone used the phone")
+def test_figures_of_a_cell_are_those_of_the_sessions_that_remain(farm: Kept, etfarm: Etfarm) -> None:
+    assert farm.ask("SELECT time_ms, sessions FROM series_latency") == [(0.0002, 3)]
+    # when the slowest of three sessions is forgotten
+    etfarm("decisions", "forget", f"{3:016x}", "--reason", "someone used the phone")
     # then the time is that of the other two: of two, the faster
-    assert kept.ask("SELECT time_ms, sessions FROM series_latency") == [(0.0001, 2)]
-    assert kept.ask("SELECT time_ms FROM operator_time WHERE operator LIKE 'Conv%'") == [(0.00005,)]
+    assert farm.ask("SELECT time_ms, sessions FROM series_latency") == [(0.0001, 2)]
+    assert farm.ask("SELECT time_ms FROM operator_time WHERE operator LIKE 'Conv%'") == [(0.00005,)]
 
 
-def test_loading_a_forgotten_sweep_again_does_nothing_and_tells_it(kept: Kept, etfarm: Etfarm) -> None:
-    # given a sweep of two sessions that was forgotten, and another sweep
-    kept.session([100])
-    kept.session([100], repetition=1)
-    other = kept.session([100], sweep__sweep_id="other-2026-11-20", sweep__name="other")
+def test_a_forgotten_sweep_is_not_loaded_again_and_is_counted(farm: Kept, etfarm: Etfarm) -> None:
+    # given a forgotten sweep, and another one
+    other = farm.session([100], sweep__sweep_id="other-2026-11-20", sweep__name="other")
     etfarm("warehouse", "load")
-    assert "2 forgotten; 2 removed" in etfarm("decisions", "forget", "smoke-2026-11-20", "--reason", "wrong wheel")[1]
-    # when everything is loaded again, also by path
-    for words in (["warehouse", "load"], ["warehouse", "load", kept.bundles / "smoke-2026-11-20", other]):
+    assert "3 forgotten; 3 removed" in etfarm("decisions", "forget", "smoke-2026-11-20", "--reason", "wrong wheel")[1]
+    # when everything is loaded again, also by path, then only the other sweep is loaded
+    for words in (["warehouse", "load"], ["warehouse", "load", farm.bundles / "smoke-2026-11-20", other]):
         code, printed = etfarm(*words)
-        # then only the other sweep is there, and the command counts what it left out
-        assert (code, printed) == (0, "0 loaded, 1 already in the warehouse, 0 refused, 2 forgotten (left out)\n")
-    assert kept.session_ids() == [other.name]
+        assert (code, printed) == (0, "0 loaded, 1 already in the warehouse, 0 refused, 3 forgotten (left out)\n")
+    assert farm.session_ids() == [other.name]
     # and a second forget has nothing left to do
     code, printed = etfarm("decisions", "forget", "smoke-2026-11-20", "--reason", "again")
-    assert "0 forgotten, 2 were already forgotten; 0 removed" in printed
-    assert set(kept.store.forgotten().values()) == {"wrong wheel"}
+    assert "0 forgotten, 3 were already forgotten; 0 removed" in printed
+    assert set(farm.store.forgotten().values()) == {"wrong wheel"}
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("moment", ["1 sessions are recorded", "1 sessions are removed"])
-def test_a_forget_that_is_killed_is_finished_by_the_next_load(kept: Kept, etfarm: Etfarm, moment: str) -> None:
-    # given two sessions, and a forget of the first that is killed at this moment
-    first, second = kept.session([100]), kept.session([300], repetition=1)
-    etfarm("warehouse", "load")
-    with stopped_at(moment, "decisions", "forget", first.name, "--reason", "x", "--data-dir", kept.data_dir.root):
+def test_a_forget_that_is_killed_is_finished_by_the_next_load(farm: Kept, etfarm: Etfarm, moment: str) -> None:
+    # given a forget of the fastest session that is killed at this moment
+    words = ("decisions", "forget", f"{1:016x}", "--reason", "x", "--data-dir", farm.workspace.root)
+    with stopped_at(moment, *words):
         pass
-    # then the warehouse still has both, and a check tells what is left to do
-    assert query(kept.warehouse, "SELECT median_ms FROM series_latency")[1] == [(0.0002,)]
+    # then the warehouse still has all sessions, and a check names the command that removes it
+    assert query(farm.warehouse, "SELECT sessions FROM series_latency")[1] == [(3,)]
     assert "forgotten, but still in the warehouse" in etfarm("warehouse", "check")[1]
-    # and the next load does it
+    # and the next load does so
     etfarm("warehouse", "load")
-    assert kept.session_ids() == [second.name]
-    assert kept.ask("SELECT median_ms FROM series_latency") == [(0.0003,)]
+    assert farm.ask("SELECT time_ms, sessions FROM series_latency") == [(0.0002, 2)]
     assert etfarm("warehouse", "check")[0] == 0
 
 
 @pytest.mark.thorough
-def test_a_session_that_is_forgotten_while_it_is_loaded_is_not_in_the_warehouse(kept: Kept, etfarm: Etfarm) -> None:
+def test_a_session_that_is_forgotten_while_it_is_loaded_is_not_in_the_warehouse(farm: Kept) -> None:
     # given a load that has committed a session, and has not ended
-    folder = kept.session([100])
-    with stopped_at("loaded 1", "warehouse", "load", "--data-dir", kept.data_dir.root) as load:
+    folder = farm.session([100])
+    with stopped_at("loaded 1", "warehouse", "load", "--data-dir", farm.workspace.root) as load:
         # when the session is recorded as forgotten, and the load goes on
-        kept.store.forget(Forgotten(reason="x", forgotten_at="2026", sessions={folder.name: "smoke-2026-11-20"}))
+        farm.store.forget(Forgotten(reason="x", forgotten_at="2026", sessions={folder.name: "smoke-2026-11-20"}))
         go_on(load)
     # then the load has removed it again
-    assert kept.session_ids() == []
+    assert folder.name not in farm.session_ids()
 
 
 @pytest.mark.parametrize(
@@ -146,14 +140,12 @@ def test_a_session_that_is_forgotten_while_it_is_loaded_is_not_in_the_warehouse(
     ],
 )
 def test_what_cannot_be_forgotten_is_answered_in_one_sentence(
-    kept: Kept, etfarm: Etfarm, words: list[str], sentence: str
+    loaded: Path, command: Command, words: list[str], sentence: str
 ) -> None:
-    kept.session([100])
-    etfarm("warehouse", "load")
-    code, printed = etfarm("decisions", "forget", *words)
-    assert code == 2
-    assert sentence in printed
-    assert not (kept.bundles / "forgotten").exists()
+    ended = command("decisions", "forget", *words, "--data-dir", loaded)
+    assert ended.code == 2
+    assert sentence in ended.err
+    assert not (loaded / "bundles" / "forgotten").exists()
 
 
 def test_a_damaged_bundle_and_a_loose_etdump_can_be_forgotten(kept: Kept, etfarm: Etfarm, tmp_path: Path) -> None:

@@ -11,17 +11,14 @@ from backports import zstd
 
 from sql.warehouse import query
 from tests.fixtures.command import Etfarm, Kept
-from tests.fixtures.old_night import NEW, OLD, PRUNE, contents, with_old_night
+from tests.fixtures.old_night import NEW, OLD, PRUNE, contents, write_nights
 
 MANIFEST = """{"manifest_version": 1, "kind": "%s", "platform": "linux-aarch64", "runner_sha256": "%s", "launch": [],
 "variants": [], "modes": [], "versions": {}, "compiler": null, "flags": [], "source_sha256": null, "build_key": null,
 "files": {}, "provenance": null}"""
 
 
-@pytest.fixture
-def farm(kept: Kept, etfarm: Etfarm) -> Kept:
-    """An old night of four sessions and a night of today with two, loaded."""
-    return with_old_night(kept, etfarm)
+fill = write_nights
 
 
 def events_by_sweep(farm: Kept) -> dict[str, int]:
@@ -119,7 +116,7 @@ def test_the_newest_night_stays_even_if_it_is_old(kept: Kept, etfarm: Etfarm) ->
 def test_only_old_exports_and_built_runners_that_no_recent_bundle_names_are_removed(farm: Kept, etfarm: Etfarm) -> None:
     # given exports and runners: used today, used long ago, never used but new, half written, broken and registered
     long_ago = (date.today() - timedelta(days=90)).strftime("%Y%m%d0000")
-    places = farm.data_dir
+    places = farm.workspace
     for root, name, file, content in [
         (places.exports, "e1", "export.json", "{}"),
         (places.exports, "old", "export.json", "{}"),

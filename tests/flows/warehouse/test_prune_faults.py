@@ -7,16 +7,12 @@ from pathlib import Path
 import pytest
 
 from tasks.bundle.record import BundleError
-from tasks.maintain.prune import only_one, pack_sweep
+from tasks.maintain.prune import pack_sweep, prune_lock
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.gated import stopped_at
-from tests.fixtures.old_night import NEW, OLD, PRUNE, contents, with_old_night
+from tests.fixtures.old_night import NEW, OLD, PRUNE, contents, write_nights
 
-
-@pytest.fixture
-def farm(kept: Kept, etfarm: Etfarm) -> Kept:
-    """An old night of four sessions and a night of today with two, loaded."""
-    return with_old_night(kept, etfarm)
+fill = write_nights
 
 
 @pytest.mark.fault
@@ -40,7 +36,7 @@ def test_a_prune_that_is_killed_loses_nothing(farm: Kept, etfarm: Etfarm, moment
     # given what the sweep's records are
     records = list(farm.store.records(OLD))
     # when a prune is killed at this moment
-    with stopped_at(moment, *PRUNE, "--data-dir", farm.data_dir.root):
+    with stopped_at(moment, *PRUNE, "--data-dir", farm.workspace.root):
         pass
     # then every bundle is there and complete, and the next prune ends what was begun
     assert list(farm.store.records(OLD)) == records
@@ -55,9 +51,9 @@ def test_a_prune_that_is_killed_loses_nothing(farm: Kept, etfarm: Etfarm, moment
 def test_a_kill_while_folders_are_removed_leaves_every_bundle_readable(farm: Kept) -> None:
     # given an archive, and a folder that lost only one of its bundles before the kill
     records = list(farm.store.records(OLD))
-    shutil.copytree(farm.bundles / OLD, farm.data_dir.root / "copy")
+    shutil.copytree(farm.bundles / OLD, farm.workspace.root / "copy")
     pack_sweep(farm.bundles, OLD)
-    (farm.data_dir.root / "copy").rename(farm.bundles / OLD)
+    (farm.workspace.root / "copy").rename(farm.bundles / OLD)
     shutil.rmtree(min((farm.bundles / OLD).iterdir()))
     # then all records are there once, and packing again removes the rest
     assert list(farm.store.records(OLD)) == records
@@ -108,8 +104,8 @@ def test_a_damaged_archive_is_reported_everywhere(farm: Kept, etfarm: Etfarm, da
 
 def test_a_full_disk_packs_nothing(full_disk: Path, farm: Kept) -> None:
     # given a sweep on a disk without room for its archive
-    (farm.bundles / OLD).rename(farm.data_dir.root / "moved")
-    subprocess.run(["cp", "-r", str(farm.data_dir.root / "moved"), str(full_disk / OLD)], check=True)
+    (farm.bundles / OLD).rename(farm.workspace.root / "moved")
+    subprocess.run(["cp", "-r", str(farm.workspace.root / "moved"), str(full_disk / OLD)], check=True)
     before = contents(full_disk / OLD)
     free_bytes = shutil.disk_usage(full_disk).free
     (full_disk / "filler").write_bytes(b"x" * free_bytes)
@@ -122,7 +118,7 @@ def test_a_full_disk_packs_nothing(full_disk: Path, farm: Kept) -> None:
 
 
 def test_two_prunes_at_the_same_time_are_refused(farm: Kept, etfarm: Etfarm) -> None:
-    with only_one(farm.bundles):
+    with prune_lock(farm.bundles):
         code, printed = etfarm("warehouse", "prune", "--yes")
     assert (code, "another `etfarm warehouse prune` is running" in printed) == (2, True)
     assert (farm.bundles / OLD).is_dir()

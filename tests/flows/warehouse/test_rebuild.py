@@ -16,9 +16,9 @@ from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN
 REBUILD = ("warehouse", "rebuild", "--data-dir")
 
 
-def fill(kept: Kept, sessions: int = 3) -> None:
-    """Bundles of two variants, a profile, a failure; their warm-ups and shares need rounding."""
-    for index in range(sessions):
+def fill(kept: Kept) -> None:
+    """Write bundles of two variants, a profile and a failure, whose warm-ups and shares need rounding."""
+    for index in range(3):
         for variant, convolution in (("sme2_off", CONVOLUTION), ("sme2_on", CONVOLUTION_SME2)):
             runs = [(1000 + 7 * index + k, {convolution: 333 + k, LINEAR: 77, MEAN: 19}) for k in range(3)]
             kept.session(runs, repetition=index, variant=variant)
@@ -54,11 +54,9 @@ def test_a_rebuilt_warehouse_is_identical_although_sessions_were_loaded_in_anoth
 
 
 @pytest.mark.thorough
-def test_a_view_that_differs_is_named(kept: Kept, etfarm: Etfarm) -> None:
+def test_a_view_that_differs_is_named(farm: Kept, etfarm: Etfarm) -> None:
     # given a warehouse in which a run was changed
-    fill(kept)
-    etfarm("warehouse", "load")
-    with writing(kept.warehouse) as connection:
+    with writing(farm.warehouse) as connection:
         connection.execute("UPDATE run SET execute_ns = 1 WHERE run_id = 2")
     # when it is rebuilt
     code, printed = etfarm("warehouse", "rebuild")
@@ -72,18 +70,17 @@ def test_a_view_that_differs_is_named(kept: Kept, etfarm: Etfarm) -> None:
 
 
 @pytest.mark.thorough
-def test_a_session_whose_bundle_is_gone_is_not_given_up(kept: Kept, etfarm: Etfarm) -> None:
+def test_a_session_whose_bundle_is_gone_is_not_given_up(farm: Kept, etfarm: Etfarm) -> None:
     # given a warehouse with a session whose bundle was removed
-    fill(kept)
-    gone = kept.session([100], repetition=9)
+    gone = farm.session([100], repetition=9)
     etfarm("warehouse", "load")
-    gone.rename(kept.data_dir.root / "elsewhere")
+    gone.rename(farm.workspace.root / "elsewhere")
     # when the warehouse is rebuilt
     code, printed = etfarm("warehouse", "rebuild")
     # then it stays, until the bundle is back or the session is forgotten
     assert code == 2
     assert f"the warehouse was not replaced: 1 of its sessions cannot be loaded again ({gone.name})" in printed
-    assert len(kept.session_ids()) == 9
+    assert len(farm.session_ids()) == 9
     etfarm("decisions", "forget", gone.name, "--reason", "lost")
     assert "8 sessions, all views are identical" in etfarm("warehouse", "rebuild")[1]
 
@@ -113,45 +110,40 @@ def test_there_is_nothing_to_rebuild_from_without_bundles(kept: Kept, etfarm: Et
 @pytest.mark.thorough
 @pytest.mark.fault
 @pytest.mark.parametrize("moment", ["building", "loaded", "loading what", "run_latency", "replacing", "replaced"])
-def test_a_rebuild_that_is_killed_leaves_a_complete_warehouse(kept: Kept, etfarm: Etfarm, moment: str) -> None:
+def test_a_rebuild_that_is_killed_leaves_a_complete_warehouse(farm: Kept, etfarm: Etfarm, moment: str) -> None:
     # given a warehouse with a session more than the snapshot
-    fill(kept)
-    etfarm("warehouse", "load")
-    rows = kept.ask("SELECT * FROM session_latency ORDER BY ALL")
+    rows = farm.ask("SELECT * FROM session_latency ORDER BY ALL")
     # when a rebuild is killed at this moment
-    with stopped_at(moment, *REBUILD, kept.data_dir.root):
+    with stopped_at(moment, *REBUILD, farm.workspace.root):
         pass
     # then the warehouse is complete, can be checked and written to, and the next rebuild leaves nothing behind
-    assert query(kept.warehouse, "SELECT * FROM session_latency ORDER BY ALL")[1] == rows
+    assert query(farm.warehouse, "SELECT * FROM session_latency ORDER BY ALL")[1] == rows
     assert etfarm("warehouse", "check")[0] == 0
-    kept.session([100], repetition=9)
+    farm.session([100], repetition=9)
     assert etfarm("warehouse", "load") == (0, "1 loaded, 8 already in the warehouse, 0 refused\n")
     assert "9 sessions, all views are identical" in etfarm("warehouse", "rebuild")[1]
-    assert sorted(path.name for path in kept.warehouse.parent.iterdir()) == ["snapshots", "warehouse.duckdb"]
+    assert sorted(path.name for path in farm.warehouse.parent.iterdir()) == ["snapshots", "warehouse.duckdb"]
 
 
 @pytest.mark.thorough
-def test_a_load_that_waits_for_a_rebuild_loads_into_the_new_file(kept: Kept, etfarm: Etfarm) -> None:
+def test_a_load_that_waits_for_a_rebuild_loads_into_the_new_file(farm: Kept, etfarm: Etfarm) -> None:
     # given a rebuild that is about to replace the warehouse
-    fill(kept)
-    etfarm("warehouse", "load")
-    with stopped_at("replacing", *REBUILD, kept.data_dir.root) as rebuild:
+    with stopped_at("replacing", *REBUILD, farm.workspace.root) as rebuild:
         # when a session arrives and is loaded at the same time
-        kept.session([100], repetition=9)
-        command = [sys.executable, "-m", "flows.cli.main", "warehouse", "load", "--data-dir", str(kept.data_dir.root)]
+        farm.session([100], repetition=9)
+        command = [sys.executable, "-m", "flows.cli.main", "warehouse", "load", "--data-dir", str(farm.workspace.root)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as load:
             go_on(rebuild)
             # then the load adds it to the warehouse that is there afterwards
             assert load.communicate()[0] == "1 loaded, 8 already in the warehouse, 0 refused\n"
-    assert query(kept.warehouse, "SELECT count(*) FROM session_overview")[1] == [(9,)]
+    assert query(farm.warehouse, "SELECT count(*) FROM session_overview")[1] == [(9,)]
     assert etfarm("warehouse", "check")[0] == 0
 
 
 @pytest.mark.thorough
 @pytest.mark.fault
-def test_a_full_disk_leaves_the_warehouse_as_it_was(full_disk: Path, etfarm: Etfarm, kept: Kept) -> None:
+def test_a_full_disk_leaves_the_warehouse_as_it_was(full_disk: Path, etfarm: Etfarm, farm: Kept) -> None:
     # given a warehouse on a disk without room for another one
-    fill(kept)
     subprocess.run(["mount", "-o", "remount,size=8m", str(full_disk)], check=True)
     small = full_disk / "w.duckdb"
     with exclusive(small):

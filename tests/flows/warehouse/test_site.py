@@ -14,11 +14,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from flows.warehouse.publish import load_and_publish
-from flows.warehouse.site import LiveSite, app_of, site_of
+from flows.warehouse.site import LiveSite, build_app, open_site
 from tasks.pages.html import File
 from tasks.pages.site.site import Site
-from tasks.store.files import sha256_of
+from tasks.store.files import hash_file
 from tasks.store.workspace import Workspace
+from tests.fixtures.command import Command, run_etfarm
 from tests.fixtures.nights import night_of
 from tests.fixtures.waiting import wait_for
 from tests.fixtures.warehouse import BundleMaker
@@ -32,6 +33,13 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder: Path = tmp_path_factory.mktemp("measured") / "var"
     publish_nights(folder, 1)
     return folder
+
+
+@pytest.fixture(scope="module")
+def client(measured: Path) -> Iterator[TestClient]:
+    """A reader of its pages."""
+    with closing(open_site(Workspace(measured))) as site:
+        yield TestClient(build_app(site), base_url="http://localhost")
 
 
 @pytest.fixture
@@ -57,8 +65,8 @@ def visit() -> Iterator[Visit]:
     with ExitStack() as stack:
 
         def visit(data_dir: Path) -> TestClient:
-            site: LiveSite = stack.enter_context(closing(site_of(Workspace(data_dir))))
-            return TestClient(app_of(site), base_url="http://localhost")
+            site: LiveSite = stack.enter_context(closing(open_site(Workspace(data_dir))))
+            return TestClient(build_app(site), base_url="http://localhost")
 
         yield visit
 
@@ -97,8 +105,8 @@ def test_a_page_of_the_newest_night_is_found_before_its_home_page_is_made(
     wait_for(lambda: "2026-11-02" in client.get("/").text, "the page of the new night")
 
 
-def test_what_is_not_there_is_a_page_that_says_so(data_dir: Path, visit: Visit) -> None:
-    answer = visit(data_dir).get("/models/unknown.html")
+def test_an_unknown_address_is_answered_with_a_page(client: TestClient) -> None:
+    answer = client.get("/models/unknown.html")
     assert answer.status_code == 404
     assert "There is no page models/unknown.html." in answer.text
 
@@ -109,35 +117,29 @@ def test_without_a_snapshot_the_page_says_how_to_get_one(tmp_path: Path, visit: 
     assert "no snapshot was published here yet; publish one with" in answer.text
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-def test_nothing_but_reading_is_answered(data_dir: Path, visit: Visit, method: str) -> None:
-    assert visit(data_dir).request(method, "/index.html").status_code == 405
+def test_only_reading_is_answered(client: TestClient) -> None:
+    answers = {method: client.request(method, "/index.html") for method in ("POST", "PUT", "DELETE", "PATCH")}
+    assert {method: answer.status_code for method, answer in answers.items()} == dict.fromkeys(answers, 405)
 
 
-@pytest.mark.parametrize(
-    "address", ["%2e%2e/etc/passwd", "assets/../../x", "sessions/%27%20OR%201=1.html", "cells/%00.html"]
-)
-def test_no_address_reaches_files_or_sql(data_dir: Path, visit: Visit, address: str) -> None:
-    assert visit(data_dir).get(f"/{address}").status_code == 404
-
-
-def etfarm(*arguments: object, seed: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run the command line; sets and dictionaries are in another order for another seed."""
-    command = [sys.executable, "-m", "flows.cli.main", *map(str, arguments)]
-    environment = os.environ | {"PYTHONHASHSEED": str(seed)}
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
+def test_no_address_reaches_files_or_sql(client: TestClient) -> None:
+    for address in ("%2e%2e/etc/passwd", "assets/../../x", "sessions/%27%20OR%201=1.html", "cells/%00.html"):
+        assert client.get(f"/{address}").status_code == 404, address
 
 
 def hashes_of(folder: Path) -> dict[str, str]:
     """The hash of every file."""
     files = (path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): sha256_of(path) for path in files}
+    return {str(path.relative_to(folder)): hash_file(path) for path in files}
 
 
-def test_the_command_publishes_the_same_bytes_each_time_and_says_where(data_dir: Path, tmp_path: Path) -> None:
-    # given the same snapshot, which two processes publish
+def test_the_command_publishes_the_same_bytes_each_time_and_prints_the_address(
+    data_dir: Path, tmp_path: Path, command: Command
+) -> None:
+    # given the same snapshot, which two processes publish: sets and dictionaries are in another order for each seed
     for seed, name in enumerate(("site", "other")):
-        done = etfarm("site", "--data-dir", data_dir, "--publish", tmp_path / name, seed=seed)
+        environment = os.environ | {"PYTHONHASHSEED": str(seed)}
+        done = run_etfarm("site", "--data-dir", data_dir, "--publish", tmp_path / name, env=environment)
         assert done.returncode == 0, done.stderr
         assert done.stdout.endswith(f"{tmp_path / name}/index.html\n")
     # then every file is the same, that which lists them, too
@@ -147,24 +149,22 @@ def test_the_command_publishes_the_same_bytes_each_time_and_says_where(data_dir:
     # and a page that somebody changed stays in the next publication, which names it and exits with 1
     (tmp_path / "site/index.html").write_text("mine")
     publish_nights(data_dir, 2)
-    done = etfarm("site", "--data-dir", data_dir, "--publish", tmp_path / "site")
-    assert done.returncode == 1
-    assert "one file left unchanged, because etfarm did not write the content (index.html)" in done.stderr
+    ended = command("site", "--data-dir", data_dir, "--publish", tmp_path / "site")
+    assert ended.code == 1
+    assert "one file left unchanged, because etfarm did not write the content (index.html)" in ended.err
 
 
 def test_a_missing_warehouse_and_a_folder_that_cannot_be_written_are_one_sentence(
-    data_dir: Path, tmp_path: Path
+    measured: Path, tmp_path: Path, command: Command
 ) -> None:
-    published = [("--data-dir", data_dir, "--publish", place) for place in ("/proc/none", "")]
+    published = [("--data-dir", measured, "--publish", folder) for folder in ("/proc/none", "")]
     for arguments in (("--data-dir", tmp_path / "none"), *published):
-        done = etfarm("site", *arguments)
-        assert done.returncode == 2
-        assert done.stderr.count("\n") == 1, done.stderr
-        assert done.stderr.startswith("etfarm: ")
+        ended = command("site", *arguments)
+        assert (ended.code, ended.err.count("\n"), ended.err.startswith("etfarm: ")) == (2, 1, True), ended.err
 
 
-def test_ctrl_c_ends_the_pages_with_a_sentence_while_a_snapshot_is_prepared(data_dir: Path) -> None:
-    command = [sys.executable, "-m", "flows.cli.main", "site", "--data-dir", str(data_dir), "--port", "0"]
+def test_ctrl_c_ends_the_pages_with_a_sentence_while_a_snapshot_is_prepared(measured: Path) -> None:
+    command = [sys.executable, "-m", "flows.cli.main", "site", "--data-dir", str(measured), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert "Ctrl-C ends them" in process.stderr.readline()

@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from devices.errors import InputError
-from flows.warehouse.site import LiveSite, SiteServer, host_names, site_of
+from flows.warehouse.site import LiveSite, SiteServer, host_names, open_site
 from tasks.pages.html import File
 from tasks.pages.site.site import Site
 from tasks.store.workspace import Workspace
@@ -33,7 +33,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def site(warehouse: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveSite]:
     """The pages of an empty warehouse; the only one is the home page."""
     answer_with(monkeypatch, lambda address: address == "index.html")
-    with closing(site_of(Workspace(warehouse.parent / "var", warehouse))) as site:
+    with closing(open_site(Workspace(warehouse.parent / "var", warehouse))) as site:
         yield site
 
 
@@ -156,7 +156,7 @@ def test_the_end_of_the_pages_ends_what_is_being_made(warehouse: Path, monkeypat
         site.reader.connection.execute("SELECT count(*) FROM range(10000000000000) a WHERE hash(a.range) = 1")
 
     monkeypatch.setattr(Site, "file", file)
-    site = site_of(Workspace(warehouse.parent / "var", warehouse))
+    site = open_site(Workspace(warehouse.parent / "var", warehouse))
     assert is_asked.wait(PATIENCE_S)
     # when the pages are closed, then nothing is made any more
     site.close()

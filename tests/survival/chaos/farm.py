@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.bundle.record import SessionRecord
-from tasks.store.folder import bundles_of
+from tasks.store.folder import read_records
 from tasks.store.workspace import Workspace
 from tests.fixtures.farm import ETFARM
 from tests.fixtures.paths import KEPT, ROOT
@@ -116,7 +116,7 @@ class ChaosFarm:
 
     def records(self, sweep_id: str) -> list[SessionRecord]:
         """Return the records of all bundles of a night."""
-        return list(bundles_of(self.bundles, sweep_id))
+        return list(read_records(self.bundles, sweep_id))
 
     def start_controller(self) -> None:
         """Start the sweep of the present night, as the same command again if it was stopped."""

@@ -8,14 +8,14 @@ import pytest
 
 from tasks.load.load import LoadResult
 from tasks.maintain.load_archive import load_archives
-from tasks.store.archives import archive_of, pack_bundles
+from tasks.store.archives import archive_path, pack_bundles
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, BundleMaker, edit, etdump_of
 
 TIMES = [1_003_217, 1_001_904, 1_009_461, 1_000_377, 1_004_005]
 PHONE: dict[str, Any] = {"device__transport": "adb", "device__facts": {"serial": "8A1X"}}
 
 
-def refused(result: LoadResult) -> list[str]:
+def refusals(result: LoadResult) -> list[str]:
     return [sentence.partition(": ")[2] for _, sentence in result.refused]
 
 
@@ -30,30 +30,34 @@ def session(maker: BundleMaker, content: bytes, **changes: Any) -> Path:
     return maker.session(TIMES, files={"model.etdump": content}, **changes)
 
 
-@pytest.mark.parametrize(
-    ("stats", "cause"),
-    [
+def test_what_a_runner_could_not_claim_is_refused_by_a_load_of_folders_and_of_archives(
+    maker: BundleMaker, tmp_path: Path
+) -> None:
+    # given bundles whose statistics were changed after they had been checked
+    changes: list[tuple[dict[str, Any], str]] = [
         ({"execution_ns": [1, 2]}, "stats.json states 2 times of executions, and the ETDump 6"),
         ({"etdump_crc32": 1}, "model.etdump has CRC-32 "),
         ({"exit_reason": "crashed"}, "the runner exited with code 0, but stats.json states `exit_reason` 'crashed'"),
         ({"load_ns": 10**10}, "the runner states 10.007 s of loading and executions, but its job lasted 1.000 s"),
-    ],
-)
-def test_what_a_runner_could_not_claim_is_refused_by_a_load_of_folders_and_of_archives(
-    maker: BundleMaker, tmp_path: Path, stats: dict[str, Any], cause: str
-) -> None:
-    # given a bundle whose statistics were changed after they had been checked
-    folder = session(maker, etdump(0), wall_s=1.0)
-    edit(folder, stats=stats)
-    # then a load of its folder refuses it
-    [sentence] = refused(maker.load())
-    assert sentence.startswith(cause)
-    assert sentence.endswith("; check the runner and measure again")
-    # and so does a load of an archive
-    archive = archive_of(tmp_path, folder.parent.name)
+    ]
+    causes = {}
+    for number, (stats, cause) in enumerate(changes):
+        folder = session(maker, etdump(number), wall_s=1.0, repetition=number)
+        edit(folder, stats=stats)
+        causes[folder] = cause
+    # then a load of their folders refuses each
+    refused = dict(maker.load().refused)
+    assert refused.keys() == causes.keys()
+    for folder, cause in causes.items():
+        assert refused[folder].partition(": ")[2].startswith(cause)
+        assert refused[folder].endswith("; check the runner and measure again")
+    # and so does a load of their archive
+    sweep_id = folder.parent.name
+    archive = archive_path(tmp_path, sweep_id)
     with archive.open("wb") as stream:
-        pack_bundles(stream, folder.parent.name, {folder.name: folder})
-    assert cause in str(load_archives([archive], maker.warehouse, ()).refused)
+        pack_bundles(stream, sweep_id, {each.name: each for each in causes})
+    packed = {path.name: sentence for path, sentence in load_archives([archive], maker.warehouse, ()).refused}
+    assert [folder for folder, cause in causes.items() if cause not in packed[folder.name]] == []
     assert maker.ask("SELECT count(*) FROM session") == [(0,)]
 
 
@@ -69,7 +73,7 @@ def test_the_times_of_another_session_are_loaded_once(maker: BundleMaker, is_loa
     result = maker.load()
     # then the copy is refused with the other session, and what differs by a nanosecond is loaded
     cause = f"its 6 executions, from 2345678 ns to 1004005 ns, last exactly as long as those of session {first.name}"
-    assert refused(result) == [f"{cause}; check the runner"]
+    assert refusals(result) == [f"{cause}; check the runner"]
     assert maker.ask("SELECT count(*) FROM session") == [(2,)]
 
 
@@ -79,7 +83,7 @@ def test_simulated_devices_replay_one_recording(maker: BundleMaker) -> None:
             maker, etdump(index), repetition=index,
             device__name="simulated-1", device__transport="simulated", device__emulated=True,
         )  # fmt: skip
-    assert (maker.load().loaded, refused(maker.load())) == (2, [])
+    assert (maker.load().loaded, refusals(maker.load())) == (2, [])
 
 
 def test_one_phone_under_two_names_of_a_sweep_is_loaded_under_the_first(maker: BundleMaker) -> None:
@@ -91,7 +95,7 @@ def test_one_phone_under_two_names_of_a_sweep_is_loaded_under_the_first(maker: B
     other: dict[str, Any] = {"sweep__sweep_id": "smoke-2026-11-21", "sweep__night": "2026-11-21"}
     maker.session([400], device__name="pixel-usb", **PHONE, **other)
     # then only the second name in the same sweep is refused
-    assert refused(maker.load()) == [
+    assert refusals(maker.load()) == [
         "pixel-usb has serial 8A1X, as pixel has in sweep smoke-2026-11-20: they are one device; remove one of them "
         "from the inventory"
     ]

@@ -18,11 +18,11 @@ BUNDLES = 24
 _TABLES = ("session", "model", "node", "run", "event", "run_summary", "session_node", "cell", "cell_operator")
 # Prints the processes that read, waits for a line after the first bundle, and for Ctrl-C or the end of its input.
 _READ = """
-import multiprocessing, sys
+import multiprocessing, os, sys
 from pathlib import Path
 from tasks.load import parse as parsing
-parsing._WORTH_BYTES = 0
-parsing._processes = lambda: 2
+parsing._LARGE_BYTES = 0
+os.cpu_count = lambda: 2
 if __name__ == "__main__":
     read = parsing.parse(sorted(Path(sys.argv[1]).glob("*/*")))
     try:
@@ -45,8 +45,8 @@ def maker(tmp_path: Path) -> BundleMaker:
 
 @pytest.fixture
 def side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parsing, "_WORTH_BYTES", 0)
-    monkeypatch.setattr(parsing, "_processes", lambda: 2)
+    monkeypatch.setattr(parsing, "_LARGE_BYTES", 0)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
 
 
 def paths_of(maker: BundleMaker) -> list[Path]:

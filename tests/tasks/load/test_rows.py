@@ -204,7 +204,7 @@ def test_processes_are_started_for_large_bundles_only(maker: BundleMaker, monkey
 
     monkeypatch.setattr(parsing, "_side_by_side", note)
     for worth_bytes, cores in ((3 * size_bytes + 1, 2), (3 * size_bytes, 1), (3 * size_bytes, 2), (3 * size_bytes, 64)):
-        monkeypatch.setattr(parsing, "_WORTH_BYTES", worth_bytes)
+        monkeypatch.setattr(parsing, "_LARGE_BYTES", worth_bytes)
         monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
         found = list(parsing.parse([*folders, maker.bundles / "gone"]))
         assert [path for path, _ in found[:3]] == folders

@@ -16,15 +16,12 @@ import tasks.load.snapshot
 from sql.errors import WarehouseError
 from sql.warehouse import open_read_only, writing
 from tasks.load.snapshot import newest_snapshot, publish_snapshot
-from tests.fixtures.warehouse import add_sweep, sweeps
+from tests.fixtures.warehouse import BundleMaker, add_sweep, sweeps
 
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Path:
-    path = tmp_path / "warehouse.duckdb"
-    with writing(path):
-        pass
-    return path
+    return BundleMaker(tmp_path).warehouse
 
 
 def test_readers_of_snapshots_are_never_blocked_and_see_only_what_was_published(
@@ -190,18 +187,26 @@ def grown(snapshot: Path) -> None:
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("change", [overwritten, grown])
+@pytest.mark.parametrize(
+    "change",
+    [
+        overwritten,
+        grown,
+        *(
+            lambda snapshot, content=content: (snapshot.parent / "current").write_bytes(content)
+            for content in (b"\xff\xfe\x00", b"", b"../../etc/passwd", b"warehouse-" + b"9" * 1_000_000)
+        ),
+    ],
+    ids=["overwritten", "grown", "binary current", "empty current", "path in current", "long current"],
+)
 def test_a_changed_snapshot_is_refused_until_it_is_published_again(
     warehouse: Path, tmp_path: Path, change: Callable[[Path], None]
 ) -> None:
-    # given a snapshot that was changed after it was published
+    # given a snapshot or a `current` that was changed after it was published
     snapshots = tmp_path / "snapshots"
     change(publish_snapshot(warehouse, snapshots))
-    # when a reader looks for it, then it is refused in words
-    expected = (
-        r"warehouse-000001\.duckdb: the snapshot was changed after .*; publish it again with `etfarm warehouse load`$"
-    )
-    with pytest.raises(WarehouseError, match=expected):
+    # when a reader looks for it, then it is refused with the command that helps
+    with pytest.raises(WarehouseError, match=r"^.*; publish .* again with `etfarm warehouse load`$"):
         newest_snapshot(snapshots)
     # and the next one is accepted
     second = publish_snapshot(warehouse, snapshots)
@@ -225,7 +230,7 @@ def test_a_big_snapshot_is_hashed_only_if_its_time_differs(
         hashed.append(path)
         return "another"
 
-    monkeypatch.setattr(tasks.load.snapshot, "sha256_of", noted)
+    monkeypatch.setattr(tasks.load.snapshot, "hash_file", noted)
     snapshot = publish_snapshot(warehouse, tmp_path / "snapshots")
     # when its time is as it was recorded, then it is not read
     assert newest_snapshot(snapshot.parent) == snapshot

@@ -97,15 +97,18 @@ ENTRIES: dict[str, tuple[Entry, str]] = {
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("kind", ENTRIES)
-def test_an_archive_with_such_an_entry_is_refused_unread(
-    maker: BundleMaker, archived: list[Entry], tmp_path: Path, kind: str
-) -> None:
-    # given an archive with such an entry behind two bundles
-    bad, cause = ENTRIES[kind]
-    archive = archive_with(tmp_path / "a.tar.zst", [*archived, bad])
-    # then nothing of it is loaded, and the sentence names the entry's fault
-    assert cause in refusal(maker, archive)
+def test_archives_with_such_an_entry_are_refused(maker: BundleMaker, archived: list[Entry], tmp_path: Path) -> None:
+    # given archives with such an entry behind two bundles
+    causes = {
+        archive_with(tmp_path / f"{kind}.tar.zst", [*archived, bad]): cause for kind, (bad, cause) in ENTRIES.items()
+    }
+    # then nothing of them is loaded, and a sentence for each names the entry's fault
+    result = load_archives(causes, maker.warehouse, ())
+    refused = dict(result.refused)
+    assert (result.loaded, refused.keys()) == (0, causes.keys())
+    for archive, cause in causes.items():
+        assert refused[archive].startswith(str(archive))
+        assert cause in refused[archive]
 
 
 def test_nested_descriptions_are_damage(maker: BundleMaker, tmp_path: Path) -> None:

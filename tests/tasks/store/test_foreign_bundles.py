@@ -3,10 +3,12 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES
+from tasks.load.load import refusals
 from tests.fixtures.warehouse import BundleMaker, edit, etdump_of
 
 
@@ -25,61 +27,51 @@ NOT_REGULAR: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("name", ["session.json", "model.etdump"])
-@pytest.mark.parametrize("kind", NOT_REGULAR)
-def test_a_bundle_with_a_file_that_is_not_regular_is_refused_and_the_others_are_loaded(
-    maker: BundleMaker, kind: str, name: str
-) -> None:
-    # given a sound bundle and one in which something else is in the place of a file
+def test_what_is_not_a_regular_file_is_refused_and_the_others_are_loaded(maker: BundleMaker) -> None:
+    # given a sound bundle and a sound loose ETDump, and others with something else in the place of a file
     maker.session([100])
-    bad = maker.session([200])
-    (bad / name).unlink()
-    NOT_REGULAR[kind](bad / name)
-    # when both are loaded
-    result = maker.load()
-    # then only the sound one is, and the sentence names the other
-    [(path, sentence)] = result.refused
-    assert (path, result.loaded) == (bad, 1)
-    assert sentence.startswith(str(bad))
-    assert any(cause in sentence for cause in ("is not a regular file", "is a link", "is missing"))
-
-
-@pytest.mark.fault
-@pytest.mark.parametrize(("name", "most"), [("session.json", MOST_RECORD_BYTES), ("model.etdump", MOST_FILE_BYTES)])
-def test_a_bundle_with_a_file_of_holes_is_refused(maker: BundleMaker, name: str, most: int) -> None:
-    bad = maker.session([200])
-    holes(bad / name, 30 << 30)
-    [(_, sentence)] = maker.load().refused
-    assert sentence == f"{bad / name}: has {30 << 30} bytes; the limit is {most}"
-
-
-def test_a_bundle_that_states_more_than_the_limit_is_refused(maker: BundleMaker) -> None:
-    bad = maker.session([200])
-    edit(bad, files={"model.etdump": {"sha256": "0" * 64, "bytes": MOST_FILE_BYTES + 1}})
-    [(_, sentence)] = maker.load().refused
-    assert f"`files.model.etdump.bytes`: Input should be less than or equal to {MOST_FILE_BYTES}" in sentence
-
-
-@pytest.mark.parametrize("sha256", ["../../../../etc/passwd", "0" * 63, "0" * 65, "G" * 64, ""])
-def test_a_hash_that_is_none_is_refused_where_the_record_is_parsed(maker: BundleMaker, sha256: str) -> None:
-    bad = maker.session([200])
-    edit(bad, files={"model.etdump": {"sha256": sha256, "bytes": 1}})
-    [(_, sentence)] = maker.load().refused
-    assert "`files.model.etdump.sha256`" in sentence
-
-
-@pytest.mark.parametrize("kind", ["pipe", "link to an endless device", "link to a file of this machine"])
-def test_a_loose_etdump_that_is_not_a_regular_file_is_refused(maker: BundleMaker, kind: str) -> None:
-    # given a link, a pipe or a device among loose ETDumps
     loose = maker.bundles / "loose"
     loose.mkdir(parents=True)
     (loose / "good.etdump").write_bytes(etdump_of([(9, {}), (5, {})]))
-    NOT_REGULAR[kind](loose / "bad.etdump")
-    # then only the ETDump is loaded
+    bad = []
+    for kind, replace in NOT_REGULAR.items():
+        for name in ("session.json", "model.etdump"):
+            folder = maker.session([200])
+            (folder / name).unlink()
+            replace(folder / name)
+            bad.append(folder)
+        if kind in ("pipe", "link to an endless device", "link to a file of this machine"):
+            replace(loose / f"{kind}.etdump")
+            bad.append(loose / f"{kind}.etdump")
+    # when all are loaded
     result = maker.load()
-    [(path, sentence)] = result.refused
-    assert (path.name, result.loaded) == ("bad.etdump", 1)
-    assert "is not a regular file" in sentence or "is a link" in sentence
+    # then only the sound ones are, and a sentence names each of the others
+    assert (result.loaded, sorted(path for path, _ in result.refused)) == (2, sorted(bad))
+    for path, sentence in result.refused:
+        assert sentence.startswith(str(path))
+        assert any(cause in sentence for cause in ("is not a regular file", "is a link", "is missing")), sentence
+
+
+@pytest.mark.fault
+def test_records_beyond_a_limit_or_with_another_kind_of_hash_are_refused(maker: BundleMaker) -> None:
+    # given files of holes, which need no space
+    causes = {}
+    for name, limit in (("session.json", MOST_RECORD_BYTES), ("model.etdump", MOST_FILE_BYTES)):
+        folder = maker.session([200])
+        holes(folder / name, 30 << 30)
+        causes[folder] = f"{name}: has {30 << 30} bytes; the limit is {limit}"
+    # and records that state a file above the limit, or a hash that is none
+    hashes = ["../../../../etc/passwd", "0" * 63, "0" * 65, "G" * 64, ""]
+    files: list[dict[str, Any]] = [{"sha256": "0" * 64, "bytes": MOST_FILE_BYTES + 1}]
+    files += [{"sha256": sha256, "bytes": 1} for sha256 in hashes]
+    for file in files:
+        folder = maker.session([200])
+        edit(folder, files={"model.etdump": file})
+        causes[folder] = f"`files.model.etdump.{'bytes' if file['bytes'] > 1 else 'sha256'}`"
+    # then each is refused
+    refused = dict(refusals([maker.bundles], lambda _: set()))
+    assert refused.keys() == causes.keys()
+    assert [folder for folder, cause in causes.items() if cause not in refused[folder]] == []
 
 
 def test_a_link_that_the_user_names_is_followed(maker: BundleMaker, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tasks.bundle.record import BundleError, FileRecord, SessionRecord
 from tasks.bundle.session_json import record_text
 from tasks.store.bundle_store import BundleStore, Forgotten
-from tasks.store.files import sha256_of
+from tasks.store.files import hash_file
 from tasks.store.folder import read_bundle
 from tasks.store.object_store import ObjectStore
 from tasks.store.workspace import Workspace
@@ -123,7 +123,7 @@ def test_a_bundle_in_s3_begins_to_exist_with_its_session_json(bucket: str, tmp_p
     # when the session is measured again
     publish(store, tmp_path, 1, stdout="all")
     # then its bundle is complete, and only its files are left
-    digits = sha256_of(tmp_path / "collected-succeeded-1" / "stdout.txt")[:16]
+    digits = hash_file(tmp_path / "collected-succeeded-1" / "stdout.txt")[:16]
     assert keys(bucket) == [f"{prefix}/{digits}-stdout.txt", f"{prefix}/session.json"]
 
 
@@ -153,7 +153,7 @@ def test_only_bundles_that_are_not_loaded_are_fetched_and_each_once(bucket: str,
     ids = [publish(store, tmp_path, number) for number in (1, 2, 3)]
     loaded = store.find(ids[0])
     assert loaded
-    known = sha256_of(loaded / "session.json")
+    known = hash_file(loaded / "session.json")
     # when they are fetched for loading, twice
     found = store.local_folders(NIGHT.sweep_id, lambda hashes: set(hashes) & {known})
     moments = [folder.stat().st_mtime_ns for folder in found.folders]

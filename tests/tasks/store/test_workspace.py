@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from devices.errors import InputError
-from tasks.store.workspace import Workspace, stated_workspace
+from tasks.store.workspace import Workspace, resolve_workspace
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ def test_a_deployment_without_a_data_folder_uses_that_of_its_worker(
     monkeypatch.delenv("ETFARM_DATA_DIR", raising=False)
     if of_the_worker is not None:
         monkeypatch.setenv("ETFARM_DATA_DIR", of_the_worker)
-    assert stated_workspace(stated).root == tmp_path / expected
+    assert resolve_workspace(stated).root == tmp_path / expected
 
 
 def test_a_deployment_s_bundles_come_before_those_of_the_environment(
@@ -26,10 +26,10 @@ def test_a_deployment_s_bundles_come_before_those_of_the_environment(
 ) -> None:
     root = str(tmp_path / "var")
     monkeypatch.delenv("ETFARM_BUNDLES", raising=False)
-    assert stated_workspace(root).store.location == str(tmp_path / "var" / "bundles")
+    assert resolve_workspace(root).store.location == str(tmp_path / "var" / "bundles")
     monkeypatch.setenv("ETFARM_BUNDLES", str(tmp_path / "shared"))
-    assert stated_workspace(root).store.location == str(tmp_path / "shared")
-    assert stated_workspace(root, str(tmp_path / "stated")).store.location == str(tmp_path / "stated")
+    assert resolve_workspace(root).store.location == str(tmp_path / "shared")
+    assert resolve_workspace(root, str(tmp_path / "stated")).store.location == str(tmp_path / "stated")
 
 
 def test_only_the_warehouse_in_the_data_folder_has_snapshots(tmp_path: Path) -> None:

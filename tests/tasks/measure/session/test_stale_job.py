@@ -21,7 +21,7 @@ from tasks.bundle.record import BundleError, SessionRecord
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.context import SessionContext
 from tasks.measure.session.measure import clear_stale_jobs, measure
-from tasks.store.folder import bundles_of
+from tasks.store.folder import read_records
 from tasks.store.local_store import LocalStore
 from tests.fixtures.paths import ROOT
 from tests.fixtures.plans import NIGHT
@@ -59,7 +59,7 @@ def killed_while_the_job_runs(folder: Path, script: str) -> SessionContext:
     wait_for((folder / "count").exists, "the job to run")
     controller.kill()
     controller.wait()
-    assert list(bundles_of(folder / "bundles", NIGHT.sweep_id)) == []
+    assert list(read_records(folder / "bundles", NIGHT.sweep_id)) == []
     (folder / "go").touch()
     wait_for(lambda: list(folder.glob("root/sessions/*/job/rc")), "the job to end")
     again = folder / "again"
@@ -71,7 +71,7 @@ def killed_while_the_job_runs(folder: Path, script: str) -> SessionContext:
 def record_of(folder: Path, context: SessionContext) -> SessionRecord:
     """Measure the session and return its record, of which there is one bundle."""
     measure(a_session(), context, LocalStore(folder / "bundles"))
-    (record,) = bundles_of(folder / "bundles", NIGHT.sweep_id)
+    (record,) = read_records(folder / "bundles", NIGHT.sweep_id)
     return record
 
 
@@ -143,7 +143,7 @@ def test_a_finished_job_of_another_user_is_not_collected(tmp_path: Path, phone: 
     # when another user measures the same session
     measure(a_session(), context, LocalStore(bundles))
     # then it was run again
-    (record,) = bundles_of(bundles, NIGHT.sweep_id)
+    (record,) = read_records(bundles, NIGHT.sweep_id)
     assert record.status == "succeeded"
     assert (record.command[:2] == ["taskset", "1"]) == (what == "cpu_affinity")
     assert datetime.fromisoformat(record.started_at).timestamp() >= since - 0.1

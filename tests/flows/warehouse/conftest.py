@@ -1,0 +1,27 @@
+"""A data folder that the tests of a module share: `fill` of the module writes its bundles, and each test has a copy."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from flows.warehouse.publish import load_store
+from tests.fixtures.command import Kept
+
+
+@pytest.fixture(scope="module")
+def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The loaded data folder, which no test changes. It was moved: the paths in its ledger do not exist."""
+    folder: Path = tmp_path_factory.mktemp("loaded")
+    kept = Kept(folder / "var")
+    request.module.fill(kept)
+    load_store(kept.workspace)
+    return (folder / "var").rename(folder / "loaded")
+
+
+@pytest.fixture
+def farm(loaded: Path, kept: Kept) -> Kept:
+    """A copy of it for one test."""
+    shutil.copytree(loaded, kept.workspace.root, dirs_exist_ok=True)
+    kept.sessions = len(list(kept.bundles.glob("*/*/session.json")))
+    return kept
