@@ -81,10 +81,10 @@ def sweep(
 
     workspace = Workspace(data_dir.absolute(), warehouse, bundles)
     only = SweepFilter(models=model or [], precisions=precision or [], variants=variant or [], devices=device or [])
+    night_date = night_or_today(parse_night(night), date.today()) if night is not None else None
     has_server = "PREFECT_API_URL" in os.environ  # then labs can be used, which only the flow checks
     select = match_devices if dry_run or has_server else choose_devices
     spec, selection = apply_filter(read_sweep(file), only, str(inventory), select)
-    night_date = night_or_today(parse_night(night), date.today()) if night is not None else None
     if dry_run or not has_server:
         named = sweep_night(spec.name, night_date or date.today(), workspace.store.sweep_ids(), again=again)
         request = SweepRequest(spec, named, selection, workspace, fail_on)

@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import ssl
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -112,37 +114,28 @@ NOT_TRUSTED = "its TLS certificate is not trusted ("
 NAME_CA = "set PREFECT_API_SSL_CERT_FILE to the file of its CA, or use the certificate's name as the address"
 
 
-@pytest.mark.parametrize(
-    ("variable", "value", "begin", "end"),
-    [
-        ("AUTH_STRING", "farm:wrong", "it refused the name and password; ", "to the `user:password` of that server"),
-        ("SSL_CERT_FILE", os.environ.get("SSL_CERT_FILE", ""), f"{NOT_TRUSTED}self", NAME_CA),
-        ("SSL_CERT_FILE", "/none.pem", "PREFECT_API_SSL_CERT_FILE is not a file (/none.pem); ", "or unset it"),
-        ("URL", "{localhost}", f"{NOT_TRUSTED}Hostname mismatch", NAME_CA),
-    ],
-    ids=["a wrong password", "an unknown CA", "a missing file of the CA", "a certificate for another name"],
-)
-def test_what_keeps_a_client_from_the_server_is_one_line_of_doctor(
-    team_server: TeamServer, tmp_path: Path, variable: str, value: str, begin: str, end: str
-) -> None:
-    value = value.format(localhost=team_server.api.replace("127.0.0.1", "localhost"))
-    environment = team_server.client(**{f"PREFECT_API_{variable}": value})
-    (line,) = doctor(environment, tmp_path)
-    assert line.startswith(f"fix: PREFECT_API_URL {environment['PREFECT_API_URL']}: {begin}")
-    assert line.endswith(end)
+REFUSED = "it refused the name and password; "
+OBSTACLES = {
+    "a wrong password": ("AUTH_STRING", "farm:wrong", REFUSED, "to the `user:password` of that server"),
+    "an unknown CA": ("SSL_CERT_FILE", os.environ.get("SSL_CERT_FILE", ""), f"{NOT_TRUSTED}self", NAME_CA),
+    "a missing file": ("SSL_CERT_FILE", "/none.pem", "PREFECT_API_SSL_CERT_FILE is not a file (/none", "or unset it"),
+    "a certificate for another name": ("URL", "{localhost}", f"{NOT_TRUSTED}Hostname mismatch", NAME_CA),
+}
 
 
-@pytest.mark.torch
-def test_a_sweep_runs_through_the_server(team_server: TeamServer, tmp_path: Path) -> None:
-    pytest.importorskip("executorch", reason="exports and the runner need the export extra")
-    farm = Farm(tmp_path, team_server.client())
-    # when a sweep is started
-    done = farm.sweep(SWEEP)
-    # then it measures, and the server has the sweep's flow run
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "sessions: 2 succeeded, 1 discarded" in done.stdout
-    sweeps = [run for run in runs(team_server, "flow_runs") if run["parameters"].get("sweep_file")]
-    assert [run["state_type"] for run in sweeps] == ["COMPLETED"]
+def test_what_keeps_a_client_from_the_server_is_one_line_of_doctor(team_server: TeamServer, tmp_path: Path) -> None:
+    def diagnose(obstacle: str) -> list[str]:
+        variable, value, *_ = OBSTACLES[obstacle]
+        value = value.format(localhost=team_server.api.replace("127.0.0.1", "localhost"))
+        (folder := tmp_path / obstacle).mkdir()
+        return doctor(team_server.client(**{f"PREFECT_API_{variable}": value}), folder)
+
+    with ThreadPoolExecutor() as pool:
+        reports = dict(zip(OBSTACLES, pool.map(diagnose, OBSTACLES), strict=True))
+    for obstacle, (line,) in reports.items():
+        *_, cause, end = OBSTACLES[obstacle]
+        assert re.match(rf"fix: PREFECT_API_URL https://\S+: {re.escape(cause)}", line), (obstacle, line)
+        assert line.endswith(end), (obstacle, line)
 
 
 def prefect(team: TeamServer, home: Path, *words: str) -> None:

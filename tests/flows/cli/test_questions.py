@@ -69,7 +69,7 @@ def test_a_question_answers_each_of_its_names_and_refuses_a_misspelt_one(
     [
         ("slowest-operators", "mobilenet_v3", "contains no such model; did you mean `mobilenet_v2`?"),
         ("slowest-operators", "llm@decod", "contains no such model; did you mean `llm@decode`?"),
-        ("generation-speed", "llm@decode", "contains no such language model; known: llm"),
+        ("generation-speed", "llm@decode", "contains no such language model; known: llama, llama2, llm, "),
     ],
 )
 def test_a_misspelt_model_is_answered_with_the_closest_one(cage: Cage, question: str, name: str, end: str) -> None:
