@@ -74,13 +74,17 @@ class Answers:
             judged_night, rows = read_night(reader, night)
         answer = {"night": judged_night, "answer": headline(rows)}
         page = paginate([_verdict(row) for row in rows], offset, limit)
-        return self._from({**marked(answer), "units": _UNITS, **page}, [row.get("cell") for row in page["rows"]])
+        return self._with_origins(
+            {**marked(answer), "units": _UNITS, **page}, [row.get("cell") for row in page["rows"]]
+        )
 
     def explain(
         self, name: _Text, device: _Only = None, precision: _Only = None, variant: _Only = None
     ) -> dict[str, Any]:
         """Why a model (or the id of a series) got slower or not: verdict, cause, commit, operators, next step."""
-        return self._from({**marked(self._farm.explain(name, device, precision, variant).data()), "units": _UNITS})
+        return self._with_origins(
+            {**marked(self._farm.explain(name, device, precision, variant).data()), "units": _UNITS}
+        )
 
     def compare(
         self,
@@ -101,7 +105,7 @@ class Answers:
         answer = {"answer": result.headline, "a": result.a, "b": result.b, "remarks": list(result.remarks)}
         page = paginate(rows, offset, limit)
         cells = [row.get(f"cell_{side}") for row in page["rows"] for side in "ab"]
-        return self._from({**marked(answer), "units": _UNITS, **page}, cells)
+        return self._with_origins({**marked(answer), "units": _UNITS, **page}, cells)
 
     def sql(
         self, query: _Text, options: dict[str, str] | None = None, offset: _Offset = 0, limit: _Limit = 50
@@ -116,11 +120,11 @@ class Answers:
             parameters = resolve_names(question, parameters, cage)
             answer = cage.ask(question.text, parameters, rows=range(offset, offset + limit + 1))
             rows = answer.all_rows()
-            columns = list(_columns(distinct_names(answer.columns), question.text))
+            columns = list(_describe_columns(distinct_names(answer.columns), question.text))
         names = [column["name"] for column in columns]
         page = paginate(rows, 0, limit, lambda row: dict(zip(names, map(marked_cell, row), strict=True)))
         after = offset + page["next_offset"] if page["next_offset"] is not None else None
-        return self._from({"columns": columns, "rows": page["rows"], "offset": offset, "next_offset": after})
+        return self._with_origins({"columns": columns, "rows": page["rows"], "offset": offset, "next_offset": after})
 
     def questions(self) -> dict[str, Any]:
         """The named questions of the tool sql, and their options."""
@@ -161,7 +165,7 @@ class Answers:
             "log_next_offset": more if more < len(log) else None,
             "log_chars": len(log),
         }
-        return self._from(answer)
+        return self._with_origins(answer)
 
     def trace(self, session_id: _SessionId, run: _Only = None) -> dict[str, Any]:
         """Path of a trace of a session for Perfetto (one run; `run` is an index or all). The server removes it."""
@@ -201,7 +205,7 @@ class Answers:
             answer = cage.ask(text, {"id": ids})
             return [dict(zip(answer.columns, row, strict=True)) for row in answer.all_rows()]
 
-    def _from(self, answer: dict[str, Any], cells: Sequence[str | None] = ()) -> dict[str, Any]:
+    def _with_origins(self, answer: dict[str, Any], cells: Sequence[str | None] = ()) -> dict[str, Any]:
         """Return an answer with the name of the snapshot, and with the sweep and the sessions of each cell in it."""
         with readable_warehouse(self._workspace) as file:
             name = file.name
@@ -223,7 +227,7 @@ def _verdict(row: Verdict) -> dict[str, Any]:
     return {**row.data(), "unit": unit, "before": before, "after": after, **more}
 
 
-def _columns(names: list[str], query: str) -> Iterator[dict[str, Any]]:
+def _describe_columns(names: list[str], query: str) -> Iterator[dict[str, Any]]:
     """Yield the name of each column, with its meaning (and unit) if the views of the query agree on it.
 
     A name that is neither in a view nor in the query comes from data, for example by PIVOT: it is marked as foreign.

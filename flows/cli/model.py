@@ -92,7 +92,7 @@ def check(
         for case in check_model(model, precision, data_dir, tell=lambda cause: show(f"waiting: {cause}", err=True)):
             cases.append(case)
             if format == "text":
-                show(*_lines(case))
+                show(*_text_lines(case))
             share = case.portable_share
             if case.problem:
                 problems.append(f"{case.export.model}: {case.problem}")
@@ -130,7 +130,7 @@ def export(
         show(f"execution on this machine after the export: {done.trial}", *done.left_out_notes, err=True)
 
 
-def _lines(case: "CheckedCase") -> Iterator[str]:
+def _text_lines(case: "CheckedCase") -> Iterator[str]:
     """Yield the lines of a case for `--format text`."""
     from tasks.results.latency import evidence
     from tasks.results.text import in_ms

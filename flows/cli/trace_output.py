@@ -128,10 +128,10 @@ def show_etdump(file: Path) -> None:
     for note in dump.delegate_notes:
         show(note)
     columns = ("operator", "calls per run", "self ms per run", "share %")
-    show_pieces(table_lines(columns, [_heaviest(dump, warmup)]))
+    show_pieces(table_lines(columns, [_slowest_operators(dump, warmup)]))
 
 
-def _heaviest(dump: Etdump, warmup: int) -> list[tuple[str, float, float, float | str]]:
+def _slowest_operators(dump: Etdump, warmup: int) -> list[tuple[str, float, float, float | str]]:
     """Return the 25 events with the most self time, of the measured executions that the interquartile mean uses.
 
     A row: name, calls and self milliseconds per execution, percent of the time (a dash if that is 0 ns).

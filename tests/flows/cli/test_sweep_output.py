@@ -40,13 +40,14 @@ def test_each_time_is_printed_with_its_sessions_and_their_interval_or_range(
     assert emulated[-1] == "3"
 
 
-@pytest.mark.parametrize(("cells", "rest"), [(7, []), (8, ["2 more cells: etfarm site report"])])
-def test_the_end_of_a_sweep_has_at_most_ten_lines(tmp_path: Path, cells: int, rest: list[str]) -> None:
-    maker = BundleMaker(tmp_path / "made")
-    for number in range(cells):
-        maker.session([10 * MS] * 3, model__name=f"model-{number}")
-    maker.load()
-    end = SweepEnd(sweep_id="smoke-2026-11-20", message="all succeeded")
-    lines = "".join(end_pieces(end, Workspace(maker.warehouse.parent, maker.warehouse))).splitlines()
-    assert (len(lines), lines[-1]) == (10, "all succeeded")
-    assert [line for line in lines if " more " in line] == rest
+def test_the_end_of_a_sweep_has_at_most_ten_lines(tmp_path: Path) -> None:
+    maker, end = BundleMaker(tmp_path / "made"), SweepEnd(sweep_id="smoke-2026-11-20", message="all succeeded")
+    workspace = Workspace(maker.warehouse.parent, maker.warehouse)
+    # given seven cells, which fit, then one more
+    for cells, rest in ((range(7), []), (range(7, 8), ["2 more cells: etfarm site report"])):
+        for number in cells:
+            maker.session([10 * MS] * 3, model__name=f"model-{number}")
+        maker.load()
+        lines = "".join(end_pieces(end, workspace)).splitlines()
+        assert (len(lines), lines[-1]) == (10, "all succeeded")
+        assert [line for line in lines if " more " in line] == rest
