@@ -29,8 +29,7 @@ def trace(
 ) -> None:
     """Show the runs and slowest operators of a session or ETDump, or write its trace."""
     from devices.errors import InputError
-    from flows.cli.trace_output import find_etdump, show_etdump, write_trace
-    from flows.cli.trace_viewer import open_viewer
+    from flows.cli.trace_output import find_etdump, open_viewer, show_etdump, write_trace
 
     store = Workspace(data_dir, bundles_location=bundles).store
     if output is None:
