@@ -94,12 +94,22 @@ _LONGEST = (
     "tests/flows/test_sweep.py",
     "tests/tasks/export/test_export.py",
 )
+# These say within half a minute whether something obvious is broken, and come before all others.
+_QUICK = tuple(
+    f"tests/{name}" for name in ("test_", "devices/test_", "tasks/bundle", "tasks/etdump", "tasks/measure/test_")
+)
 # Fixtures that need programs of the system which a newcomer does not have.
 _PROGRAMS = {"adb_port", "adbd", "lab_packages", "lab_up", "qemu", "ssh_client", "sshd", "team_server"}
 
 
 def _scope(nodeid: str) -> str:
     return "the lab" if nodeid.startswith(LAB_ROOMS) else nodeid.partition("::")[0]
+
+
+def _position(scope: str) -> int:
+    if scope.startswith(_QUICK):
+        return -1
+    return _LONGEST.index(scope) if scope in _LONGEST else len(_LONGEST)
 
 
 def _needs_programs(item: pytest.Item) -> bool:
@@ -109,11 +119,11 @@ def _needs_programs(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(tryfirst=True)  # before the option -m selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the longest tests: one worker is busy with the lab while the others do the rest. Scale time limits.
+    """Start with quick tests, then the longest: one worker is busy with the lab while others do the rest. Scale limits.
 
     Tests that need programs of the system are `thorough`, as if they were marked so.
     """
-    items.sort(key=lambda item: _LONGEST.index(scope) if (scope := _scope(item.nodeid)) in _LONGEST else len(_LONGEST))
+    items.sort(key=lambda item: _position(_scope(item.nodeid)))
     for item in items:
         if _needs_programs(item):
             item.add_marker("thorough")
