@@ -132,18 +132,13 @@ class SweepDispatcher(DeviceDispatcher):
         runners = self._runners.runners(probe.platform)
         if runners is None:
             return None
-        return self.common.on(replace(probe, unusable=probe.unusable or self._why_refused(probe)), runners)
-
-    def _why_refused(self, probe: Probe) -> str | None:
-        """Return why a device must not be used: one with the same serial was probed before. None otherwise."""
-        device = probe.device
-        if (serial := real_serial(probe.facts.serial, emulated=device.emulated)) is None:
-            return None
-        first = self._by_serial.setdefault(serial, device)
-        if first.name == device.name:
-            return None
-        names = " and ".join(f"{each.name} ({each.site or 'no site'})" for each in (first, device))
-        return f"{names} are the same device, serial {serial}; remove one of them from the inventory"
+        serial = real_serial(probe.facts.serial, emulated=device.emulated)
+        first = self._by_serial.setdefault(serial, device) if serial else device
+        if first.name != device.name and not probe.unusable:
+            names = " and ".join(f"{each.name} ({each.site or 'no site'})" for each in (first, device))
+            why = f"{names} are the same device, serial {serial}; remove one of them from the inventory"
+            probe = replace(probe, unusable=why)
+        return self.common.on(probe, runners)
 
 
 class BatchDispatcher(DeviceDispatcher):

@@ -10,7 +10,7 @@ from prefect import flow, runtime
 from devices.errors import FarmError
 from devices.inventory import DeviceSpec
 from flows.artifacts import progress_table
-from flows.device.job import DeviceJob, SweepJob
+from flows.device.job import SweepJob
 from flows.device.measure import measure_device
 from flows.dispatch import probe_step, runner_step
 from flows.export_queue import ExportQueue
@@ -94,7 +94,9 @@ class InterleavedDevice:
         Sessions that this sweep has measured are not repeated, and those of `earlier` sweeps count, too. Raises
         FarmError, with the reason of one of its sessions, if no session of a side counts.
         """
-        tally = measure_device(self._job(a, b, purpose, sessions))
+        common = SweepJob(MeasurementSettings(priority=self.priority), self.sweep, self.workspace, ExportQueue())
+        batch = plan_batch(self.sweep, [(a, b)], purpose, sessions)
+        tally = measure_device(common.on(self.probe, self.runners, batch))
         for sweep in (*self.earlier, self.sweep):
             load_store(self.workspace, sweep.sweep_id)
         comparisons = [comparison_id(sweep, a, b, purpose) for sweep in (*self.earlier, self.sweep)]
@@ -122,10 +124,6 @@ class InterleavedDevice:
 
     def ask(self, query: str, **parameters: str | list[str]) -> list[tuple[Any, ...]]:
         return ask_warehouse(query, self.workspace, **parameters)
-
-    def _job(self, a: Side, b: Side, purpose: Purpose, sessions: int) -> DeviceJob:
-        common = SweepJob(MeasurementSettings(priority=self.priority), self.sweep, self.workspace, ExportQueue())
-        return common.on(self.probe, self.runners, plan_batch(self.sweep, [(a, b)], purpose, sessions))
 
     def _failure(self, comparison: str, side: str) -> str:
         """Return the status and reason of the first session of this side that failed or was invalid.

@@ -49,9 +49,11 @@ class EarlyStopping:
                     self.add(record)
 
     def add(self, record: SessionRecord) -> None:
-        """Count a session that has ended; one that did not succeed, or has no statistics, changes nothing."""
-        session = planned_session(record)
-        if session.key in self._keys and (figure := _figure(record)):
+        """Count the interquartile mean of an ended session's executions; one without a time above 0 changes nothing."""
+        if record.status != "succeeded" or record.stats is None or record.stats.execution_ns is None:
+            return
+        session, measured = planned_session(record), record.stats.execution_ns[record.warmup_executions :]
+        if session.key in self._keys and measured and (figure := interquartile_mean(measured)):
             self._figures[_group(session)][session.cell][session.repetition] = figure
 
     def needs(self, session: PlannedSession) -> bool:
@@ -106,11 +108,3 @@ def median_interval_percent(figures: Sequence[float]) -> float:
 
 def _group(session: PlannedSession) -> _Group:
     return session.cell.model, session.cell.precision, session.cell.threads
-
-
-def _figure(record: SessionRecord) -> float | None:
-    """Return the interquartile mean of the measured executions, in ns; None without any, and where it is 0."""
-    if record.status != "succeeded" or record.stats is None or record.stats.execution_ns is None:
-        return None
-    measured = record.stats.execution_ns[record.warmup_executions :]
-    return interquartile_mean(measured) or None if measured else None

@@ -107,14 +107,17 @@ def flush() -> None:
         if not _pending:
             return
         try:
-            with _alone(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            remove_leftovers(path.parent)
+            with path.with_name(f"{path.name}.lock").open("a") as lock:  # against other processes of this machine
+                fcntl.flock(lock, fcntl.LOCK_EX)
                 values = _read(path)
                 for key, value in _pending.items():
                     values[key] = _merged(_KINDS[key[0]], values.get(key), value)
                 write_complete(path, _text(values))
         except (OSError, ValueError) as error:
             cause = f"{error.strerror or error}" if isinstance(error, OSError) else str(error)
-            sentence = f"ETFARM_METRICS {path}: {cause}; name a writable file of its own that ends with .prom"
+            sentence = f"ETFARM_METRICS {path}: {cause}; name a writable .prom file that nothing else writes"
         else:
             _pending.clear()
             return
@@ -127,16 +130,6 @@ def _merged(kind: _Kind, before: float | None, value: float) -> float:
     if before is None or kind.type == "gauge":
         return value
     return before + value if kind.type == "counter" else max(before, value)
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Lock the file against other processes of this machine for the block; remove leftovers of killed ones."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(path.parent)
-    with path.with_name(f"{path.name}.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _read(path: Path) -> dict[_Key, float]:

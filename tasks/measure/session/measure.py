@@ -147,7 +147,8 @@ def _judge(context: SessionContext, result: SessionResult, job: JobResult, colle
             raise result.refused[0]
         backends = {(chain, number): backend for chain, number, backend in export.delegate_calls or ()}
         result.runs = check_result(session, context.runner, result.stats, collected, backends)
-        _check_claims(context, result, result.runs, job.wall_s, collected)
+        if cause := _contradiction(context, result, result.runs, job.wall_s, collected):
+            raise Unsuccessful("failed", "contradiction", f"{cause}; check the runner")
         if session.cell.mode == "numerics":
             write_layer_drift(export.case.taps, len(export.outputs), export.folder, collected)
         result.accuracy = compare_outputs(_references(context, session), collected)
@@ -160,8 +161,10 @@ def _judge(context: SessionContext, result: SessionResult, job: JobResult, colle
         raise Unsuccessful(end.status, "no_space_on_device", reason) from None
 
 
-def _check_claims(context: SessionContext, result: SessionResult, runs: Runs, wall_s: float, collected: Path) -> None:
-    """Raise Unsuccessful if the runner's claims contradict themselves, the program, the device or another session."""
+def _contradiction(
+    context: SessionContext, result: SessionResult, runs: Runs, wall_s: float, collected: Path
+) -> str | None:
+    """Return how the runner's claims contradict themselves, the program, the device or another session; else None."""
     session, stats, method = result.session, result.stats, context.export.program_method
     cell, etdump, platform = session.cell, (collected / ETDUMP).read_bytes(), context.runner.platform
     claims = Claims(cell.variant, cell.executions, cell.warmup_executions, platform, context.facts, stats, wall_s)
@@ -169,8 +172,7 @@ def _check_claims(context: SessionContext, result: SessionResult, runs: Runs, wa
     cause = cause or other_content(etdump, stats)
     if not cause and context.spec.transport != SIMULATED:  # whose sessions are all one recording
         cause = etdump_of_another(etdump, runs, session.session_id, context.etdumps)
-    if cause:
-        raise Unsuccessful("failed", "contradiction", f"{cause}; check the runner")
+    return cause
 
 
 def _references(context: SessionContext, session: PlannedSession) -> References:

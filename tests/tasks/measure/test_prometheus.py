@@ -89,7 +89,7 @@ def test_a_file_of_another_program_is_not_touched(file: Path, content: str, capl
     assert file.read_text(encoding="utf-8") == content
     (line,) = caplog.messages
     assert line.startswith(f"ETFARM_METRICS {file}: ")
-    assert line.endswith("; name a writable file of its own that ends with .prom")
+    assert line.endswith("; name a writable .prom file that nothing else writes")
     # and what was counted is written as soon as that is possible
     file.unlink()
     prometheus.flush()
