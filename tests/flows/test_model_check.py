@@ -199,7 +199,7 @@ def test_a_check_holds_the_machine_while_it_measures_and_releases_it(
     assert current_holder(stand_in.device) is None
 
 
-def test_a_check_waits_for_a_sweep_that_measures_here_and_tells_so(
+def test_a_check_waits_for_a_sweep_on_this_machine_and_reports_the_wait(
     stand_in: StandIn, check: Callable[..., Iterator[CheckedCase]]
 ) -> None:
     # given a sweep on this machine

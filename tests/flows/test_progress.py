@@ -25,7 +25,7 @@ def test_a_terminal_shows_what_runs_side_by_side() -> None:
     assert after in stream.getvalue()
 
 
-def test_the_log_of_a_sweep_has_a_line_of_a_step_that_lasts_and_none_of_the_others() -> None:
+def test_the_log_of_a_sweep_has_lines_for_long_steps_only() -> None:
     stream = io.StringIO()
     with board.display(Console(file=stream, width=200)):
         board.expect("export", 1)
@@ -35,7 +35,7 @@ def test_the_log_of_a_sweep_has_a_line_of_a_step_that_lasts_and_none_of_the_othe
     assert told == ["export: 1 to do", "export: voice fp16: lowering ..."]
 
 
-def test_the_log_of_an_export_has_a_line_of_a_step_that_lasts_and_none_of_the_others(
+def test_the_log_of_an_export_has_lines_for_long_steps_only(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with export_status("voice fp16") as tell:

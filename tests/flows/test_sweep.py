@@ -48,7 +48,7 @@ def test_a_sweep_ends_with_times_a_warehouse_a_report_and_a_story_in_prefects_ui
 
 @pytest.mark.thorough
 @pytest.mark.fault
-def test_a_sweep_that_is_stopped_leaves_nothing_running_and_goes_on_at_once(farm: Farm) -> None:
+def test_a_stopped_sweep_leaves_nothing_running_and_resumes(farm: Farm) -> None:
     # given a sweep with a server of its own, in the middle of a session
     farm.environment = {name: value for name, value in farm.environment.items() if name != "PREFECT_API_URL"}
     process = farm.start_until_held(1, SMALL)
@@ -109,7 +109,7 @@ def test_a_registered_runner_is_given_stock_flags_and_its_sessions_are_never_lat
 
 
 @pytest.mark.thorough
-def test_without_a_server_a_sweep_brings_its_own_whatever_its_var_folder_is_called(tmp_path: Path) -> None:
+def test_without_a_server_a_sweep_starts_one_also_in_a_data_folder_with_quotes_and_blanks(tmp_path: Path) -> None:
     # given a data folder that never had a server, with spaces and quotes in its path
     odd = tmp_path / 'it\'s a "var" & more'
     odd.mkdir()

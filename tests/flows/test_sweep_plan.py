@@ -79,7 +79,7 @@ specs = st.builds(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(spec=specs, chance=st.randoms(use_true_random=False))
 def test_whenever_exports_arrive_a_device_runs_the_sessions_of_the_plan(
     job: DeviceJob, made: Export, spec: SweepSpec, chance: random.Random

@@ -126,7 +126,7 @@ def test_a_message_lists_ten_regressions_and_counts_the_others(tmp_path: Path) -
     assert lines[-1] == f"report: {tmp_path}/reports/nightly-2026-11-21/report.html"
 
 
-def test_a_quiet_night_is_told_once_and_again_only_if_something_was_measured(
+def test_a_quiet_night_is_notified_once_and_again_only_if_something_was_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = Workspace(tmp_path)
@@ -145,7 +145,7 @@ def test_a_quiet_night_is_told_once_and_again_only_if_something_was_measured(
         assert len(hook.received) == 2
 
 
-def test_an_error_that_stops_a_sweep_is_told_and_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_that_stops_a_sweep_is_notified_and_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     with webhook() as hook:
         monkeypatch.setenv("ETFARM_NOTIFY", hook.url)
         with pytest.raises(ValueError, match="out of range"), notify_of_error("nightly 2026-11-21"):

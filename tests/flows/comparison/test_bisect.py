@@ -105,7 +105,7 @@ def test_nights_that_do_not_differ_now_point_to_the_device(search: Search) -> No
     assert found.conclusion() == ["model and runner do not differ from those of 2026-11-01: the device changed"]
 
 
-def test_a_measurement_that_is_inconclusive_says_so(search: Search) -> None:
+def test_a_bisection_smaller_than_the_noise_is_inconclusive(search: Search) -> None:
     # given a difference that is smaller than the noise
     found, _ = search(lambda pte, _: 1.0015 if pte == "p2" else 1.0, night(1, "p1"), night(2, "p2"), margin=0.0001)
     assert found.conclusion() == [

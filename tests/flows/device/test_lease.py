@@ -84,7 +84,7 @@ def test_a_stopped_sweep_waits_no_longer_than_its_time_for_a_device_that_hangs(
         answers.set()
 
 
-def test_a_device_that_stays_busy_is_given_up_and_the_terminal_shows_its_holder(
+def test_a_wait_for_a_busy_device_times_out_and_the_terminal_shows_the_holder(
     device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[str] = []

@@ -79,13 +79,3 @@ def test_a_sweep_of_higher_priority_gets_the_device_between_two_sessions_and_the
     assert [each.result(ENOUGH_S).succeeded for each in (nightly, urgent)] == [4, 4]
     assert sweeps.measured() == ["nightly"] + ["urgent"] * 5 + ["nightly"] * 4
     assert sweeps.in_line() == []
-
-
-def test_a_sweep_of_the_same_priority_waits_until_the_first_one_has_ended(sweeps: Sweeps) -> None:
-    first = sweeps.start("first", priority=3)
-    wait_for(lambda: sweeps.is_running or first.done(), "the first sweep to measure")
-    second = sweeps.start("second", priority=3)
-    wait_for(lambda: len(sweeps.in_line()) == 2, "the second one to wait")
-    sweeps.go_on()
-    assert [each.result(ENOUGH_S).succeeded for each in (first, second)] == [4, 4]
-    assert sweeps.measured() == ["first"] * 5 + ["second"] * 5

@@ -124,7 +124,7 @@ def test_the_run_of_a_killed_process_becomes_crashed_and_no_other(api: str, tmp_
 
 
 @pytest.mark.thorough
-def test_the_run_that_nobody_cancels_becomes_cancelled(api: str, tmp_path: Path) -> None:
+def test_a_cancelling_run_without_a_process_becomes_cancelled(api: str, tmp_path: Path) -> None:
     deploy_impatient(api, tmp_path)
     # given the run of a lab whose process and worker were killed
     command = [sys.executable, "-c", RUN, "lab", "to cancel", "wait"]
@@ -143,7 +143,7 @@ def test_the_run_that_nobody_cancels_becomes_cancelled(api: str, tmp_path: Path)
 
 
 @pytest.mark.thorough
-def test_the_services_of_the_farm_are_told_of_a_worker_that_is_offline(api: str, tmp_path: Path) -> None:
+def test_the_services_of_the_farm_are_notified_of_an_offline_worker(api: str, tmp_path: Path) -> None:
     with webhook() as hook:
         # given the automations, deployed twice, and a worker that asks for work
         deploy(api, tmp_path, notify=hook.url)
@@ -228,7 +228,7 @@ def test_every_flow_of_the_farm_is_watched_and_may_miss_two_heartbeats() -> None
     assert trigger["within"] == 3 * int(HEARTBEAT[1])
 
 
-def test_sweeps_by_hand_send_heartbeats_as_often_as_those_of_a_worker(
+def test_a_sweep_from_the_command_line_sends_heartbeats_as_often_as_one_of_a_worker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "environ", {})

@@ -13,7 +13,7 @@ from tests.fixtures.waiting import ENOUGH_S
 
 
 @pytest.mark.parametrize("moved_s", [0.0, 3600.0, -3600.0])
-def test_the_server_s_answer_tells_how_far_this_clock_is_ahead(
+def test_the_clock_difference_is_measured_by_the_answer_of_the_server(
     server: str, monkeypatch: pytest.MonkeyPatch, moved_s: float
 ) -> None:
     # given a real server, and a machine whose clock is set an hour ahead or behind

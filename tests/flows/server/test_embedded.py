@@ -109,7 +109,7 @@ def test_a_server_that_cannot_start_is_one_sentence_with_its_cause(tmp_path: Pat
 
 
 @pytest.mark.thorough
-def test_a_server_that_never_answers_is_given_up_after_the_time_that_the_sentence_states(tmp_path: Path) -> None:
+def test_a_server_that_never_answers_times_out_after_the_time_in_the_message(tmp_path: Path) -> None:
     # given a second for the start, a machine with three processes a core, and a server that never answers
     variables = environment() | {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "1"}
     program = PROGRAM.replace("with board.display", f"{SILENT}\nwith board.display")

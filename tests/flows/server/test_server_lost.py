@@ -122,7 +122,7 @@ def test_a_server_that_does_not_answer_is_one_sentence(
 
 
 @pytest.mark.thorough
-def test_a_server_whose_database_is_restarted_is_asked_again() -> None:
+def test_a_server_whose_database_restarts_is_retried() -> None:
     with answering(200, '"3.8.8"', first=[500, 500]) as url, temporary_settings({PREFECT_API_URL: url}):
         check_server()
 

@@ -81,7 +81,7 @@ def planned_noise(**changes: Any) -> list[PlannedSession]:
     return plan_noise(spec, NIGHT, "phone", {("linear", "fp32"): (side.export,)}, {("sme2_off", "timing"): side.runner})
 
 
-def test_a_sweep_compares_its_first_model_with_itself_if_it_is_asked_to() -> None:
+def test_noise_sessions_compare_the_first_model_with_itself() -> None:
     assert planned_noise() == []
     sessions = planned_noise(noise_sessions=5)
     assert [session.cell.arm.side for session in sessions if session.cell.arm] == list("abbaabbaab")

@@ -22,9 +22,7 @@ NIGHT = date(2026, 1, 2)
         (["smoke-2026-01-01", "smoke2-2026-01-02"], False, "smoke-2026-01-02"),
     ],
 )
-def test_the_newest_sweep_of_the_night_goes_on_unless_again_is_asked(
-    there: list[str], again: bool, wanted: str
-) -> None:
+def test_the_newest_sweep_of_a_night_resumes_without_again(there: list[str], again: bool, wanted: str) -> None:
     # given the sweeps that have bundles already, then the sweep that is started now is
     assert sweep_night("smoke", NIGHT, there, again=again).sweep_id == wanted
 

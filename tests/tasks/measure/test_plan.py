@@ -63,14 +63,14 @@ def test_pairs_of_a_round_are_neighbours_in_a_seeded_order() -> None:
     assert planned(a_spec(seed=1))[1:] != sessions
 
 
-def test_a_device_runs_the_variants_that_it_has_and_an_unknown_one_all() -> None:
+def test_a_device_runs_the_variants_that_it_supports_or_all_if_that_is_unknown() -> None:
     assert {s.cell.variant for s in planned(a_spec(), sme2=False)} == {"sme2_off"}
     assert {s.cell.variant for s in planned(a_spec(), sme2=None)} == {"sme2_on", "sme1", "sme2_off"}
     assert planned(a_spec(variants=["sme2_on"]), sme2=False) == []
     assert possible_variants(VARIANTS, Facts(sme=True, sme2=False)) == ["sme1", "sme2_off"]
 
 
-def test_all_threads_are_the_cores_of_the_device_once_and_none_where_they_are_not_known() -> None:
+def test_all_threads_are_the_cores_of_the_device_once_and_none_if_these_are_unknown() -> None:
     assert thread_counts([1, 2, "all"], Facts(cores=8)) == [1, 2, 8]
     assert thread_counts([1, 2, "all"], Facts(cores=2)) == [1, 2]
     assert thread_counts([1, 2, "all"], Facts()) == [1, 2]
@@ -86,7 +86,9 @@ def test_sessions_for_kernels_come_last() -> None:
     ("platform", "planned_modes"),
     [("linux-aarch64", {"selected"}), ("android-arm64", {"selected"}), (None, {"selected"}), ("linux-x86_64", set())],
 )
-def test_selected_kernels_are_asked_of_the_devices_that_can_tell(platform: str | None, planned_modes: set[str]) -> None:
+def test_selected_kernels_are_planned_on_platforms_that_show_them(
+    platform: str | None, planned_modes: set[str]
+) -> None:
     spec, facts = a_spec(modes=["selected"]), Facts(platform=platform)
     sessions = plan_device(spec, NIGHT, "phone", facts=facts, exports={}, runners={})
     assert {session.cell.mode for session in sessions} == planned_modes
@@ -152,7 +154,7 @@ def test_a_record_answers_the_session_that_was_planned() -> None:
         assert planned_session(ended(session, "succeeded")) == session
 
 
-def test_a_selector_says_which_label_does_not_fit() -> None:
+def test_a_mismatch_names_the_label_and_both_values() -> None:
     assert selector_mismatches({"tier": "a"}, {"tier": "a", "site": "b"}) == []
     assert selector_mismatches({"tier": "a", "soc": "m4"}, {"tier": "b"}) == [
         "label tier is b, the sweep selects a",

@@ -28,7 +28,7 @@ def sweep_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_commit_of_the_repository_is_recorded_and_results_that_nobody_tracks_are_no_change(
+def test_the_commit_of_the_repository_is_recorded_and_untracked_results_are_no_change(
     sweep_file: Path,
 ) -> None:
     (sweep_file.parent / "results.duckdb").touch()

@@ -130,7 +130,7 @@ def test_integers_are_accurate_if_most_are_equal_or_all_are_near(
 
 @pytest.mark.parametrize("block", [1, 3, 4, 8, 1000])
 @pytest.mark.parametrize("shape", [(24,), (6, 4), (2, 3, 4), (1, 2, 3, 4)])
-def test_the_figures_are_those_of_the_whole_output_whatever_its_blocks(
+def test_the_figures_of_an_output_do_not_depend_on_its_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, shape: tuple[int, ...]
 ) -> None:
     monkeypatch.setattr("tasks.measure.session.difference.BLOCK_ELEMENTS", block)

@@ -23,7 +23,7 @@ from tests.fixtures.stand_in import a_farm_context
         ("nothing", "true", (None, None)),
     ],
 )
-def test_an_answer_that_is_not_one_leaves_sme2_unknown(
+def test_an_invalid_version_leaves_sme2_unknown(
     tmp_path: Path, what: str, script: str, answer: tuple[bool | None, bool | None]
 ) -> None:
     context = a_farm_context(tmp_path, f"{script}\n")

@@ -70,7 +70,7 @@ def test_an_sme2_kernel_contradicts_sme1_and_sme2_off(kernel: str) -> None:
 
 
 @pytest.mark.parametrize("kernel", SME1)
-def test_a_run_with_kernels_of_sme_alone_contradicts_sme2_on_whatever_its_operators_are_called(kernel: str) -> None:
+def test_a_run_with_kernels_of_sme_alone_contradicts_sme2_on(kernel: str) -> None:
     assert kernel in str(variant_contradiction("sme2_on", WITH, [kernel, *NEITHER]))
     assert variant_contradiction("sme1", WITH, [kernel]) is None
     assert kernel in str(variant_contradiction("sme2_off", [], [kernel]))
@@ -116,7 +116,9 @@ SHOWN = [
     ],
     ids=["honest", "another kind", "a call too many", "another operator", "a call too few"],
 )
-def test_operators_that_are_not_the_program_s_are_told(shown: list[tuple[str, str, int]], cause: str | None) -> None:
+def test_calls_that_differ_from_those_of_the_program_are_named(
+    shown: list[tuple[str, str, int]], cause: str | None
+) -> None:
     tree = tuple(TreeNode(0, kind, name, 0, place, OperatorName(name)) for kind, name, place in shown)
     runs = Runs(NOTHING, NOTHING, tree, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
     assert program_mismatch(runs, METHOD) == cause

@@ -80,7 +80,7 @@ def test_a_device_that_cools_down_is_waited_for(monkeypatch: pytest.MonkeyPatch,
     assert gate.waited_s > 0
 
 
-def test_a_device_that_stays_hot_is_given_up_with_the_reason_when_its_time_is_over(
+def test_a_device_that_stays_hot_is_invalid_when_its_time_is_over(
     monkeypatch: pytest.MonkeyPatch, phone: SessionContext
 ) -> None:
     # given a clock that only sleeping moves, and a device that is too hot and has too little memory

@@ -70,13 +70,13 @@ def test_the_margin_is_between_the_two_tokens_if_neither_is_eagers_likeliest(tmp
 
 
 @pytest.mark.parametrize("behind", [[0.0] * 4, [float("nan")] * 4], ids=["an unlikely token", "no scores"])
-def test_a_token_whose_margin_is_not_known_is_an_error(tmp_path: Path, behind: list[float]) -> None:
+def test_a_differing_token_of_unknown_margin_is_inaccurate(tmp_path: Path, behind: list[float]) -> None:
     written = 3 if behind[0] == 0 else 8
     host, eager = compare_outputs(*tokens_instead(tmp_path, written, behind))
     assert (host.margin, host.is_inaccurate, eager.margin, eager.is_inaccurate) == (None, True, None, True)
 
 
-def test_a_share_of_equal_tokens_that_is_asked_for_holds_whatever_the_margin(tmp_path: Path) -> None:
+def test_a_required_share_of_equal_tokens_applies_at_any_margin(tmp_path: Path) -> None:
     references, collected = tokens_instead(tmp_path, 8, [0.0] * 4)
     _, eager = compare_outputs(replace(references, required=AccuracyRequirement(top1=0.9)), collected)
     assert (eager.margin, eager.top1_agreement, eager.is_inaccurate) == (0.0, 0.5, True)
