@@ -106,27 +106,23 @@ DAMAGED = [
     (revocation(2, of=1).text().replace(b"00000001", b"model toy"), "not a decision (revokes: "),
     (revocation(2, of=1).text().replace(b'"series": {}', b'"series": {"model": "toy"}'), "it has no `series`"),
     (decision(2).text().replace(b"08:02:00Z", b"08:02:00"), "not a decision (decided_at: "),
+    (None, "is not a regular file; move it away; the decision does not count"),
 ]
 
 
 @pytest.mark.parametrize(("content", "sentence"), DAMAGED)
-def test_a_damaged_file_is_named_and_stops_no_other(store: BundleStore, content: bytes, sentence: str) -> None:
-    # given a good decision and a damaged file beside it
+def test_a_damaged_file_is_named_and_stops_no_other(tmp_path: Path, content: bytes | None, sentence: str) -> None:
+    # given a good decision and a damaged file, or a folder, beside it
+    store = LocalStore(tmp_path)
     store.record_decision("00000001.json", decision(1).text())
-    store.record_decision("00000002.json", content)
+    if content is None:
+        (tmp_path / "decisions" / "00000002.json").mkdir()
+    else:
+        store.record_decision("00000002.json", content)
     # when they are read, then the good one counts, and the other one is named in one sentence
     found = read_decisions(store)
     assert is_excluded(found, SERIES)
     [damaged] = found.damaged
-    assert "/decisions/00000002.json: " in damaged
+    assert "00000002.json: " in damaged
     assert sentence in damaged
     assert "\n" not in damaged
-
-
-def test_a_file_that_cannot_be_read_is_named_and_stops_no_other(tmp_path: Path) -> None:
-    store = LocalStore(tmp_path)
-    store.record_decision("00000001.json", decision(1).text())
-    (tmp_path / "decisions" / "00000002.json").mkdir()
-    found = read_decisions(store)
-    assert is_excluded(found, SERIES)
-    assert "00000002.json: is not a regular file; move it away; the decision does not count" in found.damaged[0]

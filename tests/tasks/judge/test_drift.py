@@ -18,10 +18,10 @@ def found(figures: ArrayLike) -> Drift | None:
     return slow_drift([FIRST + timedelta(days=number) for number in range(len(values))], values)
 
 
-def noisy(given: ArrayLike, seed: int) -> NDArray[np.float64]:
+def noisy(levels_ms: ArrayLike, seed: int) -> NDArray[np.float64]:
     """Nights with a CV of 1.2 %, 4 % of them hot."""
     pytest.importorskip("ruptures", reason="the drift extra is not installed")
-    levels, generator = np.asarray(given, np.float64), np.random.default_rng(seed)
+    levels, generator = np.asarray(levels_ms, np.float64), np.random.default_rng(seed)
     hot = (generator.random(len(levels)) < 0.04) * generator.uniform(0.04, 0.15, len(levels))
     moved: NDArray[np.float64] = levels * np.exp(generator.normal(0, 0.012, len(levels)) + hot)
     return moved

@@ -49,7 +49,6 @@ def test_a_night_is_compared_with_those_of_the_state_that_the_device_was_in_last
 
 
 def test_nights_whose_states_do_not_last_are_compared_with_all() -> None:
-    # given the same nights, each in another state than the one before it
     mixed = [level for pair in zip(FAST * 2, SLOW * 2, strict=True) for level in pair]
     found = last(measured(*mixed), 10.2)
     assert (found.verdict, found.baseline_nights) == ("no change", 20)
