@@ -88,7 +88,7 @@ def read_yaml(path: Path) -> dict[Any, Any]:
 
 
 def _mistakes(error: ValidationError, root: yaml.Node, model: type[BaseModel]) -> list[str]:
-    """Return a sentence for each place with a mistake, by line; of several errors at a place, the first is kept.
+    """Return a sentence for each location with a mistake, by line; of several errors at a location, the first is kept.
 
     A missing key is left out if a misspelled one explains it.
     """
@@ -102,9 +102,11 @@ def _mistakes(error: ValidationError, root: yaml.Node, model: type[BaseModel]) -
         node, line, depth = _place_of(root, loc)
         # Beyond the nodes of the file, pydantic adds the kind that it tried, which is dropped, and keys for which the
         # file has a short text, which stay: `via: host:0` gives (..., "via", "port").
-        place = loc[:depth] + tuple(step for step in loc[depth:] if step in _keys_at(model, loc[:depth]))
+        location = loc[:depth] + tuple(step for step in loc[depth:] if step in _keys_at(model, loc[:depth]))
         if not (each["type"] == "missing" and loc in explained):
-            sentences.setdefault(place, (line, f"{line}: {_key_of(place)}{excerpt(_advice(each, model, node), 400)}"))
+            sentences.setdefault(
+                location, (line, f"{line}: {_key_of(location)}{excerpt(_advice(each, model, node), 400)}")
+            )
     return [sentence for _, sentence in sorted(sentences.values(), key=lambda each: each[0])]
 
 
@@ -115,8 +117,8 @@ def _parse(path: Path, text: str) -> tuple[yaml.Node, dict[Any, Any]]:
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
             raise InputError(f"{path}:1: the file must consist of keys and values, such as `name: nightly`")
-        for place, node in _scalars(root):
-            _refuse_if_misread(loader, place, node)
+        for location, node in _scalars(root):
+            _refuse_if_misread(loader, location, node)
         return root, loader.construct_document(root)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -135,21 +137,21 @@ def _scalars(root: yaml.Node) -> Iterator[tuple[_Path, yaml.ScalarNode]]:
     left: list[tuple[_Path, yaml.Node]] = [((), root)]
     seen: set[int] = set()
     while left:
-        place, node = left.pop()
+        location, node = left.pop()
         if id(node) in seen:
             continue
         seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
-                inner = (*place, str(key.value)) if isinstance(key, yaml.ScalarNode) else place
+                inner = (*location, str(key.value)) if isinstance(key, yaml.ScalarNode) else location
                 left += [(inner, value), (inner, key)]
         elif isinstance(node, yaml.SequenceNode):
-            left += [((*place, index), each) for index, each in enumerate(node.value)]
+            left += [((*location, index), each) for index, each in enumerate(node.value)]
         elif isinstance(node, yaml.ScalarNode) and node.style is None:
-            yield place, node
+            yield location, node
 
 
-def _refuse_if_misread(loader: _Loader, place: _Path, node: yaml.ScalarNode) -> None:
+def _refuse_if_misread(loader: _Loader, location: _Path, node: yaml.ScalarNode) -> None:
     """Raise _Refused for a number that YAML 1.1 reads in base 60 or 8, such as 1:30 and 010; 07 has the same value."""
     written = str(node.value)
     base = 60 if ":" in written else 8 if _OCTAL.fullmatch(written) else 10
@@ -160,22 +162,22 @@ def _refuse_if_misread(loader: _Loader, place: _Path, node: yaml.ScalarNode) -> 
         return
     cause = f"YAML reads {excerpt(written, 40)} as {value}, in base {base}"
     remedy = f'write "{excerpt(written, 40)}" in quotes or a number in base 10'
-    raise _Refused(problem=f"{_key_of(place)}{cause}; {remedy}", problem_mark=node.start_mark)
+    raise _Refused(problem=f"{_key_of(location)}{cause}; {remedy}", problem_mark=node.start_mark)
 
 
 def _booleans_for_numbers(root: yaml.Node, checked: BaseModel) -> list[str]:
     """Return a sentence for each yes, true, ... that became a number: pydantic takes them for 1 and 0."""
     sentences = []
-    for place, node in _scalars(root):
+    for location, node in _scalars(root):
         value: Any = checked
-        for step in place if node.tag == _BOOL else ():
+        for step in location if node.tag == _BOOL else ():
             try:
                 value = getattr(value, str(step)) if isinstance(value, BaseModel) else value[step]
             except (AttributeError, LookupError, TypeError):  # a text or a list that is short for a model
                 value = None
         if node.tag == _BOOL and isinstance(value, int | float) and not isinstance(value, bool):
             line = node.start_mark.line + 1
-            sentences.append(f"{line}: {_key_of(place)}must be a number, not {node.value}")
+            sentences.append(f"{line}: {_key_of(location)}must be a number, not {node.value}")
     return sentences
 
 

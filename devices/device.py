@@ -87,12 +87,12 @@ class Device(ABC):
     def close(self) -> None:
         """End the connection; the next call opens a new one."""
 
-    def too_late(self, argv: Sequence[str], deadline_s: float) -> DeadlineExceeded:
+    def deadline_error(self, argv: Sequence[str], deadline_s: float) -> DeadlineExceeded:
         """Return the error of a command that was killed at its deadline."""
         cause = f"`{argv[0]}` ran longer than its deadline of {deadline_s:g} s and was killed"
         return DeadlineExceeded(self.name, cause)
 
-    def too_long(self, argv: Sequence[str]) -> OutputTooLong:
+    def output_error(self, argv: Sequence[str]) -> OutputTooLong:
         """Return the error of a command that was killed because it printed more than `output_limit_bytes`."""
         cause = f"`{argv[0]}` printed more than its limit of {self.output_limit_bytes} bytes and was killed"
         return OutputTooLong(self.name, cause)

@@ -200,7 +200,7 @@ def load_inventory(path: Path) -> Inventory:
     return inventory.model_copy(update={"labs": [lab for lab in inventory.labs if lab != here]})
 
 
-def device_named(path: Path, name: str) -> DeviceSpec:
+def find_device(path: Path, name: str) -> DeviceSpec:
     """Return a device of an inventory file; raises InputError, which lists all names."""
     devices = {spec.name: spec for spec in load_inventory(path).devices}
     if name not in devices:
@@ -211,7 +211,7 @@ def device_named(path: Path, name: str) -> DeviceSpec:
 
 def reached_device(path: Path, name: str) -> DeviceSpec:
     """Return a device that this machine itself reaches; raises InputError, also if only the worker of a lab does."""
-    spec = device_named(path, name)
+    spec = find_device(path, name)
     if spec.site in load_inventory(path).labs:
         remedy = f"run this command on the machine of that lab, with {SITE_VARIABLE}={spec.site}"
         raise InputError(f"{spec.name}: the device is in lab {spec.site}; {remedy}")

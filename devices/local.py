@@ -19,12 +19,12 @@ from devices.shell import command_words
 from devices.untrusted import check_fetchable, save_fetched
 
 # All that a program gets of the controller's environment, which may contain tokens of its user and of the farm.
-_KEPT = ("PATH", "HOME", "TMPDIR", "LANG")
+_PASSED_VARIABLES = ("PATH", "HOME", "TMPDIR", "LANG")
 _CHUNK_BYTES = 1 << 20
 
 
 class LocalDevice(Device):
-    """Runs commands as child processes, each in a separate session, with the environment `stated_environment`."""
+    """Runs commands as child processes, each in a separate session, with the environment `clean_environment`."""
 
     is_remote = False
 
@@ -33,7 +33,7 @@ class LocalDevice(Device):
         try:
             process = subprocess.Popen(
                 command_words(argv),
-                env=stated_environment(),
+                env=clean_environment(),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
@@ -51,7 +51,7 @@ class LocalDevice(Device):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
                 if isinstance(error, subprocess.TimeoutExpired):
-                    raise self.too_late(argv, deadline_s) from None
+                    raise self.deadline_error(argv, deadline_s) from None
                 raise
         status = process.returncode
         code, number = (None, -status) if status < 0 else (status, None)
@@ -107,12 +107,12 @@ class LocalDevice(Device):
                     if not block:
                         selector.unregister(key.fd)
                 if sum(map(len, streams.values())) > self.output_limit_bytes:
-                    raise self.too_long(argv)
+                    raise self.output_error(argv)
         process.wait(max(end - time.monotonic(), 0.0))
         out, err = streams.values()
         return bytes(out), bytes(err)
 
 
-def stated_environment() -> dict[str, str]:
+def clean_environment() -> dict[str, str]:
     """Return the environment of a program that this machine runs as a device; a job sets more in its command."""
-    return {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}

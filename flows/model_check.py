@@ -15,7 +15,7 @@ from flows.progress import export_status
 from sql.schema import is_scalar_operator
 from tasks.bundle.cell import Cell
 from tasks.bundle.record import SessionRecord
-from tasks.bundle.robust_statistics import LEAST_SESSIONS
+from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import read_etdump
 from tasks.export.entry import ExportRequest
@@ -34,7 +34,7 @@ from tasks.store.files import work_folder
 from tasks.store.local_store import LocalStore
 from tasks.store.workspace import Workspace
 
-SESSIONS = LEAST_SESSIONS
+SESSIONS = MIN_SESSIONS
 EXECUTIONS = 12
 WARMUP_EXECUTIONS = 2
 LEASE_WAIT_S = 3600.0
@@ -119,7 +119,7 @@ def check_model(
             f"check of {model} {precision}",
             ttl_s=lease_ttl_s(_DEADLINE_S),
             wait_s=wait_s,
-            tell=lambda cause: tell(f"{spec.name} {cause}"),
+            on_wait=lambda cause: tell(f"{spec.name} {cause}"),
         ) as lease,
     ):
         facts = read_facts(device)

@@ -27,7 +27,7 @@ from tasks.measure.health import HealthError, Registry
 from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.collect import read_stats
 from tasks.measure.spec import read_sweep
-from tasks.rows.kernels import kernels_of
+from tasks.rows.kernels import kernel_rows
 from tests.fixtures.hostile import HOSTILE_FILES, VALUES, as_json, damaged, parsed_or_refused
 from tests.fixtures.warehouse import BundleMaker
 
@@ -69,7 +69,7 @@ def _record() -> dict[str, Any]:
 def _kernels(folder: Path) -> object:
     record = parse_record(as_json(RECORD), "session.json")
     files = {"kernel_profile.json": next(iter(record.files.values()))}
-    return kernels_of(folder, record.model_copy(update={"mode": "profile", "files": files}))
+    return kernel_rows(folder, record.model_copy(update={"mode": "profile", "files": files}))
 
 
 def _holder(folder: Path) -> object:

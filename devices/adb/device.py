@@ -152,10 +152,10 @@ class AdbDevice(Device):
         output = self._shell(command_line(argv), deadline_s)
         if output.size_bytes > self.output_limit_bytes:
             self._end_group(output.pid)
-            raise self.too_long(argv)
+            raise self.output_error(argv)
         if output.status is None:
             self._end_group(output.pid)
-            raise self.too_late(argv, deadline_s)
+            raise self.deadline_error(argv, deadline_s)
         code, number = split_status(output.status)
         return CommandResult(code, number, bytes(output.stdout), bytes(output.stderr))
 

@@ -16,7 +16,7 @@ from devices.ondevice.job import Job, run_job
 from devices.shell import call, remove_path, run_script, unexpected_output
 
 # The job of a trial ends when another command has made a file, or after this number of checks.
-_LOOKS = 50
+_MAX_CHECKS = 50
 _JOB = 'n=0; until [ -e "$1" ] || [ "$n" = "$2" ]; do n=$((n + 1)); sleep 0.1; done; [ -e "$1" ]'
 
 
@@ -25,7 +25,7 @@ def try_out(device: Device) -> None:
 
     Takes about a second on an idle device. Raises DeviceError, whose text states what is missing and what to do.
     """
-    with _own_root(device) as folder, tempfile.TemporaryDirectory() as scratch:
+    with _trial_root(device) as folder, tempfile.TemporaryDirectory() as scratch:
         sent, received = Path(scratch, "there"), Path(scratch, "back")
         sent.write_text("a trial of etfarm\n", encoding="utf-8")
         device.upload(sent, f"{folder}/file")
@@ -35,10 +35,10 @@ def try_out(device: Device) -> None:
             raise DeviceError(device.name, cause, "check its disk and what is between it and this machine")
         with ThreadPoolExecutor(1) as pool:
             go = f"{folder}/go"
-            job = Job(f"{folder}/job", ["sh", "-c", _JOB, "sh", go, str(_LOOKS)], retry.TRIAL.timeout_s)
-            call_of_job = pool.submit(run_job, device, job, retry.TRIAL)
+            job = Job(f"{folder}/job", ["sh", "-c", _JOB, "sh", go, str(_MAX_CHECKS)], retry.TRIAL.timeout_s)
+            running = pool.submit(run_job, device, job, retry.TRIAL)
             call(device, ["touch", "--", go])
-            result = call_of_job.result()
+            result = running.result()
     if result.exit_code != 0:
         ended = f"signal {result.signal}" if result.exit_code is None else f"exit code {result.exit_code}"
         cause = f"a job of {result.wall_s:.1f} s ended with {ended}: no other command ran beside it"
@@ -46,7 +46,7 @@ def try_out(device: Device) -> None:
 
 
 @contextmanager
-def _own_root(device: Device) -> Iterator[str]:
+def _trial_root(device: Device) -> Iterator[str]:
     """Give the device a new root and machine folder for the block, so that no farm sees the trial; yield the root."""
     root, machine = device.root, device.machine_folder
     folder = f"{root}/trial-{uuid.uuid4().hex[:12]}"

@@ -165,8 +165,10 @@ def _field(text: str, *names: str) -> str | None:
 
 def _largest_version(text: str, pattern: str) -> str | None:
     """Return the largest version of two to four numbers below 100,000 that a pattern finds; None without one."""
-    found = [each for each in re.findall(pattern, text, re.MULTILINE) if re.fullmatch(r"\d{1,5}(\.\d{1,5}){1,3}", each)]
-    return max(found, key=lambda version: [int(part) for part in version.split(".")], default=None)
+    versions = [
+        each for each in re.findall(pattern, text, re.MULTILINE) if re.fullmatch(r"\d{1,5}(\.\d{1,5}){1,3}", each)
+    ]
+    return max(versions, key=lambda version: [int(part) for part in version.split(".")], default=None)
 
 
 def _number(text: str | None, largest: int = 2**63 - 1) -> int | None:

@@ -44,7 +44,7 @@ _CLOCK = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
 # What job_run.sh prints about a job that ended: STATUS BEGIN END CLOCK_AT_END CLOCK_NOW WAITING [late]
 _ENDED = re.compile(rf"ended ([0-9]{{1,3}}) {_CLOCK} {_CLOCK} {_CLOCK} {_CLOCK} (\S+) ?(late)?")
 
-_LOST = {
+_LOSS_CAUSES = {
     "rebooted": "was restarted while a job ran on it",
     "gone": "a job was killed and left no exit status",
     "foreign": "already has the job of another request",
@@ -103,7 +103,7 @@ def prepare_job(device: Device, job: Job, contents: Sequence[Content], *, ttl_s:
     """
     for content in contents:
         checked_hash(device, content.sha256)
-    places = " ".join(content.place for content in contents)
+    places = " ".join(content.stored_path for content in contents)
     files = [path for content in contents for path in content.paths]
     lease = [device.machine_folder, device.lease_token or "", str(math.ceil(ttl_s))]
     collected = device.collected[:MAX_FOLDERS]
@@ -111,7 +111,7 @@ def prepare_job(device: Device, job: Job, contents: Sequence[Content], *, ttl_s:
     words = [job.folder, job.identity, *lease, device.root, *scripts, places, str(_FRESH_MINUTES)]
     printed = run_script(device, "job_prepare", *words, *files)
     if printed.strip() == "unleased":
-        raise _lease_lost(device)
+        raise _lease_error(device)
     del device.collected[: len(collected)]
     if printed.strip() == "ended":
         return Prepared(has_ended=True)
@@ -157,7 +157,7 @@ def run_job(device: Device, job: Job, policy: Policy | None = None) -> JobResult
         printed = result.stderr.decode(errors="replace").strip()
         raise DeviceError(device.name, f"cannot start a job in {job.folder} ({printed or result.signal})")
     report, _, rest = result.stdout.partition(b"\n")
-    sent, conditions = _sent(job.files, rest)
+    sent, conditions = _parse_files(job.files, rest)
     if sent and not conditions.startswith(b"%before\n"):  # a file became shorter while it was sent
         return run_job(device, replace(job, files=()), policy)
     return _result(device, job.folder, report.decode(errors="replace"), conditions.decode(errors="replace"), sent)
@@ -184,7 +184,7 @@ def kill_leftovers(device: Device) -> list[int]:
     return [int(group) for group in printed.split()]
 
 
-def _sent(names: Sequence[str], printed: bytes) -> tuple[dict[str, bytes | None], bytes]:
+def _parse_files(names: Sequence[str], printed: bytes) -> tuple[dict[str, bytes | None], bytes]:
     """Return the files that were sent, and what follows them: the conditions, if the files are complete."""
     head, _, rest = printed.partition(b"%content\n")
     sent: dict[str, bytes | None] = {}
@@ -201,10 +201,10 @@ def _result(device: Device, folder: str, report: str, printed: str, sent: Mappin
     """Return the result from the first line that job_run.sh printed, `report`, and from the conditions, `printed`."""
     words = report.split()
     if words == ["unleased"]:
-        raise _lease_lost(device)
+        raise _lease_error(device)
     ended = _ENDED.fullmatch(report)
     if not ended:
-        cause = _LOST.get(words[0] if words else "", f"printed {excerpt(report, 60)!r} about a job")
+        cause = _LOSS_CAUSES.get(words[0] if words else "", f"printed {excerpt(report, 60)!r} about a job")
         raise DeviceLost(device.name, f"{cause} (in {folder})", "run it again in a new folder")
     exit_code, number = split_status(int(ended[1]))
     begin, end, clock_at_end, clock_now = map(float, ended.group(2, 3, 4, 5))
@@ -228,5 +228,5 @@ def _result(device: Device, folder: str, report: str, printed: str, sent: Mappin
     )
 
 
-def _lease_lost(device: Device) -> LeaseLost:
+def _lease_error(device: Device) -> LeaseLost:
     return LeaseLost(device.name, "our lease was taken over before the job started", "run the sweep again")

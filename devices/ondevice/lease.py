@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 _WAITER = re.compile(r"(-?[0-9]{1,10}) ([0-9]{1,10}) (\S{1,64}) (.*)")
 # Tokens of the leases that this process holds or requests; each is added before the first request to the device. A
 # lease of this process that is missing here was released, or its answer was lost, while the device was unreachable.
-_held: set[str] = set()
+_own_tokens: set[str] = set()
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ class Lease:
         self._ttl_s = ttl_s
         self._priority = priority
 
-    def take(self, process: Holder, wait_s: float, tell: Callable[[str], None]) -> None:
+    def take(self, process: Holder, wait_s: float, on_wait: Callable[[str], None]) -> None:
         """Wait until the device is ours and `process` its holder; see `acquire`."""
-        _held.add(self._token)
+        _own_tokens.add(self._token)
         attempts, lost, last_cause = retry.Attempts(retry.LEASE, wait_s), retry.Attempts(retry.LEASE_LOST), ""
         dead: list[str] = []
         while True:
@@ -110,7 +110,7 @@ class Lease:
                 raise DeviceBusy(self.device.name, cause, "wait, or end that process")
             if cause != last_cause:
                 logger.warning("%s: %s; waiting", self.device.name, cause)
-                tell(cause)
+                on_wait(cause)
                 last_cause = cause
             lost = retry.Attempts(retry.LEASE_LOST)
             attempts.pause()
@@ -159,7 +159,7 @@ class Lease:
 
         If the device is unreachable, it is free for this process at once, for others on expiry.
         """
-        _held.discard(self._token)
+        _own_tokens.discard(self._token)
         try:
             folders, self.device.collected = self.device.collected, []
             while True:
@@ -192,25 +192,25 @@ def acquire(
     priority: int = 0,
     ttl_s: float = 60.0,
     wait_s: float = 0.0,
-    tell: Callable[[str], None] = lambda _: None,
+    on_wait: Callable[[str], None] = lambda _: None,
 ) -> Lease:
     """Acquire the device and end the jobs that a previous holder left running on it.
 
     A lease is taken over if it expired by the device's clock, is from another boot of the device, or its process on
     this host has ended; `Lease.took_over` is its holder. While others hold the device or come first, this process
     waits in line: the highest priority comes first, then who came first by the device's clock. Without `wait_s` it
-    comes after all of its priority. `tell` gets the cause of the wait, again when it changes.
+    comes after all of its priority. `on_wait` gets the cause of the wait, again when it changes.
     DeviceBusy if it is not this process's turn within `wait_s`.
     """
     lease = Lease(device, uuid.uuid4().hex, ttl_s, priority)
     try:
         place, started = _where(os.getpid())
         process = Holder(holder, socket.gethostname(), os.getpid(), "", place, started, priority)
-        lease.take(process, wait_s, tell)
+        lease.take(process, wait_s, on_wait)
         if leftovers := kill_leftovers(device):
             logger.warning("%s: ended %d jobs of a previous holder", device.name, len(leftovers))
     except (DeviceBusy, DeviceRefused):
-        _held.discard(lease._token)
+        _own_tokens.discard(lease._token)
         raise
     except BaseException:  # a signal or a lost connection may come between the answer of the device and this process
         lease.release()
@@ -269,4 +269,4 @@ def _is_gone(other: Holder, token: str) -> bool:
             return False
         except OSError:
             pass
-    return started != other.started or (other.pid == os.getpid() and token not in _held)
+    return started != other.started or (other.pid == os.getpid() and token not in _own_tokens)

@@ -33,7 +33,7 @@ class StoredEntry:
 
     path: str
     size_bytes: int
-    idle: bool
+    is_idle: bool
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,18 @@ class Content:
     local: Path | Mapping[str, Path]
 
     @property
-    def place(self) -> str:
+    def stored_path(self) -> str:
         """Path in the store, under the root."""
         return f"blobs/{self.sha256}" if isinstance(self.local, Path) else f"trees/{self.sha256}"
 
     @property
     def paths(self) -> list[str]:
         """Paths of its files in the store, under the root."""
-        return [self.place] if isinstance(self.local, Path) else [f"{self.place}/{name}" for name in self.local]
+        return (
+            [self.stored_path]
+            if isinstance(self.local, Path)
+            else [f"{self.stored_path}/{name}" for name in self.local]
+        )
 
 
 def blob_path(device: Device, sha256: str) -> str:
@@ -137,7 +141,7 @@ def are_verified(contents: Iterable[Content], printed: str) -> bool:
     for content in contents:
         count = len(content.paths)
         lines = [*states[:count], *guards[count : 2 * count]]
-        if content.place not in fresh.splitlines() or len(lines) < 2 * count or states[:count] != guards[:count]:
+        if content.stored_path not in fresh.splitlines() or len(lines) < 2 * count or states[:count] != guards[:count]:
             return False
         hashes = _hash_column("\n".join([lines[count][1:], *lines[count + 1 :]]))
         hashed = hashes[0] if isinstance(content.local, Path) else _tree_sha256(content.local, hashes)
@@ -191,25 +195,25 @@ def surplus(entries: list[StoredEntry], limit_bytes: int) -> list[str]:
 
     Idle unfinished uploads are always removed, and first. Entries that are not idle stay, so the rest may be larger.
     """
-    uploads = [entry for entry in entries if entry.idle and entry.path.startswith("incoming/")]
+    uploads = [entry for entry in entries if entry.is_idle and entry.path.startswith("incoming/")]
     left_bytes = sum(entry.size_bytes for entry in entries) - sum(entry.size_bytes for entry in uploads)
     removed = [entry.path for entry in uploads]
     for entry in entries:
-        if entry.idle and entry not in uploads and left_bytes > limit_bytes:
+        if entry.is_idle and entry not in uploads and left_bytes > limit_bytes:
             removed.append(entry.path)
             left_bytes -= entry.size_bytes
     return removed
 
 
-def _guard_path(place: str) -> str:
-    """Return the path, under the root, of the file with the hashes of a place in the store."""
-    return f"verified/{PurePosixPath(place).name}"
+def _guard_path(path: str) -> str:
+    """Return the path, under the root, of the file with the hashes of a path in the store."""
+    return f"verified/{PurePosixPath(path).name}"
 
 
-def _hashes(device: Device, place: str, names: list[str]) -> list[str]:
+def _hashes(device: Device, path: str, names: list[str]) -> list[str]:
     """Return the hashes of the files on the device, in their order; empty unless all exist. Marks them as used."""
-    guard = f"{device.root}/{_guard_path(place)}"
-    lines = run_script(device, "store_hashes", place, guard, *names, policy=retry.TRANSFER)
+    guard = f"{device.root}/{_guard_path(path)}"
+    lines = run_script(device, "store_hashes", path, guard, *names, policy=retry.TRANSFER)
     return [] if lines.strip() == "no" else _hash_column(lines)
 
 

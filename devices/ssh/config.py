@@ -38,13 +38,15 @@ class SshAddress(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _from_words(cls, written: Any) -> Any:
-        return place_of(written) if isinstance(written, str) else written
+        return parse_address(written) if isinstance(written, str) else written
 
 
-def place_of(words: str) -> dict[str, Any]:
+def parse_address(words: str) -> dict[str, Any]:
     """Return the keys `address`, `user` and `port` that `[user@]host[:port]` states."""
-    user, _, place = words.strip().removeprefix("ssh://").rpartition("@")
-    host, _, port = place.rpartition(":") if place.rpartition(":")[2].isdigit() else (place, "", "")
+    user, _, host_and_port = words.strip().removeprefix("ssh://").rpartition("@")
+    host, _, port = (
+        host_and_port.rpartition(":") if host_and_port.rpartition(":")[2].isdigit() else (host_and_port, "", "")
+    )
     return {"address": host, **({"user": user} if user else {}), **({"port": int(port)} if port else {})}
 
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from devices import retry
 from devices.errors import DeviceLost, DeviceRefused
-from devices.ssh.config import Hop, SshAddress, place_of, resolve
+from devices.ssh.config import Hop, SshAddress, parse_address, resolve
 from devices.untrusted import excerpt
 
 # Every error is raised as one of ours; paramiko's log would also print stack traces to the terminal.
@@ -49,7 +49,7 @@ def connect(name: str, where: SshAddress) -> Connection:
         if hop.jump:
             through = connect(name, _jump_address(name, hop.jump, where))
             opened.callback(through.close)
-        client = _enter(name, hop, through)
+        client = _connect_hop(name, hop, through)
         opened.callback(client.close)
         transport = client.get_transport()
         if transport is None:
@@ -84,7 +84,7 @@ def _jump_address(name: str, jump: str, where: SshAddress) -> SshAddress:
     earlier, _, last = jump.rpartition(",")
     files = {key: getattr(where, key) for key in ("identity_file", "known_hosts", "ssh_config")}
     try:
-        return SshAddress(**place_of(last), **files, proxy_jump=earlier or None)
+        return SshAddress(**parse_address(last), **files, proxy_jump=earlier or None)
     except ValidationError:
         cause = f"`{excerpt(last)}` is not a jump host of the form [user@]host[:port]"
         raise DeviceRefused(name, cause, "correct its `proxy_jump`") from None
@@ -112,7 +112,7 @@ def _socket(hop: Hop, through: Connection | None) -> socket.socket | paramiko.Ch
     return stream
 
 
-def _enter(name: str, hop: Hop, through: Connection | None) -> paramiko.SSHClient:
+def _connect_hop(name: str, hop: Hop, through: Connection | None) -> paramiko.SSHClient:
     """Connect to one hop, over `through` if there is one before it, and authenticate."""
     client = paramiko.SSHClient()
     try:
@@ -132,7 +132,7 @@ def _enter(name: str, hop: Hop, through: Connection | None) -> paramiko.SSHClien
             transport_factory=_transport,
         )
     except (OSError, EOFError, paramiko.SSHException) as error:
-        failure = _entry_failure(name, hop, client, error)
+        failure = _connection_error(name, hop, client, error)
         client.close()
         raise failure from None
     except BaseException:
@@ -141,9 +141,9 @@ def _enter(name: str, hop: Hop, through: Connection | None) -> paramiko.SSHClien
     return client
 
 
-def _entry_failure(name: str, hop: Hop, client: paramiko.SSHClient, error: Exception) -> DeviceLost | DeviceRefused:
+def _connection_error(name: str, hop: Hop, client: paramiko.SSHClient, error: Exception) -> DeviceLost | DeviceRefused:
     """Return DeviceRefused if the host answered and refused us, DeviceLost if it could not be reached."""
-    place = f"{hop.user}@{hop.host}:{hop.port}"
+    login = f"{hop.user}@{hop.host}:{hop.port}"
     if isinstance(error, paramiko.BadHostKeyException):
         forget = f"ssh-keygen -R {shlex.quote(hop.entry)} -f {shlex.quote(str(hop.known_hosts[0]))}"
         changed = f"the host key of {hop.host}:{hop.port} changed to {_fingerprint(error.key)}"
@@ -156,8 +156,8 @@ def _entry_failure(name: str, hop: Hop, client: paramiko.SSHClient, error: Excep
     answers = transport is not None and transport.is_active() and transport.initial_kex_done
     if isinstance(error, paramiko.SSHException) and answers and "timeout" not in str(error):
         remedy = f"check that `ssh -p {hop.port} {hop.user}@{hop.host}` works without a password"
-        return DeviceRefused(name, f"{place} does not accept our keys ({error})", remedy)
-    return DeviceLost(name, f"cannot reach {place} ({error or type(error).__name__})")
+        return DeviceRefused(name, f"{login} does not accept our keys ({error})", remedy)
+    return DeviceLost(name, f"cannot reach {login} ({error or type(error).__name__})")
 
 
 def _load_known_hosts(name: str, hop: Hop, client: paramiko.SSHClient) -> None:

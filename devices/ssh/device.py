@@ -58,7 +58,7 @@ class SshDevice(Device):
                     if not other.run(end_group_words(shell.pid), end, self.output_limit_bytes):
                         raise TimeoutError("a command over its deadline could not be killed")
                 is_long = shell.size_bytes > self.output_limit_bytes
-                raise self.too_long(argv) if is_long else self.too_late(argv, deadline_s)
+                raise self.output_error(argv) if is_long else self.deadline_error(argv, deadline_s)
 
     def upload(self, local: Path, remote: str) -> None:
         part = f"{remote}.{uuid.uuid4().hex[:8]}.part"

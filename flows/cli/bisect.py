@@ -45,15 +45,15 @@ def bisect(
     """
     from flows.cli.prefect_run import announce, run_with_server
     from flows.warehouse.publish import ask_warehouse
-    from tasks.bundle.model_names import model_named, shown_names
+    from tasks.bundle.model_names import find_model, short_names
     from tasks.judge.bisect import MeasuredNight, SeriesOnDevice, bounds, find_series
     from tasks.measure.night import parse_night, sweep_night
 
     workspace = Workspace(data_dir.absolute(), warehouse, bundles)
     sweep = sweep_night("bisect", date.today(), workspace.store.sweep_ids(), again=False)
     all_series = [SeriesOnDevice(*row) for row in ask_warehouse("bisect_series", workspace)]
-    models = shown_names(each.model for each in all_series)
-    chosen = find_series(model_named(series, models) or series, device, all_series)
+    models = short_names(each.model for each in all_series)
+    chosen = find_series(find_model(series, models) or series, device, all_series)
     spec = choose_device(inventory, chosen.device)
     selection = {"series_id": chosen.series_id, "device": chosen.device}
     nights = [MeasuredNight(*row) for row in ask_warehouse("bisect_nights", workspace, **selection)]

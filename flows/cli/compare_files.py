@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from devices.errors import InputError
 from flows.comparison.base_commit import export_both
 from flows.warehouse.readable import readable_warehouse
-from tasks.bundle.model_names import shown_names
+from tasks.bundle.model_names import short_names
 from tasks.bundle.record import SweepNight
-from tasks.bundle.robust_statistics import LEAST_SESSIONS
+from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.export.prebuilt import open_pte
 from tasks.measure.night import sweep_night, sweeps_of_night
 from tasks.results.changes import Comparison, SeriesChange, SideFacts
@@ -116,7 +116,7 @@ def _sweeps_of(files: tuple[Path, Path], device: str, sweep_ids: Iterable[str]) 
 def _comparison(answer: "InterleavedResult", request: FilesToCompare, device: str, workspace: Workspace) -> Comparison:
     """Return the result as the comparison of one series, as for stored results."""
     exports = [open_pte(file, workspace.exports) for file in request.files]
-    names = shown_names(export.model for export in exports)
+    names = short_names(export.model for export in exports)
     models, precisions = [names[export.model] for export in exports], [export.precision for export in exports]
     result = answer.result
     with readable_warehouse(workspace) as readable, open_reader(readable) as reader:
@@ -162,5 +162,5 @@ def _remarks(answer: "InterleavedResult") -> Iterator[str]:
         counts = f"{result.sessions_a} sessions of A and {result.sessions_b} of B"
         yield f"from {counts}, of {answer.calls} calls since {since} UTC"
     if answer.word == "unknown" and result.more_sessions:
-        more = max(result.more_sessions, LEAST_SESSIONS)
+        more = max(result.more_sessions, MIN_SESSIONS)
         yield f"compare again with --sessions {more}, which adds them to these"

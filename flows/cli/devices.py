@@ -191,10 +191,10 @@ def retire(
 
 def _registry(name: str, inventory: Path, data_dir: Path) -> "Registry":
     """Return the registry of all devices' health; raises InputError if the inventory does not list this device."""
-    from devices.inventory import device_named
+    from devices.inventory import find_device
     from tasks.measure.health import Registry
 
-    device_named(inventory, name)
+    find_device(inventory, name)
     return Registry(Workspace(data_dir).registry)
 
 

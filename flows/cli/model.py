@@ -40,13 +40,13 @@ def fetch(
     from devices.errors import InputError
     from devices.suggest import did_you_mean
     from flows.warehouse.publish import ask_warehouse
-    from tasks.bundle.model_names import model_named, shown_names
+    from tasks.bundle.model_names import find_model, short_names
     from tasks.export.export import fetch_export
     from tasks.export.exported import ExportError, find_export
 
     workspace = Workspace(data_dir, warehouse, bundles)
-    names = shown_names(name for (name,) in ask_warehouse("measured_models", workspace))
-    name = model_named(model, names)
+    names = short_names(name for (name,) in ask_warehouse("measured_models", workspace))
+    name = find_model(model, names)
     if name is None:
         raise InputError(f"no night measured the model `{model}`{did_you_mean(model, names.values())}")
     query = {"model": name, "precision": precision, "branch": branch, "night": night}

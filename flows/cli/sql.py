@@ -12,7 +12,7 @@ from devices.suggest import did_you_mean
 from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption, WarehouseOption
 from flows.terminal import show, show_pieces
 from sql.question import NAMES, Question, parameters_in, questions
-from tasks.bundle.model_names import model_named, shown_names
+from tasks.bundle.model_names import find_model, short_names
 from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def resolve_names(question: Question, values: Mapping[str, str | None], cage: "C
                 f"--{parameter} {value}: the warehouse contains no {kind}; load bundles with `etfarm warehouse load`"
             )
         is_model = kind in ("model", "language model")
-        named[parameter] = model_named(value, shown_names(contained)) if is_model else value
+        named[parameter] = find_model(value, short_names(contained)) if is_model else value
         if named[parameter] not in contained:
             more = f" and {len(contained) - _MAX_NAMES} more" if len(contained) > _MAX_NAMES else ""
             near = did_you_mean(value, contained) or f"; known: {', '.join(contained[:_MAX_NAMES])}{more}"

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from flows.warehouse.publish import ask_warehouse
-from tasks.bundle.model_names import shown_names
+from tasks.bundle.model_names import short_names
 from tasks.bundle.robust_statistics import median_interval
 from tasks.pages.rows import short_text, table_lines
 from tasks.results.latency import spread
@@ -119,7 +119,7 @@ def end_pieces(end: "SweepEnd", workspace: Workspace) -> Iterator[str]:
     worst_first = dict.fromkeys(line for lines in loud for line in lines)
     lines = [*worst_first, *read_noise_lines(end.sweep_id, workspace)]
     lines = _shortened(lines, _MAX_VERDICTS, "lines: etfarm verdicts")
-    names = shown_names(name for (name,) in ask_warehouse("measured_models", workspace))
+    names = short_names(name for (name,) in ask_warehouse("measured_models", workspace))
     rows = [
         (device, names[model], *rest, spread(times_ms or [], lambda each: short_text(round(each, 4))), differs)
         for device, model, *rest, times_ms, differs in ask_warehouse("times", workspace, sweep_id=end.sweep_id)

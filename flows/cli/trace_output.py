@@ -17,8 +17,8 @@ from tasks.bundle.names import ETDUMP, RECORD
 from tasks.bundle.record import SessionRecord
 from tasks.bundle.robust_statistics import interquartile_indices, interquartile_mean
 from tasks.etdump.reader import Etdump, read_etdump
-from tasks.etdump.trace import as_chrome_json, slices_of
-from tasks.etdump.tree import clock_without_time, negative_time, runs_of, several_methods, unfinished_execution
+from tasks.etdump.trace import as_chrome_json, build_slices
+from tasks.etdump.tree import build_runs, clock_without_time, negative_time, several_methods, unfinished_execution
 from tasks.pages.rows import table_lines
 from tasks.rows.shares import typical_runs
 from tasks.rows.sources import event_sources, read_sources
@@ -77,7 +77,7 @@ def write_trace(session: str, run: str | None, output: Path, store: BundleStore)
         # The program of the mode numerics is another one: its instructions are not those of sources.json.
         sources = None if record.mode == "numerics" else read_sources(file.parent, record)
     runs, which = _runs(run, dump, min(record.warmup_executions if record else 1, dump.executions - 1))
-    slices = slices_of(dump, runs, event_sources(sources, dump) if sources else {})
+    slices = build_slices(dump, runs, event_sources(sources, dump) if sources else {})
     write_complete(output, as_chrome_json(title, slices, facts | {"runs": which}).encode())
     return f"{output}: {which}; open it at https://ui.perfetto.dev"
 
@@ -118,7 +118,7 @@ def show_etdump(file: Path) -> None:
     if not dump.executions:
         show("0 complete executions: the runner was stopped, or did not execute the model; run it again")
         return
-    runs = runs_of(dump)
+    runs = build_runs(dump)
     if different := several_methods(dump, runs):
         show(different)
         return

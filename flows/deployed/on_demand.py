@@ -10,7 +10,7 @@ from prefect.client.schemas.objects import State
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from devices.errors import InputError
-from devices.inventory import DeviceSpec, device_named
+from devices.inventory import DeviceSpec, find_device
 from flows.device_selection import SweepRequest, choose_devices, inventory_path, with_labs
 from flows.server.states import user_run_name, with_sentence
 from flows.setup.leftovers import clear_leftovers
@@ -80,7 +80,7 @@ def select_devices(names: list[str], inventory: Path) -> list[DeviceSpec]:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"overrides: duplicate device `{name}`; remove one")
-    return [device_named(inventory, name) for name in names]
+    return [find_device(inventory, name) for name in names]
 
 
 def _list_yaml(folder: str) -> list[str]:

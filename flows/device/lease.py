@@ -30,7 +30,7 @@ def hold_lease(
         board.doing(step, f"waiting: {device.name} {cause}")
 
     with prometheus.seconds("etfarm_wait_seconds", device=device.name, cause="lease"):
-        token = lease.acquire(device, sweep_id, priority=priority, ttl_s=ttl_s, wait_s=wait_s, tell=report)
+        token = lease.acquire(device, sweep_id, priority=priority, ttl_s=ttl_s, wait_s=wait_s, on_wait=report)
     with token:
         _leases.add(token)
         try:

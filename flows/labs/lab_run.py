@@ -36,7 +36,7 @@ from flows.server import connection
 from flows.server.states import end_state, with_sentence
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
-from tasks.bundle.values import MOST_APART_S
+from tasks.bundle.values import MAX_CLOCK_DIFFERENCE_S
 from tasks.export.export import fetch_export
 from tasks.export.exported import Export
 from tasks.measure.clock import clock_ahead_s
@@ -191,7 +191,7 @@ def _clock_correction_s(farm_ahead_s: float | None) -> float:
     if warning := connection.clock_warning(clock_difference_s):
         _log.warning("%s", warning)
     ahead_s = 0.0 if clock_difference_s is None or farm_ahead_s is None else clock_difference_s - farm_ahead_s
-    if abs(ahead_s) > MOST_APART_S:
+    if abs(ahead_s) > MAX_CLOCK_DIFFERENCE_S:
         apart = f"{abs(ahead_s):.0f} s {'ahead of' if ahead_s > 0 else 'behind'}"
         raise InputError(f"this lab's clock is {apart} the sweep's; set both clocks and run the same command again")
     return ahead_s if abs(ahead_s) >= _MIN_CORRECTED_S else 0.0

@@ -343,9 +343,9 @@ CREATE TABLE accuracy (
     -- Share of rows whose largest element is at the same place; of integers, of equal elements; NULL for others.
     top1_agreement DOUBLE,
     -- The limit that applied; NULL if there was none.
-    least_snr_db DOUBLE,
+    min_snr_db DOUBLE,
     -- The least top1_agreement that the entry in the sweep file states; NULL if it states none.
-    least_top1 DOUBLE,
+    min_top1 DOUBLE,
     -- Whether the output is beyond the limit; NULL if it was not judged.
     is_inaccurate BOOLEAN,
     -- Number, from 0, of the first written token that differs from the reference; NULL if none does, and of other
@@ -742,11 +742,11 @@ CREATE TABLE cell_output (
     -- Least SNR against eager PyTorch in the same precision, in dB.
     snr_db DOUBLE,
     -- Its limit.
-    least_snr_db DOUBLE,
+    min_snr_db DOUBLE,
     -- Least SNR against eager PyTorch in fp32, in dB.
     snr_fp32_db DOUBLE,
     -- Its limit.
-    least_snr_fp32_db DOUBLE,
+    min_snr_fp32_db DOUBLE,
     -- Least cosine similarity with a reference, -1 to 1.
     cosine DOUBLE,
     -- Least share of rows that choose the same class as a reference.
@@ -754,9 +754,9 @@ CREATE TABLE cell_output (
     -- Least SNR against the same program on the machine that exported it, in dB.
     snr_host_db DOUBLE,
     -- Its limit.
-    least_snr_host_db DOUBLE,
+    min_snr_host_db DOUBLE,
     -- Largest limit of top1_agreement.
-    least_top1 DOUBLE,
+    min_top1 DOUBLE,
     -- Least top1_agreement of the outputs that it applies to.
     judged_top1 DOUBLE,
     -- Number, from 0, of the first written token because of which it is inaccurate.

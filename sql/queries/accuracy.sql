@@ -16,7 +16,7 @@ worst AS (
         min(top1_agreement) AS top1_agreement,
         min(first_difference) AS first_difference,
         max(margin) AS margin,
-        max(least_snr_db) AS least_snr_db,
+        max(min_snr_db) AS min_snr_db,
         bool_or(is_inaccurate) AS is_inaccurate,
         count(DISTINCT session_id) AS sessions
     FROM session_accuracy

@@ -8,7 +8,7 @@ SELECT
     proven_sme1_share,
     accuracy,
     snr_db,
-    least_snr_db
+    min_snr_db
 FROM sme2_coverage AS coverage
 JOIN cell_accuracy USING (cell, sweep_id)
 WHERE sweep_id = $sweep_id AND coverage.mode = 'timing'

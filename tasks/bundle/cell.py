@@ -53,19 +53,19 @@ class Cell:
     """None for sessions of the sweep's matrix; others belong to no series and no night."""
 
 
-def backend_of(precision: str, delegates: Iterable[str] | None) -> str:
+def backend_name(precision: str, delegates: Iterable[str] | None) -> str:
     """Return the backends that a model was lowered to, from the ids of its program's delegates: `coreml+xnnpack`.
 
     Without delegates it is `portable`. None, of a bundle that does not state them, gives `xnnpack`, or `unknown` for a
     .pte file from elsewhere.
     """
     if delegates is None:
-        return backend_in_series(precision, ())
+        return series_backend_name(precision, ())
     names = sorted({each.removesuffix("Backend").lower() for each in delegates})
     return "+".join(names) or "portable"
 
 
-def backend_in_series(precision: str, delegates: Iterable[str] | None) -> str:
+def series_backend_name(precision: str, delegates: Iterable[str] | None) -> str:
     """Return the backend as a part of a series' key.
 
     Without delegates other than XNNPACK it is `xnnpack`, or `unknown` for a .pte file from elsewhere: the keys from
@@ -73,4 +73,4 @@ def backend_in_series(precision: str, delegates: Iterable[str] | None) -> str:
     """
     if delegates is None or set(delegates) <= {XNNPACK}:
         return "unknown" if precision == AS_IS else "xnnpack"
-    return backend_of(precision, delegates)
+    return backend_name(precision, delegates)

@@ -1,4 +1,4 @@
-"""Short names of models, and what a word names: `./voice.py:make` is shown as `voice` if no other model is."""
+"""Short names of models, and what a word names: `./voice.py:make` is names as `voice` if no other model is."""
 
 import re
 from collections import Counter
@@ -7,26 +7,26 @@ from collections.abc import Iterable, Mapping
 from devices.errors import InputError
 from devices.suggest import did_you_mean
 
-_OF_FILE = re.compile(r"(?:.*/)?(?P<stem>[^/:]+)\.(?:py:(?P<factory>\w+)|pte)(?P<case>@.*)?", re.DOTALL)
-_SAYS_NOTHING = ("model", "models")
-"""Names of files that do not describe the model in them: `./model.py:voice` is shown as `model:voice`."""
+_FILE_NAME = re.compile(r"(?:.*/)?(?P<stem>[^/:]+)\.(?:py:(?P<factory>\w+)|pte)(?P<case>@.*)?", re.DOTALL)
+_UNDESCRIPTIVE = ("model", "models")
+"""Names of files that do not describe the model in them: `./model.py:voice` is names as `model:voice`."""
 
 
-def shown_names(models: Iterable[str]) -> dict[str, str]:
+def short_names(models: Iterable[str]) -> dict[str, str]:
     """Return the name to show for each model: a file's stem, with its factory or in full where others are equal."""
     models = set(models)
-    shown = {model: _short_name(model) for model in models}
-    counts = Counter(shown.values())
-    shown = {
-        model: name if counts[name] == 1 else _short_name(model, with_factory=True) for model, name in shown.items()
+    names = {model: _short_name(model) for model in models}
+    counts = Counter(names.values())
+    names = {
+        model: name if counts[name] == 1 else _short_name(model, with_factory=True) for model, name in names.items()
     }
-    counts = Counter(shown.values())
-    return {model: name if counts[name] == 1 else model for model, name in shown.items()}
+    counts = Counter(names.values())
+    return {model: name if counts[name] == 1 else model for model, name in names.items()}
 
 
-def model_named(word: str, shown: Mapping[str, str]) -> str | None:
-    """Return the model that a user means, by its name or by that of `shown_names`; None if there is no such model."""
-    return word if word in shown else next((model for model, name in shown.items() if name == word), None)
+def find_model(word: str, names: Mapping[str, str]) -> str | None:
+    """Return the model that a user means, by its name or by that of `short_names`; None if there is no such model."""
+    return word if word in names else next((model for model, name in names.items() if name == word), None)
 
 
 def unknown_series(word: str, models: Iterable[str]) -> InputError:
@@ -36,9 +36,9 @@ def unknown_series(word: str, models: Iterable[str]) -> InputError:
 
 
 def _short_name(model: str, *, with_factory: bool = False) -> str:
-    match = _OF_FILE.fullmatch(model)
+    match = _FILE_NAME.fullmatch(model)
     if not match:
         return model
-    if not (with_factory or match["stem"] in _SAYS_NOTHING):
+    if not (with_factory or match["stem"] in _UNDESCRIPTIVE):
         return f"{match['stem']}{match['case'] or ''}"
     return f"{match['stem']}:{match['factory']}{match['case'] or ''}" if match["factory"] else model

@@ -15,39 +15,39 @@ PROFILE = "kernel_profile.json"
 SELECTED = "selected_kernels.json"
 LAYER_DRIFT = "layer_drift.json"
 SOURCES = "sources.json"
-MOST_RECORD_BYTES = 16 << 20
+MAX_RECORD_BYTES = 16 << 20
 """Of a session.json, which has some 10 kB."""
-MOST_FILE_BYTES = FILE_LIMIT_BYTES
+MAX_FILE_BYTES = FILE_LIMIT_BYTES
 """Of each other file of a bundle: what a device may send."""
-MOST_LOG_BYTES = 16 << 20
+MAX_LOG_BYTES = 16 << 20
 """Of a log; what is more is cut out of its middle."""
-_MOST_NAME_SHOWN = 40
-_MOST_NAME_BYTES = 200  # file systems take 255; the store puts part of a hash in front
+_MAX_NAME_CHARS = 40
+_MAX_NAME_BYTES = 200  # file systems take 255; the store puts part of a hash in front
 
 
-def plain_name(name: str) -> str:
+def checked_file_name(name: str) -> str:
     """Return `name` unless it is a path, hidden, too long or unprintable: a path could lead out of a bundle's folder.
 
     Raises PydanticCustomError, a ValueError.
     """
     is_path = "/" in name or "\\" in name or name.startswith(".")
-    has_room = 0 < len(name.encode()) <= _MOST_NAME_BYTES
+    has_room = 0 < len(name.encode()) <= _MAX_NAME_BYTES
     if is_path or not has_room or sanitize_line(name) != name:
         raise PydanticCustomError("name", "{name} is not the name of a file or folder", {"name": repr(name)})
     return name
 
 
-def stated_name(name: str) -> str:
+def checked_name(name: str) -> str:
     """Return `name` unless it is blank or contains NUL; raises PydanticCustomError, a ValueError."""
     if not name.strip() or "\0" in name:
         cause = "{name} is not a name: it is empty or contains NUL"
-        raise PydanticCustomError("name", cause, {"name": repr(sanitize_line(name)[:_MOST_NAME_SHOWN])})
+        raise PydanticCustomError("name", cause, {"name": repr(sanitize_line(name)[:_MAX_NAME_CHARS])})
     return name
 
 
 SessionId = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-Name = Annotated[str, AfterValidator(stated_name)]
+Name = Annotated[str, AfterValidator(checked_name)]
 """The name of a model, a device, a recipe: any text that is not blank."""
-FileName = Annotated[str, AfterValidator(plain_name)]
+FileName = Annotated[str, AfterValidator(checked_file_name)]
 """The plain name of a file or folder, without a path and not hidden."""

@@ -12,10 +12,10 @@ from devices.ondevice.facts import Facts
 from devices.platform import SIMULATED
 from tasks.bundle.cell import Arm, Mode, Status, Variant
 from tasks.bundle.claims import CLAIM, Claims, contradiction_in
-from tasks.bundle.names import MOST_FILE_BYTES, FileName, Name, SessionId, Sha256
+from tasks.bundle.names import MAX_FILE_BYTES, FileName, Name, SessionId, Sha256
 from tasks.bundle.runner_stats import Stats
 from tasks.bundle.values import (
-    MOST_INT,
+    MAX_INT,
     ClockAhead,
     Count,
     Moment,
@@ -156,9 +156,9 @@ class Accuracy(_Record):
     snr_db: float | None = None
     cosine: float | None = None
     top1_agreement: float | None = None
-    least_snr_db: float | None = None
+    min_snr_db: Annotated[float | None, formerly("min_snr_db", "least_snr_db")] = None
     """The limit that applied; None for tokens."""
-    least_top1: float | None = None
+    min_top1: Annotated[float | None, formerly("min_top1", "least_top1")] = None
     """The share of equal choices that the sweep file requires; None if it states none."""
     is_inaccurate: bool | None = None
     """Whether the output is beyond the limit; None if it was not judged."""
@@ -171,7 +171,7 @@ class Accuracy(_Record):
 
 class FileRecord(_Record):
     sha256: Sha256
-    bytes: Annotated[int, Field(ge=0, le=MOST_FILE_BYTES)]
+    bytes: Annotated[int, Field(ge=0, le=MAX_FILE_BYTES)]
 
 
 class GateRecord(_Record):
@@ -223,7 +223,7 @@ class SessionRecord(_Record):
     threads: Positive
     executions: Positive
     warmup_executions: SmallCount
-    repetition: Annotated[int, Field(ge=-1, le=MOST_INT), formerly("repetition", "index")]
+    repetition: Annotated[int, Field(ge=-1, le=MAX_INT), formerly("repetition", "index")]
     """Number of the session in its cell, from 0; -1 for the first session of a device, which is always discarded."""
     device: DeviceRecord
     conditions: dict[Literal["before", "after"], Conditions | None]

@@ -18,7 +18,7 @@ IQM_VARIANCE = 1.2
 """Variance of the interquartile mean of normal values, relative to that of their mean."""
 MAD_TO_SD = 1.4826
 """Standard deviation of normal values, relative to their median absolute deviation."""
-LEAST_SESSIONS = 5
+MIN_SESSIONS = 5
 """Sessions that each side of a comparison needs for an interval."""
 ALERT_SESSIONS = 8
 """A night with fewer sessions needs a comparison the same night for an alarm."""

@@ -48,20 +48,20 @@ def _utc(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
-MOST_INT = 2**31 - 1
-MOST_BIGINT = 2**63 - 1
-Count = Annotated[int, Field(ge=0, le=MOST_BIGINT)]
-SmallCount = Annotated[int, Field(ge=0, le=MOST_INT)]
-Positive = Annotated[int, Field(ge=1, le=MOST_INT)]
+MAX_INT = 2**31 - 1
+MAX_BIGINT = 2**63 - 1
+Count = Annotated[int, Field(ge=0, le=MAX_BIGINT)]
+SmallCount = Annotated[int, Field(ge=0, le=MAX_INT)]
+Positive = Annotated[int, Field(ge=1, le=MAX_INT)]
 Moment = Annotated[str, AfterValidator(_checked_moment)]
 """A time in ISO 8601 with its UTC offset."""
 Night = Annotated[str, AfterValidator(_checked_night)]
 """An existing date in ISO 8601, from ExecuTorch's first release to a day after today."""
-MOST_APART_S = 3600.0
+MAX_CLOCK_DIFFERENCE_S = 3600.0
 """How far the clocks of a farm and of a lab may differ."""
-ClockAhead = Annotated[float, Field(ge=-MOST_APART_S, le=MOST_APART_S, allow_inf_nan=False)]
+ClockAhead = Annotated[float, Field(ge=-MAX_CLOCK_DIFFERENCE_S, le=MAX_CLOCK_DIFFERENCE_S, allow_inf_nan=False)]
 """How far one clock is ahead of another, in seconds."""
-SmallInt = Annotated[int, Field(ge=-MOST_INT, le=MOST_INT)]
+SmallInt = Annotated[int, Field(ge=-MAX_INT, le=MAX_INT)]
 # How keys of counts, sizes and durations end in the parts of session.json that have no schema.
 _COUNTS = ("_ns", "bytes", "count", "cores", "threads_used")
 _SMALL = ("cores", "threads_used")
@@ -83,7 +83,7 @@ def require_counts(key: str, value: object) -> None:
     elif isinstance(value, int | float):
         if value < 0 and key.endswith(_COUNTS):
             raise PydanticCustomError("negative", f"`{key}` is {value}, which is negative")
-        if not abs(value) <= (MOST_INT if key.endswith(_SMALL) else MOST_BIGINT):  # nor is NaN
+        if not abs(value) <= (MAX_INT if key.endswith(_SMALL) else MAX_BIGINT):  # nor is NaN
             raise PydanticCustomError("too_large", f"`{key}` is {_shown(value)}, which is out of range")
 
 

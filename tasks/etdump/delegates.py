@@ -38,7 +38,7 @@ class Delegate:
     times: Times
     events: re.Pattern[str] | None = None
     """Matches the names of its events and of no other delegate's; None if names do not identify it."""
-    why: str = ""
+    reason: str = ""
     """Why its events are not times; empty if they are."""
 
 
@@ -102,7 +102,7 @@ class DelegateCalls:
         self._group_of_call[self._calls] = group
         self._rows = np.flatnonzero(read.is_delegated & (execution >= 0)).astype(np.int32)
         self._delegates = self._recognize(first, backends or {})
-        self._why: dict[int, str] = {}
+        self._reasons: dict[int, str] = {}
         """Why the calls of a group are shown as a total."""
         self._notes: dict[int, str] = {}
         """Notes about the operators of the other groups."""
@@ -132,9 +132,9 @@ class DelegateCalls:
             if backend:
                 delegate = DELEGATES.get(backend) or Delegate(backend, Times.UNKNOWN)
                 if group not in self._reports and delegate.times is not Times.HOST:
-                    delegate = replace(delegate, times=Times.NONE, why=_SILENT)
+                    delegate = replace(delegate, times=Times.NONE, reason=_SILENT)
             elif len(named[group]) > 1:
-                delegate = replace(UNRECOGNIZED, times=Times.NONE, why=_MIXED)
+                delegate = replace(UNRECOGNIZED, times=Times.NONE, reason=_MIXED)
             else:
                 delegate = next(iter(named[group]), UNRECOGNIZED)
             delegates.append(delegate)
@@ -145,7 +145,7 @@ class DelegateCalls:
         timeless = []
         for group, delegate in enumerate(self._delegates):
             if delegate.times is Times.NONE:
-                self._why[group] = delegate.why
+                self._reasons[group] = delegate.reason
                 timeless.append(self._rows_of(group))
             elif delegate.times is Times.GPU:
                 events, without_place = self._placed(events, group)
@@ -199,23 +199,23 @@ class DelegateCalls:
         strays |= events.end_ns[rows] > events.end_ns[parent[rows]]
         for group in np.unique(self._groups(rows[strays])).tolist():
             if group == self._outside:
-                self._why[group] = ""
+                self._reasons[group] = ""
             elif self._delegates[group].times is Times.UNKNOWN:
-                self._why[group] = _NOT_IN_CALL
+                self._reasons[group] = _NOT_IN_CALL
         self._leave_out()
         nested, self_ns = count_once(self.timeline, self._parent)
         # A call that is shorter than its operators is shown as a total.
         short = self._calls[self_ns[self._calls] < 0]
-        too_long = self._reports.intersection(np.unique(self._group_of_call[short]).tolist()) - self._why.keys()
-        if too_long:
-            self._why |= dict.fromkeys(too_long, _TOO_LONG)
+        output_error = self._reports.intersection(np.unique(self._group_of_call[short]).tolist()) - self._reasons.keys()
+        if output_error:
+            self._reasons |= dict.fromkeys(output_error, _TOO_LONG)
             self._leave_out()
             nested, self_ns = count_once(self.timeline, self._parent)
         return nested, self_ns
 
     def _leave_out(self) -> None:
         """Set execution and parent of events without a usable time to -1."""
-        alone = np.isin(self._groups(self._rows), list(self._why)) & (self._parent[self._rows] >= 0)
+        alone = np.isin(self._groups(self._rows), list(self._reasons)) & (self._parent[self._rows] >= 0)
         for rows in (self._left_out, self._rows[alone]):
             self._execution[rows] = self._parent[rows] = -1
 
@@ -227,7 +227,7 @@ class DelegateCalls:
         names, name_id, kind = list(self._read.names), self._read.name_id.copy(), self._read.kind.copy()
         group_of_call = self._group_of_call[self._calls]
         for group, delegate in enumerate(self._delegates):
-            if group in self._why:
+            if group in self._reasons:
                 calls = self._calls[group_of_call == group]
                 names.append(f"{delegate.name} delegate")
                 name_id[calls], kind[calls] = len(names) - 1, EventKind.DELEGATED
@@ -240,7 +240,7 @@ class DelegateCalls:
 
     def notes(self) -> tuple[str, ...]:
         """Return a sentence for users about each delegate whose events are not simply times."""
-        totals = {group: f"shown as the total of its calls; {why}" for group, why in self._why.items()}
+        totals = {group: f"shown as the total of its calls; {reason}" for group, reason in self._reasons.items()}
         of_group = sorted((self._notes | totals).items())
         sentences = (
             _OUTSIDE if group == self._outside else f"{self._delegates[group].name} delegate: {note}"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.etdump.event_names import EventKind, kind_of
+from tasks.etdump.event_names import EventKind, event_kind
 from tasks.etdump.flatbuffer import Buffer, CorruptTables, Positions, Tables
 
 Flags = NDArray[np.bool_]
@@ -128,7 +128,7 @@ class _Texts:
 
     def __init__(self, buffer: Buffer) -> None:
         self._buffer = buffer
-        self._number_of: dict[bytes | int, int] = {}
+        self._ids: dict[bytes | int, int] = {}
         self._bytes = 0
         self.with_cost: set[int] = set()
 
@@ -141,8 +141,8 @@ class _Texts:
         name_id = np.empty(len(at), np.int64)
         text_of, texts = self._buffer.strings(at[at > 0], "a name")
         name_id[at > 0] = self._numbers(texts)[text_of]
-        numbers, number_of = np.unique(number[at == 0], return_inverse=True)
-        name_id[at == 0] = self._numbers(numbers.tolist())[number_of]
+        numbers, known_ids = np.unique(number[at == 0], return_inverse=True)
+        name_id[at == 0] = self._numbers(numbers.tolist())[known_ids]
         kind = np.full(len(at), _BY_NAME, np.uint8)
         kind[(name_at == 0) & ((text_at > 0) | (number != -1))] = EventKind.DELEGATED
         kind[(at == 0) & (number == -1)] = EventKind.OTHER
@@ -156,23 +156,23 @@ class _Texts:
 
     def take(self) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
         """Return all names and the kind that each stands for; afterwards this object has none."""
-        texts = list(self._number_of)
-        self._number_of.clear()
+        texts = list(self._ids)
+        self._ids.clear()
         try:
             names = tuple(_shown(name) for name in texts)
         except UnicodeDecodeError as error:
             raise CorruptTables(f"a name is not text: {error.object[:40]!r}") from None
-        return names, np.fromiter(map(kind_of, names), np.uint8, len(names))
+        return names, np.fromiter(map(event_kind, names), np.uint8, len(names))
 
     def _numbers(self, names: Sequence[bytes | int]) -> Positions:
         """Return the index of each name, after adding those that are new."""
-        number_of, count_before = self._number_of, len(self._number_of)
-        here = {name: number_of.setdefault(name, len(number_of)) for name in dict.fromkeys(names)}
-        indexes = np.fromiter(map(here.__getitem__, names), np.int64, len(names))
-        if len(number_of) > max(_MANY_NAMES, self._buffer.size_bytes // _SMALLEST_NAMED_EVENT_BYTES):
-            raise CorruptTables(f"it has {len(number_of)} different names, more than fit in its bytes")
-        if len(number_of) > count_before:
-            fresh = itertools.islice(reversed(number_of), len(number_of) - count_before)
+        known_ids, count_before = self._ids, len(self._ids)
+        ids = {name: known_ids.setdefault(name, len(known_ids)) for name in dict.fromkeys(names)}
+        indexes = np.fromiter(map(ids.__getitem__, names), np.int64, len(names))
+        if len(known_ids) > max(_MANY_NAMES, self._buffer.size_bytes // _SMALLEST_NAMED_EVENT_BYTES):
+            raise CorruptTables(f"it has {len(known_ids)} different names, more than fit in its bytes")
+        if len(known_ids) > count_before:
+            fresh = itertools.islice(reversed(known_ids), len(known_ids) - count_before)
             self._bytes += sum(len(name) for name in fresh if isinstance(name, bytes))
             if self._bytes > self._buffer.size_bytes:
                 raise CorruptTables("its names are together longer than the file")

@@ -35,7 +35,7 @@ _KIND_OF_NAME = {
 }
 
 
-def kind_of(name: str) -> EventKind:
+def event_kind(name: str) -> EventKind:
     if name.startswith(_PORTABLE_PREFIX):
         return EventKind.PORTABLE
     return _KIND_OF_NAME.get(name, EventKind.OTHER)

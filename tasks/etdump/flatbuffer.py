@@ -15,7 +15,7 @@ Positions = NDArray[np.int64]
 BLOCK = 4096
 """Elements that are read at once: the memory for intermediate results does not depend on the size of the file."""
 _LONGEST_TEXT_BYTES = 4096
-_FEW = 8
+_MAX_SEARCHED = 8
 
 
 class CorruptTables(Exception):
@@ -77,18 +77,18 @@ class Buffer:
     def strings(self, at: Positions, what: str) -> tuple[Positions, list[bytes]]:
         """Return (index into texts, texts) of the strings at present positions, one text a position."""
         if (at[1:] > at[:-1]).all() or (at[1:] < at[:-1]).all():  # as a runner writes them, each once
-            places, place_of = at, np.arange(len(at))
+            positions, index = at, np.arange(len(at))
         else:
-            places, place_of = np.unique(at, return_inverse=True)
-        lengths = self.lengths(places, 1, what)
+            positions, index = np.unique(at, return_inverse=True)
+        lengths = self.lengths(positions, 1, what)
         if (lengths > _LONGEST_TEXT_BYTES).any():
             raise CorruptTables(f"{what} has {lengths.max()} bytes, more than {_LONGEST_TEXT_BYTES}")
-        ends = places + 4 + lengths
+        ends = positions + 4 + lengths
         self.require_inside(ends, 1, f"the end of {what}")
         if self.read(ends, "u1").any():
             raise CorruptTables(f"{what} does not end with a zero byte")
         data = self._data
-        return place_of, [data[start:end] for start, end in zip((places + 4).tolist(), ends.tolist(), strict=True)]
+        return index, [data[start:end] for start, end in zip((positions + 4).tolist(), ends.tolist(), strict=True)]
 
 
 class Tables:
@@ -133,7 +133,7 @@ def _distinct(values: Positions) -> tuple[Positions, Positions]:
     index = np.zeros(len(values), np.int64)
     missing = np.ones(len(values), np.bool_)
     while missing.any():
-        if len(seen) == _FEW:
+        if len(seen) == _MAX_SEARCHED:
             distinct, index = np.unique(values, return_inverse=True)
             return distinct, index
         seen.append(int(values[missing.argmax()]))

@@ -143,12 +143,12 @@ class _Overlaps:
         for first in range(0, len(rows), _BLOCK):
             block = rows[first : first + _BLOCK]
             start, end = self._events.start_ns[block].tolist(), self._events.end_ns[block].tolist()
-            yield from map(_ranked, start, end, block.tolist())
+            yield from map(_pack, start, end, block.tolist())
 
     def _nest(self, rows: Rows, moved: list[int]) -> set[int]:
         """Give each event the time that no event inside it has; return the calls that events were moved to."""
-        events, opened, moved_to = self._events, _Opened(), set[int]()
-        waiting = [_ranked(int(events.start_ns[row]), int(events.end_ns[row]), row) for row in moved]
+        events, opened, moved_to = self._events, _OpenEvents(), set[int]()
+        waiting = [_pack(int(events.start_ns[row]), int(events.end_ns[row]), row) for row in moved]
         heapq.heapify(waiting)
         sequence = self._in_order(rows)
         following = next(sequence, None)
@@ -157,7 +157,7 @@ class _Overlaps:
                 ranked = heapq.heappop(waiting)
             else:
                 ranked, following = following, next(sequence, None)
-            begin, end, row = _parts(ranked)
+            begin, end, row = _unpack(ranked)
             opened.close(begin)
             if events.is_scope[row] and opened.ending_before(end) is not None:
                 self.counted[row] = 0
@@ -167,7 +167,7 @@ class _Overlaps:
                     self.counted[around] += self.counted[scope]
                 self.counted[scope] = 0
             if (free_at := opened.ending_before(end)) is not None:
-                heapq.heappush(waiting, _ranked(free_at, end, row))
+                heapq.heappush(waiting, _pack(free_at, end, row))
                 continue
             outer = opened.innermost()
             if outer is not None and events.is_call[outer] and not events.is_delegated[row]:
@@ -184,16 +184,16 @@ class _Overlaps:
         return moved_to
 
 
-def _ranked(begin: int, end: int, row: int) -> int:
+def _pack(begin: int, end: int, row: int) -> int:
     """Return a number that sorts by begin, later end first, later row first; it takes less memory than a tuple."""
     return begin << 128 | (_WORD - end) << 64 | (_WORD - row)
 
 
-def _parts(ranked: int) -> tuple[int, int, int]:
+def _unpack(ranked: int) -> tuple[int, int, int]:
     return ranked >> 128, _WORD - (ranked >> 64 & _WORD), _WORD - (ranked & _WORD)
 
 
-class _Opened:
+class _OpenEvents:
     """The events that have begun and not ended, each one inside the one before it; every step is fast at any depth."""
 
     def __init__(self) -> None:

@@ -100,14 +100,14 @@ def read_etdump(source: Path | bytes, *, name: str | None = None, backends: Back
         raise EtdumpError(f"{label} is corrupted: {error}") from None
 
 
-def read_content(path: Path, *, name: str | None = None, most_bytes: int = sys.maxsize) -> bytes:
+def read_content(path: Path, *, name: str | None = None, max_bytes: int = sys.maxsize) -> bytes:
     """Return the bytes of an ETDump's file; of a file that cannot be complete, only the header is read.
 
     Raises EtdumpError: one sentence with the file, or its `name`, and the cause.
     """
     label = name or str(path)
     try:
-        with open_untrusted(path, most_bytes) as file:
+        with open_untrusted(path, max_bytes) as file:
             header, size_bytes = file.read(_HEADER_BYTES), os.fstat(file.fileno()).st_size
             _require_complete(header, size_bytes)
             file.seek(0)  # joining two parts would need the memory twice

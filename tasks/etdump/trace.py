@@ -31,7 +31,7 @@ class Slice:
     """Run, kind, chain, instruction and the source if known; also `recorded_start_ns` if the start was moved."""
 
 
-def slices_of(dump: Etdump, runs: Sequence[int], sources: Mapping[int, Mapping[str, str]]) -> list[Slice]:
+def build_slices(dump: Etdump, runs: Sequence[int], sources: Mapping[int, Mapping[str, str]]) -> list[Slice]:
     """Return every event of `runs` (indexes of executions) once: on each track by start, parents before children.
 
     `sources` are those of operators by row of `dump`, as tasks/rows/sources.py names them; others have none.

@@ -47,7 +47,7 @@ class Runs:
     """See Etdump."""
 
 
-def runs_of(dump: Etdump) -> Runs:
+def build_runs(dump: Etdump) -> Runs:
     """Return the executions of an ETDump; events outside any execution (loading) are left out."""
     rows = np.flatnonzero(dump.execution >= 0)
     position = np.full(len(dump.execution) + 1, -1, np.int64)  # the last element is for parent -1

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tasks.bundle.robust_statistics import LEAST_SESSIONS, interquartile_indices
+from tasks.bundle.robust_statistics import MIN_SESSIONS, interquartile_indices
 from tasks.judge.comparison import Comparison, compare, shift_interval
 from tasks.judge.figures import percent_change
 from tasks.judge.operators import MIN_SHARE, Array, Group, Operator
@@ -86,7 +86,7 @@ def find_cause(operators: Sequence[Operator], a: Group, b: Group) -> Cause:
     columns = np.flatnonzero(np.maximum(before_ms, after_ms) >= min_ms).tolist()
     comparisons = [compare(a.times_ns[:, column].tolist(), b.times_ns[:, column].tolist()) for column in columns]
     change_ms = float(after_ms.sum() - before_ms.sum())
-    is_below_min = min(len(a.times_ns), len(b.times_ns)) < LEAST_SESSIONS
+    is_below_min = min(len(a.times_ns), len(b.times_ns)) < MIN_SESSIONS
     parts = []
     for column, is_significant in zip(columns, _find_significant(comparisons), strict=True):
         operator, before, after = operators[column], float(before_ms[column]), float(after_ms[column])

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.bundle.robust_statistics import LEAST_SESSIONS, interquartile_mean
+from tasks.bundle.robust_statistics import MIN_SESSIONS, interquartile_mean
 from tasks.judge.states import States, assign_sides
 
 Answer = Literal["different", "same", "unknown"]
@@ -101,7 +101,7 @@ def compare_sessions(
 
 def shift_interval(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, float] | None:
     """Return the 95 % interval of the shift from `a` to `b`, in their unit; None below 5 sessions on a side."""
-    if min(len(a), len(b)) < LEAST_SESSIONS:
+    if min(len(a), len(b)) < MIN_SESSIONS:
         return None
     differences = np.sort(np.subtract.outer(b, a), axis=None)
     cut = _cut(len(a), len(b))
@@ -127,7 +127,7 @@ def _cut(n: int, m: int) -> int:
 
 def _more_sessions(n: int, m: int, bounds: tuple[float, float] | None, margin: float) -> int | None:
     """Return how many more sessions of each side would give an answer if noise and difference stay; None over 1000."""
-    least = LEAST_SESSIONS - min(n, m)
+    least = MIN_SESSIONS - min(n, m)
     if bounds is None:
         return least
     difference, half = abs(sum(bounds)) / 2, (bounds[1] - bounds[0]) / 2

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from tasks.bundle.robust_statistics import LEAST_SESSIONS
+from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.judge.comparison import Comparison
 from tasks.judge.figures import Metric, OfDevice
 
@@ -95,7 +95,7 @@ def why_incomparable(night: Night, metric: Metric) -> tuple[Verdict, str] | None
 
 def sessions_for_verdict(metric: Metric) -> int:
     """Return how many sessions a night needs for a verdict."""
-    return metric.min_sessions if metric.confirms_itself else LEAST_SESSIONS
+    return metric.min_sessions if metric.confirms_itself else MIN_SESSIONS
 
 
 def too_few_sessions(sessions: int, metric: Metric) -> str:

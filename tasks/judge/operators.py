@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.bundle.robust_statistics import ALERT_SESSIONS, LEAST_SESSIONS, interquartile_indices
+from tasks.bundle.robust_statistics import ALERT_SESSIONS, MIN_SESSIONS, interquartile_indices
 from tasks.judge.figures import LATENCY, Metric
 from tasks.judge.night import Verdict
 from tasks.judge.shift import BASELINE_NIGHTS, Point, build_point, measure_shift, student_quantile
@@ -191,7 +191,7 @@ def _judge(adjusted: Adjusted, column: int, baseline: int, z: float) -> _Answer:
         shifts.append(measure_shift(current, level, [], metric))
     last = shifts[-1]
     is_suspect = last.is_suspect and len(ran[-1]) >= metric.min_sessions
-    if len(ran[-1]) < LEAST_SESSIONS:
+    if len(ran[-1]) < MIN_SESSIONS:
         return "suspected" if is_suspect else "insufficient data", math.exp(last.distance), None, None
     agreeing = [
         each.is_suspect and each.distance * last.distance > 0

@@ -21,7 +21,7 @@ from tasks.bundle.claims import real_serial
 from tasks.etdump.tree import Runs
 from tasks.judge.statistics import session_statistics
 from tasks.load.dimensions import Dimension, NodeIds
-from tasks.rows.consistency import times_key, times_of_another
+from tasks.rows.consistency import copied_times, times_key
 from tasks.rows.record_rows import Row
 from tasks.rows.rows import Rows
 from tasks.rows.sources import node_sources
@@ -278,7 +278,7 @@ class _OtherSessions:
             return None
         session_id = rows.session["session_id"]
         other = self._by_times.setdefault(tuple(rows.runs.execute_ns.tolist()), session_id)
-        return None if other == session_id else f"{times_of_another(rows.runs, other)}; check the runner"
+        return None if other == session_id else f"{copied_times(rows.runs, other)}; check the runner"
 
 
 def _claims_measurement(rows: Rows) -> bool:

@@ -12,7 +12,7 @@ from sql.warehouse import writing
 from tasks.judge.refresh import judge_series
 from tasks.load.commit import Loader, ledger_keys, stored_session_ids
 from tasks.load.parse import parse
-from tasks.rows.rows import Rows, session_id_of
+from tasks.rows.rows import Rows, read_session_id
 from tasks.store.bundle_store import LoadedSessions
 from tasks.store.folder import content_sha256, find_results
 
@@ -112,7 +112,7 @@ def _find_fresh(
         elif not inside:
             is_other = "not a file or folder; pass bundles or .etdump files"
             result.refused.append((path, f"{path}: {is_other if path.exists() else 'no such file or folder'}"))
-    remaining = [path for path in candidates if not forgotten or session_id_of(path) not in forgotten]
+    remaining = [path for path in candidates if not forgotten or read_session_id(path) not in forgotten]
     result.forgotten = len(candidates) - len(remaining)
     hashes: dict[Path, str] = {}
     for path in remaining:

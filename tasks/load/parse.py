@@ -15,7 +15,7 @@ from multiprocessing import connection
 from pathlib import Path
 
 from devices.errors import FarmError
-from tasks.rows.rows import Rows, rows_of_bundle, rows_of_loose
+from tasks.rows.rows import Rows, bundle_rows, loose_rows
 
 _log = logging.getLogger(__name__)
 _ETDUMP = "model.etdump"
@@ -47,7 +47,7 @@ def parse(paths: Sequence[Path]) -> Iterator[tuple[Path, Rows | str]]:
 
 def _parse(path: Path) -> Rows | str:
     try:
-        rows = rows_of_bundle(path) if path.is_dir() else rows_of_loose(path)
+        rows = bundle_rows(path) if path.is_dir() else loose_rows(path)
         ended_at, now = rows.session.get("ended_at"), datetime.now(UTC).replace(tzinfo=None)
         if ended_at is None or ended_at - now <= _MAX_AHEAD:
             return rows

@@ -20,7 +20,7 @@ from devices.errors import InputError
 from devices.suggest import did_you_mean
 from devices.untrusted import sanitize_line
 from sql.warehouse import writing
-from tasks.bundle.model_names import model_named, shown_names
+from tasks.bundle.model_names import find_model, short_names
 from tasks.judge.decisions import (
     Decision,
     Decisions,
@@ -185,7 +185,7 @@ def _find_series(workspace: Workspace, series: Selector) -> tuple[Selector, list
     Raises InputError if a value is unknown or no series matches.
     """
     nights = list_series_nights(workspace.warehouse)
-    if series.model and (model := model_named(series.model, shown_names(each.model for each in nights))):
+    if series.model and (model := find_model(series.model, short_names(each.model for each in nights))):
         series = series.model_copy(update={"model": model})
     for option, value in series.criteria.items():
         values = sorted({str(getattr(each, option)) for each in nights})

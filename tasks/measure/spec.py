@@ -10,7 +10,7 @@ from devices.checked_yaml import load_checked
 from devices.errors import FarmError
 from devices.limits import Limits
 from tasks.bundle.cell import AS_IS, Mode, Variant
-from tasks.bundle.robust_statistics import ALERT_SESSIONS, LEAST_SESSIONS
+from tasks.bundle.robust_statistics import ALERT_SESSIONS, MIN_SESSIONS
 from tasks.export.entry import ModelEntry
 from tasks.export.recipes import recipe_name
 
@@ -174,8 +174,8 @@ class SweepSpec(MeasurementSettings, frozen=True):
     @field_validator("noise_sessions")
     @classmethod
     def _enough_for_an_interval(cls, sessions: int) -> int:
-        if 0 < sessions < LEAST_SESSIONS:
-            raise ValueError(f"noise_sessions must be 0 or at least {LEAST_SESSIONS}, which an interval needs")
+        if 0 < sessions < MIN_SESSIONS:
+            raise ValueError(f"noise_sessions must be 0 or at least {MIN_SESSIONS}, which an interval needs")
         return sessions
 
     @model_validator(mode="after")

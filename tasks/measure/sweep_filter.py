@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from devices.errors import InputError
 from devices.suggest import did_you_mean
 from tasks.bundle.cell import AS_IS
-from tasks.bundle.model_names import model_named, shown_names
+from tasks.bundle.model_names import find_model, short_names
 from tasks.export.recipes import recipe_name
 from tasks.measure.spec import SweepSpec
 
@@ -31,8 +31,8 @@ class SweepFilter(BaseModel, extra="forbid", frozen=True):
         recipes = [recipe_name(each) if each != AS_IS else each for each in self.precisions]
         all_recipes = list(dict.fromkeys(recipe for _, recipe in spec.pairs))
         names = {model.name: model for model in spec.models}
-        shown = shown_names(names)
-        chosen = select_names([model_named(each, shown) or each for each in self.models], names, "model", spec.name)
+        shown = short_names(names)
+        chosen = select_names([find_model(each, shown) or each for each in self.models], names, "model", spec.name)
         precisions = select_names(recipes, all_recipes, "precision", spec.name)
         variants = select_names(self.variants, spec.variants, "variant", spec.name)
         with_precision = {model.name for model, recipe in spec.pairs if recipe in precisions}

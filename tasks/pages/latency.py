@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tasks.bundle.robust_statistics import LEAST_SESSIONS
+from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.pages.page import Bar, BarChart, Block, Heading, Hue, Paragraph, Section, fold_if_long
 from tasks.results.cells import CellNames, Variant, emulated_devices
 from tasks.results.latency import NO_INTERVAL, NOISY, GenerationRow, LatencyRow, ThreadRow, latency_in_words
@@ -32,7 +32,7 @@ def latency(answers: Answers) -> Section:
 def _notes(rows: list[LatencyRow]) -> Iterator[Paragraph]:
     """Yield notes on highlighted cells and unusual sessions."""
     if noisy := [row for row in rows if row.is_noisy(row.mad_ms) or row.is_noisy(row.between_ms)]:
-        few = sum(row.sessions < LEAST_SESSIONS for row in noisy)
+        few = sum(row.sessions < MIN_SESSIONS for row in noisy)
         untested = f"{sentence(NO_INTERVAL)[:-1]}: differences of {counted(few, 'cell')} of these are not tested. "
         yield Paragraph(
             f"Scatter above {rounded_percent(NOISY)} of the time is highlighted, in {counted(len(noisy), 'cell')}. "

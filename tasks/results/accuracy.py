@@ -43,7 +43,7 @@ class AccuracyRow(CellRow):
         Number("SNR", "dB", "10 log10(sum of squares of eager's output / sum of squares of the difference)", digits=1),
     ]
     """None also if all outputs equal the reference."""
-    least_snr_db: Annotated[
+    min_snr_db: Annotated[
         float | None, Number("Limit", "dB", "below it, a broken export is likelier than the cost of the recipe")
     ]
     cosine: Annotated[float | None, Number("Cosine", "", "cosine of the angle between both", digits=6)]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
-from tasks.bundle.model_names import model_named
+from tasks.bundle.model_names import find_model
 from tasks.judge import comparison
 from tasks.judge.arms import Arm, Name, find_arms, id_prefix, name_of_folder
 from tasks.judge.cause import cause_from_rows
@@ -189,7 +189,7 @@ def _percent(share: float) -> str:
 
 
 def _cells(reader: Reader, arm: Arm) -> list[Cell]:
-    value = model_named(arm.value, reader.names) if arm.kind == "model" else arm.value
+    value = find_model(arm.value, reader.names) if arm.kind == "model" else arm.value
     cells = [Cell(*row) for row in reader.tuples("compare_cells", **{**asdict(arm), "value": value})]
     return [replace(cell, model=reader.names.get(cell.model, cell.model)) for cell in cells]
 

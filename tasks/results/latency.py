@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from tasks.bundle.robust_statistics import LEAST_SESSIONS, median_interval
+from tasks.bundle.robust_statistics import MIN_SESSIONS, median_interval
 from tasks.results.cells import CellRow, Variant, precision_order
 from tasks.results.naming import series_conditions
 from tasks.results.reader import Answers
@@ -13,7 +13,7 @@ from tasks.results.text import TIMES, Code, Text, counted, in_ms, joined, senten
 
 _MAX_MODELS_NAMED = 5
 NOISY = 0.05
-NO_INTERVAL = f"the interval of a ratio needs at least {LEAST_SESSIONS} sessions"
+NO_INTERVAL = f"the interval of a ratio needs at least {MIN_SESSIONS} sessions"
 
 
 @dataclass(frozen=True)

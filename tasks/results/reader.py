@@ -17,7 +17,7 @@ from sql.excerpt import Excerpt
 from sql.readable import ReadableFile
 from sql.schema import sql_files
 from sql.warehouse import first_line
-from tasks.bundle.model_names import shown_names
+from tasks.bundle.model_names import short_names
 from tasks.judge.advice import HEAVY_SHARE
 from tasks.results.cells import Night, SweepId
 from tasks.results.table import Number, Row, RowT, Words
@@ -70,7 +70,7 @@ class Reader:
         if self._names is not None:
             return self._names
         models = self.connection.execute("SELECT DISTINCT name FROM model").fetchall()
-        return shown_names(name for (name,) in models)
+        return short_names(name for (name,) in models)
 
     def excerpt(self, sweep_id: str, measured: Collection[tuple[str, str]]) -> "Answers":
         """Return the answers about pairs of model (by its name on pages) and device in a sweep.

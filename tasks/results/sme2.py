@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from tasks.bundle.robust_statistics import LEAST_SESSIONS
+from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.judge.comparison import Comparison, compare
 from tasks.results.cells import CellRow, PairRow, by_cell
 from tasks.results.devices import DeviceRow
@@ -67,7 +67,7 @@ class SpeedupRow(PairRow):
         ),
     ]
     reason: Annotated[
-        str | None, Words("95 % interval", TIMES, f"needs {LEAST_SESSIONS} sessions on each side", numeric=True)
+        str | None, Words("95 % interval", TIMES, f"needs {MIN_SESSIONS} sessions on each side", numeric=True)
     ]
     """Why there is no speed-up although both sides were measured."""
     sessions_off: Annotated[int, Number("Sessions off")]

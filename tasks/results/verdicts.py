@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from devices.errors import InputError
 from devices.suggest import did_you_mean
-from tasks.bundle.robust_statistics import LEAST_SESSIONS
+from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.judge.figures import LATENCY, METRICS
 from tasks.judge.step import INTERLEAVED
 from tasks.results.cells import CellRow, ChangePercent, Interval, where
@@ -131,7 +131,7 @@ class Verdict(CellRow):
         """What the verdict is based on: `eight sessions, 95 % interval +2.8 to +3.6 %`."""
         basis = INTERLEAVED if INTERLEAVED in self.reason else counted(self.sessions, "session")
         if self.low is None or self.high is None:
-            return f"{basis}; {NO_INTERVAL}" if self.sessions < LEAST_SESSIONS else basis
+            return f"{basis}; {NO_INTERVAL}" if self.sessions < MIN_SESSIONS else basis
         return f"{basis}, 95 % interval {signed_percent(self.low)} to {signed_percent(self.high)} %"
 
     @property

@@ -19,7 +19,7 @@ _ALIKE = (
 )  # fmt: skip
 _CONCATENATES = tuple(f"Concatenate{inputs}" for inputs in range(2, 6))
 # By the name of an operator: the kinds of nodes, without their prefix XNN, that run as it.
-_NODES_OF: dict[str, tuple[str, ...]] = {name: (name.replace(" ", ""),) for name in _ALIKE} | {
+_NODE_KINDS: dict[str, tuple[str, ...]] = {name: (name.replace(" ", ""),) for name in _ALIKE} | {
     "ApproxGELU": ("Gelu",),
     "ArgMax Pooling": ("ArgMaxPooling2d",),
     "Average Pooling": ("AvgPooling2d", "GlobalAvgPooling2d"),
@@ -56,23 +56,23 @@ def align(operators: Sequence[str], kinds: Sequence[str]) -> list[list[int]]:
     `kinds` are those of the graph's nodes, such as `XNNConv2d`. One index means that the operator is that node; several
     that the order leaves them open; none that no node runs as such an operator, or that the sequences do not match.
     """
-    places = [place for place, operator in enumerate(operators) if operator in _NODES_OF]
-    node_kinds = [_NODES_OF[operators[place]] for place in places]
+    indexes = [index for index, operator in enumerate(operators) if operator in _NODE_KINDS]
+    node_kinds = [_NODE_KINDS[operators[index]] for index in indexes]
     nodes = [kind.removeprefix("XNN") for kind in kinds]
     first = _embed(node_kinds, nodes)
     last = _embed(node_kinds[::-1], nodes[::-1])
     candidates: list[list[int]] = [[] for _ in operators]
     if first is None or last is None:
         return candidates
-    for place, names, low, high in zip(places, node_kinds, first, reversed(last), strict=True):
-        candidates[place] = [node for node in range(low, len(nodes) - high) if nodes[node] in names]
+    for index, names, low, high in zip(indexes, node_kinds, first, reversed(last), strict=True):
+        candidates[index] = [node for node in range(low, len(nodes) - high) if nodes[node] in names]
     return candidates
 
 
-def _embed(wanted: Sequence[tuple[str, ...]], nodes: Sequence[str]) -> list[int] | None:
+def _embed(operators: Sequence[tuple[str, ...]], nodes: Sequence[str]) -> list[int] | None:
     """Return the earliest node for each operator, in order and each node once; None if there are not enough."""
     embedding, node = [], 0
-    for names in wanted:
+    for names in operators:
         while node < len(nodes) and nodes[node] not in names:
             node += 1
         if node == len(nodes):

@@ -23,27 +23,27 @@ from tasks.etdump.tree import Runs
 
 _CLOCK_STEP_NS = 100
 """An execution may be longer in the ETDump than around it by this: both are of one clock, whose ticks are rounded."""
-_LEAST_COVERED = 0.8
+_MIN_COVERED_SHARE = 0.8
 """Share of the time around an execution that the ETDump must show, in the execution where both differ the least."""
-_MOST_AROUND_NS = 50_000
+_MAX_OVERHEAD_NS = 50_000
 """A smaller share is accepted up to this difference: recording takes longer than a tiny model."""
-_FEW_AROUND = 3
+_MIN_COMPARED = 3
 """With fewer executions, the share is not checked: another process may have run between the clock readings."""
 _WALL_SLACK_S = 0.1
 _Times = NDArray[np.int64]
-_FEW = 5
+_MIN_EXECUTIONS = 5
 """In fewer executions, how much they differ by chance is unknown."""
-_MOST_EQUAL_STEPS = 1_000
+_MAX_EQUAL_STEPS = 1_000
 """From this on, not all executions may be equal; a tiny model lasts fewer steps, and often the same number."""
-_MANY = 10
+_MIN_EQUAL = 10
 """Equal executions beside others, such as a warm-up, are refused from this on, if they are half of the session"""
-_MANY_EQUAL_STEPS = 10_000
+_MIN_EQUAL_STEPS = 10_000
 """and each lasts this many steps: the times of a machine then differ from each other."""
 _ROUNDED_STEP_NS = 42
 """Least step of that limit: ticks of 24 MHz, rounded to nanoseconds, look like a clock of 1 ns."""
-_MOST_COMPARED = 64
+_MAX_COMPARED = 64
 """Different executions, of which all pairs are compared."""
-_MOST_ALIKE = 0.5
+_MAX_ALIKE_SHARE = 0.5
 """Share of equal parts in two executions that are not copies; with more, a coarse clock explains equal ones."""
 _PAIR_BITS = 20
 """Bits of chance, plus one for each doubling of the pairs: one honest session in a million would be refused."""
@@ -71,7 +71,7 @@ def other_content(etdump: bytes, stats: Stats | None) -> str | None:
     return f"model.etdump has CRC-32 {computed:08x}, and stats.json states {stated:08x}"
 
 
-def etdump_of_another(etdump: bytes, runs: Runs, session_id: str, seen: dict[str, str]) -> str | None:
+def copied_etdump(etdump: bytes, runs: Runs, session_id: str, seen: dict[str, str]) -> str | None:
     """Return that an ETDump, or the times in it, are those of another session of the device; None if they are not.
 
     `seen` has the sessions of a device by the hashes of their ETDumps and times; this session is added.
@@ -82,10 +82,10 @@ def etdump_of_another(etdump: bytes, runs: Runs, session_id: str, seen: dict[str
     key = times_key(runs)
     if key is None or (other := seen.setdefault(key, session_id)) == session_id:
         return None
-    return times_of_another(runs, other)
+    return copied_times(runs, other)
 
 
-def times_of_another(runs: Runs, other: str) -> str:
+def copied_times(runs: Runs, other: str) -> str:
     """Return the sentence about a session with the times of another one."""
     first, last = runs.execute_ns[0], runs.execute_ns[-1]
     count = len(runs.execute_ns)
@@ -125,8 +125,8 @@ def _other_times(runs: Runs, stats: Stats) -> str | None:
         at = int(longer[0])
         return f"execution {at} lasts {inside[at]} ns in the ETDump, and {around[at]} ns around it in stats.json"
     nearest = int(np.argmin(np.array(around) - inside))
-    least_ns = min(_LEAST_COVERED * around[nearest], around[nearest] - _MOST_AROUND_NS)
-    if len(inside) < _FEW_AROUND or inside[nearest] >= least_ns:
+    min_ns = min(_MIN_COVERED_SHARE * around[nearest], around[nearest] - _MAX_OVERHEAD_NS)
+    if len(inside) < _MIN_COMPARED or inside[nearest] >= min_ns:
         return None
     times = f"{inside[nearest]} ns in the ETDump, and {around[nearest]} ns in stats.json"
     return f"execution {nearest} lasts {times}; all others differ more"
@@ -136,9 +136,9 @@ def identical_executions(runs: Runs) -> str | None:
     """Return a sentence if many long executions last equally long to the clock's step, as on no machine; else None."""
     times, counts = np.unique(runs.execute_ns, return_counts=True)
     time_ns, equal, count = int(times[counts.argmax()]), int(counts.max()), len(runs.execute_ns)
-    step_ns = _step_ns(runs) if equal >= _FEW else 1
-    are_all = equal == count >= _FEW and time_ns >= _MOST_EQUAL_STEPS * step_ns
-    are_most = equal >= max(_MANY, count / 2) and time_ns >= _MANY_EQUAL_STEPS * max(step_ns, _ROUNDED_STEP_NS)
+    step_ns = _step_ns(runs) if equal >= _MIN_EXECUTIONS else 1
+    are_all = equal == count >= _MIN_EXECUTIONS and time_ns >= _MAX_EQUAL_STEPS * step_ns
+    are_most = equal >= max(_MIN_EQUAL, count / 2) and time_ns >= _MIN_EQUAL_STEPS * max(step_ns, _ROUNDED_STEP_NS)
     if not (are_all or are_most):
         return None
     return f"{equal} of {count} executions in the ETDump last {time_ns} ns, on a clock of {step_ns} ns"
@@ -157,9 +157,9 @@ def copied_execution(runs: Runs) -> str | None:
     else:
         return None
     others, firsts = np.unique(parts, axis=0, return_index=True)
-    if len(others) < _FEW:
+    if len(others) < _MIN_EXECUTIONS:
         return None
-    others = parts[np.sort(firsts)[:_MOST_COMPARED]]
+    others = parts[np.sort(firsts)[:_MAX_COMPARED]]
     count = len(runs.execute_ns)
     required_bits = _PAIR_BITS + math.log2(count * (count - 1) / 2)
     bits = _bits(others)
@@ -169,7 +169,7 @@ def copied_execution(runs: Runs) -> str | None:
     # Executions of one phase of the clock agree in more parts than others do.
     alike = (others[:, None, is_chance] == others[None, :, is_chance]).mean(axis=2)
     np.fill_diagonal(alike, 0)
-    if alike.max() > _MOST_ALIKE:
+    if alike.max() > _MAX_ALIKE_SHARE:
         return None
     return (
         f"in the ETDump, execution {second} is a copy of execution {first}: both last {runs.execute_ns[first]} ns, and "
@@ -183,7 +183,7 @@ def times_key(runs: Runs) -> str | None:
     None if two honest sessions could share it: the closest executions differ by few steps of the clock, or are few.
     """
     times = runs.execute_ns
-    if len(times) < _FEW:
+    if len(times) < _MIN_EXECUTIONS:
         return None
     closest_ns = float(np.percentile(np.diff(np.sort(times)), 25))
     bits = len(times) * math.log2(max(closest_ns / _step_ns(runs), 1))

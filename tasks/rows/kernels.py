@@ -47,7 +47,7 @@ class _SelectedKernels(BaseModel, frozen=True, strict=True):
     """Functions of XNNPACK that operators point to and that have no name: kernels, and others."""
 
 
-def kernels_of(folder: Path, record: SessionRecord) -> dict[str, list[dict[str, Any]]]:
+def kernel_rows(folder: Path, record: SessionRecord) -> dict[str, list[dict[str, Any]]]:
     """Return rows of `kernel` and `kernel_profile` by table: executed kernels of a profile, selected ones, or no table.
 
     Raises BundleError if the file with them cannot be parsed.

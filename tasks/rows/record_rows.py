@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
-from tasks.bundle.cell import backend_in_series, backend_of
+from tasks.bundle.cell import backend_name, series_backend_name
 from tasks.bundle.record import SessionRecord, Source
 from tasks.bundle.runner_stats import SessionColumns, Stats
 from tasks.etdump.tree import Runs
 
 Row = dict[str, Any]
-_OF_MODEL = ("tokens", "steps", "prompt_tokens", "macs", "read_bytes", "perplexity")
+_MODEL_COLUMNS = ("tokens", "steps", "prompt_tokens", "macs", "read_bytes", "perplexity")
 
 
 def session_row(record: SessionRecord, runs: Runs | None) -> Row:
@@ -75,7 +75,7 @@ def model_row(record: SessionRecord) -> Row:
             "method": model.method if model.inputs_sha256 else None,
             "inputs_sha256": model.inputs_sha256 or None,
             "kv_depth": (model.kv_depth or 0) if model.tokens else None,
-            **{name: getattr(model, name) or None for name in _OF_MODEL},
+            **{name: getattr(model, name) or None for name in _MODEL_COLUMNS},
         },
         extra=_json([model.delegated, model.portable]),
     )
@@ -111,14 +111,14 @@ def runner_row(record: SessionRecord) -> Row | None:
 def series_row(record: SessionRecord) -> Row:
     """Return the row of `series`; sessions of different nights are compared only if they share its id.
 
-    The id contains `backend_in_series`, which keeps older ids valid; the column has the actual backend.
+    The id contains `series_backend_name`, which keeps older ids valid; the column has the actual backend.
     """
     facts, precision = record.device.facts, record.model.precision
     delegates = None if record.model.delegate_calls is None else set(record.model.backends.values())
     key = {
         "model": record.model.name,
         "seed": record.model.seed,
-        "backend": backend_in_series(precision, delegates),
+        "backend": series_backend_name(precision, delegates),
         "precision": precision,
         "threads": record.threads,
         "variant": record.variant,
@@ -127,20 +127,20 @@ def series_row(record: SessionRecord) -> Row:
         "emulated": record.device.emulated,
     }
     series_id = hashlib.sha256(_json(key).encode()).hexdigest()[:16]
-    return {"series_id": series_id, **key, "backend": backend_of(precision, delegates)}
+    return {"series_id": series_id, **key, "backend": backend_name(precision, delegates)}
 
 
 def conditions_rows(record: SessionRecord) -> list[Row]:
     """Return a row of `device_conditions` for each moment with conditions; the columns are the fields of Conditions."""
     return [
         {
-            **seen.model_dump(),
+            **conditions.model_dump(),
             "moment": moment,
-            "taken_at": _utc(seen.taken_at) if seen.taken_at else None,
-            "thermal_status": None if seen.thermal_status is None else str(seen.thermal_status),
+            "taken_at": _utc(conditions.taken_at) if conditions.taken_at else None,
+            "thermal_status": None if conditions.thermal_status is None else str(conditions.thermal_status),
         }
-        for moment, seen in record.conditions.items()
-        if seen is not None
+        for moment, conditions in record.conditions.items()
+        if conditions is not None
     ]
 
 

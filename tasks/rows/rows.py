@@ -11,12 +11,12 @@ from typing import Any
 from devices.errors import FarmError
 from devices.untrusted import UntrustedFileError, parse_json, read_untrusted, sanitize_line
 from tasks.bundle.layer_drift import read_layer_drift
-from tasks.bundle.names import ETDUMP, LAYER_DRIFT, MOST_FILE_BYTES, MOST_LOG_BYTES, MOST_RECORD_BYTES, RECORD
+from tasks.bundle.names import ETDUMP, LAYER_DRIFT, MAX_FILE_BYTES, MAX_LOG_BYTES, MAX_RECORD_BYTES, RECORD
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.etdump.reader import Etdump, read_content, read_etdump
-from tasks.etdump.tree import Runs, contradiction, runs_of
+from tasks.etdump.tree import Runs, build_runs, contradiction
 from tasks.rows.consistency import contradiction_between, other_content
-from tasks.rows.kernels import kernels_of
+from tasks.rows.kernels import kernel_rows
 from tasks.rows.record_rows import (
     Row,
     conditions_rows,
@@ -78,7 +78,7 @@ class Rows:
         return len(self.runs.node) if self.runs else 0
 
 
-def rows_of_bundle(folder: Path, runs: Runs | None = None) -> Rows:
+def bundle_rows(folder: Path, runs: Runs | None = None) -> Rows:
     """Check a bundle against its hashes and return its rows; a session that did not succeed has no runs.
 
     `runs` are those of its ETDump if this process has just read and checked it.
@@ -103,7 +103,7 @@ def rows_of_bundle(folder: Path, runs: Runs | None = None) -> Rows:
             "layer_value": [layer.model_dump() for layer in layers],
         }
         if record.status == "succeeded":
-            details |= kernels_of(folder, record)
+            details |= kernel_rows(folder, record)
         belongs_to_a_series = record.mode == "timing" and not record.sweep.on_demand
         return Rows(
             path=folder,
@@ -128,48 +128,48 @@ def rows_of_bundle(folder: Path, runs: Runs | None = None) -> Rows:
         raise LoadError(f"{folder}/session.json: {cause}; restore the bundle from a backup") from error
 
 
-def rows_of_loose(path: Path) -> Rows:
+def loose_rows(path: Path) -> Rows:
     """Return the rows of an ETDump without a bundle, or of a log of ExecuTorch's runner for language models.
 
     The first run of an ETDump counts as warm-up, unless it is the only one. Raises EtdumpError, or LoadError if an
     ETDump does not contain an execution.
     """
     try:
-        log = b"" if path.suffix == ".etdump" else read_untrusted(path, MOST_LOG_BYTES)
+        log = b"" if path.suffix == ".etdump" else read_untrusted(path, MAX_LOG_BYTES)
     except UntrustedFileError:  # reported when it is read as an ETDump
         log = b""
     if _MARK in log:
-        stated = {"executions": 1, "warmup_executions": 0, **_observed(log, str(path))}
-        return _loose_rows(path, hashlib.sha256(log).hexdigest(), stated)
-    content = read_content(path, most_bytes=MOST_FILE_BYTES)
+        columns = {"executions": 1, "warmup_executions": 0, **_observer_columns(log, str(path))}
+        return _without_bundle(path, hashlib.sha256(log).hexdigest(), columns)
+    content = read_content(path, max_bytes=MAX_FILE_BYTES)
     sha256 = hashlib.sha256(content).hexdigest()
     dump = read_etdump(content, name=str(path))
     warmup_executions = 1 if dump.executions > 1 else 0
     runs = _consistent_runs(dump, str(path), warmup_executions)
     if not len(runs.execute_ns):
         raise LoadError(f"{path}: the ETDump contains 0 executions (Method::execute); nothing was loaded")
-    stated = {
+    columns = {
         "executions": len(runs.execute_ns),
         "warmup_executions": warmup_executions,
         "delegate_note": delegate_note(runs),
     }
-    return _loose_rows(path, sha256, stated, runs)
+    return _without_bundle(path, sha256, columns, runs)
 
 
-def _observed(content: bytes, shown: str) -> dict[str, Any]:
+def _observer_columns(content: bytes, label: str) -> dict[str, Any]:
     """Return the columns of `session` from the one PyTorchObserver line of a log; raises LoadError."""
     lines = [line[line.index(_MARK) :] for line in content.splitlines() if _MARK in line]
     if len(lines) != 1:
-        raise LoadError(f"{shown}: has {len(lines)} PyTorchObserver lines; load a log for each text, with one")
+        raise LoadError(f"{label}: has {len(lines)} PyTorchObserver lines; load a log for each text, with one")
     try:
-        stated = parse_json(lines[0][len(_MARK) - 1 :])
-        tokens = {name: int(stated[f"{name}_tokens"]) for name in ("prompt", "generated")}
-        ms = {name: float(stated[end]) - float(stated[start]) for name, (start, end) in _SPANS.items()}
+        stats = parse_json(lines[0][len(_MARK) - 1 :])
+        tokens = {name: int(stats[f"{name}_tokens"]) for name in ("prompt", "generated")}
+        ms = {name: float(stats[end]) - float(stats[start]) for name, (start, end) in _SPANS.items()}
     except (ValueError, TypeError, KeyError) as error:
         cause = f"{type(error).__name__}: {error}"
-        raise LoadError(f"{shown}: the PyTorchObserver line is incomplete ({cause}); copy it complete") from None
+        raise LoadError(f"{label}: the PyTorchObserver line is incomplete ({cause}); copy it complete") from None
     if min(tokens.values()) < 1 or min(ms.values()) < 0:
-        raise LoadError(f"{shown}: the PyTorchObserver line states no tokens, or times that run backwards")
+        raise LoadError(f"{label}: the PyTorchObserver line states no tokens, or times that run backwards")
     return {
         "load_ns": round(ms["load"] * 1e6),
         "reported_prompt_tokens": tokens["prompt"],
@@ -180,7 +180,7 @@ def _observed(content: bytes, shown: str) -> dict[str, Any]:
     }
 
 
-def _loose_rows(path: Path, sha256: str, stated: Row, runs: Runs | None = None) -> Rows:
+def _without_bundle(path: Path, sha256: str, columns: Row, runs: Runs | None = None) -> Rows:
     session_id = sha256[:16]
     return Rows(
         path=path,
@@ -195,13 +195,13 @@ def _loose_rows(path: Path, sha256: str, stated: Row, runs: Runs | None = None) 
             "mode": "timing",
             "status": "succeeded",
             "etdump_sha256": sha256,
-            **stated,
+            **columns,
         },
         runs=runs,
     )
 
 
-def session_id_of(path: Path) -> str | None:
+def read_session_id(path: Path) -> str | None:
     """Return the session id of a bundle's folder or a loose ETDump, read without its other files.
 
     If session.json is damaged, return the id at the start of the folder's name; None without one.
@@ -209,14 +209,14 @@ def session_id_of(path: Path) -> str | None:
     try:
         if not path.is_dir():
             return content_sha256(path)[:16]
-        return str(json.loads(read_untrusted(path / RECORD, MOST_RECORD_BYTES))["session_id"])
+        return str(json.loads(read_untrusted(path / RECORD, MAX_RECORD_BYTES))["session_id"])
     except (UntrustedFileError, ValueError, KeyError, TypeError, RecursionError):
         match = _SESSION_ID.match(path.name)
         return match[0] if match else None
 
 
 def _read_runs(path: Path, record: SessionRecord) -> Runs:
-    content = read_content(path, most_bytes=MOST_FILE_BYTES)
+    content = read_content(path, max_bytes=MAX_FILE_BYTES)
     dump = read_etdump(content, name=str(path), backends=record.model.backends)
     runs = _consistent_runs(dump, str(path), record.warmup_executions)
     if len(runs.execute_ns) != record.executions:
@@ -229,8 +229,8 @@ def _read_runs(path: Path, record: SessionRecord) -> Runs:
     return runs
 
 
-def _consistent_runs(dump: Etdump, shown: str, warmup_executions: int) -> Runs:
-    runs = runs_of(dump)
+def _consistent_runs(dump: Etdump, label: str, warmup_executions: int) -> Runs:
+    runs = build_runs(dump)
     if cause := contradiction(dump, runs, warmup_executions):
-        raise LoadError(f"{shown}: {cause}")
+        raise LoadError(f"{label}: {cause}")
     return runs

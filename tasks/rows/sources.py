@@ -18,16 +18,16 @@ from tasks.bundle.names import SOURCES
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.bundle.values import SmallCount, first_mistake
 from tasks.etdump.reader import Etdump
-from tasks.etdump.tree import TreeNode, runs_of, several_methods
+from tasks.etdump.tree import TreeNode, build_runs, several_methods
 from tasks.rows.alignment import align
 
 _NOT_ALIGNED = "the operators of the delegate do not match the nodes of XNNPACK's graph one by one"
 _NOT_REPORTED = "this backend does not state which operators of the model it runs"
 _NOT_LISTED = "sources.json does not list the instruction"
-_OPEN = "several operators of the model match, in the order in which the delegate runs them"
+_AMBIGUOUS = "several operators of the model match, in the order in which the delegate runs them"
 _INSERTED = "inserted by the exporter, to change a layout or a type; not an operator of the model"
 _LEFT_OUT = "did not run: XNNPACK fused it into another operator or removed it"
-_OF_EVENT = ("module_path", "file_line", "source_operator", "fused_with", "certainty")
+_EVENT_COLUMNS = ("module_path", "file_line", "source_operator", "fused_with", "certainty")
 
 
 class _Node(BaseModel, extra="forbid", frozen=True):
@@ -119,9 +119,9 @@ def node_sources(sources: Sources, tree: Sequence[TreeNode]) -> Iterator[dict[st
         elif node.kind == "portable":
             listed = sources.instructions.get((node.chain_index, node.instruction_id))
             chosen = [sources.sources[i] for i in listed.sources] if listed else []
-            yield {**_place(node), "node": index, **_described(chosen, _NOT_LISTED)}
+            yield {**_instruction_key(node), "node": index, **_describe(chosen, _NOT_LISTED)}
     for operators in inside.values():
-        yield from _of_delegate(sources, tree, operators)
+        yield from _delegate_rows(sources, tree, operators)
 
 
 def event_sources(sources: Sources, dump: Etdump) -> dict[int, dict[str, str]]:
@@ -129,26 +129,26 @@ def event_sources(sources: Sources, dump: Etdump) -> dict[int, dict[str, str]]:
 
     Empty if the executions are of several methods, whose operators cannot be assigned by their order.
     """
-    runs = runs_of(dump)
+    runs = build_runs(dump)
     if several_methods(dump, runs):
         return {}
-    of_node = {
-        row["node"]: {column: row[column] for column in _OF_EVENT if row.get(column) is not None}
+    node_columns = {
+        row["node"]: {column: row[column] for column in _EVENT_COLUMNS if row.get(column) is not None}
         for row in node_sources(sources, runs.tree)
         if row["node"] is not None
     }
     events = zip(np.flatnonzero(dump.execution >= 0).tolist(), runs.node.tolist(), strict=True)
-    return {row: of_node[node] for row, node in events if node in of_node}
+    return {row: node_columns[node] for row, node in events if node in node_columns}
 
 
-def _of_delegate(sources: Sources, tree: Sequence[TreeNode], operators: list[int]) -> Iterator[dict[str, Any]]:
+def _delegate_rows(sources: Sources, tree: Sequence[TreeNode], operators: list[int]) -> Iterator[dict[str, Any]]:
     """Yield a row for each operator of one delegate call, then for each node that did not run.
 
     `operators` are indexes into the tree, in the order in which they ran. An operator with one possible node gets its
     sources; with several, what their sources have in common; with none, it is unknown. For example, one `Convolution`
     may be either of two nodes XNNConv2d: its row states what both share, and neither counts as not executed.
     """
-    instruction = _place(tree[operators[0]])
+    instruction = _instruction_key(tree[operators[0]])
     listed = sources.instructions.get((instruction["chain_index"], instruction["instruction_id"]))
     nodes = list(_with_clamps((listed.nodes if listed else None) or []))
     all_sources = [sources.sources[index] for index in listed.sources] if listed else []
@@ -167,15 +167,15 @@ def _of_delegate(sources: Sources, tree: Sequence[TreeNode], operators: list[int
         if not candidates:
             yield {**row, **_unknown(all_sources, cause)}
         elif len(candidates) == 1:
-            yield {**row, **_of_node(sources, possible_nodes[0], clamp_prefix(candidates[0]))}
+            yield {**row, **_describe_node(sources, possible_nodes[0], clamp_prefix(candidates[0]))}
         else:
             possible_sources = [sources.sources[i] for node in possible_nodes for i in node.sources]
             has_inserted = not all(node.sources for node in possible_nodes)
-            yield {**row, **_described([*possible_sources, *([None] if has_inserted else [])], cause)}
+            yield {**row, **_describe([*possible_sources, *([None] if has_inserted else [])], cause)}
     # Without any match, which nodes ran is unknown.
     for number, node in enumerate(nodes if any(aligned) else []):
         if number not in may_have_run and not isinstance(node, _Clamp):
-            described = _of_node(sources, node, clamp_prefix(number))
+            described = _describe_node(sources, node, clamp_prefix(number))
             yield {**instruction, **described, "node": None, "certainty": "not executed", "note": _LEFT_OUT}
 
 
@@ -191,15 +191,15 @@ def _with_clamps(nodes: Sequence[_Node]) -> Iterator[_Node]:
             yield _Clamp(kind="XNNClamp", sources=node.clamp)
 
 
-def _place(node: TreeNode) -> dict[str, Any]:
+def _instruction_key(node: TreeNode) -> dict[str, Any]:
     return {"chain_index": node.chain_index, "instruction_id": node.instruction_id}
 
 
-def _of_node(sources: Sources, node: _Node, clamp_prefix: str | None) -> dict[str, Any]:
+def _describe_node(sources: Sources, node: _Node, clamp_prefix: str | None) -> dict[str, Any]:
     """Return the columns of a row that describe a node of XNNPACK's graph: its sources, and what was fused into it."""
     if not node.sources:
         return {"delegate_node": node.kind, "certainty": "inserted", "note": _INSERTED}
-    columns = _described([sources.sources[index] for index in node.sources], _NOT_ALIGNED)
+    columns = _describe([sources.sources[index] for index in node.sources], _NOT_ALIGNED)
     columns["delegate_node"] = node.kind
     fused = [("", index) for index in node.fused]
     fused += [(clamp_prefix, index) for index in node.clamp if clamp_prefix is not None]
@@ -209,7 +209,7 @@ def _of_node(sources: Sources, node: _Node, clamp_prefix: str | None) -> dict[st
     return columns
 
 
-def _described(chosen: Sequence[Source | None], why: str) -> dict[str, Any]:
+def _describe(chosen: Sequence[Source | None], why: str) -> dict[str, Any]:
     """Return what the possible sources of an operator have in common; None among them is an inserted node."""
     distinct = [source for source in dict.fromkeys(chosen) if source is not None]
     if not distinct:
@@ -222,7 +222,7 @@ def _described(chosen: Sequence[Source | None], why: str) -> dict[str, Any]:
         "source_operator": " or ".join(operators),
         "file_line": lines.pop() if len(lines) == 1 else None,
         "certainty": "known" if is_one else "ambiguous",
-        "note": None if is_one else _OPEN,
+        "note": None if is_one else _AMBIGUOUS,
     }
 
 

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from devices.errors import FarmError
-from devices.local import stated_environment
+from devices.local import clean_environment
 from devices.platform import PLATFORM_FACTS, PLATFORMS, SIMULATED
 from tasks.bundle.cell import VARIANTS
 from tasks.runner.binary import read_binary
@@ -157,7 +157,7 @@ def check_bundle(bundle: Path, platform: str) -> None:
 
 def _check_starts(bundle: Path, recipe: Recipe) -> None:
     """Start a program that was built for this machine; raises RunnerError if it fails or has another version."""
-    command, env = [str(bundle / PROGRAM), "--version"], stated_environment()
+    command, env = [str(bundle / PROGRAM), "--version"], clean_environment()
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
     try:
         version = str(json.loads(done.stdout)["executorch_version"])

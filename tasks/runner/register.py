@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from devices.local import stated_environment
+from devices.local import clean_environment
 from devices.platform import PLATFORM_FACTS, PLATFORMS, Platform
 from tasks.bundle.cell import VARIANTS, Mode, Variant
 from tasks.runner.binary import supported_platforms
@@ -81,7 +81,7 @@ def _check_help(copy: Path, program: Path) -> None:
     try:
         done = subprocess.run(
             [str(copy), "--help"],
-            env=stated_environment(),  # as a device would start it
+            env=clean_environment(),  # as a device would start it
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

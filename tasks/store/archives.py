@@ -22,7 +22,7 @@ from typing import IO, Any, BinaryIO, Self, cast
 from backports import zstd
 
 from devices.untrusted import UntrustedFileError, open_untrusted
-from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD, plain_name
+from tasks.bundle.names import MAX_FILE_BYTES, MAX_RECORD_BYTES, RECORD, checked_file_name
 from tasks.bundle.record import BundleError
 from tasks.bundle.session_json import parse_record
 from tasks.store.folder import BundleCheck, find_results
@@ -116,7 +116,7 @@ def _files_of_bundles(archive: Path) -> Iterator[_PackedFile]:
             continue
         sweep_id, session_id, name = _parse_name(member)
         is_record = name == RECORD
-        max_bytes = MOST_RECORD_BYTES if is_record else MOST_FILE_BYTES
+        max_bytes = MAX_RECORD_BYTES if is_record else MAX_FILE_BYTES
         if member.size > max_bytes:
             raise tarfile.ReadError(f"{member.name} has {member.size} bytes; the limit is {max_bytes}")
         is_packed_here = tar.pax_headers.get("comment") == _RECORDS_FIRST["comment"]
@@ -134,7 +134,7 @@ def _parse_name(member: tarfile.TarInfo) -> tuple[str, str, str]:
     steps = member.name.removeprefix("./").split("/")
     with contextlib.suppress(ValueError):
         if member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse() and len(steps) == 3:
-            sweep_id, session_id, name = map(plain_name, steps)
+            sweep_id, session_id, name = map(checked_file_name, steps)
             return sweep_id, session_id, name
     raise tarfile.ReadError(f"unexpected entry {member.name}")
 

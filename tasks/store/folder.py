@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from devices.untrusted import UntrustedFileError, hash_untrusted, open_untrusted, read_untrusted
-from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD
+from tasks.bundle.names import MAX_FILE_BYTES, MAX_RECORD_BYTES, RECORD
 from tasks.bundle.record import BundleError, FileRecord, SessionRecord
 from tasks.bundle.session_json import parse_record, record_text
 from tasks.store.files import UNFINISHED, hash_file, publish_folder
@@ -60,7 +60,7 @@ def read_record(folder: Path) -> SessionRecord:
     """Read and check session.json alone; raises BundleError with one sentence."""
     path = folder / RECORD
     try:
-        return parse_record(read_untrusted(path, MOST_RECORD_BYTES), str(path))
+        return parse_record(read_untrusted(path, MAX_RECORD_BYTES), str(path))
     except UntrustedFileError as error:
         if not error.is_missing:
             raise BundleError(str(error)) from None
@@ -82,7 +82,7 @@ def read_bundle(folder: Path) -> SessionRecord:
     for name, file in record.files.items():
         path = folder / name
         try:
-            with open_untrusted(path, MOST_FILE_BYTES) as stream:
+            with open_untrusted(path, MAX_FILE_BYTES) as stream:
                 has_size = os.fstat(stream.fileno()).st_size == file.bytes
                 is_intact = has_size and hashlib.file_digest(stream, "sha256").hexdigest() == file.sha256
         except UntrustedFileError as error:
@@ -100,8 +100,8 @@ def content_sha256(path: Path) -> str:
     That of a bundle is its session.json's, which contains the hashes of all other files.
     """
     if path.is_dir():
-        return hash_untrusted(path / RECORD, MOST_RECORD_BYTES)
-    return hash_untrusted(path, MOST_FILE_BYTES)
+        return hash_untrusted(path / RECORD, MAX_RECORD_BYTES)
+    return hash_untrusted(path, MAX_FILE_BYTES)
 
 
 def read_records(

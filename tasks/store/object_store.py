@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from fsspec.callbacks import Callback
 
-from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES, RECORD
+from tasks.bundle.names import MAX_FILE_BYTES, MAX_RECORD_BYTES, RECORD
 from tasks.bundle.record import BundleError, FileRecord, SessionRecord
 from tasks.bundle.session_json import Text, parse_record, parse_records, record_text
 from tasks.store.blob_store import SHARED, BlobStore, file_system, read_files, storage_errors, validate_location
@@ -93,7 +93,7 @@ class ObjectStore(BundleStore):
             # Another writer of the session may be first; the session then has its result.
             with contextlib.suppress(FileExistsError):
                 self._fs.pipe_file(f"{folder}/{RECORD}", record_text(complete), mode="create")
-            content = self._fs.cat_file(f"{folder}/{RECORD}", start=0, end=MOST_RECORD_BYTES)
+            content = self._fs.cat_file(f"{folder}/{RECORD}", start=0, end=MAX_RECORD_BYTES)
             stored = parse_record(content, f"{folder}/{RECORD}")
             # What other writers of this session uploaded can no longer become complete.
             kept = {*_sizes(folder, stored), f"{folder}/{RECORD}"}
@@ -106,7 +106,7 @@ class ObjectStore(BundleStore):
         if not session_id or not candidates:
             return None
         with storage_errors(self.location, f"session {session_id} cannot be read"):
-            texts = self._texts(dict.fromkeys(candidates, MOST_RECORD_BYTES), MOST_RECORD_BYTES)
+            texts = self._texts(dict.fromkeys(candidates, MAX_RECORD_BYTES), MAX_RECORD_BYTES)
         return next((self._fetch(path, text) for path, text in texts.items()), None)
 
     def local_folders(self, sweep_id: str | None, loaded: LoadedSessions) -> FetchedBundles:
@@ -136,7 +136,7 @@ class ObjectStore(BundleStore):
                 # If a file is longer than its recorded size, one byte more is read, which changes the hash.
                 sizes = {key: size and size + 1 for key, size in _sizes(folder, record).items()}
                 with storage_errors(self.location, f"bundle {session_id} cannot be read"):
-                    texts = self._texts(sizes, MOST_FILE_BYTES + 1).values()
+                    texts = self._texts(sizes, MAX_FILE_BYTES + 1).values()
                 present = {hashlib.sha256(text).hexdigest() for text in texts if isinstance(text, bytes)}
                 if wrong := sorted(name for name, file in record.files.items() if file.sha256 not in present):
                     cause = "missing, or not matching its hash in session.json; restore it from a backup"
@@ -154,7 +154,7 @@ class ObjectStore(BundleStore):
     def _record_texts(self, sweep_id: str) -> dict[str, Text]:
         """Return the content of each session.json of a sweep, by path, in the order of the session ids."""
         with storage_errors(self.location, f"the bundles of {sweep_id} cannot be read"):
-            return self._texts(self._record_paths(sweep_id), MOST_RECORD_BYTES)
+            return self._texts(self._record_paths(sweep_id), MAX_RECORD_BYTES)
 
     def _texts(self, sizes: dict[str, int], max_bytes: int) -> dict[str, Text]:
         """Return the content of each file that exists, or the BundleError of one that is not read.

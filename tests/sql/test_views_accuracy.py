@@ -23,7 +23,7 @@ def outputs(snr_db: float, fp32_db: float = 40.0) -> list[dict[str, Any]]:
             "snr_db": found,
             "cosine": 0.9,
             "top1_agreement": 1.0,
-            "least_snr_db": 10.0,
+            "min_snr_db": 10.0,
             "is_inaccurate": found < 10,
         }
         for reference, found in (("eager", snr_db), ("fp32", fp32_db))
@@ -45,7 +45,7 @@ def test_a_cell_is_inaccurate_if_one_output_of_one_session_is(maker: BundleMaker
     )
     maker.load()
     assert maker.ask("""
-        SELECT model, accuracy, sessions, inaccurate_sessions, snr_db, least_snr_db, snr_fp32_db
+        SELECT model, accuracy, sessions, inaccurate_sessions, snr_db, min_snr_db, snr_fp32_db
         FROM cell_accuracy ORDER BY 1
     """) == [
         ("bad", "inaccurate", 2, 1, 2.5, 10.0, 40.0),
@@ -132,17 +132,17 @@ def test_top1_of_the_sweep_file_makes_a_cell_inaccurate_with_the_reason(maker: B
         "is_inaccurate": False,
     }
     rows = [
-        {**figures, "reference": "host", "snr_db": 120.0, "least_snr_db": 35.0, "top1_agreement": 1.0},
-        {**figures, "reference": "eager", "snr_db": 30.0, "least_snr_db": 15.0, "top1_agreement": 0.05},
-        {**figures, "reference": "fp32", "snr_db": 5.8, "least_snr_db": 5.0, "top1_agreement": 0.125},
+        {**figures, "reference": "host", "snr_db": 120.0, "min_snr_db": 35.0, "top1_agreement": 1.0},
+        {**figures, "reference": "eager", "snr_db": 30.0, "min_snr_db": 15.0, "top1_agreement": 0.05},
+        {**figures, "reference": "fp32", "snr_db": 5.8, "min_snr_db": 5.0, "top1_agreement": 0.125},
     ]
-    rows[2] |= {"least_top1": 0.99, "is_inaccurate": True}
+    rows[2] |= {"min_top1": 0.99, "is_inaccurate": True}
     maker.session([10**6], model__precision="int8_static", accuracy=rows)
     maker.load()
-    assert maker.ask("SELECT accuracy, snr_host_db, least_snr_host_db, judged_top1, least_top1 FROM cell_accuracy") == [
+    assert maker.ask("SELECT accuracy, snr_host_db, min_snr_host_db, judged_top1, min_top1 FROM cell_accuracy") == [
         ("inaccurate", 120, 35, 0.125, 0.99)
     ]
-    assert maker.ask("SELECT reference, least_top1 FROM session_accuracy ORDER BY reference") == [
+    assert maker.ask("SELECT reference, min_top1 FROM session_accuracy ORDER BY reference") == [
         ("eager", None), ("fp32", 0.99), ("host", None),
     ]  # fmt: skip
     [(why,)] = maker.ask("SELECT inaccuracy FROM _inaccurate_cell")

@@ -166,8 +166,8 @@ AGREE = {
     ),
     "cell_accuracy is the worst of its sessions and outputs": (
         """
-        SELECT cell, accuracy, sessions, compared_sessions, inaccurate_sessions, max_abs_error, snr_db, least_snr_db,
-            snr_fp32_db, least_snr_fp32_db, cosine, top1_agreement
+        SELECT cell, accuracy, sessions, compared_sessions, inaccurate_sessions, max_abs_error, snr_db, min_snr_db,
+            snr_fp32_db, min_snr_fp32_db, cosine, top1_agreement
         FROM cell_accuracy
         """,
         """
@@ -175,8 +175,8 @@ AGREE = {
                 ELSE 'not compared' END,
             count(DISTINCT session_id), count(DISTINCT session_id) FILTER (output IS NOT NULL),
             count(DISTINCT session_id) FILTER (is_inaccurate), max(max_abs_error) FILTER (reference = 'eager'),
-            min(snr_db) FILTER (reference = 'eager'), max(least_snr_db) FILTER (reference = 'eager'),
-            min(snr_db) FILTER (reference = 'fp32'), max(least_snr_db) FILTER (reference = 'fp32'),
+            min(snr_db) FILTER (reference = 'eager'), max(min_snr_db) FILTER (reference = 'eager'),
+            min(snr_db) FILTER (reference = 'fp32'), max(min_snr_db) FILTER (reference = 'fp32'),
             min(cosine), min(top1_agreement)
         FROM (SELECT cell, session_id FROM session_overview WHERE status = 'succeeded')
         LEFT JOIN session_accuracy USING (cell, session_id)

@@ -20,10 +20,10 @@ SELECT
     -- Least SNR against eager PyTorch in the same precision, in dB; NULL if all outputs are equal to it or no SNR is
     -- known.
     snr_db,
-    least_snr_db,
+    min_snr_db,
     -- Least SNR against eager PyTorch in fp32, in dB; NULL for fp32 and if no SNR is known.
     snr_fp32_db,
-    least_snr_fp32_db,
+    min_snr_fp32_db,
     cosine,
     -- Least share of rows that choose the same class as a reference; see session_accuracy.
     top1_agreement,
@@ -31,9 +31,9 @@ SELECT
     -- program computes? NULL if all outputs are equal to it, and if that machine could not run the program.
     snr_host_db,
     -- Its limit, which is tight: the cost of the recipe is on both sides.
-    least_snr_host_db,
+    min_snr_host_db,
     -- The least top1_agreement that the entry in the sweep file states; NULL if it states none.
-    least_top1,
+    min_top1,
     -- Least top1_agreement of the outputs that it applies to; NULL without it.
     judged_top1,
     -- Number, from 0, of the first written token because of which it is inaccurate; NULL if there is none.

@@ -20,18 +20,18 @@ SELECT
     cosine,
     -- Share of rows (over the last dimension) whose largest element is at the same place, 0 to 1, of floating-point
     -- outputs with 1 to 3 dimensions: meaningful where the last one is classes or tokens. Of integer outputs, the share
-    -- of equal elements. Without least_top1 it is shown and decides nothing, except that integers of which 90 % are
+    -- of equal elements. Without min_top1 it is shown and decides nothing, except that integers of which 90 % are
     -- equal are accurate.
     top1_agreement,
     -- The limit of the recipe, or of the entry in the sweep file, that applied when it was measured.
-    least_snr_db,
-    -- Whether the output is beyond the limit: its SNR is below least_snr_db, it is NaN or infinite where fp32 is
-    -- finite, its top1_agreement is below least_top1, or it is off by more than 0.001 where the reference is 0
+    min_snr_db,
+    -- Whether the output is beyond the limit: its SNR is below min_snr_db, it is NaN or infinite where fp32 is
+    -- finite, its top1_agreement is below min_top1, or it is off by more than 0.001 where the reference is 0
     -- everywhere; of tokens written one after another, whether any differs, and its margin is more than the limit of
     -- the recipe allows or not known; those of fp32 are not judged, nor those of eager PyTorch for recipes that
     -- quantize activations at run time. NULL if it was not judged.
     is_inaccurate,
-    least_top1,
+    min_top1,
     -- Number, from 0, of the first written token that differs from the reference; NULL if none does, and of outputs
     -- that are not written tokens.
     first_difference,

@@ -19,14 +19,14 @@ class Proof:
     proven_sme1_share: float | None
     accuracy: str
     snr_db: float | None
-    least_snr_db: float | None
+    min_snr_db: float | None
 
     def problem(self) -> str | None:
         """Return what is wrong with outputs or evidence, None if both are as the variant promises."""
         if self.accuracy != "accurate":
             # Outputs that are equal to eager PyTorch have no SNR either.
             snr = "SNR unknown" if self.snr_db is None else f"SNR {self.snr_db:.0f} dB"
-            limit = f", limit {self.least_snr_db:.0f} dB" if self.least_snr_db else ""
+            limit = f", limit {self.min_snr_db:.0f} dB" if self.min_snr_db else ""
             return f"{self.model} {self.variant}: outputs are {self.accuracy}, {snr}{limit}"
         is_right = {
             "sme2_on": (self.proven_share or 0) >= _ALL,

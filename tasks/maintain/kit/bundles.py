@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from devices.errors import FarmError, InputError
 from devices.ondevice.facts import Facts
 from devices.untrusted import UntrustedFileError, open_untrusted, read_untrusted
-from tasks.bundle.names import ETDUMP, MOST_FILE_BYTES, MOST_LOG_BYTES
+from tasks.bundle.names import ETDUMP, MAX_FILE_BYTES, MAX_LOG_BYTES
 from tasks.bundle.record import DeviceRecord, ImportRecord, ModelRecord, RunnerRecord, SessionRecord, SweepNight
 from tasks.bundle.values import first_mistake
 from tasks.maintain.kit.config import measured_at
@@ -71,12 +71,12 @@ def import_kit(
 
 def _copy_files(result: KitResult, folder: Path) -> _Copies:
     """Copy the files of a result, with their names in a bundle; raises UntrustedFileError and InputError."""
-    log = read_untrusted(result.log, MOST_LOG_BYTES) if result.log else None
+    log = read_untrusted(result.log, MAX_LOG_BYTES) if result.log else None
     if log is not None:
         (folder / "stdout.txt").write_bytes(log)
     copy = folder / ETDUMP
     if result.etdump:
-        with open_untrusted(result.etdump, MOST_FILE_BYTES) as source, copy.open("wb") as target:
+        with open_untrusted(result.etdump, MAX_FILE_BYTES) as source, copy.open("wb") as target:
             shutil.copyfileobj(source, target)
     files = [path for path in (result.etdump, result.log) if path]
     try:

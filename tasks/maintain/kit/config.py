@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from devices.errors import InputError
 from devices.untrusted import UntrustedFileError, excerpt, parse_json, read_untrusted, sanitize_line
 from tasks.bundle.names import FileName
-from tasks.bundle.values import MOST_INT, first_mistake, night_fault
+from tasks.bundle.values import MAX_INT, first_mistake, night_fault
 
 _OTHERS = {".git", ".venv", "executorch"}
 _MAX_EXPERIMENTS = 10_000
@@ -56,7 +56,7 @@ class Experiment(BaseModel, frozen=True):
     name: FileName
     runner_path: Line | None = None
     mode: Line = "timing"
-    runs: Annotated[int, Field(strict=True, ge=1, le=MOST_INT)] = 100
+    runs: Annotated[int, Field(strict=True, ge=1, le=MAX_INT)] = 100
 
 
 class KitConfig(BaseModel, frozen=True):

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from devices.errors import FarmError, InputError
 from devices.untrusted import excerpt
 from tasks.bundle.cell import Mode, Variant
-from tasks.bundle.values import MOST_INT, first_mistake
+from tasks.bundle.values import MAX_INT, first_mistake
 from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import Etdump, EtdumpError, read_etdump
 from tasks.export.recipes import RECIPES
@@ -146,7 +146,7 @@ def _result(
     precision: str | None,
 ) -> KitResult:
     file = next(iter(files.values()))
-    if not 1 <= threads <= MOST_INT:
+    if not 1 <= threads <= MAX_INT:
         raise InputError(f"{file}: `_t{threads}` in its name is not a number of threads; rename it")
     stem, experiment, sources = _identify(file, prefix, configs)
     match = _MODEL.fullmatch(stem)

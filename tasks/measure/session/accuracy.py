@@ -103,10 +103,10 @@ def _exceeded_limit(row: Accuracy) -> str:
     """Return the figure that makes an output inaccurate, with its limit."""
     if row.first_difference is not None:
         return f"token {row.first_difference} differs"
-    if row.snr_db is not None and row.least_snr_db is not None and row.snr_db < row.least_snr_db:
-        return f"SNR {row.snr_db:.1f} dB, limit {row.least_snr_db:g} dB"
-    if row.least_top1 is not None and row.top1_agreement is not None and row.top1_agreement < row.least_top1:
-        return f"top-1 {100 * row.top1_agreement:.1f} %, limit {100 * row.least_top1:g} %"
+    if row.snr_db is not None and row.min_snr_db is not None and row.snr_db < row.min_snr_db:
+        return f"SNR {row.snr_db:.1f} dB, limit {row.min_snr_db:g} dB"
+    if row.min_top1 is not None and row.top1_agreement is not None and row.top1_agreement < row.min_top1:
+        return f"top-1 {100 * row.top1_agreement:.1f} %, limit {100 * row.min_top1:g} %"
     if row.nonfinite_mismatches:
         return f"NaN or infinite in {row.nonfinite_mismatches} elements of one side only, limit 0"
     return f"error {row.max_abs_error:.1e} where the reference is 0, limit {ZERO_LIMIT:.0e}"
@@ -136,46 +136,46 @@ def _judged(
     required: AccuracyRequirement | None = None,
 ) -> Accuracy:
     """Return the figures of an output against a reference (`files` has both), and whether they are beyond the limit."""
-    least_snr_db: float | None = getattr(references.limits, f"{reference}_db")
+    min_snr_db: float | None = getattr(references.limits, f"{reference}_db")
     if required and required.min_snr_db is not None:
-        least_snr_db = required.min_snr_db
-    least_top1 = required.top1 if required else None
+        min_snr_db = required.min_snr_db
+    min_top1 = required.top1 if required else None
     figures = {name: value for name, value in asdict(difference).items() if name in Accuracy.model_fields}
-    assert least_snr_db is not None
+    assert min_snr_db is not None
     if references.are_tokens:
         first, margin = first_difference(*files), None
         if first is not None and (choices := references.choices.get(reference)):
             margin = score_margin(first, files, [_reference(references.folder, each) for each in choices])
         figures |= _TOKENS | {"first_difference": first, "margin": margin}
-        is_tie = margin is not None and margin <= max_margin(least_snr_db)
+        is_tie = margin is not None and margin <= max_margin(min_snr_db)
         # Where the recipe's numbers are not those of the reference, another text is right, too: in fp32, and in eager
         # where activations are quantized at run time. The share of equal tokens is only reported.
         is_judged = reference == "host" or (reference == "eager" and references.limits.same_text)
         is_inaccurate = not is_tie and not difference.is_equal if is_judged else None
-        least_snr_db = None
+        min_snr_db = None
     else:
-        is_inaccurate = _is_inaccurate(difference, least_snr_db, is_integer=np.dtype(files[1].dtype).kind in "iub")
-    if least_top1 is not None and difference.top1_agreement is not None:
-        is_inaccurate = bool(is_inaccurate) or difference.top1_agreement < least_top1
+        is_inaccurate = _is_inaccurate(difference, min_snr_db, is_integer=np.dtype(files[1].dtype).kind in "iub")
+    if min_top1 is not None and difference.top1_agreement is not None:
+        is_inaccurate = bool(is_inaccurate) or difference.top1_agreement < min_top1
     return Accuracy(
         output=number,
         reference=reference,
-        least_snr_db=least_snr_db,
-        least_top1=least_top1,
+        min_snr_db=min_snr_db,
+        min_top1=min_top1,
         is_inaccurate=is_inaccurate,
         **figures,
     )
 
 
-def max_margin(least_snr_db: float) -> float:
+def max_margin(min_snr_db: float) -> float:
     """Return how far two scores, relative to their RMS, may be from each other so that either token may be written.
 
     Scores at the limit of the recipe are off by this part of their RMS, and each of the two may be.
     """
-    return float(2 * 10 ** (-least_snr_db / 20))
+    return float(2 * 10 ** (-min_snr_db / 20))
 
 
-def _is_inaccurate(difference: Difference, least_snr_db: float, *, is_integer: bool) -> bool | None:
+def _is_inaccurate(difference: Difference, min_snr_db: float, *, is_integer: bool) -> bool | None:
     """Return whether an output is beyond its limit; None if its figures are inconclusive."""
     if difference.lost:
         return True  # as an fp16 value that is infinite in eager PyTorch too, but finite in fp32
@@ -184,7 +184,7 @@ def _is_inaccurate(difference: Difference, least_snr_db: float, *, is_integer: b
     if is_integer and difference.top1_agreement is not None and difference.top1_agreement >= EQUAL_SHARE_LIMIT:
         return False
     if difference.snr_db is not None:
-        return difference.snr_db < least_snr_db
+        return difference.snr_db < min_snr_db
     if difference.is_equal:
         return False
     return difference.max_abs_error > ZERO_LIMIT if difference.max_rel_error is None else None

@@ -16,7 +16,7 @@ from tasks.bundle.runner_stats import Stats
 from tasks.etdump.delegates import Backends
 from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import EtdumpError, read_etdump
-from tasks.etdump.tree import Runs, contradiction, runs_of
+from tasks.etdump.tree import Runs, build_runs, contradiction
 from tasks.etdump.xnntrace import parse_kernel
 from tasks.export.program import Call, ProgramMethod
 from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession
@@ -91,7 +91,7 @@ def check_result(
     if dump.executions != cell.executions:
         reason = f"the ETDump contains {dump.executions} executions instead of {cell.executions}"
         raise Unsuccessful("failed", "incomplete_etdump", reason)
-    runs = runs_of(dump)
+    runs = build_runs(dump)
     if cause := contradiction(dump, runs, cell.warmup_executions):
         raise Unsuccessful("failed", "bad_etdump", f"model.etdump: {cause}")
     if runner.supports_farm_flags:

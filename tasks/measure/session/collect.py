@@ -14,7 +14,7 @@ from devices.device import Device
 from devices.errors import DeviceError, FileMissing, FileRefused
 from devices.shell import call
 from devices.untrusted import read_json, save_fetched
-from tasks.bundle.names import ETDUMP, MOST_FILE_BYTES, MOST_LOG_BYTES, PROFILE, SELECTED, STATS
+from tasks.bundle.names import ETDUMP, MAX_FILE_BYTES, MAX_LOG_BYTES, PROFILE, SELECTED, STATS
 from tasks.bundle.runner_stats import Stats
 from tasks.bundle.values import first_mistake
 from tasks.export.exported import Export
@@ -25,7 +25,7 @@ from tasks.runner.manifest import Runner
 _log = logging.getLogger(__name__)
 LOGS = ("stdout.txt", "stderr.txt")
 _END_BYTES = 1 << 20
-_CUT_HERE = f"\n[etfarm: this log has more than {MOST_LOG_BYTES} bytes; its middle was cut here]\n"
+_CUT_HERE = f"\n[etfarm: this log has more than {MAX_LOG_BYTES} bytes; its middle was cut here]\n"
 _SCRIPT = '[ -f "$1" ] && [ ! -L "$1" ] || exit 3; head -c "$2" "$1" && printf %s "$4" && tail -c "$3" "$1"'
 _PID_FILE = "runner.pid"
 _MAX_ERROR_BYTES = 400
@@ -44,8 +44,8 @@ def file_limits(session: PlannedSession, export: Export, runner: Runner) -> dict
     executions = session.cell.executions
     operators = sum(int(entry["count"]) for entry in (*export.delegated, *export.portable))
     events = executions * (_EVENTS_PER_EXECUTION + _EVENTS_PER_OPERATOR * operators)
-    limits = dict.fromkeys(LOGS, MOST_LOG_BYTES)
-    limits[ETDUMP] = min(_EMPTY_BYTES + events * _EVENT_BYTES, MOST_FILE_BYTES)
+    limits = dict.fromkeys(LOGS, MAX_LOG_BYTES)
+    limits[ETDUMP] = min(_EMPTY_BYTES + events * _EVENT_BYTES, MAX_FILE_BYTES)
     for number, entry in enumerate([*export.outputs, *export.case.taps]):
         limits[f"output-{number}.bin"] = (export.folder / entry["file"]).stat().st_size
     if runner.supports_farm_flags:
@@ -103,7 +103,7 @@ def _fetch_cut(device: Device, remote: str, local: Path) -> bool:
 
     Returns False if the device did not print it, for example because it is a link. Raises DeviceError.
     """
-    sizes = [str(MOST_LOG_BYTES - _END_BYTES), str(_END_BYTES)]
+    sizes = [str(MAX_LOG_BYTES - _END_BYTES), str(_END_BYTES)]
     result = device.run(["sh", "-c", _SCRIPT, "sh", remote, *sizes, _CUT_HERE], deadline_s=retry.LOG.timeout_s)
     if result.exit_code != 0:
         return False

@@ -35,7 +35,7 @@ from tasks.export.exported import Export
 from tasks.measure.clock import clock_ahead_s, farm_time
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.check import Unsuccessful, last_lines
-from tasks.rows.rows import rows_of_bundle
+from tasks.rows.rows import bundle_rows
 from tasks.runner.manifest import Runner
 from tasks.store.bundle_store import BundleStore
 from tasks.store.files import hash_file, scratch_folder
@@ -202,7 +202,7 @@ def check_loadable(record: SessionRecord, collected: Path, runs: Runs | None = N
     path = collected / RECORD
     try:
         path.write_bytes(record_text(record.model_copy(update={"files": files})))
-        rows_of_bundle(collected, runs)
+        bundle_rows(collected, runs)
     finally:
         path.unlink(missing_ok=True)
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from devices.errors import InputError
 from devices.untrusted import UntrustedFileError, open_untrusted
-from tasks.bundle.names import MOST_FILE_BYTES
+from tasks.bundle.names import MAX_FILE_BYTES
 from tasks.bundle.record import BundleError
 from tasks.store.blob_store import file_system, read_files, validate_location
 
@@ -105,7 +105,7 @@ class _Folder:
         for name in names:
             with contextlib.suppress(FileNotFoundError), self._opened(name) as (folder, file):
                 try:
-                    with open_untrusted(Path(file), MOST_FILE_BYTES, folder=folder) as stream:
+                    with open_untrusted(Path(file), MAX_FILE_BYTES, folder=folder) as stream:
                         hashes[name] = hashlib.file_digest(stream, "sha256").hexdigest()
                 except UntrustedFileError as error:
                     if not error.is_missing:
@@ -206,7 +206,7 @@ class _Prefix:
     def hashes(self, names: Iterable[str]) -> dict[str, str]:
         sizes = {f"{self._root}/{name}": self._sizes[name] for name in names if name in self._sizes}
         hashes = {}
-        for path, content in read_files(self._fs, sizes, MOST_FILE_BYTES).items():
+        for path, content in read_files(self._fs, sizes, MAX_FILE_BYTES).items():
             if isinstance(content, bytes):
                 hashes[self._name(path)] = hashlib.sha256(content).hexdigest()
             elif isinstance(content, BundleError):  # it is too large

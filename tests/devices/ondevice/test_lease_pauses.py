@@ -100,7 +100,7 @@ def test_a_process_that_waited_and_lost_the_answer_gets_the_device_with_the_next
         holder.release()
 
     monkeypatch.setattr(leases, "run_script", run_or_lose)
-    with acquire(others[0], "waits", ttl_s=600, wait_s=ENOUGH_S, tell=tell) as lease:
+    with acquire(others[0], "waits", ttl_s=600, wait_s=ENOUGH_S, on_wait=tell) as lease:
         lease.renew()
         with pytest.raises(DeviceBusy):
             acquire(local_device, "holder again")

@@ -206,7 +206,7 @@ def test_who_waits_is_told_the_holder_and_its_place_and_leaves_the_line_when_it_
             first.unlink(missing_ok=True)
 
         with pytest.raises(DeviceBusy):
-            acquire(device, "impatient", wait_s=SCALE, tell=tell)
+            acquire(device, "impatient", wait_s=SCALE, on_wait=tell)
         assert waiters(device) == []
     # then it was told again when that changed
     assert all(each.startswith("is held by holder (process ") for each in told)
@@ -226,7 +226,7 @@ def test_a_process_that_waits_outlives_a_lost_connection(local_device: Device, m
 
     monkeypatch.setattr(leases, "run_script", run_or_lose)
     with acquire(local_device, "holder"):
-        waiting = in_background(lambda: acquire(device, "waits", wait_s=ENOUGH_S, tell=told.append))
+        waiting = in_background(lambda: acquire(device, "waits", wait_s=ENOUGH_S, on_wait=told.append))
         wait_for(lambda: not losses, "the connection to break")
     waiting.result(ENOUGH_S).release()
     # and a device that is lost at the first look is not waited for

@@ -189,25 +189,25 @@ def test_pruning_an_empty_device_is_fine(device: Device) -> None:
 )
 def test_surplus_goes_until_the_rest_fits(limit_bytes: int, expected: list[str]) -> None:
     entries = [
-        StoredEntry("blobs/a", 40, idle=True),
-        StoredEntry("trees/b", 30, idle=True),
-        StoredEntry("blobs/c", 30, idle=False),
+        StoredEntry("blobs/a", 40, is_idle=True),
+        StoredEntry("trees/b", 30, is_idle=True),
+        StoredEntry("blobs/c", 30, is_idle=False),
     ]
 
     assert surplus(entries, limit_bytes) == expected
 
 
 def test_abandoned_uploads_are_always_removed() -> None:
-    entries = [StoredEntry("incoming/x", 1, idle=True), StoredEntry("incoming/y", 1, idle=False)]
+    entries = [StoredEntry("incoming/x", 1, is_idle=True), StoredEntry("incoming/y", 1, is_idle=False)]
 
     assert surplus(entries, 1000) == ["incoming/x"]
 
 
 def test_nothing_else_is_removed_where_an_abandoned_upload_makes_enough_room() -> None:
     entries = [
-        StoredEntry("blobs/a", 10, idle=True),
-        StoredEntry("blobs/b", 80, idle=False),
-        StoredEntry("incoming/x", 20, idle=True),
+        StoredEntry("blobs/a", 10, is_idle=True),
+        StoredEntry("blobs/b", 80, is_idle=False),
+        StoredEntry("incoming/x", 20, is_idle=True),
     ]
 
     assert surplus(entries, 100) == ["incoming/x"]

@@ -53,13 +53,13 @@ def test_a_slow_login_does_not_count_against_a_commands_deadline(
 ) -> None:
     # given a login that takes twice as long as a command may run
     deadline_s = 1.0 * SCALE
-    enter = ssh_connect._enter
+    enter = ssh_connect._connect_hop
 
     def enter_slowly(*arguments: Any) -> Any:
         time.sleep(2 * deadline_s)
         return enter(*arguments)
 
-    monkeypatch.setattr(ssh_connect, "_enter", enter_slowly)
+    monkeypatch.setattr(ssh_connect, "_connect_hop", enter_slowly)
     change_policy(monkeypatch, "PROBE", timeout_s=deadline_s)
 
     with open_device(make_spec("ssh")) as device:

@@ -14,7 +14,7 @@ import pytest
 from devices.errors import InputError
 from flows.cli.trace_output import open_viewer
 from tasks.etdump.reader import read_etdump
-from tasks.etdump.trace import as_chrome_json, slices_of
+from tasks.etdump.trace import as_chrome_json, build_slices
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 from tests.fixtures.needs import needs
 
@@ -24,7 +24,7 @@ def trace(tmp_path: Path) -> Path:
     """The trace of one run with one operator."""
     run = Run([Profile(text="Softmax (NC, F32) #1", start=200, end=900, instruction=3), Profile(METHOD, 100, 1000)])
     file = tmp_path / "run.json"
-    file.write_text(as_chrome_json("voice fp16 on here", slices_of(read_etdump(build_etdump([run])), [0], {}), {}))
+    file.write_text(as_chrome_json("voice fp16 on here", build_slices(read_etdump(build_etdump([run])), [0], {}), {}))
     return file
 
 

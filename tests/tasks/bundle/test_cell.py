@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.bundle.cell import backend_in_series, backend_of
+from tasks.bundle.cell import backend_name, series_backend_name
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,4 @@ from tasks.bundle.cell import backend_in_series, backend_of
 def test_the_backend_comes_from_the_program(
     precision: str, delegates: list[str] | None, shown: str, in_series: str
 ) -> None:
-    assert (backend_of(precision, delegates), backend_in_series(precision, delegates)) == (shown, in_series)
+    assert (backend_name(precision, delegates), series_backend_name(precision, delegates)) == (shown, in_series)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.bundle.model_names import model_named, shown_names
+from tasks.bundle.model_names import find_model, short_names
 
 
 def test_a_model_of_a_file_shows_as_the_file_alone() -> None:
@@ -15,21 +15,21 @@ def test_a_model_of_a_file_shows_as_the_file_alone() -> None:
         "./enc.pte",
         "./model.py:ear",
     ]
-    assert list(map(shown_names(models).__getitem__, models)) == [
+    assert list(map(short_names(models).__getitem__, models)) == [
         "voice", "face@decode1", "mobilenet_v2", "team.models:tiny", "enc", "model:ear",
     ]  # fmt: skip
 
 
 def test_names_that_would_be_equal_show_what_tells_them_apart() -> None:
-    assert shown_names(["x/net.py:small", "x/net.py:large"]) == {
+    assert short_names(["x/net.py:small", "x/net.py:large"]) == {
         "x/net.py:small": "net:small",
         "x/net.py:large": "net:large",
     }
-    assert shown_names(["a/net.py:make", "b/net.py:make"]) == {
+    assert short_names(["a/net.py:make", "b/net.py:make"]) == {
         "a/net.py:make": "a/net.py:make",
         "b/net.py:make": "b/net.py:make",
     }
-    assert shown_names(["./net.py:make", "net"]) == {"./net.py:make": "net:make", "net": "net"}
+    assert short_names(["./net.py:make", "net"]) == {"./net.py:make": "net:make", "net": "net"}
 
 
 _NAMES = st.sampled_from(
@@ -39,11 +39,11 @@ _NAMES = st.sampled_from(
 
 @given(st.sets(_NAMES))
 def test_no_two_models_ever_show_alike(models: set[str]) -> None:
-    shown = shown_names(models)
+    shown = short_names(models)
     assert shown.keys() == models
     assert len(set(shown.values())) == len(models)
     # then both names of each mean it, and no other word does
-    assert [(model_named(model, shown), model_named(shown[model], shown)) for model in models] == [
+    assert [(find_model(model, shown), find_model(shown[model], shown)) for model in models] == [
         (model, model) for model in models
     ]
-    assert model_named("other", shown) is None
+    assert find_model("other", shown) is None

@@ -8,7 +8,7 @@ import pytest
 from sql.schema import seed_rows
 from tasks.etdump.delegates import DELEGATES, UNRECOGNIZED
 from tasks.etdump.reader import Etdump, EtdumpError, read_etdump
-from tasks.etdump.tree import contradiction, negative_time, runs_of
+from tasks.etdump.tree import build_runs, contradiction, negative_time
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 from tests.fixtures.mutated_etdump import mutated
 
@@ -29,7 +29,7 @@ def read(*events: Profile, backend: str | None = None) -> Etdump:
 
 def parts(dump: Etdump) -> dict[str, float]:
     """Return the share of each operator; all are between 0 and 1 and add up to 1."""
-    runs = runs_of(dump)
+    runs = build_runs(dump)
     assert contradiction(dump, runs, 0) is None
     assert (runs.self_ns >= 0).all()
     shares: dict[str, float] = {}
@@ -157,7 +157,7 @@ def test_events_of_a_runtime_that_contradict_each_other_are_refused() -> None:
     call = Profile("OPERATOR_CALL", 1_100, 1_200, instruction=3)
     for end, refused in ((1_200, False), (1_201, True)):
         dump = read(Profile("native_call_add.out", 1_100, end, instruction=3), call)
-        cause = contradiction(dump, runs_of(dump), 0)
+        cause = contradiction(dump, build_runs(dump), 0)
         assert bool(cause) == refused
         assert cause is None or "OPERATOR_CALL lasts 100 ns in execution 0, 1 ns less" in cause
 
@@ -193,7 +193,7 @@ def anything(chance: random.Random) -> bytes:
 
 def assert_shares(dump: Etdump) -> None:
     """Times are not negative and add up to their execution, unless the dump is refused for it."""
-    runs = runs_of(dump)
+    runs = build_runs(dump)
     if negative_time(runs):
         return
     for run, execute_ns in enumerate(runs.execute_ns.tolist()):
@@ -208,7 +208,7 @@ def test_whatever_a_delegate_reports_its_shares_are_between_0_and_1(seed: int) -
     backends = {(0, at): name for at in range(3) if (name := chance.choice(BACKENDS))}
     dump = read_etdump(anything(chance), backends=backends)
     # the runtime's own events do not contradict each other, so nothing is refused
-    assert negative_time(runs_of(dump)) is None
+    assert negative_time(build_runs(dump)) is None
     assert_shares(dump)
     # and what is left out belongs to no execution
     assert not np.isin(dump.parent, np.flatnonzero(dump.execution < 0)).any()

@@ -8,7 +8,7 @@ import pytest
 
 from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import read_etdump
-from tasks.etdump.trace import as_chrome_json, slices_of
+from tasks.etdump.trace import as_chrome_json, build_slices
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 
 CONVOLUTION = "Convolution (NHWC, PF32) IGEMM #1"
@@ -35,7 +35,7 @@ def read_back(data: bytes, runs: list[int]) -> dict[str, list[dict[str, Any]]]:
 
     Perfetto multiplies the floating-point microseconds and cuts the rest off; others round.
     """
-    text = as_chrome_json("toy", slices_of(read_etdump(data), runs, {}), {"session_id": "s"})
+    text = as_chrome_json("toy", build_slices(read_etdump(data), runs, {}), {"session_id": "s"})
     trace = json.loads(text)
     assert trace["otherData"] == {"session_id": "s"}
     # the title, the names and the order of the tracks belong to the process and threads of the slices

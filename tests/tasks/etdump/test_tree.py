@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from tasks.etdump.reader import read_etdump
-from tasks.etdump.tree import Runs, clock_without_time, contradiction, runs_of
+from tasks.etdump.tree import Runs, build_runs, clock_without_time, contradiction
 from tests.fixtures.etdump_builder import LOADING, METHOD, Profile, Run, build_etdump
 
 CONVOLUTION, LINEAR = "Convolution (NHWC, PF32) IGEMM #1", "Fully Connected (NC, F32) GEMM #1"
@@ -38,7 +38,7 @@ def execution(start: int, *parts: list[Profile]) -> Run:
 
 
 def runs(*given: Run) -> Runs:
-    return runs_of(read_etdump(build_etdump(given)))
+    return build_runs(read_etdump(build_etdump(given)))
 
 
 def path(found: Runs, node: int) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ def test_an_etdump_without_executions_has_no_tree() -> None:
 
 def contradiction_of(*given: Run, warmup_executions: int = 1) -> str | None:
     dump = read_etdump(build_etdump(given))
-    return contradiction(dump, runs_of(dump), warmup_executions)
+    return contradiction(dump, build_runs(dump), warmup_executions)
 
 
 ADDS, MEANS = portable(0, 0, ADD), portable(0, 0, MEAN)

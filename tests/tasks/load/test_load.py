@@ -287,7 +287,7 @@ def test_bundles_as_the_first_version_writes_them_load(maker: BundleMaker) -> No
     assert maker.ask(
         f"SELECT {columns} FROM session_latency JOIN session_overview USING (session_id, repetition) WHERE runs = 3"
     ) == [(0, 8192, 16_384, False, False)]
-    assert maker.ask("SELECT output, reference, least_top1, first_difference, margin FROM session_accuracy") == [
+    assert maker.ask("SELECT output, reference, min_top1, first_difference, margin FROM session_accuracy") == [
         (0, "eager", None, None, None),
         (0, "fp32", 0.99, None, None),
         (1, "host", None, 3, 0.5),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tasks.load.load import load_paths, refusals
-from tasks.rows.rows import Rows, rows_of_bundle
+from tasks.rows.rows import Rows, bundle_rows
 from tests.fixtures.warehouse import BundleMaker, edit, profile_of
 
 GOOD = json.loads(profile_of(xnn_f32_gemm=3)["kernel_profile.json"])
@@ -178,10 +178,10 @@ def test_rows_that_the_warehouse_refuses_keep_no_other_out(
     good, bad = maker.session([5]), maker.session([6])
 
     def read(folder: Path) -> Rows:
-        rows = rows_of_bundle(folder)
+        rows = bundle_rows(folder)
         return replace(rows, session=rows.session | {"threads": value}) if folder == bad else rows
 
-    monkeypatch.setattr("tasks.load.parse.rows_of_bundle", read)
+    monkeypatch.setattr("tasks.load.parse.bundle_rows", read)
     # when both are loaded in one transaction, then one is refused and the other is loaded
     sentence = refusal(maker, bad, good)
     assert sentence.startswith(f"{bad}: the warehouse refused its rows (")

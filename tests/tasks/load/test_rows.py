@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tasks.etdump.reader import read_etdump
-from tasks.etdump.tree import runs_of
+from tasks.etdump.tree import build_runs
 from tasks.load import parse as parsing
 from tasks.rows.kernels import kernel_names
 from tasks.rows.record_rows import with_hash
-from tasks.rows.rows import Rows, rows_of_bundle, rows_of_loose, session_id_of
+from tasks.rows.rows import Rows, bundle_rows, loose_rows, read_session_id
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 from tests.fixtures.warehouse import BundleMaker, profile_of
 
@@ -25,7 +25,7 @@ def test_the_cost_of_tracing_is_that_of_measured_executions_and_known_only_with_
 ) -> None:
     both: dict[str, Any] = {"execution_ns": [900, 5, 7, 6], "untraced_execution_ns": [800, 1, 3, 9]}
     cases = [both, {"execution_ns": [900, 5, 7, 6]}, {"untraced_execution_ns": [800, 5]}, {}, None]
-    found = [rows_of_bundle(maker.session([5, 7, 6], stats=stats)).session for stats in cases]
+    found = [bundle_rows(maker.session([5, 7, 6], stats=stats)).session for stats in cases]
     shown = [(row["traced_ns"], row["untraced_ns"]) for row in found]
     assert shown == [(median([5, 7, 6]), median([1, 3, 9]))] + [(None, None)] * 4
 
@@ -33,7 +33,7 @@ def test_the_cost_of_tracing_is_that_of_measured_executions_and_known_only_with_
 def test_what_changes_a_session_is_in_its_row(maker: BundleMaker) -> None:
     stats = {"load_ns": 3, "peak_memory_bytes": 4096, "model_peak_memory_bytes": 5000, "threads_used": 2}
     stats |= {"sme2_hardware": True, "sme2_reported": False, "sme_hardware": False, "sme_reported": True}
-    rows = rows_of_bundle(
+    rows = bundle_rows(
         maker.session(
             [5, 6],
             stats=stats,
@@ -68,7 +68,7 @@ def test_what_changes_a_session_is_in_its_row(maker: BundleMaker) -> None:
 def test_only_what_was_measured_for_its_time_belongs_to_a_series(
     maker: BundleMaker, changes: dict[str, Any], has_runs: bool, has_series: bool
 ) -> None:
-    rows = rows_of_bundle(maker.session([5], **changes))
+    rows = bundle_rows(maker.session([5], **changes))
     assert (rows.runs is not None, rows.series is not None) == (has_runs, has_series)
     assert (rows.session["etdump_sha256"] is not None) == has_runs
     assert rows.events == (2 if has_runs else 0)
@@ -96,7 +96,7 @@ SAME_SERIES: list[dict[str, Any]] = [
 
 def test_a_series_has_one_model_configuration_and_kind_of_device(maker: BundleMaker) -> None:
     def series(changes: dict[str, Any]) -> str:
-        row = rows_of_bundle(maker.session([5], **changes)).series
+        row = bundle_rows(maker.session([5], **changes)).series
         assert row is not None
         return str(row["series_id"])
 
@@ -117,9 +117,7 @@ def kernels(rows: Rows) -> list[tuple[Any, ...]]:
 
 
 def test_kernels_come_from_the_evidence_of_their_mode(maker: BundleMaker) -> None:
-    profile = rows_of_bundle(
-        maker.session([5], mode="profile", files=profile_of(**{GEMM: 3, "memcpy": 2}, unresolved=4))
-    )
+    profile = bundle_rows(maker.session([5], mode="profile", files=profile_of(**{GEMM: 3, "memcpy": 2}, unresolved=4)))
     assert kernels(profile) == [
         ("executed", GEMM, "libxnnpack.so", 3),
         ("executed", "memcpy", "libxnnpack.so", 2),
@@ -130,18 +128,18 @@ def test_kernels_come_from_the_evidence_of_their_mode(maker: BundleMaker) -> Non
     # and an older profile has the number of samples without a name, not their libraries
     older = json.loads(profile_of(memcpy=2, unresolved=4)["kernel_profile.json"]) | {"unresolved_libraries": None}
     files = {"kernel_profile.json": json.dumps(older).encode()}
-    assert kernels(rows_of_bundle(maker.session([5], mode="profile", files=files)))[1:] == [("executed", None, None, 4)]
+    assert kernels(bundle_rows(maker.session([5], mode="profile", files=files)))[1:] == [("executed", None, None, 4)]
     # and a list of selected kernels counts each once
     for unnamed in (0, 2):
         listed = {"selected_kernels.json": json.dumps({"selected": [GEMM], "unnamed": unnamed}).encode()}
-        found = kernels(rows_of_bundle(maker.session([5], mode="selected", files=listed)))
+        found = kernels(bundle_rows(maker.session([5], mode="selected", files=listed)))
         assert [row[:2] + row[3:] for row in found] == [("selected", GEMM, 1), ("selected", None, 2)][
             : 1 + bool(unnamed)
         ]
     # and the lines of all logs are added up
     line = f"Note (XNNPACK): Using gemm microkernel '{GEMM}'. (a, b.c:1)\n".encode()
     logs = {"stderr.txt": 2 * line, "stdout.txt": line, "other.txt": line}
-    assert kernels(rows_of_bundle(maker.session([5], mode="trace", files=logs))) == [("selected", GEMM, None, 3)]
+    assert kernels(bundle_rows(maker.session([5], mode="trace", files=logs))) == [("selected", GEMM, None, 3)]
 
 
 @pytest.mark.parametrize(
@@ -166,11 +164,11 @@ def test_a_loose_etdump_has_one_warm_up_and_an_id_of_its_content(tmp_path: Path)
     path, same = tmp_path / "a.etdump", tmp_path / "b.etdump"
     for each in (path, same):
         each.write_bytes(build_etdump([Run([Profile(METHOD, 0, 9)]), Run([Profile(METHOD, 0, 5)])]))
-    rows = rows_of_loose(path)
+    rows = loose_rows(path)
     assert rows.is_loose
     assert (rows.session["executions"], rows.session["warmup_executions"]) == (2, 1)
-    assert rows.session["session_id"] == session_id_of(path) == session_id_of(same)
-    assert rows_of_loose(same).model["name"] == "b"
+    assert rows.session["session_id"] == read_session_id(path) == read_session_id(same)
+    assert loose_rows(same).model["name"] == "b"
 
 
 def test_the_only_execution_of_a_loose_etdump_is_measured(maker: BundleMaker, tmp_path: Path) -> None:
@@ -184,13 +182,13 @@ def test_the_only_execution_of_a_loose_etdump_is_measured(maker: BundleMaker, tm
 def test_the_id_of_a_damaged_bundle_is_in_the_name_of_its_folder(tmp_path: Path) -> None:
     for name, found in (("0" * 16, "0" * 16), ("a" * 16 + "-2", "a" * 16), ("b" * 17, None), ("notes", None)):
         (tmp_path / name).mkdir()
-        assert session_id_of(tmp_path / name) == found
+        assert read_session_id(tmp_path / name) == found
 
 
 def test_runs_that_were_read_before_are_not_read_again(maker: BundleMaker) -> None:
     folder = maker.session([5])
-    runs = runs_of(read_etdump(folder / "model.etdump"))
-    assert rows_of_bundle(folder, runs).runs is runs
+    runs = build_runs(read_etdump(folder / "model.etdump"))
+    assert bundle_rows(folder, runs).runs is runs
 
 
 def test_processes_are_started_for_large_bundles_only(maker: BundleMaker, monkeypatch: pytest.MonkeyPatch) -> None:

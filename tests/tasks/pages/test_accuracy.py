@@ -62,7 +62,7 @@ def test_accuracy_is_the_largest_error_of_all_sessions(sweep: Sweep) -> None:
 
 
 def inaccurate_with_sme2(sweep: Sweep) -> None:
-    limited = {**ERRORS, "max_abs_error": 0.5, "nonfinite_mismatches": 0, "cosine": 0.5, "least_snr_db": 10.0}
+    limited = {**ERRORS, "max_abs_error": 0.5, "nonfinite_mismatches": 0, "cosine": 0.5, "min_snr_db": 10.0}
     good = [{**limited, "reference": "eager", "snr_db": 40.0, "is_inaccurate": False}]
     bad = [*good, {**limited, "reference": "fp32", "snr_db": -1.5, "is_inaccurate": True}]
     sweep.session([10 * MS], variant="sme2_off", accuracy=good)

@@ -13,7 +13,7 @@ from tasks.bundle.claims import Claims
 from tasks.bundle.runner_stats import Stats
 from tasks.etdump.event_names import OperatorName
 from tasks.etdump.tree import Runs, TreeNode
-from tasks.rows.consistency import contradiction_between, etdump_of_another, other_content
+from tasks.rows.consistency import contradiction_between, copied_etdump, other_content
 from tests.fixtures.stand_in import a_farm_context, measured
 
 US, MS = 1_000, 1_000_000
@@ -173,13 +173,13 @@ def test_a_processor_that_is_not_the_device_s_is_told(name: str, honest: Facts, 
 def test_the_etdump_of_an_earlier_session_is_recognised() -> None:
     # given the ETDump of a session
     seen: dict[str, str] = {}
-    assert etdump_of_another(b"x", runs(MS, MS), "first", seen) is None
+    assert copied_etdump(b"x", runs(MS, MS), "first", seen) is None
     # then it may be judged again, and is not that of another session
-    assert etdump_of_another(b"x", runs(MS, MS), "first", seen) is None
+    assert copied_etdump(b"x", runs(MS, MS), "first", seen) is None
     cause = (
         "its ETDump is that of session first: both have SHA-256 2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db0225"
     )
-    assert str(etdump_of_another(b"x", runs(MS, MS), "second", seen)).startswith(cause)
+    assert str(copied_etdump(b"x", runs(MS, MS), "second", seen)).startswith(cause)
 
 
 @pytest.mark.parametrize(("step_ns", "is_told"), [(1, True), (1_000, False)])
@@ -190,14 +190,14 @@ def test_the_times_of_an_earlier_session_at_another_time_are_recognised(step_ns:
     shifted = replace(first, run_start_ns=first.run_start_ns + 12_345)
     # when both are judged
     seen: dict[str, str] = {}
-    assert etdump_of_another(b"x", first, "first", seen) is None
-    cause = etdump_of_another(b"y", shifted, "second", seen)
+    assert copied_etdump(b"x", first, "first", seen) is None
+    cause = copied_etdump(b"y", shifted, "second", seen)
     # then the second is a copy only where chance would not give the same times
     told_ = "its 5 executions, from 2345678 ns to 1000377 ns, last exactly as long as those of session first"
     assert cause == (told_ if is_told else None)
     # and a time that differs by a nanosecond is another measurement
     other = replace(first, execute_ns=first.execute_ns + np.array([0, 0, 1, 0, 0]))
-    assert etdump_of_another(b"z", other, "third", seen) is None
+    assert copied_etdump(b"z", other, "third", seen) is None
 
 
 def test_an_etdump_that_is_not_the_one_that_the_runner_wrote_is_recognised() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from backports import zstd
 
-from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES
+from tasks.bundle.names import MAX_FILE_BYTES, MAX_RECORD_BYTES
 from tasks.maintain.load_archive import load_archives
 from tests.fixtures.warehouse import BundleMaker
 
@@ -70,11 +70,11 @@ def test_an_archive_in_any_order_with_folders_and_a_leading_dot_is_loaded(
 ENTRIES: dict[str, tuple[Entry, str]] = {
     "a huge record": (
         entry(f"{SWEEP}/{'a' * 16}/session.json", size=8 << 30),
-        f"has {8 << 30} bytes; the limit is {MOST_RECORD_BYTES}",
+        f"has {8 << 30} bytes; the limit is {MAX_RECORD_BYTES}",
     ),
     "a huge file that no record lists": (
         entry(f"{SWEEP}/{'a' * 16}/extra", size=6 << 30),
-        f"has {6 << 30} bytes; the limit is {MOST_FILE_BYTES}",
+        f"has {6 << 30} bytes; the limit is {MAX_FILE_BYTES}",
     ),
     "a way out": (entry("../../etc/x", b"1"), "unexpected entry ../../etc/x"),
     "a parent as session": (entry(f"{SWEEP}/../x", b"1"), "unexpected entry"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES
+from tasks.bundle.names import MAX_FILE_BYTES, MAX_RECORD_BYTES
 from tasks.bundle.record import BundleError, FileRecord
 from tasks.bundle.session_json import record_text
 from tasks.store import blob_store
@@ -59,8 +59,8 @@ def all_of(store: BundleStore) -> FetchedBundles:
 def test_a_record_beyond_the_limit_is_named_and_not_read(bucket: str, store: BundleStore) -> None:
     # given a session.json of a byte more than the limit
     path = f"{PREFIX}/{'a' * 16}/session.json"
-    put(bucket, path, b" " * (MOST_RECORD_BYTES + 1))
-    cause = f"{bucket}/{path}: has {MOST_RECORD_BYTES + 1} bytes; the limit is {MOST_RECORD_BYTES}"
+    put(bucket, path, b" " * (MAX_RECORD_BYTES + 1))
+    cause = f"{bucket}/{path}: has {MAX_RECORD_BYTES + 1} bytes; the limit is {MAX_RECORD_BYTES}"
     # then the load, the check and the sweep's records name it
     assert refusal(all_of(store)) == cause
     assert [each.damage for each in store.verify(NIGHT.sweep_id) if each.damage] == [cause]
@@ -99,7 +99,7 @@ def test_a_bundle_that_states_a_file_beyond_the_limit_is_not_fetched(bucket: str
     put_bundle(bucket, {})
     path = f"{PREFIX}/{SESSIONS[2].session_id}/session.json"
     text = s3_client().get_object(Bucket=bucket, Key=path)["Body"].read()
-    files = {"model.etdump": {"sha256": "0" * 64, "bytes": MOST_FILE_BYTES + 1}}
+    files = {"model.etdump": {"sha256": "0" * 64, "bytes": MAX_FILE_BYTES + 1}}
     put(bucket, path, json.dumps(json.loads(text) | {"files": files}).encode())
     assert "`files.model.etdump.bytes`: Input should be less than or equal to" in refusal(all_of(store))
 

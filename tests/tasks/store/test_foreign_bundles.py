@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasks.bundle.names import MOST_FILE_BYTES, MOST_RECORD_BYTES
+from tasks.bundle.names import MAX_FILE_BYTES, MAX_RECORD_BYTES
 from tasks.load.load import refusals
 from tests.fixtures.warehouse import BundleMaker, edit, etdump_of
 
@@ -56,13 +56,13 @@ def test_what_is_not_a_regular_file_is_refused_and_the_others_are_loaded(maker: 
 def test_records_beyond_a_limit_or_with_another_kind_of_hash_are_refused(maker: BundleMaker) -> None:
     # given files of holes, which need no space
     causes = {}
-    for name, limit in (("session.json", MOST_RECORD_BYTES), ("model.etdump", MOST_FILE_BYTES)):
+    for name, limit in (("session.json", MAX_RECORD_BYTES), ("model.etdump", MAX_FILE_BYTES)):
         folder = maker.session([200])
         holes(folder / name, 30 << 30)
         causes[folder] = f"{name}: has {30 << 30} bytes; the limit is {limit}"
     # and records that state a file above the limit, or a hash that is none
     hashes = ["../../../../etc/passwd", "0" * 63, "0" * 65, "G" * 64, ""]
-    files: list[dict[str, Any]] = [{"sha256": "0" * 64, "bytes": MOST_FILE_BYTES + 1}]
+    files: list[dict[str, Any]] = [{"sha256": "0" * 64, "bytes": MAX_FILE_BYTES + 1}]
     files += [{"sha256": sha256, "bytes": 1} for sha256 in hashes]
     for file in files:
         folder = maker.session([200])

@@ -31,7 +31,7 @@ def test_variants_that_are_what_they_promise_have_no_problem() -> None:
             "linear sme2_off: outputs are inaccurate, SNR 12 dB, limit 60 dB",
         ),
         (
-            replace(OFF, accuracy="not compared", snr_db=None, least_snr_db=None),
+            replace(OFF, accuracy="not compared", snr_db=None, min_snr_db=None),
             "linear sme2_off: outputs are not compared, SNR unknown",
         ),
     ],

@@ -172,7 +172,7 @@ def test_every_output_is_compared_with_its_own_references(tmp_path: Path) -> Non
     eager = [*references.eager, entry(references.folder, "output-1.bin", [7.0], "float32")]
     found = compare_outputs(replace(references, eager=eager), collected)
     assert [
-        (each.output, each.reference, each.max_abs_error, each.least_snr_db, each.is_inaccurate) for each in found
+        (each.output, each.reference, each.max_abs_error, each.min_snr_db, each.is_inaccurate) for each in found
     ] == [(0, "eager", 0.0, 30, False), (0, "fp32", 0.5, 20, True), (1, "eager", 2.0, 30, True)]
 
 
@@ -184,7 +184,7 @@ def test_a_device_that_computes_something_else_than_the_same_program_is_inaccura
         host = [entry(references.folder, "host-0.bin", [10.0], "float64")]
         limits = AccuracyLimits(eager_db=20, fp32_db=5, host_db=40)
         found = compare_outputs(replace(references, limits=limits, host=host), collected)
-        judged = [(each.reference, each.least_snr_db, each.is_inaccurate) for each in found]
+        judged = [(each.reference, each.min_snr_db, each.is_inaccurate) for each in found]
         assert judged == [("host", 40, name == "otherwise"), ("eager", 20, False)]
 
 
@@ -201,7 +201,7 @@ def test_the_entry_in_the_sweep_file_decides_what_is_enough_against_fp32(
     eager, fp32 = compare_outputs(replace(references, required=AccuracyRequirement(**wanted)), collected)
     assert fp32.snr_db == pytest.approx(20.2, abs=0.1)
     assert (fp32.is_inaccurate, eager.is_inaccurate) == (is_inaccurate, False)
-    assert (fp32.least_top1, eager.least_top1) == (wanted.get("top1"), None)
+    assert (fp32.min_top1, eager.min_top1) == (wanted.get("top1"), None)
 
 
 @pytest.mark.parametrize(

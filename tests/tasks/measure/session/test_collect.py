@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from devices.local import LocalDevice
-from tasks.bundle.names import MOST_LOG_BYTES
+from tasks.bundle.names import MAX_LOG_BYTES
 from tasks.bundle.record import SessionRecord
 from tasks.load.load import load_paths
 from tasks.measure.session import measure
@@ -136,7 +136,7 @@ def test_a_long_log_is_cut_with_a_line_that_states_it(tmp_path: Path) -> None:
         assert log.startswith(b"begin\n")
         assert log.endswith(b"end\n")
         assert b"\n[etfarm: this log has more than 16777216 bytes; its middle was cut here]\n" in log
-        assert len(log) < MOST_LOG_BYTES + 200
+        assert len(log) < MAX_LOG_BYTES + 200
 
 
 @pytest.mark.fault
