@@ -1,4 +1,4 @@
-"""Artifacts of a flow run in Prefect's UI. If the server does not answer, they are left out, and the run goes on."""
+"""Artifacts of a flow run in Prefect's UI. Without an answer of the server they are left out, and the run continues."""
 
 import contextlib
 import json

@@ -102,7 +102,7 @@ def check_model(
 ) -> Iterator[CheckedCase]:
     """Export a model, lease this machine, and run each case in `SESSIONS` sessions; yield it when it has run.
 
-    Wait up to `wait_s` for the lease; `tell` gets the cause of the wait. No bundle is kept. Raises FarmError.
+    Wait up to `wait_s` for the lease; `tell` gets the cause of the wait. The bundles are removed. Raises FarmError.
     """
     workspace = Workspace(data_dir.absolute())
     with export_status(f"{model} {precision}") as tell_step:

@@ -39,7 +39,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How B compares with A: the sentence of `etfarm compare`, and a row per series."""
+    """B compared with A: the sentence of `etfarm compare`, and a row per series."""
 
     answer: str
     series: pd.DataFrame

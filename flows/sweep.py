@@ -68,14 +68,14 @@ def sweep(
     Parameters:
         sweep_file: what to measure, and how often.
         inventory_file: the list of devices; default: ETFARM_INVENTORY, or deployments/inventories/local.yaml.
-        again: measure again, even what was already measured that night.
+        again: measure again, even what was already measured on that night.
         night: the night that the results belong to, not one in the future; default: today.
         data_dir: the folder for all results; default: ETFARM_DATA_DIR, or ./var.
         bundles: a folder or a URL such as s3://bucket/prefix; default: ETFARM_BUNDLES, or the data folder.
         warehouse: a DuckDB file to use instead of the data folder's.
         fail_on: what makes the sweep Failed: regression; suspected or device, which include it; or never.
         priority: instead of the file's: sweeps of higher priority get a device first, between two sessions of others.
-        only: the part of the sweep to measure; the whole sweep, started later that night, measures the rest.
+        only: the part of the sweep to measure; the whole sweep, started later on that night, measures the rest.
 
     The end state names the regressions. It is Failed, with the counts in its message, because of them (`fail_on`), or
     if any session failed, was invalid or could not be loaded. The services of ETFARM_NOTIFY get a message at the end.

@@ -119,7 +119,7 @@ class SweepResult:
 
     @property
     def report_line(self) -> str:
-        """Where the report is, or why it could not be written."""
+        """The address of the report, or why it could not be written."""
         if self.report:
             return f"report: {report_link(self.report)}"
         return f"the report could not be written; {self.report_error}"

@@ -65,7 +65,7 @@ def bisect(
     workspace: Workspace,
     sweep: SweepNight,
 ) -> Bisection:
-    """Compare the good night with later contents until the first bad one is known, then its inputs one by one."""
+    """Compare the good night with later contents up to the first bad one, then swap its inputs one by one."""
     with shutdown_handler(runtime.flow_run.id), progress_table():
         interleaved = open_interleaved(device, workspace, sweep)
         board.expect("bisect", 2 + len(contents).bit_length())
@@ -79,7 +79,7 @@ class _Search:
         self.device, self.series, self.good = device, series, good
         self.bisection = Bisection(good_night=good.night)
         self.sides: dict[date, Side] = {}
-        """What ran on each night whose files are kept."""
+        """By night whose files are kept: its model and runner."""
         self.nights = list(self._stored_nights(contents))
         self.total = 0.0
         self.measured: dict[str, InterleavedResult] = {}

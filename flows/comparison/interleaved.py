@@ -34,7 +34,7 @@ from tasks.store.workspace import Workspace
 
 @dataclass(frozen=True)
 class InterleavedResult:
-    """How side B compares with side A."""
+    """Result of a comparison of side B with side A, measured interleaved."""
 
     result: Comparison
     cause: str | None
@@ -42,7 +42,7 @@ class InterleavedResult:
     inaccurate_sides: tuple[str, ...] = ()
     """`A`, `B` or both, if their outputs are inaccurate: the times are then no result."""
     calls: int = 1
-    """How many calls of the command measured the sessions."""
+    """Number of calls of the command whose sessions count."""
     since: datetime | None = None
     """When the first of them was started, UTC."""
     cells: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())

@@ -41,7 +41,7 @@ class ReportedCauses:
 
 @dataclass(frozen=True)
 class SweepJob:
-    """What the devices of a sweep, or of a comparison, have in common."""
+    """The common part of the jobs of all devices of a sweep or a comparison."""
 
     spec: MeasurementSettings
     sweep: SweepNight
@@ -60,7 +60,7 @@ class SweepJob:
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceJob(SweepJob):
-    """What one device needs for its part of a sweep: the results of the earlier steps."""
+    """The part of a sweep on one device, with its probe and its runners."""
 
     probe: Probe
     runners: Runners

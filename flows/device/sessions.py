@@ -39,12 +39,12 @@ class SessionQueue:
 
     @property
     def expected(self) -> int:
-        """How many sessions this start has, as far as planned: ended ones and those of pending exports included."""
+        """The number of sessions of this start: ended ones, those left, and those planned for pending exports."""
         return self.ended + len(self.left) + self._pending
 
     @property
     def is_complete(self) -> bool:
-        """Whether the sessions of every model are known."""
+        """Whether the sessions of every model are planned, since all exports have ended."""
         return not self._exports.pending
 
     def next(self, renew_lease: Callable[[], None]) -> PlannedSession | None:
@@ -114,6 +114,6 @@ class SessionQueue:
         self._tally.not_needed += len(dropped)
         groups = (f"{each.cell.model} {each.cell.precision} t{each.cell.threads}" for each in dropped)
         for group, count in Counter(groups).items():
-            why = f"times are known to {self._job.spec.interval_percent:g} %"
+            why = f"the 95 % intervals are below {self._job.spec.interval_percent:g} %"
             board.reduce(self._job.title, count, f"{group}: {count} sessions not needed: {why}")
         self.left = needed

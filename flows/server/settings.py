@@ -32,7 +32,7 @@ def prepare_prefect(prefect_home: Path) -> None:
         "DO_NOT_TRACK": "1",
         # `concurrency_limit` of a deployment is a lease; in memory, a restart of the server would lose it.
         "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
-        # By default, each state of a session is a transaction of its own.
+        # By default, each state of a session is a transaction.
         "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "100",
         "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
         "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_BATCH_SIZE": "100",

@@ -5,7 +5,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 
 clock_ahead_s = ContextVar("clock_ahead_s", default=0.0)
-"""How far the clock of this machine is ahead of the farm's; a lab sets it."""
+"""Seconds that the clock of this machine is ahead of the farm's; a lab sets it."""
 # While NTP slews the wall clock, the two clocks drift apart by 0.05 % at most; it steps a clock that is further off.
 _SLEW = 0.001
 _STEP_S = 2.0

@@ -1,4 +1,4 @@
-"""What a sweep needs before it measures: its exports, the facts of its devices, and their runners."""
+"""The inputs of a sweep: its exports, the facts of its devices, and their runners."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -35,7 +35,7 @@ ExportState = Literal["ready", "shared", "to export", "skipped", "unknown", "wro
 
 @dataclass(frozen=True)
 class ExportStatus:
-    """Whether a model is exported by a recipe."""
+    """The state of the export of a model by a recipe."""
 
     state: ExportState
     """shared: another machine has exported it; skipped: the recipe has no meaning for the model; unknown: too large to
@@ -78,7 +78,7 @@ class ExportSnapshot:
 
 @dataclass(frozen=True)
 class ExportSettings:
-    """Where the exports of a sweep are kept, and what all of them have in common."""
+    """The folder of a sweep's exports, and the settings of all of them."""
 
     folder: Path
     seed: int
@@ -173,7 +173,7 @@ class Probe:
     facts: Facts = field(default_factory=Facts)
     unusable: str | None = None
     strike: str | None = None
-    """What the device did wrong; None if it is not the cause."""
+    """The failure of the device, for its health; None if the device is not the cause."""
 
     @property
     def platform(self) -> str | None:

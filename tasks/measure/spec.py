@@ -19,7 +19,7 @@ _CLOCK_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 ThreadCount = Annotated[int, Field(ge=1, le=256)] | Literal["all"]
 
 
-def _known_recipe(written: Any) -> str:
+def _recipe(written: Any) -> str:
     try:
         return recipe_name(written)
     except FarmError as error:
@@ -28,7 +28,7 @@ def _known_recipe(written: Any) -> str:
 
 # A text, or the mapping as which YAML reads `fp16 except: [layer_norm]`.
 Precision = Annotated[
-    str, BeforeValidator(_known_recipe, json_schema_input_type=str | dict[str, list[str] | dict[str, int | str]])
+    str, BeforeValidator(_recipe, json_schema_input_type=str | dict[str, list[str] | dict[str, int | str]])
 ]
 
 
@@ -38,16 +38,16 @@ def _matching(pattern: re.Pattern[str]) -> Any:
 
 
 class MeasurementSettings(BaseModel, extra="forbid", frozen=True):
-    """What a device and a session must keep to, in a sweep and in a comparison."""
+    """Time limits, priority and condition limits of sessions, in a sweep and in a comparison."""
 
     interval_percent: float | None = Field(
         default=None,
         gt=0,
         le=100,
         description=(
-            "If set, `sessions` is the most: all variants of a model, precision and number of threads end together "
-            "once the 95 % intervals of their times are narrower than this, after at least 8 sessions. With a runner "
-            "that does not report the time of each execution (`execution_ns` in its stats.json) none ends early."
+            "Enables early stopping; `sessions` becomes the maximum. All variants of a model, precision and number of "
+            "threads stop together once the 95 % intervals of their times are narrower than this, after at least 8 "
+            "sessions. A runner without times per execution (`execution_ns` in its stats.json) never stops early."
         ),
     )
     deadline_s: float = Field(default=120, gt=0, le=86_400, description="Wall time after which a session is ended.")
@@ -99,7 +99,7 @@ class SweepSpec(MeasurementSettings, frozen=True):
         le=1000,
         description=(
             "Sessions of each side of a comparison of the first cell with itself, which shows how noisy the device is "
-            "that night: 0 for none, or 5 or more."
+            "on a night: 0 for none, or 5 or more."
         ),
     )
     finish_by: str | None = Field(
@@ -167,7 +167,7 @@ class SweepSpec(MeasurementSettings, frozen=True):
         if self.interval_percent is not None and self.sessions <= ALERT_SESSIONS:
             raise ValueError(
                 f"interval_percent never ends before {ALERT_SESSIONS} sessions, and sessions ({self.sessions}) is the "
-                f"most: no session can be saved; set sessions above {ALERT_SESSIONS} or remove interval_percent"
+                f"maximum: no session can be saved; set sessions above {ALERT_SESSIONS} or remove interval_percent"
             )
         return self
 

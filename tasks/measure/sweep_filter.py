@@ -1,4 +1,4 @@
-"""Filters: the devices that a sweep selects, and the part of its matrix that one start measures, in the same series."""
+"""The part of a sweep that one start measures, in the same series, and the devices that match its selector."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from tasks.measure.spec import SweepSpec
 
 
 class SweepFilter(BaseModel, extra="forbid", frozen=True):
-    """What to measure of a sweep; empty: all of it. Its sessions are those of the whole sweep, with the same ids."""
+    """The part of a sweep to measure; empty: all of it. Its sessions have the same ids as in the whole sweep."""
 
     models: list[str] = Field(default=[], description="Models, as the sweep file names them or as pages show them.")
     precisions: list[str] = Field(default=[], description="Precisions in the sweep file; as_is for .pte files.")

@@ -1,6 +1,6 @@
-"""The plan of a sweep: what each device still has to measure. The flow executes it, the dry run prints it.
+"""The plan of a sweep: the sessions that each device still has to run. The flow executes it, the dry run prints it.
 
-It is made from data alone: the sweep file, what is exported, what the devices are, and the bundles that exist.
+Its inputs are data: the sweep file, the exports, the facts of the devices, and the bundles.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ from tasks.store.bundle_store import BundleStore
 
 @dataclass(frozen=True)
 class DeviceResults:
-    """What earlier starts of a sweep have measured on a device."""
+    """The results of a device from earlier starts of a sweep."""
 
     records: Sequence[SessionRecord] = ()
     excluded: frozenset[str] = frozenset()
@@ -58,7 +58,7 @@ class DevicePlan:
     todo: list[PlannedSession]
     """Those of `ready` without a result that counts."""
     stopping: EarlyStopping
-    """Which sessions of `ready` are needed, by the results so far."""
+    """The sessions of `ready` that are needed, by the results so far."""
     replaced: set[str]
     """Ids of unloadable bundles of which this start or an earlier one makes another attempt."""
     first: str | None
@@ -75,13 +75,13 @@ class DevicePlan:
 
     @property
     def already_done(self) -> int:
-        """How many sessions have a result, the discarded one included."""
+        """Number of sessions with a result, the discarded one included."""
         return len(self.ready) - len(self.todo)
 
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """What one start of a sweep does on its devices, by name."""
+    """The plans of one start of a sweep, by device name."""
 
     sweep: SweepNight
     exports: ExportSnapshot

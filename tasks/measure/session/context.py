@@ -1,4 +1,4 @@
-"""What a session needs on a device: what is pushed, the runner's command line, and what the runner can do there."""
+"""The context of a session: the files to push, the runner's command line, and the runner's report on SME and SME2."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +27,7 @@ _MEMORY_READS = 5
 
 @dataclass(frozen=True)
 class SessionContext:
-    """What a session needs in addition to its plan: the device, its inventory entry, and what is pushed to it."""
+    """The device of a session, the export and the runner to push, and the settings of the run."""
 
     device: Device
     spec: DeviceSpec
@@ -38,7 +38,7 @@ class SessionContext:
     deadline_s: float
     settle_s: float
     registry: Path
-    """Where the farm keeps the health of devices, and their calibrations."""
+    """The folder with the health of devices and their calibrations."""
     accuracy: AccuracyRequirement | None = None
     """That of the sweep file; None for the limits of the recipe."""
     etdumps: dict[str, str] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class SessionContext:
 
 
 def pushed_contents(context: SessionContext) -> list[Content]:
-    """Return what a session needs on the device: the runner's folder, the model and its inputs."""
+    """Return the files to push: the runner's folder, the model, its data and its inputs."""
     export = context.export
     entries = (*export.data, *export.inputs, *(export.case.setup or {"inputs": []})["inputs"])
     return [
@@ -110,7 +110,7 @@ def _shapes(tensors: Tensors) -> str:
 
 
 class Version(BaseModel, strict=True):
-    """What the farm's runner prints of the processor for `--version`."""
+    """The answer of the farm's runner to `--version`, as far as it is about the processor."""
 
     sme_hardware: bool
     sme2_hardware: bool

@@ -1,4 +1,4 @@
-"""How far the values of one tensor are from those of another, in blocks: memory does not depend on the size."""
+"""Compare two tensors in blocks, so that memory does not depend on their size."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ class TensorFile:
 
 @dataclass(frozen=True)
 class Difference:
-    """How a tensor differs from its reference; None where a figure has no meaning.
+    """The differences between a tensor and its reference; None where a figure has no meaning.
 
     Elements count in errors, SNR and cosine if they are finite on both sides.
     """

@@ -67,7 +67,7 @@ def test_warm_up_must_leave_executions_to_measure(tmp_path: Path) -> None:
         read_sweep(path)
 
 
-@pytest.mark.parametrize(("sessions", "problem"), [(8, r"sessions \(8\) is the most"), (9, None)])
+@pytest.mark.parametrize(("sessions", "problem"), [(8, r"sessions \(8\) is the maximum"), (9, None)])
 def test_a_sweep_that_may_end_early_has_sessions_to_save(tmp_path: Path, sessions: int, problem: str | None) -> None:
     path = written(tmp_path, f"name: a\nmodels: [linear]\ninterval_percent: 2\nsessions: {sessions}\n")
     if problem is None:
