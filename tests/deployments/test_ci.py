@@ -5,10 +5,8 @@ import json
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import yaml
 
 from deployments.ci import comment as step
 from tests.fixtures.farm import Farm
+from tests.fixtures.http_server import Quiet, serving
 from tests.fixtures.paths import ROOT
 
 CI = ROOT / "deployments" / "ci"
@@ -42,55 +41,42 @@ def make():
 
 @dataclass
 class Comments:
-    """A stand-in for the comments of a pull request: their texts, and the requests."""
+    """A stand-in for the comments of a pull request: their texts, and how they were written."""
 
     url: str
     bodies: list[str] = field(default_factory=list)
-    calls: list[str] = field(default_factory=list)
+    writes: list[str] = field(default_factory=list)
     tokens: set[str] = field(default_factory=set)
 
 
 @pytest.fixture
 def comments() -> Iterator[Comments]:
-    class Handler(BaseHTTPRequestHandler):
-        def answer(self, content: Any) -> None:
+    class Handler(Quiet):
+        def answer(self, content: object) -> None:
             data = json.dumps(content).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
 
-        def body(self) -> str:
-            length = int(self.headers["Content-Length"])
-            return str(json.loads(self.rfile.read(length))["body"])
-
         def do_GET(self) -> None:
             page = int(self.path.rpartition("page=")[2])
-            found.calls.append("GET")
-            found.tokens.add(self.headers["Authorization"])
-            everything = [{"id": number, "body": body} for number, body in enumerate(found.bodies)]
+            made.tokens.add(self.headers["Authorization"])
+            everything = [{"id": number, "body": body} for number, body in enumerate(made.bodies)]
             self.answer(everything[100 * (page - 1) : 100 * page])
 
         def do_POST(self) -> None:
-            found.calls.append("POST")
-            found.bodies.append(self.body())
+            made.writes.append(self.command)
+            body = str(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["body"])
+            number = len(made.bodies) if self.command == "POST" else int(self.path.rpartition("/")[2])
+            made.bodies[number:] = [body, *made.bodies[number + 1 :]]
             self.answer({})
 
-        def do_PATCH(self) -> None:
-            found.calls.append("PATCH")
-            found.bodies[int(self.path.rpartition("/")[2])] = self.body()
-            self.answer({})
+        do_PATCH = do_POST
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Override the line that the base class prints for each request."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    found = Comments(f"http://127.0.0.1:{server.server_port}/repos/o/r/issues/1/comments")
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield found
-    server.shutdown()
-    server.server_close()
+    with serving(Handler) as port:
+        made = Comments(f"http://127.0.0.1:{port}/repos/o/r/issues/1/comments")
+        yield made
 
 
 def answer(folder: Path, name: str, *rows: dict[str, Any]) -> None:
@@ -140,7 +126,7 @@ def test_one_comment_is_made_for_a_change_and_updated_in_place_when_it_is_gone(
     # then the same comment states that
     assert len(comments.bodies) == 3101
     assert "No series slower of 1" in comments.bodies[-1]
-    assert [call for call in comments.calls if call != "GET"] == ["POST", "PATCH"]
+    assert comments.writes == ["POST", "PATCH"]
 
 
 def test_cells_that_were_not_compared_are_notes_and_no_series(

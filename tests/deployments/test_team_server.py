@@ -144,6 +144,7 @@ def prefect(team: TeamServer, home: Path, *words: str) -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.torch
 def test_a_worker_that_is_stopped_ends_its_sweep_first(team_server: TeamServer, tmp_path: Path) -> None:
     pytest.importorskip("executorch", reason="exports and the runner need the export extra")
