@@ -102,9 +102,7 @@ def macros() -> tuple[SqlFile, ...]:
     """Return the macros, those generated from the rules in seeds/ included."""
     rows = ", ".join(f"({literal(sme2)}, {literal(pattern)})" for sme2, pattern in seed_rows("sme_rule"))
     scalar = " OR ".join(f"regexp_matches(operator, {literal(pattern)})" for (pattern,) in seed_rows("scalar_operator"))
-    ranks = ", ".join(f"{values}: {rank}" for values, rank in seed_rows("interval_rank"))
     generated = {
-        "_interval_rank": f"_interval_rank(n) AS map_extract_value(MAP {{{ranks}}}, n)",
         "_sme_rule": f"_sme_rule() AS TABLE FROM (VALUES {rows}) AS rule (sme2, pattern)",
         "_is_scalar_operator": f"_is_scalar_operator(operator) AS {scalar}",
     }

@@ -24,8 +24,8 @@ void print(const char* text) {
 // May run at any point: only functions that are safe in a signal handler.
 void report(int number) {
   print("executor_runner: ExecuTorch crashed (");
-  for (const auto& [known, name] : kSignals) {
-    if (known == number) print(name);
+  for (const auto& [signal_number, name] : kSignals) {
+    if (signal_number == number) print(name);
   }
   print(") while it ");
   print(doing.load());

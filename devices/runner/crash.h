@@ -1,4 +1,4 @@
-// Says what the program was doing when it crashes.
+// Reports what the program was doing when it crashes.
 #pragma once
 
 // What happens from now on, for the message of a crash: a verb and its object, such as "loaded the model". The text must

@@ -79,7 +79,7 @@ void check_fits(const Shape& shape, const Shape& largest, const std::string& nam
                    " gives " + shape_text(shape));
 }
 
-std::vector<char> bytes_of_file(const std::string& file, size_t needed, const std::string& name, const Shape& shape) {
+std::vector<char> read_input(const std::string& file, size_t needed, const std::string& name, const Shape& shape) {
   std::vector<char> bytes = read_file(file, "input");
   if (bytes.size() == needed) return bytes;
   throw UsageError(name + " needs " + std::to_string(needed) + " bytes for its shape " + shape_text(shape) + ", but " +
@@ -87,14 +87,14 @@ std::vector<char> bytes_of_file(const std::string& file, size_t needed, const st
 }
 
 template <typename Item>
-std::vector<Item> part_of(const std::vector<Item>& all, size_t start, size_t count) {
+std::vector<Item> slice(const std::vector<Item>& all, size_t start, size_t count) {
   if (all.empty()) return {};
   return {all.begin() + static_cast<std::ptrdiff_t>(start), all.begin() + static_cast<std::ptrdiff_t>(start + count)};
 }
 
 }  // namespace
 
-std::vector<InputSource> Inputs::of_each_execution(executorch::extension::Module& module, const std::string& method,
+std::vector<InputSource> Inputs::split_by_execution(executorch::extension::Module& module, const std::string& method,
                                                    const InputSource& source) {
   const auto meta = module.method_meta(method);
   size_t tensors = 0;
@@ -107,8 +107,8 @@ std::vector<InputSource> Inputs::of_each_execution(executorch::extension::Module
   if (tensors == 0 || files <= tensors || files % tensors != 0 || (shapes != 0 && shapes != files)) return {source};
   std::vector<InputSource> parts;
   for (size_t start = 0; start < files; start += tensors) {
-    parts.push_back({source.files_flag, source.shapes_flag, part_of(source.files, start, tensors),
-                     part_of(source.shapes, start, tensors)});
+    parts.push_back({source.files_flag, source.shapes_flag, slice(source.files, start, tensors),
+                     slice(source.shapes, start, tensors)});
   }
   return parts;
 }
@@ -135,7 +135,7 @@ Inputs::Inputs(executorch::extension::Module& module, const std::string& method,
     const size_t needed = elements * executorch::runtime::elementSize(info->scalar_type());
     std::vector<char> bytes(needed);
     if (source.files.empty()) fill_pattern(bytes, info->scalar_type(), random);
-    else bytes = bytes_of_file(source.files[i], needed, name, shape);
+    else bytes = read_input(source.files[i], needed, name, shape);
     bytes.resize(needed + kPadding);
     bytes_.push_back(std::move(bytes));
     tensors_.push_back(executorch::extension::make_tensor_ptr(

@@ -16,8 +16,8 @@ class Inputs {
   // `source.shapes` gives another. Throws UsageError if a number of files, a shape or the size of a file is wrong.
   Inputs(executorch::extension::Module& module, const std::string& method, const InputSource& source);
 
-  // The inputs of consecutive executions of a method: one for each group of files as large as its tensors.
-  static std::vector<InputSource> of_each_execution(executorch::extension::Module& module, const std::string& method,
+  // Returns the inputs of consecutive executions of a method: one for each group of as many files as it has tensors.
+  static std::vector<InputSource> split_by_execution(executorch::extension::Module& module, const std::string& method,
                                                     const InputSource& source);
 
   const std::vector<executorch::runtime::EValue>& values() const { return values_; }

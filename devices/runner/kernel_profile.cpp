@@ -13,7 +13,7 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <sstream>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -32,14 +32,20 @@ struct Sample {
   pthread_t thread;
 };
 
-std::vector<Sample> samples;
-Sample* slots = nullptr;  // samples.data(), for the handler
+// Never freed: a last signal may be pending when the program ends.
+Sample* const samples = new Sample[kCapacity];
+std::atomic<bool> is_sampling{false};
+std::atomic<int> running_handlers{0};
 std::atomic<uint32_t> taken{0};
 
 // Runs in the thread that used the processor, at any point: must not lock or allocate.
 void take_sample(int, siginfo_t*, void* context) {
-  const uint32_t slot = taken.fetch_add(1, std::memory_order_relaxed);
-  if (slot < kCapacity) slots[slot] = {program_counter(*static_cast<const ucontext_t*>(context)), pthread_self()};
+  ++running_handlers;
+  if (is_sampling) {
+    const uint32_t index = taken++;
+    if (index < kCapacity) samples[index] = {program_counter(*static_cast<const ucontext_t*>(context)), pthread_self()};
+  }
+  --running_handlers;
 }
 
 std::string readable(const char* symbol) {
@@ -62,32 +68,12 @@ std::pair<std::string, std::string> resolve(uintptr_t counter) {
   return {named ? readable(info.dli_sname) : "", file_name(info.dli_fname)};
 }
 
-using Weights = std::vector<std::pair<std::pair<std::string, std::string>, int>>;
-
-std::string describe(const Weights& kernels, uint32_t count, uint32_t dropped, size_t threads, int64_t cpu_ns) {
-  int unresolved = 0;
-  std::ostringstream named, unnamed;
-  for (const auto& [kernel, weight] : kernels) {
-    const auto& [name, library] = kernel;
-    std::ostringstream& list = name.empty() ? unnamed : named;
-    list << (list.tellp() > 0 ? ", " : "") << "{";
-    if (name.empty()) unresolved += weight;
-    else list << "\"name\": " << json_string(name) << ", ";
-    list << "\"library\": " << json_string(library) << ", \"samples\": " << weight << "}";
-  }
-  std::ostringstream json;
-  json << "{\"rate_hz\": " << kRateHz << ", \"cpu_ns\": " << cpu_ns << ", \"samples\": " << count << ", \"dropped\": " << dropped
-       << ", \"unresolved\": " << unresolved << ", \"threads\": " << threads << ", \"kernels\": [" << named.str()
-       << "], \"unresolved_libraries\": [" << unnamed.str() << "]}\n";
-  return json.str();
-}
-
 }  // namespace
 
 KernelProfile::KernelProfile() {
-  samples.assign(kCapacity, {});
-  slots = samples.data();
+  std::fill_n(samples, kCapacity, Sample{});  // before sampling, so that no page is touched for the first time in it
   taken = 0;
+  is_sampling = true;
   struct sigaction action {};
   action.sa_sigaction = take_sample;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
@@ -100,8 +86,9 @@ KernelProfile::KernelProfile() {
 std::string KernelProfile::stop() {
   timers_.reset();
   const int64_t cpu_ns = processor_time_ns() - start_ns_;
+  is_sampling = false;
+  while (running_handlers > 0) std::this_thread::yield();
   const uint32_t count = std::min(taken.load(), kCapacity);
-  const uint32_t dropped = taken.load() - count;
   std::map<uintptr_t, int> counters;
   std::set<pthread_t> threads;
   for (uint32_t i = 0; i < count; ++i) {
@@ -110,7 +97,19 @@ std::string KernelProfile::stop() {
   }
   std::map<std::pair<std::string, std::string>, int> weights;
   for (const auto& [counter, weight] : counters) weights[resolve(counter)] += weight;
-  Weights kernels(weights.begin(), weights.end());
+  std::vector<std::pair<std::pair<std::string, std::string>, int>> kernels(weights.begin(), weights.end());
   std::stable_sort(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  return describe(kernels, count, dropped, threads.size(), cpu_ns);
+  int unresolved = 0;
+  std::vector<JsonObject> named, unnamed;
+  for (const auto& [kernel, weight] : kernels) {
+    const auto& [name, library] = kernel;
+    JsonObject object;
+    if (name.empty()) unresolved += weight;
+    else object.add("name", name);
+    (name.empty() ? unnamed : named).push_back(object.add("library", library).add("samples", weight));
+  }
+  JsonObject object;
+  object.add("rate_hz", kRateHz).add("cpu_ns", cpu_ns).add("samples", count).add("dropped", taken.load() - count);
+  object.add("unresolved", unresolved).add("threads", threads.size());
+  return object.add("kernels", named).add("unresolved_libraries", unnamed).text() + "\n";
 }

@@ -43,12 +43,12 @@ void check_sme_effective(const Flags& flags) {
 }
 
 // An ETDump has offsets of 31 bits; ExecuTorch crashes where it becomes larger.
-void check_etdump_size(const Flags& flags, size_t bytes_before, size_t bytes_of_one) {
-  constexpr size_t kMostBytes = (size_t{1} << 31) - (1 << 20);
-  const size_t most = (kMostBytes - bytes_before) / bytes_of_one;
-  if (static_cast<size_t>(flags.num_executions) <= most) return;
+void check_etdump_size(const Flags& flags, size_t bytes_before, size_t bytes_per_run) {
+  constexpr size_t kMaxBytes = (size_t{1} << 31) - (1 << 20);
+  const size_t max_executions = (kMaxBytes - bytes_before) / bytes_per_run;
+  if (static_cast<size_t>(flags.num_executions) <= max_executions) return;
   throw UsageError("--num_executions=" + std::to_string(flags.num_executions) + " needs an ETDump of over 2 GB, with " +
-                   std::to_string(bytes_of_one) + " bytes for each; use at most " + std::to_string(most));
+                   std::to_string(bytes_per_run) + " bytes for each; use at most " + std::to_string(max_executions));
 }
 
 void execute_all(const Flags& flags, Model& model, Stats& stats) {
@@ -99,15 +99,14 @@ void measure(const Flags& flags, Stats& stats) {
   if (flags.untraced_executions > 0) execute_untraced(flags, model, stats);
 }
 
-int report_error(const std::exception& error, int exit_code) {
+// Returns the exit code for the error.
+int report_error(const std::exception& error) {
   std::fprintf(stderr, "executor_runner: %s\n", error.what());
-  return exit_code;
+  return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1;
 }
 
 int run(const Flags& flags) {
   Stats stats;
-  stats.threads_requested = flags.cpu_threads;
-  stats.sme2_requested = flags.sme2;
   int exit_code = 0;
   try {
     measure(flags, stats);
@@ -115,19 +114,16 @@ int run(const Flags& flags) {
     if (flags.memory_reads > 0) {
       stats.memory_read_bytes_per_s = memory_read_bytes_per_s(*stats.threads_used, flags.memory_reads);
     }
-  } catch (const UsageError& error) {
-    stats.exit_reason = error.what();
-    exit_code = report_error(error, 2);
   } catch (const std::exception& error) {
     stats.exit_reason = error.what();
-    exit_code = report_error(error, 1);
+    exit_code = report_error(error);
   }
   if (!stats.peak_memory_bytes) stats.peak_memory_bytes = peak_memory_bytes();
   if (!flags.stats_path.empty()) {
     try {
-      write_complete(flags.stats_path, stats_json(stats));
+      write_complete(flags.stats_path, stats_json(stats, flags));
     } catch (const RunError& error) {
-      if (exit_code == 0) exit_code = report_error(error, 1);
+      if (exit_code == 0) exit_code = report_error(error);
     }
   }
   return exit_code;
@@ -144,9 +140,7 @@ int main(int argc, char** argv) {
     }
     report_crashes();
     return run(flags);
-  } catch (const UsageError& error) {
-    return report_error(error, 2);
-  } catch (const RunError& error) {
-    return report_error(error, 1);
+  } catch (const std::exception& error) {
+    return report_error(error);
   }
 }

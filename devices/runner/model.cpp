@@ -111,7 +111,7 @@ int64_t Model::set_up(const std::string& method, const InputSource& source) {
   load(method, nullptr);
   if (tracer_) tracer_->pause(true);  // the measured method is loaded with the tracer
   int64_t wall_ns = 0;
-  for (const InputSource& each : Inputs::of_each_execution(*module_, method, source)) {
+  for (const InputSource& each : Inputs::split_by_execution(*module_, method, source)) {
     wall_ns += execute(method, Inputs(*module_, method, each));
   }
   if (tracer_) tracer_->pause(false);

@@ -25,7 +25,8 @@ class Model {
   void set_inputs(const InputSource& source);
 
   // Executes another method, or the same one, once for each group of inputs; nothing of it is recorded. Returns the wall
-  // time of these executions in nanoseconds, without loading; throws UsageError for an unknown method or its inputs, RunError if it fails.
+  // time of these executions in nanoseconds, without loading. Throws UsageError for an unknown method or its inputs,
+  // RunError if it fails.
   int64_t set_up(const std::string& method, const InputSource& source);
 
   // Executes once and returns the wall time in nanoseconds; throws RunError.
@@ -46,8 +47,7 @@ class Model {
   // What the execution so far recorded; null if the model is not traced.
   const Tracer* tracer() const { return tracer_.get(); }
 
-  // Writes the recorded events: one run_data for loading, then one for each execution.
-  // Returns the CRC-32 of the file.
+  // Writes the recorded events, one run_data for loading and one for each execution; returns the CRC-32 of the file.
   uint32_t write_etdump(const std::string& path);
 
   // Loads the method again, with fresh state, and records nothing from here on.

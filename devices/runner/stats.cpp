@@ -1,7 +1,6 @@
 #include "stats.h"
 
 #include <chrono>
-#include <sstream>
 
 #include "json.h"
 #include "platform/processor.h"
@@ -9,59 +8,38 @@
 
 namespace {
 
-template <typename Number>
-std::string or_null(const std::optional<Number>& value) {
-  return value ? std::to_string(*value) : "null";
-}
-
-std::string list_json(const std::vector<int64_t>& numbers) {
-  std::ostringstream json;
-  for (size_t i = 0; i < numbers.size(); ++i) json << (i ? ", " : "") << numbers[i];
-  return "[" + json.str() + "]";
-}
-
-std::string sme2_or_null(const std::optional<Sme>& requested) {
-  if (!requested) return "null";
-  return *requested == Sme::sme2 ? "\"on\"" : *requested == Sme::sme1 ? "\"sme1\"" : "\"off\"";
-}
-
-std::string hardware_json() {
+void add_hardware(JsonObject& object) {
   const Sme hardware = sme_hardware();
-  return "\"sme_hardware\": " + json_bool(hardware >= Sme::sme1) +
-         ", \"sme2_hardware\": " + json_bool(hardware == Sme::sme2);
+  object.add("sme_hardware", hardware >= Sme::sme1).add("sme2_hardware", hardware == Sme::sme2);
 }
 
-std::string told_json() {
-  const Sme told = sme_reported().value_or(Sme::none);
-  return "\"sme_reported\": " + json_bool(told >= Sme::sme1) + ", \"sme2_reported\": " + json_bool(told == Sme::sme2);
+std::optional<std::string> sme2_flag(const std::optional<Sme>& requested) {
+  if (!requested) return std::nullopt;
+  return *requested == Sme::sme2 ? "on" : *requested == Sme::sme1 ? "sme1" : "off";
 }
 
 }  // namespace
 
-std::string stats_json(const Stats& stats) {
-  std::ostringstream json;
-  json << "{\"runner_version\": \"" RUNNER_VERSION "\", \"load_ns\": " << or_null(stats.load_ns);
-  json << ", \"setup_ns\": " << or_null(stats.setup_ns);
-  json << ", \"execution_ns\": " << list_json(stats.execution_ns);
-  json << ", \"untraced_execution_ns\": " << list_json(stats.untraced_execution_ns);
-  json << ", \"etdump_crc32\": " << or_null(stats.etdump_crc32);
-  json << ", \"model_peak_memory_bytes\": " << or_null(stats.model_peak_memory_bytes);
-  json << ", \"peak_memory_bytes\": " << or_null(stats.peak_memory_bytes);
-  json << ", \"memory_read_bytes_per_s\": " << or_null(stats.memory_read_bytes_per_s);
-  json << ", \"outputs_repeat\": " << (stats.outputs_repeat ? json_bool(*stats.outputs_repeat) : "null");
-  json << ", \"threads_requested\": " << stats.threads_requested;
-  json << ", \"threads_used\": " << or_null(stats.threads_used);
-  json << ", \"sme2_requested\": " << sme2_or_null(stats.sme2_requested);
-  json << ", " << hardware_json() << ", " << told_json();
-  json << ", \"exit_reason\": " << json_string(stats.exit_reason) << "}\n";
-  return json.str();
+std::string stats_json(const Stats& stats, const Flags& flags) {
+  const Sme reported = sme_reported().value_or(Sme::none);
+  JsonObject object;
+  object.add("runner_version", RUNNER_VERSION).add("load_ns", stats.load_ns).add("setup_ns", stats.setup_ns);
+  object.add("execution_ns", stats.execution_ns).add("untraced_execution_ns", stats.untraced_execution_ns);
+  object.add("etdump_crc32", stats.etdump_crc32).add("model_peak_memory_bytes", stats.model_peak_memory_bytes);
+  object.add("peak_memory_bytes", stats.peak_memory_bytes);
+  object.add("memory_read_bytes_per_s", stats.memory_read_bytes_per_s).add("outputs_repeat", stats.outputs_repeat);
+  object.add("threads_requested", flags.cpu_threads).add("threads_used", stats.threads_used);
+  object.add("sme2_requested", sme2_flag(flags.sme2));
+  add_hardware(object);
+  object.add("sme_reported", reported >= Sme::sme1).add("sme2_reported", reported == Sme::sme2);
+  return object.add("exit_reason", stats.exit_reason).text() + "\n";
 }
 
 std::string version_json() {
-  std::ostringstream json;
-  json << "{\"runner_version\": \"" RUNNER_VERSION "\", \"executorch_version\": \"" EXECUTORCH_VERSION "\"";
-  json << ", \"platform\": \"" << kPlatform << "\", " << hardware_json() << "}\n";
-  return json.str();
+  JsonObject object;
+  object.add("runner_version", RUNNER_VERSION).add("executorch_version", EXECUTORCH_VERSION).add("platform", kPlatform);
+  add_hardware(object);
+  return object.text() + "\n";
 }
 
 int64_t now_ns() {

@@ -18,14 +18,12 @@ struct Stats {
   std::optional<int64_t> peak_memory_bytes;        // after the last one, with all that was recorded
   std::optional<int64_t> memory_read_bytes_per_s;  // of as many threads; empty if it was not requested
   std::optional<bool> outputs_repeat;              // the last execution returned what the first did
-  int threads_requested = -1;
   std::optional<int> threads_used;
-  std::optional<Sme> sme2_requested;
   std::string exit_reason = "ok";  // or the error message on stderr
 };
 
-// Returns the JSON, with the answer that XNNPACK received about SME and SME2.
-std::string stats_json(const Stats& stats);
+// Returns the JSON, with what the flags request and the answer that XNNPACK received about SME and SME2.
+std::string stats_json(const Stats& stats, const Flags& flags);
 
 // Returns the JSON of --version.
 std::string version_json();

@@ -28,18 +28,18 @@ uint32_t get_num_performant_cores();
 namespace {
 
 // The pool ends the process if the system refuses a thread, so that many are started and ended before it.
-void check_possible(uint32_t wanted) {
+void check_can_start(uint32_t count) {
   std::mutex all_started;
   std::vector<std::thread> started;
   std::string refused;
   {
     const std::lock_guard<std::mutex> lock(all_started);
     try {
-      while (started.size() < wanted) {
+      while (started.size() < count) {
         started.emplace_back([&all_started] { const std::lock_guard<std::mutex> wait(all_started); });
       }
     } catch (const std::exception&) {
-      refused = "--cpu_threads=" + std::to_string(wanted) + " is not possible: this system starts at most " +
+      refused = "--cpu_threads=" + std::to_string(count) + " is not possible: this system starts at most " +
                 std::to_string(started.size()) + " threads now; request fewer";
     }
   }
@@ -51,12 +51,12 @@ void check_possible(uint32_t wanted) {
 
 int set_threads(int requested) {
   namespace extension = executorch::extension;
-  if (requested > static_cast<int>(std::thread::hardware_concurrency())) check_possible(requested);
+  if (requested > static_cast<int>(std::thread::hardware_concurrency())) check_can_start(requested);
   const uint32_t fast_cores = extension::cpuinfo::get_num_performant_cores();
-  const uint32_t wanted = requested > 0 ? static_cast<uint32_t>(requested) : fast_cores;
+  const uint32_t count = requested > 0 ? static_cast<uint32_t>(requested) : fast_cores;
   auto* pool = extension::threadpool::get_threadpool();
   if (pool == nullptr) throw RunError("cannot create the thread pool");
-  if (wanted > 0) pool->_unsafe_reset_threadpool(wanted);
+  if (count > 0) pool->_unsafe_reset_threadpool(count);
   const auto used = static_cast<int>(pool->get_thread_count());
   if (requested > 0 && used != requested) {
     throw RunError("the thread pool has " + std::to_string(used) + " threads, but --cpu_threads requests " +

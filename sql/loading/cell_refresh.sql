@@ -14,6 +14,7 @@ WHERE series_id IN (
 DELETE FROM comparison_result
 WHERE comparison IN (SELECT comparison FROM cell WHERE cell_id IN (SELECT cell_id FROM touched_cell));
 DELETE FROM cell_operator WHERE cell_id IN (SELECT cell_id FROM touched_cell);
+DELETE FROM cell_interval WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell_made_from WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM cell_output WHERE cell_id IN (SELECT cell_id FROM touched_cell);
 DELETE FROM series_night WHERE cell_id IN (SELECT cell_id FROM touched_cell);

@@ -707,6 +707,16 @@ CREATE TABLE cell_operator (
     share DOUBLE
 );
 
+-- The 95 % interval of the median of the times of its sessions, of each cell with six or more (tasks/judge/refresh.py).
+-- A cell without a row is computed by the next load.
+CREATE TABLE cell_interval (
+    cell_id INTEGER NOT NULL,
+    -- Low end in milliseconds; NULL if the time of a session is 0.
+    low_ms DOUBLE,
+    -- High end in milliseconds; NULL if the time of a session is 0.
+    high_ms DOUBLE
+);
+
 -- What explains a changed verdict, by cell: what it was made from and in which state its device was before its
 -- sessions.
 CREATE TABLE cell_made_from (

@@ -9,7 +9,7 @@ import duckdb
 
 from sql.schema import sql_files
 from sql.warehouse import insert_rows
-from tasks.bundle.robust_statistics import interquartile_mean
+from tasks.bundle.robust_statistics import interquartile_mean, median_interval
 from tasks.judge.comparison import Comparison, compare_sessions
 from tasks.judge.decisions import Decisions, SeriesNight, is_excluded, read_warehouse_decisions, starts_baseline
 from tasks.judge.figures import LATENCY, OTHER_METRICS, Metric
@@ -20,12 +20,16 @@ from tasks.judge.states import states_from_times
 
 _log = logging.getLogger(__name__)
 _QUERIES = {file.name: file.text for file in sql_files("loading")}
+_INTERVAL = ("cell_id", "low_ms", "high_ms")
 _Row = dict[str, Any]
 _COMPARED = [field.name for field in fields(Comparison)]
 
 
 def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill `comparison_result`, `series_verdict` and the tables of operators where rows are missing; log what fails."""
+    """Fill intervals, comparisons, verdicts and the tables of operators where rows are missing; log what fails."""
+    cells = connection.execute(_QUERIES["cells_without_interval"]).fetchall()
+    intervals = [(cell_id, *(median_interval(times_ms) or (None, None))) for cell_id, times_ms in cells]
+    insert_rows(connection, "cell_interval", [dict(zip(_INTERVAL, row, strict=True)) for row in intervals])
     results = []
     for row in connection.execute(_QUERIES["comparisons_to_judge"]).to_arrow_table().to_pylist():
         a_ns, b_ns, cells_ns = (row.pop(name) for name in ("figures_a_ns", "figures_b_ns", "cells_ns"))

@@ -30,6 +30,7 @@ _OF_CELLS = ("session_time", "cell_operator", "cell_made_from", "cell_output", "
 # A killed load leaves these tables to the next load, so a missing row is not a finding. The value is the key column.
 _MAY_BE_MISSING = {
     "session_statistic": "session_key",
+    "cell_interval": "cell_id",
     "comparison_result": "comparison",
     "series_verdict": "series_id",
     "series_operator_verdict": "series_id",

@@ -75,11 +75,19 @@ def test_a_text_is_named_as_llama_bench_does_and_its_interval_is_that_of_its_ses
         phase(maker, case, 1, depth, *times_ms, model__steps=64)
     # then each has its name, and the slowest session is the low end of the interval of tokens per second
     columns = "prefill_test, decode_test, round(prefill_low_per_s), round(decode_low_per_s), round(decode_high_per_s)"
-    low, high = median_interval(times_ms) or (0.0, 0.0)
     assert rows_of(maker, columns) == [
-        ("pp16", "tg64 @ d16", round(1600 / high), round(1000 / high), round(1000 / low)),
-        (None, "tg64", None, round(1000 / high), round(1000 / low)),
+        ("pp16", "tg64 @ d16", round(1600 / 90), round(1000 / 9), round(1000 / 4)),
+        (None, "tg64", None, round(1000 / 9), round(1000 / 4)),
     ]
+
+
+@pytest.mark.parametrize("sessions", [5, 65])
+def test_an_interval_needs_six_sessions_and_takes_any_number(maker: BundleMaker, sessions: int) -> None:
+    times_ms = [4 + index % 3 for index in range(sessions)]
+    phase(maker, "tg64", 1, 0, *times_ms, model__steps=64)
+    low, high = median_interval(times_ms) or (None, None)
+    expected = (high and pytest.approx(1000 / high), low and pytest.approx(1000 / low))
+    assert rows_of(maker, "decode_low_per_s, decode_high_per_s") == [expected]
 
 
 def test_of_a_prompt_in_chunks_the_last_one_is_measured_and_the_first_token_comes_after_all(maker: BundleMaker) -> None:

@@ -8,7 +8,7 @@
 // Returns where the function at `address` begins, 0 if it is before the first. The table contains the starts as
 // differences, the first relative to `base`, in DWARF's base-128 encoding; a difference of 0 ends it.
 inline uintptr_t function_start(const uint8_t* table, const uint8_t* end, uintptr_t base, uintptr_t address) {
-  uintptr_t found = 0;
+  uintptr_t start = 0;
   while (table < end) {
     uintptr_t difference = 0;
     for (int shift = 0; table < end; shift += 7) {
@@ -17,9 +17,9 @@ inline uintptr_t function_start(const uint8_t* table, const uint8_t* end, uintpt
     }
     base += difference;
     if (difference == 0 || base > address) break;
-    found = base;
+    start = base;
   }
-  return found;
+  return start;
 }
 
 #if defined(__APPLE__)

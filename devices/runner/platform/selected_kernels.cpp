@@ -7,11 +7,7 @@
 
 #include "../errors.h"
 
-namespace {
-
-constexpr const char* kFlag = "--selected_kernels_path";
-
-}  // namespace
+static constexpr const char* kFlag = "--selected_kernels_path";
 
 #if defined(__aarch64__) && defined(__linux__)
 
@@ -24,7 +20,6 @@ constexpr const char* kFlag = "--selected_kernels_path";
 #include <mutex>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <vector>
 
 #include "../json.h"
@@ -45,8 +40,8 @@ int xnn_initialize(const xnn_allocator* allocator);
 namespace {
 
 // Larger blocks are packed weights.
-constexpr size_t kLargestBytes = 1 << 18;
-constexpr size_t kMostBlocks = 1 << 16;
+constexpr size_t kMaxBlockBytes = 1 << 18;
+constexpr size_t kMaxBlocks = 1 << 16;
 
 struct Block {
   const void* start;
@@ -54,22 +49,22 @@ struct Block {
 };
 
 // Plain memory: used before the constructors of the C++ library.
-Block blocks[kMostBlocks];
+Block blocks[kMaxBlocks];
 size_t block_count = 0;
 std::mutex guard;
 bool is_tracking = false;
 
 void* remember(void* start, size_t bytes) {
   const std::lock_guard<std::mutex> lock(guard);
-  if (start != nullptr && bytes <= kLargestBytes && block_count < kMostBlocks) blocks[block_count++] = {start, bytes};
+  if (start != nullptr && bytes <= kMaxBlockBytes && block_count < kMaxBlocks) blocks[block_count++] = {start, bytes};
   return start;
 }
 
 void forget(const void* start) {
   const std::lock_guard<std::mutex> lock(guard);
   Block* const end = blocks + block_count;
-  Block* const found = std::find_if(blocks, end, [start](const Block& each) { return each.start == start; });
-  if (found != end) *found = blocks[--block_count];
+  Block* const block = std::find_if(blocks, end, [start](const Block& each) { return each.start == start; });
+  if (block != end) *block = blocks[--block_count];
 }
 
 void* allocate(void*, size_t bytes) { return remember(std::malloc(bytes), bytes); }
@@ -90,7 +85,7 @@ void deallocate(void*, void* start) {
   std::free(start);
 }
 
-// The part of a library that can be executed, and what its relocations say.
+// The executable part of a library, and its relocations.
 struct Library {
   uintptr_t start = 0, end = 0, base = 0;
   const ElfW(Rela) * relocations = nullptr;
@@ -170,19 +165,19 @@ std::string wrapped_kernel(const Library& library, uintptr_t start) {
 
 std::set<uintptr_t> pointers_into(const Library& library) {
   const std::lock_guard<std::mutex> lock(guard);
-  std::set<uintptr_t> found;
+  std::set<uintptr_t> pointers;
   for (const Block* block = blocks; block < blocks + block_count; ++block) {
     const auto* words = static_cast<const uintptr_t*>(block->start);
     for (size_t i = 0; i < block->bytes / sizeof(uintptr_t); ++i) {
-      if (library.has(words[i])) found.insert(words[i]);
+      if (library.has(words[i])) pointers.insert(words[i]);
     }
   }
-  return found;
+  return pointers;
 }
 
 }  // namespace
 
-bool can_tell_selected_kernels() { return true; }
+bool can_list_selected_kernels() { return true; }
 
 void track_operators(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) is_tracking |= std::strncmp(argv[i], kFlag, std::strlen(kFlag)) == 0;
@@ -201,16 +196,13 @@ std::string selected_kernels_json() {
     if (name.empty()) ++unnamed;
     else names.insert(name);
   }
-  std::ostringstream list;
-  for (const std::string& name : names) list << (list.tellp() > 0 ? ", " : "") << json_string(name);
-  std::ostringstream json;
-  json << "{\"selected\": [" << list.str() << "], \"unnamed\": " << unnamed << "}\n";
-  return json.str();
+  const std::vector<std::string> selected(names.begin(), names.end());
+  return JsonObject().add("selected", selected).add("unnamed", unnamed).text() + "\n";
 }
 
 #else
 
-bool can_tell_selected_kernels() { return false; }
+bool can_list_selected_kernels() { return false; }
 void track_operators(int, char**) {}
 std::string selected_kernels_json() { throw RunError(std::string(kFlag) + " is possible on arm64 Linux and Android only"); }
 

@@ -22,7 +22,7 @@ constexpr unsigned long kSme2AndLater = bits(37, 42) | bits(57, 62);
 constexpr unsigned long kSmeFamily = bits(23, 30) | kSme2AndLater;
 
 Sme limit = Sme::sme2;
-std::optional<Sme> told;
+std::optional<Sme> reported;
 
 void read_request(int argc, char** argv, char**) {
   limit = requested_sme(argc, argv);
@@ -32,7 +32,7 @@ void read_request(int argc, char** argv, char**) {
 // Runs before the constructors of all libraries and therefore before the first query.
 [[gnu::section(".preinit_array"), gnu::used]] void (*const read_request_first)(int, char**, char**) = read_request;
 
-Sme level_of(unsigned long hwcap2) { return hwcap2 & kSme2 ? Sme::sme2 : hwcap2 & kSme ? Sme::sme1 : Sme::none; }
+Sme sme_level(unsigned long hwcap2) { return hwcap2 & kSme2 ? Sme::sme2 : hwcap2 & kSme ? Sme::sme1 : Sme::none; }
 
 }  // namespace
 
@@ -41,12 +41,12 @@ extern "C" unsigned long getauxval(unsigned long type) noexcept {
   if (type != AT_HWCAP2) return answer;
   if (limit == Sme::none) answer &= ~kSmeFamily;
   if (limit == Sme::sme1) answer &= ~kSme2AndLater;
-  if (is_in_cpuinfo(__builtin_return_address(0))) told = level_of(answer);
+  if (is_in_cpuinfo(__builtin_return_address(0))) reported = sme_level(answer);
   return answer;
 }
 
-Sme sme_hardware() { return level_of(__getauxval(AT_HWCAP2)); }
-std::optional<Sme> sme_reported() { return told; }
+Sme sme_hardware() { return sme_level(__getauxval(AT_HWCAP2)); }
+std::optional<Sme> sme_reported() { return reported; }
 
 #elif defined(__x86_64__)  // does not have SME
 

@@ -21,8 +21,8 @@ constexpr const char* kSmeFamily[] = {kSme, "hw.optional.arm.SME_"};
 constexpr const char* kSme2AndLater[] = {kSme2, "hw.optional.arm.FEAT_SME_B16B16", "hw.optional.arm.FEAT_SME_F16F16",
                                          "hw.optional.arm.SME_I16I32", "hw.optional.arm.SME_BI32I32"};
 
-bool told_sme = false;
-std::optional<bool> told_sme2;
+bool reported_sme = false;
+std::optional<bool> reported_sme2;
 
 template <size_t kCount>
 bool begins_with_one_of(const char* name, const char* const (&beginnings)[kCount]) {
@@ -45,10 +45,10 @@ int answer(const char* name, void* value, size_t* size, void* new_value, size_t 
   if (status != 0 || value == nullptr || !begins_with_one_of(name, kSmeFamily)) return status;
   if (hides(name)) std::memset(value, 0, *size);
   if (!is_in_cpuinfo(__builtin_return_address(0))) return status;
-  int reported = 0;
-  std::memcpy(&reported, value, *size < sizeof reported ? *size : sizeof reported);
-  if (std::strcmp(name, kSme) == 0) told_sme = reported != 0;
-  if (std::strcmp(name, kSme2) == 0) told_sme2 = reported != 0;
+  int bit = 0;
+  std::memcpy(&bit, value, *size < sizeof bit ? *size : sizeof bit);
+  if (std::strcmp(name, kSme) == 0) reported_sme = bit != 0;
+  if (std::strcmp(name, kSme2) == 0) reported_sme2 = bit != 0;
   return status;
 }
 
@@ -69,6 +69,6 @@ bool has(const char* name) {
 Sme sme_hardware() { return has(kSme2) ? Sme::sme2 : has(kSme) ? Sme::sme1 : Sme::none; }
 
 std::optional<Sme> sme_reported() {
-  if (!told_sme2) return std::nullopt;
-  return *told_sme2 ? Sme::sme2 : told_sme ? Sme::sme1 : Sme::none;
+  if (!reported_sme2) return std::nullopt;
+  return *reported_sme2 ? Sme::sme2 : reported_sme ? Sme::sme1 : Sme::none;
 }

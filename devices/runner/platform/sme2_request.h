@@ -5,7 +5,7 @@
 
 #include "sme2.h"
 
-// The most that XNNPACK may be told: all that there is unless the command line limits it.
+// The level that XNNPACK may see: the processor's unless the command line limits it.
 inline Sme requested_sme(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const char* value = "";

@@ -4,7 +4,6 @@
 CREATE OR REPLACE VIEW cell_accuracy AS
 SELECT
     COLUMNS(_cell_name()),
-    cell,
     -- inaccurate: an output of a session is beyond the limit of its recipe; accurate; not judged: compared without a
     -- limit; not compared: there is no reference.
     CASE
@@ -16,7 +15,6 @@ SELECT
     sessions,
     compared_sessions,
     inaccurate_sessions,
-    max_abs_error,
     -- Least SNR against eager PyTorch in the same precision, in dB; NULL if all outputs are equal to it or no SNR is
     -- known.
     snr_db,
@@ -24,19 +22,21 @@ SELECT
     -- Least SNR against eager PyTorch in fp32, in dB; NULL for fp32 and if no SNR is known.
     snr_fp32_db,
     min_snr_fp32_db,
-    cosine,
-    -- Least share of rows that choose the same class as a reference; see session_accuracy.
-    top1_agreement,
     -- Least SNR against the same program on the machine that exported it, in dB: does the device compute what the
     -- program computes? NULL if all outputs are equal to it, and if that machine could not run the program.
     snr_host_db,
     -- Its limit, which is tight: the cost of the recipe is on both sides.
     min_snr_host_db,
-    -- The least top1_agreement that the entry in the sweep file states; NULL if it states none.
-    min_top1,
+    max_abs_error,
+    cosine,
+    -- Least share of rows that choose the same class as a reference; see session_accuracy.
+    top1_agreement,
     -- Least top1_agreement of the outputs that it applies to; NULL without it.
     judged_top1,
+    -- The least top1_agreement that the entry in the sweep file states; NULL if it states none.
+    min_top1,
     -- Number, from 0, of the first written token because of which it is inaccurate; NULL if there is none.
-    first_difference
+    first_difference,
+    cell
 FROM cell_output
 JOIN cell USING (cell_id);

@@ -17,39 +17,39 @@ counted AS (
 )
 SELECT
     COLUMNS(_cell_name()),
-    cell,
-    executions,
-    warmup_executions,
-    -- What tells the cell from others of the same name (sweep, device, model, precision, variant, mode, threads); NULL
-    -- if there are none.
-    differs,
+    -- Time of the cell in milliseconds: the mean of the middle half of its sessions; NULL if none counts as latency.
+    -- All its parts add up to it (docs/numbers.md).
+    cell_ms AS time_ms,
     -- Sessions of the cell, however they ended.
     sessions,
     -- Sessions that succeeded.
     succeeded,
+    -- What tells the cell from others of the same name (sweep, device, model, precision, variant, mode, threads); NULL
+    -- if there are none.
+    differs,
     started_at,
     ended_at,
-    pair,
-    serial,
-    build,
+    executions,
+    warmup_executions,
+    purpose,
+    comparison,
+    arm,
+    method,
+    seed,
     os_version,
     platform,
     device_model,
     soc,
     sme2,
-    seed,
+    executorch_version,
+    cell,
+    pair,
     pte_sha256,
+    inputs_sha256,
     runner_sha256,
     runner_source,
-    executorch_version,
-    purpose,
-    comparison,
-    arm,
-    method,
-    inputs_sha256,
-    -- Time of the cell in milliseconds: the mean of the middle half of its sessions; NULL if none counts as latency.
-    -- All its parts add up to it (docs/numbers.md).
-    cell_ms AS time_ms
+    serial,
+    build
 FROM counted
 JOIN cell USING (cell_id, sweep_id)
 LEFT JOIN (SELECT cell_id, sweep_id, cell_ms FROM _cell) AS timed USING (cell_id, sweep_id)

@@ -1,77 +1,18 @@
--- Reads: run_latency, session_latency, _session, model, _cell
+-- Reads: _generation_phase, _reported_generation
 -- How fast language models read a prompt and write text: each prefill beside the decoding at the KV depth that it
 -- leaves, equal in everything else; a phase without the other has NULL there. The numbers of tokens are fixed by the
 -- exported methods, so a text cannot end early.
 CREATE OR REPLACE VIEW generation_speed AS
 WITH
-first_run AS (
-    SELECT session_id, sweep_id, execute_ms AS first_ms
-    FROM run_latency
-    WHERE run_index = 0
-),
-measured AS (
-    SELECT
-        -- Everything that the cells of both phases share: two NULLs inside it are equal. The executions are not among
-        -- it: where each writes the next token, there are as many as tokens.
-        {
-            sweep_id: session.sweep_id,
-            night: session.night,
-            device: session.device,
-            emulated: session.emulated,
-            model: regexp_replace(session.model, '@[^@]*$', ''),
-            precision: session.precision,
-            variant: session.variant,
-            threads: session.threads,
-            seed: session.seed,
-            pte_sha256: session.pte_sha256,
-            runner_sha256: session.runner_sha256,
-            serial: session.serial,
-            build: session.build
-        } AS about,
-        session.cell,
-        tokens,
-        coalesce(kv_depth, 0) AS kv_depth,
-        steps,
-        prompt_tokens,
-        any_value(pte_bytes) AS pte_bytes,
-        any_value(perplexity) AS perplexity,
-        any_value(macs) AS macs,
-        any_value(read_bytes) AS read_bytes,
-        median(session.memory_read_bytes_per_s) AS memory_bytes_per_s,
-        any_value(_cell.sessions) AS sessions,
-        any_value(cell_ms) AS time_ms,
-        -- Of a prompt in chunks, the set-up reads those before the last one.
-        median(load_ms + first_ms + CASE WHEN prompt_tokens IS NULL THEN 0 ELSE setup_ns / 1e6 END) AS loaded_ms,
-        max(session_latency.peak_memory_bytes) AS peak_memory_bytes,
-        list(session_latency.time_ms) FILTER (session_latency.time_ms > 0) AS times_ms
-    FROM session_latency
-    JOIN _session AS session USING (session_id, sweep_id)
-    JOIN model USING (model_id)
-    JOIN _cell USING (cell_id, sweep_id)
-    LEFT JOIN first_run USING (session_id, sweep_id)
-    WHERE tokens > 0
-    GROUP BY ALL
-),
-phase AS (
-    SELECT
-        *,
-        CASE WHEN _has_times(about.emulated) THEN 1000 * tokens / nullif(time_ms, 0) END AS tokens_per_s,
-        -- The shorter its time, the faster is a session: the ends of the interval change places.
-        CASE
-            WHEN _has_times(about.emulated)
-                THEN list_transform(list_reverse(_median_interval(times_ms)), time -> 1000 * tokens / time)
-        END AS interval_per_s
-    FROM measured
-),
 prefill AS (
     -- Decoding is beside a prompt that was read at once.
     SELECT *, CASE WHEN prompt_tokens IS NULL THEN tokens END AS prompt
-    FROM phase
+    FROM _generation_phase
     WHERE prompt_tokens IS NOT NULL OR kv_depth = 0 AND steps IS NULL
 ),
 decode AS (
     SELECT *, kv_depth AS prompt
-    FROM phase
+    FROM _generation_phase
     WHERE prompt_tokens IS NULL AND (kv_depth > 0 OR steps IS NOT NULL)
 )
 SELECT
@@ -84,29 +25,82 @@ SELECT
     about.precision,
     about.variant,
     about.threads,
-    -- Tokens that one run of the prefill reads: the prompt, or its last chunk.
-    prefill.tokens AS prefill_tokens,
+    -- The prefill as llama-bench names it: pp512 reads a prompt of 512 tokens, pp512 @ d1024 reads 512 behind 1024, the
+    -- last chunk of a prompt.
+    'pp' || prefill.tokens
+    || CASE WHEN prefill.kv_depth > 0 THEN ' @ d' || prefill.kv_depth ELSE '' END AS prefill_test,
+    -- prefill_tokens over prefill_ms, per second; NULL on emulated devices.
+    prefill.tokens_per_s AS prefill_tokens_per_s,
+    -- Low end of the 95 % interval of prefill_tokens_per_s, from its sessions; NULL for fewer than 6 and on emulated
+    -- devices.
+    prefill.low_per_s AS prefill_low_per_s,
+    -- High end of that interval.
+    prefill.high_per_s AS prefill_high_per_s,
+    -- Milliseconds of one prefill run: the time of Method::execute in its cell. For a prompt in chunks, the last one.
+    prefill.time_ms AS prefill_ms,
     -- Milliseconds to read the prompt, after which the scores of the first new token are known: the time of
     -- Method::execute in its cell. Loading, tokenizing and sampling are not part of it. NULL for a prompt in chunks, of
     -- which only the last one is measured repeatedly: see load_to_first_token_ms.
     CASE WHEN prefill.prompt_tokens IS NULL THEN prefill.time_ms END AS time_to_first_token_ms,
-    -- Milliseconds of one prefill run: the time of Method::execute in its cell. For a prompt in chunks, the last one.
-    prefill.time_ms AS prefill_ms,
-    -- prefill_tokens over prefill_ms, per second; NULL on emulated devices.
-    prefill.tokens_per_s AS prefill_tokens_per_s,
+    -- Milliseconds to load the program and to read the prompt for the first time, all its chunks, without a warm-up:
+    -- median of the sessions. Starting the process and tokenizing are not part of it.
+    prefill.loaded_ms AS load_to_first_token_ms,
+    -- Tokens that one run of the prefill reads: the prompt, or its last chunk.
+    prefill.tokens AS prefill_tokens,
+    -- Tokens of the prompt: more than prefill_tokens if it is read in chunks.
+    coalesce(prefill.prompt_tokens, prefill.tokens) AS prompt_tokens,
     -- Sessions behind the prefill; NULL without one.
     prefill.sessions AS prefill_sessions,
+    -- The decoding as llama-bench names it: tg64 @ d512 writes 64 tokens behind 512. Choosing the likeliest token is
+    -- part of it, unlike in llama-bench.
+    'tg' || coalesce(decode.steps * decode.tokens, decode.tokens)
+    || CASE WHEN decode.kv_depth > 0 THEN ' @ d' || decode.kv_depth ELSE '' END AS decode_test,
+    -- decode_tokens over decode_ms, per second; NULL on emulated devices.
+    decode.tokens_per_s AS decode_tokens_per_s,
+    -- Low end of the 95 % interval of decode_tokens_per_s, from its sessions; NULL for fewer than 6 and on emulated
+    -- devices.
+    decode.low_per_s AS decode_low_per_s,
+    -- High end of that interval.
+    decode.high_per_s AS decode_high_per_s,
+    -- Milliseconds of one decoding run: the time of Method::execute in its cell.
+    decode.time_ms AS decode_ms,
+    -- New tokens of one decoding run, usually 1.
+    decode.tokens AS decode_tokens,
     -- Tokens in the KV cache before the first decoding run. With decode_steps each run writes at the next position;
     -- otherwise every run writes the same position, so all are at this depth.
     decode.kv_depth,
-    -- New tokens of one decoding run, usually 1.
-    decode.tokens AS decode_tokens,
-    -- Milliseconds of one decoding run: the time of Method::execute in its cell.
-    decode.time_ms AS decode_ms,
-    -- decode_tokens over decode_ms, per second; NULL on emulated devices.
-    decode.tokens_per_s AS decode_tokens_per_s,
+    -- Decoding runs of a session, each at the next position; NULL if every run is at kv_depth.
+    decode.steps AS decode_steps,
     -- Sessions behind the decoding; NULL without one.
     decode.sessions AS decode_sessions,
+    -- Gigabytes per second that decoding reads: decode_bytes_per_token times decode_tokens_per_s; NULL on emulated
+    -- devices.
+    decode.read_bytes * decode.tokens_per_s / decode.tokens / 1e9 AS decode_gb_per_s,
+    -- Gigabytes per second at which the runner reads 256 MB of memory after each session of the decoding, on as many
+    -- threads: median of the sessions. A condition of the device, no part of the cell; NULL on emulated devices and
+    -- with a registered runner.
+    CASE WHEN _has_times(about.emulated) THEN decode.memory_bytes_per_s / 1e9 END AS memory_gb_per_s,
+    -- decode_gb_per_s over memory_gb_per_s: how far decoding is from the limit of the memory, which is 1. It is above 1
+    -- where weights stay in a cache.
+    decode_gb_per_s / memory_gb_per_s AS decode_memory_share,
+    -- Size of the .pte file, which all methods share.
+    coalesce(prefill.pte_bytes, decode.pte_bytes) AS pte_bytes,
+    -- Largest resident memory of the runner in sessions of both phases, KV cache included.
+    greatest(prefill.peak_memory_bytes, decode.peak_memory_bytes) AS peak_memory_bytes,
+    -- Of the model in eager PyTorch, with the weights of the recipe, on the text that the entry in the sweep file
+    -- names: less is better; NULL without a text.
+    coalesce(prefill.perplexity, decode.perplexity) AS perplexity,
+    -- Multiply-accumulate operations of the prefill for each token of the prompt: all products of matrices, attention
+    -- over the complete cache included; NULL for a dynamic shape.
+    prefill.macs / prefill.tokens AS prefill_macs_per_token,
+    -- Multiply-accumulate operations of decoding for each written token; NULL for a dynamic shape.
+    decode.macs / decode.tokens AS decode_macs_per_token,
+    -- Bytes that decoding reads for each written token, each once: weights as the .pte file stores them, rows of
+    -- embeddings that are looked up, and the complete KV cache; not what operators pass to each other.
+    decode.read_bytes / decode.tokens AS decode_bytes_per_token,
+    -- ETDump: measured by the farm; PyTorchObserver: what the log of ExecuTorch's own runner of language models states,
+    -- in full milliseconds, with tokenizing in the prefill and sampling in the decoding.
+    'ETDump' AS source,
     -- Id of the cell of the prefill, see cell_overview; NULL without one.
     prefill.cell AS prefill_cell,
     -- Id of the cell of the decoding; NULL without one.
@@ -114,89 +108,8 @@ SELECT
     about.pte_sha256,
     about.runner_sha256,
     about.serial,
-    about.build,
-    -- The prefill as llama-bench names it: pp512 reads a prompt of 512 tokens, pp512 @ d1024 reads 512 behind 1024, the
-    -- last chunk of a prompt.
-    'pp' || prefill.tokens
-    || CASE WHEN prefill.kv_depth > 0 THEN ' @ d' || prefill.kv_depth ELSE '' END AS prefill_test,
-    -- Low end of the 95 % interval of prefill_tokens_per_s, from its sessions; NULL for fewer than 6 and on emulated
-    -- devices.
-    prefill.interval_per_s[1] AS prefill_low_per_s,
-    -- High end of it.
-    prefill.interval_per_s[2] AS prefill_high_per_s,
-    -- Milliseconds to load the program and to read the prompt for the first time, all its chunks, without a warm-up:
-    -- median of the sessions. Starting the process and tokenizing are not part of it.
-    prefill.loaded_ms AS load_to_first_token_ms,
-    -- The decoding as llama-bench names it: tg64 @ d512 writes 64 tokens behind 512. Choosing the likeliest token is
-    -- part of it, unlike in llama-bench.
-    'tg' || coalesce(decode.steps * decode.tokens, decode.tokens)
-    || CASE WHEN decode.kv_depth > 0 THEN ' @ d' || decode.kv_depth ELSE '' END AS decode_test,
-    -- Low end of the 95 % interval of decode_tokens_per_s, from its sessions; NULL for fewer than 6 and on emulated
-    -- devices.
-    decode.interval_per_s[1] AS decode_low_per_s,
-    -- High end of it.
-    decode.interval_per_s[2] AS decode_high_per_s,
-    -- Decoding runs of a session, each at the next position; NULL if every run is at kv_depth.
-    decode.steps AS decode_steps,
-    -- Size of the .pte file, which all methods share.
-    coalesce(prefill.pte_bytes, decode.pte_bytes) AS pte_bytes,
-    -- Gigabytes per second that decoding reads: decode_bytes_per_token times decode_tokens_per_s; NULL on emulated
-    -- devices.
-    decode.read_bytes * decode.tokens_per_s / decode.tokens / 1e9 AS decode_gb_per_s,
-    -- Largest resident memory of the runner in sessions of both phases, KV cache included.
-    greatest(prefill.peak_memory_bytes, decode.peak_memory_bytes) AS peak_memory_bytes,
-    -- ETDump: measured by the farm; PyTorchObserver: what the log of ExecuTorch's own runner of language models states,
-    -- in full milliseconds, with tokenizing in the prefill and sampling in the decoding.
-    'ETDump' AS source,
-    -- Of the model in eager PyTorch, with the weights of the recipe, on the text that the entry in the sweep file
-    -- names: less is better; NULL without a text.
-    coalesce(prefill.perplexity, decode.perplexity) AS perplexity,
-    -- Tokens of the prompt: more than prefill_tokens if it is read in chunks.
-    coalesce(prefill.prompt_tokens, prefill.tokens) AS prompt_tokens,
-    -- Multiply-accumulate operations of the prefill for each token of the prompt: all products of matrices, attention
-    -- over the complete cache included; NULL for a dynamic shape.
-    prefill.macs / prefill.tokens AS prefill_macs_per_token,
-    -- The same of decoding, for each written token.
-    decode.macs / decode.tokens AS decode_macs_per_token,
-    -- Bytes that decoding reads for each written token, each once: weights as the .pte file stores them, rows of
-    -- embeddings that are looked up, and the complete KV cache; not what operators pass to each other.
-    decode.read_bytes / decode.tokens AS decode_bytes_per_token,
-    -- Gigabytes per second at which the runner reads 256 MB of memory after each session of the decoding, on as many
-    -- threads: median of the sessions. A condition of the device, no part of the cell; NULL on emulated devices and
-    -- with a registered runner.
-    CASE WHEN _has_times(about.emulated) THEN decode.memory_bytes_per_s / 1e9 END AS memory_gb_per_s,
-    -- decode_gb_per_s over memory_gb_per_s: how far decoding is from the limit of the memory, which is 1. It is above 1
-    -- where weights stay in a cache.
-    decode_gb_per_s / memory_gb_per_s AS decode_memory_share
+    about.build
 FROM prefill
 FULL JOIN decode USING (about, prompt)
 UNION ALL BY NAME
-SELECT
-    sweep_id,
-    night,
-    device,
-    emulated,
-    model,
-    precision,
-    variant,
-    threads,
-    reported_prompt_tokens AS prefill_tokens,
-    reported_first_token_ms AS time_to_first_token_ms,
-    reported_prompt_ms AS prefill_ms,
-    1000 * reported_prompt_tokens / nullif(reported_prompt_ms, 0) AS prefill_tokens_per_s,
-    1 AS prefill_sessions,
-    reported_prompt_tokens AS prompt_tokens,
-    reported_prompt_tokens AS kv_depth,
-    1 AS decode_tokens,
-    reported_text_ms / reported_tokens AS decode_ms,
-    1000 * reported_tokens / nullif(reported_text_ms, 0) AS decode_tokens_per_s,
-    1 AS decode_sessions,
-    cell AS prefill_cell,
-    cell AS decode_cell,
-    'pp' || reported_prompt_tokens AS prefill_test,
-    load_ns / 1e6 + reported_first_token_ms AS load_to_first_token_ms,
-    'tg' || reported_tokens || ' @ d' || reported_prompt_tokens AS decode_test,
-    reported_tokens AS decode_steps,
-    'PyTorchObserver' AS source
-FROM _session
-WHERE reported_tokens IS NOT NULL;
+FROM _reported_generation;

@@ -7,16 +7,21 @@ SELECT
     -- part of it, so an upgrade shows as a step.
     series_id,
     series_night.night,
+    device,
+    series.emulated,
     series.model,
     series.precision,
     series.variant,
     series.threads,
-    -- Model of the device, or its name if the model is unknown: phones of one model share a series.
-    series.device_model,
-    os_build,
-    series.emulated,
+    -- Milliseconds in one run: a part of the time of the cell, a mean of the same runs of the same sessions (see
+    -- session_latency).
+    time_ns / 1e6 AS time_ms,
     -- Sessions of the cell that succeeded.
     sessions,
+    -- Whether the cell is the one of its night that was measured last, of its series on its device.
+    row_number() OVER (
+        PARTITION BY series_id, device, series_night.night ORDER BY last_started_at DESC NULLS LAST, cell DESC
+    ) = 1 AS is_newest,
     -- Median of the medians of their runs, in milliseconds.
     median_ns / 1e6 AS median_ms,
     -- Median absolute deviation of these medians in milliseconds, not scaled by 1.4826.
@@ -25,23 +30,18 @@ SELECT
     min_ns / 1e6 AS min_ms,
     -- Slowest of these medians in milliseconds.
     max_ns / 1e6 AS max_ms,
-    pte_sha256,
-    executorch_version,
-    runner_sha256,
     backend,
+    -- Model of the device, or its name if the model is unknown: phones of one model share a series.
+    series.device_model,
+    os_build,
+    executorch_version,
     series.seed,
     sweep_id,
-    device,
     cell,
+    pte_sha256,
+    runner_sha256,
     serial,
-    build,
-    -- Whether the cell is the one of its night that was measured last, of its series on its device.
-    row_number() OVER (
-        PARTITION BY series_id, device, series_night.night ORDER BY last_started_at DESC NULLS LAST, cell DESC
-    ) = 1 AS is_newest,
-    -- Milliseconds in one run: a part of the time of the cell, a mean of the same runs of the same sessions (see
-    -- session_latency).
-    time_ns / 1e6 AS time_ms
+    build
 FROM series_night
 JOIN series USING (series_id)
 JOIN cell USING (cell_id);

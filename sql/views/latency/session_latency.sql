@@ -1,6 +1,6 @@
 -- Reads: run, run_summary, typical_run, session, _timing_session, session_time, session_statistic, cell_accuracy
 -- Every timing session that succeeded: the unit of statistics. Warm-up runs are excluded from every number. The columns
--- from settled_after_runs on need 10 measured runs; they are NULL below.
+-- from settled_after_runs to is_bimodal need 10 measured runs; they are NULL below.
 CREATE OR REPLACE VIEW session_latency AS
 WITH
 latency AS (
@@ -26,6 +26,9 @@ latency AS (
 SELECT
     COLUMNS(_cell_name()),
     session_id,
+    -- The time of the session in milliseconds: the mean of the middle half of its measured runs by duration, so that
+    -- its parts (operators, categories, modules) add up to it and a slow run is left out.
+    session_time.execute_ns / typical_runs / 1e6 AS time_ms,
     -- Measured runs; every statistic is NULL if there are none.
     runs,
     -- Warm-up runs, which are excluded.
@@ -34,34 +37,31 @@ SELECT
     median_ms,
     -- Median absolute deviation, median(|x - median|), in milliseconds; not scaled by 1.4826.
     mad_ms,
+    -- Mean of its measured runs, in milliseconds: one slow run moves it, which is why no verdict uses it.
+    mean_ms,
+    -- Sample standard deviation of its measured runs, in milliseconds; NULL below 2 runs.
+    sd_ms,
+    -- Coefficient of variation: sample standard deviation over mean; NULL below 2 runs.
+    sd_ms / nullif(mean_ms, 0) AS cv,
     -- Interquartile range in milliseconds, interpolated.
     (quantiles_ns[2] - quantiles_ns[1]) / 1e6 AS iqr_ms,
+    -- Fastest run in milliseconds.
+    min_ms,
     -- 90th percentile in milliseconds, interpolated.
     quantiles_ns[3] / 1e6 AS p90_ms,
     -- 95th percentile in milliseconds, interpolated.
     quantiles_ns[4] / 1e6 AS p95_ms,
     -- 99th percentile in milliseconds, interpolated; NULL below 100 runs, which are too few for it.
     CASE WHEN runs >= 100 THEN quantiles_ns[5] / 1e6 END AS p99_ms,
-    -- Fastest run in milliseconds.
-    min_ms,
     -- Slowest run in milliseconds.
     max_ms,
-    -- Coefficient of variation: sample standard deviation over mean; NULL below 2 runs.
-    sd_ms / nullif(mean_ms, 0) AS cv,
-    -- Share of Method::execute that no operator accounts for, 0 to 1.
-    unattributed_ns / nullif(session_time.execute_ns, 0) AS unattributed_share,
-    -- Milliseconds to load the model; NULL if the runner does not report it.
-    load_ns / 1e6 AS load_ms,
-    model_peak_memory_bytes,
-    peak_memory_bytes,
-    -- What recording the ETDump adds to a run, as a share: 0.28 is 28 %. Measured at the end of one session of each
-    -- cell, after loading again; NULL for all others.
-    traced_ns / nullif(untraced_ns, 0) - 1 AS tracing_cost,
-    threads_used,
-    runner_source,
-    repetition,
-    started_at,
-    series_id,
+    -- Whether the session is one of the middle half of its cell by time: the time of a cell is the mean of these.
+    is_typical,
+    -- Runs of that middle half.
+    typical_runs,
+    -- Accuracy of its cell: accurate, inaccurate (its times never count as faster), not judged or not compared, see
+    -- cell_accuracy.
+    cell_accuracy.accuracy,
     -- Measured runs at the start that look like further warm-up, up to a fifth of them; 0 if there are none. They stay
     -- in every number.
     settled_after_runs,
@@ -79,20 +79,20 @@ SELECT
     -- Whether the measured runs have two modes at least 1 % apart: the time of a session then depends on which mode had
     -- more runs.
     is_bimodal,
-    -- Accuracy of its cell: accurate, inaccurate (its times never count as faster), not judged or not compared, see
-    -- cell_accuracy.
-    cell_accuracy.accuracy,
-    -- The time of the session in milliseconds: the mean of the middle half of its measured runs by duration, so that
-    -- its parts (operators, categories, modules) add up to it and a slow run is left out.
-    session_time.execute_ns / typical_runs / 1e6 AS time_ms,
-    -- Runs of that middle half.
-    typical_runs,
-    -- Whether the session is one of the middle half of its cell by time: the time of a cell is the mean of these.
-    is_typical,
-    -- Mean of its measured runs, in milliseconds: one slow run moves it, which is why no verdict uses it.
-    mean_ms,
-    -- Sample standard deviation of its measured runs, in milliseconds; NULL below 2 runs.
-    sd_ms,
+    -- Share of Method::execute that no operator accounts for, 0 to 1.
+    unattributed_ns / nullif(session_time.execute_ns, 0) AS unattributed_share,
+    -- Milliseconds to load the model; NULL if the runner does not report it.
+    load_ns / 1e6 AS load_ms,
+    model_peak_memory_bytes,
+    peak_memory_bytes,
+    -- What recording the ETDump adds to a run, as a share: 0.28 is 28 %. Measured at the end of one session of each
+    -- cell, after loading again; NULL for all others.
+    traced_ns / nullif(untraced_ns, 0) - 1 AS tracing_cost,
+    threads_used,
+    repetition,
+    started_at,
+    series_id,
+    runner_source,
     COLUMNS(_cell_content())
 FROM latency
 JOIN _timing_session USING (session_key, sweep_id)

@@ -15,8 +15,6 @@ scaled AS (
 )
 SELECT
     COLUMNS(_cell_name()),
-    soc,
-    sessions,
     -- Milliseconds in one run: a part of the time of the cell, a mean of the same runs of the same sessions (see
     -- session_latency).
     time_ms,
@@ -30,7 +28,9 @@ SELECT
             -- More threads than needed for the same time only take cores from others.
             THEN min(threads) FILTER (time_ms <= 1.03 * least_ms) OVER (PARTITION BY sweep_id, thread_group, variant)
     END AS recommended_threads,
-    runner_source,
+    sessions,
+    soc,
     thread_group,
+    runner_source,
     COLUMNS(_cell_content())
 FROM scaled;

@@ -39,15 +39,21 @@ SELECT
     -- The operator that computes it, the last of those fused into one, such as aten.relu.default.
     operator,
     elements,
-    -- Largest absolute difference of an element from eager PyTorch; NULL if no element is finite in both.
-    max_abs_error,
     -- Signal-to-noise ratio against eager PyTorch in dB; NULL if both are equal (max_abs_error is 0) or eager is 0
     -- everywhere.
     snr_db,
     -- By how much the SNR is below that of the layer before: a fault shows first where this is large. NULL for the
     -- first layer and beside one that has no SNR.
     lag(snr_db) OVER (PARTITION BY cell, sweep_id ORDER BY layer) - snr_db AS snr_drop_db,
+    -- Largest absolute difference of an element from eager PyTorch; NULL if no element is finite in both.
+    max_abs_error,
     nonfinite_mismatches,
+    -- Least SNR against the same layer of the fp32 model in dB: the cost of the recipe up to here; NULL for fp32, and
+    -- for a layer that the fp32 model does not have.
+    snr_fp32_db,
+    -- Elements that are NaN or infinite and finite in the fp32 model, such as those beyond the range of fp16, the
+    -- largest number; NULL as snr_fp32_db.
+    lost_fp32,
     -- Sessions in mode numerics; of several, the worst figure.
     sessions,
     -- Whether all of them have the same bits.
@@ -61,12 +67,6 @@ SELECT
     pte_sha256,
     runner_sha256,
     serial,
-    build,
-    -- Least SNR against the same layer of the fp32 model in dB: the cost of the recipe up to here; NULL for fp32, and
-    -- for a layer that the fp32 model does not have.
-    snr_fp32_db,
-    -- Elements that are NaN or infinite and finite in the fp32 model, such as those beyond the range of fp16, the
-    -- largest number; NULL as snr_fp32_db.
-    lost_fp32
+    build
 FROM by_cell
 JOIN cell USING (cell_id);

@@ -41,18 +41,6 @@ SELECT
     -- The operator that computes it, the last of those fused into one.
     operator,
     elements,
-    -- Largest absolute difference from eager PyTorch with SME2.
-    max_abs_error_on,
-    -- Largest absolute difference from eager PyTorch without SME2.
-    max_abs_error_off,
-    -- SNR against eager PyTorch in dB with SME2; NULL if both are equal.
-    snr_on_db,
-    -- SNR against eager PyTorch in dB without SME2; NULL if both are equal.
-    snr_off_db,
-    -- Elements that are finite on one side only, with SME2.
-    nonfinite_mismatches_on,
-    -- Elements that are finite on one side only, without SME2.
-    nonfinite_mismatches_off,
     -- Whether all bits are equal with and without SME2, from a hash of all elements.
     is_equal,
     -- Largest absolute difference between both, of up to 64 evenly spaced elements: the values themselves are not kept.
@@ -61,12 +49,24 @@ SELECT
         list_transform(list_zip(sample_on, sample_off), LAMBDA each: abs(each[1] - each[2]))
     )
         AS sampled_difference,
-    pair,
+    -- SNR against eager PyTorch in dB with SME2; NULL if both are equal.
+    snr_on_db,
+    -- SNR against eager PyTorch in dB without SME2; NULL if both are equal.
+    snr_off_db,
+    -- Largest absolute difference from eager PyTorch with SME2.
+    max_abs_error_on,
+    -- Largest absolute difference from eager PyTorch without SME2.
+    max_abs_error_off,
+    -- Elements that are finite on one side only, with SME2.
+    nonfinite_mismatches_on,
+    -- Elements that are finite on one side only, without SME2.
+    nonfinite_mismatches_off,
     -- Least SNR of both sides against the same layer of the fp32 model in dB: the cost of the recipe up to here; NULL
     -- for fp32, and for a layer that the fp32 model does not have.
     snr_fp32_db,
     -- Elements of both sides that are NaN or infinite and finite in the fp32 model, such as those beyond the range of
     -- fp16, the largest number; NULL as snr_fp32_db.
-    lost_fp32
+    lost_fp32,
+    pair
 FROM side
 JOIN _pair USING (pair, sweep_id);

@@ -6,11 +6,11 @@ SELECT
     category,
     time_ms,
     share,
-    sessions,
-    runs,
-    runner_source,
     resolution_ms,
     -- Whether time_ms is less than resolution_ms, so that it says nothing.
     time_ms < resolution_ms AS below_resolution,
+    sessions,
+    runs,
+    runner_source,
     COLUMNS(_cell_content())
 FROM _category_cell;

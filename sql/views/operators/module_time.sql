@@ -60,9 +60,9 @@ SELECT
     -- Path of the module, such as encoder.layers.3; empty for the model itself. Unattributed, Inserted (layout and type
     -- changes of the exporter) and Unknown are not modules: see kind.
     path AS module_path,
+    module_class,
     -- module; unattributed, inserted or unknown for time that belongs to no module.
     summed.kind AS kind,
-    module_class,
     -- Modules around it; 0 for the model itself.
     CASE WHEN path = '' THEN 0 WHEN summed.kind = 'module' THEN len(string_split(path, '.')) ELSE 1 END AS depth,
     -- Path of the module around it; NULL for the model itself.
@@ -71,14 +71,14 @@ SELECT
         WHEN summed.kind != 'module' THEN ''
         ELSE array_to_string(string_split(path, '.')[:-2], '.')
     END AS parent,
-    -- Milliseconds in one run in operators that the module calls itself: a part of the time of its cell.
-    own_ms,
     -- Milliseconds in one run in the module and all modules inside; of the model itself, all of Method::execute.
     time_ms,
-    -- own_ms as a share of Method::execute, from 0 to 1.
-    own_ms / nullif(max(time_ms) OVER whole_cell, 0) AS own_share,
     -- time_ms as a share of Method::execute, from 0 to 1.
     time_ms / nullif(max(time_ms) OVER whole_cell, 0) AS share,
+    -- Milliseconds in one run in operators that the module calls itself: a part of the time of its cell.
+    own_ms,
+    -- own_ms as a share of Method::execute, from 0 to 1.
+    own_ms / nullif(max(time_ms) OVER whole_cell, 0) AS own_share,
     -- Milliseconds that the time may be off: 1 microsecond per call of a delegated operator, whose times are full
     -- microseconds, rounded down. An operator takes up to that much longer, and Unattributed that much less.
     resolution_ms,

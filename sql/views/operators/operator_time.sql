@@ -5,20 +5,20 @@ CREATE OR REPLACE VIEW operator_time AS
 SELECT
     COLUMNS(_cell_name()),
     operator,
-    kind,
-    category,
-    calls_per_run,
-    time_ms,
-    share,
     layout,
     data_type,
     microkernel,
-    sessions,
-    runs,
-    runner_source,
+    kind,
+    category,
+    time_ms,
+    share,
+    calls_per_run,
     resolution_ms,
     -- Whether time_ms is less than resolution_ms, so that it says nothing.
     time_ms < resolution_ms AS below_resolution,
+    sessions,
+    runs,
+    runner_source,
     COLUMNS(_cell_content())
 FROM _operator_cell
 JOIN _cell USING (cell_id, sweep_id);

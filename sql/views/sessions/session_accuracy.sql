@@ -6,16 +6,23 @@ SELECT
     COLUMNS(_cell_name()),
     session_id,
     output,
-    max_abs_error,
-    max_rel_error,
-    nonfinite_mismatches,
-    runner_source,
     -- host: the same program on the machine that exported it; eager: eager PyTorch in the same precision, for
     -- quantizing recipes the quantized model; fp32: eager PyTorch in fp32.
     reference,
+    -- Whether the output is beyond the limit: its SNR is below min_snr_db, it is NaN or infinite where fp32 is
+    -- finite, its top1_agreement is below min_top1, or it is off by more than 0.001 where the reference is 0
+    -- everywhere; of tokens written one after another, whether any differs, and its margin is more than the limit of
+    -- the recipe allows or not known; those of fp32 are not judged, nor those of eager PyTorch for recipes that
+    -- quantize activations at run time. NULL if it was not judged.
+    is_inaccurate,
     -- Signal-to-noise ratio in dB: 10 log10(sum of squares of the reference / sum of squares of the difference). NULL
     -- if both are equal or the reference is 0 everywhere.
     snr_db,
+    -- The limit of the recipe, or of the entry in the sweep file, that applied when it was measured.
+    min_snr_db,
+    max_abs_error,
+    max_rel_error,
+    nonfinite_mismatches,
     -- Cosine of the angle between output and reference, -1 to 1; NULL if one is 0 everywhere.
     cosine,
     -- Share of rows (over the last dimension) whose largest element is at the same place, 0 to 1, of floating-point
@@ -23,14 +30,6 @@ SELECT
     -- of equal elements. Without min_top1 it is shown and decides nothing, except that integers of which 90 % are
     -- equal are accurate.
     top1_agreement,
-    -- The limit of the recipe, or of the entry in the sweep file, that applied when it was measured.
-    min_snr_db,
-    -- Whether the output is beyond the limit: its SNR is below min_snr_db, it is NaN or infinite where fp32 is
-    -- finite, its top1_agreement is below min_top1, or it is off by more than 0.001 where the reference is 0
-    -- everywhere; of tokens written one after another, whether any differs, and its margin is more than the limit of
-    -- the recipe allows or not known; those of fp32 are not judged, nor those of eager PyTorch for recipes that
-    -- quantize activations at run time. NULL if it was not judged.
-    is_inaccurate,
     min_top1,
     -- Number, from 0, of the first written token that differs from the reference; NULL if none does, and of outputs
     -- that are not written tokens.
@@ -40,6 +39,7 @@ SELECT
     -- in dB, either token is right. NULL if the token is not one of the likeliest four, against fp32, and for recipes
     -- that change the program.
     margin,
+    runner_source,
     COLUMNS(_cell_content())
 FROM accuracy
 JOIN _session USING (session_key)

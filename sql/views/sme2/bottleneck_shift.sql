@@ -18,7 +18,6 @@ side AS (
 )
 SELECT
     COLUMNS(_pair_name()),
-    runner_source,
     category,
     -- Part of Method::execute with SME2, 0 to 1.
     coalesce(on_share, 0) AS share_on,
@@ -35,6 +34,7 @@ SELECT
     CASE WHEN _has_times(emulated) THEN time_on_ms - time_off_ms END AS change_ms,
     -- Whether a side is below the resolution of its times, see category_share.resolution_ms.
     below_resolution,
+    runner_source,
     COLUMNS(_pair_content())
 FROM side
 JOIN _pair USING (pair, sweep_id)

@@ -41,33 +41,33 @@ side AS (
 )
 SELECT
     COLUMNS(_pair_name()),
-    runner_source,
     operator,
     microkernel,
     kind,
     category,
-    -- Data types in its names with SME2.
-    data_types_on,
-    -- Data types in its names without SME2.
-    data_types_off,
-    -- Calls per run with SME2.
-    calls_on,
-    -- Calls per run without SME2.
-    calls_off,
-    -- Milliseconds in one run with SME2; NULL if it did not run.
-    time_on_ms,
-    -- Milliseconds in one run without SME2; NULL if it did not run.
-    time_off_ms,
     -- time_off_ms / time_on_ms: above 1 means that SME2 is faster. NULL if a side is missing, inaccurate or below the
     -- resolution, and on emulated devices.
     CASE
         WHEN reason IS NULL AND NOT below_resolution THEN time_off_ms / nullif(time_on_ms, 0)
     END AS speedup,
+    -- Milliseconds in one run with SME2; NULL if it did not run.
+    time_on_ms,
+    -- Milliseconds in one run without SME2; NULL if it did not run.
+    time_off_ms,
     -- time_off_ms - time_on_ms; NULL if a side is missing or inaccurate, and on emulated devices.
     CASE WHEN reason IS NULL THEN time_off_ms - time_on_ms END AS saved_ms,
     -- Whether its calls with or without SME2 take less than the resolution of their times, see
     -- operator_time.resolution_ms.
     below_resolution,
+    -- Calls per run with SME2.
+    calls_on,
+    -- Calls per run without SME2.
+    calls_off,
+    -- Data types in its names with SME2.
+    data_types_on,
+    -- Data types in its names without SME2.
+    data_types_off,
+    runner_source,
     COLUMNS(_pair_content())
 FROM side
 JOIN _pair USING (pair, sweep_id)

@@ -18,29 +18,29 @@ side AS (
 )
 SELECT
     COLUMNS(_pair_name()),
-    runner_source,
+    -- time_off_ms / time_on_ms: above 1 means that SME2 is faster. NULL if a side is missing or inaccurate, and on
+    -- emulated devices.
+    CASE WHEN reason IS NULL THEN time_off_ms / nullif(time_on_ms, 0) END AS speedup,
+    -- Milliseconds with SME2, the time of its cell; NULL if there is none.
+    time_on_ms,
+    -- Milliseconds without either; NULL if there is none.
+    time_off_ms,
+    -- time_off_ms - time_on_ms; NULL if a side is missing or inaccurate, and on emulated devices.
+    CASE WHEN reason IS NULL THEN time_off_ms - time_on_ms END AS saved_ms,
+    -- time_off_ms / time_sme1_ms, in the same way.
+    CASE WHEN reason_sme1 IS NULL THEN time_off_ms / nullif(time_sme1_ms, 0) END AS speedup_sme1,
+    -- Milliseconds with SME and without SME2; NULL if there is none.
+    time_sme1_ms,
+    -- Why there is no speed-up: the device is emulated, or outputs are inaccurate with SME2, without it, or both (see
+    -- cell_accuracy). NULL otherwise, also where a side is missing.
+    reason,
     -- Sessions with SME2.
     sessions_on,
     -- Sessions with SME and without SME2.
     sessions_sme1,
     -- Sessions without either.
     sessions_off,
-    -- Milliseconds with SME2, the time of its cell; NULL if there is none.
-    time_on_ms,
-    -- Milliseconds with SME and without SME2; NULL if there is none.
-    time_sme1_ms,
-    -- Milliseconds without either; NULL if there is none.
-    time_off_ms,
-    -- time_off_ms / time_on_ms: above 1 means that SME2 is faster. NULL if a side is missing or inaccurate, and on
-    -- emulated devices.
-    CASE WHEN reason IS NULL THEN time_off_ms / nullif(time_on_ms, 0) END AS speedup,
-    -- time_off_ms / time_sme1_ms, in the same way.
-    CASE WHEN reason_sme1 IS NULL THEN time_off_ms / nullif(time_sme1_ms, 0) END AS speedup_sme1,
-    -- time_off_ms - time_on_ms; NULL if a side is missing or inaccurate, and on emulated devices.
-    CASE WHEN reason IS NULL THEN time_off_ms - time_on_ms END AS saved_ms,
-    -- Why there is no speed-up: the device is emulated, or outputs are inaccurate with SME2, without it, or both (see
-    -- cell_accuracy). NULL otherwise, also where a side is missing.
-    reason,
+    runner_source,
     COLUMNS(_pair_content())
 FROM side
 JOIN _pair USING (pair, sweep_id)

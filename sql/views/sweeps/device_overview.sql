@@ -7,28 +7,28 @@ SELECT
     -- Name of the device in the inventory; `unknown` for a loose ETDump.
     device.name AS device,
     emulated,
-    transport,
-    site,
-    labels,
-    os,
-    os_version,
-    build,
-    device_model,
-    soc,
-    cores,
-    memory_bytes,
-    arch,
-    platform,
-    sme,
-    sme2,
-    hostname,
-    serial,
     sessions,
     succeeded,
     -- Start of its first session, UTC.
     started_at,
     -- End of its last session, UTC.
-    ended_at
+    ended_at,
+    transport,
+    site,
+    labels,
+    os,
+    os_version,
+    device_model,
+    soc,
+    sme,
+    sme2,
+    cores,
+    memory_bytes,
+    arch,
+    platform,
+    hostname,
+    serial,
+    build
 FROM _sweep_device
 JOIN sweep USING (sweep_id)
 JOIN device USING (device_id);

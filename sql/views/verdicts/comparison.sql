@@ -16,6 +16,8 @@ facts AS MATERIALIZED (
 SELECT
     b.night,
     b.device,
+    b.variant,
+    b.threads,
     -- same_night: a suspected night, with model and runner of the last good night as A; comparison: `etfarm compare` of
     -- two files; bisection: `etfarm bisect`; noise: twice the same content.
     b.purpose,
@@ -27,29 +29,36 @@ SELECT
     a.precision AS precision_a,
     -- Its precision.
     b.precision AS precision_b,
-    b.variant,
-    b.threads,
-    sessions_a,
-    sessions_b,
-    -- Time of side A in milliseconds: the mean of the middle half of its sessions.
-    time_a / 1e6 AS time_a_ms,
-    -- Time of side B in milliseconds, likewise.
-    time_b / 1e6 AS time_b_ms,
+    -- different, same (the interval lies within 1 %) or unknown; inaccurate if the outputs of a side are.
+    CASE
+        WHEN 'inaccurate' IN (accuracy_a.accuracy, accuracy_b.accuracy) THEN 'inaccurate' ELSE answer
+    END AS answer,
     -- time_b_ms / time_a_ms, or within the states that note names: above 1, B is slower.
     ratio,
     -- Lower end of the 95 % interval of the ratio; NULL below 5 sessions.
     low,
     -- Upper end of the 95 % interval of the ratio; NULL below 5 sessions.
     high,
-    -- different, same (the interval lies within 1 %) or unknown; inaccurate if the outputs of a side are.
-    CASE
-        WHEN 'inaccurate' IN (accuracy_a.accuracy, accuracy_b.accuracy) THEN 'inaccurate' ELSE answer
-    END AS answer,
+    -- Time of side A in milliseconds: the mean of the middle half of its sessions.
+    time_a / 1e6 AS time_a_ms,
+    -- Time of side B in milliseconds, in the same way.
+    time_b / 1e6 AS time_b_ms,
+    sessions_a,
+    sessions_b,
+    -- What differs between both sides: files, versions; NULL if nothing does.
+    _changes(facts_a.facts, facts_b.facts) AS changed,
+    -- Accuracy of side A, see cell_accuracy.
+    accuracy_a.accuracy AS accuracy_a,
+    -- Accuracy of side B, see cell_accuracy.
+    accuracy_b.accuracy AS accuracy_b,
     -- Further sessions of each side that would settle an unknown; NULL if 1000 would not.
     more_sessions,
     superiority,
-    -- What differs between both sides: files, versions; NULL if nothing does.
-    _changes(facts_a.facts, facts_b.facts) AS changed,
+    note,
+    b.sweep_id,
+    comparison_result.comparison,
+    cell_a,
+    cell_b,
     -- Hash of the .pte file of side A.
     a.pte_sha256 AS pte_sha256_a,
     -- Hash of the .pte file of side B.
@@ -57,16 +66,7 @@ SELECT
     -- Hash of the runner of side A.
     a.runner_sha256 AS runner_sha256_a,
     -- Hash of the runner of side B.
-    b.runner_sha256 AS runner_sha256_b,
-    b.sweep_id,
-    comparison_result.comparison,
-    cell_a,
-    cell_b,
-    -- Accuracy of side A, see cell_accuracy.
-    accuracy_a.accuracy AS accuracy_a,
-    -- Accuracy of side B, see cell_accuracy.
-    accuracy_b.accuracy AS accuracy_b,
-    note
+    b.runner_sha256 AS runner_sha256_b
 FROM comparison_result
 JOIN cell AS a ON a.cell = cell_a
 JOIN cell AS b ON b.cell = cell_b

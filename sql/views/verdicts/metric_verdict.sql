@@ -17,47 +17,46 @@ SELECT
     -- failed (no session has a result, see failed_session), insufficient data or invalid environment. Less SME coverage
     -- is a regression; of the other metrics, more is.
     verdict,
-    -- Median of the baseline nights, in the unit of value, or value / ratio where the reason names another comparison;
-    -- NULL without a baseline.
-    baseline_value,
     -- Mean of the middle half of the night's sessions: nanoseconds of a time, bytes of memory and size, 0 to 1 of a
     -- share or coverage, the absolute error of an output.
     value,
+    -- Median of the baseline nights, in the unit of value, or value / ratio where the reason names another comparison;
+    -- NULL without a baseline.
+    baseline_value,
     -- value / baseline_value; NULL without a baseline and where that is 0.
     ratio,
     -- Lower end of the 95 % interval of the ratio; NULL if there is none.
     low,
     -- Upper end of the 95 % interval of the ratio; NULL if there is none.
     high,
+    -- What differs from the last night of the baseline: files, versions, device; NULL if nothing does.
+    _changes(before.facts, now.facts) AS changed,
+    -- The verdict in a sentence, with both figures.
+    reason,
+    -- First night of the present step of a regression, suspected regression or improvement.
+    since,
     -- Sessions with such a figure, of the newest cell of the night; SME coverage is one figure of the cell.
     sessions,
     invalid_sessions,
+    -- Number of earlier nights that it was compared with.
+    baseline_nights,
+    baseline_from,
+    -- Last night of the baseline that does not share the change.
+    baseline_to,
     -- How far the night is from its baseline nights, in robust standard deviations; NULL for .pte size, which does not
     -- vary.
     z,
     -- By how much the figure moves from night to night without a change, as a fraction of its baseline; NULL where that
     -- is 0.
     noise_floor,
-    -- Number of earlier nights that it was compared with.
-    baseline_nights,
-    -- First of them.
-    baseline_from,
-    -- Last of them that does not share the change.
-    baseline_to,
-    -- First night of the present step of a regression, suspected regression or improvement.
-    since,
-    -- What differs from the last night of the baseline: files, versions, device; NULL if nothing does.
-    _changes(before.facts, now.facts) AS changed,
-    -- The verdict in a sentence, with both figures.
-    reason,
+    -- Whether the night is the newest of its series on its device; nights without a usable figure count too.
+    series_verdict.night = newest.night AS is_newest,
     now.sweep_id,
     series_id,
     -- Id of the cell, 16 hexadecimal digits: equal only for sessions of one content (see cell_overview), and the same
     -- in every warehouse.
     series_verdict.cell,
-    baseline_cell,
-    -- Whether the night is the newest of its series on its device; nights without a usable figure count too.
-    series_verdict.night = newest.night AS is_newest
+    baseline_cell
 FROM series_verdict
 JOIN series USING (series_id)
 JOIN _newest_night AS newest USING (series_id, device)

@@ -13,42 +13,41 @@ SELECT
     -- inaccurate (its outputs are beyond the limit of the recipe, see cell_accuracy), failed (no session has a result,
     -- see failed_session), insufficient data or invalid environment.
     verdict,
+    -- The time of the night in milliseconds, that of its newest cell; NULL without a session that counts.
+    value / 1e6 AS time_ms,
     -- Time of the night over the median of its baseline nights: above 1 is slower; where a comparison of the same night
     -- confirmed a change, the ratio that it measured. NULL without a baseline.
     ratio,
     low,
     high,
-    -- The time of the night in milliseconds, that of its newest cell; NULL without a session that counts.
-    value / 1e6 AS time_ms,
-    -- Sessions that count: of the newest cell of the night.
-    sessions,
-    invalid_sessions,
-    -- How far the night is from its baseline nights, in robust standard deviations.
-    z,
-    -- By how much the series moves from night to night without a change, as a fraction of its time.
-    noise_floor,
-    baseline_nights,
-    baseline_from,
-    -- Last of them.
-    baseline_to,
-    since,
     -- What differs from the night baseline_to: files, model source, versions, device, commit of the sweep file,
     -- temperature (by more than 5 C), governor, power; NULL if nothing does.
     changed,
-    -- The verdict in a sentence.
-    reason,
-    sweep_id,
-    series_id,
-    cell,
-    baseline_cell,
-    is_newest,
     -- Which operators differ from the last good night, and what each adds in milliseconds; with what is unexplained
     -- they add up to the change. Where the time did not change: operators that did, with what all operators share
     -- removed, see `operator_verdict`. NULL if there is nothing to name, if neither model nor runner changed, and for
     -- older nights without a change.
     cause,
+    -- The verdict in a sentence.
+    reason,
+    since,
+    -- Sessions that count: of the newest cell of the night.
+    sessions,
+    invalid_sessions,
+    baseline_nights,
+    baseline_from,
+    baseline_to,
+    -- How far the night is from its baseline nights, in robust standard deviations.
+    z,
+    -- By how much the series moves from night to night without a change, as a fraction of its time.
+    noise_floor,
     -- How noisy the device was that night, see `device_noise`; NULL where it was not measured.
-    device_noise
+    device_noise,
+    is_newest,
+    sweep_id,
+    series_id,
+    cell,
+    baseline_cell
 FROM metric_verdict
 LEFT JOIN series_cause USING (series_id, device, night)
 LEFT JOIN (
