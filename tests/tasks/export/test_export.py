@@ -191,7 +191,7 @@ def test_a_recipe_without_meaning_is_found_once(exports: Path, monkeypatch: pyte
     assert not list(exports.glob("*/export.json"))
 
 
-@pytest.mark.parametrize("has_room_for_the_log", [True, False])
+@pytest.mark.parametrize("has_room_for_the_log", [True, pytest.param(False, marks=pytest.mark.thorough)])
 def test_a_full_disk_is_one_sentence(full_disk: Path, has_room_for_the_log: bool) -> None:
     # given a disk with room for the log and the inputs at most, but not for the program
     (full_disk / "other").write_bytes(bytes(888 * 1024))
