@@ -26,17 +26,17 @@ class Converted:
     """The tapped layers, whose values it returns after its outputs."""
 
 
-def convert(method: Method, recipe: Recipe, own: Any = None) -> Converted:
+def convert(method: Method, recipe: Recipe, user_recipe: Any = None) -> Converted:
     """Return the method converted by `recipe`; its module already has the recipe's floating-point type.
 
-    int4_dynamic changes the module itself. `own` is the function of your own recipe. Raises NotApplicableError if the
-    recipe changes nothing, and FarmError if your own recipe returns something unusable.
+    int4_dynamic changes the module itself. `user_recipe` is the function of your own recipe. Raises
+    NotApplicableError if the recipe changes nothing, and FarmError if your own recipe returns something unusable.
     """
     import torch
 
-    if own is not None:
-        takes_shapes = "dynamic_shapes" in inspect.signature(own).parameters
-        program = own(
+    if user_recipe is not None:
+        takes_shapes = "dynamic_shapes" in inspect.signature(user_recipe).parameters
+        program = user_recipe(
             method.module, method.inputs, **({"dynamic_shapes": method.dynamic_shapes} if takes_shapes else {})
         )
         if not isinstance(program, torch.export.ExportedProgram):

@@ -12,7 +12,7 @@ from devices.errors import FarmError
 from sql.schema import is_scalar_operator
 from tasks.export.entry import ExportRequest
 from tasks.export.exported import Export, ExportError, NotApplicableError, os_cause, read_complete, read_exports
-from tasks.export.key import check_own, export_key, versions
+from tasks.export.key import check_user_functions, export_key, versions
 from tasks.export.prebuilt import import_prebuilt
 from tasks.export.process.run import OnStep, run_export
 from tasks.store.archives import SUFFIX, ArchiveError, pack, unpack
@@ -72,7 +72,7 @@ def read_or_skip(request: ExportRequest) -> tuple[Export, ...] | None:
     """
     if request.entry.pte:
         return import_prebuilt(request.entry, request.exports_dir, request.seed)
-    check_own(request)
+    check_user_functions(request)
     key = export_key(request)
     exports = read_complete(request.exports_dir / key)
     skipped = skipped_path(request.exports_dir, key)

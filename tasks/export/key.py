@@ -56,14 +56,14 @@ def _left_out_path(request: ExportRequest, key: str) -> Path:
 
 def _input_key(request: ExportRequest) -> str:
     """Return the key of everything that is known before the export."""
-    entry, own_recipe = request.entry, parse_recipe(request.precision).own
+    entry, user_recipe = request.entry, parse_recipe(request.precision).user_function
     base = _digest(
         {
             "export_version": EXPORT_VERSION,
             "code": [hash_file(Path(module.__file__)) for module in _CODE if module.__file__],
             "model": [entry.name, _key_fields(entry)],
             "source": [hash_file(file) for file in _source_files(entry)],
-            "precision": [request.precision, hash_file(find_source(own_recipe)) if own_recipe else None],
+            "precision": [request.precision, hash_file(find_source(user_recipe)) if user_recipe else None],
             "seed": request.seed,
             "python": versions()["python"],
             "distributions": {name: _version(name) for name in _DISTRIBUTIONS},
@@ -106,12 +106,12 @@ def _read_used(request: ExportRequest) -> dict[str, Any] | None:
 
 
 def _used_path(request: ExportRequest) -> Path:
-    own_recipe = request.precision if parse_recipe(request.precision).own else None
-    digest = _digest([request.entry.name, _key_fields(request.entry), own_recipe, str(Path.cwd())])
+    user_recipe = request.precision if parse_recipe(request.precision).user_function else None
+    digest = _digest([request.entry.name, _key_fields(request.entry), user_recipe, str(Path.cwd())])
     return request.exports_dir / "used" / f"{digest}.json"
 
 
-def is_own(name: str | None) -> bool:
+def is_user_function(name: str | None) -> bool:
     """Return whether a factory has the form `package.module:factory` or `file.py:factory`, not a name of the zoo."""
     return name is not None and ":" in name
 
@@ -133,7 +133,7 @@ def _source_files(entry: ModelEntry) -> list[Path]:
     if entry.weights:
         files = sorted(path for path in entry.weights.iterdir() if path.is_file())
     elif entry.factory:
-        files = [find_source(entry.factory) if is_own(entry.factory) else zoo.source_file(entry.factory)]
+        files = [find_source(entry.factory) if is_user_function(entry.factory) else zoo.source_file(entry.factory)]
     else:
         files = []
     if entry.generate:
@@ -141,13 +141,13 @@ def _source_files(entry: ModelEntry) -> list[Path]:
     return files
 
 
-def check_own(request: ExportRequest) -> None:
+def check_user_functions(request: ExportRequest) -> None:
     """Raise FarmError if your own factory or recipe is not in its file, or takes other arguments."""
-    own_recipe = parse_recipe(request.precision).own
-    for own, arguments in ((request.entry.factory, ()), (own_recipe, ("module", "inputs"))):
-        if own is not None and is_own(own):
+    user_recipe = parse_recipe(request.precision).user_function
+    for function, arguments in ((request.entry.factory, ()), (user_recipe, ("module", "inputs"))):
+        if function is not None and is_user_function(function):
             try:
-                check_function(find_source(own), own.rpartition(":")[2], arguments)
+                check_function(find_source(function), function.rpartition(":")[2], arguments)
             except ValueError as error:
                 raise FarmError(str(error)) from None
 

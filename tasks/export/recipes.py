@@ -39,14 +39,14 @@ class Recipe:
     """Of int4_dynamic."""
     except_operators: tuple[str, ...] = ()
     """ATen operators, such as layer_norm, that compute in fp32."""
-    own: str | None = None
+    user_function: str | None = None
     """Your own recipe, `package.module:recipe`: a function (module, inputs) or
     (module, inputs, dynamic_shapes) -> ExportedProgram."""
 
     @property
     def is_in_place(self) -> bool:
         """Whether the module, not only its program, computes as converted: only then its perplexity can be computed."""
-        return self.quantization in (None, "int4_dynamic") and not self.except_operators and self.own is None
+        return self.quantization in (None, "int4_dynamic") and not self.except_operators and self.user_function is None
 
 
 RECIPES: dict[str, Recipe] = {
@@ -59,7 +59,7 @@ RECIPES: dict[str, Recipe] = {
         Recipe("int4_dynamic", quantization="int4_dynamic", weights=Weights()),
     )
 }
-_OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_USER_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _OPERATOR = re.compile(r"[a-z_][a-z0-9_]*")
 _EXCEPT = " except "
 _INT4 = "int4_dynamic"
@@ -98,8 +98,8 @@ def parse_recipe(name: str) -> Recipe:
             form = f"`{_INT4}: {{group_size: 128, embedding: 8, lm_head: 8}}`"
             raise FarmError(f"unknown precision `{name}`; write {form}")
         return replace(RECIPES[_INT4], name=name, weights=Weights(**weights))
-    if _OWN.fullmatch(name):
-        return Recipe(name, own=name)
+    if _USER_FUNCTION.fullmatch(name):
+        return Recipe(name, user_function=name)
     raise FarmError(
         f"unknown precision `{name}`; use one of {', '.join(RECIPES)}, `fp16 except layer_norm`, or your own as "
         f"package.module:recipe{did_you_mean(name, RECIPES)}"

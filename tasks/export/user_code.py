@@ -38,9 +38,9 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _finding = threading.Lock()
 
 
-def find_source(own: str) -> Path:
+def find_source(reference: str) -> Path:
     """Return the file of `package.module:function` or `file.py:function` without importing it; raises FarmError."""
-    module, _, function = own.rpartition(":")
+    module, _, function = reference.rpartition(":")
     if module.endswith(".py"):
         if not Path(module).is_file():
             raise FarmError(f"{module}: no such file")
@@ -122,10 +122,10 @@ def _other_names(nodes: list[ast.AST]) -> Iterator[str]:
             yield node.id
 
 
-def load_function(own: str) -> Any:
+def load_function(reference: str) -> Any:
     """Import and return the function of `package.module:function` or `file.py:function`; raises FarmError."""
-    name, _, function_name = own.rpartition(":")
-    source = find_source(own).absolute()
+    name, _, function_name = reference.rpartition(":")
+    source = find_source(reference).absolute()
     folder = source.parent if name.endswith(".py") else Path.cwd()
     if name.endswith(".py") or source == folder / f"{name}.py":
         module = _load_file(source)

@@ -53,21 +53,21 @@ def build(
     methods: list[Method],
     recipe: Recipe,
     folder: Path,
-    own: Any = None,
+    user_recipe: Any = None,
     *,
     taps: bool = False,
     log: Path | None = None,
 ) -> dict[str, Any]:
     """Write the program, its ETRecord, sources and cases' tensors to `folder`; return their part of export.json.
 
-    `own` is the function of your own recipe. With `taps`, the program also returns the values of its layers, and has
-    neither ETRecord nor sources. `log` is the file that this process prints to.
+    `user_recipe` is the function of your own recipe. With `taps`, the program also returns the values of its layers,
+    and has neither ETRecord nor sources. `log` is the file that this process prints to.
     Raises NotApplicableError if the recipe has no meaning for the model, and FarmError if the program fails here.
     """
     import torch
 
     with torch.no_grad():  # with gradients, writing a buffer in place cannot be exported
-        model = _convert_all(methods, recipe, own, taps=taps)
+        model = _convert_all(methods, recipe, user_recipe, taps=taps)
     program = _choose_program(model, folder, log)
     hosts = {} if taps else program.trial.outputs
     return {
@@ -102,7 +102,7 @@ class _Model:
         return {name: each.reference for name, each in self.converted.items()}
 
 
-def _convert_all(methods: list[Method], recipe: Recipe, own: Any, *, taps: bool) -> _Model:
+def _convert_all(methods: list[Method], recipe: Recipe, user_recipe: Any, *, taps: bool) -> _Model:
     """Convert the methods. This changes their modules, so the fp32 outputs are computed first."""
     import torch
 
@@ -114,7 +114,7 @@ def _convert_all(methods: list[Method], recipe: Recipe, own: Any, *, taps: bool)
     layers_fp32 = compute_fp32_layers(methods, cases) if taps and is_changed else {}
     for method in methods:
         method.module.to(getattr(torch, recipe.float_type))
-    converted = {method.name: convert(method, recipe, own) for method in methods}
+    converted = {method.name: convert(method, recipe, user_recipe) for method in methods}
     perplexity = next((method.perplexity() for method in methods if method.perplexity and recipe.is_in_place), None)
     if taps:
         converted = {name: add_taps(each) for name, each in converted.items()}

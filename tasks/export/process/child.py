@@ -134,11 +134,11 @@ def _export(request: ExportRequest, log: Path) -> Path:
             f"{precision} computes in {computes_in}, so a cache in {cache_type} has no meaning for it"
         )
     _log.info("loading the model")
-    methods, own_recipe = _load(request, recipe)
+    methods, user_recipe = _load(request, recipe)
     if request.taps:  # a program with taps is executed once in a session
         methods = [replace(method, steps=None) for method in methods]
     with work_folder(exports_dir) as folder:
-        built = build(methods, recipe, folder, own_recipe, taps=request.taps, log=log)
+        built = build(methods, recipe, folder, user_recipe, taps=request.taps, log=log)
         record_left_out(request, sorted([step["step"], step["method"] or ""] for step in built["left_out"]))
         key = export_key(request)  # only now: the recorded files and left-out steps are part of it
         head = {"export_version": EXPORT_VERSION, "export_key": key, "model": entry.name, "precision": precision}
@@ -167,10 +167,10 @@ def _load(request: ExportRequest, recipe: Recipe) -> tuple[list[Method], Any]:
 
     entry, name = request.entry, str(request.entry.factory)
     torch.manual_seed(request.seed)
-    if name in MODELS and recipe.own is None:
+    if name in MODELS and recipe.user_function is None:
         return build_methods(MODELS[name](), name), None
     with recorded_dependencies() as used:
-        own_recipe = load_function(recipe.own) if recipe.own else None
+        user_recipe = load_function(recipe.user_function) if recipe.user_function else None
         if entry.transformers:
             content, name = build_transformers_model(entry), entry.transformers
         elif name in MODELS:
@@ -181,4 +181,4 @@ def _load(request: ExportRequest, recipe: Recipe) -> tuple[list[Method], Any]:
             where = f"{display_path(Path(code.co_filename))}, line {code.co_firstlineno}: " if code else ""
             name = f"{where}{getattr(function, '__name__', function)}"
     record_used(request, used.files, used.distributions)
-    return build_methods(content, name), own_recipe
+    return build_methods(content, name), user_recipe

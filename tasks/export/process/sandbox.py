@@ -111,8 +111,8 @@ def control_group_available_bytes(root: Path, memberships: str) -> int | None:
             mounted, limit, usage = root / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
         else:
             continue
-        own = Path(path.removeprefix("/"))
-        for group in (own, *own.parents) if ".." not in own.parts else ():
+        own_group = Path(path.removeprefix("/"))
+        for group in (own_group, *own_group.parents) if ".." not in own_group.parts else ():
             with contextlib.suppress(OSError, ValueError):  # the root may have no limit, and `max` is none
                 limit_bytes = int((mounted / group / limit).read_text())
                 available_bytes.append(max(0, limit_bytes - int((mounted / group / usage).read_text())))
