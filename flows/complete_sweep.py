@@ -36,9 +36,12 @@ def result_if_complete(request: SweepRequest) -> SweepResult | None:
     if any(device.site in labs for device in devices) or sweep_id not in workspace.store.sweep_ids():
         return None
     try:
-        place = export_settings(request.spec, workspace)
+        settings = export_settings(request.spec, workspace)
         exports = ExportSnapshot(
-            {(model.name, recipe): verified_export_status(model, recipe, place) for model, recipe in request.spec.pairs}
+            {
+                (model.name, recipe): verified_export_status(model, recipe, settings)
+                for model, recipe in request.spec.pairs
+            }
         )
         if exports.pending:
             return None

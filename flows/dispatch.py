@@ -65,11 +65,11 @@ class DeviceDispatcher(ABC):
 
 
 @task(task_run_name="export {model.name} {precision}", cache_policy=NO_CACHE)
-def export_step(model: ModelEntry, precision: str, place: ExportSettings, exports: ExportQueue) -> State[Any]:
+def export_step(model: ModelEntry, precision: str, settings: ExportSettings, exports: ExportQueue) -> State[Any]:
     """Export one model by one recipe, and record in `exports` that it is ready, skipped or failed."""
     pair, title = (model.name, precision), f"{model.name} {precision}"
     try:
-        cases = make_export(model, precision, place, partial(show_step, title))
+        cases = make_export(model, precision, settings, partial(show_step, title))
     except NotApplicableError as reason:
         _log.info("%s: skipped: %s", title, reason)
         exports.end(pair, ExportStatus("skipped", note=str(reason)))

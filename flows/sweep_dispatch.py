@@ -94,9 +94,9 @@ class SweepDispatcher(DeviceDispatcher):
         """Measure on all devices and wait for them; return their tallies in the order of the inventory."""
         here = [device for device in self._devices if device.site not in self._labs]
         spec, workspace, exports = self.spec, self.common.workspace, self.common.exports
-        place = export_settings(spec, workspace)
+        settings = export_settings(spec, workspace)
         exporting = {
-            (model.name, recipe): export_step.submit(model, recipe, place, exports) for model, recipe in spec.pairs
+            (model.name, recipe): export_step.submit(model, recipe, settings, exports) for model, recipe in spec.pairs
         }
         with measure_in_labs(self, self._devices, self._labs) as labs:
             try:

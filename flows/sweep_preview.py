@@ -99,8 +99,8 @@ def preview_sweep(request: SweepRequest) -> SweepPreview:
     for thread in threads:
         thread.start()
     end = time.monotonic() + _ANSWER_S
-    place = export_settings(spec, workspace)
-    statuses = {(entry.name, recipe): quick_export_status(entry, recipe, place) for entry, recipe in spec.pairs}
+    settings = export_settings(spec, workspace)
+    statuses = {(entry.name, recipe): quick_export_status(entry, recipe, settings) for entry, recipe in spec.pairs}
     pace = _Pace([entry.name for entry, _ in spec.pairs], workspace)
     for thread in threads:
         thread.join(max(end - time.monotonic(), 0))

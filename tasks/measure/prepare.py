@@ -94,17 +94,17 @@ def export_settings(spec: SweepSpec, workspace: Workspace) -> ExportSettings:
     return ExportSettings(workspace.exports.absolute(), spec.seed, shelf, "numerics" in spec.modes)
 
 
-def make_export(entry: ModelEntry, recipe: str, place: ExportSettings, tell: OnStep) -> Cases:
+def make_export(entry: ModelEntry, recipe: str, settings: ExportSettings, tell: OnStep) -> Cases:
     """Export a model by a recipe unless that was done, with the program of the mode numerics if it is needed.
 
     A program that cannot be made for numerics is a `tapped_error` of the cases. Raises as `export_cases` does.
     """
-    request = ExportRequest(entry, recipe, place.folder, place.seed)
-    cases = export_cases(request, shelf=place.shelf, on_step=tell)
-    if not place.has_numerics:
+    request = ExportRequest(entry, recipe, settings.folder, settings.seed)
+    cases = export_cases(request, shelf=settings.shelf, on_step=tell)
+    if not settings.has_numerics:
         return cases
     try:
-        tapped = export_cases(replace(request, taps=True), shelf=place.shelf, on_step=tell)
+        tapped = export_cases(replace(request, taps=True), shelf=settings.shelf, on_step=tell)
     except FarmError as error:
         return tuple(replace(case, tapped_error=str(error)) for case in cases)
     return with_tapped(cases, tapped)
@@ -115,12 +115,12 @@ def with_tapped(cases: Cases, tapped: Cases) -> Cases:
     return tuple(replace(case, tapped=each) for case, each in zip(cases, tapped, strict=True))
 
 
-def verified_export_status(entry: ModelEntry, recipe: str, place: ExportSettings) -> ExportStatus:
+def verified_export_status(entry: ModelEntry, recipe: str, settings: ExportSettings) -> ExportStatus:
     """Return the status of an export, its files compared with their hashes; FarmError if it cannot be exported."""
     try:
-        request = ExportRequest(entry, recipe, place.folder, place.seed)
+        request = ExportRequest(entry, recipe, settings.folder, settings.seed)
         cases = read_or_skip(request)
-        if cases and place.has_numerics and not entry.pte:
+        if cases and settings.has_numerics and not entry.pte:
             tapped = read_or_skip(replace(request, taps=True))
             cases = with_tapped(cases, tapped) if tapped else None
     except NotApplicableError as reason:
@@ -128,19 +128,19 @@ def verified_export_status(entry: ModelEntry, recipe: str, place: ExportSettings
     return ExportStatus("ready", cases) if cases else ExportStatus("to export")
 
 
-def quick_export_status(entry: ModelEntry, recipe: str, place: ExportSettings) -> ExportStatus:
+def quick_export_status(entry: ModelEntry, recipe: str, settings: ExportSettings) -> ExportStatus:
     """Return the status of an export in milliseconds: without torch, a change, or a comparison of hashes.
 
     Raises BundleError if the storage with shared exports does not answer.
     """
-    folder, request = place.folder, ExportRequest(entry, recipe, place.folder, place.seed)
+    folder, request = settings.folder, ExportRequest(entry, recipe, settings.folder, settings.seed)
     try:
         size = sum(path.stat().st_size for path in files_to_read(request) if path.is_file())
         if size > _MAX_READ_BYTES:
             return ExportStatus("unknown", note=f"{size / 1e9:.1f} GB of files decide, and were not read")
-        key = describe_prebuilt(entry, place.seed)[0] if entry.pte else export_key(request)
+        key = describe_prebuilt(entry, settings.seed)[0] if entry.pte else export_key(request)
         # A program that exists already has none for numerics: no layer of it can be read.
-        with_numerics = place.has_numerics and not entry.pte
+        with_numerics = settings.has_numerics and not entry.pte
         keys = [key, export_key(replace(request, taps=True))] if with_numerics else [key]
     except (FarmError, OSError) as error:
         return ExportStatus("wrong", note=str(error))
@@ -152,7 +152,7 @@ def quick_export_status(entry: ModelEntry, recipe: str, place: ExportSettings) -
     if skipped.is_file():
         return ExportStatus("skipped", note=skipped.read_text(encoding="utf-8"))
     missing = [each for each in keys if each not in complete]
-    is_elsewhere = place.shelf and missing and all(is_shared(place.shelf, each) for each in missing)
+    is_elsewhere = settings.shelf and missing and all(is_shared(settings.shelf, each) for each in missing)
     return ExportStatus("shared" if is_elsewhere else "to export")
 
 

@@ -28,8 +28,8 @@ def test_with_the_mode_numerics_an_export_is_ready_only_with_both_programs(
 ) -> None:
     for taps in exported:
         write_export(tmp_path / export_key(ExportRequest(LINEAR, "fp32", tmp_path, taps=taps)))
-    place = ExportSettings(tmp_path, 0, None, has_numerics)
-    statuses = [status(LINEAR, "fp32", place) for status in (quick_export_status, verified_export_status)]
+    settings = ExportSettings(tmp_path, 0, None, has_numerics)
+    statuses = [status(LINEAR, "fp32", settings) for status in (quick_export_status, verified_export_status)]
     assert [each.state for each in statuses] == [state, state]
     assert [bool(each.cases and each.cases[0].tapped) for each in statuses] == [len(exported) == 2] * 2
 
@@ -42,6 +42,9 @@ def test_a_program_that_exists_already_is_ready_without_one_for_numerics(
     cases = (write_export(tmp_path / "prebuilt-linear"),)
     monkeypatch.setattr("tasks.measure.prepare.describe_prebuilt", lambda *_: ("prebuilt-linear", {}, {}))
     monkeypatch.setattr("tasks.measure.prepare.read_or_skip", lambda *_, **__: cases)
-    place = ExportSettings(tmp_path, 0, None, True)
-    for status in (quick_export_status(prebuilt, "as_is", place), verified_export_status(prebuilt, "as_is", place)):
+    settings = ExportSettings(tmp_path, 0, None, True)
+    for status in (
+        quick_export_status(prebuilt, "as_is", settings),
+        verified_export_status(prebuilt, "as_is", settings),
+    ):
         assert (status.state, status.cases) == ("ready", tuple(replace(case, tapped=None) for case in cases))

@@ -1,4 +1,4 @@
-"""A comparison prints one line for each session; Prefect, with settings that come too late, would print two more."""
+"""Commands set up Prefect before they import it; otherwise a comparison would print Prefect's lines."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def two_nights(kept: Kept) -> Path:
 
 
 @pytest.mark.parametrize("words", [["bisect", "toy", "--good", "2026-11-19", "--bad", "2026-11-20"], ["compare"]])
-def test_the_settings_of_prefect_are_made_before_it_is_imported(two_nights: Path, words: list[str]) -> None:
+def test_commands_set_up_prefect_before_they_import_it(two_nights: Path, words: list[str]) -> None:
     files = [two_nights / "a.pte", two_nights / "b.pte"] if words == ["compare"] else []
     for file in files:
         file.write_bytes(b"any")

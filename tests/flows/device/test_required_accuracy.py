@@ -1,4 +1,4 @@
-"""Which sessions what a sweep file states about accuracy applies to."""
+"""The accuracy that a sweep file requires applies to all cases of its model, and to no other model."""
 
 from flows.device.measure import required_accuracy
 from tasks.measure.spec import MeasurementSettings, SweepSpec
