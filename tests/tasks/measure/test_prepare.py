@@ -37,8 +37,8 @@ def test_with_the_mode_numerics_an_export_is_ready_only_with_both_programs(
 def test_a_program_that_exists_already_is_ready_without_one_for_numerics(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prebuilt = LINEAR.model_copy(update={"pte": tmp_path / "a.pte"})
     (tmp_path / "a.pte").touch()
+    prebuilt = ModelEntry.model_validate({"name": "a", "pte": "a.pte"}, context={"folder": tmp_path})
     cases = (write_export(tmp_path / "prebuilt-linear"),)
     monkeypatch.setattr("tasks.measure.prepare.describe_prebuilt", lambda *_: ("prebuilt-linear", {}, {}))
     monkeypatch.setattr("tasks.measure.prepare.read_or_skip", lambda *_, **__: cases)
