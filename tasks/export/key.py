@@ -78,7 +78,8 @@ def _input_key(request: ExportRequest) -> str:
 
 def files_to_read(request: ExportRequest) -> list[Path]:
     """Return the files whose contents decide an export's key, besides the farm's code; raises as export_key does."""
-    entry, used = request.entry, _read_used(request) or {"files": []}
+    entry = request.entry
+    used = (None if entry.pte else _read_used(request)) or {"files": []}  # `as_is` is not a recipe
     prebuilt_files = [path for path in (entry.pte, *entry.data, *entry.inputs, *entry.expected, entry.etrecord) if path]
     return [*_source_files(entry), *map(Path, used["files"]), *prebuilt_files]
 
