@@ -2,8 +2,6 @@
 
 import functools
 import re
-from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 
 import duckdb
@@ -32,31 +30,26 @@ ORDER BY owner, column_index
 
 
 @functools.cache
-def described() -> dict[str, tuple[str, list[tuple[str, str, str]]]]:
-    """Return by public view its comment and its columns, each as name, type and comment, of a new warehouse."""
+def described(kind: str = "view") -> dict[str, tuple[str, list[tuple[str, str, str]]]]:
+    """Return by public view, or by table, its comment and its columns, each as name, type and comment."""
     with duckdb.connect() as connection:
         bring_up_to_date(connection, Path(":memory:"))
-        rows = connection.execute(_COLUMNS, ["view"]).fetchall()
-    views: dict[str, tuple[str, list[tuple[str, str, str]]]] = {}
+        rows = connection.execute(_COLUMNS, [kind]).fetchall()
+    relations: dict[str, tuple[str, list[tuple[str, str, str]]]] = {}
     for owner, comment, *column in rows:
-        views.setdefault(owner, (comment, []))[1].append(tuple(column))
-    return views
+        relations.setdefault(owner, (comment, []))[1].append(tuple(column))
+    return relations
 
 
 def data_dictionary() -> str:
-    with duckdb.connect() as connection:
-        bring_up_to_date(connection, Path(":memory:"))
-        return "\n".join([_INTRODUCTION, *_section(connection, "view"), *_section(connection, "table")])
-
-
-def _section(connection: duckdb.DuckDBPyConnection, kind: str) -> Iterator[str]:
-    yield f"## {kind.capitalize()}s\n"
-    rows = connection.execute(_COLUMNS, [kind]).fetchall()
-    for (owner, comment), columns in groupby(rows, key=lambda row: (row[0], row[1])):
-        yield f"### {owner}\n\n{_cell(comment)}\n\n| column | type | meaning |\n| --- | --- | --- |"
-        for _, _, column, data_type, meaning in columns:
-            yield f"| `{column}` | {data_type} | {_cell(meaning)} |"
-        yield ""
+    lines = [_INTRODUCTION]
+    for kind in ("view", "table"):
+        lines.append(f"## {kind.capitalize()}s\n")
+        for owner, (comment, columns) in described(kind).items():
+            lines += [f"### {owner}\n\n{_cell(comment)}\n", "| column | type | meaning |", "| --- | --- | --- |"]
+            lines += [f"| `{column}` | {data_type} | {_cell(meaning)} |" for column, data_type, meaning in columns]
+            lines.append("")
+    return "\n".join(lines)
 
 
 def _cell(text: str) -> str:

@@ -1,6 +1,6 @@
-"""Errors of the warehouse, shown to the user as they are."""
+"""Errors of the warehouse, printed unchanged."""
 
-DAMAGED_WAY_ON = "`etfarm warehouse rebuild` keeps it aside and builds it again from the bundles"
+DAMAGED_REMEDY = "`etfarm warehouse rebuild` keeps it aside and builds it again from the bundles"
 # DuckDB reports neither a lock nor a full disk with these, nor a file of a newer version.
 _SIGNS_OF_DAMAGE = ("Corrupt database file", "Could not read enough bytes")
 

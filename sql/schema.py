@@ -69,7 +69,7 @@ def query_text(name: str) -> str:
 def migrations() -> tuple[SqlFile, ...]:
     """Return the migrations in order; their names start with 0001, 0002, ... Their hashes leave out comments."""
     files = sql_files("migrations")
-    return tuple(replace(file, sha256=_sha256(" ".join(_query_of(file.text).split()))) for file in files)
+    return tuple(replace(file, sha256=_sha256(" ".join(strip_comments(file.text).split()))) for file in files)
 
 
 @functools.cache
@@ -154,19 +154,19 @@ def bring_up_to_date(connection: "duckdb.DuckDBPyConnection", path: Path, *, wit
 
 def update_for_reader(connection: "duckdb.DuckDBPyConnection") -> None:
     """Create temporary macros and views of this version if another one wrote the warehouse; the file is unchanged."""
-    if _parts(connection) != _wanted_parts():
+    if _stored_parts(connection) != _expected_parts():
         for file in (*macros(), *views()):
-            connection.execute(_query_of(file.text).replace("CREATE OR REPLACE", "CREATE OR REPLACE TEMP", 1))
+            connection.execute(strip_comments(file.text).replace("CREATE OR REPLACE", "CREATE OR REPLACE TEMP", 1))
 
 
 def _refresh(connection: "duckdb.DuckDBPyConnection", *, with_comments: bool) -> None:
     """Replace seeds, macros, views and aggregates if those in the warehouse are not of this version."""
-    wanted, present = _wanted_parts(), _parts(connection)
-    if present == wanted:
+    expected, stored = _expected_parts(), _stored_parts(connection)
+    if stored == expected:
         return
     for file in macros():
         connection.execute(file.text)
-    if present.get("cells") != wanted["cells"]:
+    if stored.get("cells") != expected["cells"]:
         for file in _aggregate_files():
             connection.execute(file.text)
     connection.execute("DELETE FROM operator_category")
@@ -178,16 +178,16 @@ def _refresh(connection: "duckdb.DuckDBPyConnection", *, with_comments: bool) ->
         connection.execute(file.text)
     if with_comments:
         _describe(connection)
-    for name, sha256 in wanted.items():
+    for name, sha256 in expected.items():
         connection.execute("INSERT OR REPLACE INTO schema_part VALUES (?, ?)", [name, sha256])
 
 
-def _parts(connection: "duckdb.DuckDBPyConnection") -> dict[str, str]:
+def _stored_parts(connection: "duckdb.DuckDBPyConnection") -> dict[str, str]:
     """Return the stored hash of each part that is replaced when it changes."""
     return dict(connection.execute("SELECT name, sha256 FROM schema_part").fetchall())
 
 
-def _wanted_parts() -> dict[str, str]:
+def _expected_parts() -> dict[str, str]:
     code = "".join(file.sha256 for file in (*macros(), *views()))
     return {
         "cells": _sha256("".join(file.sha256 for file in _aggregate_files())),
@@ -217,8 +217,8 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _query_of(text: str) -> str:
-    """Return the text of a file without its comments."""
+def strip_comments(text: str) -> str:
+    """Return SQL without its comments; texts in it contain no `--`."""
     return re.sub(r"--[^\n]*", "", text)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import duckdb
 
 from sql.errors import (
-    DAMAGED_WAY_ON,
+    DAMAGED_REMEDY,
     NotADatabase,
     NoWarehouse,
     RowsRefused,
@@ -161,7 +161,7 @@ def query_errors() -> Iterator[None]:
     except duckdb.Error as error:
         if shows_damage(error):
             cause = f"the warehouse is damaged ({_with_suggestions(error)})"
-            raise WarehouseError(f"the query failed: {cause}; {DAMAGED_WAY_ON}") from None
+            raise WarehouseError(f"the query failed: {cause}; {DAMAGED_REMEDY}") from None
         raise WarehouseError(f"the query failed: {_with_suggestions(error)}") from None
 
 
@@ -223,7 +223,7 @@ def _opened(path: Path, settings: Settings | None, *, patience_s: float) -> Iter
 def _raise_if_damaged(path: Path, error: Exception) -> None:
     if shows_damage(error):
         cause = f"the warehouse is damaged ({first_line(error)})"
-        raise WarehouseDamaged(f"{path}: {cause}; {DAMAGED_WAY_ON}", _inode(path)) from error
+        raise WarehouseDamaged(f"{path}: {cause}; {DAMAGED_REMEDY}", _inode(path)) from error
 
 
 def _connect(path: Path, settings: Settings | None, *, patience_s: float) -> duckdb.DuckDBPyConnection:
@@ -239,7 +239,7 @@ def _connect(path: Path, settings: Settings | None, *, patience_s: float) -> duc
             if "not a valid DuckDB database" in str(error):
                 if _size(path) == 0:
                     cause = "the warehouse is damaged (the file is empty)"
-                    raise WarehouseDamaged(f"{path}: {cause}; {DAMAGED_WAY_ON}", _inode(path)) from None
+                    raise WarehouseDamaged(f"{path}: {cause}; {DAMAGED_REMEDY}", _inode(path)) from None
                 cause = "it is not a DuckDB file"
                 raise NotADatabase(f"{path} is not a warehouse: {cause}; name another file", _inode(path)) from None
             if "Could not set lock" not in str(error) and "different configuration" not in str(error):

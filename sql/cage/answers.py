@@ -32,24 +32,20 @@ _BATCH_ROWS = 100_000  # a row group of a Parquet file
 
 def serve(file: Path, memory_bytes: int) -> None:
     """Open the file and answer requests until the input ends; errors are answers, too."""
+    requests = _requests()
     try:
-        _serve(file, memory_bytes)
+        with open_read_only(file, memory_bytes=memory_bytes) as connection:
+            _send(b"k")
+            for request in requests:
+                # Each query has a connection, so that temporary tables of one are unknown to the next.
+                with connection.cursor() as cursor:
+                    try:
+                        prepare_reader(cursor, file)
+                        _answer(cursor, request)
+                    except Exception as error:
+                        _send_error(error)
     except Exception as error:
         _send_error(error)
-
-
-def _serve(file: Path, memory_bytes: int) -> None:
-    requests = _requests()
-    with open_read_only(file, memory_bytes=memory_bytes) as connection:
-        _send(b"k")
-        for request in requests:
-            # Each query has a connection, so that temporary tables of one are unknown to the next.
-            with connection.cursor() as cursor:
-                try:
-                    prepare_reader(cursor, file)
-                    _answer(cursor, request)
-                except Exception as error:
-                    _send_error(error)
 
 
 def _answer(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> None:
@@ -60,15 +56,12 @@ def _answer(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> N
     if request["form"] == "arrow":
         _send_arrow(connection)
     else:
-        _skip_rows(connection, request["first_row"])
+        skipped = request["first_row"]
+        while skipped > 0 and (block := connection.fetchmany(min(_BLOCK_ROWS, skipped))):
+            skipped -= len(block)
         count = request["end_row"] - request["first_row"]
         _send_rows(connection, count, has_maps=any("MAP(" in str(kind) for _, kind, *_ in described))
     _send(b"z")
-
-
-def _skip_rows(connection: duckdb.DuckDBPyConnection, count: int) -> None:
-    while count > 0 and (block := connection.fetchmany(min(_BLOCK_ROWS, count))):
-        count -= len(block)
 
 
 def _send_rows(connection: duckdb.DuckDBPyConnection, max_rows: int, *, has_maps: bool) -> None:
@@ -82,7 +75,10 @@ def _send_rows(connection: duckdb.DuckDBPyConnection, max_rows: int, *, has_maps
             if len(encoded) <= MAX_FRAME_BYTES:
                 _send(b"r", encoded)
             elif len(part) == 1:
-                raise _too_large()
+                limit = f"{MAX_FRAME_BYTES >> 20} MiB"
+                raise WarehouseError(
+                    f"the query failed: one row has more than {limit}; select fewer columns, or shorten a text"
+                )
             else:
                 middle = len(part) // 2
                 parts += [part[middle:], part[:middle]]
@@ -113,12 +109,6 @@ class _ArrowSink:
 
     def close(self) -> None:
         self.closed = True
-
-
-def _too_large() -> Exception:
-    return WarehouseError(
-        f"the query failed: one row has more than {MAX_FRAME_BYTES >> 20} MiB; select fewer columns, or shorten a text"
-    )
 
 
 def _requests() -> Iterator[dict[str, Any]]:

@@ -127,7 +127,7 @@ class Cage:
             raise _no_answer("something else than an answer")
         body = self._read(length, budget)
         if kind == b"e":
-            error = _error_of(body, self.file)
+            error = _decode_error(body, self.file)
             self._has_answered = error.kind not in _BREAKS_CHILD
             raise error
         self._has_answered = kind == b"z"
@@ -270,7 +270,7 @@ def distinct_names(columns: list[str]) -> list[str]:
     return names
 
 
-def _error_of(body: bytes, file: ReadableFile) -> QueryError:
+def _decode_error(body: bytes, file: ReadableFile) -> QueryError:
     """Return the error in a frame, with the file as the user named it, not the copy that was opened."""
     try:
         opened, named = str(file.path.absolute()), str(file.named)

@@ -122,8 +122,8 @@ def _drop_capabilities() -> None:
     """Drop the capabilities of root, except reading files of other users."""
     header, sets = struct.pack("=Ii", _CAPABILITIES_VERSION, 0), ctypes.create_string_buffer(24)
     _checked(_libc().capget(header, sets))
-    kept = struct.unpack("=6I", sets.raw)[1] & _MAY_READ_ANY_FILE  # of the permitted ones
-    _checked(_libc().capset(header, struct.pack("=6I", kept, kept, 0, 0, 0, 0)))
+    capabilities = struct.unpack("=6I", sets.raw)[1] & _MAY_READ_ANY_FILE  # of the permitted ones
+    _checked(_libc().capset(header, struct.pack("=6I", capabilities, capabilities, 0, 0, 0, 0)))
 
 
 def _checked(result: int) -> int:

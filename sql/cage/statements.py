@@ -38,7 +38,7 @@ def check_text(connection: duckdb.DuckDBPyConnection, text: str) -> None:
         _check_query(connection, _with_values(text))  # PIVOT without IN is two statements without a text
         return
     for statement in statements:
-        _check_query(connection, _query_of(statement))
+        _check_query(connection, _readable_part(statement))
 
 
 @functools.cache
@@ -96,7 +96,7 @@ def _functions(parsed: Any) -> Iterator[str]:
             waiting.extend(part)
 
 
-def _query_of(statement: duckdb.Statement) -> str:
+def _readable_part(statement: duckdb.Statement) -> str:
     """Return the SELECT in EXPLAIN and CREATE TEMP TABLE ... AS, and any other statement as it is."""
     text, words = statement.query, list(_words(statement.query))
     if statement.type == duckdb.StatementType.EXPLAIN:

@@ -93,8 +93,8 @@ def _tagged(value: Any) -> dict[str, Any]:
     raise TypeError(f"a value of type {type(value).__name__} cannot be sent")
 
 
-def _untagged(found: dict[str, Any]) -> Any:
-    return _READ[found[_TYPE]](found["value"]) if _TYPE in found else found
+def _untagged(value: dict[str, Any]) -> Any:
+    return _READ[value[_TYPE]](value["value"]) if _TYPE in value else value
 
 
 def _with_maps(value: Any) -> Any:

@@ -1,4 +1,4 @@
--- Compute the aggregates of the cells in `touched_cell` again; verdicts on their series are made again afterwards.
+-- Compute the aggregates of the cells in `touched_cell` again; the next load judges their series again.
 DELETE FROM series_verdict
 WHERE series_id IN (
         SELECT series_id
@@ -111,8 +111,7 @@ FROM measured
 JOIN session_time USING (session_key)
 GROUP BY series_id, night, cell_id;
 
--- What a cell was made from and in which state its device was. Neither decides what may be pooled. Every cell has a
--- row.
+-- The sources of a cell and the state of its device. Neither decides what may be pooled. Every cell has a row.
 INSERT INTO cell_made_from BY NAME
 WITH
 succeeded AS (

@@ -55,7 +55,7 @@ of_cell AS (
     LEFT JOIN of_outputs USING (session_key)
     GROUP BY cell
 ),
--- A cell has one coverage. It is left out where names and samples do not tell the part on SME.
+-- A cell has one coverage. It is left out where neither names nor samples show the part on SME.
 covered AS (
     SELECT cell, [sme_share] AS coverage
     FROM sme2_coverage

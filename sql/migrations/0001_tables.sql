@@ -1,5 +1,5 @@
--- The tables of a warehouse: small ones with keys around one big one without, `event`. Everything in them can be made
--- again from bundles. Names that end in _id or _key are internal and mean nothing outside.
+-- The tables of a warehouse: small ones with keys around one big one without, `event`. Bundles are enough to rebuild
+-- them. Names that end in _id or _key are internal and mean nothing outside.
 
 -- One row per sweep and night.
 CREATE TABLE sweep (
@@ -27,7 +27,7 @@ CREATE TABLE device (
     site VARCHAR,
     -- Labels of the device in the inventory, JSON.
     labels JSON,
-    -- linux, macos or android; NULL here and below if unknown.
+    -- linux, macos or android; NULL if unknown.
     os VARCHAR,
     -- Version of the device's operating system; NULL if unknown.
     os_version VARCHAR,
@@ -66,7 +66,7 @@ CREATE TABLE model (
     precision VARCHAR NOT NULL,
     -- Seed of the model's weights and inputs.
     seed BIGINT,
-    -- Hash of everything that the export was made from.
+    -- Hash of all inputs of the export.
     export_key VARCHAR,
     -- SHA-256 of the .pte file; NULL if the export failed.
     pte_sha256 VARCHAR,
@@ -76,7 +76,7 @@ CREATE TABLE model (
     executorch_version VARCHAR,
     -- All versions recorded by its export, JSON.
     versions JSON,
-    -- Hash of the files that it was made from, except those of installed packages; NULL if unknown.
+    -- Hash of its source files, except those of installed packages; NULL if unknown.
     model_source_sha256 VARCHAR,
     -- Method of the program that is executed; NULL without an export.
     method VARCHAR,
@@ -186,8 +186,8 @@ CREATE TABLE session (
     executions INTEGER NOT NULL,
     -- First executions, which never enter statistics.
     warmup_executions INTEGER NOT NULL,
-    -- Why it was measured alternately with another content: same_night, comparison, bisection or noise; NULL in a
-    -- sweep's own matrix, which alone counts as latency.
+    -- Why it was interleaved with another content: same_night, comparison, bisection or noise; NULL in a sweep's own
+    -- matrix, which alone counts as latency.
     purpose VARCHAR,
     -- Id of the comparison that it was measured for; NULL without one.
     comparison VARCHAR,
@@ -240,18 +240,18 @@ CREATE TABLE session (
     outputs_repeat BOOLEAN,
     -- Whether the runner found SME of any version; NULL if the runner does not report it.
     sme_hardware BOOLEAN,
-    -- What the runner told XNNPACK about SME; NULL if the runner does not report it.
+    -- Whether the runner reported SME to XNNPACK; NULL if the runner does not report it.
     sme_reported BOOLEAN,
     -- Whether the runner found SME2; NULL if the runner does not report it.
     sme2_hardware BOOLEAN,
-    -- What the runner told XNNPACK about SME2; NULL if the runner does not report it.
+    -- Whether the runner reported SME2 to XNNPACK; NULL if the runner does not report it.
     sme2_reported BOOLEAN,
     -- Median nanoseconds of an execution with an ETDump, by the runner's own clock; NULL unless untraced_ns is known.
     traced_ns DOUBLE,
     -- Median nanoseconds of an execution without an ETDump, measured at the end of one session of each cell after
     -- loading again; NULL for all others.
     untraced_ns DOUBLE,
-    -- Tokens of the prompt, from a PyTorchObserver line of a loaded log; NULL here and below for all other sessions.
+    -- Tokens of the prompt, from a PyTorchObserver line of a loaded log; NULL for all other sessions.
     reported_prompt_tokens BIGINT,
     -- Milliseconds to tokenize and read the prompt.
     reported_prompt_ms DOUBLE,
@@ -263,8 +263,8 @@ CREATE TABLE session (
     reported_text_ms DOUBLE,
     -- SHA-256 of the ETDump, or of the log that was loaded instead; NULL for a session without runs.
     etdump_sha256 VARCHAR,
-    -- What to know about the times of operators in delegates: which delegates are shown as one part and why, and which
-    -- times are estimates; NULL if they are measured times.
+    -- Note on the times of operators in delegates: which delegates are shown as one part and why, and which times are
+    -- estimates; NULL if they are measured times.
     delegate_note VARCHAR,
     -- Version of the farm that measured.
     farm_version VARCHAR
@@ -277,7 +277,7 @@ CREATE TABLE device_conditions (
     moment VARCHAR NOT NULL,
     -- When they were read, UTC.
     taken_at TIMESTAMP,
-    -- Temperature in degrees Celsius; NULL here and below if the device does not report it.
+    -- Temperature in degrees Celsius; NULL if the device does not report it.
     temperature_c DOUBLE,
     -- 0 for not throttled, up to 6 on Android.
     thermal_status VARCHAR,
@@ -395,7 +395,7 @@ CREATE TABLE kernel (
     library VARCHAR,
     -- Samples if executed; if selected, 1 or the lines of the log.
     weight BIGINT NOT NULL,
-    -- What the kernel does: gemm, igemm, ...; NULL here and below if the name is not the name of a kernel.
+    -- What the kernel does: gemm, igemm, ...; NULL if the name is not that of a kernel.
     operation VARCHAR,
     -- Data types in the name of a delegated operator, such as `PQS8, QC8W`.
     data_type VARCHAR,
@@ -499,7 +499,7 @@ CREATE TABLE operator_category (
     category VARCHAR NOT NULL
 );
 
--- Everything that was ever loaded, by content: a file whose hash stands here is not loaded again.
+-- Everything that was loaded, by content: a file with a listed hash is not loaded again.
 CREATE TABLE load_ledger (
     -- SHA-256 of the bundle's session.json, or of the loose ETDump.
     sha256 VARCHAR PRIMARY KEY,
@@ -529,7 +529,7 @@ CREATE TABLE decision (
     -- First night of the new baseline, the excluded night, or the night of a note; NULL in a revocation and in other
     -- notes.
     night DATE,
-    -- Only series of this model; NULL here and below for every one.
+    -- Only series of this model; NULL for every model.
     model VARCHAR,
     -- Only series of this precision.
     precision VARCHAR,
@@ -575,7 +575,8 @@ CREATE TABLE event (
 );
 
 -- What may be pooled is one content: each session belongs to one cell, by the rule in loading/cell_add.sql. No keys:
--- all cells are made again when that rule changes, and DuckDB refuses a key that was deleted in the same transaction.
+-- all cells are computed again when that rule changes, and DuckDB refuses a key that was deleted in the same
+-- transaction.
 CREATE TABLE cell (
     -- Number of the cell inside this warehouse.
     cell_id INTEGER NOT NULL,
@@ -661,7 +662,7 @@ CREATE TABLE session_node (
     self_ns HUGEINT NOT NULL
 );
 
--- The time of a session in its cell, made again with its cell.
+-- The time of a session in its cell, computed again with its cell.
 CREATE TABLE session_time (
     session_key INTEGER NOT NULL,
     -- Runs that the time is the mean of.
@@ -677,7 +678,7 @@ CREATE TABLE session_time (
 -- them.
 CREATE TABLE session_statistic (
     session_key INTEGER NOT NULL,
-    -- Measured runs at the start that look like further warm-up; NULL here and below with fewer than 10 measured runs.
+    -- Measured runs at the start that look like further warm-up; NULL with fewer than 10 measured runs.
     settled_after_runs INTEGER,
     -- Change of the latency over the session as a share of the median.
     drift_share DOUBLE,
@@ -717,13 +718,12 @@ CREATE TABLE cell_interval (
     high_ms DOUBLE
 );
 
--- What explains a changed verdict, by cell: what it was made from and in which state its device was before its
--- sessions.
+-- What explains a changed verdict, by cell: its sources, and the state of its device before its sessions.
 CREATE TABLE cell_made_from (
     cell_id INTEGER NOT NULL,
     -- All versions recorded by the newest export, JSON.
     versions JSON,
-    -- Hash of the files that the model was made from; NULL if unknown.
+    -- Hash of the source files of the model; NULL if unknown.
     source_sha256 VARCHAR,
     -- Commit of the sweep file and its author, as verdicts name them; NULL if unknown.
     commit_name VARCHAR,
@@ -842,7 +842,7 @@ CREATE TABLE series_verdict (
 );
 
 -- What was judged of the operators of each series on each device (tasks/judge/operators.py): for the nights whose
--- latency changed, and for the newest. Both tables are made again wherever the latency of a series is judged again.
+-- latency changed, and for the newest. Both tables are computed again with the latency of a series.
 CREATE TABLE series_operator_verdict (
     series_id VARCHAR NOT NULL,
     -- Name of the device in the inventory; `unknown` for a loose ETDump.
@@ -897,7 +897,7 @@ CREATE TABLE comparison_result (
     sessions_b INTEGER NOT NULL,
     -- Time of side A in ns: the mean of the middle half of its sessions.
     time_a DOUBLE,
-    -- Time of side B in ns, likewise.
+    -- Time of side B in ns, in the same way.
     time_b DOUBLE,
     -- time_b / time_a.
     ratio DOUBLE,

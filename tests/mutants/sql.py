@@ -96,7 +96,7 @@ def _users(name: str) -> set[str]:
 @functools.cache
 def _words() -> dict[str, set[str]]:
     files = (*schema.sql_files("macros"), *schema.sql_files("views"))
-    return {file.name: set(_WORD.findall(schema._query_of(file.text))) for file in files}
+    return {file.name: set(_WORD.findall(schema.strip_comments(file.text))) for file in files}
 
 
 @contextlib.contextmanager

@@ -50,7 +50,7 @@ _FIRST_CONJUNCT = re.compile(r"\bWHERE ((?:(?! AND )[^\n(]|\([^\n]*\))+?)\s+AND 
 def faults_of(path: Path) -> Iterator[Fault]:
     """Yield each fault that can be put into the query of a file; comments and texts in quotes stay as they are."""
     text = path.read_text(encoding="utf-8")
-    query = _MASKED.sub(lambda match: "\x00" * len(match[0]), text.split("\nCOMMENT ON", maxsplit=1)[0])
+    query = _MASKED.sub(lambda match: "\x00" * len(match[0]), text)
     for start, end, after in sorted(set(_changes(query))):
         line = text[:start].count("\n") + 1
         faulty = text[:start] + after + text[end:]

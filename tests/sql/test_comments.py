@@ -120,7 +120,7 @@ def test_a_view_states_exactly_what_it_reads(warehouse: duckdb.DuckDBPyConnectio
     stated, read = {}, {}
     for file in schema.views():
         (view,) = described_in(file.text)
-        query = schema._query_of(file.text).split(" AS\n", 1)[1].rstrip().rstrip(";")
+        query = schema.strip_comments(file.text).split(" AS\n", 1)[1].rstrip().rstrip(";")
         [(parsed,)] = warehouse.execute("SELECT json_serialize_sql($1::VARCHAR)", [query]).fetchall()
         stated[file.name] = sorted(view.reads)
         read[file.name] = sorted(set(_values(json.loads(parsed), "table_name")) - set(_ctes(json.loads(parsed))))

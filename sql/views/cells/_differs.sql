@@ -1,5 +1,6 @@
 -- Reads: session_cell, session, cell
--- What tells each cell with a result from the others of the same name in its sweep; cells without others are left out.
+-- What distinguishes each cell with a result from others of the same name in its sweep; a cell without others has no
+-- row.
 CREATE OR REPLACE VIEW _differs AS
 WITH
 with_result AS (
@@ -54,7 +55,7 @@ SELECT
     cell_id,
     cell,
     sweep_id,
-    -- What tells it from others of the same name in the sweep; NULL if there are none.
+    -- What distinguishes it from others of the same name in the sweep; NULL if there are none.
     nullif(
         array_to_string(list_filter(stated.facts, LAMBDA fact: NOT list_contains(shared.facts, fact)), ', '), ''
     ) AS differs

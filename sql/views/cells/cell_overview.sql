@@ -24,8 +24,8 @@ SELECT
     sessions,
     -- Sessions that succeeded.
     succeeded,
-    -- What tells the cell from others of the same name (sweep, device, model, precision, variant, mode, threads); NULL
-    -- if there are none.
+    -- What distinguishes the cell from others of the same name (sweep, device, model, precision, variant, mode,
+    -- threads); NULL if there are none.
     differs,
     started_at,
     ended_at,

@@ -7,7 +7,7 @@ SELECT
     time_ms,
     share,
     resolution_ms,
-    -- Whether time_ms is less than resolution_ms, so that it says nothing.
+    -- Whether time_ms is less than resolution_ms: ignore it then.
     time_ms < resolution_ms AS below_resolution,
     sessions,
     runs,

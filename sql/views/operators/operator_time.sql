@@ -14,7 +14,7 @@ SELECT
     share,
     calls_per_run,
     resolution_ms,
-    -- Whether time_ms is less than resolution_ms, so that it says nothing.
+    -- Whether time_ms is less than resolution_ms: ignore it then.
     time_ms < resolution_ms AS below_resolution,
     sessions,
     runs,

@@ -14,7 +14,7 @@ counted AS (
         sum(weight) AS weight
     FROM kernel
     JOIN _session USING (session_key)
-    -- Kernels that pack data for SME2 have names of SME; only products tell.
+    -- Kernels that pack data for SME2 have names of SME; only products are evidence.
     WHERE status = 'succeeded' AND regexp_matches(operation, '^i?(gemm|matmul)')
     GROUP BY subject, sweep_id, packed_as, evidence
 ),

@@ -32,7 +32,7 @@ SELECT
     decided_by,
     -- Whether it counts, because it was not revoked.
     revoked_at IS NULL AS in_force,
-    -- Why it was revoked; NULL here and below while it is in force.
+    -- Why it was revoked; NULL while it is in force.
     revoked_reason,
     -- When it was revoked, UTC.
     revoked_at,

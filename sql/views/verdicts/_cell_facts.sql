@@ -4,7 +4,7 @@ CREATE OR REPLACE VIEW _cell_facts AS
 SELECT
     cell,
     sweep_id,
-    -- What the cell consists of, what it was made from, and the state of its device.
+    -- What the cell consists of, its sources, and the state of its device.
     {
         pte_sha256: pte_sha256,
         runner_sha256: runner_sha256,

@@ -1,9 +1,9 @@
 -- Reads: comparison_result, cell_accuracy, _cell_facts, cell
--- What was measured alternately on one device: side B compared with side A. Drift and heat of the device affect both,
--- so the ratio is about the two contents.
+-- Interleaved measurements of two contents on one device: side B compared with side A. Drift and heat of the device
+-- affect both, so the ratio is about the two contents.
 CREATE OR REPLACE VIEW comparison AS
 WITH
--- Accuracy and facts are looked up once for both sides: each look reads the cells of the whole farm.
+-- Accuracy and facts are read once for both sides: each read scans the cells of the farm.
 compared AS (
     SELECT DISTINCT unnest([cell_a, cell_b]) AS cell FROM comparison_result
 ),

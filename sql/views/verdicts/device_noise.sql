@@ -1,6 +1,6 @@
 -- Reads: comparison_result, cell
--- How noisy each device was each night: the same model measured alternately with itself (`noise_sessions` of a sweep).
--- Where the noise doubles, the device needs a look, not the model.
+-- How noisy each device was each night: the same model interleaved with itself (`noise_sessions` of a sweep). Where the
+-- noise doubles, check the device, not the model.
 CREATE OR REPLACE VIEW device_noise AS
 WITH
 measured AS (

@@ -1,5 +1,5 @@
 -- Reads: verdict
--- Each night of a series on a device beside the measured night before it. One night more or less says little: `verdict`
+-- Each night of a series on a device beside the measured night before it. A single night is weak evidence: `verdict`
 -- judges with all nights before.
 CREATE OR REPLACE VIEW night_over_night AS
 SELECT

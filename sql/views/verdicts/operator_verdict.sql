@@ -29,7 +29,7 @@ SELECT
     -- What it adds to the change of the total beside what all operators share, in percent; those of the operators and
     -- common_percent add up to 100. NULL if the total changed by less than 1 %.
     part_percent,
-    -- What all operators share that night, relative to the baseline: 1.05 if each is 5 % slower.
+    -- What all operators share in the night, relative to the baseline: 1.05 if each is 5 % slower.
     common_factor,
     -- What that adds to the change of the total, in percent; NULL if the total changed by less than 1 %.
     common_percent,

@@ -41,7 +41,7 @@ SELECT
     z,
     -- By how much the series moves from night to night without a change, as a fraction of its time.
     noise_floor,
-    -- How noisy the device was that night, see `device_noise`; NULL where it was not measured.
+    -- How noisy the device was in the night, see `device_noise`; NULL where it was not measured.
     device_noise,
     is_newest,
     sweep_id,
