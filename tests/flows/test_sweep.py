@@ -1,13 +1,11 @@
 """A complete sweep from the command line: real models, the real runner, a real Prefect server, a real warehouse."""
 
-import os
 import re
 import signal
 from pathlib import Path
 
 import pytest
 
-from tasks.runner.toolchain import host_platform
 from tests.fixtures.farm import Farm, sweep_of
 from tests.fixtures.prefect_server import asked, embedded_server_of
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
@@ -84,43 +82,6 @@ def test_two_sweeps_at_once_share_the_work_and_run_nothing_twice(farm: Farm) -> 
     assert farm.ask("SELECT count(*) AS n FROM session_latency") == [{"n": 4}]
     ran = [int(match) for out, _ in ends for match in re.findall(r"(\d+) succeeded", out)]
     assert sum(ran) == 4
-
-
-@pytest.mark.thorough
-def test_a_registered_runner_is_given_stock_flags_and_its_sessions_are_never_latency(farm: Farm) -> None:
-    # given a runner that was built elsewhere (the farm's own program plays it), registered for kernel traces
-    (farm.data_dir / "runners").unlink()
-    built = farm.run("devices", "runner", "build")
-    words = ["--platform", host_platform(), "--variant", "sme2_off", "--mode", "trace", "--provenance", "a test"]
-    assert farm.run("devices", "runner", "register", built.stdout.strip(), *words).returncode == 0
-    # when a sweep asks for both modes
-    done = farm.sweep(sweep_of("linear", modes=["timing", "trace"]))
-    assert done.returncode == 0, done.stdout + done.stderr
-    # then the trace session was run by the registered one, without the farm's own flags
-    (trace,) = farm.ask("SELECT command FROM session_overview WHERE mode = 'trace' AND status = 'succeeded'")
-    assert "--etdump_path=" in trace["command"]
-    assert "--stats_path=" not in trace["command"]
-    assert farm.ask("SELECT mode, kind FROM runner_overview ORDER BY mode") == [
-        {"mode": "timing", "kind": "wheel"},
-        {"mode": "trace", "kind": "registered"},
-    ]
-    # and latency knows nothing of it
-    assert farm.ask("SELECT DISTINCT mode FROM session_latency") == [{"mode": "timing"}]
-
-
-@pytest.mark.thorough
-def test_without_a_server_a_sweep_starts_one_also_in_a_data_folder_with_quotes_and_blanks(tmp_path: Path) -> None:
-    # given a data folder that never had a server, with spaces and quotes in its path
-    odd = tmp_path / 'it\'s a "var" & more'
-    odd.mkdir()
-    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
-    farm = Farm(odd, environment)
-    # when a sweep is run
-    done = farm.sweep(SMALL)
-    # then it starts a server of its own, and measures
-    assert done.returncode == 0, done.stderr
-    assert "starting a Prefect server for this sweep" in done.stderr
-    assert farm.ask("SELECT count(*) AS n FROM session_latency") == [{"n": 2}]
 
 
 @pytest.mark.thorough

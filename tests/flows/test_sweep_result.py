@@ -91,6 +91,16 @@ def test_a_model_that_failed_is_in_title_message_and_end_state_once_for_each_rea
         assert (result.is_bad, replace(result, fail_on="never").is_bad) == (True, True)
 
 
+@pytest.mark.parametrize("is_replaced", [True, False])
+def test_a_session_that_cannot_be_loaded_fails_the_sweep_unless_it_is_measured_again(
+    tmp_path: Path, is_replaced: bool
+) -> None:
+    tally = DeviceTally("here", succeeded=4, replaced={"0a"} if is_replaced else set())
+    result = replace(result_of(Workspace(tmp_path), [QUIET], tally), refused={"0a": "0a/model.etdump: missing"})
+    assert result.is_bad != is_replaced
+    assert ("; 1 could not be loaded: 0a/model.etdump: missing; " in result.message) != is_replaced
+
+
 def test_the_end_names_three_devices_with_failed_sessions_and_counts_the_others(tmp_path: Path) -> None:
     # given a night in which sessions of four devices failed or were invalid, and of one none
     result = result_of(Workspace(tmp_path), [QUIET], DeviceTally("good", succeeded=4))

@@ -5,21 +5,18 @@ import io
 import json
 import logging
 import re
-import socket
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyarrow import parquet
 from rich.console import Console
 
 from flows.progress import Board
 from flows.server.settings import set_up_log
+from flows.terminal import show, show_pieces
 from tests.fixtures.command import Command, Etfarm, Kept, run_python
 from tests.fixtures.paths import ROOT
 from tests.fixtures.report import report_of
-from tests.fixtures.warehouse import BundleMaker, edit, etdump_of
+from tests.fixtures.warehouse import BundleMaker, etdump_of
 
 BAD = "a\x1b[31mred\x1b]0;title\x07\u202ebad\r"
 SHOWN = "a\ufffd[31mred\ufffd]0;title\ufffd\ufffdbad"
@@ -33,6 +30,19 @@ def test_only_one_module_prints() -> None:
     files = [path for room in ("flows", "tasks", "devices", "sql") for path in sorted((ROOT / room).rglob("*.py"))]
     prints = [path for path in files if PRINTS.search(path.read_text(encoding="utf-8"))]
     assert [path.relative_to(ROOT).as_posix() for path in prints] == ["flows/terminal.py"]
+
+
+def test_lines_and_pieces_are_printed_without_what_acts(capsys: pytest.CaptureFixture[str]) -> None:
+    show(f"{BAD}\nmore", err=True)
+    show_pieces([f"{BAD}\n", "more\n"])
+    printed = capsys.readouterr()
+    assert (ACTING.search(printed.out + printed.err), printed.err.count("\n")) == (None, 1)
+    assert printed.out == f"{SHOWN}\ufffd\nmore\n"
+
+
+def test_a_usage_error_with_the_name_of_a_file_does_not_act(command: Command) -> None:
+    ended = command("trace", f"--{BAD}")  # a shell's `*` may stand for such a file
+    assert (ended.code, ACTING.search(ended.err), "red" in ended.err) == (2, None, True)
 
 
 @pytest.fixture
@@ -71,87 +81,12 @@ def test_json_escapes_what_acts_and_loses_nothing(etfarm: Etfarm, loaded: Kept) 
     assert {"model": f"{BAD}\x7f\x9b"} in json.loads(printed)
 
 
-def test_parquet_keeps_text_as_it_is(etfarm: Etfarm, loaded: Kept, tmp_path: Path) -> None:
-    file = tmp_path / "rows.parquet"
-    etfarm("sql", "SELECT DISTINCT model FROM session_overview", "--output", file)
-    assert BAD in parquet.read_table(file).column("model").to_pylist()
-
-
 def test_an_etdump_is_inspected_without_what_acts(etfarm: Etfarm, command: Command, tmp_path: Path) -> None:
     file = tmp_path / f"{BAD}.etdump"
     file.write_bytes(etdump_of([(9 * MS, {f"{BAD}\nx": MS}), (8 * MS, {f"{BAD}\nx": MS})]))
     ended = command("trace", file)
     assert (ended.code, ACTING.search(ended.out)) == (0, None)
     assert f"{SHOWN}" in ended.out
-
-
-@pytest.mark.parametrize("words", [["trace"], ["warehouse", "load"], ["trace", "-o", "x.json"], ["sql", "--warehouse"]])
-def test_an_error_names_a_file_in_one_line_without_what_acts(
-    command: Command, tmp_path: Path, words: list[str]
-) -> None:
-    # given a file that is none of these, with a line end in its name
-    file = tmp_path / f"{BAD}\nx.etdump"
-    file.write_bytes(b"garbage")
-    rest = ["SELECT 1"] if words[0] == "sql" else []
-    data_dir = [] if words == ["trace"] else ["--data-dir", tmp_path / "var"]
-    ended = command(*words, file, *rest, *data_dir)
-    assert (ended.code in (1, 2), ACTING.search(ended.out + ended.err)) == (True, None)
-    assert [line for line in ended.err.splitlines() if "red" in line and "x.etdump" in line], ended.err
-
-
-def test_words_of_a_command_that_are_names_of_files_do_not_act(command: Command) -> None:
-    # when a shell's `*` stands for a file that looks like an option, or for one more than the command takes
-    for words in ((f"--{BAD}",), ("a.etdump", BAD)):
-        ended = command("trace", *words)
-        # then the usage is shown
-        assert (ended.code, ACTING.search(ended.err)) == (2, None)
-        assert "Usage: " in ended.err
-        assert "red" in ended.err
-
-
-def test_records_of_a_damaged_bundle_do_not_act(loaded: Kept, etfarm: Etfarm) -> None:
-    folder = loaded.session([MS])
-    edit(folder, **{f"{BAD}\nkey": 1})
-    code, printed = etfarm("warehouse", "load", folder)
-    assert (code, ACTING.search(printed), printed.count("\n")) == (1, None, 2)
-
-
-def test_a_device_cannot_have_a_name_that_acts(command: Command, tmp_path: Path) -> None:
-    inventory = tmp_path / "inventory.yaml"
-    inventory.write_text(json.dumps({"devices": [{"name": BAD, "transport": "local"}]}), encoding="utf-8")
-    ended = command("devices", "--inventory", inventory, "--data-dir", tmp_path / "var")
-    assert (ended.code, ACTING.search(ended.err)) == (2, None)
-    assert "a device's name consists of letters, digits, dots, dashes and underscores" in ended.err
-
-
-@pytest.fixture
-def greeting() -> Iterator[int]:
-    """The port of a server that greets as no SSH server may, and hangs up."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def greet() -> None:
-            while True:
-                try:
-                    connection = server.accept()[0]
-                except OSError:
-                    return
-                with connection:
-                    connection.sendall(f"SSH-9.9-{BAD}\n".encode())
-
-        thread = threading.Thread(target=greet, daemon=True)
-        thread.start()
-        yield server.getsockname()[1]
-        server.shutdown(socket.SHUT_RDWR)
-        thread.join()
-
-
-def test_the_greeting_of_an_ssh_server_does_not_act(command: Command, tmp_path: Path, greeting: int) -> None:
-    inventory, known = tmp_path / "inventory.yaml", tmp_path / "known_hosts"
-    known.touch()
-    device = {"name": "mac", "transport": "ssh", "address": "127.0.0.1", "port": greeting, "known_hosts": str(known)}
-    inventory.write_text(json.dumps({"devices": [device]}), encoding="utf-8")
-    ended = command("devices", "probe", "mac", "--inventory", inventory, "--data-dir", tmp_path / "var")
-    assert (ended.code, ACTING.search(ended.out + ended.err), ended.err.count("\n")) == (2, None, 1)
 
 
 def test_a_report_shows_logs_and_names_without_what_acts(tmp_path: Path) -> None:

@@ -1,14 +1,11 @@
-"""How far the clock of this machine is from the Prefect server's, and what a sweep tells about it."""
+"""The difference between the clock of this machine and the Prefect server's."""
 
 import time
 from types import SimpleNamespace
 
 import pytest
 
-from flows import sweep as sweeps
-from flows.progress import board
 from flows.server import connection
-from tests.fixtures.stand_in_farm import StandInFarm
 from tests.fixtures.waiting import ENOUGH_S
 
 
@@ -26,17 +23,3 @@ def test_the_clock_difference_is_measured_by_the_answer_of_the_server(
 def test_without_a_server_of_several_sweeps_no_clock_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     assert connection.clock_difference_s() is None
-
-
-@pytest.mark.fault
-def test_a_sweep_begins_with_a_sentence_about_a_clock_that_is_wrong(
-    stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # given a farm whose clock is an hour ahead
-    monkeypatch.setattr(sweeps, "clock_difference_s", lambda: 3600.0)
-    told: list[str] = []
-    monkeypatch.setattr(board, "report", told.append)
-    # when a sweep is run, then it says so and measures
-    assert stand_in_farm.sweep().is_completed()
-    both = "this machine's clock is 3600 s ahead of the Prefect server's"
-    assert told == [f"{both}; set the one that is wrong, for example with NTP"]

@@ -7,8 +7,8 @@ import pytest
 
 from devices.errors import OutputTooLong
 from devices.ondevice.facts import Facts
-from tasks.measure.session.context import add_runner_facts
-from tests.fixtures.stand_in import a_farm_context
+from tasks.measure.session.context import add_runner_facts, runner_command
+from tests.fixtures.stand_in import a_context, a_farm_context, a_session
 
 
 @pytest.mark.fault
@@ -44,6 +44,14 @@ def test_without_an_answer_it_stays_as_the_system_reports_it(tmp_path: Path) -> 
     facts = Facts(os="linux", sme=True, sme2=True)
     found = add_runner_facts(context.runner, context.device, context.spec, facts)
     assert (found.sme, found.sme2) == (True, True)
+
+
+def test_a_registered_runner_gets_the_flags_of_the_stock_runner_only(tmp_path: Path) -> None:
+    context = a_context(tmp_path, "")
+    kinds = (context, replace(context, runner=replace(context.runner, kind="wheel")))
+    registered, farm = ({word.partition("=")[0] for word in runner_command(a_session(), each, "/f")} for each in kinds)
+    assert {"--model_path", "--num_executions", "--cpu_threads", "--etdump_path", "--output_file"} <= registered
+    assert farm - registered == {"--stats_path", "--sme2", "--untraced_executions"}
 
 
 def test_a_registered_runner_and_one_that_a_device_is_too_old_for_are_not_started(tmp_path: Path) -> None:
