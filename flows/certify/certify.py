@@ -83,14 +83,14 @@ def noise(subject: Subject) -> Finding:
 
 # Each check by its name, and the check without which it cannot be tried.
 _CHECKS: dict[str, tuple[Callable[[Subject], Finding], str | None]] = {
-    "reached": (checks.reached, None),
-    "transfer": (checks.transfer, "reached"),
-    "runner": (checks.runner, "reached"),
+    "reached": (checks.check_connection, None),
+    "transfer": (checks.check_transfer, "reached"),
+    "runner": (checks.check_runner, "reached"),
     "SME proof": (sme_proof, "runner"),
     "noise": (noise, "runner"),
     "kill and reattach": (kill_and_reattach, "runner"),
-    "disk full": (checks.disk_full, "reached"),
-    "left behind": (checks.left_behind, "reached"),
+    "disk full": (checks.check_full_disk, "reached"),
+    "left behind": (checks.check_leftovers, "reached"),
 }
 
 

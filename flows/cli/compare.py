@@ -16,6 +16,7 @@ from flows.cli.options import (
     PrecisionOption,
     WarehouseOption,
 )
+from tasks.judge.figures import MARGIN
 from tasks.store.workspace import Workspace
 
 app = typer.Typer(rich_markup_mode=None)
@@ -47,7 +48,7 @@ def compare(
     device: DeviceOption = None,
     precision: PrecisionOption = None,
     sweep_id: _SweepOption = None,
-    margin: _MarginOption = 1,
+    margin: _MarginOption = 100 * MARGIN,
     fail_on: _FailOnOption = None,
     sessions: Annotated[int, typer.Option(min=5, max=1000, help="Sessions of each .pte file in this call.")] = 8,
     priority: _PriorityOption = 0,

@@ -22,7 +22,8 @@ from tasks.bundle.cell import VARIANTS, Cell, Purpose, Variant
 from tasks.bundle.record import SweepNight
 from tasks.export.prebuilt import open_pte
 from tasks.judge.cause import cause_from_rows
-from tasks.judge.comparison import MARGIN, Comparison, compare_sessions
+from tasks.judge.comparison import Comparison, compare_sessions
+from tasks.judge.figures import MARGIN
 from tasks.measure.interleaved import Side, comparison_id, plan_batch
 from tasks.measure.plan import FIRST_SESSION
 from tasks.measure.prepare import Probe, Runners, Use

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.bundle.robust_statistics import MIN_SESSIONS, interquartile_mean
+from tasks.judge.figures import MARGIN
 from tasks.judge.states import States, assign_sides
 
 Answer = Literal["different", "same", "unknown"]
-MARGIN = 0.01
-"""A fraction: two sides are the same if the whole interval of their ratio lies inside it."""
 _ALPHA = 0.05
 _MAX_SESSIONS = 1000
 _EXACT_UP_TO = 30  # sessions of the smaller side; the normal approximation is exact enough above

@@ -1,10 +1,12 @@
-"""Figures of a series that are judged from night to night, each with its margin and direction."""
+"""Figures of a series that are judged from night to night, with their margins; the margin of comparisons."""
 
 import math
 from dataclasses import dataclass
 from typing import Literal
 
-OfDevice = Literal["device slower", "device faster", "device worse", "device better"]
+MARGIN = 0.01
+"""A fraction: two sides of a comparison are the same if the whole interval of their ratio lies inside it."""
+DeviceVerdict = Literal["device slower", "device faster", "device worse", "device better"]
 """Verdicts on a device: neither model nor runner changed, so the figure is not theirs."""
 _POINTS = 100  # of a share
 _MEGABYTE, _MILLISECOND = 1e6, 1e6
@@ -82,7 +84,7 @@ class Metric:
     def is_worse(self, distance: float) -> bool:
         return (distance < 0) == self.is_higher_better
 
-    def device_verdict(self, distance: float) -> OfDevice:
+    def device_verdict(self, distance: float) -> DeviceVerdict:
         """Return the verdict on a device that moved the figure by this distance; only times are slower or faster."""
         if self.unit == "ns":
             return "device slower" if self.is_worse(distance) else "device faster"

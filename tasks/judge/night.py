@@ -5,13 +5,13 @@ from typing import Literal
 
 from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.judge.comparison import Comparison
-from tasks.judge.figures import Metric, OfDevice
+from tasks.judge.figures import DeviceVerdict, Metric
 
 Verdict = Literal[
     "regression",
     "suspected",
     "improvement",
-    OfDevice,
+    DeviceVerdict,
     "no change",
     "inaccurate",
     "failed",

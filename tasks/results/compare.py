@@ -12,6 +12,7 @@ from tasks.bundle.model_names import find_model
 from tasks.judge import comparison
 from tasks.judge.arms import Arm, Name, find_arms, id_prefix, name_of_folder
 from tasks.judge.cause import cause_from_rows
+from tasks.judge.figures import MARGIN
 from tasks.judge.pairs import SERIES, Cell, Matched, differing, have_same_content, match_cells, nights_differ_by
 from tasks.results.addresses import cell_page, series_page
 from tasks.results.cells import CellRow, ChangePercent, Device, Interval
@@ -89,7 +90,7 @@ def compare_arms(
     b: str,
     sweep_id: str | None = None,
     only: Mapping[str, str | None] | None = None,
-    margin: float = comparison.MARGIN,
+    margin: float = MARGIN,
 ) -> Comparison:
     """Compare what two words name: nights, sweeps, devices, models, precisions, variants, versions or ids.
 

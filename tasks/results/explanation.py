@@ -105,7 +105,7 @@ def explain_series(
     elif cells is not None:
         scope = {name: [getattr(row, name)] for name in ("model", "device", "precision", "variant", "threads")}
         sweeps = [sweep for sweep in reader.rows(SweepRow) if sweep.night == row.night]
-        failed = [reader.answers(sweep).limited(scope) for sweep in sweeps]
+        failed = [reader.answers(sweep).limit_to(scope) for sweep in sweeps]
         facts += [Fact("Sessions without a result", words) for night in failed if (words := failures_in_words(night))]
     steps = [*_failure_remedies(failed), *_next_step(reader, row, newest, sessions)]
     figures = {name: getattr(row, name) for name in _NAMES}
@@ -200,7 +200,7 @@ def _about_cell(reader: Reader, cells: Sequence[CellFactsRow], answers: Answers 
     one, both = limit_to_cells(answers, cells[:1]), limit_to_cells(answers, cells)
     modules = heaviest(one.rows(ModuleRow))
     device = {"device": [cell.device], "precision": [cell.precision], "variant": [cell.variant]}
-    night = reader.answers(one.sweep).limited(device | {"model": [cell.model]})  # of all sessions on the device
+    night = reader.answers(one.sweep).limit_to(device | {"model": [cell.model]})  # of all sessions on the device
     facts = [
         Fact("Where the time goes", [*time_in_words(one), *([f"Modules: {modules}."] if modules else [])]),
         Fact("Portable operators", [*portable_advice(one)] or [*portable_in_words(one.rows(PortableRow))]),

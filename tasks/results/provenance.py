@@ -103,4 +103,4 @@ def limit_to_cells(answers: Answers, cells: Sequence[CellFactsRow]) -> Answers:
     # Rows about outputs and kernels have the id of a content, which all its modes share.
     scope["cell"] |= {row.content for row in cells}
     scope["pair"] |= {row.content_pair for row in cells}
-    return answers.limited(scope)
+    return answers.limit_to(scope)

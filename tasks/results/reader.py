@@ -139,7 +139,7 @@ class Answers:
         self._rows: dict[type[Row], Sequence[Row]] = {}
 
     def rows(self, row_class: type[RowT]) -> list[RowT]:
-        """Return the rows of the class's query, limited as `limited` describes."""
+        """Return the rows of the class's query, limited as `limit_to` describes."""
         if row_class not in self._rows:
             night = self.sweep.night
             parameters = {
@@ -155,7 +155,7 @@ class Answers:
         limits = next(({name} for name in ("cell", "pair") if name in limits), limits)
         return [row for row in rows if all(getattr(row, name) in self._scope[name] for name in limits)]
 
-    def limited(self, scope: Mapping[str, Collection[str]]) -> "Answers":
+    def limit_to(self, scope: Mapping[str, Collection[str]]) -> "Answers":
         """Return the answers about some cells, pairs, models or devices: `{"model": ["voice"]}`.
 
         Rows without such a field stay; where there is a field of cells or pairs, it decides alone. `not_loaded` and

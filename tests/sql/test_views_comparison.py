@@ -231,7 +231,8 @@ def test_the_clocks_of_the_two_states_are_named_where_they_are_recorded(maker: B
     maker.load()
     [(reason,)] = maker.ask("SELECT reason FROM verdict WHERE night = '2026-11-06'")
     assert (
-        "6 fast and 2 slow tonight (clock after fast ones 3000 MHz or more, after slow ones 2000 MHz or less)" in reason
+        "6 fast and 2 slow in this night (clock after fast ones 3000 MHz or more, after slow ones 2000 MHz or less)"
+        in reason
     )
 
 
@@ -253,4 +254,6 @@ def test_a_comparison_knows_the_two_states_that_the_nights_of_its_series_showed(
     assert "A 4 fast and 4 slow, B 7 fast and 1 slow, compared within each" in note
     [(verdict, reason)] = maker.ask("SELECT verdict, reason FROM verdict WHERE night = '2026-11-08'")
     assert verdict == "regression"
-    assert reason.endswith("5 fast and 3 slow tonight, compared within each; the baseline shown has as many of each")
+    assert reason.endswith(
+        "5 fast and 3 slow in this night, compared within each; the baseline shown has as many of each"
+    )

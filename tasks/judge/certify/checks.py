@@ -27,7 +27,7 @@ _TOO_LARGE_BYTES = 2 * _DISK_MB << 20
 _FITS_BYTES = 1 << 20
 
 
-def reached(subject: Subject) -> Finding:
+def check_connection(subject: Subject) -> Finding:
     """Connect, read the facts into `subject.facts`, and remove what a killed certification left on the device."""
     spec, begin = subject.spec, time.monotonic()
     probe(subject.device)
@@ -42,7 +42,7 @@ def reached(subject: Subject) -> Finding:
     return Finding("passed", f"{answer_s:.1f} s, {machine}, {connection}")
 
 
-def transfer(subject: Subject) -> Finding:
+def check_transfer(subject: Subject) -> Finding:
     """Push random bytes, pull them back, and compare their hashes."""
     device, remote = subject.device, f"{subject.device.root}/transfer"
     with subject.leased(), scratch_folder() as here:
@@ -60,7 +60,7 @@ def transfer(subject: Subject) -> Finding:
     return Finding("passed", f"{push:.1f} MB/s to the device, {pull:.1f} MB/s back, {size}, hashes equal")
 
 
-def runner(subject: Subject) -> Finding:
+def check_runner(subject: Subject) -> Finding:
     """Find or build the runner, push and start it; compare the SME that it detects with what the system reports."""
     candidate = _ready_runner(subject)
     name = f"{candidate.platform} {candidate.runner_sha256[:8]} ({candidate.kind})"
@@ -84,7 +84,7 @@ def runner(subject: Subject) -> Finding:
     return Finding("passed", f"{took_s:.1f} s to push and start {name}: {_sme(of_runner)}, {agrees}")
 
 
-def disk_full(subject: Subject) -> Finding:
+def check_full_disk(subject: Subject) -> Finding:
     """Push what does not fit on a small disk: the error names the cause and no file is left. Then push what fits."""
     device, folder = subject.device, subject.small_disk
     with subject.leased(), scratch_folder() as here, small_disk(device, folder, _DISK_MB) as needed:
@@ -95,7 +95,7 @@ def disk_full(subject: Subject) -> Finding:
         try:
             sentence = _refusal(subject, large)
             if left := call(device, ["find", folder, "-type", "f"]).splitlines():
-                raise FarmError(f"{len(left)} files are left of a push that did not fit, for example {left[0]}")
+                raise FarmError(f"a push that did not fit left files on the device: {len(left)}, for example {left[0]}")
             put(device, small, hash_file(small))
         finally:
             device.root = usual
@@ -104,7 +104,7 @@ def disk_full(subject: Subject) -> Finding:
     return Finding("passed", text)
 
 
-def left_behind(subject: Subject) -> Finding:
+def check_leftovers(subject: Subject) -> Finding:
     """Fail if jobs or session folders were left; remove models and runners, and check that the lease is free."""
     device = subject.device
     left = read_leftovers(device)

@@ -82,7 +82,7 @@ def page_without_verdict(name: str, row: UnjudgedModelRow, answers: Answers) -> 
     """Return the page of a model without a verdict, `name` in the warehouse; `answers` are those about its sweep."""
     sweep = ("newest sweep: ", CodeLink(row.sweep_id, sweep_page(row.sweep_id)))
     subtitle = (f"{name} · ", *sweep) if name != row.model else sweep
-    sections = short_sections(answers.limited({"model": {row.model}}), (failures, *_SECTIONS))
+    sections = short_sections(answers.limit_to({"model": {row.model}}), (failures, *_SECTIONS))
     answer = f"This model has no verdict, on {listed(row.devices)}. {_VERDICT_NEEDS}"
     return Page(f"Model {row.model}", sections, subtitle, answer)
 

@@ -36,7 +36,7 @@ def can_mount(device: Device) -> bool:
 @reached_in_each_way
 def test_the_facts_are_read_and_what_a_killed_certification_left_is_removed(subject: Subject) -> None:
     call(subject.device, ["mkdir", "-p", "--", f"{subject.device.root}/sessions/0123456789abcdef"])
-    finding = checks.reached(subject)
+    finding = checks.check_connection(subject)
     assert finding.status == "passed"
     assert f", {subject.facts.cores} cores, {subject.platform}, " in finding.text
     assert not Path(subject.device.root).exists()
@@ -47,12 +47,12 @@ def test_a_device_in_use_is_refused_with_its_holder(
 ) -> None:
     monkeypatch.setattr("tasks.judge.certify.subject._WAIT_S", 0.0)
     with acquire(subject.device, "another farm"), pytest.raises(DeviceBusy, match="is held by another farm"):
-        checks.reached(subject)
+        checks.check_connection(subject)
 
 
 @reached_in_each_way
 def test_bytes_come_back_as_they_were_sent(subject: Subject) -> None:
-    assert "8 MB of random bytes, hashes equal" in checks.transfer(subject).text
+    assert "8 MB of random bytes, hashes equal" in checks.check_transfer(subject).text
 
 
 def test_bytes_that_come_back_changed_fail_the_check(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,13 +68,13 @@ def test_bytes_that_come_back_changed_fail_the_check(subject: Subject, monkeypat
 
     monkeypatch.setattr(type(subject.device), "fetch", damage)
     with pytest.raises(FarmError, match="differ from those that were sent"):
-        checks.transfer(subject)
+        checks.check_transfer(subject)
 
 
 @reached_in_each_way
 def test_a_full_disk_refuses_in_one_sentence_and_keeps_nothing(subject: Subject) -> None:
     is_possible = can_mount(subject.device)
-    finding = checks.disk_full(subject)
+    finding = checks.check_full_disk(subject)
     if not is_possible:
         assert finding.status == "not tried"
         assert finding.text.startswith("it needs ")
@@ -97,8 +97,10 @@ def test_a_file_that_a_refused_push_leaves_fails_the_check(subject: Subject, mon
         raise NoSpaceOnDevice(device.name, f"no space left for {remote}")
 
     monkeypatch.setattr(type(subject.device), "upload", keep_a_part)
-    with pytest.raises(FarmError, match=r"1 files are left of a push that did not fit, for example .*root of the farm"):
-        checks.disk_full(subject)
+    with pytest.raises(
+        FarmError, match=r"a push that did not fit left files on the device: 1, for example .*root of the farm"
+    ):
+        checks.check_full_disk(subject)
     assert not Path(subject.small_disk).exists()
 
 
@@ -106,11 +108,11 @@ def test_nothing_is_left_on_the_device_but_what_was_there_before(subject: Subjec
     kept = Path(subject.device.root).parent / "blobs"
     kept.mkdir(parents=True)
     call(subject.device, ["mkdir", "-p", "--", f"{subject.device.root}/blobs"])
-    assert checks.left_behind(subject).status == "passed"
+    assert checks.check_leftovers(subject).status == "passed"
     assert os.listdir(kept.parent) == ["blobs"]  # noqa: PTH208
 
 
 def test_a_session_folder_that_is_left_fails_the_check(subject: Subject) -> None:
     call(subject.device, ["mkdir", "-p", "--", f"{subject.device.root}/sessions/0123456789abcdef"])
     with pytest.raises(FarmError, match="0 jobs and 1 session folders were left"):
-        checks.left_behind(subject)
+        checks.check_leftovers(subject)
