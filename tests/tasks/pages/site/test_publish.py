@@ -1,7 +1,9 @@
 """The published site: complete, and written again only where it changed."""
 
+import copy
 import posixpath
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,58 +15,56 @@ from tasks.pages.site import publish as publishing
 from tasks.pages.site.page_cache import MARKER
 from tasks.results.table import Cell, Column, Table
 from tests.fixtures.nights import night_of
-from tests.fixtures.publications import publish_site
+from tests.fixtures.publications import files_at, publish_site
 from tests.fixtures.s3 import objects_of
 from tests.fixtures.warehouse import BundleMaker
 
 
-@pytest.fixture
-def farm(maker: BundleMaker) -> BundleMaker:
-    """Two models on a device over three nights."""
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[BundleMaker, Path]:
+    """Two models on a device over three nights, and the folder of their pages."""
+    folder = tmp_path_factory.mktemp("published")
+    maker = BundleMaker(folder / "farm")
     for day in (1, 2, 3):
-        night_of(maker, day)
-        night_of(maker, day, model__name="other")
+        night_of(maker, day, sessions=2)
+        night_of(maker, day, sessions=2, model__name="other")
     maker.load()
-    return maker
-
-
-def files_of(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def test_a_folder_gets_all_pages_and_what_they_need(farm: BundleMaker, tmp_path: Path) -> None:
-    done = publish_site(farm.warehouse, str(tmp_path / "site"))
-    files = files_of(tmp_path / "site")
+    done = publish_site(maker.warehouse, str(folder / "site"))
+    files = files_at(str(folder / "site"))
     assert len(files) == done.pages + 1 == done.written + 1
     assert {"index.html", "feed.atom", "assets/vega.js", "nights/2026-11-03.html", MARKER} <= set(files)
+    return maker, folder / "site"
+
+
+@pytest.fixture
+def farm(published: tuple[BundleMaker, Path], tmp_path: Path) -> BundleMaker:
+    """A copy of that farm, and in the folder `site` beside it its pages."""
+    maker, site = published
+    farm = copy.copy(maker)
+    farm.bundles, farm.warehouse = tmp_path / "bundles", tmp_path / "warehouse.duckdb"
+    shutil.copyfile(maker.warehouse, farm.warehouse)
+    shutil.copytree(site, tmp_path / "site")
+    return farm
 
 
 def test_pages_that_are_read_together_are_those_that_are_read_alone(
     farm: BundleMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish_site(farm.warehouse, str(tmp_path / "site"))
+    assert publish_site(farm.warehouse, str(tmp_path / "site")).written == 0
     monkeypatch.setattr(publishing, "_READ_TOGETHER", 1)
     publish_site(farm.warehouse, str(tmp_path / "other"))
-    assert files_of(tmp_path / "other") == files_of(tmp_path / "site")
-
-
-def test_without_news_nothing_is_written(farm: BundleMaker, tmp_path: Path) -> None:
-    publish_site(farm.warehouse, str(tmp_path / "site"))
-    assert publish_site(farm.warehouse, str(tmp_path / "site")).written == 0
+    assert files_at(str(tmp_path / "other")) == files_at(str(tmp_path / "site"))
 
 
 def test_a_new_night_writes_what_it_changed_and_leaves_older_nights(farm: BundleMaker, tmp_path: Path) -> None:
-    # given a published site
-    site = tmp_path / "site"
-    publish_site(farm.warehouse, str(site))
-    before = files_of(site)
+    site = str(tmp_path / "site")
+    before = files_at(site)
     # when one of two models is measured the next night, and the site is published again
-    night_of(farm, 4)
+    night_of(farm, 4, sessions=2)
     farm.load()
-    publish_site(farm.warehouse, str(site))
+    publish_site(farm.warehouse, site)
     # then the new night, the model and the pages about it are written, and nothing else
-    after = files_of(site)
+    after = files_at(site)
     changed = {name for name in after if before.get(name) != after[name]}
     assert {"index.html", "nights/2026-11-04.html", "nights/2026-11-03.html", "models/toy.html"} <= changed
     assert not {"nights/2026-11-01.html", "models/other.html", "assets/vega.js"} & changed
@@ -72,23 +72,21 @@ def test_a_new_night_writes_what_it_changed_and_leaves_older_nights(farm: Bundle
     assert [name.rpartition("/")[2] for name in changed if name.startswith("histories/")] == ["2026-11-02.js"]
     # and it is what a publication into an empty folder would be
     publish_site(farm.warehouse, str(tmp_path / "fresh"))
-    assert files_of(tmp_path / "fresh") == after
+    assert files_at(str(tmp_path / "fresh")) == after
 
 
 def test_no_page_links_to_one_that_was_removed(
     farm: BundleMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # given a published site that keeps the pages of two nights
+    # given a published site that has the pages of two nights from now on
     monkeypatch.setattr(page_cache, "_MAX_NIGHTS", 2)
-    site = tmp_path / "site"
-    publish_site(farm.warehouse, str(site))
     # when only one of two models is measured in the next two nights
     for day in (4, 5):
-        night_of(farm, day, model__name="other")
+        night_of(farm, day, sessions=2, model__name="other")
     farm.load()
-    assert publish_site(farm.warehouse, str(site)).removed > 0
-    # then the page of the other one leads to none of its nights that are no longer there
-    pages = files_of(site)
+    assert publish_site(farm.warehouse, str(tmp_path / "site")).removed > 0
+    # then no page leads to one of the nights that are no longer there
+    pages = files_at(str(tmp_path / "site"))
     for name in (name for name in pages if name.endswith(".html")):
         links = set(re.findall(rb'href="([^"#?:]+)["#?]', pages[name]))
         lead_to = {posixpath.normpath(posixpath.join(posixpath.dirname(name), link.decode())) for link in links}
@@ -96,11 +94,9 @@ def test_no_page_links_to_one_that_was_removed(
 
 
 def test_a_bucket_gets_the_same_files(farm: BundleMaker, tmp_path: Path, bucket: str) -> None:
-    # given a bucket of an S3 server
-    publish_site(farm.warehouse, str(tmp_path / "site"))
+    # given a bucket of an S3 server, when the site is published to it, then it contains what a folder would
     publish_site(farm.warehouse, f"s3://{bucket}/farm")
-    # then it contains what a folder would
-    assert objects_of(bucket, "farm/") == files_of(tmp_path / "site")
+    assert objects_of(bucket, "farm/") == files_at(str(tmp_path / "site"))
     # and nothing is written twice
     assert publish_site(farm.warehouse, f"s3://{bucket}/farm").written == 0
 
