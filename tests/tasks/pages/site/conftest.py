@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -58,7 +59,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
         maker.session([time_ms * 1_000_000] * 3, model__name="ordered", repetition=number, **fields)
     for day, factor in ((2, 1.0), (3, 1.5)):
         night_of(maker, day, factor, model__name="slow", model__pte_sha256=f"p{day}")
-    failed = {"status": "failed", "reason_code": "device_lost", "reason": "cable"}
+    failed: dict[str, Any] = {"status": "failed", "reason_code": "device_lost", "reason": "cable"}
     maker.session(model__name="slow", repetition=9, **fields_of(3), **failed)
     night_of(maker, 20, sessions=1, model__name="a..b")
     for name, sessions in (("gate", 2), ("nightly", 3)):

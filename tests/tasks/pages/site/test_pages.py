@@ -4,6 +4,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from datetime import date, datetime
+from typing import Any
 
 import duckdb
 import pytest
@@ -24,7 +25,7 @@ from tests.tasks.pages.rows import reader_of, row
 NEWEST = "2026-11-20"
 
 
-def ask(connection: duckdb.DuckDBPyConnection, columns: str, condition: str) -> list[tuple[str, ...]]:
+def ask(connection: duckdb.DuckDBPyConnection, columns: str, condition: str) -> list[tuple[Any, ...]]:
     """Columns of the verdicts of the newest night."""
     return connection.execute(f"SELECT {columns} FROM verdict WHERE night = '{NEWEST}' AND {condition}").fetchall()
 
@@ -126,7 +127,7 @@ def test_the_sessions_of_a_night_are_in_the_order_in_which_they_started_in_one_f
 
 
 def test_notes_and_excluded_nights_are_on_the_page_of_their_series_alone() -> None:
-    common = {"model": "voice", "device": None, "precision": None, "variant": None}
+    common: dict[str, Any] = {"model": "voice", "device": None, "precision": None, "variant": None}
     common |= {"decided_at": datetime(2026, 11, 4), "decided_by": "somebody"}
     decisions = [
         row(DecisionRow, kind="note", night=None, reason="known, ticket 12", **common),
