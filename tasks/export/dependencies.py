@@ -5,7 +5,8 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,12 @@ loaded_before_exports: set[str] = set()
 """Modules that the export server had loaded before those that exports need; empty in processes not forked from it."""
 
 
+@dataclass
 class Dependencies:
-    """The files (data, and modules outside installed packages) and the installed distributions that were used."""
+    """What a model used: data files and modules outside installed packages, and installed distributions."""
 
-    def __init__(self) -> None:
-        self.files: set[Path] = set()
-        self.distributions: set[str] = set()
+    files: set[Path] = field(default_factory=set)
+    distributions: set[str] = field(default_factory=set)
 
     def add_file(self, name: Any) -> None:
         """Add an opened file unless it is a device, compiled Python, or part of an installed package or the system."""
@@ -31,25 +32,13 @@ class Dependencies:
         if path.is_file() and path.suffix != ".pyc" and not is_installed(path):
             self.files.add(path)
 
-    def add_modules(self, names: set[str]) -> None:
-        """Add imported modules: of an installed one its distribution, of any other its file."""
-        owners = importlib.metadata.packages_distributions()
-        for name in names:
-            origin = getattr(sys.modules.get(name), "__file__", None)
-            if origin is None:
-                continue
-            if is_installed(Path(origin).resolve()):
-                self.distributions.update(owners.get(name.split(".")[0], ()))
-            else:
-                self.add_file(origin)
-
 
 @contextmanager
 def recorded_dependencies() -> Iterator[Dependencies]:
     """Yield a record of the files that are opened for reading in the block, by Python or safetensors.
 
-    The modules imported in the block are added at its end. Files that other native code reads are not recorded: a
-    change in such a file alone does not cause a new export.
+    The modules imported in the block are added at its end: of an installed one its distribution, of any other its file.
+    Files that other native code reads are not recorded: a change in such a file alone does not cause a new export.
     """
     used, before = Dependencies(), set(loaded_before_exports or sys.modules)
     active = True
@@ -61,28 +50,29 @@ def recorded_dependencies() -> Iterator[Dependencies]:
                 used.add_file(arguments[0])
 
     sys.addaudithook(hook)  # cannot be removed again: this process ends with the export
-    _watch_safetensors(used)
+    with suppress(ImportError):
+        import safetensors
+
+        original = safetensors.safe_open
+
+        def safe_open(filename: Any, *arguments: Any, **named: Any) -> Any:
+            used.add_file(os.fspath(filename))
+            return original(filename, *arguments, **named)
+
+        # Modules that were imported before have a reference to the function.
+        for module in [module for module in sys.modules.values() if vars(module).get("safe_open") is original]:
+            vars(module)["safe_open"] = safe_open
     try:
         yield used
     finally:
         active = False
-    used.add_modules(set(sys.modules) - before)
-
-
-def _watch_safetensors(used: Dependencies) -> None:
-    try:
-        import safetensors
-    except ImportError:
-        return
-    original = safetensors.safe_open
-
-    def safe_open(filename: Any, *arguments: Any, **named: Any) -> Any:
-        used.add_file(os.fspath(filename))
-        return original(filename, *arguments, **named)
-
-    # Modules that were imported before have a reference to the function.
-    for module in [module for module in sys.modules.values() if vars(module).get("safe_open") is original]:
-        vars(module)["safe_open"] = safe_open
+    owners = importlib.metadata.packages_distributions()
+    for name in set(sys.modules) - before:
+        origin = getattr(sys.modules.get(name), "__file__", None)
+        if origin is not None and is_installed(Path(origin).resolve()):
+            used.distributions.update(owners.get(name.split(".")[0], ()))
+        elif origin is not None:
+            used.add_file(origin)
 
 
 def is_installed(path: Path) -> bool:

@@ -10,7 +10,6 @@ import logging
 import os
 import sys
 from multiprocessing import spawn
-from typing import Any
 
 from tasks.export import dependencies
 from tasks.export.process.child import SERVER_LOG
@@ -37,30 +36,21 @@ def _prepare() -> None:
     adopt_orphans()
     # An export must not import the program that started the farm, as multiprocessing's processes do.
     for name in ("_fixup_main_from_name", "_fixup_main_from_path"):
-        setattr(spawn, name, _import_nothing)
+        setattr(spawn, name, lambda _main: None)
     # What is loaded from here on counts as used by every export.
     dependencies.loaded_before_exports.update(sys.modules)
     # Elsewhere each export imports them itself: macOS's libraries do not support a fork of a process that uses them.
     if sys.platform == "linux":
-        _import_all()
-
-
-def _import_nothing(_main: Any) -> None:
-    """Leave `__main__` as it is."""
-
-
-def _import_all() -> None:
-    """Import the modules that exports need; log one that cannot be imported and leave its error to the exports."""
-    gc.disable()
-    for name in _IMPORTED:
-        try:
-            importlib.import_module(name)
-        except Exception:
-            logging.exception("%s cannot be imported", name)
-    with contextlib.suppress(ImportError):  # another version of executorch computes them in every export
-        _compute_patterns()
-    gc.enable()
-    gc.freeze()  # a collection in a child would otherwise copy all pages of these modules
+        gc.disable()
+        for name in _IMPORTED:
+            try:
+                importlib.import_module(name)
+            except Exception:  # an export that needs it reports the error
+                logging.exception("%s cannot be imported", name)
+        with contextlib.suppress(ImportError):  # another version of executorch computes them in every export
+            _compute_patterns()
+        gc.enable()
+        gc.freeze()  # a collection in a child would otherwise copy all pages of these modules
 
 
 def _compute_patterns() -> None:
