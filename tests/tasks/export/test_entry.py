@@ -52,7 +52,7 @@ def test_a_class_of_transformers_is_named_alone_or_with_its_arguments(sweeps: Pa
     ]
 
 
-def test_a_program_that_exists_is_measured_once_and_not_by_each_recipe(sweeps: Path) -> None:
+def test_a_prebuilt_program_is_measured_once_and_not_by_each_recipe(sweeps: Path) -> None:
     spec = models_of(sweeps, "  - linear\n  - ./lin.pte\nprecisions: [fp32, fp16]\n")
     pairs = [(model.name, recipe) for model, recipe in spec.pairs]
     assert pairs == [("linear", "fp32"), ("linear", "fp16"), ("./lin.pte", "as_is")]

@@ -16,10 +16,12 @@ def described(setup: str) -> dict[str, Any]:
     return {"module": torch.nn.Linear(4, 4), "inputs": inputs, "setup": {"method": setup, "inputs": inputs}}
 
 
-def test_a_method_may_fill_its_own_state_first() -> None:
-    (method,) = build_methods(described("forward"), "decoder")
-    assert method.setup is not None
-    assert method.setup[0] == "forward"
+def test_a_setup_is_a_method_with_the_inputs_of_one_or_several_executions() -> None:
+    content = described("forward")
+    inputs = content["inputs"]
+    [one] = build_methods(content, "decoder")
+    [two] = build_methods(content | {"setup": {"method": "forward", "inputs": [inputs] * 2}}, "decoder")
+    assert [each.setup for each in (one, two)] == [("forward", [inputs]), ("forward", [inputs, inputs])]
 
 
 @pytest.mark.parametrize("is_listed", [False, True])
@@ -34,10 +36,3 @@ def test_a_setup_that_is_not_a_method_is_refused(is_listed: bool) -> None:
 def test_a_setup_of_another_form_is_refused(setup: object) -> None:
     with pytest.raises(FarmError, match="decoder: forward: `setup` must be a dict of `method` and `inputs`"):
         build_methods(described("forward") | {"setup": setup}, "decoder")
-
-
-def test_a_setup_may_list_the_inputs_of_several_executions() -> None:
-    content = described("forward")
-    (one,) = build_methods(content, "decoder")
-    (two,) = build_methods(content | {"setup": {"method": "forward", "inputs": [content["inputs"]] * 2}}, "decoder")
-    assert (len((one.setup or ("", []))[1]), len((two.setup or ("", []))[1])) == (1, 2)

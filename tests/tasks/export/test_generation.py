@@ -28,7 +28,7 @@ def exported(precision: str, folder: Path) -> dict[str, Export]:
     return {export.model.partition("@")[2]: export for export in exported_cases(entry, precision, folder)}
 
 
-def test_both_texts_have_the_tokens_that_were_almost_written(tmp_path: Path) -> None:
+def test_both_texts_have_the_likeliest_tokens(tmp_path: Path) -> None:
     cases = exported("int4_dynamic", tmp_path)
     assert (list(cases), cases["pp4"].case.choices) == (["pp4", "tg4_d4"], {})
     written = cases["tg4_d4"]

@@ -71,7 +71,7 @@ def test_a_text_is_the_likeliest_behind_its_prompt_at_every_depth_and_begins_aga
     assert tokens.tolist() == expected[0]
 
 
-def test_what_was_almost_written_is_known_at_each_place_of_a_text(model: Any) -> None:
+def test_the_likeliest_tokens_are_listed_at_each_position_of_a_text(model: Any) -> None:
     # given the text that a model writes behind 16 tokens, and one whose second token is another
     prompt = torch.randint(0, VOCABULARY, (OPTIONS.prompt_tokens,))
     written = torch.tensor(likeliest(model, prompt, OPTIONS.decode))

@@ -70,7 +70,7 @@ def test_weights_outside_the_program_belong_to_what_is_measured(tmp_path: Path) 
     assert content(b"one") == content(b"one") != content(b"two")
 
 
-def test_inputs_that_are_not_given_are_seeded(tmp_path: Path) -> None:
+def test_missing_inputs_are_seeded(tmp_path: Path) -> None:
     def inputs(seed: int) -> list[bytes]:
         (export,) = imported(tmp_path, {"forward": THREE_INPUTS}, seed)
         return [(export.folder / entry["file"]).read_bytes() for entry in export.inputs]
@@ -82,7 +82,7 @@ def test_inputs_that_are_not_given_are_seeded(tmp_path: Path) -> None:
     assert inputs(1) != [integers, floats, scalar]
 
 
-def test_given_inputs_and_outputs_are_part_of_what_is_measured(tmp_path: Path) -> None:
+def test_inputs_and_expected_outputs_are_part_of_what_is_measured(tmp_path: Path) -> None:
     for name, value in (("in0.bin", 1.0), ("in1.bin", 2.0), ("ref.bin", 3.0)):
         np.full((2, 3), value, np.float32).tofile(tmp_path / name)
     entries: list[dict[str, Any]] = [{}, {"inputs": ["in0.bin"], "expected": ["ref.bin"]}, {"inputs": ["in1.bin"]}]

@@ -114,7 +114,7 @@ def test_this_machine_has_memory() -> None:
     assert available_memory_bytes() > 10_000_000
 
 
-def test_memory_is_limited_by_the_own_control_group_and_those_above_it(tmp_path: Path) -> None:
+def test_memory_is_limited_by_the_control_group_and_those_above_it(tmp_path: Path) -> None:
     def write(group: str, limit: str, used_bytes: int) -> None:
         (tmp_path / group).mkdir(parents=True, exist_ok=True)
         (tmp_path / group / "memory.max").write_text(f"{limit}\n")
@@ -147,7 +147,7 @@ def test_memory_is_limited_by_the_own_control_group_and_those_above_it(tmp_path:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process can adopt orphans")
-def test_everything_below_a_process_is_ended_but_what_is_spared(
+def test_all_descendants_of_a_process_are_killed_but_those_that_are_spared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.fspath(ROOT), os.environ.get("PYTHONPATH", "")]))

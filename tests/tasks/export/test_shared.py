@@ -103,7 +103,7 @@ def test_a_damaged_export_in_the_storage_is_made_again_and_replaced(
     assert second.count == 1
 
 
-def test_without_an_answer_of_the_storage_the_export_is_made_here(
+def test_without_an_answer_of_the_storage_the_model_is_exported_here(
     machines: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     first, _ = machines

@@ -12,7 +12,7 @@ from tasks.export.process.run import follow
 from tests.fixtures.waiting import ENOUGH_S
 
 
-def test_each_step_is_told_at_once_and_the_one_that_lasts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_step_is_reported_at_once_and_a_long_one_again(monkeypatch: pytest.MonkeyPatch) -> None:
     # given a process that traces, lowers for long, and ends with its answer
     monkeypatch.setattr(run, "LONG_S", 0.01)
     receiver, sender = Pipe(duplex=False)
@@ -36,7 +36,7 @@ def test_each_step_is_told_at_once_and_the_one_that_lasts_again(monkeypatch: pyt
     assert steps == [("tracing forward", False), ("lowering", False), ("lowering", True)]
 
 
-def test_the_step_at_the_deadline_is_known() -> None:
+def test_the_step_at_the_deadline_is_returned() -> None:
     receiver, sender = Pipe(duplex=False)
     sentinel, end = os.pipe()
     sender.send("lowering")

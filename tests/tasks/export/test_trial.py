@@ -79,7 +79,7 @@ def test_a_machine_without_the_runtime_does_not_try(pte: Path, monkeypatch: pyte
 
 @pytest.mark.torch
 @pytest.mark.thorough
-def test_an_export_that_cannot_be_tried_here_is_ready_and_says_so(
+def test_an_export_that_cannot_be_tried_here_is_ready_and_has_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     # given a model with an operator that only eager PyTorch has: it stands in for a backend that this machine lacks

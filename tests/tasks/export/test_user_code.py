@@ -38,7 +38,7 @@ def make():
         ("x = '\0'\n", "model.py: source code string cannot contain null bytes"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_found_without_running_it(
+def test_a_mistake_in_a_file_is_found_without_running_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, sentence: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -65,7 +65,7 @@ def test_what_is_wrong_with_a_file_is_found_without_running_it(
         "@cached(1)\ndef make(filled_in): ...\n",
     ],
 )
-def test_a_function_that_may_be_there_is_left_to_the_import(tmp_path: Path, text: str) -> None:
+def test_a_function_that_may_exist_is_left_to_the_import(tmp_path: Path, text: str) -> None:
     (tmp_path / "model.py").write_text(text, encoding="utf-8")
     check_function(tmp_path / "model.py", "make")
 
@@ -119,7 +119,9 @@ def test_an_error_has_the_innermost_line_of_the_users_own_code(tmp_path: Path) -
         ("UserError", "Could not extract specialized integer from data-dependent", "keep the value in a tensor"),
     ],
 )
-def test_what_depends_on_data_is_said_in_the_users_words(tmp_path: Path, name: str, message: str, remedy: str) -> None:
+def test_code_that_depends_on_data_is_explained_with_a_remedy(
+    tmp_path: Path, name: str, message: str, remedy: str
+) -> None:
     raising = f"class {name}(Exception): ...\n\ndef make():\n    raise {name}({message!r})\n"
     sentence = explain_error(raised_by(tmp_path / "model.py", raising), "an unreadable text")
     assert f"` depends on data, which an export cannot follow; {remedy}" in sentence
@@ -139,7 +141,7 @@ def test_a_line_that_torch_names_in_its_text_is_found(tmp_path: Path) -> None:
 
 
 def test_code_of_the_farm_and_of_installed_packages_is_not_blamed(tmp_path: Path) -> None:
-    zoo = ROOT / "tasks/export/zoo/single.py"
+    zoo = ROOT / "tasks/export/zoo/operators.py"
     installed = Path(pytest.__file__)
     for path in (zoo, installed):
         assert explain_error(RuntimeError(f'File "{path}", line 3, in f'), "a sentence") == "a sentence"

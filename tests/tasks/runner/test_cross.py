@@ -105,7 +105,7 @@ int main() {
 """
 
 
-def test_only_an_answer_to_cpuinfo_counts_as_told_to_xnnpack(qemu: str, tmp_path: Path) -> None:
+def test_only_an_answer_to_cpuinfo_counts_as_reported_to_xnnpack(qemu: str, tmp_path: Path) -> None:
     # given a program that asks for its own use before cpuinfo, a library, does
     compiler = "g++" if host_platform() == "linux-aarch64" else "aarch64-linux-gnu-g++"
     cpuinfo = '#include <sys/auxv.h>\nextern "C" bool cpuinfo_initialize() { return getauxval(AT_HWCAP2) != 0; }'
@@ -143,7 +143,7 @@ def test_the_kernel_profile_names_kernels_of_sme_only_if_they_ran(
     assert any("sme2" in each["name"] for each in profile["kernels"]) == (sme2 == "on")
 
 
-def test_one_source_makes_all_bundles_and_each_states_what_it_does_not_bring(
+def test_one_source_makes_all_bundles_and_each_lists_the_libraries_that_it_needs(
     aarch64_runner: Runner, android_runner: Runner, macos_runner: Runner
 ) -> None:
     runners = [aarch64_runner, android_runner, macos_runner]

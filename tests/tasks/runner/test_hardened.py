@@ -147,7 +147,7 @@ def test_more_threads_than_the_system_can_start_are_refused(run: Program, model:
     assert "--cpu_threads=1000 is not possible: this system starts at most " in ended.sentence()
 
 
-def test_a_pipe_is_no_model_and_nobody_waits_for_it(run: Program, tmp_path: Path) -> None:
+def test_a_pipe_is_refused_without_waiting_for_it(run: Program, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert "pipe: it is not a regular file" in run(f"--model_path={tmp_path / 'pipe'}").sentence()
 
@@ -171,7 +171,7 @@ def test_what_a_link_points_to_is_written(run: Program, model: str, tmp_path: Pa
     assert "it is a link to nothing; remove it" in run(model, f"--stats_path={tmp_path / 'lost.json'}").sentence(1)
 
 
-def test_a_program_that_crashes_executorch_is_told_from_a_runner_that_is_killed(run: Program, models: Path) -> None:
+def test_a_program_that_crashes_executorch_is_distinguished_from_a_killed_runner(run: Program, models: Path) -> None:
     # given a program whose output is a value that it does not have
     ended = run(f"--model_path={models / 'damaged.pte'}")
     # then the runner ends with the signal, and says what it was doing
@@ -179,7 +179,7 @@ def test_a_program_that_crashes_executorch_is_told_from_a_runner_that_is_killed(
     assert ended.err.splitlines()[-1] == "executor_runner: ExecuTorch crashed (SIGABRT) while it executed the model"
 
 
-def test_a_full_disk_leaves_the_old_etdump_and_no_half_one(run: Program, model: str, full_disk: Path) -> None:
+def test_a_full_disk_leaves_the_old_etdump_complete(run: Program, model: str, full_disk: Path) -> None:
     dump = full_disk / "model.etdump"
     assert run(model, f"--etdump_path={dump}").code == 0
     before = dump.read_bytes()

@@ -39,7 +39,7 @@ def test_the_minimum_versions_of_a_built_runner_are_those_that_its_files_declare
 
 @linux
 @pytest.mark.torch
-def test_libraries_that_the_bundle_brings_do_not_count(host_runner: Runner, tmp_path: Path) -> None:
+def test_libraries_in_the_bundle_do_not_count(host_runner: Runner, tmp_path: Path) -> None:
     bundle = shutil.copytree(host_runner.folder, tmp_path / "bundle")
     (bundle / "lib" / "libstdc++.so.6").touch()
     assert set(min_versions(bundle)) == {"glibc"}

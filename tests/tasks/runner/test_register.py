@@ -66,7 +66,7 @@ def test_a_registered_runner_comes_before_one_that_was_built_here(
         ({"platform": "macos-arm64"}, "cannot be registered for macos-arm64: it is a program for "),
     ],
 )
-def test_an_unknown_word_is_refused_with_the_known_ones(
+def test_an_unknown_option_is_refused_with_the_valid_ones(
     source: Path, tmp_path: Path, changed: dict[str, str], message: str
 ) -> None:
     if changed.get("platform") == host_platform():
