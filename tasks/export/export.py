@@ -15,7 +15,7 @@ from tasks.export.exported import Export, ExportError, NotApplicableError, os_ca
 from tasks.export.key import check_user_functions, export_key, versions
 from tasks.export.prebuilt import import_prebuilt
 from tasks.export.process.run import OnStep, run_export
-from tasks.store.archives import SUFFIX, ArchiveError, pack, unpack
+from tasks.store.archives import SUFFIX, ArchiveError, download_folder, upload_folder
 from tasks.store.blob_store import BlobStore
 from tasks.store.files import remove_leftovers, work_folder, write_complete
 
@@ -53,7 +53,7 @@ def export_cases(
         exports = _export(request, title, exports_dir / "logs" / f"{key}.log", on_step)
         if shelf:
             try:
-                _upload(shelf, exports[0].folder)
+                upload_folder(shelf, _archive_name(exports[0].folder.name), exports[0].folder)
             except FarmError as error:  # the next machine makes it itself
                 logger.warning("the export %s could not be uploaded: %s", exports[0].folder.name, error)
         return exports
@@ -124,12 +124,10 @@ def fetch_export(shelf: BlobStore, key: str, exports_dir: Path) -> tuple[Export,
     if exports := read_complete(exports_dir / key):
         return exports
     with work_folder(exports_dir) as aside:
-        archive, unpacked = aside / "archive", aside / key
-        if not shelf.get(_archive_name(key), archive):
-            raise ExportError(f"the export {key} is not shared")
-        unpacked.mkdir()
+        unpacked = aside / key
         try:
-            unpack(archive, unpacked)
+            if not download_folder(shelf, _archive_name(key), unpacked):
+                raise ExportError(f"the export {key} is not shared")
         except ArchiveError as error:
             raise ExportError(f"the shared export {key} cannot be used: {error.cause}") from None
         exports = read_complete(unpacked)
@@ -149,14 +147,8 @@ def is_shared(shelf: BlobStore, key: str) -> bool:
 def share_export(shelf: BlobStore, folder: Path) -> str:
     """Upload an export unless it is shared; return its key. Raises BundleError if the storage does not answer."""
     if not is_shared(shelf, folder.name):
-        _upload(shelf, folder)
+        upload_folder(shelf, _archive_name(folder.name), folder)
     return folder.name
-
-
-def _upload(shelf: BlobStore, folder: Path) -> None:
-    with work_folder(folder.parent) as aside:
-        pack(folder, aside / "archive")
-        shelf.put(_archive_name(folder.name), aside / "archive")
 
 
 def _archive_name(key: str) -> str:

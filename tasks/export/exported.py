@@ -5,6 +5,7 @@ import errno
 import hashlib
 import json
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -27,6 +28,11 @@ class ExportError(FarmError):
 
 class NotApplicableError(ExportError):
     """A recipe has no meaning for a model, so the pair is skipped; the text is one sentence with the reason."""
+
+
+def describe_tensor(file: str, content: bytes, dtype: str, shape: Iterable[int]) -> dict[str, Any]:
+    """Return the entry of a tensor in export.json."""
+    return {"file": file, "dtype": dtype, "shape": list(shape), "sha256": hashlib.sha256(content).hexdigest()}
 
 
 @dataclass(frozen=True)

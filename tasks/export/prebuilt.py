@@ -12,7 +12,7 @@ import numpy as np
 from devices.errors import InputError
 from tasks.bundle.cell import AS_IS
 from tasks.export.entry import ModelEntry
-from tasks.export.exported import EXPORT_VERSION, Export, Tensors, read_complete, read_exports
+from tasks.export.exported import EXPORT_VERSION, Export, Tensors, describe_tensor, read_complete, read_exports
 from tasks.export.program import ProgramMethod, ProgramTensor, read_program
 from tasks.export.sources import write_prebuilt_sources
 from tasks.store.files import hash_file, publish_folder
@@ -167,4 +167,4 @@ def _expected(entry: ModelEntry, method: ProgramMethod, prefix: str, content: di
 def _tensor(name: str, data: bytes, dtype: str, shape: tuple[int, ...], content: dict[str, bytes]) -> dict[str, Any]:
     """Add a file to `content` and return its entry in export.json."""
     content[name] = data
-    return {"file": name, "dtype": dtype, "shape": list(shape), "sha256": hashlib.sha256(data).hexdigest()}
+    return describe_tensor(name, data, dtype, shape)

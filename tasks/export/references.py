@@ -1,6 +1,5 @@
 """The cases of an export: their inputs, what eager PyTorch returns for them, and their files."""
 
-import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.errors import FarmError
-from tasks.export.exported import Tensors
+from tasks.export.exported import Tensors, describe_tensor
 from tasks.export.factory import Inputs, Method
 from tasks.export.language_methods import likeliest_tokens
 
@@ -143,12 +142,5 @@ def write_tensors(folder: Path, kind: str, tensors: Iterable[Any]) -> Tensors:
         data = tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
         name = f"{kind}-{number}.bin"
         (folder / name).write_bytes(data)
-        described.append(
-            {
-                "file": name,
-                "dtype": str(tensor.dtype).removeprefix("torch."),
-                "shape": list(tensor.shape),
-                "sha256": hashlib.sha256(data).hexdigest(),
-            }
-        )
+        described.append(describe_tensor(name, data, str(tensor.dtype).removeprefix("torch."), tensor.shape))
     return described

@@ -16,9 +16,9 @@ from devices.errors import FarmError
 from devices.platform import Platform
 from devices.suggest import did_you_mean
 from tasks.bundle.cell import XNNPACK, Mode, Variant
-from tasks.store.archives import SUFFIX, ArchiveError, pack, unpack
+from tasks.store.archives import SUFFIX, ArchiveError, download_folder, upload_folder
 from tasks.store.blob_store import BlobStore
-from tasks.store.files import hash_file, publish_folder, work_folder, write_complete
+from tasks.store.files import hash_file, publish_folder, write_complete
 
 _log = logging.getLogger(__name__)
 _Word = TypeVar("_Word", bound=str)
@@ -161,9 +161,7 @@ def share_runner(shelf: BlobStore, runner: Runner) -> str:
     """Upload a runner unless it is shared; return its name there. Raises BundleError if the storage does not answer."""
     name = f"runners/{runner.platform}/{runner.folder.name}{_archive_end(runner)}"
     if not shelf.has(name):
-        with work_folder(runner.folder.parent) as aside:
-            pack(runner.folder, aside / "archive")
-            shelf.put(name, aside / "archive")
+        upload_folder(shelf, name, runner.folder)
     return name
 
 
@@ -175,20 +173,18 @@ def fetch_runner(shelf: BlobStore, name: str, cache: Path) -> Runner:
     final = cache / Path(name).name.removesuffix(SUFFIX)
     if final.is_dir():
         return read_runner(final)
-    with work_folder(cache) as aside:
-        if not shelf.get(name, aside / "archive"):
-            raise RunnerError(f"the runner {name} is not shared any more; run the sweep again")
-        with publish_folder(final) as unpacked:
-            try:
-                unpack(aside / "archive", unpacked)
-            except ArchiveError as error:
-                raise RunnerError(f"the shared runner {name} cannot be used: {error.cause}") from None
-            runner = read_runner(unpacked)
-            if not name.endswith(_archive_end(runner)):
-                raise RunnerError(f"the shared runner {name} does not match its name; run the sweep again")
-            hashes = {each: file["sha256"] for each, file in runner.files.items()}
-            if wrong := [each for each, path in runner.tree().items() if hash_file(path) != hashes[each]]:
-                raise RunnerError(f"the shared runner {name} is damaged: {', '.join(wrong)}; run the sweep again")
+    with publish_folder(final) as unpacked:
+        try:
+            if not download_folder(shelf, name, unpacked):
+                raise RunnerError(f"the runner {name} is not shared any more; run the sweep again")
+        except ArchiveError as error:
+            raise RunnerError(f"the shared runner {name} cannot be used: {error.cause}") from None
+        runner = read_runner(unpacked)
+        if not name.endswith(_archive_end(runner)):
+            raise RunnerError(f"the shared runner {name} does not match its name; run the sweep again")
+        hashes = {each: file["sha256"] for each, file in runner.files.items()}
+        if wrong := [each for each, path in runner.tree().items() if hash_file(path) != hashes[each]]:
+            raise RunnerError(f"the shared runner {name} is damaged: {', '.join(wrong)}; run the sweep again")
     return read_runner(final)
 
 

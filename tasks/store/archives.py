@@ -25,6 +25,8 @@ from devices.untrusted import UntrustedFileError, open_untrusted
 from tasks.bundle.names import MAX_FILE_BYTES, MAX_RECORD_BYTES, RECORD, checked_file_name
 from tasks.bundle.record import BundleError
 from tasks.bundle.session_json import parse_record
+from tasks.store.blob_store import BlobStore
+from tasks.store.files import work_folder
 from tasks.store.folder import BundleCheck, find_results
 
 SUFFIX = ".tar.zst"
@@ -152,10 +154,25 @@ def _archive_errors(archive: Path) -> Iterator[None]:
         raise BundleError(str(error)) from None
 
 
-def pack(folder: Path, archive: Path) -> None:
+def upload_folder(store: BlobStore, name: str, folder: Path) -> None:
+    """Upload a folder as one archive; raises BundleError if the storage does not answer."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    with archive.open("wb") as target:
-        _write(target, ((str(path.relative_to(folder)), path) for path in files))
+    with work_folder(folder.parent) as aside:
+        with (aside / "archive").open("wb") as target:
+            _write(target, ((str(path.relative_to(folder)), path) for path in files))
+        store.put(name, aside / "archive")
+
+
+def download_folder(store: BlobStore, name: str, folder: Path) -> bool:
+    """Write the files of an uploaded folder, unchecked, to `folder`; return False if there is no archive of this name.
+
+    Raises ArchiveError if the archive is damaged or leads out of `folder`.
+    """
+    with work_folder(folder.parent) as aside:
+        if not store.get(name, aside / "archive"):
+            return False
+        unpack(aside / "archive", folder)
+    return True
 
 
 def pack_bundles(target: BinaryIO, sweep_id: str, bundles: Mapping[str, Path]) -> None:
