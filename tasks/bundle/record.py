@@ -174,8 +174,8 @@ class FileRecord(_Record):
     bytes: Annotated[int, Field(ge=0, le=MAX_FILE_BYTES)]
 
 
-class GateRecord(_Record):
-    """A limit that was set for the start of a session, and how long the session waited for it."""
+class LimitCheck(_Record):
+    """A limit for the start of a session, its last and worst value, and how long the session waited for it."""
 
     limit: Name
     """Its name in the sweep file, such as max_die_c."""
@@ -227,7 +227,7 @@ class SessionRecord(_Record):
     """Number of the session in its cell, from 0; -1 for the first session of a device, which is always discarded."""
     device: DeviceRecord
     conditions: dict[Literal["before", "after"], Conditions | None]
-    gates: list[GateRecord] = []
+    limit_checks: Annotated[list[LimitCheck], formerly("limit_checks", "gates")] = []
     """Empty without limits, if the device did not answer, and for a result that an earlier, killed controller left."""
     command: list[str] = []
     exit_code: SmallInt | None = None

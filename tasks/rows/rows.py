@@ -98,7 +98,9 @@ def bundle_rows(folder: Path, runs: Runs | None = None) -> Rows:
         layers = read_layer_drift(folder / LAYER_DRIFT) if LAYER_DRIFT in record.files else []
         details = {
             "device_conditions": conditions_rows(record),
-            "session_gate": [{"limit_name": gate.limit, **gate.model_dump(exclude={"limit"})} for gate in record.gates],
+            "session_gate": [
+                {"limit_name": check.limit, **check.model_dump(exclude={"limit"})} for check in record.limit_checks
+            ],
             "accuracy": [output.model_dump() for output in record.accuracy or []],
             "layer_value": [layer.model_dump() for layer in layers],
         }

@@ -109,7 +109,7 @@ def _prepare(context: SessionContext, result: SessionResult, job: Job) -> None:
         try:
             prepared = prepare_job(context.device, job, pushed_contents(context), ttl_s=ttl_s)
             if not prepared.has_ended:
-                result.before = wait_until_ready(context, result.gates, prepared.conditions)
+                result.before = wait_until_ready(context, result.limit_checks, prepared.conditions)
             return
         except (DeviceLost, DeviceRefused) as error:
             attempts.lost(context.device, error)

@@ -1,4 +1,4 @@
-"""Wait until a device is ready for a session, keep what each limit waited for, and its calibration baseline.
+"""Wait until a device is ready for a session and record the wait for each limit; the baseline of its calibration.
 
 The runner's calibration load shows a processor that is slow although no sensor reports it. The farm keeps the times of
 each device beside its health, by what they depend on: serial number, OS build, runner and launcher.
@@ -21,7 +21,7 @@ from devices.inventory import launch_prefix
 from devices.limits import Check, start_checks
 from devices.ondevice.conditions import Conditions, read_conditions
 from devices.ondevice.store import tree_path
-from tasks.bundle.record import GateRecord
+from tasks.bundle.record import LimitCheck
 from tasks.measure import prometheus
 from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.context import SessionContext
@@ -36,11 +36,11 @@ _TIMES = TypeAdapter(dict[str, list[PositiveInt]])
 _log = logging.getLogger(__name__)
 
 
-def wait_until_ready(context: SessionContext, gates: list[GateRecord], first: Conditions | None) -> Conditions:
+def wait_until_ready(context: SessionContext, records: list[LimitCheck], first: Conditions | None) -> Conditions:
     """Wait until the device is inside the limits and return its conditions; Unsuccessful after the context's time.
 
-    `gates` gets an entry for each limit that is set, also if it times out or the device is lost; those that it
-    has from an earlier call keep their times. `first` are conditions that were read just now, without a sample of the
+    `records` gets an entry for each limit that is set, also if it times out or the device is lost; entries of an
+    earlier call keep their waits. `first` are conditions that were read just now, without a sample of the
     background load and without calibration: if a limit needs these, everything is read again.
     """
     device, limits, calibration = context.device, context.limits, build_calibration(context)
@@ -53,7 +53,9 @@ def wait_until_ready(context: SessionContext, gates: list[GateRecord], first: Co
         conditions = conditions or read_conditions(device, sample_s, command)
         slowdown = calibration.slowdown_percent(conditions.calibration_ns) if calibrates else None
         checks = list(start_checks(conditions, limits, slowdown))
-        gates[:] = _updated(gates, checks, calibration.why_unknown(conditions.calibration_ns) if calibrates else None)
+        records[:] = _updated(
+            records, checks, calibration.why_unknown(conditions.calibration_ns) if calibrates else None
+        )
         outside = [check for check in checks if check.is_outside]
         if not outside or attempts.left_s <= 0:
             break
@@ -62,9 +64,9 @@ def wait_until_ready(context: SessionContext, gates: list[GateRecord], first: Co
         conditions = read_conditions(device, sample_s, command)
         waited_s = time.monotonic() - since
         prometheus.record("etfarm_wait_seconds", waited_s, device=device.name, cause=outside[0].kind)
-        for at, gate in enumerate(gates):
-            if gate.limit == outside[0].limit:
-                gates[at] = gate.model_copy(update={"waited_s": round(gate.waited_s + waited_s, 3)})
+        for at, record in enumerate(records):
+            if record.limit == outside[0].limit:
+                records[at] = record.model_copy(update={"waited_s": round(record.waited_s + waited_s, 3)})
     if conditions.calibration_ns is not None:
         calibration.add(conditions.calibration_ns)
     if outside:
@@ -79,9 +81,9 @@ def with_readiness(before: Conditions | None, settled: Conditions | None) -> Con
     return before.model_copy(update=settled.model_dump(include={"background_cpu_percent", "calibration_ns"}))
 
 
-def _updated(gates: Iterable[GateRecord], checks: Iterable[Check], why_no_slowdown: str | None) -> list[GateRecord]:
-    """Return the entries of `checks`; what they waited and their worst values are taken over from `gates`."""
-    earlier = {gate.limit: gate for gate in gates}
+def _updated(records: Iterable[LimitCheck], checks: Iterable[Check], why_no_slowdown: str | None) -> list[LimitCheck]:
+    """Return the records of `checks`, with the waits and worst values of the earlier `records`."""
+    earlier = {record.limit: record for record in records}
     updated = []
     for check in checks:
         before = earlier.get(check.limit)
@@ -90,7 +92,7 @@ def _updated(gates: Iterable[GateRecord], checks: Iterable[Check], why_no_slowdo
         if check.value is None:
             note = why_no_slowdown if check.limit == "max_slowdown_percent" else "the device does not report it"
         updated.append(
-            GateRecord(
+            LimitCheck(
                 limit=check.limit,
                 bound=check.bound,
                 value=check.value,

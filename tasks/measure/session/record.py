@@ -22,7 +22,7 @@ from tasks.bundle.record import (
     Accuracy,
     DeviceRecord,
     FileRecord,
-    GateRecord,
+    LimitCheck,
     ModelRecord,
     RunnerRecord,
     SessionRecord,
@@ -76,7 +76,7 @@ class SessionResult:
     """In the record only if no job has ended."""
     before: Conditions | None = None
     after: Conditions | None = None
-    gates: list[GateRecord] = field(default_factory=list)
+    limit_checks: list[LimitCheck] = field(default_factory=list)
     command: list[str] = field(default_factory=list)
     job: JobResult | None = None
     stats: Stats | None = None
@@ -117,7 +117,7 @@ def session_record(result: SessionResult, log_tail: str | None = None) -> Sessio
         repetition=session.repetition,
         device=DeviceRecord(**result.spec.model_dump(include=_DEVICE_FIELDS), facts=result.facts),
         conditions={"before": _by_farm_time(result.before), "after": _by_farm_time(result.after)},
-        gates=result.gates,
+        limit_checks=result.limit_checks,
         command=result.command,
         exit_code=job.exit_code if job else None,
         signal=job.signal if job else None,
@@ -176,7 +176,7 @@ def checked_record(result: SessionResult, collected: Path) -> SessionRecord:
         end = unexpected(error, result.session.title, collected)
     # What the device sent is left out, since a part of it is wrong; if the facts are that part, they are too.
     reduced = SessionResult(result.session, result.spec, result.facts, result.export, result.runner, result.started_at)
-    reduced.command, reduced.gates, reduced.end = result.command, result.gates, result.end or end
+    reduced.command, reduced.limit_checks, reduced.end = result.command, result.limit_checks, result.end or end
     with contextlib.suppress(Exception):
         record = session_record(reduced, log_tail)
         check_loadable(record, collected)

@@ -18,7 +18,7 @@ from devices.limits import Limits
 from devices.local import LocalDevice
 from devices.ondevice.conditions import Conditions
 from sql.warehouse import query
-from tasks.bundle.record import GateRecord, SessionRecord
+from tasks.bundle.record import LimitCheck, SessionRecord
 from tasks.load.load import load_paths
 from tasks.measure.session import ready
 from tasks.measure.session.check import Unsuccessful
@@ -55,10 +55,10 @@ def readings(monkeypatch: pytest.MonkeyPatch, *found: Conditions | Exception) ->
     return requests
 
 
-def settled(phone: SessionContext, limits: Limits, settle_s: float = ENOUGH_S) -> tuple[Conditions, list[GateRecord]]:
+def settled(phone: SessionContext, limits: Limits, settle_s: float = ENOUGH_S) -> tuple[Conditions, list[LimitCheck]]:
     """Wait for the phone; return its conditions and what the wait recorded."""
-    gates: list[GateRecord] = []
-    return wait_until_ready(replace(phone, limits=limits, settle_s=settle_s), gates, None), gates
+    limit_checks: list[LimitCheck] = []
+    return wait_until_ready(replace(phone, limits=limits, settle_s=settle_s), limit_checks, None), limit_checks
 
 
 def heat(*temperatures_c: float) -> Iterator[Conditions]:
@@ -73,11 +73,11 @@ def phone(tmp_path: Path) -> SessionContext:
 def test_a_device_that_cools_down_is_waited_for(monkeypatch: pytest.MonkeyPatch, phone: SessionContext) -> None:
     readings(monkeypatch, *heat(50, 45, 39))
 
-    conditions, (gate,) = settled(phone, Limits(max_temperature_c=40))
+    conditions, (check,) = settled(phone, Limits(max_temperature_c=40))
 
     assert conditions.temperature_c == 39
-    assert (gate.limit, gate.bound, gate.value, gate.worst, gate.note) == ("max_temperature_c", 40, 39, 50, None)
-    assert gate.waited_s > 0
+    assert (check.limit, check.bound, check.value, check.worst, check.note) == ("max_temperature_c", 40, 39, 50, None)
+    assert check.waited_s > 0
 
 
 def test_a_device_that_stays_hot_is_invalid_when_its_time_is_over(
@@ -90,18 +90,18 @@ def test_a_device_that_stays_hot_is_invalid_when_its_time_is_over(
     change_policy(monkeypatch, "SETTLE", pause_s=2.0)
     hot = Conditions(temperature_c=50, free_memory_bytes=10**8)
     requests = readings(monkeypatch, *[hot.model_copy(update={"temperature_c": each}) for each in (45, 60, 50)])
-    gates: list[GateRecord] = []
+    limit_checks: list[LimitCheck] = []
 
     limits = Limits(max_temperature_c=40, min_free_memory_mb=500)
     with pytest.raises(Unsuccessful) as end:
-        wait_until_ready(replace(phone, limits=limits, settle_s=7), gates, None)
+        wait_until_ready(replace(phone, limits=limits, settle_s=7), limit_checks, None)
 
     reason = (
         "before the session, thermal: temperature_c is 50 °C, the limit is 40 °C; "
         "memory: free memory is 100 MB, the limit is 500 MB"
     )
     assert (end.value.status, end.value.code, str(end.value)) == ("invalid", "thermal", reason)
-    assert [(gate.value, gate.worst, gate.waited_s) for gate in gates] == [(50, 60, 7), (100, 100, 0)]
+    assert [(check.value, check.worst, check.waited_s) for check in limit_checks] == [(50, 60, 7), (100, 100, 0)]
     assert (now_s, len(requests)) == ([7], 5)
 
 
@@ -111,9 +111,9 @@ def test_the_worst_value_is_the_lowest_of_a_lower_limit_and_never_one_inside(
     memory = [Conditions(temperature_c=30, free_memory_bytes=each * 10**6) for each in (300, 100, 400, 500)]
     readings(monkeypatch, *memory)
 
-    _, gates = settled(phone, Limits(max_temperature_c=40, min_free_memory_mb=500))
+    _, limit_checks = settled(phone, Limits(max_temperature_c=40, min_free_memory_mb=500))
 
-    assert [(gate.value, gate.worst) for gate in gates] == [(30, None), (500, 100)]
+    assert [(check.value, check.worst) for check in limit_checks] == [(30, None), (500, 100)]
 
 
 def test_what_only_the_farm_reads_is_added_to_what_the_job_recorded() -> None:
@@ -129,9 +129,9 @@ def test_what_a_device_does_not_report_is_recorded_as_not_applied(
 ) -> None:
     readings(monkeypatch, Conditions())
 
-    _, (gate,) = settled(phone, Limits(max_die_c=50), 0)
+    _, (check,) = settled(phone, Limits(max_die_c=50), 0)
 
-    assert (gate.limit, gate.value, gate.note) == ("max_die_c", None, "the device does not report it")
+    assert (check.limit, check.value, check.note) == ("max_die_c", None, "the device does not report it")
 
 
 def test_what_was_read_just_now_is_enough_unless_a_limit_needs_more(
@@ -151,16 +151,16 @@ def test_waits_before_a_lost_connection_are_kept(monkeypatch: pytest.MonkeyPatch
     # given a device that is lost while it is waited for, and found again
     lost = DeviceLost("phone", "lost")
     readings(monkeypatch, *heat(50, 49), lost, *heat(30))
-    gates: list[GateRecord] = []
+    limit_checks: list[LimitCheck] = []
     phone = replace(phone, limits=Limits(max_temperature_c=40), settle_s=ENOUGH_S)
     with pytest.raises(DeviceLost):
-        wait_until_ready(phone, gates, None)
-    (before,) = gates
+        wait_until_ready(phone, limit_checks, None)
+    (before,) = limit_checks
     # when the farm waits again
-    wait_until_ready(phone, gates, None)
+    wait_until_ready(phone, limit_checks, None)
     # then it still knows the first wait
-    (gate,) = gates
-    assert (gate.value, gate.worst, gate.waited_s) == (30, 50, before.waited_s)
+    (check,) = limit_checks
+    assert (check.value, check.worst, check.waited_s) == (30, 50, before.waited_s)
     assert before.waited_s > 0
 
 
@@ -179,10 +179,10 @@ cp '{folder}/stats' "$stats"
     return replace(a_farm_context(folder, script + GOOD), limits=Limits(max_slowdown_percent=5), settle_s=ENOUGH_S)
 
 
-def slowdown(record: SessionRecord) -> GateRecord:
-    (gate,) = record.gates
-    assert (gate.limit, gate.bound) == ("max_slowdown_percent", 5)
-    return gate
+def slowdown(record: SessionRecord) -> LimitCheck:
+    (check,) = record.limit_checks
+    assert (check.limit, check.bound) == ("max_slowdown_percent", 5)
+    return check
 
 
 def test_a_throttled_processor_is_waited_for_once_there_is_a_baseline(tmp_path: Path) -> None:
@@ -247,10 +247,10 @@ def test_the_background_load_is_recorded_with_the_conditions_before_a_session(tm
 
     record = measured(tmp_path, context)
 
-    (gate,) = record.gates
-    assert gate.value is not None
-    assert [each and each.background_cpu_percent for each in record.conditions.values()] == [gate.value, None]
+    (check,) = record.limit_checks
+    assert check.value is not None
+    assert [each and each.background_cpu_percent for each in record.conditions.values()] == [check.value, None]
 
 
 def test_a_session_without_limits_records_none(tmp_path: Path) -> None:
-    assert measured(tmp_path, a_context(tmp_path, GOOD)).gates == []
+    assert measured(tmp_path, a_context(tmp_path, GOOD)).limit_checks == []
