@@ -223,16 +223,23 @@ def strip_comments(text: str) -> str:
 
 
 def _describe(connection: "duckdb.DuckDBPyConnection") -> None:
-    """Comment tables, views, macros and columns with what stands above them in their files."""
+    """Comment tables, macros, public views and their columns with what stands above them in their files."""
     texts = [_HISTORY, *(file.text for file in (*macros(), *migrations(), *views()))]
     described = [each for text in texts for each in described_in(text)]
-    for each in described:
-        if each.comment:
-            connection.execute(f"COMMENT ON {each.kind} {identifier(each.name)} IS {literal(each.comment)}")
     relations = [each for each in described if each.kind != "MACRO"]
     columns = dict(connection.execute(_VIEWS_AND_TABLES).fetchall())
-    for (owner, column), comment in column_comments(relations, columns).items():
-        connection.execute(f"COMMENT ON COLUMN {identifier(owner)}.{identifier(column)} IS {literal(comment)}")
+    comments = [
+        (each.kind, identifier(each.name), each.comment)
+        for each in described
+        if each.comment and (each.kind == "MACRO" or not each.name.startswith("_"))
+    ]
+    comments += [
+        ("COLUMN", f"{identifier(owner)}.{identifier(column)}", comment)
+        for (owner, column), comment in column_comments(relations, columns).items()
+        if not owner.startswith("_")
+    ]
+    # One text: a thousand calls take twice as long.
+    connection.execute(";".join(f"COMMENT ON {kind} {name} IS {literal(text)}" for kind, name, text in comments))
 
 
 def literal(text: str) -> str:
