@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sql.warehouse import writing
-from tests.fixtures.command import Etfarm, Kept
+from tasks.maintain.check import check_aggregates
 from tests.fixtures.warehouse import BundleMaker
 
 FLAGS = "settled_after_runs, round(drift_share, 3), round(quartile_ratio, 3), has_drift, outlier_runs, is_bimodal"
@@ -82,21 +82,15 @@ def test_sessions_of_an_older_farm_are_looked_at_in_the_next_load(maker: BundleM
     assert (found[2][0], found[2][1:]) == (third.name, expected[0][1:])
 
 
-def test_a_check_finds_changed_statistics_and_accepts_those_that_are_not_computed_yet(
-    kept: Kept, etfarm: Etfarm
-) -> None:
-    # given a warehouse without statistics
-    kept.session(STEADY)
-    etfarm("warehouse", "load")
-    without_statistics(kept.warehouse)
-    assert "no finding: 1 bundles" in etfarm("warehouse", "check")[1]
-    # when its statistics are computed, and changed
-    kept.session(STEADY, repetition=1)
-    etfarm("warehouse", "load")
-    assert "no finding: 2 bundles" in etfarm("warehouse", "check")[1]
-    with writing(kept.warehouse) as connection:
-        connection.execute("UPDATE session_statistic SET outlier_runs = 5 WHERE session_key = 1")
-    # then the check finds it
-    code, printed = etfarm("warehouse", "check")
-    assert code == 1
-    assert "session_statistic is not what its sessions give (2 rows, 2 computed)" in printed
+def test_a_check_finds_changed_statistics_and_accepts_those_that_are_not_computed_yet(maker: BundleMaker) -> None:
+    maker.session(STEADY)
+    maker.session(STEADY, repetition=1)
+    maker.load()
+    with writing(maker.warehouse) as connection:
+        connection.execute("DELETE FROM session_statistic WHERE session_key = 1")
+        connection.execute("DELETE FROM cell_interval")
+        assert list(check_aggregates(connection)) == []
+    with writing(maker.warehouse) as connection:
+        connection.execute("UPDATE session_statistic SET outlier_runs = 5 WHERE session_key = 2")
+        (finding,) = check_aggregates(connection)
+    assert "session_statistic is not what its sessions give (1 rows, 1 computed)" in finding

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.fixtures.report import report_of
 from tests.fixtures.warehouse import BundleMaker
 
 MS = 1_000_000
@@ -59,15 +58,3 @@ def test_an_emulated_device_has_no_scaling(maker: BundleMaker) -> None:
     scaled(maker, emulated=True)
     columns = "speedup, efficiency, recommended_threads"
     assert maker.ask(f"SELECT DISTINCT {columns} FROM thread_scaling") == [(None, None, None)]
-    assert report_of(maker).contains("No model was measured with several numbers of threads.", "threads")
-
-
-def test_the_report_recommends_a_number_and_shows_the_times_of_each_variant(maker: BundleMaker) -> None:
-    scaled(maker)
-    best, times = report_of(maker)["threads"].tables
-    assert best[1:] == [["toy", "host", "SM8850", "fp32", "on", "2", "5.000", "1.60"]]
-    assert [row[4:] for row in times] == [
-        ["SME2", "1 thread ms", "2 threads ms", "4 threads ms"],
-        ["off", "40.000", "20.000", "10.000"],
-        ["on", "8.000", "5.000", "7.000"],
-    ]

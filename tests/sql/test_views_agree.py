@@ -20,7 +20,6 @@ def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
     return made
 
 
-SERIES = "sweep_id, device, model, precision, threads"
 AGREE = {
     "session_latency is the statistics of its measured runs": (
         """
@@ -34,108 +33,6 @@ AGREE = {
             min(ms), max(ms), avg(ms), stddev_samp(ms), stddev_samp(ms) / avg(ms)
         FROM (SELECT session_id, CASE WHEN NOT is_warmup THEN execute_ms END AS ms FROM run_latency)
         GROUP BY session_id
-        """,
-    ),
-    "category_share is the sum of operator_time": (
-        "SELECT cell, category, time_ms, share, sessions, runs FROM category_share",
-        """
-        SELECT cell, category, sum(operator_time.time_ms), sum(operator_time.share), counted.sessions, counted.runs
-        FROM operator_time
-        JOIN (SELECT cell, count(*) AS sessions, sum(runs) AS runs FROM session_latency GROUP BY cell) AS counted
-        USING (cell)
-        GROUP BY ALL
-        """,
-    ),
-    "what clocks hide of operators is missing in the unattributed time": (
-        "SELECT cell, category = 'Unattributed', sum(resolution_ms) FROM category_share GROUP BY ALL",
-        """
-        SELECT cell, unnest([TRUE, FALSE]), sum(calls_per_run) FILTER (kind = 'delegated') * 0.001
-        FROM operator_time GROUP BY cell
-        """,
-    ),
-    "portable_weight is the sum of operator_time by kind": (
-        "SELECT cell, portable_ms, share, delegated_ms, execute_ms, sessions, runs FROM portable_weight",
-        """
-        SELECT cell, sum(time_ms) FILTER (kind = 'portable'), sum(share) FILTER (kind = 'portable'),
-            sum(time_ms) FILTER (kind = 'delegated'), sum(time_ms), any_value(sessions), any_value(runs)
-        FROM operator_time GROUP BY cell
-        """,
-    ),
-    "sme2_speedup compares the times of both sides": (
-        f"""
-        SELECT {SERIES}, sessions_on, sessions_sme1, sessions_off, time_on_ms, time_sme1_ms, time_off_ms,
-            speedup, speedup_sme1, saved_ms
-        FROM sme2_speedup
-        """,
-        f"""
-        SELECT {SERIES}, n[3], n[1], n[2], ms[3], ms[1], ms[2],
-            CASE WHEN counts[2] AND counts[3] THEN ms[2] / ms[3] END,
-            CASE WHEN counts[2] AND counts[1] THEN ms[2] / ms[1] END,
-            CASE WHEN counts[2] AND counts[3] THEN ms[2] - ms[3] END
-        FROM (
-            SELECT {SERIES},
-                list(NOT emulated AND accuracy IS DISTINCT FROM 'inaccurate' ORDER BY side) AS counts,
-                list(n ORDER BY side) AS n, list(ms ORDER BY side) AS ms
-            FROM (
-                SELECT {SERIES}, side, bool_or(emulated) AS emulated,
-                    max(accuracy) FILTER (variant = side) AS accuracy, count(*) FILTER (variant = side) AS n,
-                    avg(time_ms) FILTER (variant = side AND is_typical) AS ms
-                FROM session_latency, (VALUES ('sme2_on'), ('sme1'), ('sme2_off')) AS sides (side)
-                GROUP BY ALL
-            )
-            GROUP BY {SERIES}
-        )
-        """,
-    ),
-    "operator_speedup sets operator_time with SME2 beside that without": (
-        f"""
-        SELECT {SERIES}, operator, coalesce(microkernel, ''), data_types_on, data_types_off, calls_on, calls_off,
-            time_on_ms, time_off_ms, speedup, saved_ms, below_resolution
-        FROM operator_speedup
-        """,
-        f"""
-        WITH side AS (
-            SELECT {SERIES}, operator, coalesce(microkernel, '') AS microkernel, variant, max(data_type) AS types,
-                sum(calls_per_run) AS calls, sum(time_ms) AS ms, device <> 'qemu' AND model <> 'wrong' AS counts
-            FROM operator_time
-            WHERE category <> 'Unattributed' AND model <> 'alone'
-            GROUP BY ALL
-        )
-        SELECT {SERIES}, operator, microkernel, a.types, b.types, a.calls, b.calls, a.ms, b.ms,
-            CASE WHEN counts THEN b.ms / a.ms END, CASE WHEN counts THEN b.ms - a.ms END, FALSE
-        FROM (FROM side WHERE variant = 'sme2_on') AS a
-        FULL JOIN (FROM side WHERE variant = 'sme2_off') AS b USING ({SERIES}, operator, microkernel, counts)
-        """,
-    ),
-    "bottleneck_shift sets category_share with SME2 beside that without": (
-        f"""
-        SELECT {SERIES}, category, share_on, share_off, time_on_ms, time_off_ms, change_points, change_ms
-        FROM bottleneck_shift
-        """,
-        f"""
-        SELECT {SERIES}, category, coalesce(a.share, 0) AS of_on, b.share, coalesce(a.time_ms, 0) AS on_ms, b.time_ms,
-            CASE WHEN NOT b.emulated THEN 100 * (of_on - b.share) END,
-            CASE WHEN NOT b.emulated THEN on_ms - b.time_ms END
-        FROM (FROM category_share WHERE variant = 'sme2_on') AS a
-        RIGHT JOIN (FROM category_share WHERE variant = 'sme2_off' AND model <> 'alone') AS b
-            USING ({SERIES}, category)
-        """,
-    ),
-    "thread_scaling compares times with those of one thread": (
-        """
-        SELECT sweep_id, device, model, variant, threads, sessions, time_ms, speedup, efficiency
-        FROM thread_scaling
-        """,
-        """
-        WITH timed AS (
-            SELECT sweep_id, device, model, emulated, variant, threads, count(*) AS sessions,
-                avg(time_ms) FILTER (is_typical) AS ms
-            FROM session_latency WHERE NOT starts_with(model, 'wrong') GROUP BY ALL
-        )
-        SELECT sweep_id, device, model, variant, timed.threads, timed.sessions, timed.ms,
-            CASE WHEN NOT timed.emulated THEN one.ms / timed.ms END,
-            CASE WHEN NOT timed.emulated THEN one.ms / timed.ms / timed.threads END
-        FROM timed JOIN (FROM timed WHERE threads = 1) AS one USING (sweep_id, device, model, variant)
         """,
     ),
     "sweep_overview counts how sessions ended": (
@@ -181,48 +78,6 @@ AGREE = {
         FROM (SELECT cell, session_id FROM session_overview WHERE status = 'succeeded')
         LEFT JOIN session_accuracy USING (cell, session_id)
         GROUP BY cell
-        """,
-    ),
-    "failed_session is superseded by a success of the same session": (
-        "SELECT session_id, superseded FROM failed_session",
-        """
-        SELECT session_id, (sweep_id, device, model, precision, variant, mode, threads, repetition) IN (
-            SELECT (sweep_id, device, model, precision, variant, mode, threads, repetition)
-            FROM session_overview WHERE status = 'succeeded'
-        )
-        FROM session_overview
-        WHERE status <> 'succeeded' AND reason_code <> 'first_session'
-        """,
-    ),
-    "device_wait adds up the waits of sessions": (
-        """
-        SELECT sweep_id, device, limit_name, sessions, waited_sessions, outside_sessions, unread_sessions, waited_s,
-            longest_s, worst, bound, note
-        FROM device_wait
-        """,
-        """
-        SELECT sweep_id, device, limit_name, count(*), count(*) FILTER (waited_s > 0), count(*) FILTER (is_outside),
-            count(*) - count(value), sum(waited_s), max(waited_s),
-            CASE limit_name WHEN 'max_die_c' THEN max(worst) ELSE min(worst) END,
-            CASE limit_name WHEN 'max_die_c' THEN min(bound) ELSE max(bound) END,
-            max(note)
-        FROM session_readiness GROUP BY sweep_id, device, limit_name
-        """,
-    ),
-    "sme2_coverage is the sum of sme2_operator_coverage": (
-        "SELECT cell, eligible_ms, sme_ms, name_share, eligible_calls, sme_calls FROM sme2_coverage",
-        """
-        SELECT cell, sum(time_ms), sum(time_ms * yes), sum(time_ms * yes) / sum(time_ms), sum(calls_per_run),
-            sum(calls_per_run * yes)
-        FROM (SELECT *, (sme_by_name = 'yes')::INTEGER AS yes FROM sme2_operator_coverage)
-        GROUP BY cell
-        """,
-    ),
-    "kernel_use has the part of each kernel in the samples of its cell": (
-        "SELECT cell, kernel, weight, sessions, share FROM kernel_use",
-        """
-        SELECT cell, kernel, any_value(weight), count(*), any_value(weight) / sum(samples)
-        FROM kernel_use JOIN session_profile USING (cell) GROUP BY cell, kernel
         """,
     ),
     "series_latency is the time of its cell and the statistics of the medians of sessions": (

@@ -76,7 +76,7 @@ def test_a_text_is_named_as_llama_bench_does_and_its_interval_is_that_of_its_ses
     # then each has its name, and the slowest session is the low end of the interval of tokens per second
     columns = "prefill_test, decode_test, round(prefill_low_per_s), round(decode_low_per_s), round(decode_high_per_s)"
     assert rows_of(maker, columns) == [
-        ("pp16", "tg64 @ d16", round(1600 / 90), round(1000 / 9), round(1000 / 4)),
+        ("pp16", "tg64 @ d16", round(16_000 / 90), round(1000 / 9), round(1000 / 4)),
         (None, "tg64", None, round(1000 / 9), round(1000 / 4)),
     ]
 

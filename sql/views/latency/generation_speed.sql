@@ -105,9 +105,13 @@ SELECT
     prefill.cell AS prefill_cell,
     -- Id of the cell of the decoding; NULL without one.
     decode.cell AS decode_cell,
+    -- SHA-256 of the .pte file; NULL for a loaded log.
     about.pte_sha256,
+    -- SHA-256 over all files of the runner; NULL for a loaded log.
     about.runner_sha256,
+    -- Serial number of the device; NULL if unknown.
     about.serial,
+    -- Build of the device's operating system; NULL if unknown.
     about.build
 FROM prefill
 FULL JOIN decode USING (about, prompt)
