@@ -1,4 +1,4 @@
-"""The generated farm, in small: what was put into it is what its verdicts say."""
+"""The generated farm, in small: its verdicts are those that its generator planned."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -115,10 +115,10 @@ def test_an_unknown_name_has_no_row() -> None:
 
 @pytest.mark.torch
 def test_the_table_has_every_operator_that_the_wheel_can_name() -> None:
-    found = importlib.util.find_spec("executorch")
-    if found is None or not found.submodule_search_locations:
+    package = importlib.util.find_spec("executorch")
+    if package is None or not package.submodule_search_locations:
         pytest.skip("executorch is not installed (extra `export`)")
-    libraries = [path for folder in found.submodule_search_locations for path in Path(folder, "lib").glob("lib*")]
+    libraries = [path for folder in package.submodule_search_locations for path in Path(folder, "lib").glob("lib*")]
     text = b"\0".join(path.read_bytes() for path in libraries if re.search("xnnpack|kernels", path.name))
     delegated = re.findall(rb"\0([A-Z][\w -]+ \((?:N[A-Z0-9]*|X\d+)(?:, \w+)*\))\0", text)
     portable = re.findall(rb"\0(native_call_\w+\.?\w*)\0", text)

@@ -1,4 +1,4 @@
-"""What may be pooled: only sessions of one content; where one name covers several, each is listed and told apart."""
+"""What may be pooled: only sessions of one content; where one name covers several, each is listed."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ PUBLIC_BY_CELL = (
 )  # fmt: skip
 
 
-# Every way in which the content of two sessions of one name can differ, and what the farm says of it.
+# Every way in which the content of two sessions of one name can differ, and how the farm describes it.
 DIFFERENCES: list[tuple[dict[str, Any], str]] = [
     ({"model__pte_sha256": "p2"}, "pte p2"),
     ({"model__pte_sha256": None}, "pte unknown"),
@@ -32,9 +32,11 @@ DIFFERENCES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "told"), DIFFERENCES, ids=lambda value: value if isinstance(value, str) else "")
-def test_contents_that_share_a_name_are_never_pooled_and_are_told_apart(
-    maker: BundleMaker, change: dict[str, Any], told: str
+@pytest.mark.parametrize(
+    ("change", "difference"), DIFFERENCES, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_contents_that_share_a_name_are_never_pooled_and_what_differs_is_named(
+    maker: BundleMaker, change: dict[str, Any], difference: str
 ) -> None:
     # given a sweep in which one name covers two contents, a fast one and a slow one
     runs, changes = change.get("runs", 1), {name: value for name, value in change.items() if name != "runs"}
@@ -48,11 +50,11 @@ def test_contents_that_share_a_name_are_never_pooled_and_are_told_apart(
     for view in ("category_share", "operator_time"):
         assert [row[1:] for row in maker.ask(shares.format(view))] == [(1.0, 1), (1.0, 1)]
     assert maker.ask("SELECT round(execute_ms, 6), sessions FROM portable_weight ORDER BY 1") == [(0.002, 1), (0.09, 1)]
-    # and is told apart by what differs
-    assert told in [differs for (differs,) in maker.ask("SELECT differs FROM cell_overview")]
+    # and what differs is named
+    assert difference in [differs for (differs,) in maker.ask("SELECT differs FROM cell_overview")]
 
 
-def test_the_times_on_the_terminal_tell_contents_of_one_name_apart(maker: BundleMaker) -> None:
+def test_the_times_on_the_terminal_distinguish_contents_of_one_name(maker: BundleMaker) -> None:
     # given a model that was changed between two starts of a sweep, three sessions each
     for _ in range(3):
         maker.session([2 * US])
@@ -80,7 +82,7 @@ def test_what_does_not_change_the_measurement_does_not_split_a_cell(maker: Bundl
     maker.session([3 * MS], **change)
     maker.session([MS], threads=2)
     maker.load()
-    # then a name with one content needs nothing to tell it apart
+    # then a name with one content needs nothing that distinguishes it
     cells = maker.ask("SELECT threads, sessions, differs FROM cell_overview ORDER BY ALL")
     assert cells == [(1, 2, None), (2, 1, None)]
     assert maker.ask("SELECT sessions FROM portable_weight ORDER BY threads") == [(2,), (1,)]
@@ -124,7 +126,7 @@ def test_times_below_the_clock_of_a_delegate_are_marked(maker: BundleMaker) -> N
     # given a delegated operator of which most calls last 0 microseconds, and one that lasts long enough
     maker.session([(20 * US, {CONVOLUTION: 0, LINEAR: 9 * US})] * 3)
     maker.load()
-    # then the first says nothing, and what is unattributed may be less by a microsecond per delegated call
+    # then the first is below the resolution, and what is unattributed may be less by a microsecond per delegated call
     rows = maker.ask("SELECT category, time_ms, resolution_ms, below_resolution FROM category_share ORDER BY 1")
     assert rows == [
         ("Convolution", 0.0, 0.001, True),

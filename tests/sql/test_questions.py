@@ -186,7 +186,7 @@ def test_the_longest_waits_of_the_newest_night_come_first(maker: BundleMaker) ->
     ]
     assert ask(maker, "longest-waits", columns, since="2026-11-20") == newest
     assert ask(maker, "longest-waits", columns)[3] == ("host", "max_load_1m", 900.0, 900.0, 7.0, 2.0, 1, 1, 0)
-    # and a limit that was not applied says why
+    # and a limit that was not applied has its reason
     assert ask(maker, "longest-waits", "unread_sessions note", device="mac") == [(1, "the device does not report it")]
 
 

@@ -46,11 +46,11 @@ def test_noisy_runs_that_are_steady_have_no_drift(maker: BundleMaker) -> None:
         maker.session([round(run) for run in generator.normal(100_000, 10_000, 20)], repetition=index)
     maker.load()
     # then many have quarters that differ by 5 %, and hardly one is called drift
-    (found,) = maker.ask(
+    [(slow_ends, drifting)] = maker.ask(
         "SELECT count(*) FILTER (quartile_ratio > 1.05), count(*) FILTER (has_drift) FROM session_latency"
     )
-    assert found[0] > 15
-    assert found[1] <= 3
+    assert slow_ends > 15
+    assert drifting <= 3
 
 
 def test_too_few_runs_have_no_flags_and_only_timing_sessions_are_looked_at(maker: BundleMaker) -> None:
@@ -77,9 +77,9 @@ def test_sessions_of_an_older_farm_are_looked_at_in_the_next_load(maker: BundleM
     third = maker.session(STEADY, repetition=2)
     maker.load()
     # then all have them
-    found = maker.ask(ALL_FLAGS)
-    assert found[:2] == expected
-    assert (found[2][0], found[2][1:]) == (third.name, expected[0][1:])
+    rows = maker.ask(ALL_FLAGS)
+    assert rows[:2] == expected
+    assert (rows[2][0], rows[2][1:]) == (third.name, expected[0][1:])
 
 
 def test_a_check_finds_changed_statistics_and_accepts_those_that_are_not_computed_yet(maker: BundleMaker) -> None:

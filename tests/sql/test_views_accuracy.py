@@ -20,13 +20,13 @@ def outputs(snr_db: float, fp32_db: float = 40.0) -> list[dict[str, Any]]:
             "max_abs_error": 0.5,
             "max_rel_error": 0.5,
             "nonfinite_mismatches": 0,
-            "snr_db": found,
+            "snr_db": figure,
             "cosine": 0.9,
             "top1_agreement": 1.0,
             "min_snr_db": 10.0,
-            "is_inaccurate": found < 10,
+            "is_inaccurate": figure < 10,
         }
-        for reference, found in (("eager", snr_db), ("fp32", fp32_db))
+        for reference, figure in (("eager", snr_db), ("fp32", fp32_db))
     ]
 
 
@@ -87,13 +87,13 @@ def test_a_faster_night_with_inaccurate_outputs_is_no_improvement_and_no_baselin
         night_of(maker, day, 0.5, accuracy=BAD, model__pte_sha256="broken")
     night_of(maker, 11, accuracy=GOOD)
     maker.load()
-    found = maker.ask("SELECT verdict, reason FROM verdict WHERE night BETWEEN '2026-11-08' AND '2026-11-10'")
+    rows = maker.ask("SELECT verdict, reason FROM verdict WHERE night BETWEEN '2026-11-08' AND '2026-11-10'")
     reason = "outputs of 8 of 8 sessions are too far from their references"
-    assert found == [("inaccurate", f"{reason} (SNR 2.5 dB against same precision, limit 10 dB)")] * 3
+    assert rows == [("inaccurate", f"{reason} (SNR 2.5 dB against same precision, limit 10 dB)")] * 3
     assert maker.ask("SELECT verdict, baseline_to::VARCHAR FROM verdict WHERE night = '2026-11-11'") == [
         ("no change", "2026-11-07")
     ]
-    # and what tells how wrong they are is judged, nothing else
+    # and no other figure of the night is an improvement
     assert maker.ask("SELECT DISTINCT metric FROM metric_verdict WHERE verdict = 'improvement'") == []
 
 
@@ -123,7 +123,7 @@ def test_the_output_error_is_against_the_reference_of_older_nights(
 
 
 def test_top1_of_the_sweep_file_makes_a_cell_inaccurate_with_the_reason(maker: BundleMaker) -> None:
-    # given 12.5 % of equal choices against fp32 where 99 % are wanted, and a device that computes what the host does
+    # given 12.5 % of equal choices against fp32 where 99 % are required, and a device that computes what the host does
     figures = {
         "output": 0,
         "max_abs_error": 0.1,

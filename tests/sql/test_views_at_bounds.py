@@ -1,4 +1,4 @@
-"""Views at the bounds of what they tell apart: a value at its limit, a figure of exactly nothing."""
+"""Views at their thresholds: a value at its limit, a figure of exactly nothing."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Comparisons of two sides measured alternately: their results, and that they are no part of a night."""
+"""Interleaved comparisons of two sides: their results, which are no part of a night."""
 
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ def test_a_step_that_shows_the_same_night_is_a_regression_at_once(maker: BundleM
     a_week_and_a_step(maker)
     maker.load()
     assert maker.ask(VERDICT) == [("suspected", "2026-11-07")]
-    # when the former file and tonight's were measured alternately, and tonight's is slower
+    # when the former file and that of the night were interleaved, and the latter is slower
     side(maker, 8, "a", 1.0, "p1")
     side(maker, 8, "b", 1.1, "p2")
     maker.load()
@@ -48,20 +48,20 @@ def test_a_step_that_shows_the_same_night_is_a_regression_at_once(maker: BundleM
 
 
 @pytest.mark.parametrize(
-    ("former", "former_factor", "tonight", "verdict"),
+    ("before", "factor_before", "after", "verdict"),
     [
         ("p1", 1.1, "p2", "no change"),
         ("p0", 1.0, "p2", "suspected"),
         ("p1", 1.0, "p3", "suspected"),
     ],
-    ids=["both are slow: it was the device", "another former file", "another file tonight"],
+    ids=["both are slow: it was the device", "another former file", "another file in the night"],
 )
 def test_a_step_is_no_regression_unless_these_two_files_differ_the_same_night(
-    maker: BundleMaker, former: str, former_factor: float, tonight: str, verdict: str
+    maker: BundleMaker, before: str, factor_before: float, after: str, verdict: str
 ) -> None:
     a_week_and_a_step(maker)
-    side(maker, 8, "a", former_factor, former)
-    side(maker, 8, "b", 1.1, tonight)
+    side(maker, 8, "a", factor_before, before)
+    side(maker, 8, "b", 1.1, after)
     maker.load()
     assert maker.ask(VERDICT) == [(verdict, "2026-11-07")]
 
@@ -143,7 +143,7 @@ def test_calls_are_pooled_only_if_both_sides_had_the_same_content_and_device(
     maker.load()
     cells = pool(maker, tmp_path, *(f"{number:016x}" for number in range(2)))
     rows = ask_warehouse("comparison_figures", Workspace(tmp_path, maker.warehouse), cells=cells)
-    assert [(arm, len(times), found) for arm, times, found, _ in rows] == [
+    assert [(arm, len(times), count) for arm, times, count, _ in rows] == [
         ("a", 5 * calls, calls),
         ("b", 5 * calls, calls),
     ]
@@ -168,7 +168,7 @@ def test_a_forgotten_session_is_taken_out_of_its_comparison(maker: BundleMaker) 
 
 
 def noisy_night(maker: BundleMaker, day: int, scatter: float) -> None:
-    """Write a night in which a device measured one model alternately with itself."""
+    """Write a night in which a device interleaved one model with itself."""
     for number in range(16):
         arm = {"purpose": "noise", "comparison": f"{day:016x}", "side": "ab"[number % 2]}
         factor = 1 + scatter * (number // 2 % 4 - 1.5)

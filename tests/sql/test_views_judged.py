@@ -177,7 +177,7 @@ def test_noise_is_compared_with_that_of_the_same_configuration(tmp_path: Path, c
     assert maker.ask(asked) == [(5, 3.0, True)]
 
 
-def test_only_comparisons_of_a_model_with_itself_that_have_an_interval_tell_noise(tmp_path: Path) -> None:
+def test_noise_comes_only_from_comparisons_of_a_model_with_itself_that_have_an_interval(tmp_path: Path) -> None:
     maker = BundleMaker(tmp_path)
     with writing(maker.warehouse) as connection:
         for day, cell in enumerate(("of two files", "of too few sessions", "of noise"), 1):

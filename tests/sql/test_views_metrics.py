@@ -20,7 +20,7 @@ def error_of(error: float) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "expected"),
     [
         (
             {"stats": stats(peak_mb=48.4)},
@@ -50,8 +50,8 @@ def error_of(error: float) -> list[dict[str, Any]]:
     ],
     ids=lambda case: case[0] if isinstance(case, tuple) else "",
 )
-def test_a_figure_that_got_worse_is_told_beside_an_unchanged_latency(
-    maker: BundleMaker, before: dict[str, Any], after: dict[str, Any], told: tuple[Any, ...]
+def test_a_figure_that_got_worse_is_listed_beside_an_unchanged_latency(
+    maker: BundleMaker, before: dict[str, Any], after: dict[str, Any], expected: tuple[Any, ...]
 ) -> None:
     # given a week of nights, and a night on which one figure is worse
     week_of(maker, **before)
@@ -62,7 +62,7 @@ def test_a_figure_that_got_worse_is_told_beside_an_unchanged_latency(
         "SELECT metric, verdict, baseline_value, value, round(ratio, 6), split_part(reason, ' against ', 1)"
         " FROM metric_verdict WHERE night = '2026-11-08' AND verdict NOT IN ('no change', 'insufficient data')"
     )
-    assert [(row[0], row[1], pytest.approx(row[2]), *row[3:]) for row in changed] == [told]
+    assert [(row[0], row[1], pytest.approx(row[2]), *row[3:]) for row in changed] == [expected]
     assert maker.ask("SELECT verdict FROM verdict WHERE is_newest") == [("no change",)]
 
 
@@ -86,11 +86,11 @@ def test_less_sme2_coverage_is_a_regression_and_more_an_improvement(maker: Bundl
         night_of_operators(maker, day, split, variant="sme2_on", runner__runner_sha256="r2")
     night_of_operators(maker, 16, {LINEAR_SME2: 1_000_000}, variant="sme2_on")
     maker.load()
-    found = maker.ask(
+    rows = maker.ask(
         "SELECT day(night), verdict, round(baseline_value, 2), round(value, 2) FROM metric_verdict"
         " WHERE metric = 'SME coverage' AND night IN ('2026-11-07', '2026-11-08', '2026-11-16') ORDER BY night"
     )
-    assert found == [(7, "no change", 1.0, 1.0), (8, "regression", 1.0, 0.6), (16, "improvement", 0.6, 1.0)]
+    assert rows == [(7, "no change", 1.0, 1.0), (8, "regression", 1.0, 0.6), (16, "improvement", 0.6, 1.0)]
     # and without SME2 there is nothing to cover
     night_of_operators(maker, 1, {LINEAR: 1_000_000}, variant="sme2_off")
     maker.load()

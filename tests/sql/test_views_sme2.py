@@ -40,7 +40,7 @@ def test_speedup_never_mixes_devices_runners_threads_or_modes(maker: BundleMaker
     ]
 
 
-def test_the_reason_for_no_speedup_tells_simulated_from_emulated_devices(maker: BundleMaker) -> None:
+def test_the_reason_for_no_speedup_distinguishes_simulated_from_emulated_devices(maker: BundleMaker) -> None:
     for transport in ("adb", "simulated"):
         both(maker, 100, 100, device__name=transport, device__transport=transport, device__emulated=True)
     maker.load()
@@ -196,7 +196,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("operator", "kernel"), NAMED)
-def test_only_kernels_tell_sme2_from_sme_whose_operators_have_the_same_names(
+def test_only_kernels_distinguish_sme2_from_sme_whose_operators_have_the_same_names(
     maker: BundleMaker, operator: str, kernel: str
 ) -> None:
     # given the same operator with kernels of SME2, of SME, and without a profile

@@ -127,7 +127,7 @@ def test_a_users_decision_about_the_eighth_night_decides_what_is_compared(
 
 
 def test_a_note_and_its_revocation_leave_all_verdicts_as_they_were_judged(maker: BundleMaker) -> None:
-    # given a judged series, in which a mark tells whether it is judged again
+    # given a judged series, whose mark a new judgement would remove
     for day in range(1, 9):
         night_of(maker, day, 1.0)
     maker.load()

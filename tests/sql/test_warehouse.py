@@ -158,8 +158,8 @@ def test_a_warehouse_with_other_tables_is_answered_with_the_command_that_rebuild
 def test_a_warehouse_of_a_newer_farm_is_refused(warehouse: Path) -> None:
     with writing(warehouse) as connection:
         connection.execute("INSERT INTO schema_migration VALUES (9999, '9999_future', 'x', '2099-01-01')")
-    known = len(schema.migrations())
-    expected = rf"written by a newer farm \({known + 1} migrations, this one has {known}\)"
+    migrations = schema.migrations()
+    expected = rf"written by a newer farm \({len(migrations) + 1} migrations, this one has {len(migrations)}\)"
     with pytest.raises(WarehouseError, match=expected):
         add_sweep(warehouse, "a")
 
@@ -169,8 +169,8 @@ def test_an_older_warehouse_is_brought_up_to_date_and_keeps_its_rows(
 ) -> None:
     add_sweep(warehouse, "old")
     newer = schema.SqlFile("9999_more", "ALTER TABLE sweep ADD COLUMN mood VARCHAR DEFAULT 'fine'", "sha")
-    known = (*schema.migrations(), newer)
-    monkeypatch.setattr(schema, "migrations", lambda: known)
+    migrations = (*schema.migrations(), newer)
+    monkeypatch.setattr(schema, "migrations", lambda: migrations)
     for number in range(2):
         with writing(warehouse) as connection:
             connection.execute("INSERT INTO sweep VALUES (?, 'smoke', NULL, 'better')", [f"new {number}"])
@@ -180,9 +180,9 @@ def test_an_older_warehouse_is_brought_up_to_date_and_keeps_its_rows(
 
 def test_a_migration_that_fails_changes_nothing(warehouse: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bad = schema.SqlFile("9999_bad", "CREATE TABLE half (x INTEGER); SELECT nonsense FROM nowhere", "sha")
-    known = (*schema.migrations(), bad)
+    migrations = (*schema.migrations(), bad)
     with monkeypatch.context() as patched:
-        patched.setattr(schema, "migrations", lambda: known)
+        patched.setattr(schema, "migrations", lambda: migrations)
         with pytest.raises(WarehouseError):
             add_sweep(warehouse, "a")
     assert query(warehouse, "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'half'")[1] == [(0,)]

@@ -41,7 +41,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str | None]] = [
     (source(OLD, True, "Ada"), source(OLD, True, "Ada"), "commit 1a2b3c4 by Ada with uncommitted changes"),
     ({}, source(NEW), None),
     (source(OLD), {}, None),
-    # a changed model, told from changed versions
+    # a changed model, and changed versions
     (model("p1", "s1"), model("p2", "s2"), ".pte file, model source"),
     (model("p1", "s1"), model("p2", "s1"), ".pte file (same model source)"),
     (
