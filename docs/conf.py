@@ -12,7 +12,7 @@ PAGES = {
     "Use": ["models", "llm", "sweeps", "devices", "sme", "sql", "numbers", "glossary", "pull-requests"],
     "Programs and agents": ["json", "mcp", "mcp-conversation"],
     "Skills": ["skills/README"],
-    "Keep": ["operations", "scale", "prefect", "trust"],
+    "Maintain": ["operations", "scale", "prefect", "trust"],
     "Change": ["CONTRIBUTING"],
 }
 include_patterns = ["README.md", "docs/*.md", "docs/skills/*.md", "docs/skills/*/*.md", "*/README.md"]

@@ -20,6 +20,7 @@ from flows.terminal import show, show_pieces
 from tasks.store.workspace import Workspace
 
 app = typer.Typer(
+    name="decisions",
     help="Accept a change, exclude nights, write notes.",
     invoke_without_command=True,
     epilog="Example: etfarm decisions --bundles s3://bucket/prefix",

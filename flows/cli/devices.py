@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tasks.measure.health import Registry
 
 app = typer.Typer(
+    name="devices",
     help="List devices with their state and health.",
     invoke_without_command=True,
     epilog="Example: etfarm devices --inventory deployments/inventories/local.yaml",

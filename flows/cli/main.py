@@ -4,6 +4,7 @@ import io
 import os
 import sys
 import traceback
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,18 +36,19 @@ from flows.cli.options import error_message
 from flows.terminal import show, show_pieces
 
 PANELS = {
-    "Measure": ("sweep", "validate", "model", "compare", "bisect"),
-    "Ask": ("verdicts", "explain", "sql", "trace", "site", "mcp"),
-    "Devices": ("devices", "server", "doctor"),
-    "Keep": ("warehouse", "decisions"),
+    "Measure": (sweep, validate, model, compare, bisect),
+    "Ask": (verdicts, explain, sql, trace, site, mcp),
+    "Devices": (devices, server, doctor),
+    "Maintain": (warehouse, decisions),
 }
-"""The commands as `etfarm --help` lists them."""
+"""The commands as `etfarm --help` lists them; each has the name of its module."""
 
 
 class _Root(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands in a section for each panel."""
-        for panel, names in PANELS.items():
+        for panel, modules in PANELS.items():
+            names = [module.__name__.rpartition(".")[2] for module in modules]
             with formatter.section(panel):
                 formatter.write_dl([(name, self.commands[name].get_short_help_str(66)) for name in names])
 
@@ -58,18 +60,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (sweep, validate, bisect, sql, compare, trace, explain, mcp, verdicts, doctor):
-    app.add_typer(commands.app)
-for name, group in {
-    "model": model,
-    "site": site,
-    "devices": devices,
-    "server": server,
-    "warehouse": warehouse,
-    "decisions": decisions,
-}.items():
-    app.add_typer(group.app, name=name)
-devices.app.add_typer(runner.app, name="runner")
+for command in chain(*PANELS.values()):
+    app.add_typer(command.app)
+devices.app.add_typer(runner.app)
 
 
 def _print_version(is_requested: bool) -> None:

@@ -16,7 +16,7 @@ app = typer.Typer(rich_markup_mode=None)
 def mcp(
     data_dir: DataDirOption = DEFAULT_DATA_DIR, bundles: BundlesOption = None, warehouse: WarehouseOption = None
 ) -> None:
-    """Answer an agent's questions over MCP on standard input and output.
+    """Answer an agent's questions over MCP, on standard input and output.
 
     It reads the newest snapshot, changes nothing and opens no connection. docs/mcp.md has the set-up of an agent.
     """

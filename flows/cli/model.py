@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from flows.model_check import CheckedCase
     from tasks.rows.shares import Share
 
-app = typer.Typer(help="Check or export a model; fetch what a night measured.", no_args_is_help=True)
+app = typer.Typer(name="model", help="Check or export a model; fetch what a night measured.", no_args_is_help=True)
 
 
 @app.command(epilog="Example: etfarm model fetch voice --precision fp16 --branch main --output baseline")

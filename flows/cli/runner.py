@@ -14,7 +14,7 @@ from tasks.store.workspace import Workspace
 if TYPE_CHECKING:
     from tasks.runner.manifest import Runner
 
-app = typer.Typer(help="Build or register the runners of devices.", no_args_is_help=True)
+app = typer.Typer(name="runner", help="Build or register the runners of devices.", no_args_is_help=True)
 
 
 @app.command(epilog="Example: etfarm devices runner build --platform linux-aarch64")

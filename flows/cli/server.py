@@ -11,6 +11,7 @@ from flows.terminal import show
 from tasks.store.workspace import Workspace
 
 app = typer.Typer(
+    name="server",
     help="Run a Prefect server, its worker, or a lab's worker.",
     invoke_without_command=True,
     epilog="Example: etfarm server",

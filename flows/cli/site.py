@@ -9,6 +9,7 @@ from flows.terminal import show
 from tasks.store.workspace import Workspace
 
 app = typer.Typer(
+    name="site",
     help="Show the farm's pages; write the report of a sweep.",
     invoke_without_command=True,
     epilog="Example: etfarm site, or: etfarm site --publish s3://bucket/farm",

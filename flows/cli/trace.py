@@ -27,7 +27,7 @@ def trace(
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     bundles: BundlesOption = None,
 ) -> None:
-    """Show the runs and slowest operators of a session or ETDump, or write its trace."""
+    """Show the slowest operators of a session, or write its trace."""
     from devices.errors import InputError
     from flows.cli.trace_output import find_etdump, open_viewer, show_etdump, write_trace
 

@@ -18,7 +18,7 @@ def validate(
         Literal["sweep", "inventory"] | None, typer.Option(help="Print the JSON schema of such files instead.")
     ] = None,
 ) -> None:
-    """Check sweep files and inventories: one sentence for every mistake, with its file and line.
+    """List all mistakes of sweep files and inventories, by line.
 
     Nothing is started, and no device is contacted. Exits with 1 if a file has a mistake.
 

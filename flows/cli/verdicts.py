@@ -30,7 +30,7 @@ def verdicts(
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Show what a night changed: each series against the nights before it, the answer first.
+    """Show what a night changed, each series against earlier nights.
 
     Exits with 1 on a verdict that --fail-on lists: `suspected` includes regressions. A series that `failed` counts for
     each of them, since its change is unknown.

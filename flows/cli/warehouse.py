@@ -14,7 +14,7 @@ from flows.cli.options import DEFAULT_DATA_DIR, BundlesOption, DataDirOption, Wa
 from flows.terminal import show, show_pieces
 from tasks.store.workspace import Workspace
 
-app = typer.Typer(help="Load, find, check, rebuild and prune the warehouse.", no_args_is_help=True)
+app = typer.Typer(name="warehouse", help="Load, find, check, rebuild and prune the warehouse.", no_args_is_help=True)
 
 
 @app.command(epilog="Example: etfarm warehouse load var/bundles some.etdump --warehouse w.duckdb")
