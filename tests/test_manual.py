@@ -45,14 +45,14 @@ def command_of(written: str) -> tuple[Any, list[str]]:
 
 def in_shell_blocks() -> list[str]:
     """Return every command of etfarm that a shell block has, in the order of the pages."""
-    found: list[str] = []
+    commands: list[str] = []
     for line in "\n".join(blocks("sh")).splitlines():
-        found.extend(re.findall(r"\$\((etfarm [^)]+)\)", line))
+        commands.extend(re.findall(r"\$\((etfarm [^)]+)\)", line))
         words = shlex.split(line, comments=True)
         for command in re.split(r" '(?:&&|[|>])' ", shlex.join(words)):
             called = re.match(r"(?:'?\w+=\S+ )*(?:\S*/bin/)?(etfarm .*)", command)
-            found.extend([called[1]] if called else [])
-    return list(dict.fromkeys(found))
+            commands.extend([called[1]] if called else [])
+    return list(dict.fromkeys(commands))
 
 
 SHELL = in_shell_blocks()
@@ -73,8 +73,8 @@ def test_every_command_in_a_shell_block_can_be_typed_as_it_stands() -> None:
 def test_every_command_in_a_sentence_exists_with_its_options() -> None:
     for written in [code for code in NAMED if code.startswith("etfarm ")]:
         command, words = command_of(written)
-        known = {option for parameter in command.params for option in parameter.opts}
-        assert {word for word in words if re.match(r"--?[a-z]", word)} <= known, written
+        options = {option for parameter in command.params for option in parameter.opts}
+        assert {word for word in words if re.match(r"--?[a-z]", word)} <= options, written
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,10 @@ app = typer.Typer(rich_markup_mode=None)
 def mcp(
     data_dir: DataDirOption = DEFAULT_DATA_DIR, bundles: BundlesOption = None, warehouse: WarehouseOption = None
 ) -> None:
-    """Answer an agent's questions over MCP, on standard input and output.
+    """Answer the questions of an agent over MCP.
 
-    It reads the newest snapshot, changes nothing and opens no connection. docs/mcp.md has the set-up of an agent.
+    Requests come on standard input, answers go to standard output. Reads the newest snapshot, changes nothing and opens
+    no connection. docs/mcp.md has the set-up of an agent.
     """
     from flows.cli.mcp_server import build_server, run
     from flows.cli.mcp_tools import Answers

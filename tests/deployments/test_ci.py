@@ -61,22 +61,22 @@ def comments() -> Iterator[Comments]:
 
         def do_GET(self) -> None:
             page = int(self.path.rpartition("page=")[2])
-            made.tokens.add(self.headers["Authorization"])
-            everything = [{"id": number, "body": body} for number, body in enumerate(made.bodies)]
+            pull_request.tokens.add(self.headers["Authorization"])
+            everything = [{"id": number, "body": body} for number, body in enumerate(pull_request.bodies)]
             self.answer(everything[100 * (page - 1) : 100 * page])
 
         def do_POST(self) -> None:
-            made.writes.append(self.command)
+            pull_request.writes.append(self.command)
             body = str(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["body"])
-            number = len(made.bodies) if self.command == "POST" else int(self.path.rpartition("/")[2])
-            made.bodies[number:] = [body, *made.bodies[number + 1 :]]
+            number = len(pull_request.bodies) if self.command == "POST" else int(self.path.rpartition("/")[2])
+            pull_request.bodies[number:] = [body, *pull_request.bodies[number + 1 :]]
             self.answer({})
 
         do_PATCH = do_POST
 
     with serving(Handler) as port:
-        made = Comments(f"http://127.0.0.1:{port}/repos/o/r/issues/1/comments")
-        yield made
+        pull_request = Comments(f"http://127.0.0.1:{port}/repos/o/r/issues/1/comments")
+        yield pull_request
 
 
 def answer(folder: Path, name: str, *rows: dict[str, Any]) -> None:
@@ -232,9 +232,9 @@ def test_the_action_and_the_template_give_the_script_every_variable_that_it_need
     script = (CI / "compare.sh").read_text(encoding="utf-8")
     action = yaml.safe_load((CI / "action.yml").read_text(encoding="utf-8"))
     (step,) = action["runs"]["steps"]
-    given = set(step["env"])
-    assert all(name in script + (CI / "comment.py").read_text(encoding="utf-8") for name in given)
-    assert {"ETFARM_BASE", "ETFARM_HEAD", "ETFARM_DEVICES"} <= given
+    variables = set(step["env"])
+    assert all(name in script + (CI / "comment.py").read_text(encoding="utf-8") for name in variables)
+    assert {"ETFARM_BASE", "ETFARM_HEAD", "ETFARM_DEVICES"} <= variables
     template = yaml.safe_load((CI / "gitlab.yml").read_text(encoding="utf-8"))[".etfarm-compare"]
     assert template["script"][-1].endswith('compare.sh"')
 

@@ -64,7 +64,7 @@ def client_of(team: TeamServer, auth: str | None = None) -> httpx.Client:
     return httpx.Client(verify=trusted, auth=(name, password) if auth else None, base_url=team.api, timeout=ENOUGH_S)
 
 
-def asked(team: TeamServer, method: str, path: str, body: object = None) -> Any:
+def request(team: TeamServer, method: str, path: str, body: object = None) -> Any:
     """What the server answers through the proxy."""
     with client_of(team, team.auth) as client:
         answer = client.request(method, path, json=body)
@@ -74,8 +74,8 @@ def asked(team: TeamServer, method: str, path: str, body: object = None) -> Any:
 
 def runs(team: TeamServer, kind: str) -> list[dict[str, Any]]:
     """All flow runs or task runs."""
-    found: list[dict[str, Any]] = asked(team, "POST", f"/{kind}/filter", {})
-    return found
+    listed: list[dict[str, Any]] = request(team, "POST", f"/{kind}/filter", {})
+    return listed
 
 
 def doubled(team: TeamServer) -> list[str]:
@@ -161,13 +161,13 @@ def test_a_worker_that_is_stopped_ends_its_sweep_first(team_server: TeamServer, 
         worker = subprocess.Popen(words, cwd=ROOT, env=farm.environment, stdout=log, stderr=log)
     try:
         wait_for(
-            lambda: worker.poll() is not None or asked(team_server, "POST", "/work_pools/etfarm/workers/filter", {}),
+            lambda: worker.poll() is not None or request(team_server, "POST", "/work_pools/etfarm/workers/filter", {}),
             log_file.read_text,
         )
         parameters = {"sweep_file": str(farm.sweep_file(SWEEP)), "inventory_file": str(farm.inventory)}
-        wanted = {"parameters": parameters | {"data_dir": str(farm.data_dir)}, "state": {"type": "SCHEDULED"}}
-        deployment = asked(team_server, "GET", "/deployments/name/sweep/smoke")["id"]
-        run = asked(team_server, "POST", f"/deployments/{deployment}/create_flow_run", wanted)["id"]
+        body = {"parameters": parameters | {"data_dir": str(farm.data_dir)}, "state": {"type": "SCHEDULED"}}
+        deployment = request(team_server, "GET", "/deployments/name/sweep/smoke")["id"]
+        run = request(team_server, "POST", f"/deployments/{deployment}/create_flow_run", body)["id"]
         wait_for(lambda: worker.poll() is not None or farm.is_held, log_file.read_text, longest_s=240)
         # when the worker is stopped as systemd does it
         worker.terminate()
@@ -175,7 +175,7 @@ def test_a_worker_that_is_stopped_ends_its_sweep_first(team_server: TeamServer, 
     finally:
         worker.kill()
     # then the run is cancelled, the device is free, and nothing is half done
-    state = asked(team_server, "GET", f"/flow_runs/{run}")["state"]
+    state = request(team_server, "GET", f"/flow_runs/{run}")["state"]
     assert state["type"] == "CANCELLED", log_file.read_text()
     assert list(machine.glob("job-*")) == []
     assert list(machine.glob("lease-*/*")) == []

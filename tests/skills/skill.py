@@ -70,8 +70,8 @@ class Skill:
     def blocks(self) -> list[Block]:
         """Return the blocks to run, in order."""
         return [
-            Block(self.text.count("\n", 0, found.start()) + 1, found[1], (found[2] or "").splitlines())
-            for found in _BLOCK.finditer(self.text)
+            Block(self.text.count("\n", 0, match.start()) + 1, match[1], (match[2] or "").splitlines())
+            for match in _BLOCK.finditer(self.text)
         ]
 
     def checks(self) -> list[Block]:

@@ -34,8 +34,8 @@ def test_every_command_of_a_skill_exists_with_its_options(skill: Skill) -> None:
     unquoted = re.sub(r"\"[^\"]*\"|'[^']*'", "x", _HERE.sub("", scripts).replace("\\\n", " "))
     for written in re.findall(r"\b(etfarm(?: [^\s|&;<>]+)+)", unquoted):
         command, words = command_of(written)
-        known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
-        unknown = {word for word in words if re.match(r"--?[a-z]", word)} - known - {"--version"} - of_sql
+        options = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+        unknown = {word for word in words if re.match(r"--?[a-z]", word)} - options - {"--version"} - of_sql
         assert unknown == set(), written
 
 

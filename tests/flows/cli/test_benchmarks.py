@@ -74,21 +74,21 @@ def published(command: Command, tmp_path: Path) -> dict[str, tuple[Any, str]]:
     maker.session([3 * MS] * 3, model__name="wrong", **wrong(True))
     maker.session([5 * MS] * 3, model__name="many", device__name="qemu", device__emulated=True)
     maker.load()
-    found = {}
+    documents = {}
     for form in SCHEMAS:
         ended = command("verdicts", "--format", form, "--warehouse", maker.warehouse)
         assert ended.code == 0, ended.err
-        found[form] = (json.loads(ended.out), ended.err)
-    return found
+        documents[form] = (json.loads(ended.out), ended.err)
+    return documents
 
 
 def test_each_format_has_the_real_results_of_the_night_with_our_interval(published: dict[str, tuple[Any, str]]) -> None:
     # then each is what its project reads
-    for form, (content, told) in published.items():
+    for form, (content, remark) in published.items():
         assert [error.message for error in Draft202012Validator(SCHEMAS[form]).iter_errors(content)] == [], form
         # and no emulated device and no wrong output is among the results
         assert "qemu" not in json.dumps(content)
-        assert told == "left out, because not results: 1 emulated, 1 inaccurate\n"
+        assert remark == "left out, because not results: 1 emulated, 1 inaccurate\n"
     # then Bencher has nanoseconds, with the interval of six sessions, and none of a single one
     many, one = "many fp32 sme2_off t1 on host", "one fp32 sme2_off t1 on host"
     latency = {"value": 12.5 * MS, "lower_value": 10 * MS, "upper_value": 15 * MS}

@@ -161,12 +161,12 @@ def test_markdown_answers_in_its_first_line_and_folds_what_did_not_change(maker:
     assert "; not slower: 1; sessions: 10 of A, 10 of B; margin 6 %.**" in lines[0]
     rows = [line for line in lines if line.startswith("| ")]
     assert rows[2].startswith(r"| voice fp32 on host, SME2 off, one thread | 10 ms | 13 ms | slower 30.0 % (")
-    known = lines.index("<details><summary>What is known about the worst change</summary>")
-    assert any(line.startswith("- Where it comes from: Sweep ") for line in lines[known:])
-    assert lines[known + 2].startswith(r"- Verdict: voice fp32 on host, SME2 off, one thread: slower 30.0 % (")
+    explained = lines.index("<details><summary>What is known about the worst change</summary>")
+    assert any(line.startswith("- Where it comes from: Sweep ") for line in lines[explained:])
+    assert lines[explained + 2].startswith(r"- Verdict: voice fp32 on host, SME2 off, one thread: slower 30.0 % (")
     assert (
         lines.index(rows[2])
-        < known
+        < explained
         < lines.index("<details><summary>1 without a change, and how it was measured</summary>")
     )
     assert rows[-1].startswith(

@@ -27,8 +27,8 @@ def test_two_files_are_measured_interleaved_and_the_slower_one_fails_the_command
         shutil.copy(Path(exported.stdout.strip()) / "model.pte", farm.folder / name)
         files.append(name)
     # when they are compared
-    asked = ("compare", *files, "--inventory", farm.inventory, "--sessions", 5, "--fail-on", "different")
-    done = farm.run(*asked, "--format", "json")
+    words = ("compare", *files, "--inventory", farm.inventory, "--sessions", 5, "--fail-on", "different")
+    done = farm.run(*words, "--format", "json")
     # then each was measured 5 times, and the difference is the exit code
     assert done.returncode == 1, done.stdout + done.stderr
     (row,) = json.loads(done.stdout)
@@ -42,12 +42,12 @@ def test_two_files_are_measured_interleaved_and_the_slower_one_fails_the_command
     assert farm.ask("SELECT count(*) AS n FROM verdict") == [{"n": 0}]
     assert "no sweep is loaded yet" in farm.run("site", "report").stderr
     # and another call measures both sides again, and counts all sessions of the day
-    again = farm.run(*asked)
+    again = farm.run(*words)
     assert again.stdout.startswith("1 of 1 series slower: a -> b as_is, ")
     assert "from 10 sessions of A and 10 of B, of 2 calls since " in again.stdout
     assert farm.ask("SELECT sessions_a, sessions_b FROM comparison") == [{"sessions_a": 5, "sessions_b": 5}] * 2
     # and so it does where both files are the same
-    same = [farm.run("compare", "a.pte", "a.pte", *asked[3:]).stdout for _ in range(2)]
+    same = [farm.run("compare", "a.pte", "a.pte", *words[3:]).stdout for _ in range(2)]
     assert "from 10 sessions of A and 10 of B, of 2 calls since " in same[1]
 
 

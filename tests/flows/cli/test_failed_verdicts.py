@@ -21,12 +21,12 @@ HEADLINE = "No series slower: 0 of 3 without a change; failed: 2; cannot be judg
 @pytest.fixture
 def maker(tmp_path: Path) -> BundleMaker:
     """The first night of a farm: a model failed in fp32, with and without SME2, and was measured in fp16."""
-    made = BundleMaker(tmp_path / "farm")
+    maker = BundleMaker(tmp_path / "farm")
     for variant in ("sme2_on", "sme2_off"):
-        failed_night_of(made, 1, 2, variant=variant)
-    night_of(made, 1, sessions=2, model__precision="fp16")
-    made.load()
-    return made
+        failed_night_of(maker, 1, 2, variant=variant)
+    night_of(maker, 1, sessions=2, model__precision="fp16")
+    maker.load()
+    return maker
 
 
 def test_every_format_of_the_verdicts_names_the_failure(command: Command, maker: BundleMaker, tmp_path: Path) -> None:

@@ -23,15 +23,15 @@ MS = 1_000_000
 def commands_with_json(group: Any, name: str = "") -> list[str]:
     """The commands that have `--format` with json, also those that have subcommands."""
     options = [each for each in group.params if "--format" in each.opts]
-    found = [name for each in options if "'json'" in repr(each.type_descriptor)]
+    names = [name for each in options if "'json'" in repr(each.type_descriptor)]
     for word, command in getattr(group, "commands", {}).items():
-        found += commands_with_json(command, f"{name} {word}".strip())
-    return found
+        names += commands_with_json(command, f"{name} {word}".strip())
+    return names
 
 
 def test_every_command_with_json_is_documented() -> None:
-    found = set(commands_with_json(typer.main.get_command(app)))
-    assert found | {"sweep --dry-run"} == set(documented()["commands"]) | {"sql"}
+    names = set(commands_with_json(typer.main.get_command(app)))
+    assert names | {"sweep --dry-run"} == set(documented()["commands"]) | {"sql"}
 
 
 @pytest.fixture(scope="module")

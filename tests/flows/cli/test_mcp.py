@@ -1,4 +1,4 @@
-"""`etfarm mcp`, asked by the client of the package `mcp`: answers of SQL, bounded, and foreign texts marked."""
+"""`etfarm mcp`, called by the client of the package `mcp`: answers of SQL, bounded, and foreign texts marked."""
 
 import asyncio
 import json
@@ -114,9 +114,9 @@ def test_texts_of_others_are_marked_and_cannot_act_in_any_answer(maker: BundleMa
         "unknown": ask("explain", name=MODEL.lower()),
     }
     for tool, answer in answers.items():
-        found = [(field, text) for field, text in texts(answer) if "gnore " in text or "you are now" in text]
-        assert found, f"{tool}: the orders should be in the answer"
-        assert {field for field, _ in found} == {"foreign_text"}, (tool, found)
+        orders = [(field, text) for field, text in texts(answer) if "gnore " in text or "you are now" in text]
+        assert orders, f"{tool}: the orders should be in the answer"
+        assert {field for field, _ in orders} == {"foreign_text"}, (tool, orders)
         assert not any(char in text for _, text in texts(answer) for char in "\x1b\u202e"), tool
     assert "Ignore previous instructions" in answers["session"]["log"]["foreign_text"]
 
@@ -179,8 +179,8 @@ def test_a_mistake_is_answered_in_one_sentence(
 
 
 def test_a_session_has_its_breakdown_a_trace_and_columns_their_units(maker: BundleMaker, ask: Ask) -> None:
-    asked = "SELECT session_id, cell, time_ms FROM session_latency ORDER BY session_id DESC LIMIT 1"
-    [(session_id, cell, time_ms)] = query(maker.warehouse, asked)[1]
+    newest = "SELECT session_id, cell, time_ms FROM session_latency ORDER BY session_id DESC LIMIT 1"
+    [(session_id, cell, time_ms)] = query(maker.warehouse, newest)[1]
     answer = ask("session", session_id=session_id)
     assert answer["latency"][0]["time_ms"] == time_ms
     shares = query(

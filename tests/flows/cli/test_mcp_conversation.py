@@ -49,7 +49,7 @@ def test_an_answer_has_the_figures_of_its_sql(
     columns, rows = query(maker.warehouse, asked.sql)
     assert bool(rows) == (asked.question != "Does SME2 bring anything?")
     for at, column in enumerate(columns):
-        given = list(values_of(answers[number], column))
-        assert given[: len(rows)] == [equal(row[at]) for row in rows], column
+        values = list(values_of(answers[number], column))
+        assert values[: len(rows)] == [equal(row[at]) for row in rows], column
     if not rows:
         assert answers[number]["rows"] == []

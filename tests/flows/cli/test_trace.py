@@ -62,12 +62,12 @@ def sources_of(tmp_path: Path) -> dict[str, dict[str, str]]:
     """What the written trace states about the source of each operator that has a statement."""
     keys = ("module_path", "file_line", "source_operator", "fused_with", "certainty")
     events = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))["traceEvents"]
-    stated = {
+    sources = {
         event["name"]: {key: event["args"][key] for key in keys if key in event["args"]}
         for event in events
         if event["ph"] == "X"
     }
-    return {name: source for name, source in stated.items() if source}
+    return {name: source for name, source in sources.items() if source}
 
 
 def durations_ns(tmp_path: Path) -> list[int]:
@@ -133,8 +133,8 @@ def test_each_operator_states_the_module_and_the_line_that_operator_source_state
     # when a run is traced
     assert trace(folder.name)[0] == 0
     # then each operator states what is known, and nothing else
-    stated = sources_of(tmp_path)
-    assert stated == {
+    sources = sources_of(tmp_path)
+    assert sources == {
         TRANSPOSE: {"certainty": "inserted"},
         CONVOLUTION: {
             "module_path": "blocks.2.conv1",
@@ -149,7 +149,7 @@ def test_each_operator_states_the_module_and_the_line_that_operator_source_state
     maker.load()
     columns = ("module_path", "file_line", "source_operator", "fused_with", "certainty")
     rows = maker.ask(f"SELECT operator, {', '.join(columns)} FROM operator_source WHERE operator IS NOT NULL")
-    assert stated == {
+    assert sources == {
         operator: {key: value for key, value in zip(columns, values, strict=True) if value is not None}
         for operator, *values in rows
     }

@@ -50,9 +50,9 @@ def test_all_mistakes_of_all_files_are_listed_with_their_lines(command: Command,
 
 
 def schema(command: Command, kind: str) -> Draft202012Validator:
-    known = json.loads(command("validate", "--schema", kind).out)
-    Draft202012Validator.check_schema(known)
-    return Draft202012Validator(known)
+    document = json.loads(command("validate", "--schema", kind).out)
+    Draft202012Validator.check_schema(document)
+    return Draft202012Validator(document)
 
 
 def test_the_schemas_accept_the_files_of_deployments(command: Command) -> None:
