@@ -45,8 +45,8 @@ def _notes(rows: list[LatencyRow]) -> Iterator[Paragraph]:
         yield Paragraph(
             f"Recording the ETDump took more than {rounded_percent(NOISY)} of a run in "
             f"{counted(len(costly), 'cell')}, highlighted in the column ETDump. It was measured in "
-            f"{counted(sessions, 'session')} of each cell{unknown}. Compare these cells only with cells that were "
-            "measured alike.",
+            f"{counted(sessions, 'session')} of each cell{unknown}. Compare these cells only with others that "
+            "recorded an ETDump.",
             tone="quiet",
         )
     unusual = [

@@ -43,7 +43,7 @@ SECTIONS: tuple[SectionOf, ...] = (
     provenance,
 )
 MAX_CELLS, MAX_ROWS = 60, 200
-"""Limits on pages of the site, since nobody reads more: cells of a sweep in detail, and rows of a table."""
+"""Limits on pages of the site: cells of a sweep in detail, and rows of a table."""
 _DISCARDED = "discarded automatically"
 _DROPPED = "dropped.txt"
 """File with the number of sessions that the newest start of a sweep dropped: the warehouse has no row of them."""

@@ -41,14 +41,14 @@ _KERNEL_TABLES = {
 
 
 def sme2(answers: Answers) -> Section:
-    """Return SME2 on beside off: speed-up, coverage, operators that did not use it, and details of each pair."""
+    """Return the gain of SME2, its coverage, the operators that did not use it, and details of each pair."""
     title = "What SME2 did"
     summary = list(sme2_in_words(answers))
     if not ran_with_sme(answers):
         return Section("sme2", title, [Paragraph(summary[0])], summary)
     blocks: list[Block] = [*_speedups(answers), *_coverage(answers)]
     if folds := _pairs(answers):
-        blocks += [Heading("Model by model, SME2 off beside on"), *folds]
+        blocks += [Heading("Model by model, SME2 off and on"), *folds]
     blocks += [Heading("Evidence and inference"), Points(_EVIDENCE)]
     return Section("sme2", title, blocks, summary)
 

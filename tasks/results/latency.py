@@ -23,7 +23,9 @@ class LatencyRow(CellRow):
     query = "latency"
     time_ms: Annotated[
         float | None,
-        Milliseconds("Time", "Method::execute: interquartile mean of the sessions, each of them that of its runs"),
+        Milliseconds(
+            "Time (IQM)", "Method::execute: interquartile mean of the sessions, each of them that of its runs"
+        ),
     ]
     mad_ms: Annotated[
         float | None,

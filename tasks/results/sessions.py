@@ -50,7 +50,7 @@ class SessionRow(AttemptRow):
     device: str
     status: Annotated[str, Words("End", tone=lambda status: "bad" if status in ("failed", "invalid") else "")]
     started_at: Annotated[datetime | None, Words("Started", "UTC", form="%Y-%m-%d %H:%M:%S")]
-    time_ms: Annotated[float | None, Milliseconds("Time", "interquartile mean of its runs")]
+    time_ms: Annotated[float | None, Milliseconds("Time (IQM)", "interquartile mean of its runs")]
     temperature_before_c: Annotated[
         float | None,
         BeforeAndAfter(

@@ -45,5 +45,5 @@ class Cells:
             " · ",
             Link(str(row.night), night_page(row.night)) if row.night else "no night",
         )
-        answer = f"{counted(len(sessions), 'session').capitalize()} that were measured alike."
+        answer = f"{counted(len(sessions), 'session').capitalize()} under the same conditions."
         return Page(f"{row.model} {row.precision} on {row.device}", sections, subtitle, answer)

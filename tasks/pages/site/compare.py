@@ -81,9 +81,9 @@ def compare_nights(reader: Reader, before: date, after: date) -> Page:
     both = sum(row.ratio is not None for row in rows)
     only = f", {len(rows) - both:,} in one of them" if both < len(rows) else ""
     answer = joined(
-        (Link(str(after), night_page(after)), " beside ", Link(str(before), night_page(before))),
+        (Link(str(after), night_page(after)), " against ", Link(str(before), night_page(before))),
         f": {counted(both, 'series', 'series')} in both nights{only}."
-        " Two nights alone prove little: the verdict judges with all nights before.",
+        " Two nights alone prove little; a verdict compares with all nights before.",
     )
     where = with_code(f"`etfarm compare {before} {after}` lists all, with intervals")
     sections = [Section("all", "All", [first_rows(rows, MAX_LISTED, where)])]
@@ -138,5 +138,5 @@ def _row(change: SeriesChange) -> list[Cell]:
         for side in (change.a, change.b)
     ]
     answer = Cell(answer_text(change), sort=change.ratio, tone=_TONES.get(change.word, ""))
-    beside = [Cell(size_change(change)), Cell(memory_change(change)), Cell(with_code(change.cause or "") or "")]
-    return [*(Cell(name) for name in names), *times, answer, *beside]
+    others = [Cell(size_change(change)), Cell(memory_change(change)), Cell(with_code(change.cause or "") or "")]
+    return [*(Cell(name) for name in names), *times, answer, *others]

@@ -64,9 +64,9 @@ def page(
     """
     model = rows[0].model
     which = (
-        "Where the time goes, in the newest night, of ",
+        "In the newest night, of ",
         *separated([(Link(f"{row.precision} on {row.device}", cell_page(row.cell)),) for row in cells]),
-        "; the time of each night on the page of a series leads to its own.",
+        ". For another night, follow its time on the page of the series.",
     )
     sections = [
         explained,

@@ -42,7 +42,7 @@ class Site:
         self._verdicts_on: dict[tuple[date, str, str], list[Verdict]] = defaultdict(list)
 
     def contents(self, addresses_to_read: Sequence[str]) -> dict[str, bytes]:
-        """Return the contents of those addresses that exist; pages of one kind among them are read at once."""
+        """Return the contents of those addresses that exist; one query reads all pages of a kind."""
         names: dict[str, list[str]] = defaultdict(list)
         for address in addresses_to_read:
             folder, _, name = address.partition("/")
