@@ -13,8 +13,8 @@ from tasks.pages.page import (
     Section,
     Segment,
     StackChart,
+    cell_folds,
     fold_if_long,
-    fold_of_each_cell,
 )
 from tasks.results.advice import DATA_MOVEMENT_SHARE, other_advice, portable_advice
 from tasks.results.cells import CellNames
@@ -88,7 +88,15 @@ def _chart(model: str, cells: list[list[CategoryRow]], names: CellNames) -> Iter
     for cell in cells:
         uncertain_ms = sum(row.resolution_ms for row in cell if row.category == REST)
         if uncertain_ms / (_time_ms(cell) or 1.0) <= _MAX_UNCERTAINTY:
-            bars.append((names.label(cell[0]), _segments({row.category: row.share for row in cell})))
+            # A negative share, where a delegate reports too much, is drawn as 0; the sum is drawn as 1.
+            shares = {row.category: max(0.0, row.share) for row in cell}
+            total, start, segments = sum(shares.values()) or 1.0, 0.0, []
+            for category in CATEGORIES:
+                share = shares.get(category, 0.0) / total
+                if share:
+                    segments.append(Segment(category, start, share))
+                start += share
+            bars.append((names.label(cell[0]), segments))
     if len(bars) < len(cells):
         why = (
             f", in which more than {rounded_percent(_MAX_UNCERTAINTY)} of the time is below the resolution of the "
@@ -97,18 +105,6 @@ def _chart(model: str, cells: list[list[CategoryRow]], names: CellNames) -> Iter
         yield Paragraph((f"Not drawn: {counted(len(cells) - len(bars), 'cell')} of ", Code(model), why), tone="quiet")
     if bars:
         yield fold_if_long(StackChart(f"{model}: shares of Method::execute", CATEGORIES, bars), model)
-
-
-def _segments(shares: dict[str, float]) -> list[Segment]:
-    """Return the shares end to end, scaled to a sum of 1; a negative one, where a delegate reports too much, is 0."""
-    drawn = {category: max(0.0, shares.get(category, 0.0)) for category in CATEGORIES}
-    total = sum(drawn.values()) or 1.0
-    segments, start = [], 0.0
-    for category, share in drawn.items():
-        if share:
-            segments.append(Segment(category, start, share / total))
-        start += share / total
-    return segments
 
 
 def _shares(cells: list[list[CategoryRow]]) -> Table:
@@ -144,22 +140,20 @@ def operators(answers: Answers) -> Section:
         f"{rounded_percent(HEAVY_SHARE)} of Method::execute. Those above it are highlighted: optimizing them "
         "changes the latency of the model noticeably."
     )
-    return Section("operators", title, [Paragraph(explained), *fold_of_each_cell(rows, _operators)])
-
-
-def _operators(cell: list[OperatorRow]) -> tuple[str, list[Block]]:
-    """Return the two largest operators over 5 % in words, and the table of all."""
-    over = [row for row in cell if row.share > HEAVY_SHARE]
-    longest = listed(f"{row.operator} {in_percent(row.share)}" for row in over[:2])
-    blocks: list[Block] = [build_table(cell, is_named=False, digits=ms_digits(row.time_ms for row in over))]
-    if unresolved := cell[0].unresolved:
-        verb = "takes" if unresolved == 1 else "take"
-        note = (
-            f"{counted(unresolved, 'more operator').capitalize()} {verb} less than 1 \u00b5s per call, the resolution "
-            "of the delegate's clock, and cannot be ranked."
-        )
-        blocks.append(Paragraph(note, tone="quiet"))
-    return longest or f"none over {rounded_percent(HEAVY_SHARE)}", blocks
+    blocks: list[Block] = [Paragraph(explained)]
+    for cell, fold in cell_folds(rows):
+        over = [row for row in cell if row.share > HEAVY_SHARE]
+        longest = listed(f"{row.operator} {in_percent(row.share)}" for row in over[:2])
+        inner: list[Block] = [build_table(cell, is_named=False, digits=ms_digits(row.time_ms for row in over))]
+        if unresolved := cell[0].unresolved:
+            verb = "takes" if unresolved == 1 else "take"
+            note = (
+                f"{counted(unresolved, 'more operator').capitalize()} {verb} less than 1 \u00b5s per call, the "
+                "resolution of the delegate's clock, and cannot be ranked."
+            )
+            inner.append(Paragraph(note, tone="quiet"))
+        blocks.append(fold.filled(longest or f"none over {rounded_percent(HEAVY_SHARE)}", inner))
+    return Section("operators", title, blocks)
 
 
 def modules(answers: Answers) -> Section:
@@ -173,13 +167,11 @@ def modules(answers: Answers) -> Section:
         "The modules of each model that take at least 5 % of Method::execute. The rows after them are time that "
         "belongs to no module. The view operator_source lists each operator with its module and source line."
     )
-    return Section("modules", title, [Paragraph(explained), *fold_of_each_cell(rows, _modules)])
-
-
-def _modules(cell: list[ModuleRow]) -> tuple[str, list[Block]]:
-    """Return the two modules whose own operators take most of the time in words, and the table of all."""
-    digits = ms_digits(row.time_ms for row in cell if row.is_module)
-    return heaviest(cell), [build_table(cell, is_named=False, digits=digits)]
+    blocks: list[Block] = [Paragraph(explained)]
+    for cell, fold in cell_folds(rows):
+        digits = ms_digits(row.time_ms for row in cell if row.is_module)
+        blocks.append(fold.filled(heaviest(cell), [build_table(cell, is_named=False, digits=digits)]))
+    return Section("modules", title, blocks)
 
 
 def portable(answers: Answers) -> Section:

@@ -4,13 +4,13 @@ Both outputs are made from the same page, so their contents agree. Text is plain
 model, an operator, a file) is a `Code`, and both outputs escape every text.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from tasks.results.cells import CellNames, NamedRowT, by_cell
 from tasks.results.table import Table
-from tasks.results.text import Code, Text, Tone, counted
+from tasks.results.text import Code, Text, Tone, counted, joined
 
 Hue = Literal["on", "off", "plain"]
 MAX_LISTED = 400
@@ -133,6 +133,10 @@ class Fold:
     is_open: bool = False
     in_markdown: bool = True
 
+    def filled(self, result: str, blocks: Sequence["Block"]) -> "Fold":
+        """Return this fold with a result at the end of its title, and with blocks."""
+        return replace(self, title=joined(self.title, f" \u2014 {result}"), blocks=blocks)
+
 
 @dataclass(frozen=True)
 class Heading:
@@ -182,17 +186,13 @@ class Page:
         return any(block.kind in kinds for section in self.sections for block in section.blocks)
 
 
-def fold_of_each_cell(
-    rows: Sequence[NamedRowT], content: Callable[[list[NamedRowT]], tuple[str, list[Block]]]
-) -> Iterator[Fold]:
-    """Yield a fold for each cell, the first one of a model open; `content` returns the end of its title, and blocks."""
+def cell_folds(rows: Sequence[NamedRowT]) -> Iterator[tuple[list[NamedRowT], Fold]]:
+    """Yield the rows of each cell with an empty fold of its name, the first one of a model open."""
     names = CellNames(rows)
     models = set()
     for cell in by_cell(rows).values():
         first = cell[0]
-        finding, blocks = content(cell)
-        title = (Code(first.model), f" \u00b7 {names.label(first)} \u2014 {finding}")
-        yield Fold(title, blocks, is_open=first.model not in models)
+        yield cell, Fold((Code(first.model), f" \u00b7 {names.label(first)}"), [], is_open=first.model not in models)
         models.add(first.model)
 
 

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from devices.errors import InputError
 from devices.untrusted import UntrustedFileError, open_untrusted
@@ -27,30 +27,8 @@ _ASIDE = ".etfarm-part"
 """The file that is being written, in the root folder: one at a time, so that a kill leaves no other incomplete file."""
 
 
-class Destination(Protocol):
-    """Files by their addresses, such as `nights/2026-11-22.html`. Storage errors are OSErrors."""
-
-    def is_empty(self) -> bool:
-        """Return whether nothing is there."""
-
-    def read(self, name: str, max_bytes: int) -> bytes | None:
-        """Return the content of a file; None without one. Raises FarmError for a larger one."""
-
-    def missing(self, names: Iterable[str]) -> set[str]:
-        """Return which files do not exist. Raises InputError where a link or a file is in place of their folder."""
-
-    def hashes(self, names: Iterable[str]) -> dict[str, str]:
-        """Return the SHA-256 of each file that exists, or FOREIGN."""
-
-    def write(self, files: Mapping[str, bytes]) -> None:
-        """Write files, each completely or not at all."""
-
-    def remove(self, names: Iterable[str]) -> None:
-        """Remove files."""
-
-
 @contextlib.contextmanager
-def open_destination(location: str) -> Iterator[Destination]:
+def open_destination(location: str) -> Iterator["Destination"]:
     """Yield the destination of a folder or a URL. A folder is created, and locked during the block.
 
     Raises InputError for an empty location, a folder that is locked, or a URL that is local or without a bucket.
@@ -76,14 +54,18 @@ def open_destination(location: str) -> Iterator[Destination]:
 
 
 class _Folder:
+    """Files of a folder by their addresses, such as `nights/2026-11-22.html`. Errors of the storage are OSErrors."""
+
     def __init__(self, location: str, root: int) -> None:
         self._location, self._root = location, root
         self._has_written = False
 
     def is_empty(self) -> bool:
+        """Return whether nothing is there."""
         return set(os.listdir(self._root)) <= {_ASIDE}  # noqa: PTH208 (there is no path of an open folder)
 
     def read(self, name: str, max_bytes: int) -> bytes | None:
+        """Return the content of a file; None without one. Raises FarmError for a larger one."""
         try:
             with open_untrusted(Path(name), max_bytes, folder=self._root) as stream:
                 return stream.read(max_bytes)
@@ -93,6 +75,7 @@ class _Folder:
             raise UntrustedFileError(f"{self._location}/{error}") from None
 
     def missing(self, names: Iterable[str]) -> set[str]:
+        """Return which files do not exist. Raises InputError where a link or a file is in place of their folder."""
         missing = set(names)
         for name in tuple(missing):
             with contextlib.suppress(FileNotFoundError), self._opened(name) as (folder, file):
@@ -101,6 +84,7 @@ class _Folder:
         return missing
 
     def hashes(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the SHA-256 of each file that exists, or FOREIGN."""
         hashes = {}
         for name in names:
             with contextlib.suppress(FileNotFoundError), self._opened(name) as (folder, file):
@@ -113,6 +97,7 @@ class _Folder:
         return hashes
 
     def write(self, files: Mapping[str, bytes]) -> None:
+        """Write files, each completely or not at all."""
         if not self._has_written:
             self._remove_aside()  # a killed publication left it
         self._has_written = True
@@ -171,6 +156,8 @@ class _Folder:
 
 
 class _Prefix:
+    """Files below a prefix of object storage, with the methods of a folder."""
+
     def __init__(self, location: str) -> None:
         from fsspec.implementations.local import LocalFileSystem
 
@@ -230,3 +217,6 @@ class _Prefix:
 
     def _name(self, path: str) -> str:
         return path.removeprefix(f"{self._root}/")
+
+
+Destination = _Folder | _Prefix

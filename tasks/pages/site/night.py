@@ -79,7 +79,17 @@ def page(reader: Reader, night: date, nights: Sequence[NightRow], rows: Sequence
     if latency:
         sections.append(Section("matrix", "Models and devices", [matrix(latency), Paragraph(KEY, "quiet")]))
     sections.append(Section("sessions", "How it ran", list(_sweeps(reader, night))))
-    answer = headline(rows) if rows else joined(f"{headline(rows)} ", _next_after_no_verdict(reader))
+    answer: Text = headline(rows)
+    if not rows:
+        step: Text = (
+            "Emulated and simulated devices have no times; ",
+            Link("SME2", "sme2.html"),
+            " shows which kernels they ran. For times, add a real device to the inventory and check it: ",
+            Code("etfarm devices --inventory FILE"),
+            ".",
+        )
+        has_real_device = any(row.without_times is None for row in read_devices(reader))
+        answer = joined(f"{answer} ", "How its sweeps ran is below." if has_real_device else step)
     tone: Tone = next((TONES[verdict] for verdict in _LOUD if any(row.verdict == verdict for row in rows)), "")
     subtitle: list[str] = [f"{night:%A}, {night}"]
     if earlier := next((row.night for row in nights if row.night < night), None):
@@ -88,18 +98,6 @@ def page(reader: Reader, night: date, nights: Sequence[NightRow], rows: Sequence
     if later := next((row.night for row in reversed(nights) if row.night > night), None):
         subtitle += [" · ", Link(f"night after: {later}", addresses.night_page(later))]
     return Page(f"Night of {night}", sections, tuple(subtitle), answer, tone)
-
-
-def _next_after_no_verdict(reader: Reader) -> Text:
-    if any(row.without_times is None for row in read_devices(reader)):
-        return "How its sweeps ran is below."
-    return (
-        "Emulated and simulated devices have no times; ",
-        Link("SME2", "sme2.html"),
-        " shows which kernels they ran. For times, add a real device to the inventory and check it: ",
-        Code("etfarm devices --inventory FILE"),
-        ".",
-    )
 
 
 def _sweeps(reader: Reader, night: date) -> Iterator[Block]:

@@ -163,25 +163,6 @@ def test_advice_is_ordered_and_each_item_has_its_figures_and_a_step(sweep: Sweep
     assert delegate < movement < kernel
 
 
-def portable_for_known_reasons(sweep: Sweep) -> None:
-    reasons = {
-        "aten.mean.dim": "mean.dim only supports keepdim=True",
-        "aten.gather.default": "XNNPACK's partitioner has no rule for this operator",
-    }
-    portable = [{"operator": name, "count": 1, "reason": reason} for name, reason in reasons.items()]
-    run = (100 * MS, {"native_call_mean.out": 20 * MS, "native_call_gather.out": 10 * MS})
-    sweep.session([run], model__portable=portable)
-
-
-@given(portable_for_known_reasons)
-def test_advice_about_a_portable_operator_depends_on_the_partitioners_reason(sweep: Sweep) -> None:
-    text = sweep["advice"].words
-    mean = "XNNPACK's mean keeps the dimensions that it averages. Next: call it with keepdim=True"
-    assert f"aten.mean.dim (up to 20.0 %): {mean}" in text
-    gather = "XNNPACK has no indexing by a tensor. Nothing can be done in the exporter."
-    assert f"aten.gather.default (up to 10.0 %): {gather}" in text
-
-
 @given(lambda sweep: sweep.session([(100 * MS, {CONVOLUTION: 90 * MS, TRANSPOSE: 10 * MS})]))
 def test_below_the_bounds_there_is_nothing_to_do(sweep: Sweep) -> None:
     assert "No operator of this sweep is over these bounds." in sweep["advice"].words
