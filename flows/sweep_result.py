@@ -26,7 +26,7 @@ from tasks.measure.health import HealthError, Registry
 from tasks.pages.notify import Message, send
 from tasks.results.devices import noise_lines
 from tasks.results.reader import open_answers, open_reader
-from tasks.results.verdicts import WORSE, FailingVerdict, Verdict, failed_lines, fails, headline
+from tasks.results.verdicts import WORSE, FailingVerdict, Verdict, failed_lines, failing_verdicts, headline
 from tasks.store.workspace import Workspace
 
 _log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ def read_noise_lines(sweep_id: str, workspace: Workspace) -> list[str]:
 
 def log_verdicts(rows: list[Verdict], fail_on: FailingVerdict) -> None:
     """Log each change for the worse: as an error if it makes a sweep Failed, otherwise as a warning."""
-    failing = fails(rows, fail_on)
+    failing = failing_verdicts(rows, fail_on)
     for row in rows:
         if row.verdict in WORSE:
             _log.log(logging.ERROR if row in failing else logging.WARNING, "%s", row.line)
@@ -127,12 +127,12 @@ class SweepResult:
     @property
     def is_bad(self) -> bool:
         failed = self.counts["failed"] or self.counts["invalid"] or not self.report
-        return bool(failed or self.errors or fails(self.rows, self.fail_on))
+        return bool(failed or self.errors or failing_verdicts(self.rows, self.fail_on))
 
     @property
     def message(self) -> str:
         """Everything about the end in one line."""
-        slower = [row.line for row in fails(self.rows, self.fail_on)]
+        slower = [row.line for row in failing_verdicts(self.rows, self.fail_on)]
         lists = failed_lines(self.rows), self.causes, slower
         failed, causes, changes = ([join_first(each)] if each else [] for each in lists)
         return "; ".join([self.sessions, *failed, *causes, *self.errors, *changes, self.report_line])
@@ -187,7 +187,7 @@ def build_message(result: SweepResult, workspace: Workspace) -> Message:
     """Return the message about a sweep that has ended: at most 10 regressions, 10 failures and 10 causes of devices."""
     summary = "The verdicts could not be read." if result.verdicts is None else headline(result.rows)
     lines = [result.sessions, *result.errors]
-    for sentences in ([row.line for row in fails(result.rows, "regression")], failed_lines(result.rows)):
+    for sentences in ([row.line for row in failing_verdicts(result.rows, "regression")], failed_lines(result.rows)):
         lines += sentences[:_MAX_LINES]
         if len(sentences) > _MAX_LINES:
             lines.append(f"{len(sentences) - _MAX_LINES} more in the report")

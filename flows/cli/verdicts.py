@@ -40,7 +40,7 @@ def verdicts(
     from flows.warehouse.readable import readable_warehouse
     from tasks.pages.benchmarks import benchmarks
     from tasks.results.reader import open_reader
-    from tasks.results.verdicts import fails, night_comparison, read_night
+    from tasks.results.verdicts import failing_verdicts, night_comparison, read_night
 
     workspace = Workspace(data_dir, warehouse)
     destination = ComparisonOutput(format, output or (), workspace)
@@ -54,7 +54,7 @@ def verdicts(
             show(left_out, err=True)
     destination.show(night_comparison(judged_night, rows))
     unmeasured = [row for row in rows if row.verdict == "failed" and fail_on != "never"]
-    failing = fails(rows, fail_on)
+    failing = failing_verdicts(rows, fail_on)
     if failing or unmeasured:
         counts = f"{len(failing)} with this verdict, {len(unmeasured)} failed, of {len(rows)}"
         show(f"etfarm: --fail-on {fail_on}: {counts}", err=True)

@@ -1,7 +1,8 @@
 """Names of cells. A cell pools sessions with equal settings: the same model, device, precision, ..."""
 
+import functools
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
@@ -34,19 +35,19 @@ class Device(Words):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Model(Name):
-    """A model, linked to its page."""
+class LinkedName(Name):
+    """A name or id as code, linked to its page."""
+
+    page: Callable[[str], str]
+    """Returns the address."""
 
     def _write(self, value: Any) -> Cell:
-        return Cell((CodeLink(str(value), model_page(str(value))),))
+        return Cell((CodeLink(str(value), self.page(str(value))),))
 
 
-@dataclass(frozen=True, kw_only=True)
-class SessionId(Name):
-    """A session's id, linked to its page."""
-
-    def _write(self, value: Any) -> Cell:
-        return Cell((CodeLink(str(value), session_page(str(value))),))
+Model = functools.partial(LinkedName, page=model_page)
+SessionId = functools.partial(LinkedName, page=session_page)
+SweepId = functools.partial(LinkedName, page=sweep_page)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,14 +56,6 @@ class Night(Words):
 
     def _write(self, value: Any) -> Cell:
         return Cell((Link(str(value), night_page(value)),), sort=value.toordinal())
-
-
-@dataclass(frozen=True, kw_only=True)
-class SweepId(Name):
-    """A sweep's id, linked to its page."""
-
-    def _write(self, value: Any) -> Cell:
-        return Cell((CodeLink(str(value), sweep_page(str(value))),))
 
 
 @dataclass(frozen=True)

@@ -208,7 +208,7 @@ def _as_change(verdict: Verdict) -> SeriesChange:
     )
 
 
-def fails(verdicts: Sequence[Verdict], fail_on: FailingVerdict) -> list[Verdict]:
+def failing_verdicts(verdicts: Sequence[Verdict], fail_on: FailingVerdict) -> list[Verdict]:
     """Return the verdicts that make a sweep Failed."""
     return [verdict for verdict in verdicts if verdict.verdict in _FAILING[fail_on]]
 
