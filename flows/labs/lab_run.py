@@ -84,7 +84,7 @@ class _LabRun(DeviceDispatcher):
         self._name, self._workspace = name, workspace
         self._exports = ExportQueue(order.pairs)
         super().__init__(SweepJob(order.spec, order.sweep, workspace, self._exports, order.unloadable, order.finish_by))
-        clock_ahead_s.set(_clock_correction_s(order.clock_ahead_s))
+        clock_ahead_s.set(clock_correction_s(order.clock_ahead_s))
         self._registry = Registry(workspace.registry)
         for device, health in order.health.items():
             self._registry.release(device)
@@ -181,7 +181,7 @@ def read_state(run: UUID) -> State | None:
     return None
 
 
-def _clock_correction_s(farm_ahead_s: float | None) -> float:
+def clock_correction_s(farm_ahead_s: float | None) -> float:
     """Return how many seconds this clock is ahead of the farm's, which is `farm_ahead_s` ahead of the server's.
 
     0 if they differ by less than 5 s, or if one of them is unknown. Raises InputError if they differ by more than an

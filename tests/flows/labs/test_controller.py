@@ -127,16 +127,30 @@ def test_a_lab_whose_worker_is_killed_before_it_starts_the_run_gets_another_one(
     assert tallies == {"first": DeviceTally("first")}
 
 
-def test_a_lab_of_which_nothing_comes_is_given_up_also_while_the_server_does_not_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("state", "limit", "reason"),
+    [
+        (Crashed(message="killed"), None, "its run ended as Crashed: killed"),
+        (Running(), "OFFLINE_S", "its worker has been offline for 0.1 s"),
+        (Running(), "MAX_SILENCE_S", "nothing came from it for 0.1 s"),
+        (None, "MAX_SILENCE_S", "nothing came from it for 0.1 s"),
+    ],
+    ids=["killed twice", "offline", "silent", "silent beside a silent server"],
+)
+def test_a_lab_that_is_lost_is_named_and_its_run_is_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: State | None, limit: str | None, reason: str
 ) -> None:
-    # given a server that no longer reports the state of the run, and a lab that writes nothing
-    monkeypatch.setattr(controller, "MAX_SILENCE_S", 0.1)
-    runs = Runs(LocalStore(tmp_path), (cast(State, None), []))
+    # given a lab whose runs end, or whose worker is not seen and writes nothing
+    monkeypatch.setattr(controller, "online_labs", lambda: {"paris"})
+    if limit:
+        monkeypatch.setattr(controller, limit, 0.1)
+    runs = Runs(LocalStore(tmp_path), *[(cast(State, state), [])] * 2)
     # when it measures
     tallies, _ = runs.measure(monkeypatch, "first")
-    # then its device ends with the reason
-    assert "nothing came from it for 0.1 s" in str(tallies["first"].unusable)
+    # then its device ends with the reason, its sessions are recorded as failed, and no run goes on
+    assert str(tallies["first"].unusable).startswith(f"first: lab berlin: {reason}")
+    assert (tallies["first"].succeeded, tallies["first"].failed) == (0, len(list(runs.store.records(NIGHT.sweep_id))))
+    assert len(runs.cancelled) == (0 if limit is None else 1)
 
 
 @pytest.mark.fault
@@ -266,7 +280,6 @@ def test_results_of_foreign_devices_are_refused(tmp_path: Path, monkeypatch: pyt
     ("facts", "sentence"),
     [
         ({"os": "linux", "platform": "macos-arm64"}, "`platform` is macos-arm64, but `os` is linux"),
-        ({"os": "linux", "platform": "linux-../../x"}, "`platform` is 'linux-../../x', which is not a platform"),
         ({"cores": -8}, "the message `result` has an impossible value (`facts.cores` is -8, which is negative)"),
     ],
 )
@@ -287,25 +300,3 @@ def test_facts_that_contradict_each_other_make_a_device_unusable(
     # then that one is not used, and the other one counts
     assert tallies["bad"].unusable == f"bad: lab berlin: {sentence}; check the machine of the lab"
     assert (runs.ordered, tallies["good"].succeeded) == ([["good"]], 1)
-
-
-def test_a_result_of_a_gigabyte_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # given a lab that writes a huge result, which needs no space on the disk of this test
-    store = LocalStore(tmp_path)
-    runs = Runs(store, (Running(), [DeviceTally("good", succeeded=1)]))
-
-    def lie(name: str) -> None:
-        path = Path(store.shelf.location) / f"labs/{name}/results/bad.json"
-        if "-measure-" not in name:
-            return
-        path.parent.mkdir(parents=True)
-        with path.open("wb") as stream:
-            stream.truncate(1 << 30)
-
-    runs.lie = lie
-    # when it measures, then its device has no end but this one
-    tallies, _ = runs.measure(monkeypatch, "bad", "good")
-    stopped_by = str(tallies["bad"].stopped_by)
-    assert stopped_by.startswith("bad: lab berlin: ")
-    assert "results/bad.json: has more than 67108864 bytes, which is the limit; check the machine" in stopped_by
-    assert tallies["good"].succeeded == 1

@@ -10,10 +10,11 @@ import pytest
 from devices.errors import InputError
 from devices.inventory import load_inventory
 from flows.device.job import DeviceTally
-from flows.labs.protocol import Order, Result, parse_message
+from flows.labs.protocol import Order, Result, parse_message, read_shared, write_shared
 from tasks.export.entry import ModelEntry
 from tasks.measure.finish_by import drop_reason
 from tasks.measure.health import Health
+from tasks.store.blob_store import BlobStore
 from tests.fixtures.plans import NIGHT, a_spec
 
 INVENTORY = """devices:
@@ -70,3 +71,11 @@ def test_a_message_of_another_version_is_one_sentence_that_names_both(written: b
     both = f"written by etfarm {theirs} and read by etfarm {version('etfarm')} (`version`"
     assert str(refused.value).startswith(f"the order was {both}")
     assert str(refused.value).endswith("; install the same version of etfarm at the sweep and in its labs")
+
+
+def test_a_message_above_the_limit_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.store.blob_store._MAX_BYTES", 10)
+    shelf = BlobStore(str(tmp_path))
+    write_shared(shelf, "night/results/far", Result(health=Health()))
+    with pytest.raises(InputError, match=r"results/far\.json: has more than 10 bytes, which is the limit"):
+        read_shared(shelf, "night/results/far", Result)

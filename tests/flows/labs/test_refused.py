@@ -7,7 +7,7 @@ from importlib.metadata import version
 import pytest
 
 from devices.ondevice.facts import read_facts
-from flows.labs import controller
+from flows.labs import controller, lab_run
 from flows.labs.lab_run import lab
 from flows.labs.protocol import Order
 from flows.server import connection
@@ -46,21 +46,21 @@ def test_a_lab_that_cannot_follow_an_order_measures_nothing_and_the_farm_is_told
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("ahead_s", "recorded_s"), [(4.0, 0.0), (-600.0, -600.0)])
 def test_the_times_of_a_lab_whose_clock_differs_are_corrected_and_marked(
-    farm: LabFarm, monkeypatch: pytest.MonkeyPatch, ahead_s: float, recorded_s: float
+    farm: LabFarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # given a farm whose clock is 7 s ahead of the server's, and a lab that is that far ahead of the farm
-    told = itertools.chain([7.0], itertools.repeat(7.0 + ahead_s))  # then both runs of the lab
-    monkeypatch.setattr(connection, "clock_difference_s", lambda: next(told))
+    # given a farm whose clock is 7 s ahead of the server's, and a lab that is 600 s behind the farm
+    ahead_s = -600.0
+    differences = itertools.chain([7.0], itertools.repeat(7.0 + ahead_s))  # then both runs of the lab
+    monkeypatch.setattr(connection, "clock_difference_s", lambda: next(differences))
     # when a session is measured there
     begun = datetime.now().astimezone()
     farm.sweep(farm.device("far"))
     # then its times are those of the farm's clock, and its record has the difference
     for each in farm.succeeded("far"):
-        assert each.clock_ahead_s == recorded_s
+        assert each.clock_ahead_s == ahead_s
         corrected_s = (datetime.fromisoformat(each.started_at) - begun).total_seconds()
-        assert -recorded_s - 1 < corrected_s < -recorded_s + ENOUGH_S
+        assert -ahead_s - 1 < corrected_s < -ahead_s + ENOUGH_S
         # and so are those of its conditions
         before = each.conditions["before"]
         assert before is not None
@@ -91,3 +91,11 @@ def test_an_order_that_is_in_another_store_is_refused_in_one_sentence(farm: LabF
     state = lab("night/0/berlin-1", str(farm.folder / "elsewhere"), return_state=True)
     assert state.is_failed()
     assert "the order night/0/berlin-1 is not in the store that this lab uses" in str(state.message)
+
+
+@pytest.mark.parametrize(("ahead_s", "correction_s"), [(4.9, 0.0), (-4.9, 0.0), (5.0, 5.0), (-3600.0, -3600.0)])
+def test_a_difference_of_clocks_below_5_s_is_not_corrected(
+    monkeypatch: pytest.MonkeyPatch, ahead_s: float, correction_s: float
+) -> None:
+    monkeypatch.setattr(connection, "clock_difference_s", lambda: ahead_s)
+    assert lab_run.clock_correction_s(farm_ahead_s=0.0) == correction_s

@@ -8,7 +8,7 @@ from devices.ondevice.facts import Facts
 from flows.labs.validation import validate_facts
 
 
-def test_a_simulated_device_of_a_lab_is_believed_to_be_simulated_and_nothing_else() -> None:
+def test_a_simulated_device_of_a_lab_has_the_platform_simulated_and_no_other() -> None:
     # given the entry of a simulated device, which states no platform
     spec = DeviceSpec(name="simulated-1", transport="simulated")
     # then its facts are taken over as a lab sends them, whatever the lab runs on
@@ -24,7 +24,14 @@ def test_facts_that_contradict_each_other_are_refused_with_both() -> None:
         validate_facts(spec, Facts(os="linux", platform="linux-x86_64", sme2=True))
 
 
-def test_no_other_device_is_believed_to_be_simulated() -> None:
+@pytest.mark.parametrize(
+    ("platform", "sentence"),
+    [
+        ("simulated", "`platform` is simulated, but `os` is linux"),
+        ("linux-../../x", "`platform` is 'linux-../../x', which is not a platform"),
+    ],
+)
+def test_a_platform_that_the_device_cannot_have_is_refused(platform: str, sentence: str) -> None:
     spec = DeviceSpec(name="phone", transport="adb", serial="s1")
-    with pytest.raises(InputError, match="`platform` is simulated, but `os` is linux"):
-        validate_facts(spec, Facts(os="linux", platform="simulated"))
+    with pytest.raises(InputError, match=sentence):
+        validate_facts(spec, Facts(os="linux", platform=platform))

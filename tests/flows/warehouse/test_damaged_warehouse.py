@@ -12,7 +12,6 @@ import pytest
 from flows.warehouse.publish import load_and_publish, load_store, unloadable_sessions
 from sql.errors import WarehouseDamaged, WarehouseError
 from sql.warehouse import keep_aside, query, writing
-from tasks.load.snapshot import publish_snapshot
 from tasks.maintain.prune import pack_sweep, prune_lock
 from tasks.store.workspace import Workspace
 from tests.fixtures.command import Etfarm, Kept
@@ -97,28 +96,6 @@ def test_a_sweep_starts_with_a_sound_warehouse(kept: Kept) -> None:
     assert len(kept_aside(kept)) == 1
 
 
-@pytest.mark.thorough
-@pytest.mark.fault
-def test_damage_that_shows_when_the_snapshot_is_published_is_repaired(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # given a warehouse whose checkpoint fails
-    kept.session([10])
-    real, calls = publish_snapshot, []
-
-    def publish(warehouse: Path, snapshots: Path) -> Path:
-        calls.append(warehouse.stat().st_ino)
-        if len(calls) == 1:
-            raise WarehouseDamaged("w.duckdb: the warehouse is damaged (block 7); rebuild it", calls[0])
-        return real(warehouse, snapshots)
-
-    monkeypatch.setattr("tasks.load.snapshot.publish_snapshot", publish)
-    # when its bundles are loaded, then they are in another file, which is published
-    load_and_publish(kept.workspace, [kept.bundles])
-    assert len(set(calls)) == 2
-    assert (len(kept_aside(kept)), kept.session_ids()) == (1, [f"{1:016x}"])
-
-
 @pytest.mark.fault
 def test_a_warehouse_that_could_not_be_created_is_built_by_the_next_load(kept: Kept, full_disk: Path) -> None:
     # given a disk without space for a warehouse
@@ -177,16 +154,3 @@ def test_a_damaged_file_that_another_process_has_open_stays(tmp_path: Path) -> N
     path.write_bytes(b"new")
     assert keep_aside(path, WarehouseDamaged("damaged", 1)) is None
     assert path.read_bytes() == b"new"
-
-
-@pytest.mark.thorough
-@pytest.mark.fault
-def test_a_rebuild_replaces_a_damaged_warehouse(kept: Kept, etfarm: Etfarm) -> None:
-    kept.session([10])
-    load_and_publish(kept.workspace, [kept.bundles])
-    kept.warehouse.write_bytes(kept.warehouse.read_bytes()[:20_000])
-    code, printed = etfarm("warehouse", "rebuild")
-    assert (code, "1 sessions, nothing to compare with" in printed) == (0, True)
-    [aside] = kept_aside(kept)
-    assert f"it is kept as {aside.name}" in printed
-    assert kept.session_ids() == [f"{1:016x}"]

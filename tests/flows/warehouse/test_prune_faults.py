@@ -83,15 +83,11 @@ def test_a_damaged_bundle_is_not_packed(farm: Kept, etfarm: Etfarm, name: str, s
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("damage", ["cut", "changed", "empty"])
-def test_a_damaged_archive_is_reported_everywhere(farm: Kept, etfarm: Etfarm, damage: str) -> None:
+def test_a_damaged_archive_is_reported_by_a_check_and_a_rebuild(farm: Kept, etfarm: Etfarm) -> None:
     # given an archive that was damaged
     etfarm("warehouse", "prune", "--yes")
     archive = farm.bundles / f"{OLD}.tar.zst"
-    content = archive.read_bytes()
-    middle = len(content) // 2
-    changed = content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :]
-    archive.write_bytes({"cut": content[:-20], "changed": changed, "empty": b""}[damage])
+    archive.write_bytes(archive.read_bytes()[:-20])
     # then a check names it, and a rebuild keeps the warehouse
     code, printed = etfarm("warehouse", "check")
     assert code == 1

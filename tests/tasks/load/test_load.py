@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from sql.errors import WarehouseError
 from tasks.load.load import load_paths
 from tests.fixtures.paths import ROOT
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, BundleMaker, edit, etdump_of
@@ -159,14 +158,6 @@ def test_a_file_that_may_not_be_read_is_refused(
         "devices.untrusted.os.open", refuse
     )  # root may read everything, so the mode of the file has no effect
     assert load_paths([path], maker.warehouse).refused == [(path, f"{path}: cannot be read (Permission denied)")]
-
-
-def test_a_file_that_is_not_a_warehouse_is_refused_before_anything_is_read(maker: BundleMaker, tmp_path: Path) -> None:
-    maker.session([100])
-    (tmp_path / "w.duckdb").write_text("precious" * 1000, encoding="utf-8")
-    with pytest.raises(WarehouseError, match="is not a warehouse"):
-        load_paths([maker.bundles], tmp_path / "w.duckdb")
-    assert (tmp_path / "w.duckdb").read_text(encoding="utf-8") == "precious" * 1000
 
 
 @pytest.mark.parametrize("status", ["failed", "invalid"])

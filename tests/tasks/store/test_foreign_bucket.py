@@ -84,17 +84,6 @@ def test_a_file_of_another_size_than_stated_is_damage(
     assert not list((tmp_path / "var").rglob("stdout.txt"))
 
 
-def test_a_check_finds_a_file_that_is_longer_than_stated(bucket: str, store: BundleStore) -> None:
-    # given a file with the stated content and more behind it
-    folder = put_bundle(bucket, {"stdout.txt": (b"123456", 6)})
-    assert not [each.damage for each in store.verify(NIGHT.sweep_id) if each.damage]
-    put(bucket, f"{folder}/{hashlib.sha256(b'123456').hexdigest()[:16]}-stdout.txt", b"123456" + bytes(1_000_000))
-    # then the check names it
-    [damage] = [each.damage for each in store.verify(NIGHT.sweep_id) if each.damage]
-    assert damage is not None
-    assert "stdout.txt: missing, or not matching its hash" in damage
-
-
 def test_a_bundle_that_states_a_file_beyond_the_limit_is_not_fetched(bucket: str, store: BundleStore) -> None:
     put_bundle(bucket, {})
     path = f"{PREFIX}/{SESSIONS[2].session_id}/session.json"

@@ -192,20 +192,21 @@ def test_a_changed_or_lost_file_in_s3_is_found_by_a_check(bucket: str, tmp_path:
     }
     key = key_of(bucket, damaged, "-stdout.txt")
     client = s3_client()
-    for is_lost in (False, True):
-        # when a file of one is changed, then lost
-        if is_lost:
+    for content in (b"x", b"hello" + bytes(1_000_000), None):
+        # when a file of one is changed, has more behind its content, and is lost
+        if content is None:
             client.delete_object(Bucket=bucket, Key=key)
         else:
-            client.put_object(Bucket=bucket, Key=key, Body=b"x")
+            client.put_object(Bucket=bucket, Key=key, Body=content)
         # then that file is named
         [sentence] = [each.damage for each in store.verify(NIGHT.sweep_id) if each.damage]
         assert f"{damaged}: stdout.txt: missing, or not matching its hash" in sentence
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("key", ["session_id", "sweep_id", "files"])
-@pytest.mark.parametrize("way", ["absolute", "upwards"])
+@pytest.mark.parametrize(
+    ("key", "way"), [("session_id", "upwards"), ("sweep_id", "upwards"), ("files", "absolute"), ("files", "upwards")]
+)
 def test_a_bundle_in_s3_writes_nowhere_but_into_its_own_folder(bucket: str, tmp_path: Path, key: str, way: str) -> None:
     # given a sound bundle, and a stranger's whose file is to land in a folder of the user
     store = remote(bucket, tmp_path)

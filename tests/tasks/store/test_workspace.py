@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from devices.errors import InputError
 from tasks.store.workspace import Workspace, resolve_workspace
 
 
@@ -39,8 +38,3 @@ def test_only_the_warehouse_in_the_data_folder_has_snapshots(tmp_path: Path) -> 
     named = tmp_path / "warehouse" / ".." / "warehouse" / "warehouse.duckdb"
     assert Workspace(tmp_path, named).has_snapshots
     assert not Workspace(tmp_path, tmp_path / "w.duckdb").has_snapshots
-
-
-def test_bundles_are_never_looked_for_at_a_url_with_credentials(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the location contains credentials"):
-        _ = Workspace(tmp_path, None, "s3://key:secret@bucket/prefix").store
