@@ -96,8 +96,8 @@ class ObjectStore(BundleStore):
             content = self._fs.cat_file(f"{folder}/{RECORD}", start=0, end=MAX_RECORD_BYTES)
             stored = parse_record(content, f"{folder}/{RECORD}")
             # What other writers of this session uploaded can no longer become complete.
-            kept = {*_sizes(folder, stored), f"{folder}/{RECORD}"}
-            if leftovers := [path for path in self._fs.find(folder) if path not in kept]:
+            current = {*_sizes(folder, stored), f"{folder}/{RECORD}"}
+            if leftovers := [path for path in self._fs.find(folder) if path not in current]:
                 self._fs.rm(leftovers)
         return stored
 

@@ -30,7 +30,7 @@ HERE = {"name": "here", "transport": "local"}
 GONE = {"name": "gone", "transport": "ssh", "address": "127.0.0.1", "port": 9, "user": "nobody", "root": "/tmp/x"}
 
 
-def asked_name(server: str, state: State[Any]) -> str:
+def run_name(server: str, state: State[Any]) -> str:
     """The name of the flow run that ended in a state, as the server shows it."""
     return str(httpx.get(f"{server}/flow_runs/{state.state_details.flow_run_id}").raise_for_status().json()["name"])
 
@@ -58,7 +58,7 @@ def test_health_names_what_cannot_be_reached_and_records_it(server: str, tmp_pat
     assert (registry.health("gone").state, registry.health("gone").strikes) == ("suspect", 1)
     assert registry.health("here").state == "good"
     # and the run has a name, and a table shows all
-    assert asked_name(server, state) == f"health {date.today()}"
+    assert run_name(server, state) == f"health {date.today()}"
     wanted = {"artifacts": {"key": {"any_": ["devices"]}}, "sort": "CREATED_DESC", "limit": 1}
     (newest,) = asked(f"{server}/artifacts/filter", wanted)
     table = {row["device"]: row for row in json.loads(newest["data"])}
@@ -113,8 +113,8 @@ def test_a_report_is_written_again_and_an_unknown_sweep_is_one_sentence(
     link = f"https://farm.example/reports/{page.parent.name}/report.html"
     assert state.message == link
     of_run = {"flow_runs": {"id": {"any_": [str(state.state_details.flow_run_id)]}}}
-    (shown,) = asked(f"{server}/artifacts/filter", of_run)
-    assert (shown["key"], shown["description"]) == ("report", f"Complete: {link}")
+    (artifact,) = asked(f"{server}/artifacts/filter", of_run)
+    assert (artifact["key"], artifact["description"]) == ("report", f"Complete: {link}")
     # and an unknown sweep is one sentence
     unknown = report("none-2026-01-01", data_dir=str(kept.workspace.root), return_state=True)
     assert unknown.is_failed()

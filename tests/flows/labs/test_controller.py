@@ -43,16 +43,16 @@ class Ready(DeviceDispatcher):
 class Runs:
     """Stand-in for the runs of a lab: all devices are probed; then the state that each run has, and its tallies.
 
-    The bundles of what succeeded are in the store. `lie` writes results of a run before these, below its name.
+    The bundles of what succeeded are in the store. `forged` writes results of a run before these, below its name.
     """
 
     def __init__(
         self,
         store: LocalStore,
         *planned: tuple[State, list[DeviceTally]],
-        lie: Callable[[str], object] = lambda _: None,
+        forged: Callable[[str], object] = lambda _: None,
     ) -> None:
-        self.store, self.planned, self.lie = store, list(planned), lie
+        self.store, self.planned, self.forged = store, list(planned), forged
         self.states: dict[UUID, State] = {}
         self.cancelled: list[UUID] = []
         self.ordered: list[list[str]] = []
@@ -61,7 +61,7 @@ class Runs:
         run, shelf = uuid4(), self.store.shelf
         order = read_shared(shelf, f"{name}/order", Order)
         assert order is not None
-        self.lie(name)
+        self.forged(name)
         if order.starts is None:
             self.states[run] = Running()
             for device in order.devices:
@@ -240,20 +240,20 @@ def test_an_end_that_cannot_be_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, message: Result, sentence: str
 ) -> None:
     # given a lab with two devices, which measured one session on each and lies about one
-    store, told = LocalStore(tmp_path), list[str]()
+    store, reports = LocalStore(tmp_path), list[str]()
     runs = Runs(store, (Running(), [DeviceTally("good", succeeded=1)]))
 
-    def lie(name: str) -> None:
+    def forged(name: str) -> None:
         if "-measure-" in name:
             runs.publish("bad")
             write_shared(store.shelf, f"{name}/results/bad", message)
 
-    runs.lie = lie
-    monkeypatch.setattr(board, "report", told.append)
+    runs.forged = forged
+    monkeypatch.setattr(board, "report", reports.append)
     # when it measures
     tallies, health = runs.measure(monkeypatch, "bad", "good")
-    # then the honest device counts, the other one has what is in the store, and the sentence was told once
-    [line] = told
+    # then the honest device counts, the other one has what is in the store, and the sentence was reports once
+    [line] = reports
     assert line.startswith(f"lab berlin: {sentence}")
     assert tallies["bad"] == DeviceTally("bad", succeeded=1, stopped_by=f"bad: {line}")
     assert (tallies["good"].succeeded, health.health("bad")) == (1, Health())
@@ -265,14 +265,14 @@ def test_results_of_foreign_devices_are_refused(tmp_path: Path, monkeypatch: pyt
     # given a lab that reports a device of another lab
     foreign = Result(tally=DeviceTally("foreign"), health=Health())
     runs = Runs(LocalStore(tmp_path), (Running(), [DeviceTally("good", succeeded=1)]))
-    runs.lie = lambda name: write_shared(runs.store.shelf, f"{name}/results/{device}", foreign)
-    told: list[str] = []
-    monkeypatch.setattr(board, "report", told.append)
+    runs.forged = lambda name: write_shared(runs.store.shelf, f"{name}/results/{device}", foreign)
+    reports: list[str] = []
+    monkeypatch.setattr(board, "report", reports.append)
     # when it measures
     tallies, _ = runs.measure(monkeypatch, "good")
-    # then that was told once, and its own device counts
+    # then that was reports once, and its own device counts
     why = f"it sent a result of {device}, which is not a device of its order"
-    assert told == [f"lab berlin: {why}; check the machine of the lab"]
+    assert reports == [f"lab berlin: {why}; check the machine of the lab"]
     assert tallies == {"good": DeviceTally("good", succeeded=1)}
 
 
@@ -288,13 +288,13 @@ def test_facts_that_contradict_each_other_make_a_device_unusable(
 ) -> None:
     # given a lab that reports such facts of a device
     runs = Runs(LocalStore(tmp_path), (Running(), [DeviceTally("good", succeeded=1)]))
-    lie = Result.model_construct(facts=Facts(**facts), health=Health())  # type: ignore[arg-type]
+    forged = Result.model_construct(facts=Facts(**facts), health=Health())  # type: ignore[arg-type]
 
     def write(name: str) -> None:
         if "-probe-" in name:
-            write_shared(runs.store.shelf, f"{name}/results/bad", lie)
+            write_shared(runs.store.shelf, f"{name}/results/bad", forged)
 
-    runs.lie = write
+    runs.forged = write
     # when it measures
     tallies, _ = runs.measure(monkeypatch, "bad", "good")
     # then that one is not used, and the other one counts

@@ -175,19 +175,19 @@ def test_suspected_series_of_a_lab_are_measured_again_by_the_lab(farm: LabFarm) 
 
 
 @pytest.mark.thorough
-def test_the_farm_decides_about_the_health_of_a_lab_s_devices_and_learns_what_happened_to_them(farm: LabFarm) -> None:
+def test_the_farm_keeps_the_health_of_a_lab_s_devices_and_gets_their_strikes(farm: LabFarm) -> None:
     # given a device that the farm has quarantined, one that cannot be reached, and one that the lab once retired
-    known, of_lab = Registry(farm.folder / "farm" / "devices"), Registry(farm.folder / "lab" / "devices")
-    known.quarantine("out", "swollen battery")
-    of_lab.retire("far", "of an earlier farm")
+    farm_health, lab_health = Registry(farm.folder / "farm" / "devices"), Registry(farm.folder / "lab" / "devices")
+    farm_health.quarantine("out", "swollen battery")
+    lab_health.retire("far", "of an earlier farm")
     gone = DeviceSpec(name="gone", transport="ssh", address="127.0.0.1", port=free_port(), user="nobody", site=SITE)
     # when a sweep measures them
     _, tallies = farm.sweep(farm.device("far"), farm.device("out"), gone)
     # then the farm's opinion counted, and the farm knows of the strike
     assert tallies["far"].succeeded == 4
     assert str(tallies["out"].unusable).startswith("out is quarantined")
-    assert (known.health("gone").state, known.health("gone").strikes) == ("suspect", 1)
-    assert known.health("out").state == "quarantined"
+    assert (farm_health.health("gone").state, farm_health.health("gone").strikes) == ("suspect", 1)
+    assert farm_health.health("out").state == "quarantined"
 
 
 @pytest.mark.thorough

@@ -32,7 +32,7 @@ def farm(farm_with_labs: LabFarm) -> LabFarm:
     ],
     ids=["version", "clock"],
 )
-def test_a_lab_that_cannot_follow_an_order_measures_nothing_and_the_farm_is_told(
+def test_a_lab_that_cannot_execute_an_order_measures_nothing_and_the_sweep_reports_why(
     farm: LabFarm, monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], reason: str
 ) -> None:
     # given a farm of another version, or one whose clock differs by hours
@@ -81,8 +81,8 @@ def test_a_phone_that_has_a_name_in_two_labs_is_measured_under_the_first(
     # then one is, and the other names both
     second, first = sorted(tallies.values(), key=lambda tally: tally.succeeded)
     assert (first.succeeded, second.succeeded) == (4, 0)
-    shown = {"here": "here (no site)", "far": "far (berlin)"}
-    both = f"{shown[first.device]} and {shown[second.device]}"
+    names = {"here": "here (no site)", "far": "far (berlin)"}
+    both = f"{names[first.device]} and {names[second.device]}"
     assert second.unusable == f"{both} are the same device, serial 8A1X; remove one of them from the inventory"
 
 

@@ -114,8 +114,8 @@ def test_the_clock_may_differ_from_the_server_s_by_two_minutes(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, ahead_s: float | None, line: str | None
 ) -> None:
     monkeypatch.setattr(setup_checks, "clock_difference_s", lambda: ahead_s)
-    found = setup_checks.server_clock(workspace, [HERE])
-    assert [each.text[: len(line or "")] for each in found] == ([line] if line else [])
+    findings = setup_checks.server_clock(workspace, [HERE])
+    assert [each.text[: len(line or "")] for each in findings] == ([line] if line else [])
 
 
 def test_a_bundle_from_the_future_means_a_wrong_clock(workspace: Workspace) -> None:

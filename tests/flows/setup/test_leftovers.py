@@ -106,12 +106,12 @@ def test_a_killed_sweep_goes_on_where_it_was_and_leaves_nothing(farm: Farm, scra
 
 def newest_run(api: str) -> str:
     """The flow run of a sweep that was started last."""
-    wanted = {"flows": {"name": {"any_": ["sweep"]}}, "sort": "START_TIME_DESC", "limit": 1}
-    (run,) = asked(f"{api}/flow_runs/filter", wanted)
+    request = {"flows": {"name": {"any_": ["sweep"]}}, "sort": "START_TIME_DESC", "limit": 1}
+    (run,) = asked(f"{api}/flow_runs/filter", request)
     return str(run["id"])
 
 
 def tasks_of(api: str, flow_run_id: str) -> dict[str, str]:
     """The states of the task runs of a flow run, by name."""
-    found = asked(f"{api}/task_runs/filter", {"flow_runs": {"id": {"any_": [flow_run_id]}}})
-    return {run["name"]: run["state_type"] for run in found}
+    runs = asked(f"{api}/task_runs/filter", {"flow_runs": {"id": {"any_": [flow_run_id]}}})
+    return {run["name"]: run["state_type"] for run in runs}

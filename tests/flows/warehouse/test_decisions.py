@@ -27,17 +27,17 @@ def fill(kept: Kept) -> None:
             )
 
 
-def id_of(printed: str) -> str:
-    found = re.match(r"[0-9a-f]{8}(?=: )", printed)
-    assert found, printed
-    return found[0]
+def decision_id(printed: str) -> str:
+    match = re.match(r"[0-9a-f]{8}(?=: )", printed)
+    assert match, printed
+    return match[0]
 
 
 def test_a_reset_is_recorded_shown_and_named_in_one_line(farm: Kept, etfarm: Etfarm) -> None:
     # when the baseline of one model is reset without naming a night
     code, printed = etfarm("decisions", "reset-baseline", "--model", "toy", "--reason", "new quantization, accepted")
     # then it starts at the newest night, and the line states what it concerns and how to take it back
-    number = id_of(printed)
+    number = decision_id(printed)
     assert code == 0
     assert printed == (
         f"{number}: baseline reset from 2026-11-20 for model toy (2 series); "
@@ -63,7 +63,7 @@ def test_an_excluded_night_keeps_its_figures(farm: Kept, etfarm: Etfarm) -> None
 
 
 def test_a_revocation_is_a_record_too(farm: Kept, etfarm: Etfarm) -> None:
-    number = id_of(etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot")[1])
+    number = decision_id(etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot")[1])
     # when a decision is revoked
     code, printed = etfarm("decisions", "revoke", number, "--reason", "was another night")
     # then nothing was removed, and list and view show both reasons
@@ -74,11 +74,11 @@ def test_a_revocation_is_a_record_too(farm: Kept, etfarm: Etfarm) -> None:
     assert farm.ask(f"SELECT {columns} FROM decision_overview") == [(False, "hot", "was another night", True, True)]
     # and it is revoked once; the night can be excluded again
     assert f"{number}: already revoked on 20" in etfarm("decisions", "revoke", number, "--reason", "x")[1]
-    assert id_of(etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot after all")[1]) != number
+    assert decision_id(etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot after all")[1]) != number
 
 
 def test_the_same_decision_is_recorded_once_and_found_by_an_id_like_its_own(farm: Kept, etfarm: Etfarm) -> None:
-    number = id_of(etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot")[1])
+    number = decision_id(etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot")[1])
     code, printed = etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot, really")
     assert (code, printed.startswith(f"{number}: already recorded by ")) == (0, True)
     assert len(farm.ask(OVERVIEW)) == 1
@@ -88,9 +88,9 @@ def test_the_same_decision_is_recorded_once_and_found_by_an_id_like_its_own(farm
 
 def test_a_note_on_a_series_is_recorded_shown_revoked_and_rebuilt(farm: Kept, etfarm: Etfarm) -> None:
     # when a note is written on a series, and one on a night of it
-    given = ["--model", "toy", "--device", "phone", "--precision", "fp32"]
-    code, printed = etfarm("decisions", "note", "  known, ticket 12 ", *given)
-    number = id_of(printed)
+    series = ["--model", "toy", "--device", "phone", "--precision", "fp32"]
+    code, printed = etfarm("decisions", "note", "  known, ticket 12 ", *series)
+    number = decision_id(printed)
     # then the line states what it concerns and how to take it back
     assert (code, printed) == (
         0,
@@ -100,20 +100,20 @@ def test_a_note_on_a_series_is_recorded_shown_revoked_and_rebuilt(farm: Kept, et
     on_night = etfarm("decisions", "note", "fan replaced", "--device", "phone", "--night", "2026-11-20")[1]
     assert ": note on 2026-11-20 for device phone (1 series); undo with: " in on_night
     # and both are in the snapshot and the list
-    asked = "SELECT kind, night, model, device, reason, in_force FROM decision_overview ORDER BY reason"
+    query_text = "SELECT kind, night, model, device, reason, in_force FROM decision_overview ORDER BY reason"
     fan = ("note", date(2026, 11, 20), None, "phone", "fan replaced", True)
-    assert farm.ask(asked) == [fan, ("note", None, "toy", "phone", "known, ticket 12", True)]
+    assert farm.ask(query_text) == [fan, ("note", None, "toy", "phone", "known, ticket 12", True)]
     assert re.search(rf"{number} +note +model toy, .* +known, ticket 12 +in force", etfarm("decisions")[1])
     # and a revoked one stays revoked in a warehouse that is built again
     assert etfarm("decisions", "revoke", number, "--reason", "fixed")[0] == 0
     assert etfarm("warehouse", "rebuild")[0] == 0
-    assert farm.ask(asked) == [fan, ("note", None, "toy", "phone", "known, ticket 12", False)]
+    assert farm.ask(query_text) == [fan, ("note", None, "toy", "phone", "known, ticket 12", False)]
     assert etfarm("warehouse", "check")[0] == 0
 
 
 def test_a_series_can_have_several_notes_but_each_text_once(farm: Kept, etfarm: Etfarm) -> None:
-    number = id_of(etfarm("decisions", "note", "ticket 12", "--model", "toy")[1])
-    assert id_of(etfarm("decisions", "note", "ticket 13", "--model", "toy")[1]) != number
+    number = decision_id(etfarm("decisions", "note", "ticket 12", "--model", "toy")[1])
+    assert decision_id(etfarm("decisions", "note", "ticket 13", "--model", "toy")[1]) != number
     code, printed = etfarm("decisions", "note", "ticket 12", "--model", "toy")
     assert (code, printed.startswith(f"{number}: already recorded by ")) == (0, True)
     assert len(farm.ask(OVERVIEW)) == 2
@@ -179,8 +179,8 @@ def test_without_a_warehouse_a_decision_is_recorded_as_it_was_typed(kept: Kept, 
 def test_a_damaged_record_is_named_by_every_command_and_stops_none(
     farm: Kept, etfarm: Etfarm, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # given two decisions, the file of the first of which is damaged
-    first, second = id_of(etfarm(*EXCLUDE)[1]), id_of(etfarm(*RESET)[1])
+    # series two decisions, the file of the first of which is damaged
+    first, second = decision_id(etfarm(*EXCLUDE)[1]), decision_id(etfarm(*RESET)[1])
     (farm.bundles / "decisions" / f"{first}.json").write_text("{", encoding="utf-8")
     farm.session([100])
     # when the list, a load, a rebuild and a check read them
@@ -199,7 +199,7 @@ def test_a_damaged_record_is_named_by_every_command_and_stops_none(
 
 @pytest.mark.thorough
 def test_a_command_that_is_killed_after_recording_is_finished_by_the_next_load(farm: Kept, etfarm: Etfarm) -> None:
-    # given a command that is killed between the record and the warehouse
+    # series a command that is killed between the record and the warehouse
     with stopped_at("decision ", *EXCLUDE, "--data-dir", farm.workspace.root):
         pass
     assert query(farm.warehouse, OVERVIEW)[1] == []
@@ -214,10 +214,10 @@ def test_a_command_that_is_killed_after_recording_is_finished_by_the_next_load(f
 def test_decisions_in_object_storage_reach_the_warehouse_of_another_machine(
     farm: Kept, etfarm: Etfarm, bucket: str, tmp_path: Path
 ) -> None:
-    # given decisions recorded in S3 on one machine, one of them revoked
+    # series decisions recorded in S3 on one machine, one of them revoked
     store = ["--bundles", f"s3://{bucket}/farm"]
     etfarm("decisions", "reset-baseline", "--reason", "accepted", *store)
-    number = id_of(etfarm(*EXCLUDE, *store)[1])
+    number = decision_id(etfarm(*EXCLUDE, *store)[1])
     etfarm("decisions", "revoke", number, "--reason", "no", *store)
     assert not (farm.bundles / "decisions").exists()
     # when another machine loads from there into its warehouse

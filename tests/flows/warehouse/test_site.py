@@ -111,7 +111,7 @@ def test_an_unknown_address_is_answered_with_a_page(client: TestClient) -> None:
     assert "There is no page models/unknown.html." in answer.text
 
 
-def test_without_a_snapshot_the_page_says_how_to_get_one(tmp_path: Path, visit: Visit) -> None:
+def test_without_a_snapshot_the_page_has_the_command_that_publishes_one(tmp_path: Path, visit: Visit) -> None:
     answer = visit(tmp_path).get("/")
     assert answer.status_code == 503
     assert "no snapshot was published here yet; publish one with" in answer.text
@@ -127,7 +127,7 @@ def test_no_address_reaches_files_or_sql(client: TestClient) -> None:
         assert client.get(f"/{address}").status_code == 404, address
 
 
-def hashes_of(folder: Path) -> dict[str, str]:
+def hash_files(folder: Path) -> dict[str, str]:
     """The hash of every file."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): hash_file(path) for path in files}
@@ -143,9 +143,9 @@ def test_the_command_publishes_the_same_bytes_each_time_and_prints_the_address(
         assert done.returncode == 0, done.stderr
         assert done.stdout.endswith(f"{tmp_path / name}/index.html\n")
     # then every file is the same, that which lists them, too
-    hashes = hashes_of(tmp_path / "site")
+    hashes = hash_files(tmp_path / "site")
     assert {"index.html", "published.json"} <= hashes.keys()
-    assert hashes_of(tmp_path / "other") == hashes
+    assert hash_files(tmp_path / "other") == hashes
     # and a page that somebody changed stays in the next publication, which names it and exits with 1
     (tmp_path / "site/index.html").write_text("mine")
     publish_nights(data_dir, 2)

@@ -74,8 +74,8 @@ def ask(port: int, method: str, address: str, host: str | None) -> tuple[int, ht
 
 
 def test_pages_are_answered_under_stated_names_and_those_of_this_machine_alone(port: int) -> None:
-    stated = ("localhost", "127.0.0.1", "[::1]", "farm.example", "FARM.EXAMPLE.", "farm.example:443", "[fd00::1]:80")
-    assert {host: ask(port, "GET", "/", host)[::2] for host in stated} == dict.fromkeys(stated, (200, "index.html"))
+    allowed = ("localhost", "127.0.0.1", "[::1]", "farm.example", "FARM.EXAMPLE.", "farm.example:443", "[fd00::1]:80")
+    assert {host: ask(port, "GET", "/", host)[::2] for host in allowed} == dict.fromkeys(allowed, (200, "index.html"))
     for host in (
         "evil.example",
         "farm.example.evil.example",
@@ -117,11 +117,11 @@ def test_what_is_not_a_host_name_is_refused(name: str) -> None:
 
 
 def test_different_pages_are_made_side_by_side_and_each_once(site: LiveSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    # given pages that are ready only when another one is being made, too
-    together, made = threading.Barrier(2, timeout=PATIENCE_S), Counter[str]()
+    # given pages that are ready only when another one is being rendered, too
+    together, rendered = threading.Barrier(2, timeout=PATIENCE_S), Counter[str]()
 
     def file(_: Site, address: str) -> File:
-        made[address] += 1
+        rendered[address] += 1
         together.wait()
         return File("text/html", address)
 
@@ -129,9 +129,9 @@ def test_different_pages_are_made_side_by_side_and_each_once(site: LiveSite, mon
     monkeypatch.setattr(Site, "file", file)
     # when each of two is requested by several readers at once, then all have it
     with ThreadPoolExecutor(8) as readers:
-        wanted = ["models/a.html", "models/b.html"] * 4
-        assert [bytes(answer.body).decode() for answer in readers.map(site.answer, wanted)] == wanted
-    assert made == {"models/a.html": 1, "models/b.html": 1}
+        addresses = ["models/a.html", "models/b.html"] * 4
+        assert [bytes(answer.body).decode() for answer in readers.map(site.answer, addresses)] == addresses
+    assert rendered == {"models/a.html": 1, "models/b.html": 1}
 
 
 def test_a_page_that_cannot_be_made_is_an_answer_and_made_again(
@@ -158,7 +158,7 @@ def test_the_end_of_the_pages_ends_what_is_being_made(warehouse: Path, monkeypat
     monkeypatch.setattr(Site, "file", file)
     site = open_site(Workspace(warehouse.parent / "var", warehouse))
     assert is_asked.wait(PATIENCE_S)
-    # when the pages are closed, then nothing is made any more
+    # when the pages are closed, then nothing is rendered any more
     site.close()
     assert site._prepared.done()
 
@@ -166,7 +166,7 @@ def test_the_end_of_the_pages_ends_what_is_being_made(warehouse: Path, monkeypat
 def test_a_page_of_several_queries_ends_with_the_server(
     server: SiteServer, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # given a page that is made until its third query was interrupted
+    # given a page that is rendered until its third query was interrupted
     interrupts, is_requested = threading.Semaphore(0), threading.Event()
     monkeypatch.setattr(LiveSite, "interrupt", lambda _: interrupts.release())
 

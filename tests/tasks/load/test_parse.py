@@ -49,7 +49,7 @@ def side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 2)
 
 
-def paths_of(maker: BundleMaker) -> list[Path]:
+def bundle_paths(maker: BundleMaker) -> list[Path]:
     return sorted(maker.bundles.glob("*/*"))
 
 
@@ -57,7 +57,7 @@ def test_bundles_read_side_by_side_make_the_same_warehouse(
     maker: BundleMaker, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     # Given a damaged bundle among the others, loaded by one process and by several
-    (paths_of(maker)[3] / "model.etdump").write_bytes(b"damaged")
+    (bundle_paths(maker)[3] / "model.etdump").write_bytes(b"damaged")
     other = BundleMaker(tmp_path / "several")
     other.bundles = maker.bundles
     alone = maker.load()
@@ -75,13 +75,13 @@ def test_bundles_read_side_by_side_make_the_same_warehouse(
 def test_the_bundles_of_a_killed_process_are_read_in_this_one(
     maker: BundleMaker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    read = parsing.parse(paths_of(maker))
-    found = [next(read)]
+    read = parsing.parse(bundle_paths(maker))
+    results = [next(read)]
     for process in multiprocessing.active_children():
         process.kill()
-    found += read
-    assert [path for path, _ in found] == paths_of(maker)
-    assert all(isinstance(rows, Rows) and rows.path == path for path, rows in found)
+    results += read
+    assert [path for path, _ in results] == bundle_paths(maker)
+    assert all(isinstance(rows, Rows) and rows.path == path for path, rows in results)
     assert "reading bundles in several processes failed" in caplog.text
 
 

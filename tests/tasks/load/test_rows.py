@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tasks.etdump.reader import read_etdump
-from tasks.etdump.tree import build_runs
+from tasks.etdump.tree import runs_of
 from tasks.load import parse as parsing
 from tasks.rows.kernels import kernel_names
 from tasks.rows.record_rows import with_hash
@@ -25,9 +25,10 @@ def test_the_cost_of_tracing_is_that_of_measured_executions_and_known_only_with_
 ) -> None:
     both: dict[str, Any] = {"execution_ns": [900, 5, 7, 6], "untraced_execution_ns": [800, 1, 3, 9]}
     cases = [both, {"execution_ns": [900, 5, 7, 6]}, {"untraced_execution_ns": [800, 5]}, {}, None]
-    found = [bundle_rows(maker.session([5, 7, 6], stats=stats)).session for stats in cases]
-    shown = [(row["traced_ns"], row["untraced_ns"]) for row in found]
-    assert shown == [(median([5, 7, 6]), median([1, 3, 9]))] + [(None, None)] * 4
+    sessions = [bundle_rows(maker.session([5, 7, 6], stats=stats)).session for stats in cases]
+    assert [(row["traced_ns"], row["untraced_ns"]) for row in sessions] == [(median([5, 7, 6]), median([1, 3, 9]))] + [
+        (None, None)
+    ] * 4
 
 
 def test_what_changes_a_session_is_in_its_row(maker: BundleMaker) -> None:
@@ -107,9 +108,9 @@ def test_a_series_has_one_model_configuration_and_kind_of_device(maker: BundleMa
 def test_equal_rows_have_one_hash_and_what_is_hashed_beside_them_counts() -> None:
     hashes = [with_hash({"a": 1, "b": 2}), with_hash({"b": 2, "a": 1}), with_hash({"a": 2, "b": 1})]
     hashes.append(with_hash({"a": 1, "b": 2}, extra="more"))
-    found = [row["content_sha256"] for row in hashes]
-    assert found[0] == found[1]
-    assert len(set(found)) == 3
+    contents = [row["content_sha256"] for row in hashes]
+    assert contents[0] == contents[1]
+    assert len(set(contents)) == 3
 
 
 def kernels(rows: Rows) -> list[tuple[Any, ...]]:
@@ -117,7 +118,9 @@ def kernels(rows: Rows) -> list[tuple[Any, ...]]:
 
 
 def test_kernels_come_from_the_evidence_of_their_mode(maker: BundleMaker) -> None:
-    profile = bundle_rows(maker.session([5], mode="profile", files=profile_of(**{GEMM: 3, "memcpy": 2}, unresolved=4)))
+    profile = bundle_rows(
+        maker.session([5], mode="profile", files=profile_of(**{GEMM: 3, "memcpy": 2}, unresolved=4))
+    )
     assert kernels(profile) == [
         ("executed", GEMM, "libxnnpack.so", 3),
         ("executed", "memcpy", "libxnnpack.so", 2),
@@ -132,8 +135,8 @@ def test_kernels_come_from_the_evidence_of_their_mode(maker: BundleMaker) -> Non
     # and a list of selected kernels counts each once
     for unnamed in (0, 2):
         listed = {"selected_kernels.json": json.dumps({"selected": [GEMM], "unnamed": unnamed}).encode()}
-        found = kernels(bundle_rows(maker.session([5], mode="selected", files=listed)))
-        assert [row[:2] + row[3:] for row in found] == [("selected", GEMM, 1), ("selected", None, 2)][
+        selected = kernels(bundle_rows(maker.session([5], mode="selected", files=listed)))
+        assert [row[:2] + row[3:] for row in selected] == [("selected", GEMM, 1), ("selected", None, 2)][
             : 1 + bool(unnamed)
         ]
     # and the lines of all logs are added up
@@ -180,14 +183,14 @@ def test_the_only_execution_of_a_loose_etdump_is_measured(maker: BundleMaker, tm
 
 
 def test_the_id_of_a_damaged_bundle_is_in_the_name_of_its_folder(tmp_path: Path) -> None:
-    for name, found in (("0" * 16, "0" * 16), ("a" * 16 + "-2", "a" * 16), ("b" * 17, None), ("notes", None)):
+    for name, session_id in (("0" * 16, "0" * 16), ("a" * 16 + "-2", "a" * 16), ("b" * 17, None), ("notes", None)):
         (tmp_path / name).mkdir()
-        assert read_session_id(tmp_path / name) == found
+        assert read_session_id(tmp_path / name) == session_id
 
 
 def test_runs_that_were_read_before_are_not_read_again(maker: BundleMaker) -> None:
     folder = maker.session([5])
-    runs = build_runs(read_etdump(folder / "model.etdump"))
+    runs = runs_of(read_etdump(folder / "model.etdump"))
     assert bundle_rows(folder, runs).runs is runs
 
 
@@ -204,8 +207,8 @@ def test_processes_are_started_for_large_bundles_only(maker: BundleMaker, monkey
     for worth_bytes, cores in ((3 * size_bytes + 1, 2), (3 * size_bytes, 1), (3 * size_bytes, 2), (3 * size_bytes, 64)):
         monkeypatch.setattr(parsing, "_LARGE_BYTES", worth_bytes)
         monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
-        found = list(parsing.parse([*folders, maker.bundles / "gone"]))
-        assert [path for path, _ in found[:3]] == folders
+        parsed = list(parsing.parse([*folders, maker.bundles / "gone"]))
+        assert [path for path, _ in parsed[:3]] == folders
     # then two or more processes read, and not one for each of many cores
     assert began[0] == 2
     assert len(began) == 2

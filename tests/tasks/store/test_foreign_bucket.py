@@ -34,7 +34,7 @@ def put(bucket: str, path: str, content: bytes) -> None:
 
 
 def put_bundle(bucket: str, files: dict[str, tuple[bytes, int]], at: str = PREFIX) -> str:
-    """Put a bundle whose files are given by their content and by the size that its session.json states."""
+    """Put a bundle with files of this content and of this size in its session.json."""
     record: dict[str, Any] = json.loads(record_text(ended(SESSIONS[2], "succeeded")))
     folder = f"{at}/{SESSIONS[2].session_id}"
     for name, (content, size_bytes) in files.items():
@@ -45,13 +45,13 @@ def put_bundle(bucket: str, files: dict[str, tuple[bytes, int]], at: str = PREFI
     return folder
 
 
-def refusal(found: FetchedBundles) -> str:
-    [(_, sentence)] = found.refused
-    assert len(found.folders) == 1, "the sound bundle is fetched"
+def refusal(fetched: FetchedBundles) -> str:
+    [(_, sentence)] = fetched.refused
+    assert len(fetched.folders) == 1, "the sound bundle is fetched"
     return sentence
 
 
-def all_of(store: BundleStore) -> FetchedBundles:
+def fetch_all(store: BundleStore) -> FetchedBundles:
     return store.local_folders(None, lambda _hashes: set())
 
 
@@ -62,7 +62,7 @@ def test_a_record_beyond_the_limit_is_named_and_not_read(bucket: str, store: Bun
     put(bucket, path, b" " * (MAX_RECORD_BYTES + 1))
     cause = f"{bucket}/{path}: has {MAX_RECORD_BYTES + 1} bytes; the limit is {MAX_RECORD_BYTES}"
     # then the load, the check and the sweep's records name it
-    assert refusal(all_of(store)) == cause
+    assert refusal(fetch_all(store)) == cause
     assert [each.damage for each in store.verify(NIGHT.sweep_id) if each.damage] == [cause]
     assert len(list(store.records(NIGHT.sweep_id, skip_damaged=True))) == 1
     with pytest.raises(BundleError, match="the limit is"):
@@ -70,16 +70,16 @@ def test_a_record_beyond_the_limit_is_named_and_not_read(bucket: str, store: Bun
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("stated", [5, 7])
-def test_a_file_of_another_size_than_stated_is_damage(
-    bucket: str, store: BundleStore, tmp_path: Path, stated: int
+@pytest.mark.parametrize("size_bytes", [5, 7])
+def test_a_file_of_another_size_than_recorded_is_damage(
+    bucket: str, store: BundleStore, tmp_path: Path, size_bytes: int
 ) -> None:
-    # given a file of 6 bytes that is stated to have 5 or 7
-    folder = put_bundle(bucket, {"stdout.txt": (b"123456", stated)})
+    # given a file of 6 bytes whose record has 5 or 7
+    folder = put_bundle(bucket, {"stdout.txt": (b"123456", size_bytes)})
     # then the load refuses its bundle, and a check names it
-    sentence = refusal(all_of(store))
+    sentence = refusal(fetch_all(store))
     assert sentence.startswith(f"{bucket}/{folder}")
-    assert ("has 6 bytes or more; its session.json states 5" in sentence) == (stated == 5)
+    assert ("has 6 bytes or more; its session.json states 5" in sentence) == (size_bytes == 5)
     # and nothing of it is left in the cache
     assert not list((tmp_path / "var").rglob("stdout.txt"))
 
@@ -90,16 +90,16 @@ def test_a_bundle_that_states_a_file_beyond_the_limit_is_not_fetched(bucket: str
     text = s3_client().get_object(Bucket=bucket, Key=path)["Body"].read()
     files = {"model.etdump": {"sha256": "0" * 64, "bytes": MAX_FILE_BYTES + 1}}
     put(bucket, path, json.dumps(json.loads(text) | {"files": files}).encode())
-    assert "`files.model.etdump.bytes`: Input should be less than or equal to" in refusal(all_of(store))
+    assert "`files.model.etdump.bytes`: Input should be less than or equal to" in refusal(fetch_all(store))
 
 
 def test_records_in_other_depths_are_no_bundles(bucket: str, store: BundleStore) -> None:
     # given a session.json that is too deep, and one that is not deep enough
     put_bundle(bucket, {}, at=f"{PREFIX}/deep/deeper")
     put(bucket, f"{PREFIX}/session.json", b"{}")
-    # then only the sound bundle is found
+    # then only the sound bundle is fetched
     assert store.session_ids(NIGHT.sweep_id) == [SESSIONS[1].session_id]
-    assert (len(all_of(store).folders), all_of(store).refused) == (1, ())
+    assert (len(fetch_all(store).folders), fetch_all(store).refused) == (1, ())
 
 
 @pytest.mark.parametrize("where", ["bucket", "folder"])

@@ -53,7 +53,7 @@ def test_a_store_returns_what_was_published(store: BundleStore, tmp_path: Path) 
     assert store.find("0123") is None
     # when two sessions are published
     published = {publish(store, tmp_path, 1), publish(store, tmp_path, 2)}
-    # then they are found by sweep and by id, with their files
+    # then they are fetched by sweep and by id, with their files
     assert store.sweep_ids() == [NIGHT.sweep_id]
     assert [record.session_id for record in store.records(NIGHT.sweep_id)] == sorted(published)
     for session_id in published:
@@ -153,15 +153,15 @@ def test_only_bundles_that_are_not_loaded_are_fetched_and_each_once(bucket: str,
     ids = [publish(store, tmp_path, number) for number in (1, 2, 3)]
     loaded = store.find(ids[0])
     assert loaded
-    known = hash_file(loaded / "session.json")
+    loaded_hash = hash_file(loaded / "session.json")
     # when they are fetched for loading, twice
-    found = store.local_folders(NIGHT.sweep_id, lambda hashes: set(hashes) & {known})
-    moments = [folder.stat().st_mtime_ns for folder in found.folders]
-    again = store.local_folders(None, lambda hashes: set(hashes) & {known})
+    fetched = store.local_folders(NIGHT.sweep_id, lambda hashes: set(hashes) & {loaded_hash})
+    moments = [folder.stat().st_mtime_ns for folder in fetched.folders]
+    again = store.local_folders(None, lambda hashes: set(hashes) & {loaded_hash})
     # then the other two are local folders, which the second time uses again
-    assert sorted(read_bundle(folder).session_id for folder in found.folders) == sorted(ids[1:])
-    assert (found.already, found.refused) == (1, ())
-    assert again == found
+    assert sorted(read_bundle(folder).session_id for folder in fetched.folders) == sorted(ids[1:])
+    assert (fetched.already, fetched.refused) == (1, ())
+    assert again == fetched
     assert [folder.stat().st_mtime_ns for folder in again.folders] == moments
 
 
@@ -173,10 +173,10 @@ def test_a_damaged_bundle_in_s3_is_reported_and_the_others_are_fetched(bucket: s
     key = key_of(bucket, damaged, "-stdout.txt")
     s3_client().put_object(Bucket=bucket, Key=key, Body=b"hallo")
     # when both are fetched
-    found = store.local_folders(None, lambda _hashes: set())
+    fetched = store.local_folders(None, lambda _hashes: set())
     # then one is a folder, and one is refused in a sentence
-    assert [read_bundle(folder).session_id for folder in found.folders] == [good]
-    [(_, sentence)] = found.refused
+    assert [read_bundle(folder).session_id for folder in fetched.folders] == [good]
+    [(_, sentence)] = fetched.refused
     assert f"{damaged}: the fetched bundle is damaged: stdout.txt: the file does not match its hash" in sentence
     with pytest.raises(BundleError, match="is damaged"):
         store.find(damaged)
@@ -227,10 +227,10 @@ def test_a_bundle_in_s3_writes_nowhere_but_into_its_own_folder(bucket: str, tmp_
     client.put_object(Bucket=bucket, Key=f"{prefix}/session.json", Body=json.dumps(record).encode())
     client.put_object(Bucket=bucket, Key=f"{prefix}/{file.sha256[:16]}-{name}", Body=content)
     # when the bucket is fetched for loading
-    found = store.local_folders(None, lambda _hashes: set())
+    fetched = store.local_folders(None, lambda _hashes: set())
     # then the stranger's bundle is refused in a sentence that names the key, and nothing was written there
-    assert [read_bundle(folder).session_id for folder in found.folders] == [good]
-    [(_, sentence)] = found.refused
+    assert [read_bundle(folder).session_id for folder in fetched.folders] == [good]
+    [(_, sentence)] = fetched.refused
     assert f"`{key if key != 'sweep_id' else 'sweep.sweep_id'}" in sentence
     assert list(home.iterdir()) == []
 

@@ -8,16 +8,16 @@ from tasks.store.workspace import Workspace, resolve_workspace
 
 
 @pytest.mark.parametrize(
-    ("stated", "of_the_worker", "expected"), [("a", "b", "a"), (None, "b", "b"), (None, "", "var"), (None, None, "var")]
+    ("argument", "variable", "expected"), [("a", "b", "a"), (None, "b", "b"), (None, "", "var"), (None, None, "var")]
 )
 def test_a_deployment_without_a_data_folder_uses_that_of_its_worker(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stated: str | None, of_the_worker: str | None, expected: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, argument: str | None, variable: str | None, expected: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ETFARM_DATA_DIR", raising=False)
-    if of_the_worker is not None:
-        monkeypatch.setenv("ETFARM_DATA_DIR", of_the_worker)
-    assert resolve_workspace(stated).root == tmp_path / expected
+    if variable is not None:
+        monkeypatch.setenv("ETFARM_DATA_DIR", variable)
+    assert resolve_workspace(argument).root == tmp_path / expected
 
 
 def test_a_deployment_s_bundles_come_before_those_of_the_environment(
@@ -28,7 +28,7 @@ def test_a_deployment_s_bundles_come_before_those_of_the_environment(
     assert resolve_workspace(root).store.location == str(tmp_path / "var" / "bundles")
     monkeypatch.setenv("ETFARM_BUNDLES", str(tmp_path / "shared"))
     assert resolve_workspace(root).store.location == str(tmp_path / "shared")
-    assert resolve_workspace(root, str(tmp_path / "stated")).store.location == str(tmp_path / "stated")
+    assert resolve_workspace(root, str(tmp_path / "argument")).store.location == str(tmp_path / "argument")
 
 
 def test_only_the_warehouse_in_the_data_folder_has_snapshots(tmp_path: Path) -> None:
