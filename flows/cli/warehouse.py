@@ -141,9 +141,9 @@ def prune(
         return
     failed = False
     with _progress_on_stderr():
-        for pruned in rules.prune(plan, workspace):
-            show(pruned.line)
-            failed |= pruned.is_failure
+        for step in rules.prune(plan, workspace):
+            show(step.line)
+            failed |= step.is_failure
     raise typer.Exit(int(failed))
 
 

@@ -1,6 +1,7 @@
 """The deployments `health`, `upkeep` and `report`: probe devices; free space and check; write a report again."""
 
 import logging
+from collections import Counter
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
@@ -53,7 +54,7 @@ def upkeep(
     pack_after: Days = 30,
     unused_after: Days = 30,
 ) -> State[Any]:
-    """Run `etfarm warehouse prune --yes`, then `check`; Failed if a sweep was not packed or a check has findings.
+    """Run `etfarm warehouse prune --yes`, then `check`; Failed if a step of the first failed or the check has findings.
 
     Parameters:
         data_dir: the folder for all results; default: ETFARM_DATA_DIR, or ./var.
@@ -65,18 +66,16 @@ def upkeep(
     """
     workspace = resolve_workspace(data_dir, bundles, warehouse)
     plan = plan_prune(Rules(thin_after, pack_after, unused_after), workspace, date.today())
-    not_packed = []
-    for pruned in prune(plan, workspace):
-        _log.info("%s", pruned.line)
-        not_packed += [pruned.line] if pruned.is_failure else []
-    freed = (
-        f"{len(plan.events)} nights thinned, {len(plan.sweeps) - len(not_packed)} sweeps packed, "
-        f"{len(plan.unused)} unused folders removed"
-    )
+    done, failures = Counter[str](), []
+    for step in prune(plan, workspace):
+        _log.log(logging.ERROR if step.is_failure else logging.INFO, "%s", step.line)
+        failures += [step.line] if step.is_failure else []
+        done[step.kind] += not step.is_failure
+    freed = f"{len(plan.events)} nights thinned, {done['pack']} sweeps packed, {done['remove']} unused folders removed"
     checked = check_warehouse(workspace)
     for finding in checked.findings:
         _log.error("%s", finding)
-    problems = [*not_packed, *checked.findings]
+    problems = [*failures, *checked.findings]
     ended = f"{len(checked.findings)} findings" if checked.findings else checked.counts
     return end_state(None, f"{freed}; {ended}{append_first(problems)}", is_bad=bool(problems))
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Literal
 
 from devices.errors import FarmError
 from sql.warehouse import open_read_only, writing
@@ -97,6 +98,7 @@ def describe(plan: Plan, workspace: Workspace) -> Iterator[str]:
 class PruneStep:
     """A line about something that was done or could not be done."""
 
+    kind: Literal["pack", "thin", "remove"]
     line: str
     is_failure: bool = False
 
@@ -110,9 +112,9 @@ def prune(plan: Plan, workspace: Workspace) -> Iterator[PruneStep]:
     with prune_lock(store.root if isinstance(store, LocalStore) else workspace.root):
         for sweep_id in plan.sweeps:
             try:
-                yield PruneStep(f"packed {sweep_id}: {pack_sweep(Path(store.location), sweep_id)}")
+                yield PruneStep("pack", f"packed {sweep_id}: {pack_sweep(Path(store.location), sweep_id)}")
             except FarmError as error:
-                yield PruneStep(f"not packed: {error}", is_failure=True)
+                yield PruneStep("pack", f"not packed: {error}", is_failure=True)
         if plan.events:
             with writing(workspace.warehouse) as connection:  # no view needs the events
                 connection.execute(f"CREATE OR REPLACE TEMP TABLE old_session AS {_OLD}", [plan.thin_before])
@@ -121,10 +123,15 @@ def prune(plan: Plan, workspace: Workspace) -> Iterator[PruneStep]:
                 now = datetime.now(UTC).replace(tzinfo=None)
                 connection.execute("INSERT INTO thinned_session SELECT session_key, ? FROM old_session", [now])
             publish(workspace)
-            yield PruneStep(f"thinned {len(plan.events)} nights: {sum(plan.events.values())} events removed")
+            removed = f"{sum(plan.events.values())} events removed"
+            yield PruneStep("thin", f"thinned {len(plan.events)} nights: {removed}")
         for folder in plan.unused:
-            remove_at_once(folder)
-            yield PruneStep(f"removed {folder}")
+            try:
+                remove_at_once(folder)
+                yield PruneStep("remove", f"removed {folder}")
+            except OSError as error:
+                cause = f"not removed: {folder}: {error.strerror}; correct the permissions of its folder"
+                yield PruneStep("remove", cause, is_failure=True)
 
 
 @contextlib.contextmanager

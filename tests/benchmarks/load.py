@@ -55,7 +55,7 @@ def print_side_by_side(maker: BundleMaker, events: int) -> None:
     took_s: dict[float, list[float]] = {math.inf: [], 0: []}
     for number in range(TIMES):
         for worth_bytes, times in took_s.items():
-            with patch("tasks.load.parse._WORTH_BYTES", worth_bytes):
+            with patch("tasks.load.parse._LARGE_BYTES", worth_bytes):
                 fresh = maker.warehouse.with_name(f"{worth_bytes}-{number}.duckdb")
                 times.append(seconds(partial(load_paths, [maker.bundles], fresh)))
     one_s, several_s = (statistics.median(times) for times in took_s.values())

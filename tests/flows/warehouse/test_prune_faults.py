@@ -1,13 +1,15 @@
 """`etfarm warehouse prune` loses nothing: not when it is killed, nor by damage, a full disk or another prune."""
 
+import errno
 import shutil
 import subprocess
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from tasks.bundle.record import BundleError
-from tasks.maintain.prune import pack_sweep, prune_lock
+from tasks.maintain.prune import Plan, pack_sweep, prune, prune_lock
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.gated import stopped_at
 from tests.fixtures.old_night import NEW, OLD, PRUNE, contents, write_nights
@@ -111,6 +113,26 @@ def test_a_full_disk_packs_nothing(full_disk: Path, farm: Kept) -> None:
     # then the bundles stay, and no part of an archive is left
     assert contents(full_disk / OLD) == before
     assert sorted(path.name for path in full_disk.iterdir()) == ["filler", OLD]
+
+
+def test_a_folder_that_cannot_be_removed_is_named_and_the_others_are(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = [kept.workspace.root / name for name in ("first", "second")]
+    for folder in folders:
+        folder.mkdir()
+    rename = Path.rename
+
+    def fail(path: Path, target: Path) -> Path:
+        if path == folders[0]:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", fail)
+    plan = Plan(thin_before=date(2026, 1, 1), events={}, sweeps=[], unused=folders)
+    first, second = prune(plan, kept.workspace)
+    assert (first.is_failure, second.is_failure, folders[1].exists()) == (True, False, False)
+    assert first.line.startswith(f"not removed: {folders[0]}: Permission denied; ")
 
 
 def test_two_prunes_at_the_same_time_are_refused(farm: Kept, etfarm: Etfarm) -> None:
