@@ -48,8 +48,7 @@ TAKEN_S = 120.0
 # Services restart a killed worker within this time.
 OFFLINE_S = 180.0
 _MAX_RUNS = 2
-# A worker takes only runs that are due by its clock. Runs are due early, so that a worker whose clock is behind takes
-# them and reports the difference.
+# A worker takes only runs that are due by its clock, which may be behind. It then reports the difference.
 _EARLY = timedelta(days=2)
 _log = logging.getLogger(__name__)
 
@@ -72,11 +71,11 @@ def measure_in_labs(
     labs = [
         LabController(site, [each for each in devices if each.site == site], dispatcher, artifacts) for site in used
     ]
-    steps = [lab_step.submit(lab.site, lab) for lab in labs]
+    steps = {lab: lab_step.submit(lab.site, lab) for lab in labs}
     try:
         yield labs
     finally:
-        for lab, step in zip(labs, steps, strict=True):
+        for lab, step in steps.items():
             result = step.result(raise_on_failure=False)
             unforeseen = [DeviceTally(device=lab.site, stopped_by=f"lab {lab.site}: {result}")]
             lab.tallies = result if isinstance(result, list) else unforeseen
@@ -94,6 +93,8 @@ def lab_step(site: str, lab: "LabController") -> State[Any]:
 
 
 class LabController:
+    """The devices of one site, which the worker of its lab probes and measures."""
+
     def __init__(
         self, site: str, devices: list[DeviceSpec], dispatcher: DeviceDispatcher, artifacts: LabArtifacts
     ) -> None:
@@ -107,13 +108,13 @@ class LabController:
         self._health: dict[str, Health] = {}
         self._jobs: dict[str, DeviceJob] = {}
         self._foreign: set[str] = set()
-        """Names that are not devices of this lab, of which it sent results."""
+        """Names of foreign devices of which the lab sent results."""
         self._lost: str | None = None
+        """Why the lab has not executed its last order."""
 
     def measure(self) -> list[DeviceTally]:
         """Measure on all devices; record sessions that the lab does not measure as failed, with the reason."""
-        terms = self._dispatcher.common
-        exports = terms.exports.now()
+        common = self._dispatcher.common
         for device in self._devices:
             try:
                 self._health[device.name] = self._registry.health(device.name)
@@ -122,12 +123,12 @@ class LabController:
         order = Order(
             run=UUID(runtime.flow_run.id),
             spec=self._dispatcher.spec,
-            sweep=terms.sweep,
+            sweep=common.sweep,
             devices=self._devices,
-            pairs=[*exports.pending, *exports.ready, *exports.errors],
-            unloadable=dict(terms.unloadable),
+            pairs=list(common.exports.now().statuses),
+            unloadable=dict(common.unloadable),
             health=self._health,
-            finish_by=terms.finish_by,
+            finish_by=common.finish_by,
             clock_ahead_s=connection.clock_difference_s(),
         )
         try:
@@ -138,7 +139,7 @@ class LabController:
             Probe(device, result.facts, result.unusable) if (result := results.get(device.name)) else Probe(device)
             for device in self._devices
         ]
-        jobs = [self._dispatcher.wait_for_job(probe) for probe in probes]
+        jobs = list(map(self._dispatcher.wait_for_job, probes))
         tallies = self._measure(order, [job for job in jobs if not job.probe.unusable and not self._lost])
         for job in jobs:
             if (name := job.device.name) not in tallies:
