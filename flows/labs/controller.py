@@ -218,10 +218,7 @@ class LabController:
                 raise error
 
     def _add_new(self, folder: str, order: Order, results: dict[str, Result]) -> bool:
-        """Add the new results of the order's devices; return whether there are any.
-
-        If the storage does not answer, the next call reads them.
-        """
+        """Add new results, and return whether there are any; what the storage cannot return is read the next time."""
         before, devices = len(results), {device.name: device for device in order.devices}
         try:
             for file in self._artifacts.bundles.shelf.names(f"labs/{folder}/results"):
