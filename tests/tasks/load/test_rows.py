@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tasks.etdump.reader import read_etdump
-from tasks.etdump.tree import runs_of
+from tasks.etdump.tree import build_runs
 from tasks.load import parse as parsing
 from tasks.rows.kernels import kernel_names
 from tasks.rows.record_rows import with_hash
@@ -26,9 +26,8 @@ def test_the_cost_of_tracing_is_that_of_measured_executions_and_known_only_with_
     both: dict[str, Any] = {"execution_ns": [900, 5, 7, 6], "untraced_execution_ns": [800, 1, 3, 9]}
     cases = [both, {"execution_ns": [900, 5, 7, 6]}, {"untraced_execution_ns": [800, 5]}, {}, None]
     sessions = [bundle_rows(maker.session([5, 7, 6], stats=stats)).session for stats in cases]
-    assert [(row["traced_ns"], row["untraced_ns"]) for row in sessions] == [(median([5, 7, 6]), median([1, 3, 9]))] + [
-        (None, None)
-    ] * 4
+    times_ns = [(row["traced_ns"], row["untraced_ns"]) for row in sessions]
+    assert times_ns == [(median([5, 7, 6]), median([1, 3, 9]))] + [(None, None)] * 4
 
 
 def test_what_changes_a_session_is_in_its_row(maker: BundleMaker) -> None:
@@ -118,9 +117,7 @@ def kernels(rows: Rows) -> list[tuple[Any, ...]]:
 
 
 def test_kernels_come_from_the_evidence_of_their_mode(maker: BundleMaker) -> None:
-    profile = bundle_rows(
-        maker.session([5], mode="profile", files=profile_of(**{GEMM: 3, "memcpy": 2}, unresolved=4))
-    )
+    profile = bundle_rows(maker.session([5], mode="profile", files=profile_of(**{GEMM: 3, "memcpy": 2}, unresolved=4)))
     assert kernels(profile) == [
         ("executed", GEMM, "libxnnpack.so", 3),
         ("executed", "memcpy", "libxnnpack.so", 2),
@@ -190,7 +187,7 @@ def test_the_id_of_a_damaged_bundle_is_in_the_name_of_its_folder(tmp_path: Path)
 
 def test_runs_that_were_read_before_are_not_read_again(maker: BundleMaker) -> None:
     folder = maker.session([5])
-    runs = runs_of(read_etdump(folder / "model.etdump"))
+    runs = build_runs(read_etdump(folder / "model.etdump"))
     assert bundle_rows(folder, runs).runs is runs
 
 
