@@ -45,7 +45,7 @@ class _Loader(yaml.SafeLoader):
         before = self._values
         is_alias = self.check_event(yaml.AliasEvent)
         node = super().compose_node(parent, index)
-        if is_alias:  # counts as all values that it repeats; inside the node that it stands for, as one
+        if is_alias:  # counts as all values that it repeats, but as one inside the node that it repeats
             self._values += self._sizes.get(id(node), 1)
         else:
             self._values += 1
@@ -93,7 +93,7 @@ def _mistakes(error: ValidationError, root: yaml.Node, model: type[BaseModel]) -
     A missing key is left out if a misspelled one explains it.
     """
     sentences: dict[_Path, tuple[int, str]] = {}
-    explained: set[_Path] = set()  # the missing keys for which an unknown one probably stands
+    explained: set[_Path] = set()  # missing keys that are probably misspelled
     for *parent, key in (each["loc"] for each in error.errors() if each["type"] == "extra_forbidden"):
         if near := nearest(str(key), _keys_at(model, tuple(parent))):
             explained.add((*parent, near))

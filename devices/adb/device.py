@@ -148,7 +148,7 @@ class AdbDevice(Device):
         self._link = link
 
     def run(self, argv: Sequence[str], *, deadline_s: float) -> CommandResult:
-        """See Device.run. Exit codes 129 to 159 are reported as signals: adb cannot tell the difference."""
+        """See Device.run. Exit codes 129 to 159 are reported as signals: adb does not distinguish them."""
         output = self._shell(command_line(argv), deadline_s)
         if output.size_bytes > self.output_limit_bytes:
             self._end_group(output.pid)

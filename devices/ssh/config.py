@@ -17,7 +17,7 @@ SSH_PORT = 22
 class SshAddress(BaseModel):
     """Where a host is, as stated in the inventory; what is None comes from ssh_config or OpenSSH's defaults.
 
-    `[user@]host[:port]` stands for an address without the other keys.
+    The text `[user@]host[:port]` is accepted instead of the keys.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -32,7 +32,7 @@ class SshAddress(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
-        """Return what an editor accepts: the keys, or the text that stands for them."""
+        """Return what an editor accepts: the keys, or a text instead of them."""
         return {"anyOf": [{"type": "string"}, handler(schema)]}
 
     @model_validator(mode="before")

@@ -155,7 +155,7 @@ class _Texts:
         return name_id, kind
 
     def take(self) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
-        """Return all names and the kind that each stands for; afterwards this object has none."""
+        """Return all names and the kind of each; afterwards this object has none."""
         texts = list(self._ids)
         self._ids.clear()
         try:

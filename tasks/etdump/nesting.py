@@ -1,6 +1,6 @@
 """Which event ran inside which, and how much of its time counts: every nanosecond of an execution counts once.
 
-An instruction id tells which call an event belongs to. The events of a call, and the calls of an execution, usually
+An instruction id states which call an event belongs to. The events of a call, and the calls of an execution, usually
 follow each other; then nothing overlaps and there is nothing to decide. Where events overlap in time (a portable
 operator calls another, a custom operator opens a profiling scope, a delegate runs operators at the same time):
 

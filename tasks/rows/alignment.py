@@ -1,8 +1,8 @@
 """Which node of XNNPACK's graph each operator of a delegate is.
 
 XNNPACK runs the nodes of a graph in their order. It leaves out nodes that it fuses or removes, and the names of its
-operators tell only the kind of a node: a 1x1 convolution runs as a fully connected operator. An operator is assigned to
-a node only if every alignment of the two sequences that keeps their order gives it the same node.
+operators contain only the kind of a node: a 1x1 convolution runs as a fully connected operator. An operator is assigned
+to a node only if every alignment of the two sequences that keeps their order gives it the same node.
 """
 
 from collections.abc import Sequence

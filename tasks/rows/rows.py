@@ -88,7 +88,7 @@ def bundle_rows(folder: Path, runs: Runs | None = None) -> Rows:
     sha256 = content_sha256(folder)
     if record.status == "succeeded" and record.mode == "timing" and ETDUMP not in record.files:
         raise BundleError(f"{folder}: {ETDUMP} is missing although the session succeeded; restore the bundle")
-    # The program of the mode numerics is another one: its events say nothing about the model's.
+    # Mode numerics runs another program, whose events are not the model's.
     if record.status != "succeeded" or record.mode == "numerics" or ETDUMP not in record.files:
         runs = None
     elif runs is None:

@@ -1,6 +1,6 @@
 """From which module, operator and line of the model each operator of a session comes: rows of `node_source`.
 
-tasks/rows/alignment.py tells which node of XNNPACK's graph an operator of a delegate is.
+tasks/rows/alignment.py assigns operators of a delegate to nodes of XNNPACK's graph.
 """
 
 import functools

@@ -32,11 +32,9 @@ def test_a_file_larger_than_its_limit_is_refused_and_leaves_nothing(device: Devi
     remote, local = a_file(device, 1 << 40), tmp_path / "here" / "local"
     local.parent.mkdir()
     local.write_text("precious")
-
     with pytest.raises(FileRefused, match=rf"^{device.name}: {remote} has (1099511627776|more than 1000) bytes"):
         # adb states sizes modulo 2^32, here 0: this file is refused while it arrives
         device.fetch(remote, local, limit_bytes=1000)
-
     assert [path.read_text() for path in local.parent.iterdir()] == ["precious"]
 
 
@@ -44,7 +42,6 @@ def test_a_file_larger_than_its_limit_is_refused_and_leaves_nothing(device: Devi
 def test_a_file_longer_than_the_device_states_is_refused_while_it_arrives(device: Device, tmp_path: Path) -> None:
     with pytest.raises(FileRefused, match=rf"^{device.name}: {LONGER_THAN_STATED} has more than 16 bytes"):
         device.fetch(LONGER_THAN_STATED, tmp_path / "here" / "local", limit_bytes=16)
-
     assert list((tmp_path / "here").iterdir()) == []
 
 
@@ -57,10 +54,8 @@ def test_what_is_not_a_file_is_refused_and_not_waited_for(device: Device, tmp_pa
         os.mkfifo(path)
     else:
         path.symlink_to(what.removeprefix("a link to "))
-
     with pytest.raises(FileRefused, match=r"model\.etdump is not a regular file"):
         device.fetch(str(path), tmp_path / "here" / "local", limit_bytes=1 << 20)
-
     assert not (tmp_path / "here").exists()
 
 
@@ -76,10 +71,8 @@ def test_a_command_that_prints_without_end_is_killed(
     pid.parent.mkdir(parents=True)
     script = 'echo $$ >"$1"; exec cat /dev/zero' + (" >&2" if stream == "stderr" else "")
     begun, peak_kb = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
     with pytest.raises(OutputTooLong, match=rf"^{device.name}: `sh` printed more than its limit of 4194304 bytes"):
         device.run(["sh", "-c", script, "sh", str(pid)], deadline_s=ENOUGH_S)
-
     # then it is dead, soon, and no more than a few times the limit was in memory
     assert time.monotonic() - begun < 10 * SCALE
     wait_for(lambda: not alive(int(pid.read_text())), "the command to end")
@@ -88,7 +81,5 @@ def test_a_command_that_prints_without_end_is_killed(
 
 def test_a_command_may_print_as_much_as_its_limit(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "output_limit_bytes", 1 << 20)
-
     result = device.run(["sh", "-c", "head -c 1048576 /dev/zero"], deadline_s=ENOUGH_S)
-
     assert len(result.stdout) == 1 << 20

@@ -17,7 +17,6 @@ ALIASES = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 
 class Part(BaseModel):
     model_config = ConfigDict(extra="forbid")
-
     kind: Literal["red", "green"]
     size: int = 1
 
@@ -31,7 +30,6 @@ class Part(BaseModel):
 
 class Thing(BaseModel):
     model_config = ConfigDict(extra="forbid")
-
     name: str
     parts: list[Part] = Field(default_factory=list)
     best: Part | None = None
@@ -53,9 +51,7 @@ def complaint(file: Path) -> str:
 
 def test_a_right_file_becomes_its_model(file: Path) -> None:
     file.write_text("name: größe\nparts:\n  - {kind: red, size: 2}\nlabels: {site: lab-a}\n", encoding="utf-8")
-
     thing = load_checked(file, Thing)
-
     assert thing == Thing(name="größe", parts=[Part(kind="red", size=2)], labels={"site": "lab-a"})
 
 
@@ -126,7 +122,6 @@ def test_a_right_file_becomes_its_model(file: Path) -> None:
 )
 def test_a_mistake_is_one_sentence_with_its_place(file: Path, text: str, expected: str) -> None:
     file.write_text(text)
-
     assert complaint(file) == expected
 
 
@@ -134,9 +129,7 @@ def test_numbers_and_texts_that_mean_what_they_look_like_are_read(file: Path) ->
     file.write_text(
         'name: "1:30"\nparts: [{kind: red, size: 0}, {kind: red, size: 1_000}]\nlabels: {a: "010", b: 08:15}\n'
     )
-
     thing = load_checked(file, Thing)
-
     assert [part.size for part in thing.parts] == [0, 1000]
     assert (thing.name, thing.labels) == ("1:30", {"a": "010", "b": "08:15"})
 
@@ -147,6 +140,5 @@ def test_a_file_that_is_not_there_is_named(file: Path) -> None:
 
 def test_a_folder_or_bytes_that_are_not_utf8_are_refused_as_not_text(tmp_path: Path, file: Path) -> None:
     file.write_bytes(b"name: \xff\xfe\n")
-
     assert complaint(file).startswith("F: cannot be read as UTF-8 text (")
     assert complaint(tmp_path).startswith("F: cannot be read as UTF-8 text (")

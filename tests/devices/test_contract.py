@@ -12,8 +12,12 @@ from devices.device import Device
 from devices.errors import DeadlineExceeded, DeviceError, FileMissing, NoSpaceOnDevice, TransferFailed
 from devices.ondevice.conditions import read_conditions
 from devices.ondevice.facts import read_facts
+from devices.ondevice.job import Job, prepare_job, run_job
+from devices.ondevice.lease import acquire, current_holder
+from devices.ondevice.store import Content, blob_path, tree_path
 from devices.retry import probe
 from tests.fixtures.devices import meet
+from tests.fixtures.stored import sha256, tree_sha256
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
 
 ANY = 1 << 40
@@ -27,9 +31,7 @@ def everything_below(folder: Path) -> list[Path]:
 def test_both_streams_arrive_to_the_byte(device: Device) -> None:
     # Given a program that writes every byte value to both streams
     octal = "".join(f"\\{value:03o}" for value in range(256))
-
     result = device.run(["sh", "-c", 'printf "$1"; printf "$1$1" >&2', "sh", octal], deadline_s=ENOUGH_S)
-
     assert result.stdout == bytes(range(256))
     assert result.stderr == bytes(range(256)) * 2
     assert (result.exit_code, result.signal) == (0, None)
@@ -38,9 +40,7 @@ def test_both_streams_arrive_to_the_byte(device: Device) -> None:
 @pytest.mark.fault
 def test_three_megabytes_of_stderr_do_not_block_the_command(device: Device) -> None:
     script = "head -c 3000000 /dev/zero >&2; echo done"
-
     result = device.run(["sh", "-c", script], deadline_s=ENOUGH_S)
-
     assert len(result.stderr) == 3_000_000
     assert result.stdout == b"done\n"
 
@@ -56,22 +56,18 @@ def test_how_a_command_ends_is_a_result_and_not_an_error(
     device: Device, end: str, ending: tuple[int | None, int | None]
 ) -> None:
     result = device.run(["sh", "-c", end], deadline_s=ENOUGH_S)
-
     assert (result.exit_code, result.signal) == ending
 
 
 def test_a_program_that_is_not_there_ends_with_127(device: Device) -> None:
     result = device.run(["no-such-program"], deadline_s=ENOUGH_S)
-
     assert result.exit_code == 127
     assert b"no-such-program" in result.stderr
 
 
 def test_arguments_arrive_as_they_are(device: Device) -> None:
     arguments = [*ODD_NAMES, "", "two\nlines", "--", "A=B"]
-
     result = device.run(["printf", "%s\\0", *arguments], deadline_s=ENOUGH_S)
-
     assert result.stdout.decode().split("\0")[:-1] == arguments
 
 
@@ -89,20 +85,16 @@ def test_at_the_deadline_even_children_that_ignore_term_are_killed(
     pids.parent.mkdir(parents=True)
     deadline_s = 0.5 * SCALE
     begun = time.monotonic()
-
     with pytest.raises(DeadlineExceeded, match=f"{device.name}: `sh` ran longer than its deadline of {deadline_s:g} s"):
         device.run(["sh", "-c", script, "sh", str(pids)], deadline_s=deadline_s)
-
     assert time.monotonic() - begun < 5 * SCALE
     wait_for(lambda: not any(alive(int(pid)) for pid in pids.read_text().split()), "the children to end")
 
 
 def test_the_deadline_is_wall_clock_time_also_for_a_talkative_command(device: Device) -> None:
     begun = time.monotonic()
-
     with pytest.raises(DeadlineExceeded):
         device.run(["sh", "-c", "while :; do echo still here; sleep 0.05; done"], deadline_s=0.6 * SCALE)
-
     assert time.monotonic() - begun < 4 * SCALE
 
 
@@ -116,11 +108,9 @@ def test_files_of_any_name_go_there_and_back(device: Device, tmp_path: Path) -> 
     there = tmp_path / "there"
     there.write_bytes(bytes(range(256)) * 10)
     remotes = [f"{device.root}/a {name}/{name}" for name in ODD_NAMES]
-
     for name, remote in zip(ODD_NAMES, remotes, strict=True):
         device.upload(there, remote)
         device.fetch(remote, tmp_path / "back" / name, limit_bytes=ANY)
-
     assert {(tmp_path / "back" / name).read_bytes() for name in ODD_NAMES} == {there.read_bytes()}
     assert sorted(everything_below(Path(device.root))) == sorted(Path(remote) for remote in remotes)
 
@@ -129,10 +119,8 @@ def test_files_of_any_name_go_there_and_back(device: Device, tmp_path: Path) -> 
 def test_an_empty_file_and_a_large_one_go_there_and_back(device: Device, tmp_path: Path, size_bytes: int) -> None:
     there = tmp_path / "there"
     there.write_bytes(os.urandom(size_bytes))
-
     device.upload(there, f"{device.root}/file")
     device.fetch(f"{device.root}/file", tmp_path / "back", limit_bytes=size_bytes)
-
     assert (tmp_path / "back").read_bytes() == there.read_bytes()
 
 
@@ -143,10 +131,8 @@ def test_uploading_replaces_a_file_that_is_being_read(device: Device, tmp_path: 
     new.write_text("new")
     remote = f"{device.root}/file"
     device.upload(old, remote)
-
     with Path(remote).open() as reader:
         device.upload(new, remote)
-
         assert reader.read() == "old content"
     assert Path(remote).read_text() == "new"
 
@@ -154,10 +140,8 @@ def test_uploading_replaces_a_file_that_is_being_read(device: Device, tmp_path: 
 def test_fetching_a_file_that_is_not_there_leaves_the_local_one_alone(device: Device, tmp_path: Path) -> None:
     local = tmp_path / "local"
     local.write_text("precious")
-
     with pytest.raises(FileMissing, match=f"^{device.name}: file /no/such file does not exist on the device$"):
         device.fetch("/no/such file", local, limit_bytes=ANY)
-
     assert local.read_text() == "precious"
     assert everything_below(tmp_path) == [local]
 
@@ -165,14 +149,12 @@ def test_fetching_a_file_that_is_not_there_leaves_the_local_one_alone(device: De
 def test_fetching_a_folder_is_refused(device: Device, tmp_path: Path) -> None:
     with pytest.raises(TransferFailed):
         device.fetch("/usr", tmp_path / "local", limit_bytes=ANY)
-
     assert everything_below(tmp_path) == []
 
 
 def test_uploading_a_file_that_is_not_there_says_so(device: Device, tmp_path: Path) -> None:
     with pytest.raises(TransferFailed, match=r"the local file .*missing.*No such file"):
         device.upload(tmp_path / "missing", f"{device.root}/x")
-
     assert everything_below(tmp_path) == []
 
 
@@ -181,26 +163,21 @@ def test_uploading_over_a_folder_fails_and_leaves_nothing(device: Device, tmp_pa
     parent = Path(device.root) / "not a folder"
     parent.parent.mkdir(parents=True)
     parent.write_text("a file")
-
     with pytest.raises(DeviceError, match=f"^{device.name}: "):
         device.upload(tmp_path / "there", str(parent / "below"))
-
     assert everything_below(Path(device.root)) == [parent]
 
 
 @pytest.mark.fault
 def test_a_full_disk_is_reported_and_no_partial_file_stays(device: Device, tmp_path: Path, full_disk: Path) -> None:
     (tmp_path / "there").write_bytes(os.urandom(3_000_000))
-
     with pytest.raises(NoSpaceOnDevice, match="no space left"):
         device.upload(tmp_path / "there", f"{full_disk}/file")
-
     assert everything_below(full_disk) == []
 
 
 def test_facts_say_what_the_device_is(device: Device) -> None:
     facts = read_facts(device)
-
     assert facts.cores == os.cpu_count()
     assert facts.memory_bytes
     assert facts.hostname == os.uname().nodename
@@ -209,7 +186,6 @@ def test_facts_say_what_the_device_is(device: Device) -> None:
 
 def test_conditions_say_how_it_is_now(device: Device) -> None:
     conditions = read_conditions(device)
-
     assert conditions.taken_at
     assert conditions.load_1m is not None
     assert conditions.free_memory_bytes
@@ -219,7 +195,6 @@ def test_conditions_say_how_it_is_now(device: Device) -> None:
 def test_a_closed_device_opens_again_on_its_next_use(device: Device) -> None:
     probe(device)
     device.close()
-
     assert device.run(["echo", "open"], deadline_s=ENOUGH_S).stdout == b"open\n"
 
 
@@ -236,3 +211,23 @@ def test_transfers_of_several_threads_do_not_take_each_others_answers(device: De
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(transfer, range(4))) == [None] * 4
+
+
+def test_a_job_with_a_model_and_a_runner_under_a_lease(device: Device, blob: Path, tree: dict[str, Path]) -> None:
+    contents = [Content(tree_sha256(tree), tree), Content(sha256(blob), blob)]
+    model, program = blob_path(device, contents[1].sha256), tree_path(device, contents[0].sha256)
+    words = ["sh", "-c", 'cat "$1" >copy; ls "$2"; exit 3', "sh", model, program]
+    job = Job(f"{device.root}/sessions/it's one", words, ENOUGH_S, files=["copy", "stdout.txt"])
+    with acquire(device, "größe's farm") as lease:
+        prepare_job(device, job, contents, ttl_s=600)
+        result = run_job(device, job)
+        device.collected = [job.folder]
+        lease.renew()
+        holder = current_holder(device)
+    assert holder is not None
+    assert holder.holder == "größe's farm"
+    assert (result.exit_code, result.files["copy"]) == (3, blob.read_bytes())
+    assert result.before is not None
+    assert result.after is not None
+    assert not Path(job.folder).exists()
+    assert current_holder(device) is None

@@ -57,9 +57,7 @@ def complaint(tmp_path: Path, text: str) -> str:
 
 def test_a_full_inventory_is_read_as_written(tmp_path: Path) -> None:
     (tmp_path / "inventory.yaml").write_text(FULL)
-
     local, mac, pixel, bench, rack, wifi = load_inventory(tmp_path / "inventory.yaml").devices
-
     assert (local.name, local.transport, local.emulated) == ("this-machine", "local", False)
     assert (mac.address, mac.port, mac.user, mac.proxy_jump) == ("mini4", 2222, "farm", "gate")
     assert (mac.site, mac.labels["soc"], mac.launcher) == ("lab-a", "m4", ["nice", "-n", "-5"])
@@ -125,9 +123,7 @@ def test_an_inventory_that_is_not_there_is_named_with_the_way_to_name_another(tm
 def test_one_entry_of_many_simulated_devices_gives_each_a_name_and_a_machine_apart(tmp_path: Path) -> None:
     entry = f"{{name: simulated, transport: simulated, count: 1000, root: {tmp_path}}}"
     (tmp_path / "inventory.yaml").write_text(f"devices: [{entry}]\n")
-
     specs = load_inventory(tmp_path / "inventory.yaml").devices
-
     assert [spec.name for spec in specs[:2]] == ["simulated-001", "simulated-002"]
     assert len({open_device(spec).machine_folder for spec in specs}) == 1000
     assert all(spec.emulated for spec in specs)
@@ -162,7 +158,6 @@ def test_devices_have_a_root_of_their_own_where_the_entry_names_none(tmp_path: P
         DeviceSpec(name="c", transport="adb", serial="X"),
         DeviceSpec(name="d", transport="adb", serial="X", root="/data/local/tmp/mine"),
     ]
-
     assert [open_device(spec).root for spec in specs] == [
         f"{tempfile.gettempdir()}/etfarm-{getpass.getuser()}",
         "/var/tmp/etfarm-farm",
@@ -175,7 +170,6 @@ def test_devices_have_a_root_of_their_own_where_the_entry_names_none(tmp_path: P
 def test_an_ssh_config_that_cannot_be_followed_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("Host mini4\n  ProxyCommand nc %h %p\n")
     spec = DeviceSpec(name="mac", transport="ssh", address="mini4", ssh_config=tmp_path / "config")
-
     with pytest.raises(DeviceRefused, match="mac: ssh_config reaches mini4 by ProxyCommand; use ProxyJump instead"):
         open_device(spec)
     with pytest.raises(DeviceRefused, match=r"mac: cannot read ssh_config \(.*missing.*\); correct that file"):
@@ -184,7 +178,6 @@ def test_an_ssh_config_that_cannot_be_followed_is_refused(tmp_path: Path) -> Non
 
 def test_a_runner_is_bound_to_cores_before_it_is_launched_but_not_on_macos() -> None:
     spec = DeviceSpec(name="mac", transport="local", cpu_affinity=[0, 4, 5], launcher=["nice", "-n", "5"])
-
     assert launch_prefix(spec, "linux") == ["taskset", "31", "nice", "-n", "5"]
     assert launch_prefix(DeviceSpec(name="a", transport="local", launcher=["nice"]), "macos") == ["nice"]
     with pytest.raises(DeviceRefused, match="mac: macOS cannot bind programs to cores; remove `cpu_affinity`"):

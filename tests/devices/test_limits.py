@@ -49,22 +49,18 @@ def test_conditions_outside_the_limits_say_which(limits: Limits, expected: list[
 )
 def test_what_the_model_itself_changes_is_limited_before_a_session_only(limits: Limits, expected: list[str]) -> None:
     before = [str(check) for check in start_checks(COOL, limits, slowdown_percent=7.0) if check.is_outside]
-
     assert (before, outside(COOL, limits)) == (expected, [])
 
 
 def test_several_reasons_are_all_listed() -> None:
     hot = Conditions(temperature_c=45.0, thermal_status=3, battery_percent=5, load_1m=9.0)
     limits = Limits(max_temperature_c=40, max_thermal_status=0, min_battery_percent=20, max_load_1m=2)
-
     assert [reason.split(":")[0] for reason in outside(hot, limits)] == ["thermal", "thermal", "load", "battery"]
 
 
 def test_what_a_device_does_not_say_is_inside() -> None:
     limits = Limits(max_temperature_c=40, min_battery_percent=20, max_die_c=50, max_slowdown_percent=5)
-
     found = list(start_checks(Conditions(), limits))
-
     assert [(check.limit, check.value, check.is_outside) for check in found] == [
         ("max_temperature_c", None, False),
         ("min_battery_percent", None, False),

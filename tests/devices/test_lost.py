@@ -49,19 +49,16 @@ def break_link(linked: LinkedDevice, failure: str) -> None:
 def test_a_link_that_breaks_during_a_command_is_a_lost_device(linked: LinkedDevice, failure: str) -> None:
     probe(linked.device)
     begun = time.monotonic()
-
     with (
         when_started(linked, lambda: break_link(linked, failure)) as argv,
         pytest.raises(DeviceLost, match=f"^{linked.device.name}: (host .*: )?stopped answering"),
     ):
         linked.device.run(argv, deadline_s=ENOUGH_S)
-
     assert time.monotonic() - begun < SOON_S
 
 
 def test_a_device_that_is_silent_but_there_is_waited_for(linked: LinkedDevice) -> None:
     result = linked.device.run(["sh", "-c", f"sleep {3 * SILENCE_S}; echo done"], deadline_s=ENOUGH_S)
-
     assert result.stdout == b"done\n"
 
 
@@ -73,13 +70,11 @@ def test_the_error_about_a_silent_device_states_how_long_it_was_silent(
     change_policy(monkeypatch, "SSH_SILENCE", timeout_s=silence_s)
     probe(linked.device)
     begun = time.monotonic()
-
     with (
         when_started(linked, lambda: break_link(linked, "discards all data")) as argv,
         pytest.raises(DeviceLost) as lost,
     ):
         linked.device.run(argv, deadline_s=ENOUGH_S)
-
     # then the silence before the question is part of what it states, if it states a time
     waited_s = time.monotonic() - begun
     told = re.search(r"no answer for (\d+) s", str(lost.value))
@@ -94,9 +89,7 @@ def test_a_device_whose_link_is_cut_is_reported_soon_and_used_again_when_it_is_b
     with pytest.raises(DeviceError, match=f"^{linked.device.name}: (host .*: )?(cannot|stopped)"):
         probe(linked.device)
     assert time.monotonic() - begun < 2 * SOON_S
-
     linked.link.restore()
-
     probe(linked.device)
 
 
@@ -110,10 +103,8 @@ def test_a_link_that_breaks_during_an_upload_leaves_no_file(linked: LinkedDevice
     else:
         linked.link.stalled = True
     begun = time.monotonic()
-
     with pytest.raises((DeviceLost, DeviceRefused)):
         linked.device.upload(tmp_path / "there", f"{linked.device.root}/file")
-
     assert time.monotonic() - begun < SOON_S
     assert not Path(linked.device.root, "file").exists()
     linked.link.restore()
@@ -140,10 +131,8 @@ def test_a_link_that_breaks_during_a_fetch_leaves_no_local_file(
 
     broken = in_background(break_it)
     begun = time.monotonic()
-
     with pytest.raises(DeviceLost):
         linked.device.fetch(str(remote), folder / "file", limit_bytes=20_000_000)
-
     broken.result()
     assert time.monotonic() - begun < 2 * SOON_S
     assert list(folder.iterdir()) == []
@@ -157,7 +146,6 @@ def test_at_a_deadline_on_a_dead_link_the_device_is_lost_and_not_merely_late(
     change_policy(monkeypatch, "SSH_SILENCE", timeout_s=2.0 * SCALE)
     change_policy(monkeypatch, "ADB_SILENCE", timeout_s=2.0 * SCALE)
     probe(linked.device)
-
     with (
         when_started(linked, lambda: break_link(linked, "discards all data")) as argv,
         pytest.raises(DeviceLost),

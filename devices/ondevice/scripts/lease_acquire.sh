@@ -23,7 +23,7 @@ refuse() {
 }
 rival "$dead" && refuse
 if [ "$ahead" -gt 0 ]; then
-    [ -z "$dead" ] || remove_others "" "$dead" # those ahead may not know that its process has ended
+    [ -z "$dead" ] || remove_others "" "$dead" # those ahead may be unable to see that its process has ended
     name=; refuse
 fi
 newest; valid "$newest"; over=$name

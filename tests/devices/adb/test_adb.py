@@ -41,10 +41,8 @@ def test_a_phone_that_is_not_ready_is_refused_with_the_way_on(
     with UnusablePhone(silent=silent) as unusable:
         device = open_device(spec.model_copy(update={"address": unusable.serial}))
         begun = time.monotonic()
-
         with pytest.raises(DeviceRefused, match=rf"^test-adb: cannot be used \(.*\); {remedy}"):
             probe(device)
-
         assert time.monotonic() - begun < 10 * SCALE
 
 
@@ -69,7 +67,6 @@ def test_a_part_of_a_serial_is_not_another_phones_name(phone: Device, make_spec:
     spec = make_spec("adb")
     assert spec.address is not None
     shorter = spec.model_copy(update={"address": None, "serial": spec.address[:-1]})
-
     with pytest.raises(DeviceRefused, match="not found"):
         probe(open_device(shorter))
 
@@ -89,7 +86,6 @@ def test_starting_a_killed_adb_server_does_not_count_against_a_commands_deadline
 
     monkeypatch.setattr(LocalServer, "start", start_slowly)
     adb_server.stop(adb_port)
-
     assert phone.run(["echo", "here"], deadline_s=deadline_s).stdout == b"here\n"
     assert adb_server.answers(adb_port)
 
@@ -118,7 +114,6 @@ def test_a_part_longer_than_adbds_limit_is_refused_before_it_is_read() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.sendall(b"DATA" + struct.pack("<I", 0xFFFFFFFF) + b"some of it")
-
         with pytest.raises(SyncRefused, match="a part of 4294967295 bytes is longer than the limit of 65536"):
             next(SyncStream(ours).chunks())
 
@@ -126,9 +121,7 @@ def test_a_part_longer_than_adbds_limit_is_refused_before_it_is_read() -> None:
 @pytest.mark.fault
 def test_an_incomplete_packet_counts_as_output() -> None:
     output = ShellOutput("phone")
-
     output.feed(struct.pack("<BI", 1, 0xFFFFFFFF) + bytes(1000))
-
     assert output.size_bytes == 1005
 
 
@@ -138,10 +131,8 @@ def test_packets_may_arrive_in_any_pieces() -> None:
         for kind, data in [(1, b"12"), (1, b"34\nout"), (2, b""), (2, b"err"), (1, b"put"), (3, b"\x07")]
     )
     output = ShellOutput("phone")
-
     for at in range(len(stream)):
         output.feed(stream[at : at + 1])
-
     assert (output.pid, output.status, bytes(output.stdout), bytes(output.stderr)) == (1234, 7, b"output", b"err")
 
 
@@ -163,7 +154,6 @@ def test_a_local_file_that_cannot_be_read_is_no_loss_of_the_phone() -> None:
     # given a regular file whose first byte cannot be read
     unreadable = Path("/proc/self/mem")
     phone = AdbDevice("phone", "/data/etfarm", cast("AdbLink", Link()))
-
     with pytest.raises(TransferFailed, match=r"^phone: cannot read the local file /proc/self/mem"):
         phone.upload(unreadable, "/data/etfarm/file")
 

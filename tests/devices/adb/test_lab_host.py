@@ -71,10 +71,8 @@ def test_an_adb_server_that_does_not_run_on_the_host_is_started_there(
 @pytest.mark.fault
 def test_a_host_without_adb_is_one_sentence(host_without_server: DeviceSpec, sshd: Sshd) -> None:
     install_adb(sshd, "exit 127")  # what a shell answers for a program that is not there
-
     with open_device(host_without_server) as device, pytest.raises(DeviceRefused) as refused:
         probe(device)
-
     assert str(refused.value) == (
         "test-adb-over-ssh: host 127.0.0.1: program `adb` not found; "
         "install Android's platform-tools there, with `adb` in the PATH of commands over SSH"
@@ -86,10 +84,8 @@ def test_an_adb_server_that_does_not_start_on_the_host_is_one_sentence(
     host_without_server: DeviceSpec, sshd: Sshd
 ) -> None:
     install_adb(sshd, "echo 'cannot bind' >&2; exit 1")
-
     with open_device(host_without_server) as device, pytest.raises(DeviceLost) as lost:
         probe(device)
-
     port = host_without_server.adb_server_port
     assert str(lost.value) == (
         f"test-adb-over-ssh: host 127.0.0.1: the adb server on port {port} does not run and could not be started "

@@ -39,7 +39,6 @@ _DF = "Filesystem 1024-blocks Used Available Capacity Mounted on\n"
 )
 def test_an_implausible_number_is_left_out(printed: dict[str, str]) -> None:
     found = conditions(**printed)
-
     numbers = found.model_dump(exclude={"taken_at", "charging", "governor"})
     assert {key: value for key, value in numbers.items() if value} == {}
 
@@ -65,14 +64,12 @@ def test_what_is_not_an_answer_is_an_error(
     device: Device = LocalDevice("local", str(tmp_path))
     monkeypatch.setattr("devices.shell.script_text", lambda name: script if name == "conditions" else 'exec "$@"')
     monkeypatch.setattr("devices.local.command_words", lambda argv: [*argv])
-
     with pytest.raises(DeviceError, match=f"^local: .*{cause}"):
         read_conditions(device)
 
 
 def test_conditions_hold_what_the_warehouse_can_store() -> None:
     printed = {"system": "linux", "load": "999999999999999", "memory": "MemAvailable: 999999999999999 kB"}
-
     assert (conditions(**printed).free_memory_bytes or 0) < 2**63
     pages = "page size of 999999999999999 bytes\nPages free: 999999999999999."
     assert conditions(system="macos", memory=pages).free_memory_bytes is None

@@ -124,7 +124,6 @@ def test_what_each_system_prints_becomes_conditions(printed: str, expected: Cond
 
 def test_a_mac_before_sme2_has_none() -> None:
     said = sections(MACOS_FACTS.replace("@sme2\n1", "@sme2\n"))
-
     assert parse_facts(said, None).sme2 is False
 
 
@@ -133,14 +132,12 @@ def test_programs_for_another_platform_run_on_a_processor_that_the_device_does_n
     platform: str, sme2: bool | None
 ) -> None:
     facts = parse_facts(sections(MACOS_FACTS), platform)
-
     assert (facts.platform, facts.sme2, facts.os) == (platform, sme2, "macos")
 
 
 @pytest.mark.parametrize("system", ["android", "macos", "linux"])
 def test_a_device_that_says_almost_nothing_still_has_facts_and_conditions(system: str) -> None:
     said = sections(f"@system\n{system}\n@arch\naarch64\n")
-
     assert parse_facts(said, None).memory_bytes is None
     assert conditions(**said).load_1m is None
 
@@ -148,7 +145,6 @@ def test_a_device_that_says_almost_nothing_still_has_facts_and_conditions(system
 def test_a_phone_without_a_skin_sensor_gives_the_temperature_of_its_battery() -> None:
     said = sections(ANDROID_CONDITIONS)
     said["thermal"] = "Thermal Status: 0\n"
-
     assert conditions(**said).temperature_c == 28.4
 
 

@@ -38,9 +38,7 @@ def test_the_deadline_holds_when_no_controller_is_left(local_device: Device, ali
     wait_for((folder / "job" / "pid").exists, "the job to start")
     first.kill()
     first.wait()
-
     wait_for((folder / "job" / "rc").exists, "the job to end")
-
     pid = int((folder / "job" / "pid").read_text().split()[0])
     wait_for(lambda: not alive(pid), "the killed job to be gone")
     assert ending(run_job(local_device, Job(str(folder), ["true"], 1))) == (None, signal.SIGKILL, True)
@@ -53,12 +51,10 @@ def test_a_link_that_blips_costs_nothing(linked: LinkedDevice) -> None:
     script = "echo ran >>../count; until [ -e ../go ]; do sleep 0.02; done; exit 7"
     job = in_background(lambda: run_job(linked.device, Job(str(folder), ["sh", "-c", script], ENOUGH_S)))
     wait_for((folder.parent / "count").exists, "the job to run")
-
     linked.link.cut()
     (folder.parent / "go").touch()
     wait_for((folder / "job" / "rc").exists, "the job to end")
     linked.link.restore()
-
     assert ending(job.result()) == (7, None, False)
     assert (folder.parent / "count").read_text() == "ran\n"
 
@@ -69,9 +65,7 @@ def test_a_link_that_stays_away_is_given_up_in_bounded_time(linked: LinkedDevice
     folder = Path(linked.device.root) / "session"
     job = start_long_job(linked.device, folder, reconnect_s=1)
     begun = time.monotonic()
-
     linked.link.cut()
-
     with pytest.raises(DeviceLost, match="not back within 1 s"):
         job.call.result()
     assert time.monotonic() - begun < 15 * SCALE

@@ -1,235 +1,41 @@
-"""Leases: one holder at a time, over processes that race, die and come late."""
+"""Leases: one holder at a time, over processes that race, die and come late; how long they last, what they leave."""
 
+import contextlib
+import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from devices.device import Device
-from devices.errors import DeviceBusy, LeaseLost
-from devices.ondevice.lease import acquire, current_holder
+from devices.errors import DeviceBusy, DeviceLost, LeaseLost
+from devices.ondevice import lease as leases
+from devices.ondevice.job import MAX_FOLDERS
+from devices.ondevice.lease import Holder, acquire, current_holder, has_ended, lease_ttl_s
 from devices.shell import run_script
-from tests.fixtures.jobs import in_background
 from tests.fixtures.leases import expire, held_file
 from tests.fixtures.paths import ROOT
-from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for, wait_for_line
+from tests.fixtures.waiting import ENOUGH_S, wait_for_line
 
 HOLD = """
-import sys, time
-from devices.ondevice.lease import acquire
-from devices.local import LocalDevice
-lease = acquire(LocalDevice("local", sys.argv[1]), "the other farm", ttl_s=600)
-print("held", flush=True)
-time.sleep(60)
-"""
-
-# Counts up and down in a file inside the lease, so that two holders at once would be seen.
-RACE = """
 import sys
-from pathlib import Path
-from devices.ondevice.lease import acquire
 from devices.local import LocalDevice
-device, inside = LocalDevice("local", sys.argv[1]), Path(sys.argv[1], "inside")
-for _ in range(int(sys.argv[2])):
-    with acquire(device, "racer", ttl_s=600, wait_s=600):
-        inside.touch(exist_ok=False)
-        inside.unlink()
+from devices.ondevice.job import Job, run_job
+from devices.ondevice.lease import acquire
+lease = acquire(LocalDevice("local", sys.argv[1]), "the other farm", ttl_s=600)
+run_job(lease.device, Job(f"{sys.argv[1]}/session", ["sleep", "600"], 600))
 """
-
-
-def start(script: str, *arguments: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", script, *arguments]
-    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-
-def held_by_another_process(device: Device) -> subprocess.Popen[bytes]:
-    process = start(HOLD, device.root)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"held\n"
-    return process
-
-
-def end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.communicate()
-
-
-def test_a_device_has_one_holder_at_a_time(device: Device) -> None:
-    with acquire(device, "first farm"):
-        with pytest.raises(DeviceBusy, match=rf"^{device.name}: is held by first farm \(process \d+ on "):
-            acquire(device, "second farm")
-
-        assert str(current_holder(device)).startswith("first farm (process ")
-
-    assert current_holder(device) is None
-    # and a released device can be held again
-    with acquire(device, "second farm") as lease:
-        lease.check()
-        assert lease.took_over is None
-
-
-def test_an_error_in_the_middle_frees_the_device(device: Device) -> None:
-    with pytest.raises(ZeroDivisionError), acquire(device, "first farm"):
-        _ = 1 / 0
-
-    assert current_holder(device) is None
-
-
-def test_a_process_that_is_ended_while_it_acquires_a_device_frees_it(
-    local_device: Device, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # given a process that is told to end just after the device became its own
-    def ended_after(device: Device, script: str, *words: str) -> str:
-        printed = run_script(device, script, *words)
-        if script == "lease_acquire":
-            raise KeyboardInterrupt
-        return printed
-
-    monkeypatch.setattr("devices.ondevice.lease.run_script", ended_after)
-    with pytest.raises(KeyboardInterrupt):
-        acquire(local_device, "sweep-1")
-    # then nobody holds it
-    assert current_holder(local_device) is None
-
-
-def test_holders_may_be_named_in_any_way(device: Device) -> None:
-    name = "größe \\n \"quoted\" 'it''s' $(id) %s"
-
-    with acquire(device, name):
-        holder = current_holder(device)
-
-    assert holder is not None
-    assert holder.holder == name
-
-
-@pytest.mark.fault
-def test_an_expired_lease_is_taken_over_and_its_holder_learns_it(device: Device) -> None:
-    late = acquire(device, "first farm")
-    expire(device)
-
-    with acquire(device, "second farm") as lease:
-        assert str(lease.took_over).startswith("first farm (process ")
-        for call in (late.check, late.renew):
-            with pytest.raises(LeaseLost, match="our lease was taken over; the device is held by second farm"):
-                call()
-        late.release()
-        lease.check()
-
-
-def test_an_expired_lease_that_was_not_taken_over_is_still_ours(device: Device) -> None:
-    with acquire(device, "first farm") as lease:
-        expire(device)
-
-        lease.renew()
-
-        with pytest.raises(DeviceBusy):
-            acquire(device, "second farm")
-
-
-@pytest.mark.fault
-def test_a_deleted_lease_is_not_reported_as_taken_over(local_device: Device, machine: Path) -> None:
-    lease = acquire(local_device, "us", ttl_s=600)
-    shutil.rmtree(machine)
-    with pytest.raises(LeaseLost, match=r"^test-local: our lease is gone, and nobody else holds the device: its files"):
-        lease.renew()
-
-
-@pytest.mark.fault
-def test_a_lease_of_another_boot_of_the_device_is_taken_over(device: Device) -> None:
-    old = acquire(device, "first farm", ttl_s=600)
-    name = held_file(device)
-    token, _, expiry = name.name.split(".")
-    name.rename(name.with_name(f"{token}.11111111-2222-3333-4444-555555555555.{expiry}"))
-
-    with acquire(device, "second farm") as lease:
-        assert lease.took_over is not None
-        with pytest.raises(LeaseLost):
-            old.check()
-
-
-@pytest.mark.fault
-def test_the_lease_of_a_killed_process_on_this_host_is_taken_over_at_once(local_device: Device) -> None:
-    # Given a holder that lives, then dies by kill -9
-    other = held_by_another_process(local_device)
-    with pytest.raises(DeviceBusy, match="is held by the other farm"):
-        acquire(local_device, "this farm")
-    end(other)
-    begun = time.monotonic()
-
-    with acquire(local_device, "this farm") as lease:
-        assert str(lease.took_over).startswith("the other farm (process ")
-
-    assert time.monotonic() - begun < 2 * SCALE
-
-
-@pytest.mark.fault
-def test_a_taken_over_device_is_cleaned_of_running_jobs(local_device: Device, alive: Callable[[int], bool]) -> None:
-    # Given a farm killed with -9 in the middle of a job
-    script = HOLD.replace(
-        "time.sleep(60)",
-        'from devices.ondevice.job import Job, run_job; run_job(lease.device, Job(sys.argv[2], ["sleep", "60"], 60))',
-    )
-    folder = Path(local_device.root) / "session"
-    other = start(script, local_device.root, str(folder))
-    group = int(wait_for_line(folder / "job" / "pid", "the job to start").split()[0])
-    end(other)
-    assert alive(group)
-
-    with acquire(local_device, "this farm"):
-        assert not alive(group)
-
-
-@pytest.mark.fault
-def test_a_lease_that_was_abandoned_while_it_was_made_frees_itself(local_device: Device) -> None:
-    # Given a process killed between making the folder and writing its name into it, two minutes ago
-    held = Path(local_device.machine_folder) / "lease-1"
-    held.mkdir(parents=True)
-    with pytest.raises(DeviceBusy):
-        acquire(local_device, "this farm")
-    subprocess.run(["touch", "-d", "2 minutes ago", str(held)], check=True)
-
-    acquire(local_device, "this farm").release()
-
-
-@pytest.mark.fault
-def test_waiting_gets_the_device_as_soon_as_it_is_free(local_device: Device, caplog: pytest.LogCaptureFixture) -> None:
-    # Given a holder that is killed when this process has asked for the device and been refused
-    other = held_by_another_process(local_device)
-
-    def end_holder() -> None:
-        wait_for(lambda: "is held by the other farm" in caplog.text, "the device to be requested")
-        end(other)
-
-    ending = in_background(end_holder)
-    with acquire(local_device, "this farm", wait_s=ENOUGH_S) as lease:
-        assert lease.took_over is not None
-    ending.result()
-
-
-@pytest.mark.thorough
-def test_of_processes_that_race_exactly_one_holds_the_device(local_device: Device) -> None:
-    Path(local_device.root).mkdir()
-    racers = [start(RACE, local_device.root, "3") for _ in range(3)]
-
-    assert [racer.wait(120 * SCALE) for racer in racers] == [0, 0, 0]
-    for racer in racers:
-        end(racer)
-
-
-@pytest.mark.thorough
-@pytest.mark.fault
-def test_of_processes_that_race_for_a_dead_holders_lease_exactly_one_gets_it(local_device: Device) -> None:
-    # Given a dead holder and three processes that all find it dead at the same moment, several times over
-    script = """
+RACE = """
 import sys, time
 from pathlib import Path
 from devices.errors import DeviceBusy
-from devices.ondevice.lease import acquire
 from devices.local import LocalDevice
+from devices.ondevice.lease import acquire
 root = Path(sys.argv[1])
 while not (root / "go").exists():
     time.sleep(0.001)
@@ -240,13 +46,248 @@ try:
 except DeviceBusy:
     print("busy", flush=True)
 """
-    Path(local_device.root).mkdir()
+
+
+def start(script: str, root: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", script, root]
+    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+@contextlib.contextmanager
+def held_by_another_process(device: Device) -> Iterator[subprocess.Popen[bytes]]:
+    """Yield a process that holds the device and runs a job on it; it is killed at the end."""
+    with start(HOLD, device.root) as process:
+        try:
+            wait_for_line(Path(device.root) / "session" / "job" / "pid", "the job to start")
+            yield process
+        finally:
+            process.kill()
+
+
+def expiry_s(device: Device) -> int:
+    """Return when the lease on the device expires, in seconds of its clock."""
+    return int(held_file(device).suffix[1:])
+
+
+def test_a_device_has_one_holder_at_a_time_with_any_name_and_an_error_frees_it(device: Device) -> None:
+    name = "größe \\n \"quoted\" 'it''s' $(id) %s"
+    with contextlib.suppress(ZeroDivisionError), acquire(device, name):
+        holder = current_holder(device)
+        assert holder is not None
+        assert holder.holder == name
+        with pytest.raises(DeviceBusy, match=rf"^{device.name}: is held by größe .* \(process \d+ on "):
+            acquire(device, "second farm")
+        _ = 1 / 0
+    assert current_holder(device) is None
+    # and a released device can be held again
+    with acquire(device, "second farm") as lease:
+        lease.check()
+        assert lease.took_over is None
+
+
+@pytest.mark.parametrize("script", ["lease_acquire", "job_kill_leftovers"])
+def test_a_process_that_is_ended_while_it_acquires_a_device_frees_it(
+    device: Device, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    def interrupted(on: Device, name: str, *words: str) -> str:
+        printed = run_script(on, name, *words)
+        if name == script:
+            raise KeyboardInterrupt
+        return printed
+
+    monkeypatch.setattr("devices.ondevice.lease.run_script", interrupted)
+    monkeypatch.setattr("devices.ondevice.job.run_script", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        acquire(device, "sweep-1", ttl_s=600)
+    assert current_holder(device) is None
+
+
+def of_another_boot(path: Path) -> str:
+    token, _, expiry = path.name.split(".")
+    return f"{token}.11111111-2222-3333-4444-555555555555.{expiry}"
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize(
+    "new_name", [of_another_boot, lambda path: f"{path.stem}.0"], ids=["of another boot", "expired"]
+)
+def test_a_lease_that_expired_or_is_of_another_boot_is_taken_over_and_its_holder_learns_it(
+    device: Device, new_name: Callable[[Path], str]
+) -> None:
+    late = acquire(device, "first farm", ttl_s=600)
+    path = held_file(device)
+    path.rename(path.with_name(new_name(path)))
+    with acquire(device, "second farm") as lease:
+        assert str(lease.took_over).startswith("first farm (process ")
+        for call in (late.check, late.renew):
+            with pytest.raises(LeaseLost, match="our lease was taken over; the device is held by second farm"):
+                call()
+        late.release()
+        lease.check()
+
+
+def test_a_lease_lasts_as_long_as_acquired_and_is_renewed_for_as_long_again_or_longer(device: Device) -> None:
+    assert lease_ttl_s(7200) >= 7200 + 60
+    with acquire(device, "this farm", ttl_s=1):
+        now_s = expiry_s(device) - 1
+    with acquire(device, "this farm", ttl_s=1000.5) as lease:
+        assert 1001 <= expiry_s(device) - now_s < 1500
+        lease.renew(2000.5)
+        assert 2001 <= expiry_s(device) - now_s < 2500
+    # and one that expired and was not taken over is still ours
+    with acquire(device, "this farm", ttl_s=1000) as lease:
+        expire(device)
+        lease.renew()
+        assert 1000 <= expiry_s(device) - now_s < 1500
+        with pytest.raises(DeviceBusy):
+            acquire(device, "second farm")
+
+
+@pytest.mark.fault
+def test_a_deleted_lease_is_not_reported_as_taken_over(device: Device, machine: Path) -> None:
+    lease = acquire(device, "us", ttl_s=600)
+    shutil.rmtree(machine)
+    with pytest.raises(LeaseLost, match=r"^test-local: our lease is gone, and nobody else holds the device: its files"):
+        lease.renew()
+
+
+@pytest.mark.fault
+def test_the_lease_of_a_killed_process_on_this_host_is_taken_over_at_once_and_its_job_ended(
+    device: Device, alive: Callable[[int], bool]
+) -> None:
+    # given a holder that lives
+    with held_by_another_process(device) as process:
+        group = int((Path(device.root) / "session" / "job" / "pid").read_text().split()[0])
+        with pytest.raises(DeviceBusy, match="is held by the other farm"):
+            acquire(device, "this farm")
+        holder = current_holder(device)
+        assert holder is not None
+        assert not has_ended(holder)
+        assert not has_ended(replace(holder, pid=os.getpid()))
+        assert has_ended(replace(holder, started="earlier"))
+        # when it dies by kill -9
+        process.kill()
+        process.wait()
+        assert has_ended(holder)
+        assert alive(group)
+    # then nothing is known about those of another host or boot
+    assert not has_ended(replace(holder, host="elsewhere"))
+    assert not has_ended(replace(holder, place="another boot"))
+    # and its device is taken over, without its job
+    with acquire(device, "this farm") as lease:
+        assert lease.took_over == holder
+        assert not alive(group)
+
+
+@pytest.mark.fault
+def test_waiting_gets_the_device_as_soon_as_it_is_free(device: Device) -> None:
+    with (
+        held_by_another_process(device) as process,
+        acquire(device, "this farm", wait_s=ENOUGH_S, on_wait=lambda _: process.kill()) as lease,
+    ):
+        assert str(lease.took_over).startswith("the other farm (process ")
+
+
+def test_a_process_of_another_user_that_this_one_may_not_see_has_not_ended(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a process id that shows no start, as another user's with hidden processes
+    with acquire(device, "this farm"):
+        holder = current_holder(device)
+    assert holder is not None
+    unseen = replace(holder, pid=2**22 - 3, started="then")
+    assert has_ended(unseen)
+
+    def refuse(_pid: int, _signal: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", refuse)
+    assert not has_ended(unseen)
+
+
+@pytest.mark.fault
+def test_a_lease_that_was_abandoned_while_it_was_made_frees_itself(device: Device) -> None:
+    # given a process killed between making the folder and writing its name into it, two minutes ago
+    held = Path(device.machine_folder) / "lease-1"
+    held.mkdir(parents=True)
+    with pytest.raises(DeviceBusy):
+        acquire(device, "this farm")
+    os.utime(held, (time.time() - 120,) * 2)
+    acquire(device, "this farm").release()
+
+
+def test_a_holder_is_one_line_also_with_a_long_and_strange_name() -> None:
+    shown = str(Holder("first\nfarm" + "x" * 500, "host", 7, "2026-01-02T03:04:05+00:00", "boot", "start"))
+    assert shown.startswith("first farm")
+    assert shown.endswith(" (process 7 on host, since 2026-01-02T03:04:05+00:00)")
+    assert "\n" not in shown
+    assert len(shown) < 300
+
+
+def test_a_lease_that_could_not_be_released_is_free_for_this_process_at_once(
+    device: Device, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # given a device that is lost when its lease is released
+    lease = acquire(device, "this farm", ttl_s=600)
+    with pytest.raises(DeviceBusy, match="held by this farm"):
+        acquire(device, "this farm")
+
+    def lose(*_: object) -> str:
+        raise DeviceLost("local", "is gone", "look for it")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(leases, "run_script", lose)
+        lease.release()
+    assert "could not be released and will expire" in caplog.text
+    # then this process need not wait until it expires
+    with acquire(device, "this farm") as again:
+        assert str(again.took_over).startswith("this farm (process ")
+
+
+@pytest.mark.parametrize("count", [MAX_FOLDERS, 2 * MAX_FOLDERS + 1])
+def test_a_release_removes_the_folders_of_all_collected_jobs(device: Device, count: int) -> None:
+    folders = [Path(device.root) / f"a job's folder {number}" for number in range(count)]
+    kept = Path(device.root) / "kept"
+    for folder in (*folders, kept):
+        folder.mkdir(parents=True)
+    with acquire(device, "this farm"):
+        device.collected = [str(folder) for folder in folders]
+    assert list(Path(device.root).iterdir()) == [kept]
+    assert device.collected == []
+
+
+def test_a_wait_is_reported_once_and_ends_when_its_time_is_over(
+    device: Device, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # given a clock that only sleeping moves, and a held device
+    slept: list[float] = []
+    lease = acquire(device, "first farm")
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "sleep", slept.append)
+        patch.setattr(time, "monotonic", lambda: sum(slept))
+        patch.setattr(leases, "run_script", lambda *_: "held")
+        # when another farm waits for a while
+        with pytest.raises(DeviceBusy):
+            acquire(device, "second farm", wait_s=19)
+    # then it looked less and less often, because that disturbs the holder, and waited no longer than requested
+    assert slept == [0.5, 1, 2, 4, 5, 5, 1.5]
+    assert caplog.text.count("is held by another process; waiting") == 1
+    lease.release()
+
+
+@pytest.mark.thorough
+@pytest.mark.fault
+def test_of_processes_that_race_for_a_dead_holders_lease_exactly_one_gets_it(device: Device) -> None:
+    # given a dead holder and three processes that all find it dead at the same moment, several times over
+    go = Path(device.root) / "go"
     for _ in range(3):
-        (Path(local_device.root) / "go").unlink(missing_ok=True)
-        end(held_by_another_process(local_device))
-        racers = [start(script, local_device.root) for _ in range(3)]
-        (Path(local_device.root) / "go").touch()
-        said = sorted(racer.stdout.readline() for racer in racers if racer.stdout)
+        go.unlink(missing_ok=True)
+        shutil.rmtree(Path(device.root) / "session", ignore_errors=True)
+        with held_by_another_process(device):
+            pass
+        racers = [start(RACE, device.root) for _ in range(3)]
+        go.touch()
+        printed = sorted(racer.stdout.readline() for racer in racers if racer.stdout)
         for racer in racers:
             racer.communicate()
-        assert said == [b"busy\n", b"busy\n", b"won\n"]
+        assert printed == [b"busy\n", b"busy\n", b"won\n"]

@@ -206,7 +206,7 @@ def test_who_waits_is_told_the_holder_and_its_place_and_leaves_the_line_when_it_
             first.unlink(missing_ok=True)
 
         with pytest.raises(DeviceBusy):
-            acquire(device, "impatient", wait_s=SCALE, on_wait=tell)
+            acquire(device, "impatient", wait_s=0.3 * SCALE, on_wait=tell)
         assert waiters(device) == []
     # then it was told again when that changed
     assert all(each.startswith("is held by holder (process ") for each in told)
@@ -252,6 +252,12 @@ def test_a_dead_holders_device_is_freed_for_the_first_in_line_by_who_knows_of_it
 def test_records_of_older_farms_and_those_that_cannot_be_read_are_shown_as_they_can(local_device: Device) -> None:
     with acquire(local_device, "holder"):
         path = held_file(local_device)
+        record = path.read_text("utf-8")
+        path.write_text("{}", encoding="utf-8")
+        assert str(current_holder(local_device)) == "another process"
+        with pytest.raises(DeviceBusy, match="is held by another process"):
+            acquire(local_device, "second farm")
+        path.write_text(record, encoding="utf-8")
         path.write_text(path.read_text("utf-8").replace(', "priority": 0', ""), encoding="utf-8")
         put_waiter(local_device, priority=7, record='{"holder": 1}')
         put_waiter(local_device, priority=6, record="x" * 10_000)

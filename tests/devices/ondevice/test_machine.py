@@ -74,7 +74,6 @@ def public(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_two_farms_with_different_roots_exclude_each_other(local_device: Device, other: Device) -> None:
     with acquire(local_device, "first farm"), pytest.raises(DeviceBusy, match="is held by first farm"):
         acquire(other, "second farm")
-
     acquire(other, "second farm").release()
 
 
@@ -111,10 +110,8 @@ def test_a_link_in_place_of_the_shared_folder_is_not_followed(local_device: Devi
     private.mkdir(mode=0o700)
     Path(local_device.machine_folder).parent.mkdir()
     Path(local_device.machine_folder).symlink_to(private)
-
     with pytest.raises(DeviceError, match="is not a folder that every user can write to; remove it"):
         acquire(local_device, "this farm")
-
     assert list(private.iterdir()) == []
     assert private.stat().st_mode & 0o777 == 0o700
 
@@ -150,7 +147,6 @@ def test_a_job_extends_the_lease_to_its_deadline(local_device: Device) -> None:
     with acquire(local_device, "this farm", ttl_s=1):
         run_job(local_device, Job(f"{local_device.root}/session", ["true"], 1000))
         expiry_s = float(held_file(local_device).suffix[1:])
-
         now_s = float(Path("/proc/uptime").read_text(encoding="utf-8").split()[0])
         assert 1000 < expiry_s - now_s <= 1001 + retry.LEASE_BEYOND_JOB.timeout_s
 
@@ -174,7 +170,6 @@ def test_jobs_that_ran_at_the_same_time_know_of_each_other(
     for device in (local_device, other) if first_ends_first else (other, local_device):
         (tmp_path / f"end {device.name}").touch()
         found[device.name] = jobs[device].result()
-
     assert found == {local_device.name: other.root, other.name: local_device.root}
 
 
@@ -182,16 +177,13 @@ def test_jobs_one_after_the_other_are_alone(local_device: Device, other: Device)
     for number, device in enumerate((local_device, other, local_device)):
         result = run_job(device, Job(f"{device.root}/session-{number}", ["true"], ENOUGH_S))
         assert result.beside is None
-
     assert list(Path(local_device.machine_folder).glob("job-*")) == []
 
 
 @pytest.mark.fault
 def test_the_next_holder_ends_the_jobs_of_this_user_under_every_root(local_device: Device, other: Device) -> None:
     job = start_long_job(local_device, Path(local_device.root) / "session")
-
     assert kill_leftovers(other) == [job.group]
-
     assert isinstance(job.call.exception(), DeviceError)
     assert kill_leftovers(other) == []
 
@@ -205,9 +197,7 @@ def test_no_process_is_ended_because_of_a_note_of_another_user(public: Path, oth
     note = public / "machine" / f"job-{bystander.pid}-{token}"
     note.write_text(f"{bystander.pid} {boot} 1.0 {bystander.pid} {token} /root\n")
     os.chown(note, int(NOBODY), int(NOBODY))
-
     assert kill_leftovers(other) == []
-
     assert bystander.poll() is None
     bystander.kill()
     bystander.wait()

@@ -30,9 +30,7 @@ def shell_of(device: Device) -> int:
 def test_commands_share_a_shell_and_nothing_else(host: Device) -> None:
     shell = shell_of(host)
     assert host.run(["sh", "-c", "export LEFT=1; cd /; exit 3"], deadline_s=ENOUGH_S).exit_code == 3
-
     result = host.run(["sh", "-c", 'echo $PPID "$LEFT" "$PWD"'], deadline_s=ENOUGH_S)
-
     assert result.stdout.decode().split() == [str(shell), os.path.expanduser("~")]  # noqa: PTH111
     assert result.stderr == b""
 
@@ -42,10 +40,8 @@ def test_a_deadline_ends_the_shell_and_the_next_command_gets_a_new_one(
     host: Device, alive: Callable[[int], bool]
 ) -> None:
     shell = shell_of(host)
-
     with pytest.raises(DeadlineExceeded):
         host.run(["sleep", "60"], deadline_s=0.5 * SCALE)
-
     wait_for(lambda: not alive(shell), "the shell to end")
     assert shell_of(host) != shell
 
@@ -54,11 +50,9 @@ def test_a_deadline_ends_the_shell_and_the_next_command_gets_a_new_one(
 @pytest.mark.fault
 def test_a_shell_that_was_killed_is_replaced(host: Device, alive: Callable[[int], bool]) -> None:
     shell = shell_of(host)
-
     os.kill(shell, signal.SIGKILL)
     wait_for(lambda: not alive(shell), "the shell to end")
     wait_for(lambda: not host._idle.is_alive(), "its end to arrive")  # type: ignore[attr-defined]
-
     assert shell_of(host) != shell
 
 
@@ -67,11 +61,9 @@ def test_a_shell_that_was_killed_is_replaced(host: Device, alive: Callable[[int]
 def test_output_is_what_is_between_the_markers_however_it_is_cut(output: bytes, size: int) -> None:
     stream = Framed(b"marker-1")
     received = b"stray of an earlier command\nmarker-1\n" + output + b"marker-1 37\n"
-
     for start in range(0, len(received), size):
         assert stream.status is None
         stream.feed(received[start : start + size])
-
     assert bytes(stream.data) == output
     assert stream.status == 37
 

@@ -49,7 +49,6 @@ def test_a_host_is_reached_by_its_alias_of_ssh_config(sshd: Sshd, tmp_path: Path
     spec = DeviceSpec(
         name="host", transport="ssh", address="loopback", ssh_config=sshd.ssh_config, root=str(tmp_path / "root")
     )
-
     with open_device(spec) as device:
         assert device.run(["echo", "here"], deadline_s=ENOUGH_S).stdout == b"here\n"
 
@@ -61,7 +60,6 @@ def test_ssh_config_is_followed_as_ssh_itself_does(sshd: Sshd, tmp_path: Path) -
     section = f"Host loopback\n  HostKeyAlias farm-mac\n  UserKnownHostsFile {tmp_path}/known\n"
     (tmp_path / "config").write_text(f"{section}Include {sshd.ssh_config}\n")
     spec = DeviceSpec(name="host", transport="ssh", address="loopback", ssh_config=tmp_path / "config")
-
     with open_device(spec) as device:
         probe(device)
     (tmp_path / "known").write_text("")
@@ -72,16 +70,13 @@ def test_ssh_config_is_followed_as_ssh_itself_does(sshd: Sshd, tmp_path: Path) -
 @pytest.mark.fault
 def test_a_damaged_known_hosts_file_is_refused(opened: Callable[..., Device], tmp_path: Path) -> None:
     (tmp_path / "known").write_text("host ssh-ed25519 this-is-not-base64!\n")
-
     with pytest.raises(DeviceRefused, match=r"^test-ssh: cannot read .*known \(.*\); correct that file"):
         probe(opened(known_hosts=tmp_path / "known"))
 
 
 def test_a_host_is_reached_through_jump_hosts(sshd: Sshd, opened: Callable[..., Device]) -> None:
     hop = f"{sshd.user}@127.0.0.1:{sshd.port}"
-
     device = opened(proxy_jump=f"{hop},{hop}")
-
     assert device.run(["sh", "-c", 'echo "$SSH_CONNECTION"'], deadline_s=ENOUGH_S).stdout.startswith(b"127.0.0.1 ")
 
 
@@ -101,12 +96,10 @@ def test_an_unknown_host_is_refused_with_the_command_that_accepts_it(
     opened: Callable[..., Device], tmp_path: Path
 ) -> None:
     device = opened(known_hosts=tmp_path / "my known hosts")
-
     with pytest.raises(
         DeviceRefused, match=r"^test-ssh: the host key of .*\(ssh-ed25519 SHA256:.*\) is not in"
     ) as said:
         probe(device)
-
     subprocess.run(["sh", "-c", command_in(str(said.value))], check=True, capture_output=True)
     probe(device)
 
@@ -117,10 +110,8 @@ def test_an_unknown_host_behind_a_jump_host_is_refused_with_the_command_that_acc
     # Given that the jump host is known and the host behind it, the same under another name, is not
     (tmp_path / "known").write_text(sshd.known_hosts.read_text())
     device = opened(known_hosts=tmp_path / "known", address="localhost", proxy_jump=f"127.0.0.1:{sshd.port}")
-
     with pytest.raises(DeviceRefused, match=r"the host key of localhost:\d+ .* is not in") as said:
         probe(device)
-
     assert command_in(str(said.value)).startswith(f"ssh -o UserKnownHostsFile={tmp_path}/known -J 127.0.0.1:")
 
 
@@ -131,10 +122,8 @@ def test_a_changed_host_key_is_refused_with_the_command_that_accepts_it(
     other = new_key.with_suffix(".pub").read_text().split()
     (tmp_path / "known").write_text(f"[127.0.0.1]:{sshd.port} {other[0]} {other[1]}\n")
     device = opened(known_hosts=tmp_path / "known")
-
     with pytest.raises(DeviceRefused, match=r"changed to ssh-ed25519 SHA256:.*, expected ssh-ed25519 SHA256:") as said:
         probe(device)
-
     subprocess.run(["sh", "-c", command_in(str(said.value))], check=True, capture_output=True)
     probe(device)
 
@@ -145,7 +134,6 @@ def test_a_key_that_the_host_does_not_accept_is_refused(
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     key = tmp_path / "stranger"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-
     with pytest.raises(DeviceRefused, match="does not accept our keys"):
         probe(opened(identity_file=key))
 
@@ -167,7 +155,6 @@ def test_a_locked_key_is_refused_until_the_agent_has_it(
     try:
         with pytest.raises(DeviceRefused, match=r"its private key has a passphrase; run `ssh-add .*new_key`"):
             probe(opened(identity_file=new_key))
-
         assert agent.stdout is not None
         agent.stdout.readline()
         monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
@@ -176,7 +163,6 @@ def test_a_locked_key_is_refused_until_the_agent_has_it(
         ask.chmod(0o700)
         environment = {**os.environ, "SSH_ASKPASS": str(ask), "SSH_ASKPASS_REQUIRE": "force"}
         subprocess.run(["ssh-add", "-q", str(new_key)], env=environment, check=True)
-
         probe(opened(identity_file=new_key))
     finally:
         accepted.write_text(before)
@@ -196,7 +182,6 @@ def test_a_server_that_never_greets_is_a_lost_device(
     change_policy(monkeypatch, "SSH_CONNECT", timeout_s=0.5 * SCALE)
     with LinkProxy("127.0.0.1", sshd.port) as link, open_device(make_spec("ssh", link)) as device:
         link.stalled = True
-
         with pytest.raises(DeviceLost, match=r"^test-ssh: cannot reach "):
             probe(device)
 
@@ -205,10 +190,8 @@ def test_many_commands_leave_no_descriptors_and_threads_behind(opened: Callable[
     device = opened()
     probe(device)
     before = len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))  # noqa: PTH208
-
     for _ in range(5):
         device.run(["sh", "-c", "echo out; echo err >&2"], deadline_s=ENOUGH_S)
-
     after = len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))  # noqa: PTH208
     assert after[0] <= before[0]
     assert after[1] <= before[1]

@@ -61,7 +61,6 @@ def test_a_slow_login_does_not_count_against_a_commands_deadline(
 
     monkeypatch.setattr(ssh_connect, "_connect_hop", enter_slowly)
     change_policy(monkeypatch, "PROBE", timeout_s=deadline_s)
-
     with open_device(make_spec("ssh")) as device:
         probe(device)
 
@@ -73,10 +72,8 @@ def test_a_host_without_sftp_is_refused_with_the_setting(
     (tmp_path / "there").write_text("x")
     with restricted("Subsystem sftp internal-sftp", "") as device:
         probe(device)
-
         with pytest.raises(DeviceRefused, match=r"does not offer SFTP \(.*\); enable `Subsystem sftp internal-sftp`"):
             device.upload(tmp_path / "there", f"{device.root}/file")
-
         assert device.run(["echo", "here"], deadline_s=ENOUGH_S).stdout == b"here\n"
 
 

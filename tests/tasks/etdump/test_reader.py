@@ -51,33 +51,22 @@ def test_events_become_rows_in_file_order_with_their_nanoseconds() -> None:
     assert dump.instruction_id[2:8].tolist() == [0, 0, 0, 1, 1, 0]
     assert (dump.executions, dump.execute_ns.tolist()) == (2, [120, 120])
     assert len(dump.names) == 8
+    assert dump.parent[:8].tolist() == [-1, -1, 4, 4, 7, 6, 7, -1]
+    kinds = ["OTHER"] * 2 + ["DELEGATED"] * 2 + ["DELEGATE_CALL", "PORTABLE", "OPERATOR_CALL", "METHOD"]
+    assert [EventKind(kind).name for kind in dump.kind[:8]] == kinds
+    # and columns have the promised types
+    assert {getattr(dump, name).dtype for name in ("run_data_index", "execution", "name_id", "parent")} == {
+        np.dtype("i4")
+    }
+    longs = ("chain_index", "instruction_id", "start_ns", "end_ns", "dur_ns", "self_ns", "execute_ns")
+    assert {getattr(dump, name).dtype for name in longs} == {np.dtype("i8")}
+    assert dump.kind.dtype == np.uint8
 
 
 def test_the_runs_of_a_long_file_keep_their_numbers() -> None:
     between = [Run(listed=False)] * 10_000
     dump = read_etdump(build_etdump([Run([Profile("a")]), *between, Run([Profile("b"), Profile("c")])]))
     assert dump.run_data_index.tolist() == [0, 10_001, 10_001]
-
-
-def test_columns_have_the_promised_types() -> None:
-    dump = read_etdump(build_etdump([execution(0)]))
-    for column in ("run_data_index", "execution", "name_id", "parent"):
-        assert getattr(dump, column).dtype == np.int32, column
-    for column in ("chain_index", "instruction_id", "start_ns", "end_ns", "dur_ns", "self_ns", "execute_ns"):
-        assert getattr(dump, column).dtype == np.int64, column
-    assert dump.kind.dtype == np.uint8
-
-
-def test_kinds_are_told_by_names() -> None:
-    dump = read_etdump(build_etdump([loading(), execution(0)]))
-    assert [EventKind(kind).name for kind in dump.kind] == [
-        *["OTHER"] * 2,
-        *["DELEGATED"] * 2,
-        "DELEGATE_CALL",
-        "PORTABLE",
-        "OPERATOR_CALL",
-        "METHOD",
-    ]
 
 
 def test_a_delegated_operator_is_named_by_its_text_or_its_number() -> None:
@@ -97,52 +86,33 @@ def test_a_delegated_operator_is_named_by_its_text_or_its_number() -> None:
     assert dump.executions == 0
 
 
-def test_calls_are_parents_of_their_instruction_and_the_method_of_calls() -> None:
-    dump = read_etdump(build_etdump([loading(), execution(1000)]))
-    assert dump.parent.tolist() == [-1, -1, 4, 4, 7, 6, 7, -1]
+CALL, METHOD_EVENT = Profile("DELEGATE_CALL", instruction=4), Profile(METHOD)
+OPERATOR, OTHER_CHAIN = Profile(text="a", instruction=4), Profile("DELEGATE_CALL", instruction=4, chain=1)
+PARENTS: dict[str, tuple[list[Run], list[int], list[int]]] = {
+    "a loop runs instruction 4 twice, with a jump that wraps nothing": (
+        [Run([OPERATOR, CALL, Profile("JF_CALL", instruction=5), OPERATOR, OPERATOR, CALL, METHOD_EVENT])],
+        [1, 6, 6, 5, 5, 6, -1],
+        [0] * 7,
+    ),
+    "calls of two chains wait for each other": (
+        [Run([OPERATOR, Profile(text="b", instruction=4, chain=1), CALL, OTHER_CHAIN, METHOD_EVENT])],
+        [2, 3, 4, 4, -1],
+        [0] * 5,
+    ),
+    "the instruction is called only in another chain, execution or run": (
+        [Run([OPERATOR, OTHER_CHAIN, METHOD_EVENT, CALL, METHOD_EVENT]), Run([OPERATOR]), Run([CALL, METHOD_EVENT])],
+        [2, 2, -1, 4, -1, -1, 7, -1],
+        [0, 0, 0, 1, 1, -1, 2, 2],
+    ),
+}
 
 
-def test_a_repeated_instruction_belongs_to_the_next_call() -> None:
-    # given a loop that runs instruction 4 twice, with a jump that wraps nothing
-    events = [
-        Profile(text="a", instruction=4),
-        Profile("DELEGATE_CALL", 0, 5, instruction=4),
-        Profile("JF_CALL", 5, 6, instruction=5),
-        Profile(text="a", start=6, end=7, instruction=4),
-        Profile(text="b", start=7, end=8, instruction=4),
-        Profile("DELEGATE_CALL", 6, 9, instruction=4),
-        Profile(METHOD, 0, 9, chain=-1, instruction=0),
-    ]
-    dump = read_etdump(build_etdump([Run(events)]))
-    assert dump.parent.tolist() == [1, 6, 6, 5, 5, 6, -1]
-
-
-def test_calls_of_chains_that_take_turns_keep_their_operators() -> None:
-    # given two chains whose instructions have the same numbers, each called while the other's operators wait
-    events = [
-        Profile(text="a", instruction=4),
-        Profile(text="b", instruction=4, chain=1),
-        Profile("DELEGATE_CALL", instruction=4),
-        Profile("DELEGATE_CALL", instruction=4, chain=1),
-        Profile(METHOD),
-    ]
-    assert read_etdump(build_etdump([Run(events)])).parent.tolist() == [2, 3, 4, 4, -1]
-
-
-def test_a_call_of_another_chain_run_or_execution_is_no_parent() -> None:
-    # given an operator whose instruction is called only in another chain, another execution, or another run
-    events = [
-        Profile(text="a", instruction=4),
-        Profile("DELEGATE_CALL", instruction=4, chain=1),
-        Profile(METHOD),
-        Profile("DELEGATE_CALL", instruction=4),
-        Profile(METHOD),
-    ]
-    lost = Run([Profile(text="a", instruction=4)])
-    dump = read_etdump(build_etdump([Run(events), lost, execution(0)]))
-    # then it falls to its own method, or to nobody
-    assert dump.parent[:6].tolist() == [2, 2, -1, 4, -1, -1]
-    assert dump.execution[:6].tolist() == [0, 0, 0, 1, 1, -1]
+@pytest.mark.parametrize(("runs", "parents", "executions"), PARENTS.values(), ids=PARENTS)
+def test_an_operator_belongs_to_the_next_call_of_its_instruction_or_to_its_method(
+    runs: list[Run], parents: list[int], executions: list[int]
+) -> None:
+    dump = read_etdump(build_etdump(runs))
+    assert (dump.parent.tolist(), dump.execution.tolist()) == (parents, executions)
 
 
 def test_executions_that_take_different_paths_stay_apart() -> None:
@@ -177,12 +147,8 @@ def test_allocation_and_debug_events_are_counted_and_have_no_row() -> None:
     assert len(dump.kind) == 6
 
 
-def test_a_file_reads_like_its_bytes(tmp_path: Path) -> None:
+def test_names_may_be_any_text_in_a_file_as_in_bytes(tmp_path: Path) -> None:
+    data = build_etdump([Run([Profile("Größe 'x' → ∑"), Profile(text="Größe 'x' → ∑"), Profile("a\0")])])
     path = tmp_path / "it's a dump.etdump"
-    path.write_bytes(build_etdump([execution(0)]))
-    assert names(read_etdump(path)) == names(read_etdump(path.read_bytes()))
-
-
-def test_names_may_be_any_text() -> None:
-    dump = read_etdump(build_etdump([Run([Profile("Größe 'x' → ∑"), Profile(text="Größe 'x' → ∑"), Profile("a\0")])]))
-    assert dump.names == ("Größe 'x' → ∑", "a\0")
+    path.write_bytes(data)
+    assert read_etdump(path).names == read_etdump(data).names == ("Größe 'x' → ∑", "a\0")

@@ -1,0 +1,245 @@
+"""What a record may state: each lie is refused with both figures, each impossible value with its key."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tasks.bundle.claims import real_serial
+from tasks.bundle.record import BundleError, DeviceRecord
+from tasks.bundle.session_json import parse_record
+from tests.fixtures.plans import a_spec, ended, planned
+
+DAY = timedelta(days=1)
+FILE = {"sha256": "0" * 64, "bytes": 1}
+NO_TIME = "is not a time with its UTC offset, such as 2026-01-31T07:00:00+00:00"
+BACKWARDS = "`ended_at` is 2026-01-02T03:04:04+00:00, before `started_at`, 2026-01-02T03:04:05+00:00"
+BEFORE_EXECUTORCH = "`sweep.night`: {} is before 2023-10-01, the first release of ExecuTorch"
+FUTURE = "`sweep.night`: {} is more than a day in the future"
+EARLY = "`sweep.night` is {}, after `started_at`, 2026-01-02T03:04:05+00:00"
+
+
+def sweep_of(night: str) -> dict[str, str]:
+    return {"sweep_id": f"smoke-{night}", "name": "smoke", "night": night}
+
+
+ARM = {"platform": "linux-aarch64"}
+LIES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    (
+        {"variant": "sme2_on", "device.facts": ARM | {"sme2": True}},
+        {"variant": "sme2_on", "device.facts": ARM | {"sme2": False}},
+        "the variant is sme2_on, but the device's facts state a processor without SME2",
+    ),
+    (
+        {"variant": "sme1", "device.facts": ARM | {"sme": True, "sme2": False}},
+        {"variant": "sme1", "device.facts": ARM | {"sme": False}},
+        "the variant is sme1, but the device's facts state a processor without SME",
+    ),
+    (
+        {"variant": "sme2_on", "stats": {"sme2_hardware": True}},
+        {"variant": "sme2_on", "stats": {"sme2_hardware": False}},
+        "the variant is sme2_on, but stats.json states a processor without SME2",
+    ),
+    (
+        {"variant": "sme2_off", "runner.platform": "linux-x86_64"},
+        {"variant": "sme2_on", "runner.platform": "linux-x86_64"},
+        "the variant is sme2_on, but the runner is one for linux-x86_64",
+    ),
+    (
+        {"device.facts": {"platform": None}},
+        {"device.facts": {"platform": "android-arm64"}},
+        "the runner is one for linux-aarch64, but the device's platform is android-arm64",
+    ),
+    (
+        {"variant": "sme2_off", "runner": None, "device.facts": {"platform": "linux-x86_64", "sme2": False}},
+        {"variant": "sme2_off", "runner": None, "device.facts": {"platform": "linux-x86_64", "sme2": True}},
+        "in the device's facts, `platform` is linux-x86_64, but `sme2` is true",
+    ),
+    (
+        {"executions": 20, "warmup_executions": 20},
+        {"executions": 20, "warmup_executions": 21},
+        "`warmup_executions` is 21, more than `executions`, 20",
+    ),
+    *(
+        (
+            {"stats": {key: 4096}, "device.facts": {"memory_bytes": 4096}},
+            {"stats": {key: peak}, "device.facts": {"memory_bytes": 8 << 30}},
+            f"stats.json states `{key}` {peak}, less than a page of 4096 bytes",
+        )
+        for key in ("peak_memory_bytes", "model_peak_memory_bytes")
+        for peak in (0, 1)
+    ),
+    (
+        {"stats": {"peak_memory_bytes": 9 << 30}, "device.facts": {"memory_bytes": 8 << 30, "swap_bytes": 1 << 30}},
+        {"stats": {"peak_memory_bytes": (8 << 30) + 1}, "device.facts": {"memory_bytes": 8 << 30}},
+        "stats.json states `peak_memory_bytes` 8589934593, but the device has 8589934592 bytes of memory and swap",
+    ),
+]
+SCHEMA = [
+    ("clock_ahead_s", -3600.0, 1e300, "less than or equal to 3600"),
+    ("clock_ahead_s", 3600.0, -3601.0, "greater than or equal to -3600"),
+    ("wall_s", 1.0, float("inf"), "finite"),
+    *(
+        (key, "größe 1", name, "is not a name: it is empty or contains NUL")
+        for key in ("device.name", "model.name", "model.precision", "runner.platform", "farm_version")
+        for name in ("", " ", "a\0b")
+    ),
+]
+
+
+def record_text(**changes: Any) -> bytes:
+    """A session that succeeded, with these values instead."""
+    record = json.loads(ended(planned(a_spec())[1], "succeeded").model_dump_json())
+    for path, value in changes.items():
+        *parents, key = path.split(".")
+        inner = record
+        for parent in parents:
+            inner = inner[parent]
+        inner[key] = value
+    return json.dumps(record).encode()
+
+
+@pytest.mark.parametrize(("honest", "lie", "cause"), LIES)
+def test_two_statements_that_contradict_each_other_are_refused_with_both_figures(
+    honest: dict[str, Any], lie: dict[str, Any], cause: str
+) -> None:
+    parse_record(record_text(**honest), "session.json")
+    with pytest.raises(BundleError) as refused:
+        parse_record(record_text(**lie), "session.json")
+    assert str(refused.value) == f"session.json: {cause}; check the runner and measure again"
+    # and one that failed claims no figure
+    parse_record(record_text(**lie | {"status": "failed"}), "session.json")
+
+
+@pytest.mark.parametrize(("key", "honest", "lie", "cause"), SCHEMA)
+def test_a_value_that_nothing_has_is_refused_with_its_key(key: str, honest: Any, lie: Any, cause: str) -> None:
+    parse_record(record_text(**{key: honest}), "session.json")
+    with pytest.raises(BundleError, match=f"^session.json: .*`{key}`.*{cause}"):
+        parse_record(record_text(**{key: lie}), "session.json")
+
+
+def test_a_key_that_is_there_twice_is_refused_with_both_values() -> None:
+    twice = record_text().replace(b'"attempt": 1', b'"attempt": 1, "attempt": 2')
+    with pytest.raises(BundleError, match="duplicate key `attempt`, with 1 and 2"):
+        parse_record(twice, "session.json")
+
+
+@pytest.mark.parametrize("serial", [None, "", "unknown", "0", "00000000", "0123456789ABCDEF"])
+def test_only_a_serial_of_one_device_tells_that_two_names_are_the_same(serial: str | None) -> None:
+    assert real_serial(serial, emulated=False) is None
+    assert real_serial("8A1X", emulated=False) == "8A1X"
+    assert real_serial("8A1X", emulated=True) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "cause"),
+    [
+        ("warmup_executions", -1, "`warmup_executions`: Input should be greater than or equal to 0"),
+        ("executions", 0, "`executions`: Input should be greater than or equal to 1"),
+        ("threads", 0, "`threads`: Input should be greater than or equal to 1"),
+        ("attempt", 0, "`attempt`: Input should be greater than or equal to 1"),
+        ("repetition", -2, "`repetition`: Input should be greater than or equal to -1"),
+        ("model.pte_bytes", -5, "`model.pte_bytes`: Input should be greater than or equal to 0"),
+        ("model.delegated", [{"operator": "a", "count": -2}], "`model.delegated.count` is -2, which is negative"),
+        (
+            "files",
+            {"a": {"sha256": "b" * 64, "bytes": -1}},
+            "`files.a.bytes`: Input should be greater than or equal to 0",
+        ),
+        ("stats", {"load_ns": -7}, "`stats.load_ns`: Input should be greater than or equal to 0"),
+        ("stats", {"execution_ns": [5, -7]}, "`stats.execution_ns.1`: Input should be greater than or equal to 0"),
+        ("stats", {"newer_ns": -7}, "`stats`: `newer_ns` is -7, which is negative"),
+        ("device.facts", {"cores": -8}, "`device.facts.cores` is -8, which is negative"),
+        ("exit_code", 1, "`status` is succeeded, but `exit_code` is 1"),
+        ("signal", 11, "`status` is succeeded, but `signal` is 11"),
+        ("reason_code", "thermal", "`status` is succeeded, but `reason_code` is 'thermal'"),
+        ("reason", "too\nhot", "`status` is succeeded, but `reason` is 'too\\nhot'"),
+        ("session_id", "../0123456789abcdef", "`session_id`: String should match pattern '^[0-9a-f]{16}$'"),
+        ("ended_at", "2026-01-02T03:04:04+00:00", BACKWARDS),
+        ("started_at", "2026-01-02T03:04:05", f"`started_at`: '2026-01-02T03:04:05' {NO_TIME}"),
+        ("started_at", "yesterday", f"`started_at`: 'yesterday' {NO_TIME}"),
+        ("ended_at", "0001-01-01T00:00:00+14:00", f"`ended_at`: '0001-01-01T00:00:00+14:00' {NO_TIME}"),
+        ("sweep", sweep_of("2026-02-30"), "`sweep.night`: '2026-02-30' is not an existing date, such as 2026-01-31"),
+        ("sweep", sweep_of("20260102"), "`sweep.night`: '20260102' is not an existing date, such as 2026-01-31"),
+        ("sweep", sweep_of("2026-01-04"), EARLY.format("2026-01-04")),
+        ("sweep", sweep_of("9999-01-01"), FUTURE.format("9999-01-01")),
+        ("sweep", sweep_of("0001-01-01"), BEFORE_EXECUTORCH.format("0001-01-01")),
+        ("sweep", sweep_of("2023-09-30"), BEFORE_EXECUTORCH.format("2023-09-30")),
+        ("sweep.sweep_id", "/etc", "`sweep.sweep_id`: '/etc' is not the name of a file or folder"),
+        ("sweep.sweep_id", "..", "`sweep.sweep_id`: '..' is not the name of a file or folder"),
+    ],
+)
+def test_a_record_that_cannot_be_true_is_refused_with_its_key(key: str, value: object, cause: str) -> None:
+    with pytest.raises(BundleError) as refused:
+        parse_record(record_text(**{key: value}), "session.json")
+    sentence = f"does not match its schema ({cause}); restore the bundle from a backup"
+    assert str(refused.value) == f"session.json: {sentence}"
+
+
+def test_a_session_may_be_of_tomorrow_and_of_no_later_night() -> None:
+    now = datetime.now(UTC)
+    times = {"started_at": now.isoformat(), "ended_at": now.isoformat()}
+    parse_record(record_text(**times, sweep=sweep_of(f"{now.date() + DAY}")), "session.json")
+    night = now.date() + 3 * DAY  # a day more: midnight may pass meanwhile
+    with pytest.raises(BundleError, match=FUTURE.format(night)):
+        parse_record(record_text(**times, sweep=sweep_of(f"{night}")), "session.json")
+
+
+@pytest.mark.parametrize("night", ["2023-10-01", "2026-01-02", "2026-01-03"])
+def test_a_session_may_be_of_a_night_long_ago_or_of_the_next_date_of_another_time_zone(night: str) -> None:
+    assert parse_record(record_text(sweep=sweep_of(night)), "session.json").sweep.night == night
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "a/b", "a\\b", ".x", "..", "", "a\nb", "a\0", "é" * 101])
+def test_a_bundle_has_no_file_that_would_lie_outside_or_be_hidden(name: str) -> None:
+    with pytest.raises(BundleError, match="is not the name of a file or folder"):
+        parse_record(record_text(files={name: FILE}), "session.json")
+
+
+@pytest.mark.parametrize("name", ["x", "model.etdump", "x..y", "größe 1", "é" * 100])
+def test_a_bundle_may_have_a_file_of_any_plain_name(name: str) -> None:
+    assert list(parse_record(record_text(files={name: FILE}), "session.json").files) == [name]
+
+
+def test_the_smallest_values_and_the_end_of_a_failure_are_read() -> None:
+    smallest: dict[str, Any] = {
+        "warmup_executions": 0,
+        "executions": 1,
+        "threads": 1,
+        "repetition": -1,
+        "exit_code": 0,
+        "wall_s": 0.0,
+    }
+    smallest |= {"stats": {"load_ns": 0, "priority": -20}}
+    parse_record(record_text(**smallest), "session.json")
+    failure = {"status": "failed", "exit_code": 1, "reason_code": "runner_failed", "reason": "the runner failed"}
+    assert parse_record(record_text(**(smallest | failure)), "session.json").exit_code == 1
+
+
+FORMER_KEYS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"repetition": None}, {"index": 7}, "repetition"),
+    ({}, {"stats": {"peak_resident_bytes": 5000}}, "stats.peak_memory_bytes"),
+    ({}, {"stats": {"model_peak_resident_bytes": 5000}}, "stats.model_peak_memory_bytes"),
+    ({}, {"stats": {"sme_told": True}}, "stats.sme_reported"),
+    ({}, {"stats": {"sme2_told": True}}, "stats.sme2_reported"),
+]
+
+
+@pytest.mark.parametrize(("removed", "former", "path"), FORMER_KEYS, ids=[row[2] for row in FORMER_KEYS])
+def test_a_former_key_is_read_and_written_under_its_name(
+    removed: dict[str, Any], former: dict[str, Any], path: str
+) -> None:
+    text = json.loads(record_text(**former))
+    record = parse_record(json.dumps({key: text[key] for key in text if key not in removed}).encode(), "session.json")
+    written = json.loads(record.model_dump_json())
+    for step in path.split("."):
+        written = written[step]
+    *_, value = former.values()
+    assert written == (next(iter(value.values())) if isinstance(value, dict) else value)
+
+
+def test_a_record_cannot_state_times_of_a_simulated_device() -> None:
+    with pytest.raises(ValidationError, match="a simulated device must be stated as `emulated`"):
+        DeviceRecord(name="simulated-001", transport="simulated", emulated=False)
