@@ -134,7 +134,7 @@ def test_at_the_deadline_the_device_ends_a_job_with_all_that_it_started(
     script: str,
     expected: tuple[int | None, int | None, bool],
 ) -> None:
-    result = run(device, folder, script, SCALE)
+    result = run(device, folder, script, 0.6 * SCALE)
     assert ending(result) == expected
     assert result.wall_s < 5 * SCALE
     wait_for(have_ended, "its processes to end")
