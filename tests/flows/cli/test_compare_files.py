@@ -43,7 +43,7 @@ def test_two_files_are_measured_interleaved_and_the_slower_one_fails_the_command
     assert "no sweep is loaded yet" in farm.run("site", "report").stderr
     # and another call measures both sides again, and counts all sessions of the day
     again = farm.run(*words)
-    assert again.stdout.startswith("1 of 1 series slower: a -> b as_is, ")
+    assert again.stdout.startswith("1 of 1 series slower: a -> b as_is on here, ")
     assert "from 10 sessions of A and 10 of B, of 2 calls since " in again.stdout
     assert farm.ask("SELECT sessions_a, sessions_b FROM comparison") == [{"sessions_a": 5, "sessions_b": 5}] * 2
     # and so it does where both files are the same
