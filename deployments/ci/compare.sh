@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compare the .pte files of a change with those of a baseline, and say so on the pull request.
+# Compare the .pte files of a change with those of a baseline, and comment on the pull request.
 #
 # Files are taken, never code: nothing of the change is executed here but its programs, on the devices.
 # ETFARM_BASE and ETFARM_HEAD are folders with files of the same names, such as voice-fp16.pte.
@@ -37,7 +37,7 @@ measure() {
     return "$worst"
 }
 
-found=0
+pairs=0
 for head in "$ETFARM_HEAD"/*.pte; do
     name=$(basename -- "$head" .pte)
     base=$ETFARM_BASE/$name.pte
@@ -46,13 +46,13 @@ for head in "$ETFARM_HEAD"/*.pte; do
     elif [ ! -f "$base" ]; then
         echo "$name is new: the baseline has no such file" >"$out/$name.note"
     else
-        found=$((found + 1))
+        pairs=$((pairs + 1))
         if cmp -s "$base" "$head"; then
             echo "$name is the same program as before; it was not measured" >"$out/$name.note"
         fi
     fi
 done
-if [ "$found" -eq 0 ]; then
+if [ "$pairs" -eq 0 ]; then
     echo "etfarm: $ETFARM_HEAD and $ETFARM_BASE have no .pte file of the same name; nothing was compared" >&2
     code=2
 fi
