@@ -1,7 +1,7 @@
 """Comments of tables, views and macros, and of columns: the lines of comment above each in its file.
 
-A column of a view that is taken as it is needs none: it has the comment of the first table or view with such a column
-that the view states in its line `-- Reads:`. A column of a table without one, such as a key, has that of a table above.
+A column that a view takes unchanged needs none: it has the comment of the first table or view in the line `-- Reads:`
+that has such a column. A column of a table without one, such as a key, has that of a table above it.
 """
 
 import re
@@ -20,8 +20,8 @@ _TAKEN = re.compile(r"(\w+\.)?\w+")
 
 
 @dataclass(frozen=True)
-class Described:
-    """One table, view or macro of a file, the comments of its own columns, and those that compute a value."""
+class Definition:
+    """A table, view or macro of a file: its comment, those in its column list, and the names of computed columns."""
 
     name: str
     kind: str
@@ -31,11 +31,11 @@ class Described:
     computed: frozenset[str]
 
 
-def described_in(text: str) -> Iterator[Described]:
-    """Yield what the statements of a file create."""
+def read_definitions(text: str) -> Iterator[Definition]:
+    """Yield the tables, views and macros that a file creates."""
     for match in _OBJECT.finditer(text):
         kind, columns = match["kind"], list(_columns(match["kind"], match["body"]))
-        yield Described(
+        yield Definition(
             match["name"],
             kind,
             _joined(match["comment"].splitlines()),
@@ -45,11 +45,13 @@ def described_in(text: str) -> Iterator[Described]:
         )
 
 
-def column_comments(described: Sequence[Described], columns: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], str]:
-    """Return the comments of `columns` of tables and views, in the order in which they were created."""
+def column_comments(
+    definitions: Sequence[Definition], columns: Mapping[str, Sequence[str]]
+) -> dict[tuple[str, str], str]:
+    """Return the comment of each (relation, column), from definitions in order and the columns of each relation."""
     comments: dict[tuple[str, str], str] = {}
     tables: list[str] = []
-    for each in described:
+    for each in definitions:
         for column in columns[each.name]:
             sources = () if column in each.computed else each.reads or tables
             inherited = (comments[source, column] for source in sources if (source, column) in comments)

@@ -30,7 +30,7 @@ ORDER BY owner, column_index
 
 
 @functools.cache
-def described(kind: str = "view") -> dict[str, tuple[str, list[tuple[str, str, str]]]]:
+def read_relations(kind: str = "view") -> dict[str, tuple[str, list[tuple[str, str, str]]]]:
     """Return by public view, or by table, its comment and its columns, each as name, type and comment."""
     with duckdb.connect() as connection:
         bring_up_to_date(connection, Path(":memory:"))
@@ -45,7 +45,7 @@ def data_dictionary() -> str:
     lines = [_INTRODUCTION]
     for kind in ("view", "table"):
         lines.append(f"## {kind.capitalize()}s\n")
-        for owner, (comment, columns) in described(kind).items():
+        for owner, (comment, columns) in read_relations(kind).items():
             lines += [f"### {owner}\n\n{_cell(comment)}\n", "| column | type | meaning |", "| --- | --- | --- |"]
             lines += [f"| `{column}` | {data_type} | {_cell(meaning)} |" for column, data_type, meaning in columns]
             lines.append("")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sql.errors import NoWarehouse, WarehouseError
 
-PATIENCE_S = 60.0  # a writer's transaction takes about a second; a snapshot of some GB a few
+MAX_WAIT_S = 60.0  # a writer's transaction takes about a second; a snapshot of some GB a few
 MISSING = "{}: there is no warehouse here; create one with `etfarm warehouse load` or `etfarm sweep`"
 _BLOCK_BYTES = 1 << 22
 _MAX_QUERY_MEMORY_BYTES = 8 << 30  # the heaviest views over 100 million events need less than half of it
@@ -74,7 +74,7 @@ def one_writer(path: Path) -> threading.Lock:
 
 def _wait_for_writer(file: int, path: Path) -> None:
     """Take the lock that DuckDB takes for reading; closing the file releases it. Raises WarehouseError after 60 s."""
-    give_up = time.monotonic() + PATIENCE_S
+    give_up = time.monotonic() + MAX_WAIT_S
     while True:
         with contextlib.suppress(BlockingIOError, PermissionError):
             fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

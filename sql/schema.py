@@ -10,7 +10,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sql.comments import column_comments, described_in
+from sql.comments import column_comments, read_definitions
 from sql.errors import OtherTables, WarehouseError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def migrations() -> tuple[SqlFile, ...]:
 def views() -> tuple[SqlFile, ...]:
     """Return the views, each after those in its line `-- Reads:`."""
     files = {file.name: file for file in sql_files("views")}
-    reads = {name: set(next(described_in(file.text)).reads) & files.keys() for name, file in files.items()}
+    reads = {name: set(next(read_definitions(file.text)).reads) & files.keys() for name, file in files.items()}
     return tuple(files[name] for name in TopologicalSorter(reads).static_order())
 
 
@@ -225,12 +225,12 @@ def strip_comments(text: str) -> str:
 def _describe(connection: "duckdb.DuckDBPyConnection") -> None:
     """Comment tables, macros, public views and their columns with what stands above them in their files."""
     texts = [_HISTORY, *(file.text for file in (*macros(), *migrations(), *views()))]
-    described = [each for text in texts for each in described_in(text)]
-    relations = [each for each in described if each.kind != "MACRO"]
+    definitions = [each for text in texts for each in read_definitions(text)]
+    relations = [each for each in definitions if each.kind != "MACRO"]
     columns = dict(connection.execute(_VIEWS_AND_TABLES).fetchall())
     comments = [
         (each.kind, identifier(each.name), each.comment)
-        for each in described
+        for each in definitions
         if each.comment and (each.kind == "MACRO" or not each.name.startswith("_"))
     ]
     comments += [

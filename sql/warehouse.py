@@ -22,7 +22,7 @@ from sql.errors import (
     WarehouseError,
     shows_damage,
 )
-from sql.readable import MISSING, PATIENCE_S, one_writer, query_memory_bytes
+from sql.readable import MAX_WAIT_S, MISSING, one_writer, query_memory_bytes
 from sql.schema import bring_up_to_date, check_schema, migrations, update_for_reader
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ Settings = dict[str, str | bool | int | float | list[str]]
 
 
 @contextlib.contextmanager
-def writing(path: Path, *, patience_s: float = PATIENCE_S) -> Iterator[duckdb.DuckDBPyConnection]:
+def writing(path: Path, *, max_wait_s: float = MAX_WAIT_S) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the warehouse for one transaction, which is committed if the block ends without an error.
 
-    Creates the warehouse or brings it up to date first. Waits up to `patience_s` seconds for another process that has
+    Creates the warehouse or brings it up to date first. Waits up to `max_wait_s` seconds for another process that has
     it open. Raises WarehouseError, and RowsRefused if rows do not fit their table; nothing of the transaction is
     stored then.
     """
-    with _opened(path, None, patience_s=patience_s) as connection:
+    with _opened(path, None, max_wait_s=max_wait_s) as connection:
         bring_up_to_date(connection, path)
         connection.begin()
         yield connection
@@ -48,17 +48,17 @@ def writing(path: Path, *, patience_s: float = PATIENCE_S) -> Iterator[duckdb.Du
 
 @contextlib.contextmanager
 def open_read_only(
-    path: Path, *, patience_s: float = PATIENCE_S, memory_bytes: int | None = None
+    path: Path, *, max_wait_s: float = MAX_WAIT_S, memory_bytes: int | None = None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a warehouse file or one snapshot of this farm for reading; waits up to `patience_s` seconds for a writer.
+    """Open a warehouse file or one snapshot of this farm for reading; waits up to `max_wait_s` seconds for a writer.
 
     Queries use up to `memory_bytes` (default: `query_memory_bytes`), never spill to disk, and reach no other file,
-    extension or setting. For the text of a user, or a file from elsewhere, use sql/cage. Raises WarehouseError.
+    extension or setting. For a user's query, or a file from elsewhere, use sql/cage. Raises WarehouseError.
     """
     if not path.is_file():
         raise NoWarehouse(MISSING.format(path))
     settings = reader_settings(memory_bytes or query_memory_bytes())
-    with _opened(path, settings, patience_s=patience_s) as connection:
+    with _opened(path, settings, max_wait_s=max_wait_s) as connection:
         prepare_reader(connection, path)
         yield connection
 
@@ -71,9 +71,9 @@ def prepare_reader(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 @contextlib.contextmanager
 def open_to_copy(path: Path) -> Iterator[BinaryIO]:
-    """Yield the bytes of a warehouse that is up to date and that nobody else can write to inside the block.
+    """Yield the bytes of an up-to-date warehouse, which no other process can write to inside the block.
 
-    Writers wait meanwhile, up to their patience. Raises WarehouseError.
+    Writers wait meanwhile, up to their `max_wait_s`. Raises WarehouseError.
     """
     if not path.is_file():
         raise WarehouseError(f"{path}: there is no warehouse to publish; create one with `etfarm warehouse load`")
@@ -85,12 +85,12 @@ def open_to_copy(path: Path) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def exclusive(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a warehouse that is up to date and complete in its file, so that nobody else can write to it meanwhile.
+    """Open a warehouse that is up to date and complete in its file; no other process can write to it meanwhile.
 
-    For copying or replacing the file: writers wait, up to their patience, and then open what is at `path`. Creates a
-    missing warehouse. Raises WarehouseError.
+    For copying or replacing the file: writers wait, up to their `max_wait_s`, and then open what is at `path`.
+    Creates a missing warehouse. Raises WarehouseError.
     """
-    with _opened(path, None, patience_s=PATIENCE_S) as connection:
+    with _opened(path, None, max_wait_s=MAX_WAIT_S) as connection:
         bring_up_to_date(connection, path)
         connection.execute("CHECKPOINT")
         yield connection
@@ -192,7 +192,7 @@ def reader_settings(memory_bytes: int) -> Settings:
 
 
 @contextlib.contextmanager
-def _opened(path: Path, settings: Settings | None, *, patience_s: float) -> Iterator[duckdb.DuckDBPyConnection]:
+def _opened(path: Path, settings: Settings | None, *, max_wait_s: float) -> Iterator[duckdb.DuckDBPyConnection]:
     """Connect, with a reader's settings to read, without any to write.
 
     Errors of DuckDB inside the block become WarehouseError, for a writer those of the disk too. A reader's OSError
@@ -203,7 +203,7 @@ def _opened(path: Path, settings: Settings | None, *, patience_s: float) -> Iter
         path.parent.mkdir(parents=True, exist_ok=True)
         with (
             contextlib.nullcontext() if read_only else one_writer(path),
-            contextlib.closing(_connect(path, settings, patience_s=patience_s)) as connection,
+            contextlib.closing(_connect(path, settings, max_wait_s=max_wait_s)) as connection,
         ):
             yield connection
     except (duckdb.DataError, duckdb.IntegrityError, duckdb.ProgrammingError) as error:
@@ -226,8 +226,8 @@ def _raise_if_damaged(path: Path, error: Exception) -> None:
         raise WarehouseDamaged(f"{path}: {cause}; {DAMAGED_REMEDY}", _inode(path)) from error
 
 
-def _connect(path: Path, settings: Settings | None, *, patience_s: float) -> duckdb.DuckDBPyConnection:
-    give_up = time.monotonic() + patience_s
+def _connect(path: Path, settings: Settings | None, *, max_wait_s: float) -> duckdb.DuckDBPyConnection:
+    give_up = time.monotonic() + max_wait_s
     while True:
         before = _inode(path)
         try:

@@ -20,7 +20,7 @@ from flows.warehouse.readable import readable_warehouse
 from sql.cage.cage import distinct_names
 from sql.cage.limits import Limits
 from sql.cage.warm import WarmCage
-from sql.dictionary import described
+from sql.dictionary import read_relations
 from sql.question import questions
 from sql.warehouse import query_errors
 from tasks.judge.figures import METRICS
@@ -133,7 +133,7 @@ class Answers:
 
     def describe(self, view: _Only = None) -> dict[str, Any]:
         """The columns of a view with types, units and meanings; without a name, all views."""
-        views = described()
+        views = read_relations()
         if view is None:
             return {"views": {name: comment for name, (comment, _) in views.items()}}
         if view not in views:
@@ -233,7 +233,7 @@ def _describe_columns(names: list[str], query: str) -> Iterator[dict[str, Any]]:
     A name that is neither in a view nor in the query comes from data, for example by PIVOT: it is marked as foreign.
     """
     meanings = defaultdict[str, set[str]](set)
-    for view, (_, columns) in described().items():
+    for view, (_, columns) in read_relations().items():
         if re.search(rf"\b{view}\b", query):
             for name, _, meaning in columns:
                 meanings[name].add(meaning)

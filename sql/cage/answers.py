@@ -1,4 +1,4 @@
-"""What the process in a cage does: it opens one warehouse file and answers queries until its input ends.
+"""The process in a cage: opens one warehouse file and answers queries until its input ends.
 
 A request is a line of JSON; an answer is frames, each a letter, the length of its body (4 bytes, big-endian) and the
 body:

@@ -1,3 +1,5 @@
+"""One cage kept between queries."""
+
 import contextlib
 import threading
 from collections.abc import Iterator

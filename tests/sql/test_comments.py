@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from sql import schema
-from sql.comments import column_comments, described_in
+from sql.comments import column_comments, read_definitions
 from sql.dictionary import data_dictionary
 from sql.schema import bring_up_to_date, seed_rows
 from tasks.bundle.cell import Mode, Status, Variant
@@ -71,14 +71,14 @@ def comments_of(warehouse: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], s
 
 
 def test_a_column_has_the_comment_above_it_or_that_of_where_it_is_taken_from() -> None:
-    described = [*described_in(TABLES), *described_in(VIEW)]
+    definitions = [*read_definitions(TABLES), *read_definitions(VIEW)]
     columns = {
         "session": ["session_key", "device"],
         "run": ["session_key", "execute_ns"],
         "run_latency": ["session_key", "device", "execute_ms", "execute_ns"],
     }
-    assert [each.comment for each in described] == ["A table.", "Another one.", "Runs; one per row."]
-    assert column_comments(described, columns) == {
+    assert [each.comment for each in definitions] == ["A table.", "Another one.", "Runs; one per row."]
+    assert column_comments(definitions, columns) == {
         ("session", "session_key"): "Number of the session.",
         ("session", "device"): "The device's name, as listed.",
         ("run", "session_key"): "Number of the session.",
@@ -103,18 +103,18 @@ def test_every_table_and_macro_and_every_public_view_and_column_has_a_comment(
     columns = {key: comment for key, comment in comments_of(warehouse).items() if not key[0].startswith("_")}
     assert len(columns) > 800
     assert [key for key, comment in columns.items() if not comment] == []
-    assert all(comment for file in schema.views() for comment in [next(described_in(file.text)).comment])
+    assert all(comment for file in schema.views() for comment in [next(read_definitions(file.text)).comment])
 
 
 def test_no_comment_repeats_the_one_that_its_column_has_anyway(warehouse: duckdb.DuckDBPyConnection) -> None:
-    described = [each for file in (*schema.migrations(), *schema.views()) for each in described_in(file.text)]
+    definitions = [each for file in (*schema.migrations(), *schema.views()) for each in read_definitions(file.text)]
     columns = defaultdict[str, list[str]](list)
     for owner, column in comments_of(warehouse):
         columns[owner].append(column)
-    comments = column_comments(described, columns)
-    tables = [each.name for each in described if each.kind == "TABLE"]
+    comments = column_comments(definitions, columns)
+    tables = [each.name for each in definitions if each.kind == "TABLE"]
     repeated = []
-    for each in described:
+    for each in definitions:
         sources = each.reads or tables[: tables.index(each.name)]
         for column, comment in each.columns.items():
             inherited = next((comments[source, column] for source in sources if (source, column) in comments), "")
@@ -126,7 +126,7 @@ def test_no_comment_repeats_the_one_that_its_column_has_anyway(warehouse: duckdb
 def test_a_view_states_exactly_what_it_reads(warehouse: duckdb.DuckDBPyConnection) -> None:
     stated, read = {}, {}
     for file in schema.views():
-        (view,) = described_in(file.text)
+        (view,) = read_definitions(file.text)
         query = schema.strip_comments(file.text).split(" AS\n", 1)[1].rstrip().rstrip(";")
         [(parsed,)] = warehouse.execute("SELECT json_serialize_sql($1::VARCHAR)", [query]).fetchall()
         stated[file.name] = sorted(view.reads)

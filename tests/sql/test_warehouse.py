@@ -245,9 +245,9 @@ def test_a_warehouse_that_stays_open_elsewhere_is_named_with_the_process(
     warehouse: Path, holder: subprocess.Popen[str]
 ) -> None:
     expected = rf"warehouse\.duckdb is open in another process \(process {holder.pid}\); close it there"
-    with pytest.raises(WarehouseError, match=expected), writing(warehouse, patience_s=0):
+    with pytest.raises(WarehouseError, match=expected), writing(warehouse, max_wait_s=0):
         pass
-    with pytest.raises(WarehouseError, match=expected), open_read_only(warehouse, patience_s=0):
+    with pytest.raises(WarehouseError, match=expected), open_read_only(warehouse, max_wait_s=0):
         pass
 
 

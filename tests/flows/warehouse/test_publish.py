@@ -48,9 +48,9 @@ def sessions(path: Path) -> int:
 def test_a_load_does_not_wait_for_a_query_on_the_same_file(maker: BundleMaker, reader: "subprocess.Popen[str]") -> None:
     # given a query that is reading the working file and does not end
     assert reader.poll() is None
-    # when another session is loaded into that file, without any patience for other processes
+    # when another session is loaded into that file, without waiting for other processes
     maker.session([20])
-    with writing(maker.warehouse, patience_s=0):
+    with writing(maker.warehouse, max_wait_s=0):
         pass
     result = load_paths([maker.bundles], maker.warehouse)
     # then it is loaded while the query still runs
