@@ -84,27 +84,23 @@ def same_night_job(job: DeviceJob, rows: list[Suspected]) -> DeviceJob:
     more: list[tuple[Side, range]] = []
     for row in rows:
         if len(pairs) + len(more) == MAX_SERIES:
-            _tell(row, f"only {MAX_SERIES} series of a device are, those with the largest change")
+            _report(row, f"only the {MAX_SERIES} series of a device with the largest change are")
             continue
         try:
             present = _present_side(job, row)
         except FarmError as error:
-            _tell(row, str(error))
+            _report(row, str(error))
             continue
         try:
             pairs.append((_baseline_side(job, row), present))
         except FarmError as error:
-            numbers = _extra_repetitions(job, row)
+            # What the night lacks to have ALERT_SESSIONS, after the planned repetitions.
+            planned = job.spec.sessions if isinstance(job.spec, SweepSpec) else 0
+            numbers = range(planned, planned + max(ALERT_SESSIONS - row.sessions, 0))
             instead = f"; it is measured in {len(numbers)} more sessions instead" if numbers else ""
-            _tell(row, f"{error}{instead}")
+            _report(row, f"{error}{instead}")
             more += [(present, numbers)] if numbers else []
     return replace(job, batch=plan_batch(job.sweep, pairs, "same_night", SESSIONS_PER_SIDE, more))
-
-
-def _extra_repetitions(job: DeviceJob, row: Suspected) -> range:
-    """Return the repetitions that a night lacks to have `ALERT_SESSIONS`; they follow the planned ones."""
-    planned = job.spec.sessions if isinstance(job.spec, SweepSpec) else 0
-    return range(planned, planned + max(ALERT_SESSIONS - row.sessions, 0))
 
 
 def _baseline_side(job: DeviceJob, row: Suspected) -> Side:
@@ -125,7 +121,7 @@ def _present_side(job: DeviceJob, row: Suspected) -> Side:
     return Side(row.cell, export, runner)
 
 
-def _tell(row: Suspected, reason: str) -> None:
+def _report(row: Suspected, reason: str) -> None:
     title = f"{row.model} {row.precision} {row.variant} t{row.threads} on {row.device}"
     line = f"{title}: not compared with {row.baseline_to} the same night: {reason}"
     _log.warning("%s", line)

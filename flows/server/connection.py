@@ -143,22 +143,17 @@ def _present_cause() -> str | None:
     except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
         return f"not a URL ({_first_line(error)})"
     except (httpx.HTTPError, OSError) as error:
-        return _tls_cause(error) or _first_line(error)
+        path = PREFECT_API_SSL_CERT_FILE.value()
+        if path and not Path(path).is_file():
+            return f"{_NO_FILE} ({path})"
+        match = re.search(r"certificate verify failed: (.*?)\.?( \(_ssl|$)", str(error))
+        return f"{_UNTRUSTED} ({match[1]})" if match else _first_line(error)
     except ValueError:
         return _NOT_PREFECT
 
 
 def _no_answer_since(begun: float) -> str:
     return f"no answer for {time.monotonic() - begun:.0f} s"
-
-
-def _tls_cause(error: Exception) -> str | None:
-    """Return what is wrong with the server's certificate or with the file of its CA, if that is the error."""
-    path = PREFECT_API_SSL_CERT_FILE.value()
-    if path and not Path(path).is_file():
-        return f"{_NO_FILE} ({path})"
-    match = re.search(r"certificate verify failed: (.*?)\.?( \(_ssl|$)", str(error))
-    return f"{_UNTRUSTED} ({match[1]})" if match else None
 
 
 def _first_line(error: Exception) -> str:

@@ -77,4 +77,4 @@ def test_only_the_largest_changes_of_a_device_are_measured_again(
 ) -> None:
     rows = [ROW] * (MAX_SERIES - 1) + [replace(ROW, model="gone")] * 2
     assert [side for _, side in planned(job, *rows)].count(None) == ALERT_SESSIONS - ROW.sessions
-    assert f"only {MAX_SERIES} series of a device are" in caplog.text
+    assert f"only the {MAX_SERIES} series of a device with the largest change are" in caplog.text
