@@ -22,7 +22,7 @@ from tasks.bundle.cell import VARIANTS, Cell, Purpose, Variant
 from tasks.bundle.record import SweepNight
 from tasks.export.prebuilt import open_pte
 from tasks.judge.cause import cause_from_rows
-from tasks.judge.comparison import Comparison, compare_sessions
+from tasks.judge.comparison import SideComparison, compare_sessions
 from tasks.judge.figures import MARGIN
 from tasks.measure.interleaved import Side, comparison_id, plan_batch
 from tasks.measure.plan import FIRST_SESSION
@@ -37,7 +37,7 @@ from tasks.store.workspace import Workspace
 class InterleavedResult:
     """Result of a comparison of side B with side A, measured interleaved."""
 
-    result: Comparison
+    result: SideComparison
     cause: str | None
     """The operators behind a difference; None without a difference or without such operators."""
     inaccurate_sides: tuple[str, ...] = ()

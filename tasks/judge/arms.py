@@ -28,7 +28,7 @@ _ID_PREFIX = re.compile(r"[0-9a-f]{6,}")
 
 
 @dataclass(frozen=True)
-class Name:
+class ArmName:
     """A value that a word may name, in one of the sweeps that contain it."""
 
     kind: str
@@ -61,7 +61,7 @@ def id_prefix(word: str) -> str:
     return word.rpartition(":")[2]
 
 
-def find_arms(a: str, b: str, names: Sequence[Name], sweep_id: str | None = None) -> tuple[Arm, Arm]:
+def find_arms(a: str, b: str, names: Sequence[ArmName], sweep_id: str | None = None) -> tuple[Arm, Arm]:
     """Return the arms that two words name.
 
     A value inside sweeps, such as a device, is looked up in `sweep_id`; without one in the newest sweep that has both,
@@ -93,7 +93,7 @@ def find_arms(a: str, b: str, names: Sequence[Name], sweep_id: str | None = None
     return Arm(kind_a, value_a, sweep_id), Arm(kind_b, value_b, sweep_id)
 
 
-def _meaning(word: str, names: Sequence[Name]) -> tuple[str, str]:
+def _meaning(word: str, names: Sequence[ArmName]) -> tuple[str, str]:
     """Return the kind and the value that a word names; raises InputError unless exactly one matches."""
     kind, _, rest = word.partition(":")
     pairs = {(name.kind, name.value) for name in names if name.value == word or (name.kind, name.value) == (kind, rest)}
@@ -112,7 +112,7 @@ def _meaning(word: str, names: Sequence[Name]) -> tuple[str, str]:
     raise InputError(f"`{word}` is {named}; write {' or '.join(f'{kind}:{stem}' for kind in kinds)}")
 
 
-def _unknown(word: str, names: Iterable[Name]) -> str:
+def _unknown(word: str, names: Iterable[ArmName]) -> str:
     if re.fullmatch(r"[0-9a-f]{1,5}", id_prefix(word)) and not any(name.value == word for name in names):
         remedy = "; an id needs at least 6 digits"
     else:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tasks.bundle.robust_statistics import MIN_SESSIONS, interquartile_indices
-from tasks.judge.comparison import Comparison, compare, shift_interval
+from tasks.judge.comparison import SideComparison, compare, shift_interval
 from tasks.judge.figures import percent_change
 from tasks.judge.operators import MIN_SHARE, Array, Group, Operator
 
@@ -180,7 +180,7 @@ def _part_name(part: Part) -> str:
     return "time of no operator" if part.name == UNATTRIBUTED else _NOT_MODULES.get(part.name, f"`{part.name}`")
 
 
-def _find_significant(comparisons: Sequence[Comparison]) -> list[bool]:
+def _find_significant(comparisons: Sequence[SideComparison]) -> list[bool]:
     """Return whether the sides of each comparison differ, by Benjamini and Hochberg's rule on Mann and Whitney's p.
 
     scipy has the rule, but takes a second to import, which pages and `etfarm compare` would wait for.

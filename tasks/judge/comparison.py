@@ -19,7 +19,7 @@ _EXACT_UP_TO = 30  # sessions of the smaller side; the normal approximation is e
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SideComparison:
     """Side B compared with side A. Above 1, `ratio` means that B is larger, for latencies slower.
 
     `ratio` and its 95 % interval `low` to `high` are None if a figure is 0 or a side is empty, the interval also if a
@@ -45,7 +45,9 @@ class Comparison:
     """
 
 
-def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN, min_half_width: float = 0.0) -> Comparison:
+def compare(
+    a: Sequence[float], b: Sequence[float], margin: float = MARGIN, min_half_width: float = 0.0
+) -> SideComparison:
     """Compare two sides by one figure per session, for example its time in any unit.
 
     `different`: the interval excludes 1. `same`: it lies inside the margin, between 1 / (1 + margin) and 1 + margin,
@@ -60,7 +62,7 @@ def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN, min_
     if len(a) and len(b):
         superiority = float((np.sign(np.subtract.outer(np.asarray(b), np.asarray(a))).mean() + 1) / 2)
     if not time_a or not time_b or min(*a, *b) <= 0:
-        return Comparison(len(a), len(b), time_a, time_b, None, None, None, "unknown", None, superiority)
+        return SideComparison(len(a), len(b), time_a, time_b, None, None, None, "unknown", None, superiority)
     bounds, limit, is_widened = shift_interval(np.log(a), np.log(b)), math.log1p(margin), False
     if bounds and bounds[1] - bounds[0] < 2 * min_half_width:
         middle, is_widened = sum(bounds) / 2, True
@@ -72,7 +74,7 @@ def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN, min_
         answer = "different"
     more = None if answer != "unknown" or is_widened else _more_sessions(len(a), len(b), bounds, limit)
     low, high = (math.exp(bound) for bound in bounds) if bounds else (None, None)
-    return Comparison(len(a), len(b), time_a, time_b, time_b / time_a, low, high, answer, more, superiority)
+    return SideComparison(len(a), len(b), time_a, time_b, time_b / time_a, low, high, answer, more, superiority)
 
 
 def compare_sessions(
@@ -81,7 +83,7 @@ def compare_sessions(
     margin: float = MARGIN,
     min_half_width: float = 0.0,
     states: States | None = None,
-) -> Comparison:
+) -> SideComparison:
     """Compare two sides by the times of their sessions, within the two states of their device if it has them.
 
     `states` are those that earlier nights showed; without them, both sides have to show the same two. If a side may be

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tasks.bundle.robust_statistics import MIN_SESSIONS
-from tasks.judge.comparison import Comparison
+from tasks.judge.comparison import SideComparison
 from tasks.judge.figures import DeviceVerdict, Metric
 
 Verdict = Literal[
@@ -40,7 +40,7 @@ class Night:
     """Earlier nights are not compared with it: the user reset the baseline, or times are of other runs of a session."""
     content: str = ""
     """Equal for two nights if program, inputs, runner and executions are (macro `_content`); empty if unknown."""
-    same_night: Comparison | None = None
+    same_night: SideComparison | None = None
     """The content of an earlier night (A) and this night's (B), interleaved this night."""
     inaccuracy: str | None = None
     """Why its figures do not count although it ran: what is wrong with the outputs; None if nothing is."""

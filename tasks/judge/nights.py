@@ -8,7 +8,7 @@ from statistics import median
 import numpy as np
 
 from tasks.bundle.robust_statistics import interquartile_mean
-from tasks.judge.comparison import Comparison
+from tasks.judge.comparison import SideComparison
 from tasks.judge.figures import LATENCY, Metric
 from tasks.judge.night import (
     Night,
@@ -201,7 +201,7 @@ class _Series:
         return _verdict(verdict, current, shift, since, why, night.same_night if is_measured else None)
 
     def _judge_in_level(
-        self, current: Point, shift: Shift, why: str, decided_by: Comparison | None = None
+        self, current: Point, shift: Shift, why: str, decided_by: SideComparison | None = None
     ) -> NightVerdict:
         """Add a night without a shift of the series to the level; the second one in a row ends the step."""
         self.level.append(current)
@@ -240,7 +240,7 @@ def _verdict(
     shift: Shift,
     since: str | None,
     why: str,
-    decided_by: Comparison | None = None,
+    decided_by: SideComparison | None = None,
 ) -> NightVerdict:
     """Return the verdict on a night that was compared; figures are those of `decided_by`, if there is one."""
     metric = shift.metric

@@ -25,7 +25,7 @@ _SHOWN_FACTS = {
 
 
 @dataclass(frozen=True)
-class Cell:
+class MeasuredCell:
     """A cell with the time of each of its sessions in milliseconds; there are none of an emulated device."""
 
     cell: str
@@ -72,14 +72,14 @@ class Cell:
 class Matched:
     """The cells of two arms: those with a counterpart, those without, and those that a newer cell replaces."""
 
-    pairs: list[tuple[Cell, Cell]] = field(default_factory=list)
-    only_a: list[Cell] = field(default_factory=list)
-    only_b: list[Cell] = field(default_factory=list)
-    older_a: list[Cell] = field(default_factory=list)
-    older_b: list[Cell] = field(default_factory=list)
+    pairs: list[tuple[MeasuredCell, MeasuredCell]] = field(default_factory=list)
+    only_a: list[MeasuredCell] = field(default_factory=list)
+    only_b: list[MeasuredCell] = field(default_factory=list)
+    older_a: list[MeasuredCell] = field(default_factory=list)
+    older_b: list[MeasuredCell] = field(default_factory=list)
 
 
-def nights_differ_by(a: Cell, b: Cell) -> float | None:
+def nights_differ_by(a: MeasuredCell, b: MeasuredCell) -> float | None:
     """Return by how much two nights differ without a change, a fraction; None in one sweep or on two devices."""
     if a.sweep_id == b.sweep_id or a.device != b.device:
         return None
@@ -87,14 +87,14 @@ def nights_differ_by(a: Cell, b: Cell) -> float | None:
     return math.expm1(half_interval_between_nights(measured_longer.noise_floor, measured_longer.baseline_nights))
 
 
-def have_same_content(a: Cell, b: Cell) -> bool:
+def have_same_content(a: MeasuredCell, b: MeasuredCell) -> bool:
     """Return whether both are one content on one device, measured at two times: a difference is then the device's."""
     if a.pte_sha256 is None or a.runner_sha256 is None:
         return False
     return all(getattr(a, name) == getattr(b, name) for name in (*SERIES, *_CONTENT))
 
 
-def match_cells(a: Sequence[Cell], b: Sequence[Cell], kind: str) -> Matched:
+def match_cells(a: Sequence[MeasuredCell], b: Sequence[MeasuredCell], kind: str) -> Matched:
     """Match the cells of two arms of one `kind` by everything of their series but that kind.
 
     Two cells, or two sessions, are matched as they are. If an arm has several cells of one series, for example because
@@ -116,9 +116,11 @@ def match_cells(a: Sequence[Cell], b: Sequence[Cell], kind: str) -> Matched:
     return matched
 
 
-def _newest(cells: Iterable[Cell], fields: Sequence[str], older: list[Cell]) -> dict[tuple[Any, ...], Cell]:
+def _newest(
+    cells: Iterable[MeasuredCell], fields: Sequence[str], older: list[MeasuredCell]
+) -> dict[tuple[Any, ...], MeasuredCell]:
     """Return the newest cell by the values of its `fields`, sorted by these; append the others to `older`."""
-    newest: dict[tuple[Any, ...], Cell] = {}
+    newest: dict[tuple[Any, ...], MeasuredCell] = {}
     for cell in sorted(cells, key=lambda each: (each.last_started_at or datetime.min, each.cell), reverse=True):
         key = tuple(getattr(cell, each) for each in fields)
         if key in newest:
@@ -128,7 +130,7 @@ def _newest(cells: Iterable[Cell], fields: Sequence[str], older: list[Cell]) -> 
     return {key: newest[key] for key in sorted(newest, key=str)}
 
 
-def differing(a: Cell, b: Cell) -> list[str]:
+def differing(a: MeasuredCell, b: MeasuredCell) -> list[str]:
     """Return what differs between two cells besides their series, in few words: `executorch 1.5.1 -> 1.6.0`, `pte`."""
     words = []
     for name, word in _SHOWN_FACTS.items():

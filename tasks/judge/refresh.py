@@ -10,7 +10,7 @@ import duckdb
 from sql.schema import sql_files
 from sql.warehouse import insert_rows
 from tasks.bundle.robust_statistics import interquartile_mean, median_interval
-from tasks.judge.comparison import Comparison, compare_sessions
+from tasks.judge.comparison import SideComparison, compare_sessions
 from tasks.judge.decisions import Decisions, SeriesNight, is_excluded, read_warehouse_decisions, starts_baseline
 from tasks.judge.figures import LATENCY, OTHER_METRICS, Metric
 from tasks.judge.night import Night
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 _QUERIES = {file.name: file.text for file in sql_files("loading")}
 _INTERVAL = ("cell_id", "low_ms", "high_ms")
 _Row = dict[str, Any]
-_COMPARED = [field.name for field in fields(Comparison)]
+_COMPARED = [field.name for field in fields(SideComparison)]
 
 
 def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
@@ -96,6 +96,6 @@ def _night(row: _Row, previous: _Row | None, decisions: Decisions, metric: Metri
         starts_baseline=has_other_rule or starts_baseline(decisions, series, last_night),
         content=row["content"],
         inaccuracy=row["inaccuracy"],
-        same_night=Comparison(**{name: row[name] for name in _COMPARED}) if row.get("answer") else None,
+        same_night=SideComparison(**{name: row[name] for name in _COMPARED}) if row.get("answer") else None,
         same_night_content=row.get("content_a") or "",
     )

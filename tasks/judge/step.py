@@ -9,7 +9,7 @@ from statistics import median
 from typing import Literal
 
 from tasks.bundle.robust_statistics import ALERT_SESSIONS
-from tasks.judge.comparison import Comparison
+from tasks.judge.comparison import SideComparison
 from tasks.judge.figures import percent_change
 from tasks.judge.night import Night
 from tasks.judge.shift import Point, Shift
@@ -94,7 +94,7 @@ def same_night_answer(current: Point, shift: Shift, night: Night, *, may_be_in_o
     return "refuted" if high < shift.limit else "open"
 
 
-def describe_confirmation(shift: Shift, same: Comparison | None) -> str:
+def describe_confirmation(shift: Shift, same: SideComparison | None) -> str:
     """Return the result as text, empty without an interval; of a figure that confirms itself, why it needs none."""
     if shift.metric.confirms_itself:
         return (

@@ -10,10 +10,10 @@ from devices.errors import InputError
 from devices.suggest import did_you_mean
 from tasks.bundle.model_names import find_model
 from tasks.judge import comparison
-from tasks.judge.arms import Arm, Name, find_arms, id_prefix, name_of_folder
+from tasks.judge.arms import Arm, ArmName, find_arms, id_prefix, name_of_folder
 from tasks.judge.cause import cause_from_rows
 from tasks.judge.figures import MARGIN
-from tasks.judge.pairs import SERIES, Cell, Matched, differing, have_same_content, match_cells, nights_differ_by
+from tasks.judge.pairs import SERIES, Matched, MeasuredCell, differing, have_same_content, match_cells, nights_differ_by
 from tasks.results.addresses import cell_page, series_page
 from tasks.results.cells import CellRow, ChangePercent, Device, Interval
 from tasks.results.changes import (
@@ -100,7 +100,7 @@ def compare_arms(
     """
     words = [reader.names.get(word, name_of_folder(word)) for word in (a, b)]
     names = [
-        Name(kind, reader.names.get(value, value) if kind == "model" else value, *rest)
+        ArmName(kind, reader.names.get(value, value) if kind == "model" else value, *rest)
         for kind, value, *rest in reader.tuples("compare_names", a=id_prefix(words[0]), b=id_prefix(words[1]))
     ]
     arms = find_arms(words[0], words[1], names, sweep_id)
@@ -136,7 +136,7 @@ def read_side_facts(reader: Reader, cells: Sequence[str]) -> dict[str, SideFacts
 
 
 def measured_fields(
-    result: comparison.Comparison | None,
+    result: comparison.SideComparison | None,
     margin: float,
     inaccurate_sides: str = "",
     *,
@@ -168,7 +168,7 @@ def measured_fields(
     }
 
 
-def _in_words(result: comparison.Comparison, word: str, night_noise: float | None) -> str:
+def _in_words(result: comparison.SideComparison, word: str, night_noise: float | None) -> str:
     """Return `slower 12.3 % (10.1 to 14.8 %)`, `not slower: at most 1.2 %` or `inconclusive: 14 more sessions ...`."""
     if word != "unknown" and result.ratio is not None and result.low is not None and result.high is not None:
         if word == "same":
@@ -189,13 +189,15 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _cells(reader: Reader, arm: Arm) -> list[Cell]:
+def _cells(reader: Reader, arm: Arm) -> list[MeasuredCell]:
     value = find_model(arm.value, reader.names) if arm.kind == "model" else arm.value
-    cells = [Cell(*row) for row in reader.tuples("compare_cells", **{**asdict(arm), "value": value})]
+    cells = [MeasuredCell(*row) for row in reader.tuples("compare_cells", **{**asdict(arm), "value": value})]
     return [replace(cell, model=reader.names.get(cell.model, cell.model)) for cell in cells]
 
 
-def _filter_cells(reader: Reader, sides: Sequence[list[Cell]], only: Mapping[str, str | None]) -> list[list[Cell]]:
+def _filter_cells(
+    reader: Reader, sides: Sequence[list[MeasuredCell]], only: Mapping[str, str | None]
+) -> list[list[MeasuredCell]]:
     """Return the cells of each side with the values of `only`; raises InputError for a value that no cell has."""
     filtered = [list(side) for side in sides]
     for name, word in only.items():
@@ -210,7 +212,7 @@ def _filter_cells(reader: Reader, sides: Sequence[list[Cell]], only: Mapping[str
     return filtered
 
 
-def _changes(reader: Reader, pairs: Sequence[tuple[Cell, Cell]], margin: float) -> list[SeriesChange]:
+def _changes(reader: Reader, pairs: Sequence[tuple[MeasuredCell, MeasuredCell]], margin: float) -> list[SeriesChange]:
     """Return the change of each pair, in their order; only the 20 largest have a cause, since each takes a while."""
     facts = read_side_facts(reader, [cell.cell for pair in pairs for cell in pair])
     changes = [_change(a, b, margin, facts) for a, b in pairs]
@@ -224,7 +226,7 @@ def _changes(reader: Reader, pairs: Sequence[tuple[Cell, Cell]], margin: float) 
     return changes
 
 
-def _change(a: Cell, b: Cell, margin: float, facts: Mapping[str, SideFacts]) -> SeriesChange:
+def _change(a: MeasuredCell, b: MeasuredCell, margin: float, facts: Mapping[str, SideFacts]) -> SeriesChange:
     without_times = a.without_times or b.without_times
     night_noise, result = nights_differ_by(a, b), None
     if without_times is None:
@@ -261,7 +263,7 @@ def _uncompared(matched: Matched) -> Iterator[SeriesChange]:
             yield replace(change, a=side) if word.endswith("A") else replace(change, b=side)
 
 
-def _side(cell: Cell, facts: Mapping[str, SideFacts], time_ms: float | None) -> SideFacts:
+def _side(cell: MeasuredCell, facts: Mapping[str, SideFacts], time_ms: float | None) -> SideFacts:
     side = facts.get(cell.cell, SideFacts(cell=cell.cell))
     return replace(side, sessions=len(cell.session_ids), sweep=cell.sweep_id, time_ms=time_ms)
 
@@ -277,7 +279,7 @@ def _remarks(changes: Sequence[SeriesChange]) -> Iterator[str]:
         yield _NOT_INTERLEAVED
 
 
-def _series_fields(a: Cell, b: Cell) -> dict[str, Any]:
+def _series_fields(a: MeasuredCell, b: MeasuredCell) -> dict[str, Any]:
     """Return the fields that name a pair, `one -> other` where its sides differ."""
     names = {}
     for name in SERIES:

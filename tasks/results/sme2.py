@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tasks.bundle.robust_statistics import MIN_SESSIONS
-from tasks.judge.comparison import Comparison, compare
+from tasks.judge.comparison import SideComparison, compare
 from tasks.results.cells import CellRow, PairRow, by_cell
 from tasks.results.devices import DeviceRow
 from tasks.results.latency import NO_INTERVAL, LatencyRow
@@ -81,7 +81,7 @@ class SpeedupRow(PairRow):
     times_off_ms: list[float] | None
 
     @property
-    def compared(self) -> Comparison:
+    def compared(self) -> SideComparison:
         """The speed-up from the sessions, with its interval."""
         return compare(self.times_on_ms or (), self.times_off_ms or ())
 

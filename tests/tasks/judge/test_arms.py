@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from devices.errors import InputError
-from tasks.judge.arms import Arm, Name, find_arms, name_of_folder
+from tasks.judge.arms import Arm, ArmName, find_arms, name_of_folder
 
 OLD, NEW = "nightly-2026-11-01", "nightly-2026-11-02"
 CELL, OTHER_CELL, SESSION = "3f0c1a2b4d5e6f70", "3f0c1a9999999999", "aaaaaa2b4d5e6f70"
 
 
-def names_of(sweep_id: str, day: int, **values: list[str]) -> list[Name]:
+def names_of(sweep_id: str, day: int, **values: list[str]) -> list[ArmName]:
     own = {"sweep": [sweep_id], "night": [f"2026-11-{day:02}"], **values}
     at = datetime(2026, 11, day, 1)
-    return [Name(kind, value, sweep_id, at) for kind, listed in own.items() for value in listed]
+    return [ArmName(kind, value, sweep_id, at) for kind, listed in own.items() for value in listed]
 
 
 NAMES = [

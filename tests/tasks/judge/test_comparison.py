@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from tasks.judge.comparison import Comparison, compare
+from tasks.judge.comparison import SideComparison, compare
 
 STEADY = [10.00, 10.01, 9.99, 10.02, 9.98, 10.00, 10.01, 9.99]
 
@@ -104,7 +104,7 @@ def test_the_interval_holds_the_truth_in_95_of_100_cases(outliers: float) -> Non
     def side() -> list[float]:
         return list(np.exp(0.02 * generator.standard_normal(8) + 0.1 * (generator.random(8) < outliers)))
 
-    found: list[Comparison] = [compare(side(), side()) for _ in range(2000)]
+    found: list[SideComparison] = [compare(side(), side()) for _ in range(2000)]
     # then 93 to 97 % of the intervals hold 1
     held = [_known(each.low) <= 1 <= _known(each.high) for each in found]
     assert 0.93 < np.mean(held) < 0.97

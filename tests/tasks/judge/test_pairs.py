@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from devices.errors import InputError
-from tasks.judge.pairs import Cell, differing, have_same_content, match_cells, nights_differ_by
+from tasks.judge.pairs import MeasuredCell, differing, have_same_content, match_cells, nights_differ_by
 
-TOY = Cell(
+TOY = MeasuredCell(
     cell="c1",
     sweep_id="smoke-2026-11-01",
     device="host",

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.judge.comparison import Answer, Comparison
-from tasks.results.changes import Comparison as Comparisons
+from tasks.judge.comparison import Answer, SideComparison
 from tasks.results.changes import (
+    Comparison,
     SeriesChange,
     SideFacts,
     answer_text,
@@ -22,7 +22,7 @@ from tasks.results.changes import (
 )
 from tasks.results.compare import headline, measured_fields
 
-FOUND = Comparison(8, 8, 10.0, 11.2, 1.123, 1.101, 1.148, "different", None, 1.0)
+FOUND = SideComparison(8, 8, 10.0, 11.2, 1.123, 1.101, 1.148, "different", None, 1.0)
 SLOWER = SeriesChange(
     model="voice",
     device="pixel-8",
@@ -77,12 +77,12 @@ def test_a_regression_is_slower_by_more_than_the_margin_and_not_because_of_the_d
 
 @pytest.mark.parametrize("found", [FOUND, None])
 def test_a_change_with_inaccurate_outputs_is_no_regression_and_fails_a_gate_on_regressions(
-    found: Comparison | None,
+    found: SideComparison | None,
 ) -> None:
     change = replace(SLOWER, is_regression=False, **measured_fields(found, 0.01, "A and B"))
     assert (change.word, change.answer, change.in_words) == ("inaccurate", "inaccurate", "inaccurate: A and B")
     assert not change.is_regression
-    comparison = Comparisons(a="A", b="B", changes=[change], headline="")
+    comparison = Comparison(a="A", b="B", changes=[change], headline="")
     assert fail_reasons(comparison, ["regression"]) == ["inaccurate: 1 of 1 with inaccurate outputs"]
     assert fail_reasons(comparison, ["different", "unknown"]) == []
 
