@@ -36,7 +36,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "wanted"),
+    ("a", "b", "arms"),
     [
         ("2026-11-01", "2026-11-02", (Arm("night", "2026-11-01", None), Arm("night", "2026-11-02", None))),
         (OLD, NEW, (Arm("sweep", OLD, None), Arm("sweep", NEW, None))),
@@ -49,8 +49,8 @@ NAMES = [
         ("1.5.1", "1.6.0", (Arm("executorch", "1.5.1", OLD), Arm("executorch", "1.6.0", NEW))),
     ],
 )
-def test_each_word_names_its_kind_in_the_newest_sweep_that_has_both(a: str, b: str, wanted: tuple[Arm, Arm]) -> None:
-    assert find_arms(a, b, NAMES) == wanted
+def test_each_word_names_its_kind_in_the_newest_sweep_that_has_both(a: str, b: str, arms: tuple[Arm, Arm]) -> None:
+    assert find_arms(a, b, NAMES) == arms
 
 
 def test_a_sweep_may_be_named_in_which_both_are_looked_up() -> None:

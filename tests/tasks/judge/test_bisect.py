@@ -65,14 +65,14 @@ def test_nights_that_cannot_be_bisected_are_refused(
 @pytest.mark.parametrize("count", range(1, 18))
 def test_the_first_bad_content_is_found_with_few_comparisons(count: int) -> None:
     for truth in range(count):
-        asked: list[int] = []
+        compared: list[int] = []
 
-        def is_bad(index: int, truth: int = truth, asked: list[int] = asked) -> bool:
-            asked.append(index)
+        def is_bad(index: int, truth: int = truth, compared: list[int] = compared) -> bool:
+            compared.append(index)
             return index >= truth
 
         assert first_bad(count, is_bad) == truth
-        assert len(asked) <= count.bit_length()
+        assert len(compared) <= count.bit_length()
 
 
 SERIES = [

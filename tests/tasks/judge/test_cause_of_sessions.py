@@ -1,4 +1,4 @@
-"""A cause is told by module where the export states modules and they say more, otherwise by operator."""
+"""A cause is named by module where the export states modules and they explain more, otherwise by operator."""
 
 import re
 from collections.abc import Mapping
@@ -82,9 +82,9 @@ def test_an_operator_that_is_new_gone_or_called_otherwise_comes_before_the_modul
 
 def test_without_the_modules_of_both_sides_operators_are_named() -> None:
     unknown: Layers = {(operator, None): ms for operator, ms in {LINEAR: 8.0, NORM: 0.8}.items()}
-    known: Layers = {(LINEAR, "blocks.0"): 10.0, (NORM, "blocks.0"): 0.8}
-    assert sum_by_module(sessions(unknown, 1), sessions(known, 2)) is None
-    assert re.match(r"`Fully Connected` \+2\.0\d+ ms", cause(unknown, known))
+    by_block: Layers = {(LINEAR, "blocks.0"): 10.0, (NORM, "blocks.0"): 0.8}
+    assert sum_by_module(sessions(unknown, 1), sessions(by_block, 2)) is None
+    assert re.match(r"`Fully Connected` \+2\.0\d+ ms", cause(unknown, by_block))
 
 
 @pytest.mark.parametrize("module", ["", "Inserted", "Unknown"])

@@ -24,7 +24,7 @@ SERIES = SeriesNight(model="toy", precision="fp32", variant="sme2_on", device="p
 
 
 def decision(number: int, **fields: Any) -> Decision:
-    given = {
+    fields_of_all = {
         "id": f"{number:08x}",
         "kind": "night_exclusion",
         "reason": "air conditioning failed",
@@ -32,7 +32,7 @@ def decision(number: int, **fields: Any) -> Decision:
         "decided_by": "ada@desk",
         "night": None if "revokes" in fields else NIGHT,
     }
-    return Decision.model_validate(given | fields)
+    return Decision.model_validate(fields_of_all | fields)
 
 
 def revocation(number: int, of: int) -> Decision:

@@ -1,4 +1,4 @@
-"""Slow drifts: found over weeks, told from single steps and from noise, and left out without the library."""
+"""Slow drifts: found over weeks, distinguished from single steps and from noise, and left out without the library."""
 
 import sys
 from collections.abc import Sequence

@@ -30,8 +30,8 @@ BEFORE = measured(*SLOW, *FAST, *SLOW, *FAST)
 
 def last(before: Sequence[Night], level_ms: float, factor: float | None = None) -> NightVerdict:
     """The verdict on a night after these; with a comparison the same night that found this factor."""
-    tonight = night(len(before), level_ms)
-    return judge([*before, tonight if factor is None else compared(tonight, factor)])
+    current = night(len(before), level_ms)
+    return judge([*before, current if factor is None else compared(current, factor)])
 
 
 def test_a_night_is_compared_with_those_of_the_state_that_the_device_was_in_last() -> None:
@@ -119,7 +119,7 @@ def test_a_state_that_a_comparison_refuted_keeps_the_move_of_the_device_in_the_r
 def test_only_where_the_device_was_before_a_refuted_shift_shows_the_figures_of_the_comparison(
     earlier: float, ratio: float
 ) -> None:
-    # given a device that was once as slow as tonight, or never
+    # given a device that was once as slow as in this night, or never
     found = last(measured(*WEEKS, earlier, *FAST), 10.8, factor=1.0)
     assert found.verdict == "no change"
     assert found.ratio == pytest.approx(ratio, abs=0.005)

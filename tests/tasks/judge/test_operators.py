@@ -47,7 +47,7 @@ def test_an_operator_that_got_slower_is_told_from_a_device_that_did() -> None:
     # given two nights that are 9 % slower in all, and in which the pooling takes another 8 % longer
     nights = [*WEEK, *(night(number, 1, 1, 1, 1.08, shared=1.09) for number in (11, 12))]
     found = judged(nights)
-    # then only the pooling is a regression, and what all share is told beside it
+    # then only the pooling is a regression, and the common factor is stated beside it
     assert {name: verdict for name, verdict in words(found).items() if verdict != "no change"} == {POOL: "regression"}
     pool = of(found, POOL)
     assert pool.ratio == pytest.approx(1.08, abs=0.01)
@@ -98,8 +98,8 @@ def test_an_operator_that_did_not_move_is_not_faster_because_most_others_got_slo
 def test_a_new_operator_and_one_that_is_gone_are_changes_without_a_ratio() -> None:
     # given a kernel that replaced another
     before = [replace(each, times_ns=each.times_ns * [1, 1, 1, 0]) for each in WEEK]
-    tonight = night(11, 1, 1, 0, 1.5)
-    found = judged([*before, tonight])
+    current = night(11, 1, 1, 0, 1.5)
+    found = judged([*before, current])
     assert (of(found, POOL).verdict, of(found, POOL).ratio) == ("regression", None)
     assert (of(found, LINEAR).verdict, of(found, LINEAR).ratio) == ("improvement", None)
 
