@@ -11,7 +11,7 @@ from tasks.measure.spec import SweepSpec, read_sweep
 FACTORY = "def make():\n    pass\n"
 
 
-def models_of(folder: Path, lines: str) -> SweepSpec:
+def read_models(folder: Path, lines: str) -> SweepSpec:
     (folder / "sweep.yaml").write_text(f"name: a\nmodels:\n{lines}")
     return read_sweep(folder / "sweep.yaml")
 
@@ -29,7 +29,7 @@ def sweeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_files_are_found_beside_the_sweep(sweeps: Path) -> None:
-    spec = models_of(
+    spec = read_models(
         sweeps,
         "  - ./model.py:make\n  - ./lin.pte\n  - {name: bert, transformers: ./weights}\n"
         "  - {name: lin, pte: lin.pte, inputs: [in0.bin], expected: [ref.bin]}\n",
@@ -42,7 +42,7 @@ def test_files_are_found_beside_the_sweep(sweeps: Path) -> None:
 
 
 def test_a_class_of_transformers_is_named_alone_or_with_its_arguments(sweeps: Path) -> None:
-    spec = models_of(
+    spec = read_models(
         sweeps,
         "  - transformers:BertConfig\n  - {name: small, transformers: BertConfig, config: {num_hidden_layers: 1}}\n",
     )
@@ -53,7 +53,7 @@ def test_a_class_of_transformers_is_named_alone_or_with_its_arguments(sweeps: Pa
 
 
 def test_a_prebuilt_program_is_measured_once_and_not_by_each_recipe(sweeps: Path) -> None:
-    spec = models_of(sweeps, "  - linear\n  - ./lin.pte\nprecisions: [fp32, fp16]\n")
+    spec = read_models(sweeps, "  - linear\n  - ./lin.pte\nprecisions: [fp32, fp16]\n")
     pairs = [(model.name, recipe) for model, recipe in spec.pairs]
     assert pairs == [("linear", "fp32"), ("linear", "fp16"), ("./lin.pte", "as_is")]
 
@@ -76,7 +76,7 @@ def test_a_prebuilt_program_is_measured_once_and_not_by_each_recipe(sweeps: Path
 )
 def test_a_mistake_is_one_sentence_with_its_line(sweeps: Path, line: str, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence) as refused:
-        models_of(sweeps, f"  {line}\n")
+        read_models(sweeps, f"  {line}\n")
     assert "\n" not in str(refused.value)
 
 
@@ -110,12 +110,12 @@ def test_a_generation_that_cannot_be_measured_is_refused_in_one_sentence(
     sweeps: Path, generate: str, sentence: str
 ) -> None:
     with pytest.raises(InputError) as refused:
-        models_of(sweeps, f"  - {{name: llm, transformers: LlamaConfig, generate: {generate}}}\n")
+        read_models(sweeps, f"  - {{name: llm, transformers: LlamaConfig, generate: {generate}}}\n")
     assert sentence in str(refused.value)
 
 
 def test_a_cache_is_filled_by_the_longest_prompt_that_fits(sweeps: Path) -> None:
     generate = "{prefill: [32, 64], depth: [0, 96, 128], decode: 8}"
-    (entry,) = models_of(sweeps, f"  - {{name: llm, transformers: LlamaConfig, generate: {generate}}}\n").models
+    (entry,) = read_models(sweeps, f"  - {{name: llm, transformers: LlamaConfig, generate: {generate}}}\n").models
     assert entry.generate is not None
     assert (entry.generate.length, entry.generate.chunk(96), entry.generate.chunk(128)) == (136, 32, 64)
