@@ -162,4 +162,4 @@ def test_the_first_token_that_makes_a_cell_inaccurate_is_in_the_view_and_in_its_
         ("host", 2, 0.25),
     ]
     ((reason,),) = maker.ask("SELECT inaccuracy FROM _inaccurate_cell")
-    assert "(token 2 is another one)" in reason
+    assert "(token 2 differs)" in reason
