@@ -25,14 +25,7 @@ by_cell AS (
     GROUP BY cell_id, layer
 )
 SELECT
-    sweep_id,
-    night,
-    device,
-    emulated,
-    model,
-    precision,
-    variant,
-    threads,
+    COLUMNS(_cell_name()),
     layer,
     -- Path of its module, such as layers.0.attention; NULL for an operator outside any.
     module,
@@ -62,11 +55,7 @@ SELECT
     values_sha256,
     -- Up to 64 evenly spaced elements of them, the same ones in every session; NULL for NaN and infinity.
     sample,
-    cell,
     pair,
-    pte_sha256,
-    runner_sha256,
-    serial,
-    build
+    COLUMNS(_cell_content())
 FROM by_cell
 JOIN cell USING (cell_id);

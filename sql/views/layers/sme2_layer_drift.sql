@@ -28,13 +28,7 @@ side AS (
     GROUP BY pair, sweep_id, layer
 )
 SELECT
-    sweep_id,
-    night,
-    device,
-    emulated,
-    model,
-    precision,
-    threads,
+    COLUMNS(_pair_name()),
     layer,
     -- Path of its module; NULL for an operator outside any.
     module,
