@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import duckdb
 import pytest
 
 from tasks.pages.html import SITE_POLICY
@@ -16,9 +15,8 @@ from tests.fixtures.pages import read_page
 from tests.fixtures.publications import publish_site
 
 pytestmark = pytest.mark.thorough
-PHONE = {"width": 390, "height": 844}
 KINDS = ("index.html", "nights.html", "models.html", "devices.html", "sme2.html", "runners.html")
-ROOMS = ("nights", "sweeps", "models", "devices", "sessions", "cells", "comparisons")
+FOLDERS = ("nights", "sweeps", "models", "devices", "sessions", "cells", "comparisons")
 DEVICE = "devices/phone-001.html"
 
 
@@ -61,14 +59,14 @@ def page(chromium: Any) -> Iterator[Any]:
 
 def examples(site: Path) -> list[str]:
     """A page of each kind."""
-    found = [next(str(path.relative_to(site)) for path in sorted((site / room).rglob("*.html"))) for room in ROOMS]
-    return [*KINDS, *found, history_of(site, "bert_03")]
+    firsts = (min((site / folder).rglob("*.html")) for folder in FOLDERS)
+    return [*KINDS, *(str(first.relative_to(site)) for first in firsts), history_of(site, "bert_03")]
 
 
 def history_of(site: Path, model: str) -> str:
     """The address of the history of a model on a device."""
-    stated = read_page((site / DEVICE).read_text(encoding="utf-8")).histories["series"]
-    return next(f"{DEVICE}?series={series}" for series, each in stated.items() if each["model"] == model)
+    histories = read_page((site / DEVICE).read_text(encoding="utf-8")).histories["series"]
+    return next(f"{DEVICE}?series={series}" for series, each in histories.items() if each["model"] == model)
 
 
 def open_page(page: Any, site: Path | str, address: str, query: str = "") -> None:
@@ -85,22 +83,18 @@ def column(page: Any, place: int, table: int = 0) -> list[str]:
     return [str(text).strip() for text in rows.locator(f"td:nth-child({place + 1})").all_inner_texts()]
 
 
-def test_no_page_has_a_violation_of_accessibility_in_light_or_dark(page: Any, site: Path) -> None:
+def test_every_kind_of_page_is_accessible_in_light_and_dark_and_fits_a_phone(page: Any, site: Path) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        for address in examples(site):
-            open_page(page, site, address)
-            found = Axe().run(page, options={"preload": False}).response["violations"]
-            assert [(address, scheme, each["id"], each["nodes"][0]["html"][:200]) for each in found] == []
-
-
-def test_on_a_phone_nothing_is_wider_than_the_window_and_every_figure_is_in_sight(page: Any, site: Path) -> None:
-    page.set_viewport_size(PHONE)
     for address in examples(site):
+        page.set_viewport_size({"width": 1280, "height": 900})
         open_page(page, site, address)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            violations = Axe().run(page, options={"preload": False}).response["violations"]
+            assert [(address, scheme, each["id"], each["nodes"][0]["html"][:200]) for each in violations] == []
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
         cut = page.evaluate(
             "[...document.querySelectorAll('main section > .scroll td')].filter((cell) => cell.offsetWidth && "
             "(cell.getBoundingClientRect().right > innerWidth + 1 || cell.scrollWidth > cell.clientWidth + 1))"
@@ -161,31 +155,21 @@ def test_the_search_leads_to_a_model_and_says_when_nothing_has_the_name(page: An
     assert page.locator("h1").inner_text() == "Model bert_03"
 
 
-def test_a_history_has_every_night_and_session_of_sql_as_points_and_in_tables(
-    page: Any, site: Path, connection: duckdb.DuckDBPyConnection
-) -> None:
-    # when a series is chosen by its address
+def test_a_history_is_drawn_from_its_files_with_a_point_for_each_row_of_its_table(page: Any, site: Path) -> None:
+    # when a series is chosen by its address, then the page is that of the series, with the newest verdict first
     open_page(page, site, history_of(site, "bert_03"))
-    # then the page is that of the series, with the newest verdict first
     assert page.locator("h1").inner_text().startswith("bert_03 ")
     assert "regression since 2026-11-20" in page.locator(".answer").inner_text()
     assert not page.locator("#facts").is_visible()
-    # and its table has the nights of SQL
-    asked = "SELECT night::VARCHAR, time_ms, verdict FROM verdict WHERE model = 'bert_03' AND device = 'phone-001'"
-    nights = connection.execute(f"{asked} ORDER BY night DESC").fetchall()
-    table = page.locator("#history > .scroll table tbody tr")
-    shown = [row.locator("td").all_inner_texts() for row in table.all()]
-    assert [(row[0], row[1], row[3]) for row in shown] == [
-        (night, f"{ms:.3f}", verdict) for night, ms, verdict in nights
-    ]
     # and each point of the chart is a row of the table behind it
-    points = "[...document.querySelectorAll('.drawing path')].filter((each) => each.ariaLabel?.includes('time of'))"
+    nights = [row.locator("td").all_inner_texts() for row in page.locator("#history > .scroll tbody tr").all()]
+    assert (len(nights), nights[0][0], nights[0][3]) == (12, "2026-11-20", "regression")
     page.locator("figure.chart summary").click()
     rows = page.locator("figure.chart table tbody tr")
     rows.first.wait_for()  # it is made when the fold opens
     kinds = Counter(row.locator("td").nth(1).inner_text() for row in rows.all())
-    assert kinds["night"] == len(nights)
-    assert kinds["session"] == sum(int(row[4]) for row in shown)
+    assert (kinds["night"], kinds["session"]) == (len(nights), sum(int(night[4]) for night in nights))
+    points = "[...document.querySelectorAll('.drawing path')].filter((each) => each.ariaLabel?.includes('time of'))"
     assert page.evaluate(f"{points}.length") >= kinds["session"]
 
 
