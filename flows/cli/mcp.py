@@ -22,7 +22,7 @@ def mcp(
     no connection. docs/mcp.md has the set-up of an agent.
     """
     from flows.cli.mcp_server import build_server, run
-    from flows.cli.mcp_tools import Answers
+    from flows.cli.mcp_tools import Tools
     from tasks.store.files import end_publishing, remove_unfinished, scratch_folder
 
     with scratch_folder() as traces:
@@ -35,5 +35,5 @@ def mcp(
 
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, end)
-        answers = Answers(Workspace(data_dir, warehouse, bundles), traces)
-        run(build_server(answers), answers.end)
+        tools = Tools(Workspace(data_dir, warehouse, bundles), traces)
+        run(build_server(tools), tools.end)

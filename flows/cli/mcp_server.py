@@ -1,4 +1,4 @@
-"""The server of `etfarm mcp`; its tools are the functions of `Answers`."""
+"""The server of `etfarm mcp`; its tools are the methods of `Tools`."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from flows.cli.mcp_marking import marked
-from flows.cli.mcp_tools import Answers
+from flows.cli.mcp_tools import Tools
 from flows.cli.options import error_message
 
 _INSTRUCTIONS = """Results of a farm that measures ExecuTorch models on devices, night after night. Read-only.
@@ -77,10 +77,10 @@ def _answerable(line: bytes) -> bytes:
     return json.dumps(message, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
-def build_server(answers: Answers) -> MCPServer[Any]:
-    """Return the server with the tools of `answers`, which are declared as read-only."""
+def build_server(tools: Tools) -> MCPServer[Any]:
+    """Return the server with these tools, which are declared as read-only."""
     server = _Server("etfarm", instructions=_INSTRUCTIONS, version=version("etfarm"), log_level="WARNING")
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
-    for tool in answers.tools():
+    for tool in tools.functions():
         server.add_tool(tool, description=f"{(tool.__doc__ or '').strip()}{_FOREIGN}", annotations=reads)
     return server

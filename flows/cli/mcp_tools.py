@@ -51,8 +51,8 @@ _Text = Annotated[str, Field(max_length=20_000)]
 _Only = Annotated[str | None, Field(max_length=300, description="Only this one.")]
 
 
-class Answers:
-    """The answers of one farm; each is read from its newest snapshot."""
+class Tools:
+    """Tools that answer from the newest snapshot of one farm."""
 
     def __init__(self, workspace: Workspace, traces: Path) -> None:
         self._workspace, self._traces = workspace, traces
@@ -63,8 +63,8 @@ class Answers:
         """End the queries that run, and answer no other."""
         self._cages.end()
 
-    def tools(self) -> list[Callable[..., dict[str, Any]]]:
-        """The tools; their docstrings are what an agent reads."""
+    def functions(self) -> list[Callable[..., dict[str, Any]]]:
+        """Return the tools; an agent reads their docstrings."""
         names = ("verdicts", "explain", "compare", "sql", "questions", "describe", "session", "trace")
         return [getattr(self, name) for name in names]
 

@@ -12,7 +12,7 @@ from mcp.server import MCPServer
 from mcp.types import CallToolResult, TextContent
 
 from flows.cli.mcp_server import build_server
-from flows.cli.mcp_tools import Answers
+from flows.cli.mcp_tools import Tools
 from sql.cage.limits import Limits
 from sql.warehouse import query
 from tasks.store.workspace import Workspace
@@ -43,7 +43,7 @@ def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
 @pytest.fixture(scope="module")
 def server(maker: BundleMaker, tmp_path_factory: pytest.TempPathFactory) -> MCPServer[Any]:
     workspace = Workspace(maker.warehouse.parent, maker.warehouse, str(maker.bundles))
-    return build_server(Answers(workspace, tmp_path_factory.mktemp("traces")))
+    return build_server(Tools(workspace, tmp_path_factory.mktemp("traces")))
 
 
 @pytest.fixture(scope="module")
