@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from devices.device import Device
-from devices.errors import DeviceLost, DeviceRefused
+from devices.errors import DeviceError, DeviceLost, DeviceRefused
 from devices.inventory import DeviceSpec, open_device
 from devices.retry import probe
 from devices.shell import take_pid
@@ -67,29 +67,66 @@ def test_ssh_config_is_followed_as_ssh_itself_does(sshd: Sshd, tmp_path: Path) -
         probe(device)
 
 
-@pytest.mark.fault
-def test_a_damaged_known_hosts_file_is_refused(opened: Callable[..., Device], tmp_path: Path) -> None:
-    (tmp_path / "known").write_text("host ssh-ed25519 this-is-not-base64!\n")
-    with pytest.raises(DeviceRefused, match=r"^test-ssh: cannot read .*known \(.*\); correct that file"):
-        probe(opened(known_hosts=tmp_path / "known"))
-
-
 def test_a_host_is_reached_through_jump_hosts(sshd: Sshd, opened: Callable[..., Device]) -> None:
     hop = f"{sshd.user}@127.0.0.1:{sshd.port}"
     device = opened(proxy_jump=f"{hop},{hop}")
     assert device.run(["sh", "-c", 'echo "$SSH_CONNECTION"'], deadline_s=ENOUGH_S).stdout.startswith(b"127.0.0.1 ")
 
 
-def test_a_jump_host_that_cannot_be_reached_is_a_lost_device(opened: Callable[..., Device]) -> None:
-    with pytest.raises(DeviceLost, match=r"^test-ssh: cannot reach .*127.0.0.1:1 "):
-        probe(opened(proxy_jump="127.0.0.1:1"))
+def known_hosts(folder: Path) -> Path:
+    (folder / "known").write_text("host ssh-ed25519 this-is-not-base64!\n")
+    return folder / "known"
 
 
-def test_a_host_behind_a_jump_host_that_cannot_be_reached_is_a_lost_device(
-    sshd: Sshd, opened: Callable[..., Device]
+def stranger(folder: Path) -> Path:
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "stranger")], check=True)
+    return folder / "stranger"
+
+
+UNREACHABLE: dict[str, tuple[Callable[[int, Path], dict[str, object]], type[DeviceError], str]] = {
+    "unknown name": (
+        lambda *_: {"address": "no-such-host.invalid"},
+        DeviceLost,
+        r"cannot reach .*no-such-host.invalid",
+    ),
+    "jump host is off": (lambda *_: {"proxy_jump": "127.0.0.1:1"}, DeviceLost, r"cannot reach .*127.0.0.1:1 "),
+    "off behind a jump host": (
+        lambda port, _: {"proxy_jump": f"127.0.0.1:{port}", "port": 1},
+        DeviceLost,
+        r"cannot reach .*127.0.0.1:1 ",
+    ),
+    "known_hosts is damaged": (
+        lambda _, folder: {"known_hosts": known_hosts(folder)},
+        DeviceRefused,
+        r"cannot read .*known \(.*\); correct",
+    ),
+    "key is missing": (
+        lambda _, folder: {"identity_file": folder / "missing"},
+        DeviceRefused,
+        r"the private key .*missing does not exist; correct its `identity_file`",
+    ),
+    "key is a stranger's": (
+        lambda _, folder: {"identity_file": stranger(folder)},
+        DeviceRefused,
+        "does not accept our keys",
+    ),
+}
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize(("changes", "error", "cause"), UNREACHABLE.values(), ids=UNREACHABLE)
+def test_a_host_that_cannot_be_used_is_lost_or_refused_in_one_sentence(
+    sshd: Sshd,
+    opened: Callable[..., Device],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: Callable[[int, Path], dict[str, object]],
+    error: type[DeviceError],
+    cause: str,
 ) -> None:
-    with pytest.raises(DeviceLost, match=r"^test-ssh: cannot reach .*127.0.0.1:1 "):
-        probe(opened(proxy_jump=f"127.0.0.1:{sshd.port}", port=1))
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    with pytest.raises(error, match=f"^test-ssh: .*{cause}"):
+        probe(opened(**changes(sshd.port, tmp_path)))
 
 
 def test_an_unknown_host_is_refused_with_the_command_that_accepts_it(
@@ -128,21 +165,6 @@ def test_a_changed_host_key_is_refused_with_the_command_that_accepts_it(
     probe(device)
 
 
-def test_a_key_that_the_host_does_not_accept_is_refused(
-    opened: Callable[..., Device], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
-    key = tmp_path / "stranger"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-    with pytest.raises(DeviceRefused, match="does not accept our keys"):
-        probe(opened(identity_file=key))
-
-
-def test_a_key_that_is_not_there_is_refused(opened: Callable[..., Device], tmp_path: Path) -> None:
-    with pytest.raises(DeviceRefused, match=r"the private key .*missing does not exist; correct its `identity_file`"):
-        probe(opened(identity_file=tmp_path / "missing"))
-
-
 def test_a_locked_key_is_refused_until_the_agent_has_it(
     sshd: Sshd, opened: Callable[..., Device], tmp_path: Path, new_key: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,11 +190,6 @@ def test_a_locked_key_is_refused_until_the_agent_has_it(
         accepted.write_text(before)
         agent.kill()
         agent.communicate()
-
-
-def test_an_unknown_host_name_is_a_lost_device(opened: Callable[..., Device]) -> None:
-    with pytest.raises(DeviceLost, match=r"^test-ssh: cannot reach .*no-such-host.invalid"):
-        probe(opened(address="no-such-host.invalid"))
 
 
 @pytest.mark.fault

@@ -16,7 +16,7 @@ from devices.ondevice.diagnostics import try_out
 from devices.retry import probe
 from devices.ssh import connect as ssh_connect
 from tests.fixtures.devices import ADB_OVER_SSH
-from tests.fixtures.waiting import ENOUGH_S, SCALE, change_policy
+from tests.fixtures.waiting import SCALE, change_policy
 from tests.lab import loopback
 from tests.lab.loopback import Sshd
 
@@ -65,68 +65,60 @@ def test_a_slow_login_does_not_count_against_a_commands_deadline(
         probe(device)
 
 
-@pytest.mark.fault
-def test_a_host_without_sftp_is_refused_with_the_setting(
-    restricted: Callable[[str, str], AbstractContextManager[Device]], tmp_path: Path
-) -> None:
-    (tmp_path / "there").write_text("x")
-    with restricted("Subsystem sftp internal-sftp", "") as device:
-        probe(device)
-        with pytest.raises(DeviceRefused, match=r"does not offer SFTP \(.*\); enable `Subsystem sftp internal-sftp`"):
-            device.upload(tmp_path / "there", f"{device.root}/file")
-        assert device.run(["echo", "here"], deadline_s=ENOUGH_S).stdout == b"here\n"
+def upload(device: Device, folder: Path) -> None:
+    (folder / "there").write_text("x")
+    device.upload(folder / "there", f"{device.root}/file")
 
 
-@pytest.mark.fault
-def test_an_sftp_server_that_sends_without_end_is_refused(
-    restricted: Callable[[str, str], AbstractContextManager[Device]], tmp_path: Path
-) -> None:
-    # given a server whose first packet does not end
-    server = tmp_path / "server"
+def endless(folder: Path) -> Path:
+    """Return an SFTP server whose first packet does not end."""
+    server = folder / "server"
     server.write_text("#!/bin/sh\nprintf '\\377\\377\\377\\377'\nexec cat /dev/zero\n")
     server.chmod(0o755)
-    (tmp_path / "there").write_text("x")
-    with (
-        restricted("Subsystem sftp internal-sftp", f"Subsystem sftp {server}") as device,
-        pytest.raises(DeviceRefused, match=r"does not offer SFTP \(Garbage packet received\)"),
-    ):
-        device.upload(tmp_path / "there", f"{device.root}/file")
+    return server
+
+
+SFTP = "Subsystem sftp internal-sftp"
+RESTRICTED: dict[str, tuple[str, str, str, Callable[[Device, Path], object], str]] = {
+    "no SFTP": ("ssh", SFTP, "", upload, rf"does not offer SFTP \(.*\); enable `{SFTP}`"),
+    "endless SFTP": ("ssh", SFTP, "Subsystem sftp {endless}", upload, r"not offer SFTP \(Garbage packet received\)"),
+    "one session, which a command leaves open": (
+        "ssh",
+        "MaxSessions 100",
+        "MaxSessions 1",
+        upload,
+        r"refuses another session .*; set `MaxSessions 10`",
+    ),
+    "no second command beside a transfer and a command": (
+        "ssh",
+        "MaxSessions 100",
+        "MaxSessions 2",
+        lambda device, _: try_out(device),
+        r"refuses another session .*; set `MaxSessions 10`",
+    ),
+    "no forwarding to its adb server": (
+        ADB_OVER_SSH,
+        "UseDNS no",
+        "UseDNS no\nAllowTcpForwarding no",
+        lambda device, _: probe(device),
+        r"does not forward .*; set `AllowTcpForwarding yes` in the host's sshd_con",
+    ),
+}
 
 
 @pytest.mark.fault
-def test_a_host_that_allows_one_session_is_refused_with_the_setting(
-    restricted: Callable[[str, str], AbstractContextManager[Device]], tmp_path: Path
-) -> None:
-    (tmp_path / "there").write_text("x")
-    with (
-        restricted("MaxSessions 100", "MaxSessions 1") as device,
-        pytest.raises(DeviceRefused, match=r"refuses another session .*; set `MaxSessions 10`"),
-    ):
-        # the first command or transfer leaves a session open
-        device.upload(tmp_path / "there", f"{device.root}/file")
-
-
-@pytest.mark.fault
-def test_a_host_that_does_not_forward_to_its_adb_server_is_refused_with_the_setting(
+@pytest.mark.parametrize(("transport", "line", "instead", "use", "cause"), RESTRICTED.values(), ids=RESTRICTED)
+def test_a_host_that_lacks_what_a_sweep_needs_is_refused_with_the_setting(
     restricted: Callable[..., AbstractContextManager[Device]],
+    tmp_path: Path,
+    transport: str,
+    line: str,
+    instead: str,
+    use: Callable[[Device, Path], object],
+    cause: str,
 ) -> None:
     with (
-        restricted("UseDNS no", "UseDNS no\nAllowTcpForwarding no", ADB_OVER_SSH) as phone,
-        pytest.raises(DeviceRefused, match=r"does not forward .*; set `AllowTcpForwarding yes` in the host's sshd_con"),
+        restricted(line, instead.format(endless=endless(tmp_path)), transport) as device,
+        pytest.raises(DeviceRefused, match=cause),
     ):
-        probe(phone)
-
-
-@pytest.mark.parametrize(
-    ("line", "instead", "cause"),
-    [
-        ("Subsystem sftp internal-sftp", "", r"does not offer SFTP \(.*\); enable `Subsystem sftp internal-sftp`"),
-        ("MaxSessions 100", "MaxSessions 2", r"refuses another session .*; set `MaxSessions 10`"),
-    ],
-    ids=["no SFTP", "no second command beside a transfer and a command"],
-)
-def test_a_host_that_answers_and_lacks_what_a_sweep_needs_is_refused_with_the_setting(
-    restricted: Callable[[str, str], AbstractContextManager[Device]], line: str, instead: str, cause: str
-) -> None:
-    with restricted(line, instead) as device, pytest.raises(DeviceRefused, match=cause):
-        try_out(device)
+        use(device, tmp_path)

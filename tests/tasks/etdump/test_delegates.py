@@ -40,99 +40,76 @@ def parts(dump: Etdump) -> dict[str, float]:
     return {name: round(share, 3) for name, share in shares.items()}
 
 
-@pytest.mark.parametrize(
-    ("name", "backend"),
-    [("conv:OpId_21 (cycles)", None), ("node_7 (us)", None), ("aten_conv", "QnnBackend")],
-    ids=["cycles by their name", "microseconds by their name", "by the program"],
-)
-def test_cycles_of_qnn_are_no_times_so_its_calls_are_one_part(name: str, backend: str | None) -> None:
-    # given QNN's events, which begin at 0 and end at a number of cycles: 13 ms in a call of 800 ns
-    dump = read(delegated(name, 0, 13_000_000), delegated(name, 0, 120), CALL, backend=backend)
-    assert parts(dump) == {"QNN delegate": 0.8, METHOD: 0.2}
-    [note] = dump.delegate_notes
-    assert note.startswith("QNN delegate: shown as the total of its calls; ")
-
-
-SCOPES = [
-    delegated("ETVK_COPY_INPUTS", 1_110, 1_160),
-    delegated("ETVK_COMPUTE_GRAPH_EXECUTE", 1_200, 1_700),
-]
-AFTER = [delegated("ETVK_COPY_OUTPUTS", 1_710, 1_760), delegated("ETVK_EXECUTE", 1_105, 1_800), CALL]
+SCOPES = [delegated("ETVK_COPY_INPUTS", 1_110, 1_160), delegated("ETVK_COMPUTE_GRAPH_EXECUTE", 1_200, 1_700)]
+AFTER = [delegated("ETVK_COPY_OUTPUTS", 1_710, 1_760), delegated("ETVK_EXECUTE", 1_105, 1_800)]
+OF_SCOPES = {"ETVK_COPY_INPUTS": 0.05, "ETVK_COPY_OUTPUTS": 0.05, "ETVK_EXECUTE": 0.095, "DELEGATE_CALL": 0.105}
+CONV, RELU = delegated("conv_1", 1_200, 1_600, COST), delegated("relu_2", 1_600, 1_700)
+ESTIMATES = {"conv_1 [estimate]": 0.4, "relu_2 [estimate]": 0.1, "DELEGATE_CALL": 0.3}
 
 
 def dispatch(kernel: str, start: int, end: int, number: int) -> Profile:
     return delegated(f'{{"kernel_name": "{kernel}", "dispatch_id": {number}}}', start, end)
 
 
-@pytest.mark.parametrize("epoch", [7, 10**12], ids=["before the runtime's", "after the runtime's"])
-def test_dispatches_of_vulkan_are_parts_of_the_wait_for_the_gpu(epoch: int) -> None:
-    # given nested scopes, and dispatches on a clock with another zero that take as long as the wait for them
-    shaders = [dispatch("conv2d", epoch, epoch + 300, 0), dispatch("add", epoch + 320, epoch + 500, 1)]
-    dump = read(*SCOPES, *shaders, *AFTER)
-    # then each nanosecond counts once: the gap between both is the rest of the wait
-    assert parts(dump) == {
-        "conv2d": 0.3,
-        "add": 0.18,
-        "ETVK_COMPUTE_GRAPH_EXECUTE": 0.02,
-        "ETVK_COPY_INPUTS": 0.05,
-        "ETVK_COPY_OUTPUTS": 0.05,
-        "ETVK_EXECUTE": 0.095,
-        "DELEGATE_CALL": 0.105,
-        METHOD: 0.2,
-    }
+def dispatches(epoch: int, end: int = 300) -> list[Profile]:
+    """Return what Vulkan writes: the dispatches, on a clock of the GPU, after the scope that waited for them."""
+    shaders = [dispatch("conv2d", epoch, epoch + end, 0), dispatch("add", epoch + 320, epoch + 500, 1)]
+    return [*SCOPES, *shaders, *AFTER]
+
+
+ON_GPU = {"conv2d": 0.3, "add": 0.18, "ETVK_COMPUTE_GRAPH_EXECUTE": 0.02, **OF_SCOPES}
+QNN, UNKNOWN, XNNPACK = {"QNN delegate": 0.8}, {"Unknown delegate": 0.8}, {"XNNPACK delegate": 0.8}
+# The events of a call of 800 ns in an execution of 1000 ns, the program's backend, the shares beside Method::execute's
+# 0.2, and a part of the note.
+CASES: dict[str, tuple[list[Profile], str | None, dict[str, float], str | None]] = {
+    "cycles of QNN by name": ([delegated("a:OpId_21 (cycles)", 0, 13_000_000)], None, QNN, "QNN delegate: shown as"),
+    "microseconds of QNN by name": ([delegated("node_7 (us)", 0, 120)], None, QNN, "QNN delegate: shown as the total"),
+    "QNN by the program": ([delegated("aten_conv", 0, 120)], "QnnBackend", QNN, "QNN delegate: shown as the total of"),
+    "GPU whose clock began earlier": (dispatches(7), None, ON_GPU, "times of the GPU's clock"),
+    "GPU whose clock began later": (dispatches(10**12), None, ON_GPU, "times of the GPU's clock"),
+    "GPU that took 1 ns more than the wait": (
+        dispatches(7, 501),
+        None,
+        {"ETVK_COMPUTE_GRAPH_EXECUTE": 0.5, **OF_SCOPES},
+        "left out",
+    ),
+    "estimates of Core ML by their cost": ([CONV, RELU], None, ESTIMATES, "Core ML delegate: operators marked [estim"),
+    "estimates of Core ML by the program": ([RELU, CONV], "CoreMLBackend", ESTIMATES, "Core ML delegate: operators"),
+    "unknown, in its call": ([delegated("a", 1_100, 1_900)], None, {"a": 0.8, "DELEGATE_CALL": 0}, None),
+    "unknown, 1 ns longer": ([delegated("a", 1_100, 1_901)], None, UNKNOWN, "clock is unknown"),
+    "XNNPACK on a clock from 0, as long as its call": (
+        [delegated("Add (ND) #1", 0, 400), delegated("Add (ND) #2", 400, 800)],
+        None,
+        {"Add": 0.8, "DELEGATE_CALL": 0},
+        None,
+    ),
+    "XNNPACK, 1 ns longer": (
+        [delegated("Add (ND) #1", 0, 400), delegated("Add (ND) #2", 400, 801)],
+        None,
+        XNNPACK,
+        "longer than the call",
+    ),
+    "two delegates in one call": (
+        [delegated("Add (ND) #1", 1_100, 1_200), delegated("a:OpId_2 (cycles)", 0, 5)],
+        None,
+        UNKNOWN,
+        "several delegates",
+    ),
+    "silent, stated by the program": ([], "OpenvinoBackend", {"OpenvinoBackend delegate": 0.8}, "no operators"),
+    "silent": ([], None, {"DELEGATE_CALL": 0.8}, None),
+    "silent XNNPACK": ([], "XnnpackBackend", {"DELEGATE_CALL": 0.8}, None),
+}
+
+
+@pytest.mark.parametrize(("events", "backend", "shares", "note"), CASES.values(), ids=CASES)
+def test_each_nanosecond_of_a_call_counts_once_whatever_its_delegate_reports(
+    events: list[Profile], backend: str | None, shares: dict[str, float], note: str | None
+) -> None:
+    dump = read(*events, CALL, backend=backend)
+    assert parts(dump) == {**shares, METHOD: 0.2}
     assert dump.unfinished_events == 0
-    assert "times of the GPU's clock" in dump.delegate_notes[0]
-
-
-def test_dispatches_that_take_longer_than_the_wait_for_them_are_left_out() -> None:
-    # given a dispatch of one nanosecond more than the wait
-    dump = read(*SCOPES, dispatch("conv2d", 7, 508, 0), *AFTER)
-    shares = parts(dump)
-    assert "conv2d" not in shares
-    assert shares["ETVK_COMPUTE_GRAPH_EXECUTE"] == 0.5
-    assert "left out" in dump.delegate_notes[0]
-    assert dump.unfinished_events == 0
-
-
-def test_estimates_of_core_ml_are_marked_wherever_they_are_shown() -> None:
-    # given two operators, the second one without metadata as it has none of its own
-    operators = [delegated("conv_1", 1_200, 1_600, COST), delegated("relu_2", 1_600, 1_700)]
-    for dump in (read(*operators, CALL), read(*operators, CALL, backend="CoreMLBackend")):
-        assert parts(dump) == {
-            "conv_1 [estimate]": 0.4,
-            "relu_2 [estimate]": 0.1,
-            "DELEGATE_CALL": 0.3,
-            METHOD: 0.2,
-        }
-        assert dump.delegate_notes[0].startswith("Core ML delegate: operators marked [estimate]")
-
-
-@pytest.mark.parametrize("end", [1_900, 1_901], ids=["inside its call", "1 ns longer"])
-def test_an_unknown_delegate_is_believed_if_its_events_lie_in_their_call(end: int) -> None:
-    dump = read(delegated("anything", 1_100, end), CALL)
-    if end == 1_900:
-        assert parts(dump) == {"anything": 0.8, "DELEGATE_CALL": 0, METHOD: 0.2}
-        assert dump.delegate_notes == ()
-    else:
-        assert parts(dump) == {"Unknown delegate": 0.8, METHOD: 0.2}
-        assert "clock is unknown" in dump.delegate_notes[0]
-
-
-@pytest.mark.parametrize("second_ns", [400, 401])
-def test_operators_of_xnnpack_count_on_any_clock_while_they_fit_in_their_call(second_ns: int) -> None:
-    # given operators that begin at 0
-    dump = read(delegated("Add (ND) #1", 0, 400), delegated("Add (ND) #2", 400, 400 + second_ns), CALL)
-    if second_ns == 400:
-        assert parts(dump)["Add"] == 0.8
-        assert dump.delegate_notes == ()
-    else:
-        assert parts(dump) == {"XNNPACK delegate": 0.8, METHOD: 0.2}
-        assert "longer than the call" in dump.delegate_notes[0]
-
-
-def test_a_call_with_events_of_two_delegates_is_of_neither() -> None:
-    dump = read(delegated("Add (ND) #1", 1_100, 1_200), delegated("conv:OpId_2 (cycles)", 0, 5), CALL)
-    assert parts(dump) == {"Unknown delegate": 0.8, METHOD: 0.2}
+    assert [note in each for each in dump.delegate_notes if note] == [True] * bool(note)
+    assert note or not dump.delegate_notes
 
 
 def test_one_call_that_does_not_fit_makes_all_calls_of_its_instruction_one_part() -> None:
@@ -143,13 +120,6 @@ def test_one_call_that_does_not_fit_makes_all_calls_of_its_instruction_one_part(
     ]
     dump = read_etdump(build_etdump(runs))
     assert parts(dump) == {"XNNPACK delegate": 0.8, METHOD: 0.2}
-
-
-def test_a_delegate_that_reports_nothing_has_the_time_of_its_call_if_the_program_states_it() -> None:
-    assert parts(read(CALL, backend="OpenvinoBackend")) == {"OpenvinoBackend delegate": 0.8, METHOD: 0.2}
-    # and otherwise nobody knows who took it
-    assert parts(read(CALL)) == {"DELEGATE_CALL": 0.8, METHOD: 0.2}
-    assert parts(read(CALL, backend="XnnpackBackend")) == {"DELEGATE_CALL": 0.8, METHOD: 0.2}
 
 
 def test_events_of_a_runtime_that_contradict_each_other_are_refused() -> None:
