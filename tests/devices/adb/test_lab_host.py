@@ -10,7 +10,7 @@ import pytest
 from adbutils import adb_path
 
 from devices.device import Device
-from devices.errors import DeviceBusy, DeviceLost, DeviceRefused
+from devices.errors import DeviceBusy, DeviceError, DeviceLost, DeviceRefused
 from devices.inventory import DeviceSpec, open_device
 from devices.ondevice.facts import read_facts
 from devices.ondevice.lease import acquire
@@ -69,45 +69,43 @@ def test_an_adb_server_that_does_not_run_on_the_host_is_started_there(
 
 
 @pytest.mark.fault
-def test_a_host_without_adb_is_one_sentence(host_without_server: DeviceSpec, sshd: Sshd) -> None:
-    install_adb(sshd, "exit 127")  # what a shell answers for a program that is not there
-    with open_device(host_without_server) as device, pytest.raises(DeviceRefused) as refused:
-        probe(device)
-    assert str(refused.value) == (
-        "test-adb-over-ssh: host 127.0.0.1: program `adb` not found; "
-        "install Android's platform-tools there, with `adb` in the PATH of commands over SSH"
-    )
-
-
-@pytest.mark.fault
-def test_an_adb_server_that_does_not_start_on_the_host_is_one_sentence(
-    host_without_server: DeviceSpec, sshd: Sshd
+@pytest.mark.parametrize(
+    ("script", "error", "sentence"),
+    [
+        (
+            "exit 127",  # what a shell answers for a missing program
+            DeviceRefused,
+            "program `adb` not found; install Android's platform-tools there, "
+            "with `adb` in the PATH of commands over SSH",
+        ),
+        (
+            "echo 'cannot bind' >&2; exit 1",
+            DeviceLost,
+            "the adb server on port {port} does not run and could not be started (cannot bind); "
+            "run `adb -P {port} start-server` there to see why",
+        ),
+    ],
+)
+def test_an_adb_that_is_missing_or_fails_on_the_host_is_one_sentence(
+    host_without_server: DeviceSpec, sshd: Sshd, script: str, error: type[DeviceError], sentence: str
 ) -> None:
-    install_adb(sshd, "echo 'cannot bind' >&2; exit 1")
-    with open_device(host_without_server) as device, pytest.raises(DeviceLost) as lost:
+    install_adb(sshd, script)
+    with open_device(host_without_server) as device, pytest.raises(error) as raised:
         probe(device)
-    port = host_without_server.adb_server_port
-    assert str(lost.value) == (
-        f"test-adb-over-ssh: host 127.0.0.1: the adb server on port {port} does not run and could not be started "
-        f"(cannot bind); run `adb -P {port} start-server` there to see why"
-    )
+    expected = sentence.format(port=host_without_server.adb_server_port)
+    assert str(raised.value) == f"test-adb-over-ssh: host 127.0.0.1: {expected}"
 
 
 @pytest.mark.fault
-def test_a_host_that_is_off_is_one_sentence_with_the_phone_and_the_host(make_spec: Callable[..., DeviceSpec]) -> None:
-    with (
-        changed(make_spec(ADB_OVER_SSH), port=1, user="lab") as device,
-        pytest.raises(DeviceLost, match=r"^test-adb-over-ssh: host 127.0.0.1: cannot reach lab@127.0.0.1:1 \("),
-    ):
+def test_a_host_that_is_off_or_unknown_is_one_sentence_with_the_phone_and_the_host(
+    make_spec: Callable[..., DeviceSpec], tmp_path: Path
+) -> None:
+    spec = make_spec(ADB_OVER_SSH)
+    off = r"^test-adb-over-ssh: host 127.0.0.1: cannot reach lab@127.0.0.1:1 \("
+    with changed(spec, port=1, user="lab") as device, pytest.raises(DeviceLost, match=off):
         probe(device)
-
-
-@pytest.mark.fault
-def test_a_host_whose_key_is_unknown_is_refused(make_spec: Callable[..., DeviceSpec], tmp_path: Path) -> None:
-    with (
-        changed(make_spec(ADB_OVER_SSH), known_hosts=tmp_path / "known") as device,
-        pytest.raises(DeviceRefused, match=r": the host key of .*\(ssh-ed25519 .*\) is not in .*; if the key is corr"),
-    ):
+    unknown = r": the host key of .*\(ssh-ed25519 .*\) is not in .*; if the key is corr"
+    with changed(spec, known_hosts=tmp_path / "known") as device, pytest.raises(DeviceRefused, match=unknown):
         probe(device)
 
 

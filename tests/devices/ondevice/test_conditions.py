@@ -75,29 +75,24 @@ def test_conditions_hold_what_the_warehouse_can_store() -> None:
     assert conditions(system="macos", memory=pages).free_memory_bytes is None
 
 
-@pytest.mark.parametrize(
-    "busy",
-    [
-        "",
-        "cpu  1 2 3 4 5 6 7 8",
-        "cpu  1 2 3 4 5 6 7 8\ncpu  1 2 3 4 5 6 7 8",
-        "cpu  9 9 9 9 9 9 9 9\ncpu  1 2 3 4 5 6 7 8",
-        f"cpu  1 2 3 4 5\ncpu  {DIGITS} 2 3 4 5",
-        "cpu  1 2 3\ncpu  2 3 4",
-    ],
-)
-def test_counters_that_show_no_load_leave_it_unknown(busy: str) -> None:
-    assert conditions(system="linux", busy=busy).background_cpu_percent is None
+COUNTERS = "cpu  1 2 3 4 5 6 7 8"
+BACKWARDS, TOO_FEW = f"cpu  9 9 9 9 9 9 9 9\n{COUNTERS}", "cpu  1 2 3\ncpu  2 3 4"
+TOO_LARGE = f"cpu  1 2 3 4 5\ncpu  {DIGITS} 2 3 4 5"
+# A section that Linux prints, and the field that it leaves unknown.
+UNKNOWN = {
+    "busy": (
+        "background_cpu_percent",
+        ["", COUNTERS, f"{COUNTERS}\n{COUNTERS}", BACKWARDS, TOO_FEW, TOO_LARGE],
+    ),
+    "calibration": ("calibration_ns", ["", "0", "-5", "12 ms", "1e9", DIGITS, "unknown flag '--calibrate'"]),
+    "zones": ("die_c", ["soc 45000", "battery 45000", "skin-therm 45000", "nvme 45000", "cpu 200000"]),
+}
 
 
-@pytest.mark.parametrize("printed", ["", "0", "-5", "12 ms", "1e9", DIGITS, "unknown flag '--calibrate'"])
-def test_what_is_no_time_is_no_calibration(printed: str) -> None:
-    assert conditions(system="linux", calibration=printed).calibration_ns is None
-
-
-@pytest.mark.parametrize("zone", ["soc 45000", "battery 45000", "skin-therm 45000", "nvme 45000", "cpu 200000"])
-def test_a_zone_elsewhere_is_not_the_temperature_of_the_processor(zone: str) -> None:
-    assert conditions(system="linux", zones=zone).die_c is None
+@pytest.mark.parametrize("section", UNKNOWN)
+def test_what_states_no_load_no_time_or_no_temperature_of_the_processor_leaves_it_unknown(section: str) -> None:
+    field, texts = UNKNOWN[section]
+    assert [getattr(conditions(system="linux", **{section: text}), field) for text in texts] == [None] * len(texts)
 
 
 @pytest.mark.parametrize("zone", ["cpu-1-2-usr", "x86_pkg_temp", "tsens_tz_sensor3", "MID", "soc-thermal", "cluster0"])
