@@ -1,10 +1,14 @@
 """Given sessions with sources.json: where each operator comes from, and where the time goes in the modules."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tasks.bundle.record import BundleError
+from tasks.rows.rows import bundle_rows
+from tasks.rows.sources import node_sources
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, TRANSPOSE, BundleMaker
 
 MS = 1_000_000
@@ -33,8 +37,22 @@ def sources(nodes: list[dict[str, Any]] | None, **methods: Any) -> dict[str, byt
     return {"sources.json": json.dumps(content).encode()}
 
 
-def listed(maker: BundleMaker, columns: str = "operator, source_operator, module_path, file_line, certainty") -> Any:
-    return maker.ask(f"SELECT {columns} FROM operator_source ORDER BY operator NULLS LAST")
+Described = list[tuple[str | None, ...]]
+
+
+def described(folder: Path, *columns: str) -> Described:
+    """Return the name of each operator of a bundle, None for a node that did not run, and columns of its source."""
+    rows = bundle_rows(folder)
+    if rows.sources is None or rows.runs is None:
+        return []
+    tree = rows.runs.tree
+    named = [(None if row["node"] is None else tree[row["node"]].name, row) for row in node_sources(rows.sources, tree)]
+    return [
+        (name, *(row.get(column) for column in columns)) for name, row in sorted(named, key=lambda each: each[0] or "~")
+    ]
+
+
+WHERE = ("source_operator", "module_path", "file_line", "certainty")
 
 
 def test_each_operator_has_its_source_and_the_times_of_modules_add_up(maker: BundleMaker) -> None:
@@ -44,7 +62,8 @@ def test_each_operator_has_its_source_and_the_times_of_modules_add_up(maker: Bun
     maker.session([(10 * MS, times)] * 3, files=sources(NODES))
     maker.load()
     # then operators are named as in the model
-    assert listed(maker, "operator, source_operator, fused_with, module_path, file_line, certainty") == [
+    columns = "operator, source_operator, fused_with, module_path, file_line, certainty"
+    assert maker.ask(f"SELECT {columns} FROM operator_source ORDER BY operator") == [
         (CONVOLUTION, "aten.convolution.default", "aten.relu.default of body.act", "body.conv", "net.py:7", "known"),
         (LINEAR, "aten.convolution.default", None, "body.conv", "net.py:9", "known"),
         (TRANSPOSE, None, None, None, None, "inserted"),
@@ -63,88 +82,102 @@ def test_each_operator_has_its_source_and_the_times_of_modules_add_up(maker: Bun
     assert maker.ask("SELECT count(*) FROM source_map") == [(1,)]
 
 
-def test_an_activation_that_ran_separately_is_not_stated_as_fused(maker: BundleMaker) -> None:
-    nodes = [{"kind": "XNNAdd", "sources": [4], "clamp": [1]}]
-    maker.session([(10 * MS, {ADD: MS, CLAMP: MS})], files=sources(nodes))
-    maker.load()
-    assert listed(maker, "operator, source_operator, fused_with") == [
-        (ADD, "aten.add.Tensor", None),
-        (CLAMP, "aten.relu.default", None),
-    ]
+NOT_ALIGNED = "the operators of the delegate do not match the nodes of XNNPACK's graph one by one"
+NOT_REPORTED = "this backend does not state which operators of the model it runs"
+RELU, CONV = "aten.relu.default", "aten.convolution.default"
+# Nodes of the graph, names of the operators that ran, columns, and the rows.
+Node = dict[str, Any]
+ALIGNED: dict[str, tuple[list[Node] | None, list[str], tuple[str, ...], Described]] = {
+    "an activation that ran separately is not fused": (
+        [{"kind": "XNNAdd", "sources": [4], "clamp": [1]}],
+        [ADD, CLAMP],
+        ("source_operator", "fused_with"),
+        [(ADD, "aten.add.Tensor", None), (CLAMP, RELU, None)],
+    ),
+    "an activation that may have run separately is possibly fused": (
+        [{"kind": "XNNAdd", "sources": [4], "clamp": [1]}, {"kind": "XNNClamp", "sources": [3]}],
+        [ADD, CLAMP],
+        ("source_operator", "fused_with"),
+        [(ADD, "aten.add.Tensor", f"possibly {RELU} of body.act"), (CLAMP, f"{RELU} or aten.mean.dim", None)],
+    ),
+    "a node without an event was not executed": (
+        [{"kind": "XNNConvert", "sources": [4]}, {"kind": "XNNConv2d", "sources": [0]}],
+        [CONVOLUTION],
+        WHERE,
+        [
+            (CONVOLUTION, CONV, "body.conv", "net.py:7", "known"),
+            (None, "aten.add.Tensor", "", "net.py:11", "not executed"),
+        ],
+    ),
+    "what the order leaves open names what the candidates share": (
+        [{"kind": "XNNConv2d", "sources": [0]}, {"kind": "XNNDepthwiseConv2d", "sources": [1]}],
+        [CONVOLUTION],
+        WHERE,
+        [(CONVOLUTION, f"{CONV} or {RELU}", "body", None, "ambiguous")],
+    ),
+    "operators that do not match the nodes have the module around them": (
+        [{"kind": "XNNAdd", "sources": [4]}],
+        [CONVOLUTION],
+        (*WHERE, "note"),
+        [
+            (
+                CONVOLUTION,
+                None,
+                "body",
+                None,
+                "unknown",
+                "the operators of the delegate do not match the nodes of XNNPACK's graph one by one",
+            )
+        ],
+    ),
+    "operators of a backend that states no nodes have the module around them": (
+        None,
+        [CONVOLUTION],
+        (*WHERE, "note"),
+        [
+            (
+                CONVOLUTION,
+                None,
+                "body",
+                None,
+                "unknown",
+                "this backend does not state which operators of the model it runs",
+            )
+        ],
+    ),
+}
 
 
-def test_an_activation_that_may_have_run_separately_is_stated_as_possibly_fused(maker: BundleMaker) -> None:
-    # given one Clamp, which is the activation of the addition or the one after it
-    nodes = [{"kind": "XNNAdd", "sources": [4], "clamp": [1]}, {"kind": "XNNClamp", "sources": [3]}]
-    maker.session([(10 * MS, {ADD: MS, CLAMP: MS})], files=sources(nodes))
-    maker.load()
-    assert listed(maker, "operator, source_operator, fused_with") == [
-        (ADD, "aten.add.Tensor", "possibly aten.relu.default of body.act"),
-        (CLAMP, "aten.relu.default or aten.mean.dim", None),
-    ]
-
-
-def test_a_node_without_an_event_is_listed_as_not_executed(maker: BundleMaker) -> None:
-    nodes = [{"kind": "XNNConvert", "sources": [4]}, {"kind": "XNNConv2d", "sources": [0]}]
-    maker.session([(10 * MS, {CONVOLUTION: MS})], files=sources(nodes))
-    maker.load()
-    assert listed(maker) == [
-        (CONVOLUTION, "aten.convolution.default", "body.conv", "net.py:7", "known"),
-        (None, "aten.add.Tensor", "", "net.py:11", "not executed"),
-    ]
-
-
-def test_what_the_order_leaves_open_names_only_what_the_candidates_share(maker: BundleMaker) -> None:
-    nodes = [{"kind": "XNNConv2d", "sources": [0]}, {"kind": "XNNDepthwiseConv2d", "sources": [1]}]
-    maker.session([(10 * MS, {CONVOLUTION: MS})], files=sources(nodes))
-    maker.load()
-    assert listed(maker)[0] == (
-        CONVOLUTION, "aten.convolution.default or aten.relu.default", "body", None, "ambiguous",
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("nodes", "note"),
-    [
-        ([{"kind": "XNNAdd", "sources": [4]}], "do not match the nodes"),
-        (None, "does not state which operators"),
-    ],
-)
-def test_a_delegate_that_cannot_be_told_apart_names_the_module_around_it(
-    maker: BundleMaker, nodes: list[dict[str, Any]] | None, note: str
+@pytest.mark.parametrize(("nodes", "operators", "columns", "rows"), ALIGNED.values(), ids=ALIGNED)
+def test_operators_of_a_delegate_are_assigned_to_nodes_as_far_as_their_order_decides(
+    maker: BundleMaker, nodes: list[Node] | None, operators: list[str], columns: tuple[str, ...], rows: Described
 ) -> None:
-    maker.session([(10 * MS, {CONVOLUTION: MS})], files=sources(nodes))
-    maker.load()
-    [(module_path, operator, certainty, found)] = listed(maker, "module_path, source_operator, certainty, note")
-    assert (module_path, operator, certainty) == ("body", None, "unknown")
-    assert note in found
+    folder = maker.session([(10 * MS, dict.fromkeys(operators, MS))], files=sources(nodes))
+    assert described(folder, *columns) == rows
 
 
 def test_one_name_may_be_another_operator_with_sme2(maker: BundleMaker) -> None:
     # given two convolutions: with SME2, the first has another name, and the number of the second moves up
     first, second = CONVOLUTION, CONVOLUTION.replace("#1", "#2")
-    maker.session([(10 * MS, {first: MS, second: MS})], files=sources(NODES), variant="sme2_off")
-    maker.session([(10 * MS, {CONVOLUTION_SME2: MS, first: MS})], files=sources(NODES), variant="sme2_on")
-    maker.load()
-    lines = dict(maker.ask(f"SELECT variant, file_line FROM operator_source WHERE operator = '{CONVOLUTION}'"))
-    assert lines == {"sme2_off": "net.py:7", "sme2_on": "net.py:9"}
+    off = maker.session([(10 * MS, {first: MS, second: MS})], files=sources(NODES), variant="sme2_off")
+    on = maker.session([(10 * MS, {CONVOLUTION_SME2: MS, first: MS})], files=sources(NODES), variant="sme2_on")
+    assert (first, "net.py:7") in described(off, "file_line")
+    assert (first, "net.py:9") in described(on, "file_line")
 
 
 def test_the_method_of_the_session_is_used(maker: BundleMaker) -> None:
     other = [{"chain": 0, "instruction": 1, "sources": [4]}]
     mine = [{"chain": 0, "instruction": 1, "sources": [3]}]
-    maker.session([(10 * MS, {MEAN: MS})], files=sources(None, forward=other, decode=mine), model__method="decode")
-    maker.session([(10 * MS, {MEAN: MS})], files=sources(None, forward=other), model__method="absent", model__seed=1)
-    maker.load()
-    assert listed(maker) == [(MEAN, "aten.mean.dim", "head", "net.py:12", "known")]
+    files = sources(None, forward=other, decode=mine)
+    folder = maker.session([(10 * MS, {MEAN: MS})], files=files, model__method="decode")
+    assert described(folder, *WHERE) == [(MEAN, "aten.mean.dim", "head", "net.py:12", "known")]
+    folder = maker.session([(10 * MS, {MEAN: MS})], files=files, model__method="absent")
+    assert described(folder, *WHERE) == []
 
 
 def test_a_session_without_sources_has_no_rows_and_a_damaged_file_is_refused(maker: BundleMaker) -> None:
-    maker.session([(10 * MS, {MEAN: MS})])
+    assert described(maker.session([(10 * MS, {MEAN: MS})]), *WHERE) == []
     damaged = json.loads(sources(NODES)["sources.json"]) | {"sources": []}
-    maker.session([(10 * MS, {MEAN: MS})], files={"sources.json": json.dumps(damaged).encode()})
-    result = maker.load()
-    assert result.loaded == 1
-    assert "sources.json: does not match its schema" in result.refused[0][1]
-    assert listed(maker) == []
-    assert maker.ask("SELECT count(*) FROM module_time") == [(0,)]
+    folder = maker.session([(10 * MS, {MEAN: MS})], files={"sources.json": json.dumps(damaged).encode()})
+    with pytest.raises(BundleError, match=r"sources\.json: does not match its schema"):
+        bundle_rows(folder)
