@@ -56,25 +56,20 @@ def loaded(kept: Kept, etfarm: Etfarm) -> Kept:
     return kept
 
 
-@pytest.mark.parametrize("form", ["table", "csv", "markdown"])
-def test_rows_of_the_warehouse_are_shown_without_what_acts(loaded: Kept, etfarm: Etfarm, form: str) -> None:
-    code, printed = etfarm("sql", "SELECT DISTINCT model FROM session_overview", "--format", form)
-    assert (code, ACTING.search(printed)) == (0, None)
-    assert "red" in printed
-    assert "title" in printed
-
-
-def test_csv_replaces_what_acts_and_keeps_lines_and_letters(etfarm: Etfarm, loaded: Kept, tmp_path: Path) -> None:
+def test_rows_are_printed_and_written_without_what_acts_and_lose_nothing_else(
+    loaded: Kept, etfarm: Etfarm, tmp_path: Path
+) -> None:
+    for form in ("table", "csv", "markdown"):
+        code, printed = etfarm("sql", "SELECT DISTINCT model FROM session_overview", "--format", form)
+        assert (code, ACTING.search(printed), "red" in printed, "title" in printed) == (0, None, True, True)
+    # CSV replaces what acts, printed and written, and keeps lines and characters
     query = "SELECT chr(27) || '[2J' || chr(8238) || chr(13) AS bad, 'é模' || chr(10) || chr(9) || 'b' AS good"
-    expected = [["bad", "good"], ["\ufffd[2J\ufffd\ufffd", "é模\n\tb"]]
-    # when it is printed and written to a file, then both are the same
     printed = etfarm("sql", query, "--format", "csv")[1]
     assert etfarm("sql", query, "--output", tmp_path / "rows.csv")[0] == 0
     written = (tmp_path / "rows.csv").read_bytes().decode()
-    assert list(csv.reader(io.StringIO(printed))) == list(csv.reader(io.StringIO(written))) == expected
-
-
-def test_json_escapes_what_acts_and_loses_nothing(etfarm: Etfarm, loaded: Kept) -> None:
+    rows = [list(csv.reader(io.StringIO(text))) for text in (printed, written)]
+    assert rows == [[["bad", "good"], ["\ufffd[2J\ufffd\ufffd", "é模\n\tb"]]] * 2
+    # and JSON escapes it
     names = "SELECT DISTINCT model || chr(127) || chr(155) AS model FROM session_overview ORDER BY 1"
     printed = etfarm("sql", names, "--format", "json")[1]
     assert ACTING.search(printed) is None
