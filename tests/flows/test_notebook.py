@@ -1,7 +1,6 @@
 """The farm in a notebook: frames of views, a session with its parts, a comparison; the notebook of docs runs."""
 
 import json
-from pathlib import Path
 
 import duckdb
 import pandas as pd
@@ -14,10 +13,10 @@ from tests.fixtures.paths import ROOT
 from tests.fixtures.warehouse import BundleMaker
 
 
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
+@pytest.fixture(scope="module")
+def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
     """A warehouse with one model in two precisions, fp32 twice as slow."""
-    maker = BundleMaker(tmp_path)
+    maker = BundleMaker(tmp_path_factory.mktemp("notebook"))
     for precision, time_us in (("fp16", 5_000), ("fp32", 10_000)):
         for number in range(5):
             maker.session([1000 * (time_us + number)] * 3, model__precision=precision, model__name="voice")
@@ -25,7 +24,7 @@ def maker(tmp_path: Path) -> BundleMaker:
     return maker
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def farm(maker: BundleMaker) -> Farm:
     return Farm(maker.warehouse.parent, maker.warehouse)
 

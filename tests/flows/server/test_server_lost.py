@@ -95,7 +95,6 @@ def refusing() -> str:
     [
         pytest.param(silent, "no answer for ", id="silent"),
         pytest.param(lambda: nullcontext(refusing()), "Connection refused", id="refusing"),
-        pytest.param(lambda: answering(500, "oops"), "it answered with HTTP status 500", id="HTTP 500"),
         pytest.param(lambda: answering(503, "busy"), "it answered with HTTP status 503", id="HTTP 503"),
         pytest.param(lambda: answering(200, "<html>"), "the answer is not from a Prefect API", id="a web page"),
         pytest.param(lambda: nullcontext("http://prefect.invalid:4200/api"), "", id="unknown host"),
