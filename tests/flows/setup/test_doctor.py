@@ -9,6 +9,7 @@ import pytest
 from devices.inventory import load_inventory, open_device
 from devices.local import LocalDevice
 from devices.ondevice.lease import acquire
+from flows.setup.leftovers import clear_leftovers
 from tasks.load.snapshot import publish_snapshot
 from tasks.measure.health import Registry
 from tasks.store.workspace import Workspace
@@ -68,6 +69,9 @@ def test_what_the_next_sweep_clears_is_listed_and_needs_nobody(
     ]
     assert ended.code == 0
     assert part.exists()
+    # and the next sweep removes what is of this machine
+    clear_leftovers(workspace)
+    assert [path for path in (part, tree, far) if path.exists()] == [far]
 
 
 def test_what_needs_the_user_is_listed_with_what_to_do_and_the_exit_code_is_1(
