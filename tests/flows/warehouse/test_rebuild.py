@@ -86,6 +86,7 @@ def test_a_session_whose_bundle_is_gone_is_not_given_up(farm: Kept, etfarm: Etfa
     assert "8 sessions, all views are identical" in etfarm("warehouse", "rebuild")[1]
 
 
+@pytest.mark.thorough
 def test_a_warehouse_with_other_tables_is_kept_aside_and_built_again(farm: Kept, etfarm: Etfarm) -> None:
     # given the warehouse of a version with other tables, which every command answers with the command that helps
     with writing(farm.warehouse) as connection:
