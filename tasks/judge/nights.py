@@ -246,17 +246,10 @@ def _verdict(
     metric = shift.metric
     is_shifted = since is not None or shift.is_suspect
     good = (shift.last_good if is_shifted else shift.baseline[-1]).night
-    nights = len(shift.baseline)
-    against = f"the median of {nights} nights" if nights > 1 else f"{good}, the only night to compare with"
-    if shift.other_state == shift.distance:
-        against += ", at a level of earlier nights of the device"
-    elif shift.other_state is not None:
-        other = metric.change_text(shift.center, shift.other_state)
-        against += f" in the last of two states of the device (the other: {other})"
     if is_shifted and is_same_content(current, shift):
         why = f"neither model nor runner changed since {good}, so the device did; {why}"
     if decided_by is None or verdict == "no change":
-        why = f"{metric.change_text(shift.center, shift.distance)} against {against}; {why}"
+        why = f"{metric.change_text(shift.center, shift.distance)} against {_baseline_text(shift, good)}; {why}"
     before, ratio = metric.figure(shift.center), metric.ratio(shift.center, shift.distance)
     low, high = None, None  # with too few sessions
     if decided_by is not None and decided_by.ratio:  # free of what moves a device from night to night
@@ -273,9 +266,21 @@ def _verdict(
         high=high,
         z=shift.distance / shift.scatter if shift.scatter else None,
         noise_floor=metric.ratio_change(shift.center, shift.floor),
-        baseline_nights=nights,
+        baseline_nights=len(shift.baseline),
         baseline_from=shift.baseline[0].night,
         baseline_to=good,
         since=since,
         reason=why,
     )
+
+
+def _baseline_text(shift: Shift, good: str) -> str:
+    """Return what a night was compared with; `good` is the last good night."""
+    nights, metric = len(shift.baseline), shift.metric
+    text = f"the median of {nights} nights" if nights > 1 else f"{good}, the only night to compare with"
+    if shift.other_state == shift.distance:
+        return f"{text}, at a level of earlier nights of the device"
+    if shift.other_state is not None:
+        other = metric.change_text(shift.center, shift.other_state)
+        return f"{text} in the last of two states of the device (the other: {other})"
+    return text
