@@ -7,7 +7,7 @@
 
 #include "sample_timers.h"
 
-// Samples from construction to destruction; only one instance at a time. All memory is allocated before sampling.
+// Samples from construction to `stop`; only one instance at a time. Its buffer is allocated before and never freed.
 class KernelProfile {
  public:
   KernelProfile();

@@ -85,8 +85,11 @@ def confine(readable: Iterable[Path], memory_bytes: int) -> None:
     _drop_capabilities()
     if abi := landlock_version():
         _restrict_files(readable, abi)
-    if has_syscall_filter():
-        _install(_program(os.getpid(), *_ARCHITECTURES[platform.machine()]))
+    if has_syscall_filter():  # in this thread and in those that it starts
+        program = _program(os.getpid(), *_ARCHITECTURES[platform.machine()])
+        buffer = ctypes.create_string_buffer(program, len(program))
+        header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))
+        _prctl(_SET_SECCOMP, _FILTER, ctypes.c_char_p(header))
 
 
 def missing_parts() -> list[str]:
@@ -161,13 +164,6 @@ def _restrict_files(readable: Iterable[Path], abi: int) -> None:
         _checked(libc.syscall(_RESTRICT_SELF, rules, ctypes.c_uint32(0)))
     finally:
         os.close(rules)
-
-
-def _install(program: bytes) -> None:
-    """Install a filter of system calls in this thread and in those that it starts."""
-    buffer = ctypes.create_string_buffer(program, len(program))
-    header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))
-    _prctl(_SET_SECCOMP, _FILTER, ctypes.c_char_p(header))
 
 
 def _program(pid: int, architecture: int, column: int) -> bytes:

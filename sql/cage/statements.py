@@ -6,7 +6,7 @@ functions.txt lists every function of DuckDB as allowed or refused; what is on n
 import functools
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -99,23 +99,18 @@ def _functions(parsed: Any) -> Iterator[str]:
 def _readable_part(statement: duckdb.Statement) -> str:
     """Return the SELECT in EXPLAIN and CREATE TEMP TABLE ... AS, and any other statement as it is."""
     text, words = statement.query, list(_words(statement.query))
+    start, depth = 0, 0  # byte at which the SELECT begins
     if statement.type == duckdb.StatementType.EXPLAIN:
-        return _from(text, _explained(words))
-    if statement.type == duckdb.StatementType.CREATE:
+        for at, word in words[1:]:
+            depth += (word == "(") - (word == ")")
+            if depth == 0 and word not in (")", "analyze"):
+                start = at
+                break
+    elif statement.type == duckdb.StatementType.CREATE:
         first = [word for _, word in words[1:5]]
         if "table" in first and {"temp", "temporary"} & set(first):
-            return _from(text, next((at + len("as") for at, word in words if word == "as"), 0))
-    return text
-
-
-def _explained(words: Sequence[tuple[int, str]]) -> int:
-    """Return the byte at which the statement inside EXPLAIN begins; 0 if there is none."""
-    depth = 0
-    for at, word in words[1:]:
-        depth += (word == "(") - (word == ")")
-        if depth == 0 and word not in (")", "analyze"):
-            return at
-    return 0
+            start = next((at + len("as") for at, word in words if word == "as"), 0)
+    return text.encode()[start:].decode()
 
 
 def _with_values(text: str) -> str:
@@ -150,7 +145,3 @@ def _words(text: str) -> Iterator[tuple[int, str]]:
             yield at, word[0].decode().lower()
         else:
             yield at, "?"
-
-
-def _from(text: str, at: int) -> str:
-    return text.encode()[at:].decode()
