@@ -1,13 +1,20 @@
 """One thing has one name on every page, and a count of one is singular."""
 
+import re
+from datetime import date
+
 import pytest
 
+from tasks.pages.html import as_html
 from tasks.pages.site.cell import Cells
+from tasks.pages.site.night import page as night_page
 from tasks.pages.site.session import Sessions
+from tasks.results.devices import ConditionRow, DeviceNightRow
 from tasks.results.naming import series_conditions, series_title, variant_condition
 from tasks.results.provenance import CellFactsRow
-from tasks.results.sessions import SessionFactsRow, SessionKeyRow
-from tasks.results.table import Table
+from tasks.results.series import HistoryRow
+from tasks.results.sessions import SessionConditionRow, SessionFactsRow, SessionKeyRow, SessionRow
+from tasks.results.table import Table, list_columns
 from tasks.results.text import counted, numbered, plain_text
 from tests.tasks.pages.rows import answers_of, reader_of, row, verdict
 
@@ -53,3 +60,23 @@ def test_the_pages_of_cell_and_session_name_their_conditions_as_sentences_do() -
     assert isinstance(origin, Table)
     facts = {plain_text(name.text): plain_text(value.text) for name, value in origin.rows}
     assert facts["Measured as"] == "fp32, SME1, one thread, mode timing"
+
+
+def test_temperatures_are_in_degrees_celsius() -> None:
+    rows = (SessionConditionRow, SessionRow, DeviceNightRow, ConditionRow)
+    units = {
+        (row_class.__name__, name): column.unit
+        for row_class in rows
+        for name, column in list_columns(row_class).items()
+        if "temperature" in name
+    }
+    assert len(units) == len(rows)
+    assert set(units.values()) == {"\u00b0C"}
+
+
+def test_a_night_without_a_time_is_a_gap_in_the_line_of_a_series() -> None:
+    night = date(2026, 11, 20)
+    history = row(HistoryRow, device="host", times_ms=[1.0, 2.0, None, 3.0])
+    page = night_page(reader_of(history), night, [], [verdict("regression", ratio=1.1)])
+    (line,) = re.findall(r'class="spark".*?d="([^"]*)"', as_html(page))
+    assert re.sub(r"[\d. ]+", "", line) == "MLM"
