@@ -44,7 +44,7 @@ def interquartile_mean(values: ArrayLike) -> float:
 def median_interval(figures: Sequence[float]) -> tuple[float, float] | None:
     """Return the 95 % interval of the median; None for fewer than 6 figures, or if one is not above 0.
 
-    The interval is that of Hodges and Lehmann on logarithms, from the exact distribution of Wilcoxon's signed ranks,
+    The interval is Hodges-Lehmann's on logarithms, from the exact distribution of Wilcoxon's signed-rank test,
     so the noise need not be normal, only symmetric.
     """
     cut = _cut(len(figures))

@@ -181,9 +181,10 @@ def _part_name(part: Part) -> str:
 
 
 def _find_significant(comparisons: Sequence[SideComparison]) -> list[bool]:
-    """Return whether the sides of each comparison differ, by Benjamini and Hochberg's rule on Mann and Whitney's p.
+    """Return whether the sides of each comparison differ: Mann-Whitney tests at one false discovery rate.
 
-    scipy has the rule, but takes a second to import, which pages and `etfarm compare` would wait for.
+    Benjamini-Hochberg's rule holds that rate. scipy has the rule, but takes a second to import, which pages and
+    `etfarm compare` would wait for.
     """
     p_values = np.ones(len(comparisons))  # without sessions on a side
     for index, each in enumerate(comparisons):

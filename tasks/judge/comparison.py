@@ -53,7 +53,7 @@ def compare(
     `different`: the interval excludes 1. `same`: it lies inside the margin, between 1 / (1 + margin) and 1 + margin,
     which is tested first: a difference of 0.2 % is no reason to hold a release. Otherwise `unknown`.
 
-    The interval is that of Hodges and Lehmann on logarithms, from the distribution of Mann and Whitney's U: it holds
+    The interval is Hodges-Lehmann's on logarithms, from the distribution of the Mann-Whitney U: it holds
     for any noise that both sides share, also with outliers and two modes. Two nights differ also without a change, so
     the interval of their sides reaches at least `min_half_width` (a logarithm) to each side of its middle.
     """

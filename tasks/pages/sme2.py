@@ -24,7 +24,7 @@ from tasks.results.text import TIMES, Code, counted, in_ms
 _EVIDENCE = (
     "Evidence of speed: times with SME2 on and off, on the same device, with the same runner, model, "
     "precision and threads, in the same sweep. The unit of a 95 % interval is the session. It is exact and assumes "
-    "only that both sides have the same noise: Hodges and Lehmann's, on logarithms.",
+    "only that both sides have the same noise: Hodges-Lehmann's, on logarithms.",
     "Evidence of use: data types in an operator's name (PF32, PF16, PQS8 are packed for SME) prove SME of either "
     "version. Only kernels prove SME2: those sampled while they ran (executed), or, for operators that ran, those in "
     "XNNPACK's log (selected). Without either, SME2 is not proven.",

@@ -81,7 +81,7 @@ def test_the_interval_excludes_1_exactly_where_the_rank_test_finds_a_difference(
     generator = np.random.default_rng(n * m)
     for _ in range(60):
         a, b = (list(np.exp(0.02 * generator.standard_normal(size) + shift)) for size, shift in ((n, 0), (m, 0.02)))
-        # then the interval and the exact test of Mann and Whitney agree
+        # then the interval and the exact Mann-Whitney test agree
         is_found = mannwhitneyu(a, b, method="exact").pvalue <= 0.05
         assert (compare(a, b, margin=0.0).answer == "different") == is_found
 
