@@ -91,8 +91,11 @@ def _run_once(request: ExportRequest, log: Path, limit_bytes: int, on_step: OnSt
         return out_of_memory(limit_bytes)
     if exit_code == -signal.SIGKILL:
         cause = "was killed (possibly out of memory)"
+    elif exit_code < 0:
+        names = {number.value: number.name for number in signal.Signals}  # most real-time signals have no name
+        cause = f"was killed by {names.get(-exit_code, f'signal {-exit_code}')}"
     else:
-        cause = f"was killed by {signal.Signals(-exit_code).name}" if exit_code < 0 else f"exited with code {exit_code}"
+        cause = f"exited with code {exit_code}"
     return ExportOutcome(error=f"the export process {cause}{step}")
 
 

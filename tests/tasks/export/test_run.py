@@ -79,6 +79,9 @@ def aborting_later():
 def killed():
     os.kill(os.getpid(), 9)
 
+def killed_in_real_time():
+    os.kill(os.getpid(), 40)
+
 def leaving():
     os._exit(255)
 '''
@@ -170,6 +173,7 @@ def test_exports_run_side_by_side_from_a_server_that_has_imported_torch(exports:
         ("aborting", "was killed by SIGABRT while loading the model"),
         ("aborting_later", "was killed by SIGABRT while computing the reference outputs in eager PyTorch"),
         ("killed", "was killed (possibly out of memory) while loading the model"),
+        ("killed_in_real_time", "was killed by signal 40 while loading the model"),
         # multiprocessing reports this code also for a server that has ended
         ("leaving", "exited with code 255 while loading the model"),
     ],
