@@ -73,10 +73,7 @@ def test_a_right_file_becomes_its_model(file: Path) -> None:
             "name: a\nparts:\n  - kind: red\n    colour: 1\n",
             "F:4: `parts.0.colour`: unknown key; the keys are kind, size",
         ),
-        (
-            "name: a\nbest:\n  kind: red\n  colour: 1\n",
-            "F:4: `best.colour`: unknown key; the keys are kind, size",
-        ),
+        ("name: a\nbest:\n  kind: red\n  colour: 1\n", "F:4: `best.colour`: unknown key; the keys are kind, size"),
         ("name: a\nparts:\n  - kind: blue\n", "F:3: `parts.0.kind`: input should be 'red' or 'green', not 'blue'"),
         ("name: a\nparts:\n- kind: red\n  size: 3\n", "F:4: `parts.0.size`: the size must be even, not 3"),
         ("nmae: a\n", "F:1: `nmae`: unknown key; the keys are best, labels, name, parts; did you mean `name`?"),

@@ -146,8 +146,5 @@ def test_at_a_deadline_on_a_dead_link_the_device_is_lost_and_not_merely_late(
     change_policy(monkeypatch, "SSH_SILENCE", timeout_s=2.0 * SCALE)
     change_policy(monkeypatch, "ADB_SILENCE", timeout_s=2.0 * SCALE)
     probe(linked.device)
-    with (
-        when_started(linked, lambda: break_link(linked, "discards all data")) as argv,
-        pytest.raises(DeviceLost),
-    ):
+    with when_started(linked, lambda: break_link(linked, "discards all data")) as argv, pytest.raises(DeviceLost):
         linked.device.run(argv, deadline_s=1.0 * SCALE)

@@ -80,10 +80,7 @@ BACKWARDS, TOO_FEW = f"cpu  9 9 9 9 9 9 9 9\n{COUNTERS}", "cpu  1 2 3\ncpu  2 3 
 TOO_LARGE = f"cpu  1 2 3 4 5\ncpu  {DIGITS} 2 3 4 5"
 # A section that Linux prints, and the field that it leaves unknown.
 UNKNOWN = {
-    "busy": (
-        "background_cpu_percent",
-        ["", COUNTERS, f"{COUNTERS}\n{COUNTERS}", BACKWARDS, TOO_FEW, TOO_LARGE],
-    ),
+    "busy": ("background_cpu_percent", ["", COUNTERS, f"{COUNTERS}\n{COUNTERS}", BACKWARDS, TOO_FEW, TOO_LARGE]),
     "calibration": ("calibration_ns", ["", "0", "-5", "12 ms", "1e9", DIGITS, "unknown flag '--calibrate'"]),
     "zones": ("die_c", ["soc 45000", "battery 45000", "skin-therm 45000", "nvme 45000", "cpu 200000"]),
 }
