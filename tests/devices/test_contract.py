@@ -152,7 +152,7 @@ def test_fetching_a_folder_is_refused(device: Device, tmp_path: Path) -> None:
     assert everything_below(tmp_path) == []
 
 
-def test_uploading_a_file_that_is_not_there_says_so(device: Device, tmp_path: Path) -> None:
+def test_uploading_a_missing_file_is_refused_by_its_name(device: Device, tmp_path: Path) -> None:
     with pytest.raises(TransferFailed, match=r"the local file .*missing.*No such file"):
         device.upload(tmp_path / "missing", f"{device.root}/x")
     assert everything_below(tmp_path) == []
@@ -176,7 +176,7 @@ def test_a_full_disk_is_reported_and_no_partial_file_stays(device: Device, tmp_p
     assert everything_below(full_disk) == []
 
 
-def test_facts_say_what_the_device_is(device: Device) -> None:
+def test_facts_are_those_of_the_device(device: Device) -> None:
     facts = read_facts(device)
     assert facts.cores == os.cpu_count()
     assert facts.memory_bytes
@@ -184,7 +184,7 @@ def test_facts_say_what_the_device_is(device: Device) -> None:
     assert facts.platform == f"{facts.os}-{facts.arch}"
 
 
-def test_conditions_say_how_it_is_now(device: Device) -> None:
+def test_conditions_are_those_of_now(device: Device) -> None:
     conditions = read_conditions(device)
     assert conditions.taken_at
     assert conditions.load_1m is not None

@@ -34,7 +34,7 @@ COOL = Conditions(
         (Limits(max_swap_used_mb=0), ["memory: used swap is 64 MB, the limit is 0 MB"]),
     ],
 )
-def test_conditions_outside_the_limits_say_which(limits: Limits, expected: list[str]) -> None:
+def test_conditions_outside_the_limits_are_named(limits: Limits, expected: list[str]) -> None:
     assert outside(COOL, limits) == expected
 
 
@@ -58,10 +58,10 @@ def test_several_reasons_are_all_listed() -> None:
     assert [reason.split(":")[0] for reason in outside(hot, limits)] == ["thermal", "thermal", "load", "battery"]
 
 
-def test_what_a_device_does_not_say_is_inside() -> None:
+def test_a_condition_that_a_device_does_not_report_is_inside() -> None:
     limits = Limits(max_temperature_c=40, min_battery_percent=20, max_die_c=50, max_slowdown_percent=5)
-    found = list(start_checks(Conditions(), limits))
-    assert [(check.limit, check.value, check.is_outside) for check in found] == [
+    result = list(start_checks(Conditions(), limits))
+    assert [(check.limit, check.value, check.is_outside) for check in result] == [
         ("max_temperature_c", None, False),
         ("min_battery_percent", None, False),
         ("max_die_c", None, False),

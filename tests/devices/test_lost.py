@@ -77,8 +77,8 @@ def test_the_error_about_a_silent_device_states_how_long_it_was_silent(
         linked.device.run(argv, deadline_s=ENOUGH_S)
     # then the silence before the question is part of what it states, if it states a time
     waited_s = time.monotonic() - begun
-    told = re.search(r"no answer for (\d+) s", str(lost.value))
-    assert told is None or 2 * silence_s - 0.6 < int(told[1]) < waited_s + 1
+    reported = re.search(r"no answer for (\d+) s", str(lost.value))
+    assert reported is None or 2 * silence_s - 0.6 < int(reported[1]) < waited_s + 1
 
 
 @pytest.mark.fault

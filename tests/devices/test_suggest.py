@@ -7,7 +7,7 @@ from devices.suggest import did_you_mean
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
+    ("word", "message"),
     [
         ("linux-x86-64", "; did you mean `linux-x86_64`?"),
         ("Linux-AArch64", "; did you mean `linux-aarch64`?"),
@@ -18,6 +18,6 @@ from devices.suggest import did_you_mean
         ("linux-aarch64", ""),
     ],
 )
-def test_a_misspelled_word_is_answered_with_the_nearest_known_one_if_one_is_near(word: str, said: str) -> None:
-    assert did_you_mean(word, PLATFORMS) == said
+def test_a_misspelled_word_is_answered_with_the_nearest_known_one_if_one_is_near(word: str, message: str) -> None:
+    assert did_you_mean(word, PLATFORMS) == message
     assert did_you_mean(word, []) == ""

@@ -47,9 +47,9 @@ def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path: Path, monkeypat
 
 
 def made_socket(path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as made, pytest.MonkeyPatch.context() as patch:
+    with socket.socket(socket.AF_UNIX) as server, pytest.MonkeyPatch.context() as patch:
         patch.chdir(path.parent)  # the address of a socket is short
-        made.bind(path.name)
+        server.bind(path.name)
 
 
 @pytest.mark.parametrize(

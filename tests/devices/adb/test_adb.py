@@ -33,7 +33,7 @@ def phone(make_spec: Callable[..., DeviceSpec]) -> Device:
     ("silent", "remedy"),
     [(False, "unlock it and allow USB debugging"), (True, "check its cable or network, or restart it")],
 )
-def test_a_phone_that_is_not_ready_is_refused_with_the_way_on(
+def test_a_phone_that_is_not_ready_is_refused_with_what_to_do(
     make_spec: Callable[..., DeviceSpec], monkeypatch: pytest.MonkeyPatch, silent: bool, remedy: str
 ) -> None:
     change_policy(monkeypatch, "ADB_RECONNECT", within_s=min(1.0 * SCALE, 5.0))  # adb itself gives up after 10 s

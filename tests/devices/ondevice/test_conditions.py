@@ -38,8 +38,8 @@ _DF = "Filesystem 1024-blocks Used Available Capacity Mounted on\n"
     ],
 )
 def test_an_implausible_number_is_left_out(printed: dict[str, str]) -> None:
-    found = conditions(**printed)
-    numbers = found.model_dump(exclude={"taken_at", "charging", "governor"})
+    result = conditions(**printed)
+    numbers = result.model_dump(exclude={"taken_at", "charging", "governor"})
     assert {key: value for key, value in numbers.items() if value} == {}
 
 
@@ -68,7 +68,7 @@ def test_what_is_not_an_answer_is_an_error(
         read_conditions(device)
 
 
-def test_conditions_hold_what_the_warehouse_can_store() -> None:
+def test_conditions_fit_in_the_columns_of_the_warehouse() -> None:
     printed = {"system": "linux", "load": "999999999999999", "memory": "MemAvailable: 999999999999999 kB"}
     assert (conditions(**printed).free_memory_bytes or 0) < 2**63
     pages = "page size of 999999999999999 bytes\nPages free: 999999999999999."
@@ -124,6 +124,6 @@ def test_a_mac_reports_its_load_and_its_swap(tmp_path: Path, monkeypatch: pytest
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     # when its conditions are read
-    found = read_conditions(LocalDevice("mac", str(tmp_path)), 0.5)
+    result = read_conditions(LocalDevice("mac", str(tmp_path)), 0.5)
     # then the load is that of the second sample
-    assert (found.background_cpu_percent, found.swap_used_bytes, found.die_c) == (4.0, 256 << 20, None)
+    assert (result.background_cpu_percent, result.swap_used_bytes, result.die_c) == (4.0, 256 << 20, None)

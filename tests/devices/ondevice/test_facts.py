@@ -65,13 +65,13 @@ def test_what_each_system_prints_becomes_facts(printed: str, facts: Facts) -> No
 
 @pytest.mark.parametrize(("printed", "expected"), CONDITIONS.items(), ids=["android", "macos", "linux"])
 def test_what_each_system_prints_becomes_conditions(printed: str, expected: Conditions) -> None:
-    found = conditions(**sections(printed))
-    assert found.model_copy(update={"taken_at": None}) == expected
+    result = conditions(**sections(printed))
+    assert result.model_copy(update={"taken_at": None}) == expected
 
 
 def test_a_mac_before_sme2_has_none() -> None:
-    said = sections(MACOS_FACTS.replace("@sme2\n1", "@sme2\n"))
-    assert parse_facts(said, None).sme2 is False
+    message = sections(MACOS_FACTS.replace("@sme2\n1", "@sme2\n"))
+    assert parse_facts(message, None).sme2 is False
 
 
 @pytest.mark.parametrize(("platform", "sme2"), [("android-arm64", None), ("linux-x86_64", False)])
@@ -83,24 +83,24 @@ def test_programs_for_another_platform_run_on_a_processor_that_the_device_does_n
 
 
 @pytest.mark.parametrize("system", ["android", "macos", "linux"])
-def test_a_device_that_says_almost_nothing_still_has_facts_and_conditions(system: str) -> None:
-    said = sections(f"@system\n{system}\n@arch\naarch64\n")
-    assert parse_facts(said, None).memory_bytes is None
-    assert conditions(**said).load_1m is None
+def test_a_device_that_prints_almost_nothing_still_has_facts_and_conditions(system: str) -> None:
+    message = sections(f"@system\n{system}\n@arch\naarch64\n")
+    assert parse_facts(message, None).memory_bytes is None
+    assert conditions(**message).load_1m is None
 
 
 def test_a_phone_without_a_skin_sensor_gives_the_temperature_of_its_battery() -> None:
-    said = sections(ANDROID_CONDITIONS)
-    said["thermal"] = "Thermal Status: 0\n"
-    assert conditions(**said).temperature_c == 28.4
+    message = sections(ANDROID_CONDITIONS)
+    message["thermal"] = "Thermal Status: 0\n"
+    assert conditions(**message).temperature_c == 28.4
 
 
 @pytest.mark.parametrize(
-    ("said", "status"),
+    ("message", "status"),
     [("CPU_Scheduler_Limit 	= 100\nCPU_Speed_Limit 	= 100\n", 0), ("CPU_Speed_Limit 	= 62\n", 1)],
 )
-def test_a_mac_that_slows_down_is_throttled(said: str, status: int) -> None:
-    assert conditions(system="macos", thermal=said).thermal_status == status
+def test_a_mac_that_slows_down_is_throttled(message: str, status: int) -> None:
+    assert conditions(system="macos", thermal=message).thermal_status == status
 
 
 class Printing(LocalDevice):
@@ -161,7 +161,7 @@ def test_facts_that_cannot_be_stored_are_unknown() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at the C library of Linux")
-def test_a_linux_machine_tells_the_versions_of_its_c_and_cpp_libraries(tmp_path: Path) -> None:
+def test_a_linux_machine_reports_the_versions_of_its_c_and_cpp_libraries(tmp_path: Path) -> None:
     facts = read_facts(LocalDevice("here", str(tmp_path)))
     assert f"glibc {facts.glibc}" == (os.confstr("CS_GNU_LIBC_VERSION") or "glibc None")
     loader = shutil.which("ldconfig", path=f"{os.environ['PATH']}:/sbin:/usr/sbin")

@@ -155,7 +155,7 @@ def test_what_a_command_leaves_ends_with_it(
 
 
 @pytest.mark.parametrize(("first", "seconds"), [("", 1), ("999999999", 1), ("$last", 31)])
-def test_all_processes_are_searched_if_those_of_the_job_cannot_be_told_by_their_ids(first: str, seconds: int) -> None:
+def test_all_processes_are_searched_if_ids_do_not_identify_those_of_the_job(first: str, seconds: int) -> None:
     assert in_job_script(f'last_process; environs "{first}" {seconds}; echo "$environs"') == "/proc/[0-9]*/environ\n"
 
 

@@ -85,7 +85,7 @@ def test_a_lease_whose_answer_was_lost_is_free_for_this_process_at_once(
 def test_a_process_that_waited_and_lost_the_answer_gets_the_device_with_the_next(
     local_device: Device, others: tuple[Device, Device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told, losses = [], [DeviceLost("second", "closed the connection")]
+    reported, losses = [], [DeviceLost("second", "closed the connection")]
 
     def run_or_lose(device: Device, script: str, *words: str) -> str:
         printed = run_script(device, script, *words)
@@ -96,7 +96,7 @@ def test_a_process_that_waited_and_lost_the_answer_gets_the_device_with_the_next
     holder = acquire(local_device, "holder", ttl_s=600)
 
     def tell(cause: str) -> None:
-        told.append(cause)
+        reported.append(cause)
         holder.release()
 
     monkeypatch.setattr(leases, "run_script", run_or_lose)
@@ -104,7 +104,7 @@ def test_a_process_that_waited_and_lost_the_answer_gets_the_device_with_the_next
         lease.renew()
         with pytest.raises(DeviceBusy):
             acquire(local_device, "holder again")
-    assert (len(told), losses, current_holder(local_device)) == (1, [], None)
+    assert (len(reported), losses, current_holder(local_device)) == (1, [], None)
 
 
 @pytest.mark.fault

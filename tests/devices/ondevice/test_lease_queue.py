@@ -195,48 +195,50 @@ def test_the_holder_learns_of_a_higher_priority_when_it_renews_and_when_a_job_en
         assert device.waiting_priority is None
 
 
-def test_who_waits_is_told_the_holder_and_its_place_and_leaves_the_line_when_it_gives_up(local_device: Device) -> None:
+def test_a_waiter_gets_the_holder_and_its_place_in_the_queue_and_leaves_it_when_it_gives_up(
+    local_device: Device,
+) -> None:
     device = LocalDevice("the same", local_device.root)
-    told: list[str] = []
+    reported: list[str] = []
     with acquire(local_device, "holder"):
         first = put_waiter(local_device)
 
         def tell(cause: str) -> None:
-            told.append(f"{cause}: {len(waiters(device))}")
+            reported.append(f"{cause}: {len(waiters(device))}")
             first.unlink(missing_ok=True)
 
         with pytest.raises(DeviceBusy):
             acquire(device, "impatient", wait_s=0.3 * SCALE, on_wait=tell)
         assert waiters(device) == []
     # then it was told again when that changed
-    assert all(each.startswith("is held by holder (process ") for each in told)
-    assert [each.partition(")")[2] for each in told] == [", 1 before this sweep in the queue: 2", ": 1"]
+    assert all(each.startswith("is held by holder (process ") for each in reported)
+    assert [each.partition(")")[2] for each in reported] == [", 1 before this sweep in the queue: 2", ": 1"]
 
 
 @pytest.mark.fault
 def test_a_process_that_waits_outlives_a_lost_connection(local_device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     device = LocalDevice("the same", local_device.root)
-    told: list[str] = []
+    reported: list[str] = []
     losses = [DeviceLost("the same", "closed the connection")]
 
     def run_or_lose(on: Device, name: str, *words: str) -> str:
-        if on is device and told and losses:
+        if on is device and reported and losses:
             raise losses.pop()
         return run_script(on, name, *words)
 
     monkeypatch.setattr(leases, "run_script", run_or_lose)
     with acquire(local_device, "holder"):
-        waiting = in_background(lambda: acquire(device, "waits", wait_s=ENOUGH_S, on_wait=told.append))
+        waiting = in_background(lambda: acquire(device, "waits", wait_s=ENOUGH_S, on_wait=reported.append))
         wait_for(lambda: not losses, "the connection to break")
     waiting.result(ENOUGH_S).release()
     # and a device that is lost at the first look is not waited for
-    told, losses = ["lost"], [DeviceLost("the same", "closed the connection")]
+    reported, losses = ["lost"], [DeviceLost("the same", "closed the connection")]
     with pytest.raises(DeviceLost):
         acquire(device, "waits", wait_s=ENOUGH_S)
 
 
 @pytest.mark.fault
-def test_a_dead_holders_device_is_freed_for_the_first_in_line_by_who_knows_of_its_end(local_device: Device) -> None:
+def test_a_caller_that_sees_a_dead_holder_frees_its_device_for_the_first_in_the_queue(local_device: Device) -> None:
     # given a lease of a process of this host that has ended, and one that waits and cannot know it
     acquire(local_device, "holder", ttl_s=600)
     record = held_file(local_device)

@@ -153,7 +153,7 @@ def test_a_job_extends_the_lease_to_its_deadline(local_device: Device) -> None:
 
 @pytest.mark.fault
 @pytest.mark.parametrize("first_ends_first", [True, False])
-def test_jobs_that_ran_at_the_same_time_know_of_each_other(
+def test_jobs_that_ran_at_the_same_time_report_each_other(
     local_device: Device, other: Device, tmp_path: Path, first_ends_first: bool
 ) -> None:
     # given a job of each farm, started one after the other

@@ -32,7 +32,7 @@ def test_a_root_that_cannot_be_written_is_named_with_its_key(tmp_path: Path) -> 
         try_out(device)
 
 
-def test_a_file_that_comes_back_changed_is_told_with_both_sizes(tmp_path: Path) -> None:
+def test_a_file_that_comes_back_changed_is_reported_with_both_sizes(tmp_path: Path) -> None:
     device = Corrupting("here", str(tmp_path / "root"))
     with pytest.raises(DeviceError, match="a file of 18 bytes came back with 5 other ones"):
         try_out(device)

@@ -135,9 +135,9 @@ def test_an_unknown_host_is_refused_with_the_command_that_accepts_it(
     device = opened(known_hosts=tmp_path / "my known hosts")
     with pytest.raises(
         DeviceRefused, match=r"^test-ssh: the host key of .*\(ssh-ed25519 SHA256:.*\) is not in"
-    ) as said:
+    ) as message:
         probe(device)
-    subprocess.run(["sh", "-c", command_in(str(said.value))], check=True, capture_output=True)
+    subprocess.run(["sh", "-c", command_in(str(message.value))], check=True, capture_output=True)
     probe(device)
 
 
@@ -147,9 +147,9 @@ def test_an_unknown_host_behind_a_jump_host_is_refused_with_the_command_that_acc
     # Given that the jump host is known and the host behind it, the same under another name, is not
     (tmp_path / "known").write_text(sshd.known_hosts.read_text())
     device = opened(known_hosts=tmp_path / "known", address="localhost", proxy_jump=f"127.0.0.1:{sshd.port}")
-    with pytest.raises(DeviceRefused, match=r"the host key of localhost:\d+ .* is not in") as said:
+    with pytest.raises(DeviceRefused, match=r"the host key of localhost:\d+ .* is not in") as message:
         probe(device)
-    assert command_in(str(said.value)).startswith(f"ssh -o UserKnownHostsFile={tmp_path}/known -J 127.0.0.1:")
+    assert command_in(str(message.value)).startswith(f"ssh -o UserKnownHostsFile={tmp_path}/known -J 127.0.0.1:")
 
 
 @pytest.mark.fault
@@ -159,9 +159,11 @@ def test_a_changed_host_key_is_refused_with_the_command_that_accepts_it(
     other = new_key.with_suffix(".pub").read_text().split()
     (tmp_path / "known").write_text(f"[127.0.0.1]:{sshd.port} {other[0]} {other[1]}\n")
     device = opened(known_hosts=tmp_path / "known")
-    with pytest.raises(DeviceRefused, match=r"changed to ssh-ed25519 SHA256:.*, expected ssh-ed25519 SHA256:") as said:
+    with pytest.raises(
+        DeviceRefused, match=r"changed to ssh-ed25519 SHA256:.*, expected ssh-ed25519 SHA256:"
+    ) as message:
         probe(device)
-    subprocess.run(["sh", "-c", command_in(str(said.value))], check=True, capture_output=True)
+    subprocess.run(["sh", "-c", command_in(str(message.value))], check=True, capture_output=True)
     probe(device)
 
 
@@ -215,6 +217,6 @@ def test_many_commands_leave_no_descriptors_and_threads_behind(opened: Callable[
 
 
 @pytest.mark.fault
-def test_a_login_shell_that_talks_is_refused_with_the_way_on() -> None:
+def test_a_login_shell_that_prints_something_is_refused_with_what_to_do() -> None:
     with pytest.raises(DeviceRefused, match=r"its login shell prints 'Welcome!' before every command; remove that"):
         take_pid("host", bytearray(b"Welcome!\n123\n"))

@@ -111,11 +111,11 @@ def test_leftovers_are_found_in_the_var_folder_and_in_a_folder_of_bundles_that_i
     for path in (*data_dir, *of_store):
         path.mkdir(parents=True)
     # then all of them are found, and nothing else
-    found = [path for path in leftovers_below(tmp_path / "var", store.folders) if tmp_path in path.parents]
-    assert sorted(found) == sorted([*data_dir, *of_store])
+    result = [path for path in leftovers_below(tmp_path / "var", store.folders) if tmp_path in path.parents]
+    assert sorted(result) == sorted([*data_dir, *of_store])
 
 
-def test_the_names_of_unfinished_folders_tell_the_process_and_the_machine(tmp_path: Path) -> None:
+def test_the_names_of_unfinished_folders_contain_the_process_and_the_machine(tmp_path: Path) -> None:
     with publish_folder(tmp_path / "final") as aside:
         assert re.fullmatch(rf"\.part-{os.getpid()}-[0-9a-f]{{8}}@{re.escape(socket.gethostname())}", aside.name)
 

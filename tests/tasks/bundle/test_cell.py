@@ -6,7 +6,7 @@ from tasks.bundle.cell import backend_name, series_backend_name
 
 
 @pytest.mark.parametrize(
-    ("precision", "delegates", "shown", "in_series"),
+    ("precision", "delegates", "text", "in_series"),
     [
         # the program decides, not the recipe's name
         ("as_is", ["VulkanBackend"], "vulkan", "vulkan"),
@@ -21,6 +21,6 @@ from tasks.bundle.cell import backend_name, series_backend_name
     ],
 )
 def test_the_backend_comes_from_the_program(
-    precision: str, delegates: list[str] | None, shown: str, in_series: str
+    precision: str, delegates: list[str] | None, text: str, in_series: str
 ) -> None:
-    assert (backend_name(precision, delegates), series_backend_name(precision, delegates)) == (shown, in_series)
+    assert (backend_name(precision, delegates), series_backend_name(precision, delegates)) == (text, in_series)

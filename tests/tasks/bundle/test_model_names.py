@@ -20,7 +20,7 @@ def test_a_model_of_a_file_shows_as_the_file_alone() -> None:
     ]  # fmt: skip
 
 
-def test_names_that_would_be_equal_show_what_tells_them_apart() -> None:
+def test_names_that_would_be_equal_contain_what_differs() -> None:
     assert short_names(["x/net.py:small", "x/net.py:large"]) == {
         "x/net.py:small": "net:small",
         "x/net.py:large": "net:large",
@@ -39,11 +39,11 @@ _NAMES = st.sampled_from(
 
 @given(st.sets(_NAMES))
 def test_no_two_models_ever_show_alike(models: set[str]) -> None:
-    shown = short_names(models)
-    assert shown.keys() == models
-    assert len(set(shown.values())) == len(models)
+    text = short_names(models)
+    assert text.keys() == models
+    assert len(set(text.values())) == len(models)
     # then both names of each mean it, and no other word does
-    assert [(find_model(model, shown), find_model(shown[model], shown)) for model in models] == [
+    assert [(find_model(model, text), find_model(text[model], text)) for model in models] == [
         (model, model) for model in models
     ]
-    assert find_model("other", shown) is None
+    assert find_model("other", text) is None

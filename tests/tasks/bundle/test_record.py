@@ -127,7 +127,7 @@ def test_a_key_that_is_there_twice_is_refused_with_both_values() -> None:
 
 
 @pytest.mark.parametrize("serial", [None, "", "unknown", "0", "00000000", "0123456789ABCDEF"])
-def test_only_a_serial_of_one_device_tells_that_two_names_are_the_same(serial: str | None) -> None:
+def test_only_the_serial_of_one_device_identifies_it_under_two_names(serial: str | None) -> None:
     assert real_serial(serial, emulated=False) is None
     assert real_serial("8A1X", emulated=False) == "8A1X"
     assert real_serial("8A1X", emulated=True) is None

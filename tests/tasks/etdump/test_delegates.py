@@ -102,7 +102,7 @@ CASES: dict[str, tuple[list[Profile], str | None, dict[str, float], str | None]]
 
 
 @pytest.mark.parametrize(("events", "backend", "shares", "note"), CASES.values(), ids=CASES)
-def test_each_nanosecond_of_a_call_counts_once_whatever_its_delegate_reports(
+def test_each_nanosecond_of_a_call_counts_once_for_each_kind_of_delegate(
     events: list[Profile], backend: str | None, shares: dict[str, float], note: str | None
 ) -> None:
     dump = read(*events, CALL, backend=backend)
@@ -173,7 +173,7 @@ def assert_shares(dump: Etdump) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_whatever_a_delegate_reports_its_shares_are_between_0_and_1(seed: int) -> None:
+def test_shares_of_any_delegate_are_between_0_and_1(seed: int) -> None:
     chance = random.Random(seed)
     backends = {(0, at): name for at in range(3) if (name := chance.choice(BACKENDS))}
     dump = read_etdump(anything(chance), backends=backends)

@@ -132,7 +132,7 @@ def test_beside_operators_on_another_clock_a_scope_counts_nothing(epoch: int) ->
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_whatever_overlaps_adds_up_and_no_operator_counts_more_than_it_took(seed: int) -> None:
+def test_overlapping_events_add_up_and_no_operator_counts_more_than_it_took(seed: int) -> None:
     # given random events, delegated or not, inside their calls and across them
     chance, events = random.Random(seed), []
     for instruction in range(4):

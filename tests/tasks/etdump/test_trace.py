@@ -113,7 +113,7 @@ def test_a_run_shows_its_calls_nested_and_each_delegate_on_its_own_track() -> No
         ([(CONVOLUTION, 0, 900), (LINEAR, 100, 800)], [0, 900]),
     ],
 )
-def test_an_operator_whose_start_cannot_be_right_is_moved_and_tells_so(
+def test_an_operator_whose_start_is_impossible_is_moved_and_marked(
     operators: list[tuple[str, int, int]], shown: list[int]
 ) -> None:
     # given operators of a delegate whose recorded times do not fit their call, which starts 100 ns after the run
@@ -143,7 +143,7 @@ def test_all_runs_keep_every_duration_to_the_nanosecond() -> None:
     tracks = read_back(data, [0, 1, 2])
     # then the trace contains exactly the events of the ETDump
     dump = read_etdump(data)
-    wanted = sorted(
+    expected = sorted(
         (dump.names[name], run, dur)
         for name, run, dur in zip(dump.name_id.tolist(), dump.execution.tolist(), dump.dur_ns.tolist(), strict=True)
     )
@@ -152,7 +152,7 @@ def test_all_runs_keep_every_duration_to_the_nanosecond() -> None:
         for slices in tracks.values()
         for each in slices
     )
-    assert shown == wanted
+    assert shown == expected
     assert_nested(tracks)
     # and the operators of a later run do not overlap those of the run before
     assert [each["args"]["run"] for each in tracks["delegate at instruction 3"]] == [0, 0, 1, 1, 2]

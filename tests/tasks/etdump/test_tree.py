@@ -41,10 +41,10 @@ def runs(*given: Run) -> Runs:
     return build_runs(read_etdump(build_etdump(given)))
 
 
-def path(found: Runs, node: int) -> tuple[str, ...]:
+def path(result: Runs, node: int) -> tuple[str, ...]:
     """Return the names from `Method::execute` to a node."""
-    each = found.tree[node]
-    return (*(path(found, each.parent) if each.parent >= 0 else ()), each.name)
+    each = result.tree[node]
+    return (*(path(result, each.parent) if each.parent >= 0 else ()), each.name)
 
 
 def test_events_of_one_place_are_one_node_in_all_executions() -> None:
@@ -60,11 +60,11 @@ def test_events_of_one_place_are_one_node_in_all_executions() -> None:
         )
         for at in (1000, 3000)
     ]
-    found = runs(LOADING, *given)
+    result = runs(LOADING, *given)
     # then every event is at the node of its names from the outside, chain and instruction
     events = Counter(
-        (path(found, node), found.tree[node].chain_index, found.tree[node].instruction_id)
-        for node in found.node.tolist()
+        (path(result, node), result.tree[node].chain_index, result.tree[node].instruction_id)
+        for node in result.node.tolist()
     )
     call, outer = (METHOD, "DELEGATE_CALL"), (METHOD, "OPERATOR_CALL")
     assert events == {
@@ -82,24 +82,24 @@ def test_events_of_one_place_are_one_node_in_all_executions() -> None:
         ((*outer, ADD, MEAN, ADD), 0, 3): 2,
     }
     # and a place has one node, after that of its parent
-    assert len(found.tree) == len(events)
-    assert all(node.parent < number for number, node in enumerate(found.tree))
-    assert found.tree[0].kind == "method"
+    assert len(result.tree) == len(events)
+    assert all(node.parent < number for number, node in enumerate(result.tree))
+    assert result.tree[0].kind == "method"
 
 
 def test_events_start_after_their_run_and_keep_their_times() -> None:
-    found = runs(LOADING, execution(1000, delegate(1100, 1, CONVOLUTION)), execution(5000, delegate(5300, 1, LINEAR)))
-    assert found.execute_ns.tolist() == [1000, 1000]
-    assert found.run_start_ns.tolist() == [1000, 5000]
-    assert found.run.tolist() == [0, 0, 0, 1, 1, 1]
-    assert found.start_ns.tolist() == [100, 100, 0, 300, 300, 0]
-    assert found.dur_ns.tolist() == [10, 100, 1000] * 2
-    assert found.self_ns.tolist() == [10, 90, 900] * 2
+    result = runs(LOADING, execution(1000, delegate(1100, 1, CONVOLUTION)), execution(5000, delegate(5300, 1, LINEAR)))
+    assert result.execute_ns.tolist() == [1000, 1000]
+    assert result.run_start_ns.tolist() == [1000, 5000]
+    assert result.run.tolist() == [0, 0, 0, 1, 1, 1]
+    assert result.start_ns.tolist() == [100, 100, 0, 300, 300, 0]
+    assert result.dur_ns.tolist() == [10, 100, 1000] * 2
+    assert result.self_ns.tolist() == [10, 90, 900] * 2
 
 
 def test_an_etdump_without_executions_has_no_tree() -> None:
-    found = runs(LOADING, Run(delegate(100, 1, CONVOLUTION)))
-    assert (len(found.execute_ns), len(found.node), found.tree) == (0, 0, ())
+    result = runs(LOADING, Run(delegate(100, 1, CONVOLUTION)))
+    assert (len(result.execute_ns), len(result.node), result.tree) == (0, 0, ())
 
 
 def contradiction_of(*given: Run, warmup_executions: int = 1) -> str | None:
@@ -133,9 +133,9 @@ BOTH = [*MEANS, *portable(100, 1, ADD)]
     ],
 )
 def test_executions_that_cannot_be_of_one_method_contradict_each_other(given: list[Run], words: str) -> None:
-    found = str(contradiction_of(*given))
-    assert words in found
-    assert "\n" not in found
+    result = str(contradiction_of(*given))
+    assert words in result
+    assert "\n" not in result
 
 
 @pytest.mark.parametrize(
@@ -162,6 +162,6 @@ def test_a_clock_must_move_in_a_measured_execution(
     durations_ns: list[int], warmup_executions: int, is_refused: bool
 ) -> None:
     given = [Run([Profile(METHOD, 5, 5 + duration_ns)]) for duration_ns in durations_ns]
-    found = contradiction_of(*given, warmup_executions=warmup_executions)
-    assert (found is not None) == is_refused
+    result = contradiction_of(*given, warmup_executions=warmup_executions)
+    assert (result is not None) == is_refused
     assert is_refused == (clock_without_time(runs(*given).execute_ns[warmup_executions:]) is not None)

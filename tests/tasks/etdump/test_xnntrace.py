@@ -107,7 +107,7 @@ def log_of(folder: Path, text: str) -> Path:
     return path
 
 
-def test_a_log_tells_selected_kernels_whatever_else_it_holds(tmp_path: Path) -> None:
+def test_selected_kernels_are_read_from_a_log_with_other_lines(tmp_path: Path) -> None:
     expected = {"xnn_pf32_gemm_minmax_ukernel_32x32__neonsme2": 2, "xnn_pf32_igemm_minmax_ukernel_32x32__neonsme2": 1}
     assert selected_kernels(log_of(tmp_path, LOG)) == expected
     (tmp_path / "stderr.txt").write_bytes(b"\xff\xfe\n" + LOG.encode())

@@ -33,7 +33,7 @@ def runs(*execute_ns: int, start: tuple[int, ...] = (0, 10 * MS, 20 * MS)) -> Ru
     return Runs(np.array(execute_ns), np.array(start), (), NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
 
 
-def told(
+def contradiction(
     *execute_ns: int,
     start: tuple[int, ...] = (0, 10 * MS, 20 * MS),
     wall_s: float = 0.02,
@@ -80,18 +80,18 @@ def told(
     ],
     ids=["another count", "longer inside", "a part of the time", "longer than the job", "crashed", "SME2", "overlap"],
 )
-def test_a_contradiction_is_told_and_what_just_fits_is_not(
+def test_a_contradiction_is_reported_and_what_just_fits_is_not(
     honest: dict[str, Any], lie: dict[str, Any], sentence: str
 ) -> None:
-    assert told(**honest) is None
-    assert sentence in str(told(**lie))
+    assert contradiction(**honest) is None
+    assert sentence in str(contradiction(**lie))
 
 
-@pytest.mark.parametrize(("around_us", "is_told"), [(60, False), (61, True)])
-def test_recording_may_take_longer_than_a_tiny_model(around_us: int, is_told: bool) -> None:
+@pytest.mark.parametrize(("around_us", "is_reported"), [(60, False), (61, True)])
+def test_recording_may_take_longer_than_a_tiny_model(around_us: int, is_reported: bool) -> None:
     # given executions of 10 us
     times = [around_us * US] * 3
-    assert bool(told(*[10 * US] * 3, execution_ns=times)) == is_told
+    assert bool(contradiction(*[10 * US] * 3, execution_ns=times)) == is_reported
 
 
 def test_a_registered_runner_is_compared_with_its_job_alone() -> None:
@@ -111,7 +111,7 @@ def test_a_session_that_contradicts_itself_has_failed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("times", "inside_ns", "is_told"),
+    ("times", "inside_ns", "is_reported"),
     [
         ([1_000_000] * 5, 999, True),
         ([1_000_000] * 4, 999, False),
@@ -124,7 +124,7 @@ def test_a_session_that_contradicts_itself_has_failed(tmp_path: Path) -> None:
     ids=["identical", "too few", "one differs", "coarse clock", "but the warm-up", "too few beside others", "short"],
 )
 def test_executions_that_are_identical_to_the_step_of_the_clock_are_no_measurements(
-    times: list[int], inside_ns: int, is_told: bool
+    times: list[int], inside_ns: int, is_reported: bool
 ) -> None:
     # given executions of 1 ms with an operator inside each, whose length shows the step of the clock
     tree = tuple(TreeNode(-1, kind, kind, 0, 0, OperatorName(kind)) for kind in ("method", "portable"))
@@ -135,7 +135,7 @@ def test_executions_that_are_identical_to_the_step_of_the_clock_are_no_measureme
     cause = contradiction_between(seen, Claims("sme2_off", len(times), 1, "x", NO_FACTS))
     assert cause == (
         f"{times.count(1_000_000)} of {len(times)} executions in the ETDump last 1000000 ns, on a clock of 1 ns"
-        if is_told
+        if is_reported
         else None
     )
 
@@ -144,12 +144,12 @@ FACTS = [("SME", Facts(sme=True), Facts(sme=False)), ("SME2", Facts(sme2=True), 
 
 
 @pytest.mark.parametrize(("name", "honest", "lie"), FACTS)
-def test_a_processor_that_is_not_the_device_s_is_told(name: str, honest: Facts, lie: Facts) -> None:
+def test_a_processor_that_is_not_the_devices_is_reported(name: str, honest: Facts, lie: Facts) -> None:
     stats: dict[str, Any] = {f"{name.lower()}_hardware": True, "platform": "macos-arm64"}
-    assert told(facts=honest, **stats) is None
-    assert told(facts=Facts(), **stats) is None
+    assert contradiction(facts=honest, **stats) is None
+    assert contradiction(facts=Facts(), **stats) is None
     cause = f"stats.json states a processor with {name}, but the device's facts one without {name}"
-    assert told(facts=lie, **stats) == cause
+    assert contradiction(facts=lie, **stats) == cause
 
 
 def test_the_etdump_of_an_earlier_session_is_recognised() -> None:
@@ -164,8 +164,8 @@ def test_the_etdump_of_an_earlier_session_is_recognised() -> None:
     assert str(copied_etdump(b"x", runs(MS, MS), "second", seen)).startswith(cause)
 
 
-@pytest.mark.parametrize(("step_ns", "is_told"), [(1, True), (1_000, False)])
-def test_the_times_of_an_earlier_session_at_another_time_are_recognised(step_ns: int, is_told: bool) -> None:
+@pytest.mark.parametrize(("step_ns", "is_reported"), [(1, True), (1_000, False)])
+def test_the_times_of_an_earlier_session_at_another_time_are_recognised(step_ns: int, is_reported: bool) -> None:
     # given two ETDumps whose executions last equally long, on a fine clock or on one of a few steps
     times = [2_345_678, 1_003_217, 1_001_904, 1_009_461, 1_000_377]
     first = runs(*(each // step_ns * step_ns for each in times), start=tuple(range(0, 50 * MS, 10 * MS)))
@@ -175,8 +175,8 @@ def test_the_times_of_an_earlier_session_at_another_time_are_recognised(step_ns:
     assert copied_etdump(b"x", first, "first", seen) is None
     cause = copied_etdump(b"y", shifted, "second", seen)
     # then the second is a copy only where chance would not give the same times
-    told_ = "its 5 executions, from 2345678 ns to 1000377 ns, last exactly as long as those of session first"
-    assert cause == (told_ if is_told else None)
+    message = "its 5 executions, from 2345678 ns to 1000377 ns, last exactly as long as those of session first"
+    assert cause == (message if is_reported else None)
     # and a time that differs by a nanosecond is another measurement
     other = replace(first, execute_ns=first.execute_ns + np.array([0, 0, 1, 0, 0]))
     assert copied_etdump(b"z", other, "third", seen) is None

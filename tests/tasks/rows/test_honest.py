@@ -99,8 +99,8 @@ def test_a_slow_execution_that_became_a_copy_of_the_fastest_one_is_recognised() 
     runs.execute_ns[slow] = runs.execute_ns[fast]
     # then both are named
     first, second = sorted((slow, fast))
-    told = f"in the ETDump, execution {second} is a copy of execution {first}: both last {runs.execute_ns[fast]} ns"
-    assert str(copied_execution(runs)).startswith(told)
+    reported = f"in the ETDump, execution {second} is a copy of execution {first}: both last {runs.execute_ns[fast]} ns"
+    assert str(copied_execution(runs)).startswith(reported)
     # and on a clock of 10 us it may be chance
     coarse = executions(chance, 1_000_000, begin, inside)
     for column in (coarse.start_ns, coarse.dur_ns):

@@ -43,9 +43,9 @@ def test_a_share_is_that_of_the_sessions_in_the_middle_with_the_range_of_all(tmp
     # then the parts of the middle three add up to their time, and the disturbed one shows in the range
     typical = cell_sessions(sessions)
     assert sorted(session.portable["mean"] for session in typical) == [2 * US, 2 * US, 13 * US]
-    found = portable_of(sessions)
-    assert found.value == pytest.approx(17 / (92 + 92 + 103))
-    assert [found.low, found.high] == pytest.approx([1 / 91, 910 / 1000])
+    result = portable_of(sessions)
+    assert result.value == pytest.approx(17 / (92 + 92 + 103))
+    assert [result.low, result.high] == pytest.approx([1 / 91, 910 / 1000])
 
 
 def test_executions_of_0_ns_have_no_share(tmp_path: Path) -> None:
