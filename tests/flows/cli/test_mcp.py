@@ -172,7 +172,8 @@ def test_answers_are_bounded_and_read_on_by_their_offset(
 def test_a_mistake_is_answered_in_one_sentence(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, tool: str, arguments: dict[str, Any], sentence: str
 ) -> None:
-    monkeypatch.setattr("flows.cli.mcp_tools.LIMITS", Limits(max_s=0.2))
+    if "0.2 s" in sentence:  # the others may start a process on a busy machine
+        monkeypatch.setattr("flows.cli.mcp_tools.LIMITS", Limits(max_s=0.2))
     error = ask(tool, **arguments)["error"]["foreign_text"]
     assert sentence in error
     assert "\n" not in error
