@@ -124,7 +124,7 @@ def test_special_characters_do_not_break_a_markdown_table(write: Callable[[str, 
     assert text == "| x | y |\n| --- | --- |\n| a\\|b \\<c\\>\\_d |  |\n"
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("suffix", [".json", ".parquet"])  # the writers of text and of Arrow
 def test_a_query_that_fails_late_leaves_the_file_as_it_was(
     write: Callable[[str, str], Path], tmp_path: Path, suffix: str
 ) -> None:

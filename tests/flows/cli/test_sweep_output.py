@@ -41,13 +41,18 @@ def test_each_time_is_printed_with_its_sessions_and_their_interval_or_range(
 
 
 def test_the_end_of_a_sweep_has_at_most_ten_lines(tmp_path: Path) -> None:
-    maker, end = BundleMaker(tmp_path / "made"), SweepEnd(sweep_id="smoke-2026-11-20", message="all succeeded")
-    workspace = Workspace(maker.warehouse.parent, maker.warehouse)
-    # given seven cells, which fit, then one more
-    for cells, rest in ((range(7), []), (range(7, 8), ["2 more cells: etfarm site report"])):
-        for number in cells:
-            maker.session([10 * MS] * 3, model__name=f"model-{number}")
-        maker.load()
-        lines = "".join(end_pieces(end, workspace)).splitlines()
+    # given a sweep of seven cells, which fit, and one of eight
+    maker, cells = BundleMaker(tmp_path / "made"), {"smoke-2026-11-20": 7, "other-2026-11-20": 8}
+    for sweep_id, count in cells.items():
+        for number in range(count):
+            maker.session(
+                [10 * MS] * 3, model__name=f"model-{number}", sweep__sweep_id=sweep_id, sweep__name=sweep_id[:5]
+            )
+    maker.load()
+    # when their ends are printed
+    for sweep_id, rest in zip(cells, ([], ["2 more cells: etfarm site report"]), strict=True):
+        end = SweepEnd(sweep_id=sweep_id, message="all succeeded")
+        lines = "".join(end_pieces(end, Workspace(maker.warehouse.parent, maker.warehouse))).splitlines()
+        # then
         assert (len(lines), lines[-1]) == (10, "all succeeded")
         assert [line for line in lines if " more " in line] == rest
