@@ -137,12 +137,10 @@ def run_job(device: Device, job: Job, policy: Policy | None = None) -> JobResult
     """
     policy = policy or retry.JOB
     scripts = [script_text("job"), script_text("job_watchdog"), script_text("conditions")]
-    ttl_s, places = (
-        math.ceil(job.deadline_s + retry.LEASE_BEYOND_JOB.timeout_s),
-        [job.folder, device.root, device.machine_folder],
-    )
-    request = [f"{job.deadline_s:g}", job.identity, device.lease_token or "", str(ttl_s), " ".join(job.files)]
-    words = ["sh", "-c", script_text("job_run"), "sh", *places, *request, *scripts, *job.argv]
+    ttl_s = math.ceil(job.deadline_s + retry.LEASE_BEYOND_JOB.timeout_s)
+    request = [job.folder, device.root, device.machine_folder, f"{job.deadline_s:g}", job.identity]
+    request += [device.lease_token or "", str(ttl_s), " ".join(job.files)]
+    words = ["sh", "-c", script_text("job_run"), "sh", *request, *scripts, *job.argv]
     end, attempts = time.monotonic() + job.deadline_s, Attempts(policy, job.deadline_s + policy.within_s)
     while True:
         try:

@@ -162,12 +162,10 @@ class Lease:
         _own_tokens.discard(self._token)
         try:
             folders, self.device.collected = self.device.collected, []
-            while True:
-                first, folders = "\n".join(folders[:MAX_FOLDERS]), folders[MAX_FOLDERS:]
-                words = [self.device.machine_folder, self._token, first, "keep" if folders else ""]
+            for start in range(0, max(len(folders), 1), MAX_FOLDERS):  # the last call releases the device
+                batch, is_last = "\n".join(folders[start : start + MAX_FOLDERS]), start + MAX_FOLDERS >= len(folders)
+                words = [self.device.machine_folder, self._token, batch, "" if is_last else "keep"]
                 run_script(self.device, "lease_release", *words)
-                if not folders:
-                    break
         except DeviceError as error:
             logger.warning("a lease that this process may hold could not be released and will expire: %s", error)
 
