@@ -36,8 +36,8 @@ from flows.server.shared_server import POOL, online_labs
 from flows.setup.connections import Devices, adb, ssh
 from flows.setup.leftovers import Finding, fix, ok
 from sql.cage.confine import missing_parts
+from tasks.runner.build_inputs import installed_wheel
 from tasks.runner.manifest import list_runners
-from tasks.runner.recipe import installed_wheel
 from tasks.runner.toolchain import find_cmake, find_toolchain, host_platform
 from tasks.store.workspace import Workspace
 

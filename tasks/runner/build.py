@@ -16,6 +16,7 @@ from devices.local import clean_environment
 from devices.platform import PLATFORM_FACTS, PLATFORMS, SIMULATED
 from tasks.bundle.cell import VARIANTS
 from tasks.runner.binary import read_binary
+from tasks.runner.build_inputs import CMAKE_PACKAGE, LIBRARIES, LOADER, BuildInputs, find_build_inputs
 from tasks.runner.manifest import (
     MANIFEST,
     PROGRAM,
@@ -27,7 +28,6 @@ from tasks.runner.manifest import (
     publish_runner,
 )
 from tasks.runner.min_versions import min_versions
-from tasks.runner.recipe import CMAKE_PACKAGE, LIBRARIES, LOADER, Recipe, find_recipe
 from tasks.runner.toolchain import host_platform, plain_folder, run_steps
 from tasks.store.files import work_folder
 
@@ -49,26 +49,26 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
     """
     if platform == SIMULATED:
         return _build_simulated(build_runner(host_platform(), runners_dir), runners_dir)
-    recipe = find_recipe(check_choice("platform", platform, PLATFORMS), runners_dir)
-    facts = PLATFORM_FACTS[recipe.platform]
+    inputs = find_build_inputs(check_choice("platform", platform, PLATFORMS), runners_dir)
+    facts = PLATFORM_FACTS[inputs.platform]
     for runner in list_runners(runners_dir, platform):
-        if runner.build_key == recipe.build_key:
+        if runner.build_key == inputs.build_key:
             (runner.folder / MANIFEST).touch()  # find_runner prefers the newest
             return runner
     base = build_runner(facts.built_as, runners_dir) if facts.carries_c_library else None
     try:
-        with _built(runners_dir / platform, recipe, base) as bundle:
+        with _built_bundle(runners_dir / platform, inputs, base) as bundle:
             described = {
                 "kind": "wheel",
-                "platform": recipe.platform,
-                "launch": recipe.launch,
+                "platform": inputs.platform,
+                "launch": inputs.launch,
                 "variants": VARIANTS if facts.can_have_sme else ["sme2_off"],
                 "modes": ["timing", "profile", *(["selected"] if facts.shows_selected_kernels else [])],
-                "versions": recipe.versions,
-                "compiler": recipe.toolchain.version,
-                "flags": recipe.flags,
-                "source_sha256": recipe.source_sha256,
-                "build_key": recipe.build_key,
+                "versions": inputs.versions,
+                "compiler": inputs.toolchain.version,
+                "flags": inputs.flags,
+                "source_sha256": inputs.source_sha256,
+                "build_key": inputs.build_key,
                 "needs": min_versions(bundle),
             }
             return publish_runner(bundle, runners_dir, described)
@@ -80,14 +80,15 @@ def build_runner(platform: str, runners_dir: Path) -> Runner:
 def find_runner_without_build(platform: str, variant: str, mode: str, runners_dir: Path) -> Runner | None:
     """Return the runner that a sweep would use now; None if it would build one first.
 
-    A registered runner, and one for another platform than this machine's, is not checked against the current sources:
-    what a build depends on may have to be downloaded.
+    A runner that the farm built for this machine must match the current sources, wheel and compiler. The others are
+    returned unchecked: a registered one has no sources here, and for another platform the wheel might have to be
+    downloaded.
     """
     newest = find_runner(runners_dir, platform, variant, mode)
     if newest is None or newest.kind != "wheel" or platform != host_platform():
         return newest
     try:
-        key = find_recipe(host_platform(), runners_dir).build_key
+        key = find_build_inputs(host_platform(), runners_dir).build_key
     except FarmError:  # nothing can be built here, so the sweep uses the newest
         return newest
     fitting = (each for each in list_runners(runners_dir, platform) if variant in each.variants)
@@ -95,7 +96,7 @@ def find_runner_without_build(platform: str, variant: str, mode: str, runners_di
 
 
 @contextlib.contextmanager
-def _built(parent: Path, recipe: Recipe, base: Runner | None) -> Iterator[Path]:
+def _built_bundle(parent: Path, inputs: BuildInputs, base: Runner | None) -> Iterator[Path]:
     """Yield a temporary folder in `parent` with the built program and its libraries, checked.
 
     If the bundle carries the C library, all other files are copied from `base`, the runner for Linux.
@@ -103,60 +104,60 @@ def _built(parent: Path, recipe: Recipe, base: Runner | None) -> Iterator[Path]:
     with work_folder(parent.absolute()) as scratch:
         bundle = scratch / "bundle"
         if base is None:
-            log = parent.absolute().parent / f"{recipe.platform}-build.log"
+            log = parent.absolute().parent / f"{inputs.platform}-build.log"
             with plain_folder(scratch) as work:
-                _compile(recipe, work, log)
+                _compile(inputs, work, log)
                 (bundle / "lib").mkdir(parents=True)
                 shutil.copy2(work / "build" / PROGRAM, bundle / PROGRAM)
-                for library in [*recipe.wheel.libraries(LIBRARIES), *(work / "build" / "lib").glob("*.dylib")]:
+                for library in [*inputs.wheel.libraries(LIBRARIES), *(work / "build" / "lib").glob("*.dylib")]:
                     shutil.copy2(library, bundle / "lib")
         else:
             shutil.copytree(base.folder, bundle, ignore=shutil.ignore_patterns(MANIFEST))
-            shutil.copy2(recipe.toolchain.library(LOADER), bundle / "lib" / LOADER)
+            shutil.copy2(inputs.toolchain.library(LOADER), bundle / "lib" / LOADER)
             while missing := missing_libraries(bundle):
                 for name in sorted(missing):
-                    shutil.copy2(recipe.toolchain.library(name), bundle / "lib" / name)
-        if recipe.platform == host_platform():
-            _check_starts(bundle, recipe)
+                    shutil.copy2(inputs.toolchain.library(name), bundle / "lib" / name)
+        if inputs.platform == host_platform():
+            _check_starts(bundle, inputs)
         else:
-            check_bundle(bundle, recipe.platform)
+            check_libraries(bundle, inputs.platform)
         yield bundle
 
 
-def _compile(recipe: Recipe, work: Path, log: Path) -> None:
+def _compile(inputs: BuildInputs, work: Path, log: Path) -> None:
     """Configure and build with CMake in `work/build`; the output of a build that fails stays in `log`."""
-    _log.info("building the runner for %s", recipe.platform)
+    _log.info("building the runner for %s", inputs.platform)
     build = work / "build"
-    shutil.copytree(recipe.sources, work / "source")
-    (work / "executorch").symlink_to(recipe.wheel.folder)
-    configure = [recipe.cmake, "-S", str(work / "source"), "-B", str(build), "-G", "Unix Makefiles"]
-    configure += [f"-Dexecutorch_DIR={work / 'executorch' / CMAKE_PACKAGE}", *recipe.flags]
-    configure += [f"-DCMAKE_CXX_COMPILER={';'.join(recipe.toolchain.cxx)}"]
-    compile_all = [recipe.cmake, "--build", str(build), "--parallel", str(os.cpu_count() or 1)]
-    run_steps([configure, compile_all], recipe.platform, log, recipe.toolchain.env, _BUILD_S)
+    shutil.copytree(inputs.sources, work / "source")
+    (work / "executorch").symlink_to(inputs.wheel.folder)
+    configure = [inputs.cmake, "-S", str(work / "source"), "-B", str(build), "-G", "Unix Makefiles"]
+    configure += [f"-Dexecutorch_DIR={work / 'executorch' / CMAKE_PACKAGE}", *inputs.flags]
+    configure += [f"-DCMAKE_CXX_COMPILER={';'.join(inputs.toolchain.cxx)}"]
+    compile_all = [inputs.cmake, "--build", str(build), "--parallel", str(os.cpu_count() or 1)]
+    run_steps([configure, compile_all], inputs.platform, log, inputs.toolchain.env, _BUILD_S)
     log.unlink(missing_ok=True)
 
 
 def missing_libraries(bundle: Path) -> set[str]:
-    """Return the shared libraries that a bundle needs and lacks; raises RunnerError if a file is damaged."""
+    """Return the shared libraries that a bundle needs but does not contain; raises RunnerError if a file is damaged."""
     libraries = list((bundle / "lib").iterdir())
     needed = {name for path in (bundle / PROGRAM, *libraries) for name in read_binary(path).needed}
     return needed - {path.name for path in libraries}
 
 
-def check_bundle(bundle: Path, platform: str) -> None:
+def check_libraries(bundle: Path, platform: str) -> None:
     """Raise RunnerError if a bundle needs a library that neither it nor a device of `platform` has."""
     facts = PLATFORM_FACTS[check_choice("platform", platform, PLATFORMS)]
-    of_device = () if facts.carries_c_library else _SYSTEM_LIBRARIES
+    on_device = () if facts.carries_c_library else _SYSTEM_LIBRARIES
     for name in sorted(missing_libraries(bundle)):
-        if not name.startswith(of_device):
+        if not name.startswith(on_device):
             raise RunnerError(
                 f"the runner that was built for {platform} will not start: it needs {name}, which is not in the bundle"
             )
 
 
-def _check_starts(bundle: Path, recipe: Recipe) -> None:
-    """Start a program that was built for this machine; raises RunnerError if it fails or has another version."""
+def _check_starts(bundle: Path, inputs: BuildInputs) -> None:
+    """Start a program that was built for this machine; raises RunnerError if it fails or is of another executorch."""
     command, env = [str(bundle / PROGRAM), "--version"], clean_environment()
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
     try:
@@ -164,8 +165,8 @@ def _check_starts(bundle: Path, recipe: Recipe) -> None:
     except (ValueError, KeyError, TypeError):
         cause = done.stderr.strip() or f"exit code {done.returncode}"
         raise RunnerError(f"the runner that was built does not start: {cause}") from None
-    if version.partition("+")[0] != recipe.wheel.version.partition("+")[0]:
-        raise RunnerError(f"the runner that was built is of executorch {version}, not {recipe.wheel.version}")
+    if version.partition("+")[0] != inputs.wheel.version.partition("+")[0]:
+        raise RunnerError(f"the runner that was built is of executorch {version}, not {inputs.wheel.version}")
 
 
 def _build_simulated(real: Runner, runners_dir: Path) -> Runner:

@@ -129,8 +129,9 @@ def find_earlier_runner(runners_dir: Path, platform: str, runner_sha256: str | N
 
 
 def publish_runner(content: Path, runners_dir: Path, described: Mapping[str, Any]) -> Runner:
-    """Move the files in `content` into a bundle under `runners_dir`; `described` are the other fields of the manifest.
+    """Move the files in `content` into a bundle under `runners_dir` and return it.
 
+    `described` are the fields of the manifest that do not follow from the files.
     The same bytes always get the same folder; the manifest published last remains.
     """
     files = {
@@ -189,5 +190,5 @@ def fetch_runner(shelf: BlobStore, name: str, cache: Path) -> Runner:
 
 
 def _archive_end(runner: Runner) -> str:
-    """Return the end of a shared runner's name: a hash of the manifest, which has the hashes of all files."""
+    """Return the end of a shared runner's name: a hash of its manifest, which contains the hashes of all files."""
     return f"-{hash_file(runner.folder / MANIFEST)[:16]}{SUFFIX}"

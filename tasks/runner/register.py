@@ -61,9 +61,9 @@ def register_runner(
     program = source / PROGRAM if source.is_dir() else source
     if not program.is_file():
         raise RunnerError(f"{program} does not exist; register a program, or a folder that contains {PROGRAM}")
-    fitting = supported_platforms(program)
-    if described["platform"] not in fitting:
-        kind = f"a program for {' or '.join(fitting)}" if fitting else "not a program for any supported platform"
+    supported = supported_platforms(program)
+    if described["platform"] not in supported:
+        kind = f"a program for {' or '.join(supported)}" if supported else "not a program for any supported platform"
         raise RunnerError(f"{program} cannot be registered for {platform}: it is {kind}")
     with work_folder((runners_dir / platform).absolute()) as bundle:
         if source.is_dir():
@@ -116,7 +116,7 @@ def build_from_source(
     half-built remains.
     """
     known_platform = check_choice("platform", platform, PLATFORMS)
-    built_variant = _variant_for(known_platform, variant)
+    built_variant = _choose_variant(known_platform, variant)
     mode: Mode = "trace" if trace else "timing"
     commit, cmake, runners_dir = _read_commit(source), find_cmake(), runners_dir.absolute()
     settings = {"CMAKE_BUILD_TYPE": "Release"} | {f"EXECUTORCH_{name}": "ON" for name in _ON}
@@ -124,7 +124,7 @@ def build_from_source(
     settings |= {"CMAKE_C_FLAGS": _TRACE_FLAGS, "CMAKE_CXX_FLAGS": _TRACE_FLAGS} if trace else {}
     with scratch_folder() as tools:
         toolchain = find_source_toolchain(known_platform, tools, runners_dir.parent / "cache")
-        provenance = f"executorch {commit}; {' '.join(_defined(settings))}; {toolchain.version}"
+        provenance = f"executorch {commit}; {' '.join(_cmake_options(settings))}; {toolchain.version}"
         if not commit.endswith(_CHANGED):
             for runner in list_runners(runners_dir, platform):
                 if (runner.provenance, runner.variants, runner.modes) == (provenance, [built_variant], [mode]):
@@ -137,22 +137,27 @@ def build_from_source(
             report(
                 f"building {PROGRAM} of executorch {commit} for {platform}, {built_variant}, mode {mode}; log: {log}"
             )
-            configure = [cmake, "-S", str(source.absolute()), "-B", str(build), "-G", "Unix Makefiles"]
-            jobs = str(os.cpu_count() or 1)
-            compile_program = [cmake, "--build", str(build), "--target", PROGRAM, "--parallel", jobs]
-            steps = [configure + _defined(settings), compile_program]
-            run_steps(steps, platform, log, toolchain.env, _BUILD_S)
+            run_steps(_build_steps(cmake, source, build, settings), platform, log, toolchain.env, _BUILD_S)
             use = {"platform": platform, "variant": built_variant, "mode": mode}
             runner = register_runner(build / PROGRAM, runners_dir, **use, provenance=provenance)
             log.unlink()
             return runner
 
 
-def _defined(settings: Mapping[str, str]) -> list[str]:
+def _build_steps(cmake: str, source: Path, build: Path, settings: Mapping[str, str]) -> list[list[str]]:
+    """Return the commands that configure a checkout in the folder `build` and compile the program there."""
+    configure = [cmake, "-S", str(source.absolute()), "-B", str(build), "-G", "Unix Makefiles"]
+    jobs = str(os.cpu_count() or 1)
+    compile_program = [cmake, "--build", str(build), "--target", PROGRAM, "--parallel", jobs]
+    return [configure + _cmake_options(settings), compile_program]
+
+
+def _cmake_options(settings: Mapping[str, str]) -> list[str]:
     return [f"-D{name}={value}" for name, value in settings.items()]
 
 
-def _variant_for(platform: Platform, variant: str | None) -> Variant:
+def _choose_variant(platform: Platform, variant: str | None) -> Variant:
+    """Return `variant`, by default with SME2 if the platform has it; raises RunnerError if it cannot be built."""
     if not PLATFORM_FACTS[platform].can_have_sme:
         if variant not in (None, "sme2_off"):
             raise RunnerError(f"a runner for {platform} is of the variant sme2_off; leave out --variant {variant}")
@@ -173,6 +178,7 @@ def _read_commit(source: Path) -> str:
 
 
 def _git(source: Path, *words: str) -> str:
+    """Return what a git command prints in a checkout; raises RunnerError if it fails."""
     try:
         done = subprocess.run(["git", "-C", str(source), *words], capture_output=True, text=True, check=False)
     except OSError as error:

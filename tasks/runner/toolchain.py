@@ -44,7 +44,7 @@ class Toolchain:
 
     def library(self, name: str) -> Path:
         """Return the shared library that this compiler links under a file name; raises RunnerError if it has none."""
-        path = Path(_first_line([*self.cxx, f"-print-file-name={name}"]))
+        path = Path(_first_printed_line([*self.cxx, f"-print-file-name={name}"]))
         if not path.is_absolute():
             raise RunnerError(f"{self.cxx[0]} has no {name}; install the compiler's C and C++ libraries")
         return path.resolve()
@@ -73,14 +73,15 @@ def host_platform() -> Platform:
 def find_toolchain(platform: Platform, cache: Path) -> Toolchain:
     """Find the C++ compiler for a platform; raises RunnerError with the package to install.
 
-    android-arm64 is built as linux-aarch64. On Linux, zig builds for macOS, with its cache in `cache`.
+    This machine's compiler builds for its platform. On Linux, zig builds for macOS, with its cache in `cache`, and a
+    GNU cross compiler for the other processor. android-arm64 is built as linux-aarch64.
     """
     target = PLATFORM_FACTS[platform].built_as
     processor = PLATFORM_FACTS[target].processor
     if target == host_platform():
         for name in "g++", "clang++", "c++":
             path = shutil.which(name)
-            if path and (version := _first_line([path, "--version"])):
+            if path and (version := _first_printed_line([path, "--version"])):
                 return Toolchain([path], version, _MACOS_SETTINGS if sys.platform == "darwin" else {})
         how = _XCODE if sys.platform == "darwin" else "install it with `apt install g++`"
         raise RunnerError(f"no C++ compiler on PATH to build the runner with; {how}")
@@ -96,7 +97,7 @@ def find_toolchain(platform: Platform, cache: Path) -> Toolchain:
     if sys.platform != "linux":
         raise RunnerError(f"cannot build a runner for {platform} on {host_platform()}: build it on Linux")
     path = shutil.which(f"{processor}-linux-gnu-g++")
-    version = _first_line([path, "--version"]) if path else ""
+    version = _first_printed_line([path, "--version"]) if path else ""
     if not path or not version:
         package = f"g++-{processor.replace('_', '-')}-linux-gnu"
         raise RunnerError(f"no C++ compiler for {platform} on PATH; install it with `apt install {package}`")
@@ -116,7 +117,7 @@ def find_source_toolchain(platform: Platform, tools: Path, cache: Path) -> Toolc
         raise RunnerError(f"cannot build ExecuTorch's sources for {platform} on {host}; {how}")
     needs_sme2 = PLATFORM_FACTS[platform].can_have_sme
     for toolchain in _source_toolchains(platform, host, tools, cache):
-        if not needs_sme2 or _assembles_sme2(toolchain, tools):
+        if not needs_sme2 or _can_assemble_sme2(toolchain, tools):
             return toolchain
     how = _XCODE if sys.platform == "darwin" else "install one with `pip install ziglang`"
     if platform == host and sys.platform != "darwin":
@@ -133,13 +134,14 @@ def _source_toolchains(platform: Platform, host: Platform, tools: Path, cache: P
         yield from _zig_for_sources(platform, settings, tools, cache)
     for c_name, cxx_name in (("gcc", "g++"), ("clang", "clang++")):
         c, cxx = shutil.which(prefix + c_name), shutil.which(prefix + cxx_name)
-        if c and cxx and (version := _first_line([cxx, "--version"])):
+        if c and cxx and (version := _first_printed_line([cxx, "--version"])):
             yield Toolchain([cxx], version, _MACOS_SETTINGS if sys.platform == "darwin" else settings, c=c)
     if not is_cross and sys.platform == "linux":
         yield from _zig_for_sources(platform, settings, tools, cache)
 
 
 def _zig_for_sources(platform: Platform, settings: dict[str, str], tools: Path, cache: Path) -> Iterator[Toolchain]:
+    """Yield zig, called by the scripts `cc` and `c++` that this writes to `tools`; nothing if it is not installed."""
     if zig := find_zig():
         for name in "cc", "c++":
             shutil.copyfile(_ZIG_WRAPPER, tools / name)
@@ -150,11 +152,12 @@ def _zig_for_sources(platform: Platform, settings: dict[str, str], tools: Path, 
 
 
 def _cross_settings(platform: Platform) -> dict[str, str]:
+    """Return the settings with which CMake compiles for Linux on another processor."""
     return {"CMAKE_SYSTEM_NAME": "Linux", "CMAKE_SYSTEM_PROCESSOR": PLATFORM_FACTS[platform].processor}
 
 
-def _assembles_sme2(toolchain: Toolchain, tools: Path) -> bool:
-    """Return whether its C compiler assembles instructions of SME2; GCC 12 does not."""
+def _can_assemble_sme2(toolchain: Toolchain, tools: Path) -> bool:
+    """Return whether a toolchain's C compiler assembles SME2 instructions; GCC 12 does not."""
     (tools / "sme2.s").write_text(_SME2, encoding="ascii")
     command = [str(toolchain.c), "-c", str(tools / "sme2.s"), "-o", str(tools / "sme2.o")]
     env = os.environ | toolchain.env
@@ -170,7 +173,7 @@ def find_cmake() -> str:
         how = _XCODE if sys.platform == "darwin" else "install it with `apt install make`"
         raise RunnerError(f"no `make` on PATH to build the runner with; {how}")
     for path in [*(f"{folder}/data/bin/cmake" for folder in _package_folders("cmake")), shutil.which("cmake")]:
-        version = re.search(r"(\d+)\.(\d+)", _first_line([path, "--version"])) if path else None
+        version = re.search(r"(\d+)\.(\d+)", _first_printed_line([path, "--version"])) if path else None
         if path and version and (int(version[1]), int(version[2])) >= _MIN_CMAKE:
             return path
     raise RunnerError("no CMake 3.28 or later to build the runner with; install it with `pip install cmake`")
@@ -179,7 +182,7 @@ def find_cmake() -> str:
 def find_zig() -> Zig | None:
     """Return the zig of the Python package ziglang; None if it is not installed."""
     for folder in _package_folders("ziglang"):
-        if version := _first_line([f"{folder}/zig", "version"]):
+        if version := _first_printed_line([f"{folder}/zig", "version"]):
             return Zig(f"{folder}/zig", f"zig {version}")
     return None
 
@@ -190,7 +193,7 @@ def _package_folders(package: str) -> list[str]:
     return list(spec.submodule_search_locations or []) if spec else []
 
 
-def _first_line(command: Sequence[str]) -> str:
+def _first_printed_line(command: Sequence[str]) -> str:
     """Return the first line that a command prints; empty if it fails or prints nothing."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

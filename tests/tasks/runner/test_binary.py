@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from tasks.runner.binary import read_elf, read_macho, supported_platforms
-from tasks.runner.build import check_bundle
+from tasks.runner.build import check_libraries
 from tasks.runner.manifest import Runner, RunnerError
 
 X86, ARM64 = 0x01000007, 0x0100000C
@@ -112,14 +112,14 @@ def test_a_program_with_flipped_bytes_is_read_or_refused_and_prints_nothing(
 def test_a_bundle_is_checked_for_its_libraries(host_runner: Runner, tmp_path: Path) -> None:
     # given the complete bundle of this machine, which would not start on Android, whose C library is another one
     bundle = shutil.copytree(host_runner.folder, tmp_path / "bundle", ignore=shutil.ignore_patterns("manifest.json"))
-    check_bundle(bundle, host_runner.platform)
+    check_libraries(bundle, host_runner.platform)
     with pytest.raises(RunnerError, match=r"will not start: .* which is not in the bundle"):
-        check_bundle(bundle, "android-arm64")
+        check_libraries(bundle, "android-arm64")
     # when a library is missing, or truncated, then it is named
     (bundle / "lib" / "libexecutorch_threadpool.so").unlink()
     with pytest.raises(RunnerError, match=r"needs libexecutorch_threadpool\.so, which is not in the bundle"):
-        check_bundle(bundle, host_runner.platform)
+        check_libraries(bundle, host_runner.platform)
     library = bundle / "lib" / "libexecutorch.so"
     library.write_bytes(library.read_bytes()[:5000])
     with pytest.raises(RunnerError, match=r"lib/libexecutorch\.so is not a complete 64-bit ELF file$"):
-        check_bundle(bundle, host_runner.platform)
+        check_libraries(bundle, host_runner.platform)

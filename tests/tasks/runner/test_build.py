@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.runner import build, recipe
+from tasks.runner import build, build_inputs
 from tasks.runner.build import build_runner
+from tasks.runner.build_inputs import WheelError
 from tasks.runner.manifest import Runner, RunnerError, find_runner, read_runner
-from tasks.runner.recipe import WheelError
 from tasks.runner.toolchain import host_platform
 from tests.fixtures.waiting import wait_for
 
@@ -71,12 +71,12 @@ def test_a_changed_source_is_built_again_and_found_as_the_newest(
     copied: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runners = copied.folder.parent.parent
-    sources = shutil.copytree(recipe.SOURCES, tmp_path / "sources")
+    sources = shutil.copytree(build_inputs.SOURCES, tmp_path / "sources")
     cmake = sources / "CMakeLists.txt"
     cmake.write_text(
         cmake.read_text().replace("project(executor_runner VERSION ", "project(executor_runner VERSION 9.")
     )
-    monkeypatch.setattr(recipe, "SOURCES", sources)
+    monkeypatch.setattr(build_inputs, "SOURCES", sources)
     built = build_runner(copied.platform, runners)
     assert built.runner_sha256 != copied.runner_sha256
     assert (built.versions["runner"] or "").startswith("9.")

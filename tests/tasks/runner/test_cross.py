@@ -11,9 +11,9 @@ import pytest
 from tasks.bundle.cell import VARIANTS
 from tasks.etdump.reader import read_etdump
 from tasks.runner.binary import read_macho
-from tasks.runner.build import build_runner, check_bundle
+from tasks.runner.build import build_runner, check_libraries
+from tasks.runner.build_inputs import WheelError
 from tasks.runner.manifest import Runner, RunnerError
-from tasks.runner.recipe import WheelError
 from tasks.runner.toolchain import host_platform
 from tests.fixtures.emulator import PLAIN_CPU, SME2_CPU, SYSROOT
 from tests.fixtures.paths import KEPT, ROOT
@@ -163,10 +163,10 @@ def test_the_android_runner_is_started_by_the_loader_in_its_bundle(android_runne
 def test_a_macos_runner_without_a_library_is_refused(macos_runner: Runner, tmp_path: Path) -> None:
     bundle = shutil.copytree(macos_runner.folder, tmp_path / "bundle")
     (bundle / "manifest.json").unlink()
-    check_bundle(bundle, "macos-arm64")
+    check_libraries(bundle, "macos-arm64")
     (bundle / "lib" / "libexecutorch.dylib").unlink()
     with pytest.raises(RunnerError, match=r"needs libexecutorch\.dylib, which is not in the bundle"):
-        check_bundle(bundle, "macos-arm64")
+        check_libraries(bundle, "macos-arm64")
 
 
 def test_a_truncated_macos_runner_is_refused(macos_runner: Runner, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ class Wheel:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class BuildInputs:
     """Everything that determines the bytes of a runner bundle."""
 
     platform: Platform
@@ -62,7 +62,7 @@ class Recipe:
 
     @property
     def launch(self) -> list[str]:
-        """How to start the program, relative to the bundle's folder.
+        """The command that starts the program, with paths relative to the bundle's folder.
 
         Android has another C library, so its bundle carries that of Linux and its loader, which starts the program.
         """
@@ -77,18 +77,20 @@ class Recipe:
 
     @property
     def source_sha256(self) -> str:
+        """Hash of the names and contents of the files in `sources`."""
         files = sorted(path for path in self.sources.rglob("*") if path.is_file())
         lines = [f"{path.relative_to(self.sources)} {hash_file(path)}\n" for path in files]
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     @property
     def versions(self) -> dict[str, str | None]:
+        """Versions of executorch and of the runner; the latter is None if CMakeLists.txt does not declare it."""
         version = re.search(r"project\(executor_runner VERSION ([\d.]+)", (self.sources / "CMakeLists.txt").read_text())
         return {"executorch": self.wheel.version, "runner": version[1] if version else None}
 
     @property
     def build_key(self) -> str:
-        """64 hexadecimal digits, equal for equal builds."""
+        """SHA-256 of all inputs: builds with the same key are equal, so the second one is left out."""
         parts = [self.platform, self.source_sha256, self.wheel.version, self.wheel.sha256]
         parts += [self.toolchain.version, *self.flags]
         if PLATFORM_FACTS[self.platform].carries_c_library:
@@ -96,7 +98,7 @@ class Recipe:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def find_recipe(platform: Platform, runners_dir: Path) -> Recipe:
+def find_build_inputs(platform: Platform, runners_dir: Path) -> BuildInputs:
     """Find what a build for `platform` needs; raises RunnerError or WheelError if a part is missing.
 
     The wheel of another platform is downloaded on first use, into `cache` beside `runners_dir`.
@@ -106,8 +108,8 @@ def find_recipe(platform: Platform, runners_dir: Path) -> Recipe:
     if platform == host_platform():
         wheel = installed_wheel()
     else:
-        wheel = _wheel_for(PLATFORM_FACTS[platform].built_as, cache / "wheels")
-    return Recipe(platform, SOURCES, wheel, toolchain, find_cmake())
+        wheel = _find_wheel(PLATFORM_FACTS[platform].built_as, cache / "wheels")
+    return BuildInputs(platform, SOURCES, wheel, toolchain, find_cmake())
 
 
 def installed_wheel() -> Wheel:
@@ -121,11 +123,12 @@ def installed_wheel() -> Wheel:
     return Wheel(folder, distribution.version, _record_sha256(distribution.read_text("RECORD") or ""), suffix)
 
 
-def _wheel_for(platform: Platform, cache: Path) -> Wheel:
+def _find_wheel(platform: Platform, cache: Path) -> Wheel:
     """Return the wheel of the installed version for another platform, downloaded into `cache` on first use.
 
-    pip checks the download against the package index; only the files that a runner needs are unpacked. Raises
-    WheelError if it cannot be downloaded.
+    The local part of the version (`+cpu`) is left out: the package index has no such wheels. pip checks the download
+    against the index; only the files that a runner needs are unpacked. Raises WheelError if executorch is not installed
+    here or the wheel cannot be downloaded.
     """
     version, facts = installed_wheel().version.partition("+")[0], PLATFORM_FACTS[platform]
     folder = cache / f"executorch-{version}-{platform}"
