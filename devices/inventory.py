@@ -12,10 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from devices.checked_yaml import load_checked
 from devices.device import Device
 from devices.errors import DeviceRefused, InputError
-from devices.limits import Limits
 from devices.local import LocalDevice
 from devices.platform import SIMULATED, Platform
 from devices.ssh.config import SshAddress, resolve
+from devices.start_limits import Limits
 from devices.suggest import did_you_mean
 
 if TYPE_CHECKING:

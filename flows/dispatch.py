@@ -33,7 +33,7 @@ from tasks.export.exported import NotApplicableError
 from tasks.measure import prometheus
 from tasks.measure.health import Registry
 from tasks.measure.prepare import ExportSettings, ExportStatus, Probe, Use, build_runners, make_export, probe_device
-from tasks.measure.spec import SweepSpec
+from tasks.measure.sweep_file import SweepSpec
 from tasks.store.workspace import Workspace
 
 _POLL_S = 0.2

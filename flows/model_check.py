@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from devices.inventory import DeviceSpec, open_device
-from devices.limits import Limits
 from devices.ondevice.facts import read_facts
 from devices.ondevice.lease import Lease, acquire, lease_ttl_s
+from devices.start_limits import Limits
 from flows.progress import export_status
 from sql.schema import is_scalar_operator
 from tasks.bundle.cell import Cell
@@ -21,12 +21,12 @@ from tasks.etdump.reader import read_etdump
 from tasks.export.entry import ExportRequest
 from tasks.export.export import export_cases
 from tasks.export.exported import Export, ExportError
-from tasks.judge.advice import HEAVY_SHARE, advice_text, operator_word
-from tasks.measure.night import sweep_night
+from tasks.judge.operator_advice import HEAVY_SHARE, advice_text, operator_word
 from tasks.measure.plan import plan_session
 from tasks.measure.session.accuracy import format_inaccuracy
 from tasks.measure.session.context import SessionContext, why_no_backend
 from tasks.measure.session.measure import measure
+from tasks.measure.sweep_night import sweep_night
 from tasks.rows.shares import SessionTimes, Share, cell_sessions, session_times, share
 from tasks.runner.build import build_runner
 from tasks.runner.toolchain import host_platform

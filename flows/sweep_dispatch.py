@@ -27,7 +27,7 @@ from flows.progress import board
 from tasks.bundle.claims import real_serial
 from tasks.export.process.run import end_server
 from tasks.measure.prepare import Probe, Runners, export_settings, runner_uses
-from tasks.measure.spec import SweepSpec
+from tasks.measure.sweep_file import SweepSpec
 from tasks.store.workspace import Workspace
 
 # How long this machine waits for the probes of labs, whose runners it may have to build before it measures itself.

@@ -26,7 +26,7 @@ from tasks.load.snapshot import newest_snapshot
 from tasks.measure.health import HealthError, Registry
 from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.collect import read_stats
-from tasks.measure.spec import read_sweep
+from tasks.measure.sweep_file import read_sweep
 from tasks.rows.kernels import kernel_rows
 from tests.fixtures.hostile import HOSTILE_FILES, VALUES, as_json, damaged, parsed_or_refused
 from tests.fixtures.warehouse import BundleMaker

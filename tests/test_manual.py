@@ -14,7 +14,7 @@ from devices.inventory import Inventory
 from flows.cli.main import app
 from flows.cli.sql import named_question, parse_options, sql_question
 from sql.warehouse import query as ask
-from tasks.measure.spec import SweepSpec, read_sweep
+from tasks.measure.sweep_file import SweepSpec, read_sweep
 from tests.fixtures.paths import ROOT
 from tests.fixtures.warehouse import BundleMaker
 

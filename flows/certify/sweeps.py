@@ -18,8 +18,8 @@ from devices.shell import call
 from devices.untrusted import excerpt
 from tasks.bundle.record import SessionRecord
 from tasks.judge.certify.subject import Finding, Subject
-from tasks.measure.night import sweep_night
 from tasks.measure.plan import FIRST_SESSION
+from tasks.measure.sweep_night import sweep_night
 from tasks.store.files import write_complete
 
 # Settings of the user that would send a certification's results, or messages about its sweeps, elsewhere.

@@ -47,7 +47,7 @@ def bisect(
     from flows.warehouse.publish import ask_warehouse
     from tasks.bundle.model_names import find_model, short_names
     from tasks.judge.bisect import MeasuredNight, SeriesOnDevice, bounds, find_series
-    from tasks.measure.night import parse_night, sweep_night
+    from tasks.measure.sweep_night import parse_night, sweep_night
 
     workspace = Workspace(data_dir.absolute(), warehouse, bundles)
     sweep = sweep_night("bisect", date.today(), workspace.store.sweep_ids(), again=False)

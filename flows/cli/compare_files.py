@@ -14,7 +14,7 @@ from tasks.bundle.model_names import short_names
 from tasks.bundle.record import SweepNight
 from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.export.prebuilt import open_pte
-from tasks.measure.night import sweep_night, sweeps_of_night
+from tasks.measure.sweep_night import sweep_night, sweeps_of_night
 from tasks.results.changes import Comparison, SeriesChange, SideFacts
 from tasks.results.compare import headline, measured_fields, read_side_facts
 from tasks.results.reader import open_reader

@@ -27,7 +27,7 @@ def validate(
     """
     from devices.errors import InputError, Mistakes
     from devices.inventory import Inventory
-    from tasks.measure.spec import SweepSpec
+    from tasks.measure.sweep_file import SweepSpec
 
     if schema is not None:
         kind = SweepSpec if schema == "sweep" else Inventory
@@ -50,7 +50,7 @@ def _checked(file: Path) -> str:
     """Describe a sweep file, or an inventory, which has a list `devices`; raises InputError with all mistakes."""
     from devices.checked_yaml import read_yaml
     from devices.inventory import load_inventory
-    from tasks.measure.spec import read_sweep
+    from tasks.measure.sweep_file import read_sweep
     from tasks.results.text import counted
 
     written = read_yaml(file)

@@ -27,7 +27,7 @@ from tasks.judge.figures import MARGIN
 from tasks.measure.interleaved import Side, comparison_id, plan_batch
 from tasks.measure.plan import FIRST_SESSION
 from tasks.measure.prepare import Probe, Runners, Use
-from tasks.measure.spec import MeasurementSettings, SweepSpec
+from tasks.measure.sweep_file import MeasurementSettings, SweepSpec
 from tasks.results.compare import measured_fields
 from tasks.runner.manifest import Runner
 from tasks.store.workspace import Workspace

@@ -18,7 +18,7 @@ from tasks.bundle.cell import Cell, Variant
 from tasks.bundle.robust_statistics import ALERT_SESSIONS
 from tasks.export.exported import find_export
 from tasks.measure.interleaved import SESSIONS_PER_SIDE, Side, plan_batch
-from tasks.measure.spec import SweepSpec
+from tasks.measure.sweep_file import SweepSpec
 from tasks.runner.manifest import Runner, find_earlier_runner
 from tasks.store.workspace import Workspace
 

@@ -21,8 +21,8 @@ from tasks.bundle.cell import Variant
 from tasks.bundle.values import first_mistake
 from tasks.export.recipes import RECIPES
 from tasks.export.zoo import MODELS
-from tasks.measure.night import read_source, sweep_night
-from tasks.measure.spec import SweepSpec, read_sweep
+from tasks.measure.sweep_file import SweepSpec, read_sweep
+from tasks.measure.sweep_night import read_source, sweep_night
 from tasks.store.workspace import resolve_workspace
 
 _ROOT = Path(__file__).parents[2]

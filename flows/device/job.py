@@ -14,7 +14,7 @@ from tasks.measure.finish_by import drop_reason
 from tasks.measure.interleaved import Batch
 from tasks.measure.plan import FIRST_SESSION, PlannedSession, export_for
 from tasks.measure.prepare import ExportSnapshot, Probe, Runners
-from tasks.measure.spec import MeasurementSettings, SweepSpec
+from tasks.measure.sweep_file import MeasurementSettings, SweepSpec
 from tasks.measure.sweep_plan import DevicePlan, DeviceResults, plan_rest, plan_sessions, read_results
 from tasks.runner.manifest import Runner
 from tasks.store.workspace import Workspace

@@ -32,7 +32,7 @@ from tasks.export.entry import ELSEWHERE
 from tasks.measure.health import Health
 from tasks.measure.plan import PlannedSession
 from tasks.measure.prepare import ExportState
-from tasks.measure.spec import SweepSpec
+from tasks.measure.sweep_file import SweepSpec
 from tasks.store.blob_store import BlobStore, TooLargeError
 
 POLL_S = 5.0

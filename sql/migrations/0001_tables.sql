@@ -794,7 +794,7 @@ CREATE TABLE series_night (
     last_started_at TIMESTAMP
 );
 
--- What was judged of each series on each device in each night (tasks/judge/nights.py). A series without a row is
+-- What was judged of each series on each device in each night (tasks/judge/verdict_rules.py). A series without a row is
 -- judged by the next load; a load, a forgotten session or a decision that concerns a series removes its rows.
 CREATE TABLE series_verdict (
     series_id VARCHAR NOT NULL,

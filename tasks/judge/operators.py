@@ -1,7 +1,7 @@
 """Which operators changed, with what moves all operators of a session alike (frequency, heat, load) removed.
 
 The common factor of a session is the median, over operators, of how far each is from its usual time. Each has one vote:
-the largest operator may be the one that changed. Times without that factor are judged as nights.py judges latencies,
+the largest operator may be the one that changed. Times without that factor are judged as latencies are,
 with a smaller margin and less scatter. Verdicts on the total do not come from here: they keep what is common.
 """
 

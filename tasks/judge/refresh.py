@@ -14,9 +14,9 @@ from tasks.judge.comparison import SideComparison, compare_sessions
 from tasks.judge.decisions import Decisions, SeriesNight, is_excluded, read_warehouse_decisions, starts_baseline
 from tasks.judge.figures import LATENCY, OTHER_METRICS, Metric
 from tasks.judge.night import Night
-from tasks.judge.nights import judge_all
 from tasks.judge.operators_table import refresh_operator_verdicts
 from tasks.judge.states import states_from_times
+from tasks.judge.verdict_rules import judge_all
 
 _log = logging.getLogger(__name__)
 _QUERIES = {file.name: file.text for file in sql_files("loading")}

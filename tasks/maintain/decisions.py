@@ -32,7 +32,7 @@ from tasks.judge.decisions import (
 )
 from tasks.judge.refresh import judge_series
 from tasks.load.snapshot import publish
-from tasks.measure.night import parse_night
+from tasks.measure.sweep_night import parse_night
 from tasks.store.workspace import Workspace
 
 _MAX_CHARS = 500

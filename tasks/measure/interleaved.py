@@ -10,7 +10,7 @@ from tasks.bundle.cell import Arm, Cell, Mode, Purpose, Variant
 from tasks.bundle.record import SweepNight
 from tasks.export.exported import Export
 from tasks.measure.plan import DISCARDED_REPETITION, PlannedSession, plan_session
-from tasks.measure.spec import SweepSpec
+from tasks.measure.sweep_file import SweepSpec
 from tasks.runner.manifest import Runner
 
 SESSIONS_PER_SIDE = 8

@@ -11,7 +11,7 @@ from devices.platform import PLATFORM_FACTS
 from tasks.bundle.cell import Cell, Mode, Variant
 from tasks.bundle.record import SessionRecord, SweepNight
 from tasks.export.exported import Export
-from tasks.measure.spec import SweepSpec, ThreadCount
+from tasks.measure.sweep_file import SweepSpec, ThreadCount
 from tasks.runner.manifest import Runner
 
 DISCARDED_REPETITION = -1

@@ -18,7 +18,7 @@ from tasks.export.key import export_key, files_to_read
 from tasks.export.prebuilt import describe_prebuilt
 from tasks.export.process.run import OnStep
 from tasks.measure.health import HealthError, Registry
-from tasks.measure.spec import SweepSpec
+from tasks.measure.sweep_file import SweepSpec
 from tasks.runner.build import build_runner, find_runner_without_build
 from tasks.runner.manifest import Runner, find_runner
 from tasks.store.blob_store import BlobStore

@@ -10,7 +10,7 @@ from devices.suggest import did_you_mean
 from tasks.bundle.cell import AS_IS
 from tasks.bundle.model_names import find_model, short_names
 from tasks.export.recipes import recipe_name
-from tasks.measure.spec import SweepSpec
+from tasks.measure.sweep_file import SweepSpec
 
 
 class SweepFilter(BaseModel, extra="forbid", frozen=True):

@@ -19,7 +19,7 @@ from tasks.measure.plan import (
     remaining_sessions,
 )
 from tasks.measure.prepare import ExportSnapshot, Use
-from tasks.measure.spec import SweepSpec
+from tasks.measure.sweep_file import SweepSpec
 from tasks.runner.manifest import Runner
 from tasks.store.bundle_store import BundleStore
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from tasks.judge.advice import HEAVY_SHARE, advice_text
+from tasks.judge.operator_advice import HEAVY_SHARE, advice_text
 from tasks.pages.page import (
     Block,
     Fold,
@@ -16,7 +16,6 @@ from tasks.pages.page import (
     cell_folds,
     fold_if_long,
 )
-from tasks.results.advice import DATA_MOVEMENT_SHARE, other_advice, portable_advice
 from tasks.results.cells import CellNames
 from tasks.results.latency import has_times
 from tasks.results.operators import (
@@ -36,6 +35,7 @@ from tasks.results.operators import (
     time_in_words,
 )
 from tasks.results.reader import Answers
+from tasks.results.sweep_advice import DATA_MOVEMENT_SHARE, other_advice, portable_advice
 from tasks.results.table import (
     NOTHING,
     Cell,

@@ -12,7 +12,6 @@ from devices.suggest import did_you_mean
 from tasks.bundle.model_names import unknown_series
 from tasks.bundle.remedy import remedy
 from tasks.results.addresses import night_page
-from tasks.results.advice import other_advice, portable_advice
 from tasks.results.cells import CellRow
 from tasks.results.changes import Comparison, SeriesChange, answer_text, is_changed, worst_first
 from tasks.results.devices import conditions_in_words, waits_in_words
@@ -23,6 +22,7 @@ from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import SeriesRow
 from tasks.results.sessions import FailureRow, failures_in_words, read_cell_sessions
 from tasks.results.sme2 import coverage_in_words, shift_in_words, sme2_in_words
+from tasks.results.sweep_advice import other_advice, portable_advice
 from tasks.results.text import Code, Fact, Link, Text, in_ms, joined, plain_text, sentence, signed_percent, with_code
 from tasks.results.verdicts import Verdict, latency_verdicts, other_verdicts, read_verdicts
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Annotated
 
 from sql.schema import seed_rows
-from tasks.judge.advice import HEAVY_SHARE, NO_REASON
+from tasks.judge.operator_advice import HEAVY_SHARE, NO_REASON
 from tasks.results.cells import CellRow, by_cell
 from tasks.results.reader import Answers
 from tasks.results.table import (

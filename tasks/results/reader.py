@@ -18,7 +18,7 @@ from sql.readable import ReadableFile
 from sql.schema import sql_files
 from sql.warehouse import first_line
 from tasks.bundle.model_names import short_names
-from tasks.judge.advice import HEAVY_SHARE
+from tasks.judge.operator_advice import HEAVY_SHARE
 from tasks.results.cells import Night, SweepId
 from tasks.results.table import Number, Row, RowT, Words
 

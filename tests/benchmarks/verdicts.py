@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tasks.judge.comparison import compare_sessions
 from tasks.judge.night import Night, NightVerdict
-from tasks.judge.nights import judge_all
 from tasks.judge.states import states_from_times
+from tasks.judge.verdict_rules import judge_all
 
 Array = NDArray[np.float64]
 SESSIONS, NIGHTS, CHANGE_NIGHT = 8, 60, 25

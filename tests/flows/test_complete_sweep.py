@@ -12,8 +12,8 @@ from flows.server.states import state_data
 from flows.sweep_result import SweepResult
 from tasks.maintain.forget import forget_target
 from tasks.measure import prepare
-from tasks.measure.night import sweep_night
-from tasks.measure.spec import read_sweep
+from tasks.measure.sweep_file import read_sweep
+from tasks.measure.sweep_night import sweep_night
 from tasks.store.workspace import Workspace
 from tests.fixtures.command import run_python
 from tests.fixtures.stand_in_farm import SWEEP, StandInFarm

@@ -14,7 +14,7 @@ from devices.ondevice.facts import Facts, parse_facts
 from flows.dispatch import probe_all
 from flows.sweep_dispatch import RunnerSteps
 from tasks.measure.prepare import Probe, Runners
-from tasks.measure.spec import SweepSpec
+from tasks.measure.sweep_file import SweepSpec
 from tasks.runner.toolchain import host_platform
 from tasks.store.workspace import Workspace
 from tests.fixtures.waiting import ENOUGH_S, wait_for

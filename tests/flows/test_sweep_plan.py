@@ -16,10 +16,10 @@ from flows.export_queue import ExportQueue
 from flows.sweep_preview import SweepPreview, preview_sweep
 from tasks.bundle.record import SessionRecord
 from tasks.export.exported import Export
-from tasks.measure.night import sweep_night
 from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession
 from tasks.measure.prepare import ExportStatus, Runners
-from tasks.measure.spec import SweepSpec, read_sweep
+from tasks.measure.sweep_file import SweepSpec, read_sweep
+from tasks.measure.sweep_night import sweep_night
 from tasks.measure.sweep_plan import DeviceResults
 from tasks.store.workspace import Workspace
 from tests.fixtures.plans import a_spec, ended

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from devices.errors import FarmError
-from devices.limits import Limits, checks
 from devices.ondevice.job import JobResult
+from devices.start_limits import Limits, checks
 from sql.schema import seed_rows
 from tasks.bundle.cell import Variant
 from tasks.bundle.names import SELECTED

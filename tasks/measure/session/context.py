@@ -8,9 +8,9 @@ from pydantic import BaseModel, ValidationError
 from devices import retry
 from devices.device import CommandResult, Device
 from devices.inventory import DeviceSpec, launch_prefix
-from devices.limits import Limits
 from devices.ondevice.facts import Facts
 from devices.ondevice.store import Content, blob_path, put_tree, tree_path
+from devices.start_limits import Limits
 from devices.untrusted import read_json
 from tasks.bundle.cell import XNNPACK
 from tasks.bundle.names import PROFILE, SELECTED

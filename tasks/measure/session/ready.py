@@ -18,9 +18,9 @@ from pydantic import PositiveInt, TypeAdapter, ValidationError
 
 from devices import retry
 from devices.inventory import launch_prefix
-from devices.limits import Check, start_checks
 from devices.ondevice.conditions import Conditions, read_conditions
 from devices.ondevice.store import tree_path
+from devices.start_limits import Check, start_checks
 from tasks.bundle.record import LimitCheck
 from tasks.measure import prometheus
 from tasks.measure.session.check import Unsuccessful

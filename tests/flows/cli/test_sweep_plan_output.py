@@ -13,7 +13,7 @@ from tasks.export.entry import ExportRequest, ModelEntry
 from tasks.export.export import skipped_path
 from tasks.export.key import export_key
 from tasks.measure.plan import plan_device
-from tasks.measure.spec import read_sweep
+from tasks.measure.sweep_file import read_sweep
 from tasks.store.folder import publish_bundle
 from tasks.store.workspace import Workspace
 from tests.fixtures.command import Command, run_python

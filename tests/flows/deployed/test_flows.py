@@ -18,7 +18,7 @@ from flows.deployed.on_demand import Overrides, apply_overrides, on_demand, sele
 from flows.deployed.upkeep import health, report, upkeep
 from flows.server.states import state_data
 from tasks.measure.health import Registry
-from tasks.measure.spec import read_sweep
+from tasks.measure.sweep_file import read_sweep
 from tasks.store.workspace import Workspace
 from tests.fixtures.command import Etfarm, Kept
 from tests.fixtures.paths import DEPLOYMENTS

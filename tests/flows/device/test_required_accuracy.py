@@ -1,7 +1,7 @@
 """The accuracy that a sweep file requires applies to all cases of its model, and to no other model."""
 
 from flows.device.measure import required_accuracy
-from tasks.measure.spec import MeasurementSettings, SweepSpec
+from tasks.measure.sweep_file import MeasurementSettings, SweepSpec
 
 
 def test_each_case_of_an_entry_has_its_accuracy_and_no_other_model_has() -> None:

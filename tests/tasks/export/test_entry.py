@@ -6,7 +6,7 @@ import pytest
 
 from devices.errors import InputError
 from tasks.export.entry import parse_entry
-from tasks.measure.spec import SweepSpec, read_sweep
+from tasks.measure.sweep_file import SweepSpec, read_sweep
 
 FACTORY = "def make():\n    pass\n"
 

@@ -7,7 +7,7 @@ import pytest
 
 from devices.errors import FarmError
 from tasks.export.recipes import Weights, parse_recipe, recipe_name
-from tasks.measure.spec import read_sweep
+from tasks.measure.sweep_file import read_sweep
 
 
 def test_an_exception_is_written_as_text_or_as_a_list(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tasks.judge.figures import LATENCY, METRICS, OTHER_METRICS, Metric
 from tasks.judge.night import Night, NightVerdict
-from tasks.judge.nights import judge_all
+from tasks.judge.verdict_rules import judge_all
 from tests.fixtures.series import judge
 
 

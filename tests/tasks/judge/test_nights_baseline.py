@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.judge.nights import STEP_NIGHTS, judge_all
+from tasks.judge.verdict_rules import STEP_NIGHTS, judge_all
 from tests.benchmarks.verdicts import our_rule, our_rule_alone, score
 from tests.fixtures.series import WEEKS, compared, judge, night, series, verdicts
 

@@ -7,7 +7,7 @@ import pytest
 
 from tasks.judge.figures import METRICS, Metric
 from tasks.judge.night import Night, NightVerdict
-from tasks.judge.nights import judge_all
+from tasks.judge.verdict_rules import judge_all
 from tests.benchmarks.verdicts import NOISES, our_rule, score
 from tests.fixtures.series import WEEKS, compared, interval, judge, night, series
 

@@ -15,7 +15,7 @@ from tasks.bundle.runner_stats import Stats
 from tasks.judge.comparison import compare
 from tasks.measure.early_stopping import EarlyStopping, median_interval_percent
 from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession, remaining_sessions
-from tasks.measure.spec import SweepSpec
+from tasks.measure.sweep_file import SweepSpec
 from tests.fixtures.plans import a_spec, ended, planned
 
 MOST = 20

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tasks.bundle.record import Source
-from tasks.measure.night import read_source
+from tasks.measure.sweep_night import read_source
 from tests.fixtures.stand_in import put_on_path
 from tests.fixtures.stand_in_checkout import commit, git
 
@@ -113,6 +113,6 @@ def test_a_git_that_hangs_does_not_stop_a_sweep(
     # given a git that never answers about changes
     slow = f'case "$*" in *status*) exec sleep 60;; esac\nexec "{shutil.which("git")}" "$@"'
     put_on_path(monkeypatch, tmp_path / "bin", git=slow)
-    monkeypatch.setattr("tasks.measure.night._ANSWER_S", 1.0)
+    monkeypatch.setattr("tasks.measure.sweep_night._ANSWER_S", 1.0)
     # then the commit is recorded without an answer about changes
     assert known_source_of(sweep_file).is_dirty is None

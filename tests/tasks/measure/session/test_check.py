@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from devices.limits import Limits
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.job import JobResult
+from devices.start_limits import Limits
 from tasks.bundle.runner_stats import Stats
 from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession
 from tasks.measure.session.check import Unsuccessful, check_conditions, check_end, check_result

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from devices.errors import DeviceLost
-from devices.limits import Limits
 from devices.local import LocalDevice
 from devices.ondevice.conditions import Conditions
+from devices.start_limits import Limits
 from sql.warehouse import query
 from tasks.bundle.record import LimitCheck, SessionRecord
 from tasks.load.load import load_paths

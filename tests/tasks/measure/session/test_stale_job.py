@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from devices.limits import Limits
 from devices.local import LocalDevice
 from devices.ondevice.job import Job, run_job
+from devices.start_limits import Limits
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.measure.plan import PlannedSession
 from tasks.measure.session.context import SessionContext
@@ -33,7 +33,7 @@ _CONTROLLER = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from devices.limits import Limits
+from devices.start_limits import Limits
 from tests.fixtures.stand_in import LocalStore, a_context, a_session, measure
 folder = Path(sys.argv[1])
 context = replace(a_context(folder, sys.argv[2]), limits=Limits(max_temperature_c=45))

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from devices.errors import InputError
-from tasks.measure.night import night_or_today, parse_night, sweep_night
+from tasks.measure.sweep_night import night_or_today, parse_night, sweep_night
 
 NIGHT = date(2026, 1, 2)
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_v
 
 from devices.checked_yaml import load_checked
 from devices.errors import FarmError
-from devices.limits import Limits
+from devices.start_limits import Limits
 from tasks.bundle.cell import AS_IS, Mode, Variant
 from tasks.bundle.robust_statistics import ALERT_SESSIONS, MIN_SESSIONS
 from tasks.export.entry import ModelEntry

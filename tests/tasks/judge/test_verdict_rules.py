@@ -10,8 +10,8 @@ from scipy.stats import t as student_t
 
 from tasks.judge.comparison import compare
 from tasks.judge.night import Night
-from tasks.judge.nights import judge_all
 from tasks.judge.shift import student_quantile
+from tasks.judge.verdict_rules import judge_all
 from tests.fixtures.series import SESSIONS, WEEKS, compared, interval, judge, night, series, verdicts
 
 SUSPECTED, QUIET, LITTLE = "suspected", "no change", "insufficient data"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TypeVar
 
-from tasks.judge.advice import HEAVY_SHARE, advice_text
+from tasks.judge.operator_advice import HEAVY_SHARE, advice_text
 from tasks.results.cells import cell_or_pair, where
 from tasks.results.operators import CategoryRow, OperatorRow, PortableOperatorRow, PortableRow
 from tasks.results.reader import Answers

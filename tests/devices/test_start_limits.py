@@ -2,8 +2,8 @@
 
 import pytest
 
-from devices.limits import Limits, checks, start_checks
 from devices.ondevice.conditions import Conditions
+from devices.start_limits import Limits, checks, start_checks
 
 
 def outside(conditions: Conditions, limits: Limits) -> list[str]:

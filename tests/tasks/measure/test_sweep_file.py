@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from devices.errors import InputError
-from tasks.measure.spec import read_sweep
+from tasks.measure.sweep_file import read_sweep
 from tests.fixtures.paths import DEPLOYMENTS
 
 
