@@ -99,13 +99,13 @@ def _mistakes(error: ValidationError, root: yaml.Node, model: type[BaseModel]) -
             explained.add((*parent, near))
     for each in error.errors():
         loc = each["loc"]
-        node, line, depth = _place_of(root, loc)
+        node, line, depth = _find_node(root, loc)
         # Beyond the nodes of the file, pydantic adds the kind that it tried, which is dropped, and keys for which the
         # file has a short text, which stay: `via: host:0` gives (..., "via", "port").
         location = loc[:depth] + tuple(step for step in loc[depth:] if step in _keys_at(model, loc[:depth]))
         if not (each["type"] == "missing" and loc in explained):
             sentences.setdefault(
-                location, (line, f"{line}: {_key_of(location)}{excerpt(_advice(each, model, node), 400)}")
+                location, (line, f"{line}: {_key_prefix(location)}{excerpt(_advice(each, model, node), 400)}")
             )
     return [sentence for _, sentence in sorted(sentences.values(), key=lambda each: each[0])]
 
@@ -162,7 +162,7 @@ def _refuse_if_misread(loader: _Loader, location: _Path, node: yaml.ScalarNode) 
         return
     cause = f"YAML reads {excerpt(written, 40)} as {value}, in base {base}"
     remedy = f'write "{excerpt(written, 40)}" in quotes or a number in base 10'
-    raise _Refused(problem=f"{_key_of(location)}{cause}; {remedy}", problem_mark=node.start_mark)
+    raise _Refused(problem=f"{_key_prefix(location)}{cause}; {remedy}", problem_mark=node.start_mark)
 
 
 def _booleans_for_numbers(root: yaml.Node, checked: BaseModel) -> list[str]:
@@ -177,11 +177,12 @@ def _booleans_for_numbers(root: yaml.Node, checked: BaseModel) -> list[str]:
                 value = None
         if node.tag == _BOOL and isinstance(value, int | float) and not isinstance(value, bool):
             line = node.start_mark.line + 1
-            sentences.append(f"{line}: {_key_of(location)}must be a number, not {node.value}")
+            sentences.append(f"{line}: {_key_prefix(location)}must be a number, not {node.value}")
     return sentences
 
 
 def _read_text(path: Path) -> str:
+    """Return the text of a file, without a byte order mark; raises InputError, also above 256 KiB."""
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_BYTES + 1)
@@ -194,7 +195,7 @@ def _read_text(path: Path) -> str:
         raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from None
 
 
-def _place_of(node: yaml.Node, loc: _Path) -> tuple[yaml.Node, int, int]:
+def _find_node(node: yaml.Node, loc: _Path) -> tuple[yaml.Node, int, int]:
     """Follow pydantic's location through the YAML nodes; return its last node, the line, and the number of steps to it.
 
     The line of a value with a key is that of the key. Steps that are not in the file are passed over.
@@ -212,7 +213,8 @@ def _place_of(node: yaml.Node, loc: _Path) -> tuple[yaml.Node, int, int]:
     return node, line, depth
 
 
-def _key_of(loc: _Path) -> str:
+def _key_prefix(loc: _Path) -> str:
+    """Return the beginning of a sentence about a key, "`sweep.night`: "; empty for the whole file."""
     key = excerpt(".".join(str(step) for step in loc), 100)
     return f"`{key}`: " if key else ""
 

@@ -87,7 +87,7 @@ class DeviceSpec(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _simulated_times_mean_nothing(cls, entry: Any) -> Any:
+    def _simulated_is_emulated_by_default(cls, entry: Any) -> Any:
         is_simulated = isinstance(entry, dict) and entry.get("transport") == SIMULATED
         return {"emulated": True, **entry} if is_simulated else entry
 
@@ -104,7 +104,7 @@ class DeviceSpec(BaseModel):
         return root
 
     @model_validator(mode="after")
-    def _address_fits_transport(self) -> Self:
+    def _keys_fit_transport(self) -> Self:
         restricted = set().union(*_FIELDS.values())
         for field in sorted((restricted - _FIELDS[self.transport]) & self.model_fields_set):
             owners = " and ".join(name for name, fields in _FIELDS.items() if field in fields)
@@ -116,7 +116,7 @@ class DeviceSpec(BaseModel):
         return self
 
     @model_validator(mode="after")
-    def _shows_that_it_is_simulated(self) -> Self:
+    def _only_simulated_has_simulated_name(self) -> Self:
         # Results are stored and shown under the name, so no time of a simulated device is taken for a measurement.
         if (self.transport == SIMULATED) != self.name.startswith(SIMULATED):
             remedy = f"begin with `{SIMULATED}`, such as `{SIMULATED}-a`, and no other name does"
@@ -126,8 +126,8 @@ class DeviceSpec(BaseModel):
             raise ValueError(f"`{field}` cannot be set for the simulated device `{self.name}`; remove it")
         return self
 
-    def each(self) -> "list[DeviceSpec]":
-        """Return the entry itself, or `count` devices."""
+    def expand(self) -> "list[DeviceSpec]":
+        """Return the devices that the entry stands for: itself or, with `count`, so many with numbered names."""
         if self.count is None:
             return [self]
         names = [f"{self.name}-{number:03}" for number in range(1, self.count + 1)]
@@ -164,7 +164,7 @@ class Inventory(BaseModel):
         return labs
 
     @model_validator(mode="after")
-    def _labs_with_devices(self) -> Self:
+    def _labs_have_devices(self) -> Self:
         sites = {device.site for device in self.devices}
         for lab in self.labs:
             if lab not in sites:
@@ -178,8 +178,9 @@ class Inventory(BaseModel):
 
     @field_validator("devices")
     @classmethod
-    def _unique_names(cls, entries: list[DeviceSpec]) -> list[DeviceSpec]:
-        devices = [device for entry in entries for device in entry.each()]
+    def _expand_entries(cls, entries: list[DeviceSpec]) -> list[DeviceSpec]:
+        """Return the devices of all entries; raises ValueError if two have one name."""
+        devices = [device for entry in entries for device in entry.expand()]
         for name, count in Counter(device.name for device in devices).items():
             if count > 1:
                 raise ValueError(f"{count} devices are named `{name}`; give each a different name")

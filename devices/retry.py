@@ -88,18 +88,19 @@ class Attempts:
         return self._end - time.monotonic() if self._count < self._policy.attempts else 0.0
 
     def pause(self) -> None:
+        """Wait as the policy states, at most until its time is over, and count the next attempt."""
         time.sleep(max(min(self._pause_s, self.left_s), 0.0))
         self._pause_s = min(2 * self._pause_s, max(self._policy.pause_s, self._policy.max_pause_s))
         self._count += 1
 
-    def failed(self, error: Exception) -> None:
+    def wait_or_raise(self, error: Exception) -> None:
         """Wait before the next attempt; raise `error` if it was the last one or is not one to repeat after."""
         if not isinstance(error, self._policy.errors) or self.left_s <= 0:
             raise error
         self.pause()
 
-    def lost(self, device: Device, error: DeviceLost | DeviceRefused) -> None:
-        """Wait until a device that was lost answers; raise `error` if there is no further attempt.
+    def reconnect_or_raise(self, device: Device, error: DeviceLost | DeviceRefused) -> None:
+        """Wait until a device that was lost answers, and count the next attempt; raise `error` if there is none.
 
         Raises DeviceLost if it is not back in time. After the first loss, a refusal counts as another one: a device
         that comes back may refuse at first.
@@ -110,7 +111,7 @@ class Attempts:
         self._count += 1
         within_s = self._policy.back_within_s
         try:
-            probe_until(device, within_s)
+            probe_with_retry(device, within_s)
         except (DeviceLost, DeviceRefused) as last:
             cause = f"is not back within {within_s:g} s ({last.cause})"
             raise DeviceLost(device.name, cause, last.remedy) from None
@@ -127,13 +128,13 @@ def probe(device: Device) -> None:
         raise DeviceRefused(device.name, f"`true` ended with {result.exit_code or result.signal} ({printed})")
 
 
-def probe_until(device: Device, within_s: float | None = None) -> None:
+def probe_with_retry(device: Device, within_s: float | None = None) -> None:
     """Probe until the device answers, over a new connection after a failure; raise the last error after `within_s`."""
     attempts = Attempts(PROBE, within_s)
     while True:
         try:
             return probe(device)
         except (DeviceLost, DeviceRefused) as error:
-            attempts.failed(error)
+            attempts.wait_or_raise(error)
             _log.warning("%s; trying again", error)
             device.close()

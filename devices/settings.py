@@ -12,7 +12,7 @@ from devices.errors import InputError
 PREFIX = "ETFARM_"
 
 
-def _url(text: str) -> str:
+def _checked_url(text: str) -> str:
     if not re.match(r"https?://[^\s/]", text):
         raise ValueError("must be a URL such as https://farm.example.org/reports")
     return text.rstrip("/")
@@ -36,9 +36,9 @@ class Settings(BaseSettings):
     # Services to notify at the end of a sweep: URLs of apprise, which contain credentials.
     notify: SecretStr = SecretStr("")
     # Where the folder of reports is served; links in messages begin with it.
-    report_url: Annotated[str, AfterValidator(_url)] | None = None
+    report_url: Annotated[str, AfterValidator(_checked_url)] | None = None
     # Where `etfarm site` is served; links in messages begin with it.
-    site_url: Annotated[str, AfterValidator(_url)] | None = None
+    site_url: Annotated[str, AfterValidator(_checked_url)] | None = None
     # File to which the log is appended as JSON; `json` for standard error.
     log: str | None = None
     # File of metrics for Prometheus, as node_exporter reads it.

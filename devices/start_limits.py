@@ -41,7 +41,7 @@ class Limits(BaseModel):
 
 @dataclass(frozen=True)
 class Check:
-    """A condition and its limit."""
+    """The value of a condition beside the limit for it."""
 
     limit: str
     """The name of the limit in `Limits`."""
@@ -101,6 +101,7 @@ def start_checks(conditions: Conditions, limits: Limits, slowdown_percent: float
 
 
 def _checks(limits: Limits, *rows: tuple[str, str, str, str, float | None]) -> Iterator[Check]:
+    """Yield a check for each row (limit, kind, condition, unit, value) whose limit is set."""
     for limit, kind, condition, unit, value in rows:
         bound = getattr(limits, limit)
         if bound is not None:

@@ -62,7 +62,7 @@ def excerpt(text: str, max_chars: int = 300) -> str:
 
 def parse_json(content: str | bytes) -> Any:
     """Return the value of a JSON text; raises ValueError, also for a duplicate key, or RecursionError."""
-    return json.loads(content, object_pairs_hook=_object)
+    return json.loads(content, object_pairs_hook=_distinct_keys)
 
 
 def read_json(model: type[Model], content: str | bytes, *, context: dict[str, Any] | None = None) -> Model:
@@ -79,7 +79,8 @@ def read_json(model: type[Model], content: str | bytes, *, context: dict[str, An
     return parsed
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of these keys and values; raises ValueError if a key is duplicate."""
     seen: dict[str, Any] = {}
     for key, value in pairs:
         if key in seen:
@@ -189,6 +190,7 @@ def save_fetched(name: str, remote: str, chunks: Iterable[bytes], local: Path, l
 
 @contextmanager
 def _local_errors(name: str, local: Path) -> Iterator[None]:
+    """Raise an OSError inside the block, which writes `local`, as TransferFailed."""
     try:
         yield
     except OSError as error:

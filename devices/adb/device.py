@@ -53,7 +53,8 @@ class AdbLink:
     def open(self, service: str) -> Iterator[socket.socket]:
         """Yield a stream to a service of the phone's adbd for the block; errors of the stream are raised as DeviceLost.
 
-        It is opened after a reconnect if needed. Raises DeviceRefused for the states in _REMEDIES.
+        Opening it reconnects the phone if its connection is stale; raises DeviceRefused for the states in _REMEDIES,
+        DeviceLost for other causes.
         """
         connections, starts = self._connections, self._server.starts
         try:
@@ -119,6 +120,10 @@ class AdbLink:
         return self._request(f"host:transport:{self._serial}", service)
 
     def _reconnect(self) -> None:
+        """Have the server connect the phone anew, and wait until it is usable.
+
+        Raises AdbError if the phone does not authorize this computer, refuses the connection, or is not usable in time.
+        """
         answer = ""
         attempts = retry.Attempts(retry.ADB_RECONNECT)
         if self._network:

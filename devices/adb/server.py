@@ -88,12 +88,12 @@ class LocalServer(AdbServer):
     """The adb server of this machine; `port` None means that of ANDROID_ADB_SERVER_PORT, or else 5037."""
 
     def __init__(self, name: str, port: int | None) -> None:
-        stated = os.environ.get("ANDROID_ADB_SERVER_PORT") or str(DEFAULT_PORT)
-        if port is None and not (re.fullmatch("[0-9]{1,5}", stated) and 0 < int(stated) < 1 << 16):
-            cause = f"ANDROID_ADB_SERVER_PORT={excerpt(stated, 40)} is not a port"
+        default = os.environ.get("ANDROID_ADB_SERVER_PORT") or str(DEFAULT_PORT)
+        if port is None and not (re.fullmatch("[0-9]{1,5}", default) and 0 < int(default) < 1 << 16):
+            cause = f"ANDROID_ADB_SERVER_PORT={excerpt(default, 40)} is not a port"
             raise DeviceRefused(name, cause, "set it to a number from 1 to 65535, or unset it")
-        chosen = port or int(stated)
-        super().__init__(name, chosen, f"port {chosen}")
+        used_port = port or int(default)
+        super().__init__(name, used_port, f"port {used_port}")
 
     def dial(self) -> socket.socket:
         return socket.create_connection((self.host, self.port), retry.ADB_ANSWER.timeout_s)
@@ -122,14 +122,14 @@ class LabHostServer(AdbServer):
 
     def dial(self) -> socket.socket:
         """See AdbServer.dial; a channel of paramiko has the methods of a socket that the transport needs."""
-        with self._errors_of_the_phone():
+        with self._host_errors_as_phone_errors():
             return cast("socket.socket", self._ssh.open_stream(self, self.port))
 
     def start(self) -> None:
         command = ["adb", "-P", str(self.port), "start-server"]
         why = f"run `{' '.join(command)}` there to see why"
         failed = f"the adb server on port {self.port} does not run and could not be started"
-        with self._errors_of_the_phone():
+        with self._host_errors_as_phone_errors():
             try:
                 ended = self._ssh.run(command, deadline_s=retry.ADB_SERVER_START.timeout_s)
             except DeadlineExceeded as error:
@@ -146,7 +146,8 @@ class LabHostServer(AdbServer):
         self._ssh.release(self)
 
     @contextmanager
-    def _errors_of_the_phone(self) -> Iterator[None]:
+    def _host_errors_as_phone_errors(self) -> Iterator[None]:
+        """Raise an error of the host inside the block as the same error of the phone; its cause names the host."""
         try:
             yield
         except DeviceError as error:

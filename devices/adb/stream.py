@@ -47,11 +47,11 @@ class ShellOutput:
             end = start + 5 + length
             if len(self._unread) < end:
                 break
-            self._packet(kind, self._unread[start + 5 : end])
+            self._add_packet(kind, self._unread[start + 5 : end])
             start = end
         del self._unread[:start]
 
-    def _packet(self, kind: int, data: bytearray) -> None:
+    def _add_packet(self, kind: int, data: bytearray) -> None:
         if kind == _STDOUT:
             self.stdout += data
             if self.pid is None:
@@ -75,12 +75,12 @@ class SyncStream:
         self._stream = stream
 
     def request(self, kind: str, path: str) -> None:
-        self._stream.sendall(_packet(kind, path.encode()))
+        self._stream.sendall(_encode_part(kind, path.encode()))
 
     def send(self, block: bytes) -> None:
         """Send a part of a file in one call, split into chunks of 64 KB, adbd's limit."""
         chunks = (block[start : start + CHUNK_BYTES] for start in range(0, len(block), CHUNK_BYTES))
-        self._stream.sendall(b"".join(_packet("DATA", chunk) for chunk in chunks))
+        self._stream.sendall(b"".join(_encode_part("DATA", chunk) for chunk in chunks))
 
     def status(self, path: str) -> tuple[int, int]:
         """Return (mode, size modulo 2^32) of a file, of the link itself if it is one; (0, 0) if it does not exist."""
@@ -91,14 +91,14 @@ class SyncStream:
     def finish(self, modified_s: int) -> None:
         """End a sent file, with its modification time; raises SyncRefused if adbd could not store it."""
         self._stream.sendall(b"DONE" + struct.pack("<I", modified_s))
-        kind, length = self._head()
+        kind, length = self._read_head()
         if kind != b"OKAY":
             raise SyncRefused(self.read(length).decode(errors="replace"))
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the content of the file that `RECV` requested."""
         while True:
-            kind, length = self._head()
+            kind, length = self._read_head()
             if kind == b"DONE":
                 return
             data = self.read(length)
@@ -116,12 +116,13 @@ class SyncStream:
             data += received
         return bytes(data)
 
-    def _head(self) -> tuple[bytes, int]:
+    def _read_head(self) -> tuple[bytes, int]:
+        """Return (kind, length) of the next part of an answer, which `read` continues with."""
         kind, length = struct.unpack("<4sI", self.read(8))
         if kind != b"DONE" and length > CHUNK_BYTES:  # after DONE, the number is not a length
             raise SyncRefused(f"a part of {length} bytes is longer than the limit of {CHUNK_BYTES}")
         return kind, length
 
 
-def _packet(kind: str, data: bytes) -> bytes:
+def _encode_part(kind: str, data: bytes) -> bytes:
     return kind.encode() + struct.pack("<I", len(data)) + data

@@ -8,13 +8,14 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from devices.device import Device
-from devices.ondevice.facts import sections
+from devices.ondevice.facts import parse_sections
 from devices.shell import available_bytes, run_script, unexpected_output
 
 # Broken or missing sensors report values outside this range.
 _PLAUSIBLE_C = (1.0, 125.0)
 _LARGEST = 1e15
 _MAX_PERCENT = 100
+_CHARGING = 2  # BatteryManager.BATTERY_STATUS_CHARGING of Android
 _MAX_BYTES = 2**62
 _PERCENT = re.compile("100|[0-9]{1,2}")
 _KILOHERTZ = re.compile("[0-9]{1,9}")
@@ -71,23 +72,23 @@ def parse_conditions(text: str, taken_at: datetime | None = None) -> Conditions 
 
     None if it was interrupted, or printed something else.
     """
-    printed = sections(text)
+    printed = parse_sections(text)
     if printed.get("system") not in _READERS:
         return None
     calibration = printed.get("calibration", "").strip()
     return Conditions(
         taken_at=taken_at or datetime.now(UTC),
         calibration_ns=int(calibration) if _CALIBRATION_NS.fullmatch(calibration) else None,
-        load_1m=_first(r"(\d+\.?\d*)", printed.get("load", "")),
+        load_1m=_first_number(r"(\d+\.?\d*)", printed.get("load", "")),
         free_disk_bytes=available_bytes(printed.get("disk", "")),
         **_READERS[printed["system"]](printed),
     )
 
 
-def _linux(printed: dict[str, str]) -> dict[str, Any]:
+def _parse_linux(printed: dict[str, str]) -> dict[str, Any]:
     battery = printed.get("battery", "").splitlines()
     return {
-        **_kernel(printed),
+        **_parse_kernel(printed),
         "temperature_c": max(_zone_temperatures(printed), default=None),
         "die_c": max(_zone_temperatures(printed, _DIE_ZONE), default=None),
         "battery_percent": int(battery[0]) if battery and _PERCENT.fullmatch(battery[0]) else None,
@@ -95,37 +96,37 @@ def _linux(printed: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _android(printed: dict[str, str]) -> dict[str, Any]:
+def _parse_android(printed: dict[str, str]) -> dict[str, Any]:
     thermal, battery = printed.get("thermal", ""), printed.get("battery", "")
     current = thermal.partition("Current temperatures from HAL")[2] or thermal
     # mType 3 is the skin sensor, which throttling depends on; it varies less than the processor sensors, mType 0.
     values = re.findall(r"mValue=([0-9]{1,9}(?:\.[0-9]{0,30})?), mType=([0-9]{1,3})\b", current)
     processor, skin = (_plausible(float(value) for value, kind in values if kind == sensor) for sensor in ("0", "3"))
-    tenths = _first(r"temperature: (\d+)", battery)
+    tenths = _first_number(r"temperature: (\d+)", battery)
     of_battery = [] if tenths is None else _plausible([tenths / 10])
-    status = _first(r"Thermal Status: (\d+)", thermal)
-    level = _first(r"level: (\d+)", battery)
-    plugged = _first(r"status: (\d+)", battery)
+    status = _first_number(r"Thermal Status: (\d+)", thermal)
+    level = _first_number(r"level: (\d+)", battery)
+    charging_status = _first_number(r"status: (\d+)", battery)
     return {
-        **_kernel(printed),
+        **_parse_kernel(printed),
         "temperature_c": max(skin or of_battery or _zone_temperatures(printed), default=None),
         "die_c": max([*processor, *_zone_temperatures(printed, _DIE_ZONE)], default=None),
         "thermal_status": int(status) if status is not None else None,
         "battery_percent": int(level) if level is not None and level <= _MAX_PERCENT else None,
-        "charging": plugged == 2 if plugged is not None else None,
+        "charging": charging_status == _CHARGING if charging_status is not None else None,
     }
 
 
-def _macos(printed: dict[str, str]) -> dict[str, Any]:
+def _parse_macos(printed: dict[str, str]) -> dict[str, Any]:
     thermal, battery, memory = (printed.get(key, "") for key in ("thermal", "battery", "memory"))
-    level = _first(r"(\d+)%", battery)
+    level = _first_number(r"(\d+)%", battery)
     # macOS prints a warning level after the first warning, and a speed limit below 100 while it is throttling.
-    warning = _first(r"[Tt]hermal [Ww]arning [Ll]evel\s*=\s*(\d+)", thermal) or 0
-    speed = _first(r"CPU_Speed_Limit\s*=\s*(\d+)", thermal)
-    page = _first(r"page size of (\d+) bytes", memory)
-    pages = [_first(rf"Pages {kind}:\s+(\d+)", memory) or 0 for kind in ("free", "inactive", "speculative")]
+    warning = _first_number(r"[Tt]hermal [Ww]arning [Ll]evel\s*=\s*(\d+)", thermal) or 0
+    speed = _first_number(r"CPU_Speed_Limit\s*=\s*(\d+)", thermal)
+    page = _first_number(r"page size of (\d+) bytes", memory)
+    pages = [_first_number(rf"Pages {kind}:\s+(\d+)", memory) or 0 for kind in ("free", "inactive", "speculative")]
     free_bytes = None if page is None else int(page * sum(pages))
-    swap_mib = _first(r"used = (\d+\.?\d*)M", printed.get("swap", ""))
+    swap_mib = _first_number(r"used = (\d+\.?\d*)M", printed.get("swap", ""))
     idle = re.findall(r"([0-9]{1,3}\.?[0-9]{0,3})% idle", printed.get("busy", ""))  # the first is since the start
     return {
         "thermal_status": max(int(warning), int(speed is not None and speed < 100)) if thermal else None,
@@ -133,25 +134,28 @@ def _macos(printed: dict[str, str]) -> dict[str, Any]:
         "charging": "; charging" in battery if level is not None else None,
         "free_memory_bytes": free_bytes if free_bytes is not None and free_bytes <= _MAX_BYTES else None,
         "swap_used_bytes": int(swap_mib * (1 << 20)) if swap_mib is not None and swap_mib < _MAX_BYTES >> 20 else None,
-        "background_cpu_percent": _percent(_MAX_PERCENT - float(idle[-1])) if len(idle) > 1 else None,
+        "background_cpu_percent": _plausible_percent(_MAX_PERCENT - float(idle[-1])) if len(idle) > 1 else None,
     }
 
 
-def _kernel(printed: dict[str, str]) -> dict[str, Any]:
+def _parse_kernel(printed: dict[str, str]) -> dict[str, Any]:
+    """Return the conditions that Linux and Android both report in /proc and /sys."""
     governors = sorted(set(printed.get("governors", "").split()))
     frequencies = [int(word) for word in printed.get("frequencies", "").split() if _KILOHERTZ.fullmatch(word)]
     memory = printed.get("memory", "")
-    kilobytes, swap, unused = (_first(rf"{key}:\s+(\d+)", memory) for key in ("MemAvailable", "SwapTotal", "SwapFree"))
+    kilobytes, swap, unused = (
+        _first_number(rf"{key}:\s+(\d+)", memory) for key in ("MemAvailable", "SwapTotal", "SwapFree")
+    )
     return {
         "governor": ",".join(governors)[:_MAX_CHARS] or None,
         "frequency_mhz": max(frequencies) / 1000 if frequencies else None,
         "free_memory_bytes": int(kilobytes) * 1024 if kilobytes is not None else None,
         "swap_used_bytes": max(int(swap - unused), 0) * 1024 if swap is not None and unused is not None else None,
-        "background_cpu_percent": _kernel_busy(printed.get("busy", "")),
+        "background_cpu_percent": _kernel_busy_percent(printed.get("busy", "")),
     }
 
 
-def _kernel_busy(counters: str) -> float | None:
+def _kernel_busy_percent(counters: str) -> float | None:
     """Return the busy share of all cores, in percent, between two readings of /proc/stat; None without two of them.
 
     A line has user, nice, system, idle, iowait, ...; the last two of its ten numbers are part of user and nice.
@@ -161,10 +165,11 @@ def _kernel_busy(counters: str) -> float | None:
         return None
     first, last = ([int(word) for word in line.split()[:8]] for line in lines)
     spent = [after - before for before, after in zip(first, last, strict=False)]
-    return _percent(100 * (1 - (spent[3] + spent[4]) / sum(spent))) if sum(spent) > 0 else None
+    return _plausible_percent(100 * (1 - (spent[3] + spent[4]) / sum(spent))) if sum(spent) > 0 else None
 
 
-def _percent(value: float) -> float | None:
+def _plausible_percent(value: float) -> float | None:
+    """Return a percentage rounded to 0.1; None if it is not between 0 and 100, as after a counter wrapped."""
     return round(value, 1) if 0 <= value <= _MAX_PERCENT else None
 
 
@@ -178,11 +183,11 @@ def _plausible(temperatures_c: Iterable[float]) -> list[float]:
     return [value for value in temperatures_c if _PLAUSIBLE_C[0] <= value <= _PLAUSIBLE_C[1]]
 
 
-def _first(pattern: str, text: str) -> float | None:
+def _first_number(pattern: str, text: str) -> float | None:
     """Return the first number that the pattern finds; None if there is none, or one of 1e15 or more."""
     match = re.search(pattern, text, re.ASCII)
     value = float(match[1]) if match else None
     return value if value is not None and value < _LARGEST else None
 
 
-_READERS = {"android": _android, "macos": _macos, "linux": _linux}
+_READERS = {"android": _parse_android, "macos": _parse_macos, "linux": _parse_linux}

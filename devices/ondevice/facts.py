@@ -49,14 +49,14 @@ class Facts(BaseModel):
 
 def read_facts(device: Device) -> Facts:
     """Read what the device is; raises DeviceError if it does not answer or its system is not supported."""
-    printed = sections(run_script(device, "facts"))
+    printed = parse_sections(run_script(device, "facts"))
     if (system := printed.get("system", "")) not in _READERS:
         name = system if len(system) <= _MAX_SYSTEM_CHARS else f"{system[:_MAX_SYSTEM_CHARS]}..."
         raise DeviceError(device.name, f"its system reads {name!r}", "the farm measures on linux, macos and android")
     return parse_facts(printed, device.platform)
 
 
-def sections(text: str) -> dict[str, str]:
+def parse_sections(text: str) -> dict[str, str]:
     """Split the output of a script that uses `scripts/sections.sh` into key -> the stripped text below it.
 
     A second line `@key` is text: what a command prints never replaces an earlier section.
@@ -96,10 +96,10 @@ def parse_facts(printed: dict[str, str], platform: str | None) -> Facts:
     return facts
 
 
-def _linux(printed: dict[str, str]) -> dict[str, Any]:
+def _parse_linux(printed: dict[str, str]) -> dict[str, Any]:
     release = dict(re.findall(r'^([A-Z_]+)="?(.*?)"?$', printed.get("release", ""), re.MULTILINE))
     return {
-        **_proc(printed),
+        **_parse_proc(printed),
         "os_version": release.get("PRETTY_NAME"),
         "model": printed.get("devicetree") or printed.get("product") or None,
         "soc": _field(printed.get("cpuinfo", ""), "model name", "Hardware"),
@@ -110,10 +110,10 @@ def _linux(printed: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _android(printed: dict[str, str]) -> dict[str, Any]:
+def _parse_android(printed: dict[str, str]) -> dict[str, Any]:
     properties = dict(re.findall(r"^\[([^\]\n]*)\]: \[(.*)\]$", printed.get("getprop", ""), re.MULTILINE))
     return {
-        **_proc(printed),
+        **_parse_proc(printed),
         "os_version": properties.get("ro.build.version.release") or None,
         "model": properties.get("ro.product.model") or None,
         "soc": properties.get("ro.soc.model") or properties.get("ro.board.platform") or None,
@@ -122,7 +122,7 @@ def _android(printed: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _macos(printed: dict[str, str]) -> dict[str, Any]:
+def _parse_macos(printed: dict[str, str]) -> dict[str, Any]:
     settings = dict(re.findall(r"^([\w.]+): (.*)$", printed.get("sysctl", ""), re.MULTILINE))
     version = dict(re.findall(r"^(\w+):\s*(.*)$", printed.get("version", ""), re.MULTILINE))
     return {
@@ -138,7 +138,8 @@ def _macos(printed: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _proc(printed: dict[str, str]) -> dict[str, Any]:
+def _parse_proc(printed: dict[str, str]) -> dict[str, Any]:
+    """Return the facts that Linux and Android both report in /proc."""
     features = _field(printed.get("cpuinfo", ""), "Features")
     x86 = _ARCHES.get(printed.get("arch", "")) == "x86_64"
     return {
@@ -157,6 +158,7 @@ def _kilobytes(printed: dict[str, str], name: str) -> int | None:
 
 
 def _field(text: str, *names: str) -> str | None:
+    """Return the value in the line `name: value` of the first of `names` that has one; None if it is empty."""
     for name in names:
         if match := re.search(rf"^{name}\s*: *(.*)$", text, re.MULTILINE):
             return match[1].strip() or None
@@ -178,4 +180,4 @@ def _number(text: str | None, largest: int = 2**63 - 1) -> int | None:
     return value if value is not None and value <= largest else None
 
 
-_READERS = {"android": _android, "macos": _macos, "linux": _linux}
+_READERS = {"android": _parse_android, "macos": _parse_macos, "linux": _parse_linux}

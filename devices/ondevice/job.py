@@ -27,7 +27,7 @@ from devices import retry
 from devices.device import Device
 from devices.errors import DeadlineExceeded, DeviceError, DeviceLost, DeviceRefused, LeaseLost
 from devices.ondevice.conditions import Conditions, parse_conditions
-from devices.ondevice.facts import sections
+from devices.ondevice.facts import parse_sections
 from devices.ondevice.store import Content, are_verified, checked_hash, push
 from devices.retry import Attempts, Policy
 from devices.shell import parse_integer, remove_path, run_script, script_text, split_status, unexpected_output
@@ -103,12 +103,12 @@ def prepare_job(device: Device, job: Job, contents: Sequence[Content], *, ttl_s:
     """
     for content in contents:
         checked_hash(device, content.sha256)
-    places = " ".join(content.stored_path for content in contents)
+    stored_paths = " ".join(content.stored_path for content in contents)
     files = [path for content in contents for path in content.paths]
     lease = [device.machine_folder, device.lease_token or "", str(math.ceil(ttl_s))]
     collected = device.collected[:MAX_FOLDERS]
     scripts = ["\n".join(collected), script_text("conditions")]
-    words = [job.folder, job.identity, *lease, device.root, *scripts, places, str(_FRESH_MINUTES)]
+    words = [job.folder, job.identity, *lease, device.root, *scripts, stored_paths, str(_FRESH_MINUTES)]
     printed = run_script(device, "job_prepare", *words, *files)
     if printed.strip() == "unleased":
         raise _lease_error(device)
@@ -147,7 +147,7 @@ def run_job(device: Device, job: Job, policy: Policy | None = None) -> JobResult
             result = device.run(words, deadline_s=max(end - time.monotonic(), 0.0) + policy.timeout_s)
             break
         except (DeviceLost, DeviceRefused) as error:
-            attempts.lost(device, error)
+            attempts.reconnect_or_raise(device, error)
         except DeadlineExceeded:
             grace = f"within {policy.timeout_s:g} s after its deadline"
             raise DeviceLost(device.name, f"did not report the end of the job in {job.folder} {grace}") from None
@@ -211,7 +211,7 @@ def _result(device: Device, folder: str, report: str, printed: str, sent: Mappin
     ended_at = datetime.now(UTC) - timedelta(seconds=max(clock_now - clock_at_end, 0.0))
     started_at = ended_at - timedelta(seconds=wall_s)
     before, _, after = printed.removeprefix("%before\n").partition("%after\n")
-    beside = sections(after).get("beside") or sections(before).get("beside")
+    beside = parse_sections(after).get("beside") or parse_sections(before).get("beside")
     return JobResult(
         exit_code,
         number,

@@ -53,8 +53,10 @@ class Holder:
     host: str
     pid: Annotated[int, Field(gt=0, lt=1 << 31)]
     since: str
-    place: str  # this and the next: see `_where`
+    place: str
+    """Where the process id is valid: host, boot and, on Linux, namespace."""
     started: str
+    """Start token of the process: another process with this id has another one."""
     priority: Annotated[int, Field(gt=-1000, lt=1000)] = 0
 
     @property
@@ -93,11 +95,11 @@ class Lease:
         while True:
             left_s = attempts.left_s
             try:
-                has_won, ahead, name, other = self._ask(process, dead, waits=left_s > 0)
+                has_won, ahead, name, other = self._try_once(process, dead, waits=left_s > 0)
             except (DeviceLost, DeviceRefused) as error:
                 if not last_cause:
                     raise
-                lost.lost(self.device, error)
+                lost.reconnect_or_raise(self.device, error)
                 continue
             if has_won:
                 self.took_over = other
@@ -116,10 +118,12 @@ class Lease:
             attempts.pause()
         self.device.lease_token, self.device.waiting_priority = self._token, None
 
-    def _ask(self, process: Holder, dead: list[str], *, waits: bool) -> tuple[bool, int, str, Holder | None]:
-        """Try once: whether the device is ours, how many come before, and the other lease: its file and its holder.
+    def _try_once(self, process: Holder, dead: list[str], *, waits: bool) -> tuple[bool, int, str, Holder | None]:
+        """Request the lease once; return (it is ours, waiting processes before this one, file of the other lease, its
+        holder).
 
         The other lease is the one taken over or, if the device is not ours, a valid one; "" and None without one.
+        `dead` are files of leases whose process has ended; the device takes them over.
         """
         since = datetime.now(UTC).isoformat(timespec="seconds")
         record = json.dumps(asdict(replace(process, since=since)))
@@ -127,7 +131,7 @@ class Lease:
         words = [self._token, str(math.ceil(self._ttl_s)), record, " ".join(dead), *queueing]
         printed = run_script(self.device, "lease_acquire", self.device.machine_folder, *words).strip()
         answer, ahead, name, text = [*printed.split(" ", 3), "", "", ""][:4]
-        return answer == "won", parse_integer(ahead) or 0, name, _holder(text) if name else None
+        return answer == "won", parse_integer(ahead) or 0, name, _parse_holder(text) if name else None
 
     def renew(self, ttl_s: float | None = None) -> None:
         """Extend the lease to `ttl_s` from now (default: as acquired), not at all if it is 0; read who waits.
@@ -202,7 +206,7 @@ def acquire(
     """
     lease = Lease(device, uuid.uuid4().hex, ttl_s, priority)
     try:
-        place, started = _where(os.getpid())
+        place, started = _process_place(os.getpid())
         process = Holder(holder, socket.gethostname(), os.getpid(), "", place, started, priority)
         lease.take(process, wait_s, on_wait)
         if leftovers := kill_leftovers(device):
@@ -226,23 +230,24 @@ def device_queue(device: Device) -> tuple[Holder | None, list[Holder]]:
     holder, waiting = None, []
     for line in run_script(device, "lease_queue", device.machine_folder).splitlines():
         if line.startswith("held "):
-            holder = _holder(line.removeprefix("held "))
+            holder = _parse_holder(line.removeprefix("held "))
         elif match := _WAITER.fullmatch(line):
             priority, since_s, token, record = match.groups()
             rank = (-int(priority), int(since_s), token)
-            waiting.append((rank, replace(_holder(record), priority=int(priority))))
+            waiting.append((rank, replace(_parse_holder(record), priority=int(priority))))
     return holder, [each for _, each in sorted(waiting, key=lambda each: each[0])]
 
 
-def _holder(text: str) -> Holder:
+def _parse_holder(text: str) -> Holder:
+    """Return the holder that a lease records; one without a process if the record cannot be read."""
     try:
         return _HOLDER.validate_json(text, strict=True)
     except ValidationError:
         return _UNKNOWN
 
 
-def _where(pid: int) -> tuple[str, str]:
-    """Return (where this process id is valid, start token of the process, empty if it has ended), on this host."""
+def _process_place(pid: int) -> tuple[str, str]:
+    """Return `place` and `started` of Holder for a process of this host; `started` is empty if it has ended."""
     here = LocalDevice("this host", "/")
     place, *started = run_script(here, "lease_place", str(pid)).splitlines()
     return f"{socket.gethostname()} {place}", "".join(started)
@@ -257,7 +262,7 @@ def _is_gone(other: Holder, token: str) -> bool:
     """Return whether the holder ran on this host and boot and has ended, or is this process and released the lease."""
     if other.host != socket.gethostname():
         return False
-    place, started = _where(other.pid)
+    place, started = _process_place(other.pid)
     if place != other.place:
         return False
     if not started:

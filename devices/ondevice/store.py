@@ -73,7 +73,7 @@ def put(device: Device, local: Path, sha256: str) -> str:
     has another hash, TransferFailed if only the file that arrived has. Prunes the store if a file was pushed.
     """
     final = blob_path(device, sha256)
-    if _hashes(device, final, [final]) == [sha256]:
+    if _hash_and_mark(device, final, [final]) == [sha256]:
         return final
     part = f"{device.root}/incoming/{sha256}-{uuid.uuid4().hex[:8]}"
     device.upload(local, part)
@@ -87,7 +87,7 @@ def put(device: Device, local: Path, sha256: str) -> str:
         raise TransferFailed(
             device.name, f"{local} arrived with hash {arrived[:16]} instead of {sha256[:16]}", "push it again"
         )
-    _keep_limit(device)
+    _prune_to_limit(device)
     return final
 
 
@@ -102,8 +102,8 @@ def put_tree(device: Device, files: Mapping[str, Path], tree_sha256: str) -> str
     for name in files:
         if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
             raise TransferFailed(device.name, f"the name {name!r} leads out of the folder", "use a relative name")
-    marked = [f"./{name}" for name in files]
-    if _tree_sha256(files, _hashes(device, final, marked)) == tree_sha256:
+    relative = [f"./{name}" for name in files]
+    if _tree_sha256(files, _hash_and_mark(device, final, relative)) == tree_sha256:
         return final
     hashes = [_sha256(device, local) for local in files.values()]
     if _tree_sha256(files, hashes) != tree_sha256:
@@ -119,7 +119,7 @@ def put_tree(device: Device, files: Mapping[str, Path], tree_sha256: str) -> str
     except DeviceError:
         remove(device, part)
         raise
-    _keep_limit(device)
+    _prune_to_limit(device)
     return final
 
 
@@ -131,24 +131,25 @@ def push(device: Device, content: Content) -> str:
 
 
 def are_verified(contents: Iterable[Content], printed: str) -> bool:
-    """Return whether no file was changed since its hash was verified, from what job_prepare.sh printed of the store.
+    """Return whether every content is in the store as its hash states, from what job_prepare.sh printed of the store.
 
-    It printed the state of each file, and for each content the states and hashes as verified; `=` precedes the first
-    hash. Contents that were not marked as used recently count as not verified: `push` marks them.
+    It is if it was marked as used recently (`push` marks it), if the state of each file (inode, size, times) is the one
+    that was recorded when its hash was verified, and if the recorded hash is that of the content.
     """
     fresh, _, rest = printed.removeprefix("%fresh\n").partition("%state\n")
-    states, guards = (part.splitlines() for part in rest.partition("%verified\n")[::2])
+    states, verified = (part.splitlines() for part in rest.partition("%verified\n")[::2])
     for content in contents:
         count = len(content.paths)
-        lines = [*states[:count], *guards[count : 2 * count]]
-        if content.stored_path not in fresh.splitlines() or len(lines) < 2 * count or states[:count] != guards[:count]:
+        current, states = states[:count], states[count:]
+        # For a content of n files: n lines of states, then n of hashes, the first one after `=`.
+        recorded, hash_lines, verified = verified[:count], verified[count : 2 * count], verified[2 * count :]
+        is_unchanged = current == recorded and len(hash_lines) == count and hash_lines[0].startswith("=")
+        if content.stored_path not in fresh.splitlines() or not is_unchanged:
             return False
-        hashes = _hash_column("\n".join([lines[count][1:], *lines[count + 1 :]]))
-        hashed = hashes[0] if isinstance(content.local, Path) else _tree_sha256(content.local, hashes)
-        if not lines[count].startswith("=") or hashed != content.sha256:
+        hashes = _hash_column("\n".join(hash_lines)[1:])
+        if content.sha256 != (hashes[0] if isinstance(content.local, Path) else _tree_sha256(content.local, hashes)):
             return False
-        states, guards = states[count:], guards[2 * count :]
-    return not states and not guards
+    return not states and not verified
 
 
 def stored_hashes(device: Device, *, deadline_s: float) -> set[str]:
@@ -185,7 +186,8 @@ def prune(device: Device, limit_bytes: int) -> list[str]:
     return removed
 
 
-def _keep_limit(device: Device) -> None:
+def _prune_to_limit(device: Device) -> None:
+    """Prune the store to `store_limit_bytes`, if the device has such a limit."""
     if device.store_limit_bytes is not None:
         prune(device, device.store_limit_bytes)
 
@@ -210,14 +212,15 @@ def _guard_path(path: str) -> str:
     return f"verified/{PurePosixPath(path).name}"
 
 
-def _hashes(device: Device, path: str, names: list[str]) -> list[str]:
-    """Return the hashes of the files on the device, in their order; empty unless all exist. Marks them as used."""
+def _hash_and_mark(device: Device, path: str, names: list[str]) -> list[str]:
+    """Return the verified hashes of files on the device, in order, and mark them as used; empty unless all exist."""
     guard = f"{device.root}/{_guard_path(path)}"
     lines = run_script(device, "store_hashes", path, guard, *names, policy=retry.TRANSFER)
     return [] if lines.strip() == "no" else _hash_column(lines)
 
 
 def _hash_column(listing: str) -> list[str]:
+    """Return the hash in each line that sha256sum printed."""
     # A name with a backslash or a line feed makes sha256sum escape its line with a leading backslash.
     return [line.lstrip("\\").split(" ", 1)[0] for line in listing.splitlines()]
 
@@ -233,10 +236,10 @@ def _send_tree(device: Device, files: Mapping[str, Path], part: str, hashes: lis
         packed = Path(folder) / "tree.tar"
         with tarfile.open(packed, "w", format=tarfile.GNU_FORMAT) as archive:
             for name in files:
-                archive.add(files[name].resolve(), name, recursive=False, filter=_plain)
+                archive.add(files[name].resolve(), name, recursive=False, filter=_make_executable)
         device.upload(packed, f"{part}.tar")
-    marked = [f"./{name}" for name in files]
-    listing = run_script(device, "store_unpack", f"{part}.tar", part, *marked, policy=retry.TRANSFER)
+    relative = [f"./{name}" for name in files]
+    listing = run_script(device, "store_unpack", f"{part}.tar", part, *relative, policy=retry.TRANSFER)
     arrived = _hash_column(listing)
     for name, got, expected in zip(files, arrived, hashes, strict=False):
         if got != expected:
@@ -245,7 +248,7 @@ def _send_tree(device: Device, files: Mapping[str, Path], part: str, hashes: lis
         raise TransferFailed(device.name, f"only {len(arrived)} of {len(files)} files arrived", "push them again")
 
 
-def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+def _make_executable(member: tarfile.TarInfo) -> tarfile.TarInfo:
     """Remove the owner of a member and make it executable: a tree is a program and its libraries."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""

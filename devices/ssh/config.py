@@ -125,7 +125,7 @@ def _hop(name: str, where: SshAddress, settings: dict[str, list[str]]) -> Hop:
         if not identities[0].is_file():
             cause = f"the private key {identities[0]} does not exist"
             raise DeviceRefused(name, cause, "correct its `identity_file`")
-    files = _files(settings["userknownhostsfile"][0]) + _files(settings["globalknownhostsfile"][0])
+    files = _split_paths(settings["userknownhostsfile"][0]) + _split_paths(settings["globalknownhostsfile"][0])
     return Hop(
         host=settings["hostname"][0],
         port=int(settings["port"][0]),
@@ -137,7 +137,7 @@ def _hop(name: str, where: SshAddress, settings: dict[str, list[str]]) -> Hop:
     )
 
 
-def _files(words: str) -> list[Path]:
+def _split_paths(words: str) -> list[Path]:
     """Return the files of a setting: one existing path, which may contain blanks, or several paths."""
     single = Path(words).expanduser()
     return [single] if single.is_file() else [Path(word).expanduser() for word in words.split()]

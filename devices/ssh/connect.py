@@ -58,11 +58,11 @@ def connect(name: str, where: SshAddress) -> Connection:
     return Connection(transport, [client, *(through.clients if through else [])])
 
 
-def check_entry(name: str, where: SshAddress) -> None:
+def check_keys(name: str, where: SshAddress) -> None:
     """Raise DeviceRefused unless a host and its jump hosts have known host keys and a private key; do not connect."""
     hop = resolve(name, where)
     if hop.jump:
-        check_entry(name, _jump_address(name, hop.jump, where))
+        check_keys(name, _jump_address(name, hop.jump, where))
     with paramiko.SSHClient() as client:
         _load_known_hosts(name, hop, client)
         if client.get_host_keys().lookup(hop.entry) is None:
@@ -90,7 +90,7 @@ def _jump_address(name: str, jump: str, where: SshAddress) -> SshAddress:
         raise DeviceRefused(name, cause, "correct its `proxy_jump`") from None
 
 
-def _socket(hop: Hop, through: Connection | None) -> socket.socket | paramiko.Channel:
+def _open_stream(hop: Hop, through: Connection | None) -> socket.socket | paramiko.Channel:
     """Return a stream to the host: a socket that detects a cut link within seconds, or a channel of a jump host."""
     if through:
         here = ("127.0.0.1", 0)
@@ -124,12 +124,12 @@ def _connect_hop(name: str, hop: Hop, through: Connection | None) -> paramiko.SS
             hop.user,
             key_filename=[str(path) for path in hop.identities],  # type: ignore[arg-type] # lists are documented
             look_for_keys=False,
-            sock=_socket(hop, through),
+            sock=_open_stream(hop, through),
             timeout=retry.SSH_CONNECT.timeout_s,
             banner_timeout=retry.SSH_CONNECT.timeout_s,
             auth_timeout=retry.SSH_AUTHENTICATE.timeout_s,
             channel_timeout=retry.SSH_CONNECT.timeout_s,
-            transport_factory=_transport,
+            transport_factory=_transport_with_fast_cipher,
         )
     except (OSError, EOFError, paramiko.SSHException) as error:
         failure = _connection_error(name, hop, client, error)
@@ -147,7 +147,7 @@ def _connection_error(name: str, hop: Hop, client: paramiko.SSHClient, error: Ex
     if isinstance(error, paramiko.BadHostKeyException):
         forget = f"ssh-keygen -R {shlex.quote(hop.entry)} -f {shlex.quote(str(hop.known_hosts[0]))}"
         changed = f"the host key of {hop.host}:{hop.port} changed to {_fingerprint(error.key)}"
-        remedy = f"find out why; if the new key is correct, accept it with `{forget} && {_accept(hop)}`"
+        remedy = f"find out why; if the new key is correct, accept it with `{forget} && {_add_key_command(hop)}`"
         return DeviceRefused(name, f"{changed}, expected {_fingerprint(error.expected_key)}", remedy)
     if isinstance(error, paramiko.PasswordRequiredException):
         keys = " ".join(shlex.quote(str(path)) for path in hop.identities)
@@ -161,6 +161,7 @@ def _connection_error(name: str, hop: Hop, client: paramiko.SSHClient, error: Ex
 
 
 def _load_known_hosts(name: str, hop: Hop, client: paramiko.SSHClient) -> None:
+    """Give the client the keys of the files that exist; raises DeviceRefused if one cannot be read."""
     for file in hop.known_hosts:
         try:
             client.get_host_keys().load(str(file))
@@ -180,10 +181,11 @@ class _RefuseUnknown(paramiko.RejectPolicy):
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> NoReturn:
         hop = self._hop
         cause = f"the host key of {hop.host}:{hop.port} ({_fingerprint(key)}) is not in {hop.known_hosts[0]}"
-        raise DeviceRefused(self._name, cause, f"if the key is correct, accept it with `{_accept(hop)}`")
+        raise DeviceRefused(self._name, cause, f"if the key is correct, accept it with `{_add_key_command(hop)}`")
 
 
-def _accept(hop: Hop) -> str:
+def _add_key_command(hop: Hop) -> str:
+    """Return a command that adds the host's key: ssh-keyscan or, where that does not reach it, one that asks."""
     if hop.jump is None and hop.key_name == hop.host:
         file = shlex.quote(str(hop.known_hosts[0]))
         return f"ssh-keyscan -p {hop.port} {shlex.quote(hop.host)} >> {file}"
@@ -194,7 +196,7 @@ def _fingerprint(key: paramiko.PKey) -> str:
     return f"{key.get_name()} {key.fingerprint}"
 
 
-def _transport(*arguments: object, **options: object) -> paramiko.Transport:
+def _transport_with_fast_cipher(*arguments: object, **options: object) -> paramiko.Transport:
     transport = paramiko.Transport(*arguments, **options)  # type: ignore[arg-type]
     security = transport.get_security_options()
     security.ciphers = sorted(security.ciphers, key=lambda cipher: cipher != _FIRST_CIPHER)

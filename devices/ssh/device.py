@@ -101,6 +101,7 @@ class SshDevice(Device):
             self._disconnect()
 
     def _disconnect(self) -> None:
+        """Close the connection if there is one; the caller holds `_lock`."""
         if self._connection is not None:
             self._connection.close()
         self._connection = self._sftp = self._idle = None
@@ -139,6 +140,7 @@ class SshDevice(Device):
                 raise
 
     def _open_sftp(self, transport: paramiko.Transport) -> paramiko.SFTPClient:
+        """Open an SFTP session; raises DeviceRefused if the server offers none, or no further session."""
         try:
             with answer_within(transport):
                 sftp = paramiko.SFTPClient.from_transport(transport)
@@ -197,7 +199,8 @@ class SharedHost(SshDevice):
         self._users: set[int] = set()
         # paramiko keeps one refusal for all channels that are being opened.
         self._opening = threading.Lock()
-        self._prompt: paramiko.Transport | None = None
+        self._without_delay: paramiko.Transport | None = None
+        """The transport that has TCP_NODELAY."""
 
     def open_stream(self, user: object, port: int) -> paramiko.Channel:
         """Return a stream to a loopback port of the host, which `user` then uses until it releases the host.
@@ -207,11 +210,11 @@ class SharedHost(SshDevice):
         with self._lock:
             self._users.add(id(user))
         with self._live_transport() as transport, self._opening:
-            if self._prompt is not transport:
+            if self._without_delay is not transport:
                 # OpenSSH sets TCP_NODELAY at the first command; without it, answers in two packets take 40 ms more.
                 with self._shell(transport):
                     pass
-                self._prompt = transport
+                self._without_delay = transport
             try:
                 return transport.open_channel(
                     "direct-tcpip", (_LOOPBACK, port), (_LOOPBACK, 0), timeout=retry.SSH_SILENCE.timeout_s

@@ -70,7 +70,7 @@ class RemoteShell:
                 last_received = time.monotonic()
 
     def result(self) -> CommandResult:
-        """Return how the command ended; the shell reports signals as exit codes 129 to 159."""
+        """Return how the command ended, once `run` returned True; the shell reports signal n as 128 + n."""
         code, number = split_status(self._out.status or 0)
         return CommandResult(code, number, bytes(self._out.data), bytes(self._err.data))
 
@@ -88,6 +88,7 @@ class RemoteShell:
         self._channel.close()
 
     def _begin(self, argv: Sequence[str]) -> None:
+        """Send a command to the shell, and read its output between new markers."""
         marker = secrets.token_hex(16)
         self._out, self._err = Framed(marker.encode()), Framed(marker.encode())
         words = shlex.join(command_words(argv))

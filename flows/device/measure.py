@@ -10,7 +10,7 @@ from devices.errors import DeviceBusy, DeviceError, FarmError, LeaseLost
 from devices.inventory import open_device
 from devices.ondevice.job import kill_leftovers
 from devices.ondevice.lease import Lease, lease_ttl_s
-from devices.retry import probe_until
+from devices.retry import probe_with_retry
 from devices.untrusted import excerpt
 from flows.device.job import DeviceJob, DeviceTally, ReportedCauses
 from flows.device.lease import hold_lease
@@ -224,7 +224,7 @@ class _DeviceRun:
 
     def _recover_device(self, record: SessionRecord, device: Device, lease: Lease) -> None:
         """Probe the device and end leftover jobs; raises DeviceError if it caused `STRIKES` failures in a row."""
-        probe_until(device)
+        probe_with_retry(device)
         lease.renew()  # if another farm took the device over, the job that runs there is not a leftover
         kill_leftovers(device)
         self._failed_in_a_row = self._failed_in_a_row + 1 if record.reason_code in _DEVICE_CODES else 0

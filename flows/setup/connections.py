@@ -38,10 +38,10 @@ def ssh(_workspace: Workspace, devices: Devices) -> list[Finding]:
 
 
 def _find_ssh_error(name: str, where: SshAddress) -> str | None:
-    from devices.ssh.connect import check_entry  # cryptography is slow to import, and many farms have no SSH host
+    from devices.ssh.connect import check_keys  # cryptography is slow to import, and many farms have no SSH host
 
     try:
-        check_entry(name, where)
+        check_keys(name, where)
     except DeviceRefused as refused:
         return str(refused)
     return None

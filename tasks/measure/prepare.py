@@ -9,7 +9,7 @@ from typing import Literal
 from devices.errors import DeviceError, FarmError
 from devices.inventory import DeviceSpec, open_device
 from devices.ondevice.facts import Facts, read_facts
-from devices.retry import probe_until
+from devices.retry import probe_with_retry
 from tasks.bundle.cell import Mode, Variant
 from tasks.export.entry import ExportRequest, ModelEntry
 from tasks.export.export import export_cases, is_shared, read_or_skip, skipped_path
@@ -188,7 +188,7 @@ def probe_device(device: DeviceSpec, registry: Registry, answer_s: float | None 
         if not health.usable:
             return Probe(device, unusable=f"{device.name} is {health}; see `etfarm devices release --help`")
         with open_device(device) as opened:
-            probe_until(opened, answer_s)
+            probe_with_retry(opened, answer_s)
             return Probe(device, read_facts(opened))
     except DeviceError as error:
         return Probe(device, unusable=str(error), strike=error.cause)

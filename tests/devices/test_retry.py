@@ -40,7 +40,7 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def repeated(policy: Policy, error: Exception) -> None:
     attempts = Attempts(policy)
     while True:
-        attempts.failed(error)
+        attempts.wait_or_raise(error)
 
 
 def test_the_number_of_attempts_is_kept_and_the_last_error_raised(slept: list[float]) -> None:
@@ -64,20 +64,20 @@ def test_another_error_is_not_repeated(slept: list[float]) -> None:
 def test_a_device_is_waited_for_and_a_refusal_counts_as_a_loss_only_after_one() -> None:
     policy = Policy(attempts=math.inf, errors=(DeviceLost,), back_within_s=10)
     with pytest.raises(DeviceRefused):
-        Attempts(policy).lost(Phone(), REFUSED)
+        Attempts(policy).reconnect_or_raise(Phone(), REFUSED)
     attempts = Attempts(policy)
-    attempts.lost(Phone(REFUSED, LOST), LOST)
-    attempts.lost(Phone(), REFUSED)
+    attempts.reconnect_or_raise(Phone(REFUSED, LOST), LOST)
+    attempts.reconnect_or_raise(Phone(), REFUSED)
 
 
 def test_a_device_that_is_not_back_in_time_is_lost_with_its_last_error() -> None:
     attempts = Attempts(Policy(attempts=2, errors=(DeviceLost,), back_within_s=10))
     with pytest.raises(DeviceLost, match=r"^phone: is not back within 10 s \(offline\)$"):
-        attempts.lost(Phone(*[REFUSED] * 50), LOST)
+        attempts.reconnect_or_raise(Phone(*[REFUSED] * 50), LOST)
 
 
 def test_a_push_is_repeated_once() -> None:
     attempts = Attempts(retry.PUSH)
-    attempts.lost(Phone(), LOST)
+    attempts.reconnect_or_raise(Phone(), LOST)
     with pytest.raises(DeviceLost, match=r"^phone: lost$"):
-        attempts.lost(Phone(), LOST)
+        attempts.reconnect_or_raise(Phone(), LOST)

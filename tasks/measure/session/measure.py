@@ -112,7 +112,7 @@ def _prepare(context: SessionContext, result: SessionResult, job: Job) -> None:
                 result.before = wait_until_ready(context, result.limit_checks, prepared.conditions)
             return
         except (DeviceLost, DeviceRefused) as error:
-            attempts.lost(context.device, error)
+            attempts.reconnect_or_raise(context.device, error)
 
 
 def _collect(
@@ -129,7 +129,7 @@ def _collect(
             result.refused = collect_files(device, folder, limits, job.files, collected, session.cell.mode)
             break
         except (DeviceLost, DeviceRefused) as error:
-            attempts.lost(device, error)
+            attempts.reconnect_or_raise(device, error)
     if (sources := export.folder / SOURCES).is_file():
         shutil.copyfile(sources, collected / SOURCES)
 

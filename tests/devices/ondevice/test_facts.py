@@ -13,7 +13,7 @@ from devices.device import CommandResult
 from devices.errors import DeviceError
 from devices.local import LocalDevice
 from devices.ondevice.conditions import Conditions
-from devices.ondevice.facts import Facts, parse_facts, read_facts, sections
+from devices.ondevice.facts import Facts, parse_facts, parse_sections, read_facts
 from tests.fixtures.printed import (
     ANDROID_CONDITIONS,
     ANDROID_FACTS,
@@ -60,17 +60,17 @@ CONDITIONS = {
 
 @pytest.mark.parametrize(("printed", "facts"), FACTS.items(), ids=["android", "macos", "linux"])
 def test_what_each_system_prints_becomes_facts(printed: str, facts: Facts) -> None:
-    assert parse_facts(sections(printed), None) == facts
+    assert parse_facts(parse_sections(printed), None) == facts
 
 
 @pytest.mark.parametrize(("printed", "expected"), CONDITIONS.items(), ids=["android", "macos", "linux"])
 def test_what_each_system_prints_becomes_conditions(printed: str, expected: Conditions) -> None:
-    result = conditions(**sections(printed))
+    result = conditions(**parse_sections(printed))
     assert result.model_copy(update={"taken_at": None}) == expected
 
 
 def test_a_mac_before_sme2_has_none() -> None:
-    message = sections(MACOS_FACTS.replace("@sme2\n1", "@sme2\n"))
+    message = parse_sections(MACOS_FACTS.replace("@sme2\n1", "@sme2\n"))
     assert parse_facts(message, None).sme2 is False
 
 
@@ -78,19 +78,19 @@ def test_a_mac_before_sme2_has_none() -> None:
 def test_programs_for_another_platform_run_on_a_processor_that_the_device_does_not_describe(
     platform: str, sme2: bool | None
 ) -> None:
-    facts = parse_facts(sections(MACOS_FACTS), platform)
+    facts = parse_facts(parse_sections(MACOS_FACTS), platform)
     assert (facts.platform, facts.sme2, facts.os) == (platform, sme2, "macos")
 
 
 @pytest.mark.parametrize("system", ["android", "macos", "linux"])
 def test_a_device_that_prints_almost_nothing_still_has_facts_and_conditions(system: str) -> None:
-    message = sections(f"@system\n{system}\n@arch\naarch64\n")
+    message = parse_sections(f"@system\n{system}\n@arch\naarch64\n")
     assert parse_facts(message, None).memory_bytes is None
     assert conditions(**message).load_1m is None
 
 
 def test_a_phone_without_a_skin_sensor_gives_the_temperature_of_its_battery() -> None:
-    message = sections(ANDROID_CONDITIONS)
+    message = parse_sections(ANDROID_CONDITIONS)
     message["thermal"] = "Thermal Status: 0\n"
     assert conditions(**message).temperature_c == 28.4
 
@@ -170,5 +170,5 @@ def test_a_linux_machine_reports_the_versions_of_its_c_and_cpp_libraries(tmp_pat
 
 
 def test_a_program_of_another_platform_does_not_use_the_libraries_that_the_device_reports() -> None:
-    facts = parse_facts(sections(LINUX_FACTS), "linux-x86_64")
+    facts = parse_facts(parse_sections(LINUX_FACTS), "linux-x86_64")
     assert (facts.glibc, facts.glibcxx) == (None, None)
