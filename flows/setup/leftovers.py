@@ -42,7 +42,7 @@ def clear_leftovers(workspace: Workspace) -> None:
 
     The next lease on a device ends the jobs that they left there.
     """
-    for path in leftovers_below(workspace.root, workspace.store.folders):
+    for path in leftovers_below(workspace.root, workspace.store.folders_with_unfinished):
         remove(path)
 
 
@@ -51,7 +51,7 @@ def find_leftovers(workspace: Workspace, inventory: Path) -> list[Finding]:
 
     Raises InputError if the inventory cannot be read.
     """
-    folders, findings = (workspace.root, workspace.store.folders), list[Finding]()
+    folders, findings = (workspace.root, workspace.store.folders_with_unfinished), list[Finding]()
     for path in leftovers_below(*folders):
         text = f"{path}: left by a killed process ({_size(path)}); the next sweep removes it"
         findings.append(Finding(text, needs_user=False))

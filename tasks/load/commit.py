@@ -94,7 +94,7 @@ class Loader:
             return f"{rows.path}: {cause}"
         if etdump in self._ledger:
             self._replaced.add(self._ledger[etdump])
-        self._take(rows)
+        self._add_rows(rows)
         return None
 
     def has(self, sha256: str) -> bool:
@@ -123,7 +123,8 @@ class Loader:
         self._run({}, "cell_add", "cell_refresh")
         add_session_statistics(self._connection)
 
-    def _take(self, rows: Rows) -> None:
+    def _add_rows(self, rows: Rows) -> None:
+        """Collect the rows of a session under a new key, with the ids of the rows that it shares with others."""
         self._last_session += 1
         session_key = {"session_key": self._last_session}
         self._dimensions["sweep"].enter(rows.sweep)
@@ -141,12 +142,16 @@ class Loader:
         row["source_map_id"] = None
         if rows.runs is not None:
             node_ids = self._nodes.resolve(model_id, rows.runs.tree)
-            row["source_map_id"] = self._take_sources(rows, model_id, node_ids)
-            self._take_runs(rows.runs, node_ids, rows.session["warmup_executions"])
+            row["source_map_id"] = self._enter_sources(rows, model_id, node_ids)
+            self._add_runs(rows.runs, node_ids, rows.session["warmup_executions"])
         self._rows["session"].append(row)
         for table, details in rows.details.items():
             self._rows[table] += [{**session_key, **row} for row in details]
         self._sessions.add(rows.session["session_id"])
+        self._add_to_ledger(rows)
+
+    def _add_to_ledger(self, rows: Rows) -> None:
+        """Record that the bundle or loose ETDump and, of a bundle, its ETDump are loaded as the newest session."""
         contents = {rows.sha256: "etdump" if rows.is_loose else "bundle"}
         if rows.session["etdump_sha256"] is not None:
             contents[rows.session["etdump_sha256"]] = "etdump"
@@ -162,7 +167,7 @@ class Loader:
                 }
             )
 
-    def _take_sources(self, rows: Rows, model_id: int, node_ids: NDArray[np.int32]) -> int | None:
+    def _enter_sources(self, rows: Rows, model_id: int, node_ids: NDArray[np.int32]) -> int | None:
         """Enter the sources of a session's operators, once per model and tree; return their id, None if unknown."""
         if rows.sources is None or rows.runs is None:
             return None
@@ -181,7 +186,8 @@ class Loader:
             ]
         return source_map_id
 
-    def _take_runs(self, runs: Runs, node_ids: NDArray[np.int32], warmup_executions: int) -> None:
+    def _add_runs(self, runs: Runs, node_ids: NDArray[np.int32], warmup_executions: int) -> None:
+        """Collect the runs and events of the newest session; `node_ids` are those of its tree's nodes."""
         run_ids = np.arange(len(runs.execute_ns)) + self._next_run
         self._next_run += len(run_ids)
         session_keys = np.full(len(run_ids), self._last_session, np.int32)
@@ -213,6 +219,7 @@ class Loader:
         return bundles.fetchall() == [(0,)]
 
     def _run(self, inputs: dict[str, pa.Table], *statements: str) -> None:
+        """Run statements of sql/loading, by name, which read `inputs` as tables."""
         for name, table in inputs.items():
             self._connection.register(name, table)
         for statement in statements:
@@ -265,7 +272,7 @@ class _OtherSessions:
         self._by_times: dict[tuple[int, ...], str] = {tuple(each): session_id for session_id, each in times}
 
     def contradiction(self, rows: Rows) -> str | None:
-        """Return how the serial or the times contradict another session, or None; then remember them."""
+        """Return how the serial or the times contradict another session; None if not, and then remember them."""
         if not _claims_measurement(rows):
             return None
         name, sweep_id, serial = rows.device["name"], rows.sweep["sweep_id"], _serial(rows)

@@ -56,7 +56,7 @@ def load_paths(
             batch.append(parsed)
         is_full = len(batch) == _BATCH_SESSIONS or sum(rows.events for rows in batch) >= _BATCH_EVENTS
         if batch and (is_full or number == len(fresh)):
-            result.add(_commit(batch, warehouse))
+            result.add(_commit_batch(batch, warehouse))
             _log.info("loaded %d of %d, refused %d", result.loaded, len(fresh), len(result.refused))
             batch = []
     if judges:
@@ -72,9 +72,9 @@ def judge_missing(warehouse: Path) -> None:
 
 
 def refusals(paths: Sequence[Path], loaded: LoadedSessions, forgotten: Container[str] = ()) -> list[tuple[Path, str]]:
-    """Return what a load of `paths` would refuse, with the reasons; nothing is loaded.
+    """Return the bundles and ETDumps below `paths` that a load could not read, with the reasons; nothing is loaded.
 
-    Bundles that a warehouse contains are not read again.
+    Those that are `loaded` or `forgotten` are not read again.
     """
     fresh, _ = _find_fresh(paths, loaded, forgotten)
     return [(path, parsed) for path, parsed in parse(fresh) if isinstance(parsed, str)]
@@ -101,7 +101,7 @@ def _find_fresh(
 ) -> tuple[list[Path], LoadResult]:
     """Return the folders of bundles, then .etdump files outside any bundle, each once, that are not loaded yet.
 
-    The result counts the others.
+    The result counts those that are loaded or forgotten, and refuses the `paths` in which there is nothing to load.
     """
     result, candidates = LoadResult(), dict[Path, None]()
     for path in paths:
@@ -124,7 +124,7 @@ def _find_fresh(
     return sorted(fresh, key=lambda path: not path.is_dir()), result  # bundles contain more than a loose ETDump
 
 
-def _commit(batch: list[Rows], warehouse: Path) -> LoadResult:
+def _commit_batch(batch: list[Rows], warehouse: Path) -> LoadResult:
     """Write a batch in one transaction; if the warehouse refuses its rows, write each session separately."""
     result = LoadResult()
     try:
@@ -147,5 +147,5 @@ def _commit(batch: list[Rows], warehouse: Path) -> LoadResult:
             result.refused.append((batch[0].path, f"{batch[0].path}: the warehouse refused its rows ({cause})"))
             return result
         for rows in batch:
-            result.add(_commit([rows], warehouse))
+            result.add(_commit_batch([rows], warehouse))
     return result

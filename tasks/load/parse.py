@@ -35,7 +35,7 @@ def parse(paths: Sequence[Path]) -> Iterator[tuple[Path, Rows | str]]:
     done, processes = 0, min(os.cpu_count() or 1, _MAX_PROCESSES)
     if processes > 1 and _are_large(paths):
         try:
-            for parsed in _side_by_side(paths, processes):
+            for parsed in _parse_in_processes(paths, processes):
                 yield parsed
                 done += 1
         except (BrokenProcessPool, OSError) as error:
@@ -46,6 +46,7 @@ def parse(paths: Sequence[Path]) -> Iterator[tuple[Path, Rows | str]]:
 
 
 def _parse(path: Path) -> Rows | str:
+    """Return the rows of a bundle or a loose ETDump, or the reason why it is refused, whatever the error."""
     try:
         rows = bundle_rows(path) if path.is_dir() else loose_rows(path)
         ended_at, now = rows.session.get("ended_at"), datetime.now(UTC).replace(tzinfo=None)
@@ -64,7 +65,7 @@ def _parse(path: Path) -> Rows | str:
 
 
 def _are_large(paths: Sequence[Path]) -> bool:
-    """Return whether the ETDumps of paths have 300 MiB together."""
+    """Return whether the ETDumps of `paths` have 300 MiB or more together."""
     size_bytes = 0
     for path in paths:
         with contextlib.suppress(OSError):
@@ -74,8 +75,11 @@ def _are_large(paths: Sequence[Path]) -> bool:
     return False
 
 
-def _side_by_side(paths: Sequence[Path], processes: int) -> Iterator[tuple[Path, Rows | str]]:
-    """Read a few paths ahead of the consumer, so that it can insert meanwhile and memory stays bounded."""
+def _parse_in_processes(paths: Sequence[Path], processes: int) -> Iterator[tuple[Path, Rows | str]]:
+    """Yield what `parse` does, read in several processes.
+
+    They are a few paths ahead of the consumer, so that it can insert meanwhile and memory stays bounded.
+    """
     # A forked copy of a process with threads (Prefect's, DuckDB's) can deadlock; a new one cannot.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_end_with_parent)

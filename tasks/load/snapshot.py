@@ -81,20 +81,21 @@ def publish_snapshot(warehouse: Path, snapshots: Path) -> Path:
 
     try:
         with open_to_copy(warehouse) as source:
-            return _publish(source, warehouse, snapshots)
+            return _write_snapshot(source, warehouse, snapshots)
     except OSError as error:
         raise WarehouseError(f"{warehouse}: cannot be read ({error.strerror}); correct its permissions") from error
 
 
-def _publish(source: BinaryIO, warehouse: Path, snapshots: Path) -> Path:
+def _write_snapshot(source: BinaryIO, warehouse: Path, snapshots: Path) -> Path:
+    """Publish the content of `source`; raises WarehouseError, which names the file that cannot be read or written."""
     used = snapshots
     try:
         snapshots.mkdir(parents=True, exist_ok=True)
         remove_leftovers(snapshots)
-        present = sorted(snapshots.glob("warehouse-*.duckdb"), key=_sequence)
-        used = final = snapshots / f"warehouse-{(_sequence(present[-1]) if present else 0) + 1:06d}.duckdb"
+        present = sorted(snapshots.glob("warehouse-*.duckdb"), key=_sequence_number)
+        used = final = snapshots / f"warehouse-{(_sequence_number(present[-1]) if present else 0) + 1:06d}.duckdb"
         with complete_file(final) as target:
-            sha256 = _copy(source, target)
+            sha256 = _copy_and_hash(source, target)
         final.chmod(_READ_ONLY)
         status = final.stat()
         facts = f"sha256 {sha256}\nsize_bytes {status.st_size}\nmtime_ns {status.st_mtime_ns}\n"
@@ -118,7 +119,7 @@ class _SourceError(OSError):
     """The warehouse that is copied cannot be read."""
 
 
-def _copy(source: BinaryIO, target: BinaryIO) -> str:
+def _copy_and_hash(source: BinaryIO, target: BinaryIO) -> str:
     """Copy a stream to its end; return the SHA-256 of the copy."""
     try:  # let the target share the blocks of the source, where the file system can
         fcntl.ioctl(target.fileno(), _FICLONE, source.fileno())
@@ -138,6 +139,7 @@ def _copy(source: BinaryIO, target: BinaryIO) -> str:
             target.write(block)
 
 
-def _sequence(snapshot: Path) -> int:
+def _sequence_number(snapshot: Path) -> int:
+    """Return the number in a snapshot's name; 0 for another name."""
     digits = snapshot.stem.removeprefix("warehouse-")
     return int(digits) if digits.isdigit() else 0

@@ -77,8 +77,8 @@ class _Member(tarfile.TarInfo):
         return member
 
 
-class _Expanding:
-    """The content of a compressed file; `read` raises ReadError when it expands too far."""
+class _LimitedStream:
+    """Decompressed content; `read` raises ReadError above the larger of 1 GiB and 1000 times `packed_bytes`."""
 
     def __init__(self, stream: IO[bytes], packed_bytes: int) -> None:
         self._stream = stream
@@ -92,12 +92,12 @@ class _Expanding:
         return content
 
 
-def _members(archive: Path) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
+def _read_entries(archive: Path) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
     """Yield each entry and its tar. Call it inside `_archive_errors`, and read an entry before the next one."""
     with open_untrusted(archive.resolve(), 1 << 62) as file:
         packed_bytes = archive.stat().st_size
         with zstd.open(file, "rb") as expanded:
-            stream = cast(Any, _Expanding(cast(IO[bytes], expanded), packed_bytes))
+            stream = cast(Any, _LimitedStream(cast(IO[bytes], expanded), packed_bytes))
             with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as tar:
                 for member in tar:
                     yield tar, member
@@ -106,14 +106,14 @@ def _members(archive: Path) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]
                     pass
 
 
-def _files_of_bundles(archive: Path) -> Iterator[_PackedFile]:
+def _read_bundle_files(archive: Path) -> Iterator[_PackedFile]:
     """Yield each file in an archive of bundles. Call it inside `_archive_errors`, and read a file before the next one.
 
     Raises ReadError for a file above its limit and, in an archive that the farm packed, for a wrong order.
     """
     recorded: set[str] = set()
     has_other = False
-    for tar, member in _members(archive):
+    for tar, member in _read_entries(archive):
         if member.isdir():
             continue
         sweep_id, session_id, name = _parse_name(member)
@@ -159,7 +159,7 @@ def upload_folder(store: BlobStore, name: str, folder: Path) -> None:
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     with work_folder(folder.parent) as aside:
         with (aside / "archive").open("wb") as target:
-            _write(target, ((str(path.relative_to(folder)), path) for path in files))
+            _write_archive(target, ((str(path.relative_to(folder)), path) for path in files))
         store.put(name, aside / "archive")
 
 
@@ -182,7 +182,7 @@ def pack_bundles(target: BinaryIO, sweep_id: str, bundles: Mapping[str, Path]) -
         for session_id, folder in bundles.items()
         for path in folder.iterdir()
     ]
-    _write(target, ((name, path) for _, name, path in sorted(files)))
+    _write_archive(target, ((name, path) for _, name, path in sorted(files)))
 
 
 def unpack(archive: Path, folder: Path) -> None:
@@ -191,7 +191,7 @@ def unpack(archive: Path, folder: Path) -> None:
     Raises ArchiveError if the archive is damaged or an entry leads out of `folder`.
     """
     with _archive_errors(archive):
-        for tar, member in _members(archive):
+        for tar, member in _read_entries(archive):
             tar.extract(member, folder, filter="data")
 
 
@@ -205,7 +205,7 @@ def unpack_bundles(archive: Path, folder: Path, texts: Mapping[str, bytes]) -> N
         with contextlib.suppress(BundleError):
             listed[session_id] = {RECORD, *parse_record(text, RECORD).files}
     with _archive_errors(archive):
-        for each in _files_of_bundles(archive):
+        for each in _read_bundle_files(archive):
             if each.name in listed.get(each.session_id, ()):
                 target = folder / each.sweep_id / each.session_id / each.name
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -225,7 +225,10 @@ def find_archives(path: Path) -> list[Path]:
 
 
 def archives_and_others(paths: list[Path]) -> tuple[list[Path], list[Path]]:
-    """Return the archives among and in `paths`, and those of `paths` that contain anything else to load."""
+    """Return the archives among and in `paths`, and the other paths to load.
+
+    Those are the paths that contain a bundle or an ETDump, and those that contain nothing, which the load reports.
+    """
     archives = list(dict.fromkeys(archive for path in paths for archive in find_archives(path)))
     others = [path for path in paths if path not in archives and (not find_archives(path) or any(find_results(path)))]
     return archives, others
@@ -234,11 +237,12 @@ def archives_and_others(paths: list[Path]) -> tuple[list[Path], list[Path]]:
 def packed_records(archive: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the id of each session and the content of its session.json; nothing if there is no archive.
 
-    Raises ArchiveError if the archive is damaged as far as it is read: to the other files, if the farm packed it.
+    An archive that the farm packed is read only up to its other files. Raises ArchiveError for damage in what is read,
+    BundleError if the archive cannot be opened.
     """
     if archive.is_file():
         with _archive_errors(archive):
-            for each in _files_of_bundles(archive):
+            for each in _read_bundle_files(archive):
                 if each.name == RECORD:
                     yield each.session_id, each.stream.read()
                 elif each.comes_after_all_records:
@@ -246,12 +250,16 @@ def packed_records(archive: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def verify_archive(archive: Path, sweep_id: str) -> Iterator[BundleCheck]:
-    """Read every file of an archive and compare it with its hash; a damaged archive is an entry of its name."""
+    """Compare every file of an archive with its hash; yield the result of each bundle.
+
+    If the archive is damaged, its result comes first, under the archive's name; bundles are compared as far as it was
+    read.
+    """
     texts: dict[str, bytes] = {}
     hashes: dict[str, dict[str, str]] = {}
     try:
         with _archive_errors(archive):
-            for each in _files_of_bundles(archive):
+            for each in _read_bundle_files(archive):
                 if each.name == RECORD:
                     texts[each.session_id] = each.stream.read()
                 else:
@@ -272,7 +280,8 @@ def verify_archive(archive: Path, sweep_id: str) -> Iterator[BundleCheck]:
         yield BundleCheck(session_id, sweep_id, sha256, damage, len(files))
 
 
-def _write(target: BinaryIO, files: Iterable[tuple[str, Path]]) -> None:
+def _write_archive(target: BinaryIO, files: Iterable[tuple[str, Path]]) -> None:
+    """Write files as a compressed tar with a checksum, in this order; each has its name in the archive and its path."""
     options: dict[int, int] = {zstd.CompressionParameter.checksum_flag: 1}
     with (
         zstd.open(target, "wb", options=options) as stream,

@@ -129,7 +129,10 @@ class BlobStore:
 
 @cache
 def file_system(location: str) -> tuple[Any, str]:
-    """Return fsspec's file system of a folder or a URL, which keeps no listings, and the path in it."""
+    """Return fsspec's file system of a folder or a URL, which keeps no listings, and the path in it.
+
+    Raises InputError for a URL that is not supported, or whose package is missing.
+    """
     if "://" not in location:
         return CompleteFiles(), location
     scheme = location.partition("://")[0]
@@ -173,7 +176,7 @@ def read_files(fs: Any, sizes: Mapping[str, int], max_bytes: int) -> dict[str, b
 
 @contextlib.contextmanager
 def storage_errors(location: str, what: str) -> Iterator[None]:
-    """Turn an error of the storage into a BundleError."""
+    """Turn an error of the storage in this block into a BundleError; `what` states what failed."""
     try:
         yield
     except _error_types() as error:
@@ -184,6 +187,7 @@ def storage_errors(location: str, what: str) -> Iterator[None]:
 
 
 def _error_types() -> tuple[type[Exception], ...]:
+    """Return what fsspec's file systems raise; errors of S3 only with the extra `s3`."""
     try:
         from botocore.exceptions import BotoCoreError, ClientError
     except ImportError:

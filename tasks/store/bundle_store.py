@@ -46,9 +46,10 @@ class Forgotten(BaseModel, extra="forbid", frozen=True):
 
 @dataclass(frozen=True)
 class FetchedBundles:
-    """Bundles to load, as local folders, and those that are not among them."""
+    """Where bundles to load are on this machine, and those that were not fetched."""
 
     folders: list[Path]
+    """Folders of bundles, folders that contain some, and archives."""
     already: int = 0
     """Not fetched, because the warehouse contains them."""
     refused: tuple[tuple[Path, str], ...] = ()
@@ -69,8 +70,8 @@ class BundleStore(ABC):
         self._files = BlobStore(location)
 
     @property
-    def folders(self) -> list[Path]:
-        """The folders in which this machine may have left unfinished files."""
+    def folders_with_unfinished(self) -> list[Path]:
+        """The local folders in which this machine may have left unfinished files; none of object storage."""
         return []
 
     @abstractmethod
@@ -108,7 +109,10 @@ class BundleStore(ABC):
 
     @abstractmethod
     def local_folders(self, sweep_id: str | None, loaded: LoadedSessions) -> FetchedBundles:
-        """Return the bundles of a sweep, or of all, as local folders for loading."""
+        """Return local paths to load the bundles of a sweep, or of all, from.
+
+        Bundles in object storage are fetched first, except those that `loaded` returns.
+        """
 
     @abstractmethod
     def verify(self, sweep_id: str) -> Iterator[BundleCheck]:

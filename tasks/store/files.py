@@ -18,8 +18,8 @@ from typing import BinaryIO
 
 UNFINISHED = ".part-"
 """How the names of files and folders begin that are still being written."""
-# Archives of runners on their way to a device; see devices/ondevice/store.py.
-_TREE = "etfarm-tree-"
+# How the names of folders with archives on their way to a device begin; see devices/ondevice/store.py.
+_UPLOAD = "etfarm-tree-"
 _BLOCK_BYTES = 1 << 22
 _PID = re.compile(r"([1-9][0-9]{0,9})-")
 _TRIES = 5
@@ -40,8 +40,8 @@ def hash_file(path: Path) -> str:
 def publish_folder(final: Path) -> Iterator[Path]:
     """Yield an empty folder beside `final`; rename it to `final` at the end of the block, or remove it on an error.
 
-    If `final` appeared meanwhile, it is kept: two processes that make the same content both use it.
-    Leftovers of killed processes are removed first, by the process id in their names.
+    Its files are synced to the disk before. If `final` appeared meanwhile, it is kept: two processes that make the same
+    content both use it. Leftovers of killed processes are removed first, by the process id in their names.
     """
     with work_folder(final.parent) as aside:
         yield aside
@@ -99,11 +99,14 @@ def leftovers_below(root: Path, stores: Sequence[Path]) -> list[Path]:
     """
     folders = {_scratch_parent(), *(path.parent for path in _unfinished_below(root, stores))}
     paths = [path for folder in sorted(folders) for path in leftovers(folder)]
-    return paths + [path for path in _trees() if _is_of_dead_process(path, _TREE)]
+    return paths + [path for path in _uploads() if _is_of_dead_process(path, _UPLOAD)]
 
 
 def unfinished_elsewhere(root: Path, stores: Sequence[Path]) -> list[Path]:
-    """Return what other machines are writing there, or left there less than a day ago: only they know which."""
+    """Return what other machines are writing in `root` or `stores`, or left there less than a day ago.
+
+    This machine cannot distinguish the two.
+    """
     here = socket.gethostname()
     return [
         path for path in _unfinished_below(root, stores) if writer_machine(path) != here and not _is_abandoned(path)
@@ -111,6 +114,7 @@ def unfinished_elsewhere(root: Path, stores: Sequence[Path]) -> list[Path]:
 
 
 def _unfinished_below(root: Path, stores: Sequence[Path]) -> list[Path]:
+    """Return the unfinished files and folders in `root` and two levels below, and in `stores` and one level below."""
     searched = [(root, ""), (root, "*/"), (root, "*/*/"), *((store, depth) for store in stores for depth in ("", "*/"))]
     return sorted({path for folder, depth in searched for path in folder.glob(f"{depth}{UNFINISHED}*")})
 
@@ -159,8 +163,8 @@ def remove_leftovers(folder: Path) -> None:
 
 def remove_unfinished() -> None:
     """Remove what this process is writing, before it ends without leaving its blocks."""
-    trees = [path for path in _trees() if path.name.startswith(f"{_TREE}{os.getpid()}-")]
-    for path in [*_unfinished, *trees]:
+    uploads = [path for path in _uploads() if path.name.startswith(f"{_UPLOAD}{os.getpid()}-")]
+    for path in [*_unfinished, *uploads]:
         remove(path)
 
 
@@ -234,5 +238,5 @@ def _unfinished_name(name: str) -> str:
     return f"{UNFINISHED}{os.getpid()}-{name}@{socket.gethostname()}"
 
 
-def _trees() -> Iterator[Path]:
-    return Path(tempfile.gettempdir()).glob(f"{_TREE}*")
+def _uploads() -> Iterator[Path]:
+    return Path(tempfile.gettempdir()).glob(f"{_UPLOAD}*")

@@ -31,6 +31,7 @@ class BundleCheck:
     damage: str | None = None
     """One sentence; None if the bundle is intact."""
     files: int = 0
+    """The number of compared files, without session.json."""
 
 
 def publish_bundle(bundles: Path, record: SessionRecord, collected: Path) -> SessionRecord:
@@ -143,14 +144,14 @@ def find_results(path: Path) -> Iterator[Path]:
         if RECORD in files:
             names.clear()
             yield Path(folder)
-        elif _was_bundle(Path(folder).name, files):
+        elif _looks_like_bundle(Path(folder).name, files):
             yield Path(folder)
         else:
             yield from (file for name in sorted(files) if (file := Path(folder, name)).suffix == ".etdump")
 
 
-def _was_bundle(name: str, files: list[str]) -> bool:
-    """Return whether a folder without session.json looks like a bundle.
+def _looks_like_bundle(name: str, files: list[str]) -> bool:
+    """Return whether a folder without session.json seems to have been a bundle.
 
     Two of three signs decide: a name like a session's id, a file that the farm collects beside the ETDump, and an
     ETDump. A folder of ETDumps, or of the outputs of a runner under other names, shows only one.

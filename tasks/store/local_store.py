@@ -31,7 +31,7 @@ class LocalStore(BundleStore):
         self._cache = cache or root.parent / "cache" / "bundles"
 
     @property
-    def folders(self) -> list[Path]:
+    def folders_with_unfinished(self) -> list[Path]:
         return [self.root, Path(self.shelf.location)]
 
     def sweep_ids(self) -> list[str]:
@@ -69,18 +69,25 @@ class LocalStore(BundleStore):
         for archive in find_archives(self.root):
             for packed_id, text in packed_records(archive):
                 if packed_id == session_id:
-                    content = hashlib.sha256(text).hexdigest()[:16]
-                    final = self._cache / archive.name.removesuffix(SUFFIX) / f"{session_id}-{content}"
-                    if not final.is_dir():
-                        with work_folder(final.parent) as folder, publish_folder(final) as aside:
-                            unpack_bundles(archive, folder, {session_id: text})
-                            for path in folder.glob("*/*/*"):
-                                path.rename(aside / path.name)
-                    return final
+                    return self._unpack_to_cache(archive, session_id, text)
         return None
 
+    def _unpack_to_cache(self, archive: Path, session_id: str, text: bytes) -> Path:
+        """Return the folder in the cache with a bundle of an archive; `text` is its session.json."""
+        content = hashlib.sha256(text).hexdigest()[:16]
+        final = self._cache / archive.name.removesuffix(SUFFIX) / f"{session_id}-{content}"
+        if not final.is_dir():
+            with work_folder(final.parent) as folder, publish_folder(final) as aside:
+                unpack_bundles(archive, folder, {session_id: text})
+                for path in folder.glob("*/*/*"):
+                    path.rename(aside / path.name)
+        return final
+
     def local_folders(self, sweep_id: str | None, loaded: LoadedSessions) -> FetchedBundles:
-        """Return the folder and the archive of the sweep, or the folder of all; the loader finds the bundles in it."""
+        """Return the folder of all sweeps, or the folder and the archive of one as far as they exist.
+
+        For a sweep with neither, its folder is returned, so that the load reports it.
+        """
         if sweep_id is None:
             return FetchedBundles([self.root])
         archive = archive_path(self.root, sweep_id)

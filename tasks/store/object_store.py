@@ -89,14 +89,14 @@ class ObjectStore(BundleStore):
         complete = record.model_copy(update={"files": files})
         with storage_errors(self.location, f"bundle {record.session_id} cannot be written"):
             if sources:
-                self._fs.put([str(path) for path in sources], list(_sizes(folder, complete)))
+                self._fs.put([str(path) for path in sources], list(_file_sizes(folder, complete)))
             # Another writer of the session may be first; the session then has its result.
             with contextlib.suppress(FileExistsError):
                 self._fs.pipe_file(f"{folder}/{RECORD}", record_text(complete), mode="create")
             content = self._fs.cat_file(f"{folder}/{RECORD}", start=0, end=MAX_RECORD_BYTES)
             stored = parse_record(content, f"{folder}/{RECORD}")
             # What other writers of this session uploaded can no longer become complete.
-            current = {*_sizes(folder, stored), f"{folder}/{RECORD}"}
+            current = {*_file_sizes(folder, stored), f"{folder}/{RECORD}"}
             if leftovers := [path for path in self._fs.find(folder) if path not in current]:
                 self._fs.rm(leftovers)
         return stored
@@ -134,7 +134,7 @@ class ObjectStore(BundleStore):
             try:
                 record = parse_record(content, path)
                 # If a file is longer than its recorded size, one byte more is read, which changes the hash.
-                sizes = {key: size and size + 1 for key, size in _sizes(folder, record).items()}
+                sizes = {key: size and size + 1 for key, size in _file_sizes(folder, record).items()}
                 with storage_errors(self.location, f"bundle {session_id} cannot be read"):
                     texts = self._texts(sizes, MAX_FILE_BYTES + 1).values()
                 present = {hashlib.sha256(text).hexdigest() for text in texts if isinstance(text, bytes)}
@@ -180,7 +180,7 @@ class ObjectStore(BundleStore):
                 storage_errors(self.location, f"bundle {record.session_id} cannot be fetched"),
                 publish_folder(final) as aside,
             ):
-                sizes = _sizes(posixpath.dirname(path), record)
+                sizes = _file_sizes(posixpath.dirname(path), record)
                 if sizes:
                     targets = [str(aside / name) for name in sorted(record.files)]
                     self._fs.get(list(sizes), targets, callback=SizeLimit(sizes))
@@ -194,7 +194,7 @@ class ObjectStore(BundleStore):
         return final
 
 
-def _sizes(folder: str, record: SessionRecord) -> dict[str, int]:
-    """Return where the files of a bundle are, in the order of their names, with their recorded sizes in bytes."""
+def _file_sizes(folder: str, record: SessionRecord) -> dict[str, int]:
+    """Return the recorded size in bytes of each file of a bundle, by its path, in the order of the files' names."""
     files = sorted(record.files.items())
     return {f"{folder}/{file.sha256[:_HASH_DIGITS]}-{name}": file.bytes for name, file in files}

@@ -200,7 +200,7 @@ def test_processes_are_started_for_large_bundles_only(maker: BundleMaker, monkey
         began.append(count)
         return iter(())
 
-    monkeypatch.setattr(parsing, "_side_by_side", note)
+    monkeypatch.setattr(parsing, "_parse_in_processes", note)
     for worth_bytes, cores in ((3 * size_bytes + 1, 2), (3 * size_bytes, 1), (3 * size_bytes, 2), (3 * size_bytes, 64)):
         monkeypatch.setattr(parsing, "_LARGE_BYTES", worth_bytes)
         monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
