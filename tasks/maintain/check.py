@@ -19,6 +19,7 @@ from tasks.judge.decisions import missing_decisions, read_decisions
 from tasks.judge.refresh import judge_series
 from tasks.load.commit import add_session_statistics
 from tasks.load.snapshot import newest_snapshot
+from tasks.store.bundle_store import BundleStore
 from tasks.store.files import work_folder
 from tasks.store.folder import BundleCheck, content_sha256
 from tasks.store.workspace import Workspace
@@ -81,11 +82,7 @@ def check_warehouse(workspace: Workspace) -> CheckResult:
     """
     target, bundles = workspace.warehouse, workspace.store
     with work_folder(target.parent) as folder:
-        verified: list[BundleCheck] = []  # before the copy, so that the copy contains what is loaded meanwhile
-        sweep_ids = bundles.sweep_ids()
-        for number, sweep_id in enumerate(sweep_ids, 1):
-            verified += bundles.verify(sweep_id)
-            _log.info("checked the bundles of %s (%d of %d sweeps)", sweep_id, number, len(sweep_ids))
+        verified = _verify_bundles(bundles)  # before the copy, so that the copy contains what is loaded meanwhile
         copy = copy_for_reader(target, folder)
         with writing(copy):  # brings the layout of the copy up to date
             pass
@@ -116,6 +113,16 @@ def check_warehouse(workspace: Workspace) -> CheckResult:
         f"no finding: {len(verified)} bundles with {files} files, {sessions} sessions ({thinned} thinned), "
         f"{runs} runs, {events} events",
     )
+
+
+def _verify_bundles(store: BundleStore) -> list[BundleCheck]:
+    """Compare the files of all bundles with their hashes, and log the progress."""
+    verified: list[BundleCheck] = []
+    sweep_ids = store.sweep_ids()
+    for number, sweep_id in enumerate(sweep_ids, 1):
+        verified += store.verify(sweep_id)
+        _log.info("checked the bundles of %s (%d of %d sweeps)", sweep_id, number, len(sweep_ids))
+    return verified
 
 
 def check_aggregates(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:

@@ -50,7 +50,7 @@ def reset_baseline(workspace: Workspace, night: str | None, series: Selector, re
         raise InputError(f"--night {first}: outside the nights of the matching series; use one {oldest}")
     reason = _validate_text("--reason", reason)
     decision = {"kind": "baseline_reset", "night": first, "series": series, "reason": reason}
-    return _record(workspace, f"baseline reset from {first}", decision, matching)
+    return _record_once(workspace, f"baseline reset from {first}", decision, matching)
 
 
 def exclude_night(workspace: Workspace, night: str, series: Selector, reason: str) -> str:
@@ -60,7 +60,7 @@ def exclude_night(workspace: Workspace, night: str, series: Selector, reason: st
     of_night = _select_night(excluded, matching)
     reason = _validate_text("--reason", reason)
     decision = {"kind": "night_exclusion", "night": excluded, "series": series, "reason": reason}
-    return _record(workspace, f"{excluded} excluded", decision, of_night)
+    return _record_once(workspace, f"{excluded} excluded", decision, of_night)
 
 
 def write_note(workspace: Workspace, text: str, night: str | None, series: Selector) -> str:
@@ -70,7 +70,7 @@ def write_note(workspace: Workspace, text: str, night: str | None, series: Selec
     if noted:
         matching = _select_night(noted, matching)
     decision = {"kind": "note", "night": noted, "series": series, "reason": _validate_text("TEXT", text)}
-    return _record(workspace, f"note on {noted}" if noted else "note", decision, matching)
+    return _record_once(workspace, f"note on {noted}" if noted else "note", decision, matching)
 
 
 def revoke(workspace: Workspace, decision_id: str, reason: str) -> str:
@@ -83,7 +83,8 @@ def revoke(workspace: Workspace, decision_id: str, reason: str) -> str:
     if decision_id not in in_force:
         remedy = did_you_mean(decision_id, in_force) or "; list them with `etfarm decisions`"
         raise InputError(f"{decision_id}: not a decision of {workspace.store.location}{remedy}")
-    _write(workspace, {"kind": "revocation", "reason": _validate_text("--reason", reason), "revokes": decision_id})
+    reason = _validate_text("--reason", reason)
+    _write_decision(workspace, {"kind": "revocation", "reason": reason, "revokes": decision_id})
     return f"{decision_id}: revoked; its record stays"
 
 
@@ -123,24 +124,30 @@ def series_text(series: Selector) -> str:
     return ", ".join(f"{option} {value}" for option, value in series.criteria.items()) or "every series"
 
 
-def _record(workspace: Workspace, what: str, decision: dict[str, Any], matching: Sequence[SeriesNight]) -> str:
+def _record_once(workspace: Workspace, summary: str, decision: dict[str, Any], matching: Sequence[SeriesNight]) -> str:
     """Record a decision, unless an equal one is in force; return a line with the outcome.
 
-    Notes are equal if their texts are; other decisions whatever their reasons are.
+    The line contains `summary` and the number of series in `matching`.
     """
-    for same in read_decisions(workspace.store).in_force:
-        is_same = all(getattr(same, name) == decision[name] for name in ("kind", "night", "series"))
-        if is_same and (same.kind != "note" or same.reason == decision["reason"]):
-            return f"{same.id}: already recorded by {same.decided_by}; nothing was changed"
-    record = _write(workspace, decision)
+    for other in read_decisions(workspace.store).in_force:
+        if _is_equal(other, decision):
+            return f"{other.id}: already recorded by {other.decided_by}; nothing was changed"
+    record = _write_decision(workspace, decision)
     count = len({(each.model, each.precision, each.variant, each.device) for each in matching})
     return (
-        f"{record.id}: {what} for {series_text(record.series)} ({count} series); "
+        f"{record.id}: {summary} for {series_text(record.series)} ({count} series); "
         f"undo with: etfarm decisions revoke {record.id} --reason TEXT"
     )
 
 
-def _write(workspace: Workspace, decision: dict[str, Any]) -> Decision:
+def _is_equal(record: Decision, decision: dict[str, Any]) -> bool:
+    """Return whether kind, night and series are equal; of notes also the text, of others the reason does not matter."""
+    is_same = all(getattr(record, name) == decision[name] for name in ("kind", "night", "series"))
+    return is_same and (record.kind != "note" or record.reason == decision["reason"])
+
+
+def _write_decision(workspace: Workspace, decision: dict[str, Any]) -> Decision:
+    """Write a decision of the present user to the store, then to the warehouse and a new snapshot; return it."""
     try:
         user = getpass.getuser()
     except (OSError, KeyError):  # a container may run as a user without a name
@@ -156,7 +163,7 @@ def _write(workspace: Workspace, decision: dict[str, Any]) -> Decision:
 
 
 def _validate_text(option: str, text: str) -> str:
-    """Return a text of a user without control characters; raises InputError if it is not a line of 1 to 500."""
+    """Return a user's text without control characters; raises InputError unless it is a line of 1 to 500 characters."""
     text = text.strip()
     if not text:
         raise InputError(f"{option}: the text is empty; state why")
@@ -168,7 +175,7 @@ def _validate_text(option: str, text: str) -> str:
 
 
 def _select_night(night: date, matching: list[SeriesNight]) -> list[SeriesNight]:
-    """Return the series of `night`; raises InputError if all `matching` series are of other nights."""
+    """Return those of `matching` in `night`; raises InputError if there are some, but only in other nights."""
     of_night = [each for each in matching if each.night == night]
     if matching and not of_night:
         nights = sorted({each.night.isoformat() for each in matching})

@@ -1,4 +1,4 @@
-"""Load the bundles of archives."""
+"""Load the bundles of old sweeps, which `etfarm warehouse prune` packed into archives."""
 
 import hashlib
 from collections.abc import Container, Iterable
@@ -27,7 +27,7 @@ def load_archives(archives: Iterable[Path], warehouse: Path, forgotten: Containe
         fresh = {session_id for session_id, sha256 in by_session.items() if sha256 not in loaded}
         result.already += len(by_session) - len(fresh)
         if fresh:
-            result.add(_load(archive, fresh, warehouse))
+            result.add(_load_archive(archive, fresh, warehouse))
     judge_missing(warehouse)
     return result
 
@@ -35,9 +35,9 @@ def load_archives(archives: Iterable[Path], warehouse: Path, forgotten: Containe
 def archive_refusals(
     archives: Iterable[Path], loaded: LoadedSessions, forgotten: Container[str]
 ) -> list[tuple[Path, str]]:
-    """Return the bundles of archives whose files do not match their hashes, with the reasons; nothing is loaded.
+    """Return the damaged archives, and the bundles whose files do not match their hashes, with the reasons.
 
-    If all bundles of an archive are loaded, only its session.json files are read.
+    Nothing is loaded. If all bundles of an archive are `loaded` or `forgotten`, only its session.json files are read.
     """
     result = LoadResult()
     for archive, hashes in _packed_hashes(archives, forgotten, result).items():
@@ -68,7 +68,8 @@ def _packed_hashes(
     return hashes
 
 
-def _load(archive: Path, session_ids: Container[str], warehouse: Path) -> LoadResult:
+def _load_archive(archive: Path, session_ids: Container[str], warehouse: Path) -> LoadResult:
+    """Load these sessions of an archive, without judging; the ledger and the result name paths before packing."""
     with work_folder(warehouse.parent) as folder:
         try:
             texts = {session_id: text for session_id, text in packed_records(archive) if session_id in session_ids}

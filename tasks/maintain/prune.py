@@ -79,7 +79,7 @@ def plan_prune(rules: Rules, workspace: Workspace, today: date) -> Plan:
         old = (sweep_id for sweep_id, night in nights.items() if night and night < pack_before)
         # Not those with nothing but unfinished bundles.
         sweeps = [sweep_id for sweep_id in old if any((store.root / sweep_id).glob("[!.]*"))]
-    return Plan(thin_before, _events_of_old_nights(workspace.warehouse, thin_before), sweeps, unused)
+    return Plan(thin_before, _count_old_events(workspace.warehouse, thin_before), sweeps, unused)
 
 
 def describe(plan: Plan, workspace: Workspace) -> Iterator[str]:
@@ -116,12 +116,7 @@ def prune(plan: Plan, workspace: Workspace) -> Iterator[PruneStep]:
             except FarmError as error:
                 yield PruneStep("pack", f"not packed: {error}", is_failure=True)
         if plan.events:
-            with writing(workspace.warehouse) as connection:  # no view needs the events
-                connection.execute(f"CREATE OR REPLACE TEMP TABLE old_session AS {_OLD}", [plan.thin_before])
-                old_runs = "SELECT run_id FROM run JOIN old_session USING (session_key)"
-                connection.execute(f"DELETE FROM event WHERE run_id IN ({old_runs})")
-                now = datetime.now(UTC).replace(tzinfo=None)
-                connection.execute("INSERT INTO thinned_session SELECT session_key, ? FROM old_session", [now])
+            _remove_events(workspace.warehouse, plan.thin_before)
             publish(workspace)
             removed = f"{sum(plan.events.values())} events removed"
             yield PruneStep("thin", f"thinned {len(plan.events)} nights: {removed}")
@@ -132,6 +127,16 @@ def prune(plan: Plan, workspace: Workspace) -> Iterator[PruneStep]:
             except OSError as error:
                 cause = f"not removed: {folder}: {error.strerror}; correct the permissions of its folder"
                 yield PruneStep("remove", cause, is_failure=True)
+
+
+def _remove_events(warehouse: Path, before: date) -> None:
+    """Remove the events of nights before `before`, except the newest night; no view needs them."""
+    with writing(warehouse) as connection:
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE old_session AS {_OLD}", [before])
+        old_runs = "SELECT run_id FROM run JOIN old_session USING (session_key)"
+        connection.execute(f"DELETE FROM event WHERE run_id IN ({old_runs})")
+        now = datetime.now(UTC).replace(tzinfo=None)
+        connection.execute("INSERT INTO thinned_session SELECT session_key, ? FROM old_session", [now])
 
 
 @contextlib.contextmanager
@@ -203,7 +208,7 @@ def _verify_bundle(bundle: Path) -> str:
     return content_sha256(bundle)
 
 
-def _events_of_old_nights(warehouse: Path, before: date) -> dict[date, int]:
+def _count_old_events(warehouse: Path, before: date) -> dict[date, int]:
     """Return the number of events of each night before `before`, except the newest night."""
     if not warehouse.is_file():
         return {}

@@ -17,7 +17,7 @@ from devices.untrusted import UntrustedFileError, open_untrusted, read_untrusted
 from tasks.bundle.names import ETDUMP, MAX_FILE_BYTES, MAX_LOG_BYTES
 from tasks.bundle.record import DeviceRecord, ImportRecord, ModelRecord, RunnerRecord, SessionRecord, SweepNight
 from tasks.bundle.values import first_mistake
-from tasks.maintain.kit.config import measured_at
+from tasks.maintain.kit.config import checked_moment
 from tasks.maintain.kit.results import KitEnd, KitResult, judge_result
 from tasks.measure.session.record import check_loadable
 from tasks.store.bundle_store import BundleStore
@@ -70,7 +70,10 @@ def import_kit(
 
 
 def _copy_files(result: KitResult, folder: Path) -> _Copies:
-    """Copy the files of a result, with their names in a bundle; raises UntrustedFileError and InputError."""
+    """Copy the files of a result, with their names in a bundle.
+
+    Raises UntrustedFileError if one cannot be read, InputError if its modification time cannot be that of a session.
+    """
     log = read_untrusted(result.log, MAX_LOG_BYTES) if result.log else None
     if log is not None:
         (folder / "stdout.txt").write_bytes(log)
@@ -80,7 +83,7 @@ def _copy_files(result: KitResult, folder: Path) -> _Copies:
             shutil.copyfileobj(source, target)
     files = [path for path in (result.etdump, result.log) if path]
     try:
-        moment = measured_at(datetime.fromtimestamp(max(path.lstat().st_mtime for path in files), UTC))
+        moment = checked_moment(datetime.fromtimestamp(max(path.lstat().st_mtime for path in files), UTC))
     except (ValueError, OverflowError, OSError):
         raise InputError(f"{files[0]}: nothing was measured at its modification time; `touch` it") from None
     return _Copies(folder, log, copy if result.etdump else None, moment)
@@ -103,7 +106,7 @@ def _loadable_record(result: KitResult, copies: _Copies, session_id: str, device
     try:
         if result.mode != "timing" or end.status == "failed":  # an ETDump of another run is not kept
             (copies.folder / ETDUMP).unlink(missing_ok=True)
-        record = _record(result, end, copies, session_id, device, folder)
+        record = _build_record(result, end, copies, session_id, device, folder)
         try:
             check_loadable(record, copies.folder)
             return record
@@ -111,15 +114,19 @@ def _loadable_record(result: KitResult, copies: _Copies, session_id: str, device
             cause = str(error).replace(f"{copies.folder}/", "")
         (copies.folder / ETDUMP).unlink(missing_ok=True)
         refused = KitEnd(result.experiment.runs, "failed", "not_loadable", f"the warehouse would refuse it: {cause}")
-        return _record(result, refused, copies, session_id, device, folder)
+        return _build_record(result, refused, copies, session_id, device, folder)
     except ValidationError as error:
         raise InputError(f"{result.etdump or result.log}: not a result of the kit ({first_mistake(error)})") from None
 
 
-def _record(
+def _build_record(
     result: KitResult, end: KitEnd, copies: _Copies, session_id: str, device: str, folder: Path
 ) -> SessionRecord:
-    # The kit records no time for each result.
+    """Return the record of a result that ended with `end`; `session_id` and `device` are its names, `folder` the kit's.
+
+    Raises ValidationError. The kit records no time of a result: that of the manifest, or of the files, is both start
+    and end.
+    """
     generated_at = next((config.generated_at for config in result.configs if config.generated_at), None)
     moment = generated_at or copies.moment
     name = "kit-" + "".join(char if char.isalnum() else "-" for char in result.model.lower())
@@ -139,7 +146,7 @@ def _record(
         ended_at=moment.isoformat(timespec="seconds"),
         # Not the hash of the .pte: the kit records none, and the file may have been exported again since.
         model=ModelRecord(name=result.model, precision=result.precision),
-        runner=_runner(result, platform),
+        runner=_build_runner_record(result, platform),
         variant=result.variant,
         mode=result.mode,
         threads=result.threads,
@@ -161,7 +168,8 @@ def _record(
     )
 
 
-def _runner(result: KitResult, platform: str) -> RunnerRecord:
+def _build_runner_record(result: KitResult, platform: str) -> RunnerRecord:
+    """Return the record of a runner of which the kit states at most the path and the commit of ExecuTorch."""
     path = result.experiment.runner_path
     sha = next((config.executorch_sha for config in result.configs if config.executorch_sha), None)
     # In place of a hash, what the builds with and without SME2 share: it keeps different runners apart, and the two
@@ -177,7 +185,7 @@ def _runner(result: KitResult, platform: str) -> RunnerRecord:
 
 
 def _identify_build(result: KitResult) -> tuple[str | None, str]:
-    """Return the operating system and the platform that the runner's path or the experiment's name states."""
+    """Return operating system and platform as the runner's path or the experiment's name state; None and `unknown`."""
     text = f"{result.experiment.runner_path or ''} {result.experiment.name}"
     for build, (system, platform) in _BUILDS.items():
         if build in text or f"{build.partition('-')[0]}_sme2" in text:

@@ -19,7 +19,7 @@ from tasks.bundle.values import MAX_INT, first_mistake
 from tasks.etdump.event_names import EventKind
 from tasks.etdump.reader import Etdump, EtdumpError, read_etdump
 from tasks.export.recipes import RECIPES
-from tasks.maintain.kit.config import Experiment, KitConfig, kit_files, name_in
+from tasks.maintain.kit.config import Experiment, KitConfig, check_name, kit_files
 from tasks.measure.session.check import variant_contradiction
 
 # `<model>_<experiment>_t<threads>`, where the model may be missing, and one of the endings.
@@ -79,8 +79,8 @@ def find_kit_results(
     for (_, prefix, threads, _), by_kind in files.items():
         try:
             for path in by_kind.values():
-                name_in(folder, path)
-            result = _result(prefix, threads, by_kind, configs, precision)
+                check_name(folder, path)
+            result = _build_result(prefix, threads, by_kind, configs, precision)
         except FarmError as error:
             left_out.append(str(error))
             continue
@@ -138,13 +138,17 @@ def _staleness(result: KitResult, dump: Etdump, log: str) -> str | None:
     return None
 
 
-def _result(
+def _build_result(
     prefix: str,
     threads: int,
     files: dict[str, Path],
     configs: Sequence[KitConfig],
     precision: str | None,
 ) -> KitResult:
+    """Return the result with this `prefix` of file names and these files, by `etdump` and `log`.
+
+    Raises InputError if its threads, experiment, precision or variant are unknown.
+    """
     file = next(iter(files.values()))
     if not 1 <= threads <= MAX_INT:
         raise InputError(f"{file}: `_t{threads}` in its name is not a number of threads; rename it")
@@ -157,19 +161,11 @@ def _result(
                 f"{file}: the precision of {stem} is not recorded; pass --precision, one of {', '.join(RECIPES)}"
             )
         recipe = precision
-    text = f"{experiment.name} {experiment.runner_path or ''}".lower().replace("-", "_")
-    variant: Variant = "sme2_off" if "sme2_off" in text else "sme2_on"
-    # Without a word about SME2 in its path, a runner of the kit is the build with SME2.
-    if not any(sign in text for sign in ("sme2_off", "sme2_on", "cmake_out/")):
-        raise InputError(
-            f"{file}: experiment `{experiment.name}` states neither SME2 on nor off; "
-            "put sme2_on or sme2_off into its name, in the configuration and in the file names"
-        )
     return KitResult(
         experiment=experiment,
         model=match["name"] if match else stem,
         precision=next(each for each in RECIPES if each == recipe),
-        variant=variant,
+        variant=_parse_variant(file, experiment),
         mode="trace" if experiment.mode == "xnntrace" or file.name.endswith("_xnntrace.log") else "timing",
         threads=threads,
         etdump=files.get("etdump"),
@@ -178,8 +174,26 @@ def _result(
     )
 
 
+def _parse_variant(file: Path, experiment: Experiment) -> Variant:
+    """Return the variant that an experiment's name or its runner's path states; raises InputError if neither does.
+
+    Without a word about SME2 in its path, a runner of the kit is the build with SME2.
+    """
+    text = f"{experiment.name} {experiment.runner_path or ''}".lower().replace("-", "_")
+    if not any(sign in text for sign in ("sme2_off", "sme2_on", "cmake_out/")):
+        raise InputError(
+            f"{file}: experiment `{experiment.name}` states neither SME2 on nor off; "
+            "put sme2_on or sme2_off into its name, in the configuration and in the file names"
+        )
+    return "sme2_off" if "sme2_off" in text else "sme2_on"
+
+
 def _identify(file: Path, prefix: str, configs: Sequence[KitConfig]) -> tuple[str, Experiment, tuple[KitConfig, ...]]:
-    """Return the model's stem, the experiment, and the configurations and manifests that state it."""
+    """Return the model's stem, the experiment, and the configurations and manifests that state it.
+
+    The model is that of the manifests beside or above the file; without one, that of all configurations and manifests;
+    without any, that in the usual file names of the kit. Raises InputError if it is unknown or ambiguous.
+    """
     candidates = [
         (config, experiment)
         for config in configs
