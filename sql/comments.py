@@ -38,7 +38,7 @@ def read_definitions(text: str) -> Iterator[Definition]:
         yield Definition(
             match["name"],
             kind,
-            _joined(match["comment"].splitlines()),
+            _join_comment(match["comment"].splitlines()),
             tuple(re.findall(r"\w+", match["reads"] or "")),
             {name: comment for name, comment, _ in columns if comment},
             frozenset(name for name, _, is_computed in columns if is_computed),
@@ -77,11 +77,11 @@ def _columns(kind: str, body: str) -> Iterator[tuple[str, str, bool]]:
         if depth == 0 and code.endswith(","):
             code = code.strip(" ,")
             if name := _NAME[kind].search(code):
-                yield name[1], _joined(comment), kind == "VIEW" and not _TAKEN.fullmatch(code)
+                yield name[1], _join_comment(comment), kind == "VIEW" and not _TAKEN.fullmatch(code)
             comment, code = [], ""
         if line == ",":
             return
 
 
-def _joined(lines: Sequence[str]) -> str:
+def _join_comment(lines: Sequence[str]) -> str:
     return " ".join(line.strip().removeprefix("--").strip() for line in lines)

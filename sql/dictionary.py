@@ -46,13 +46,13 @@ def data_dictionary() -> str:
     for kind in ("view", "table"):
         lines.append(f"## {kind.capitalize()}s\n")
         for owner, (comment, columns) in read_relations(kind).items():
-            lines += [f"### {owner}\n\n{_cell(comment)}\n", "| column | type | meaning |", "| --- | --- | --- |"]
-            lines += [f"| `{column}` | {data_type} | {_cell(meaning)} |" for column, data_type, meaning in columns]
+            lines += [f"### {owner}\n\n{_escape(comment)}\n", "| column | type | meaning |", "| --- | --- | --- |"]
+            lines += [f"| `{column}` | {data_type} | {_escape(meaning)} |" for column, data_type, meaning in columns]
             lines.append("")
     return "\n".join(lines)
 
 
-def _cell(text: str) -> str:
+def _escape(text: str) -> str:
     """Escape what Markdown or HTML would interpret in a comment, except in back quotes."""
     parts = text.split("`")
     parts[::2] = [_SPECIAL.sub(r"\\\1", part) for part in parts[::2]]

@@ -58,7 +58,7 @@ def copy_for_reader(path: Path, folder: Path) -> Path:
     if not path.is_file():
         raise NoWarehouse(MISSING.format(path))
     copy, log = folder / path.name, path.with_name(f"{path.name}.wal")
-    with one_writer(path), path.open("rb") as source:
+    with writer_lock(path), path.open("rb") as source:
         _wait_for_writer(source.fileno(), path)
         with copy.open("wb") as target:
             shutil.copyfileobj(source, target, _BLOCK_BYTES)
@@ -67,7 +67,7 @@ def copy_for_reader(path: Path, folder: Path) -> Path:
     return copy
 
 
-def one_writer(path: Path) -> threading.Lock:
+def writer_lock(path: Path) -> threading.Lock:
     """Return the lock that threads of this process hold while they write to a file."""
     return _writers.setdefault(path.absolute(), threading.Lock())
 

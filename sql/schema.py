@@ -56,7 +56,7 @@ class SqlFile:
 
 def sql_files(folder: str) -> tuple[SqlFile, ...]:
     """Return the files of `sql/<folder>` and its subfolders, sorted by path."""
-    return tuple(_read(path) for path in sorted((_HERE / folder).rglob("*.sql")))
+    return tuple(_read_file(path) for path in sorted((_HERE / folder).rglob("*.sql")))
 
 
 @functools.cache
@@ -177,7 +177,7 @@ def _refresh(connection: "duckdb.DuckDBPyConnection", *, with_comments: bool) ->
     for file in views():
         connection.execute(file.text)
     if with_comments:
-        _describe(connection)
+        _store_comments(connection)
     for name, sha256 in expected.items():
         connection.execute("INSERT OR REPLACE INTO schema_part VALUES (?, ?)", [name, sha256])
 
@@ -188,6 +188,7 @@ def _stored_parts(connection: "duckdb.DuckDBPyConnection") -> dict[str, str]:
 
 
 def _expected_parts() -> dict[str, str]:
+    """Return the hash that each part has in this version."""
     code = "".join(file.sha256 for file in (*macros(), *views()))
     return {
         "cells": _sha256("".join(file.sha256 for file in _aggregate_files())),
@@ -208,7 +209,7 @@ def _has_table(connection: "duckdb.DuckDBPyConnection", name: str) -> bool:
     return count != [(0,)]
 
 
-def _read(path: Path) -> SqlFile:
+def _read_file(path: Path) -> SqlFile:
     text = path.read_text(encoding="utf-8")
     return SqlFile(path.stem, text, _sha256(text))
 
@@ -222,7 +223,7 @@ def strip_comments(text: str) -> str:
     return re.sub(r"--[^\n]*", "", text)
 
 
-def _describe(connection: "duckdb.DuckDBPyConnection") -> None:
+def _store_comments(connection: "duckdb.DuckDBPyConnection") -> None:
     """Comment tables, macros, public views and their columns with what stands above them in their files."""
     texts = [_HISTORY, *(file.text for file in (*macros(), *migrations(), *views()))]
     definitions = [each for text in texts for each in read_definitions(text)]

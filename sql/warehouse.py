@@ -22,7 +22,7 @@ from sql.errors import (
     WarehouseError,
     shows_damage,
 )
-from sql.readable import MAX_WAIT_S, MISSING, one_writer, query_memory_bytes
+from sql.readable import MAX_WAIT_S, MISSING, query_memory_bytes, writer_lock
 from sql.schema import bring_up_to_date, check_schema, migrations, update_for_reader
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def _opened(path: Path, settings: Settings | None, *, max_wait_s: float) -> Iter
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with (
-            contextlib.nullcontext() if read_only else one_writer(path),
+            contextlib.nullcontext() if read_only else writer_lock(path),
             contextlib.closing(_connect(path, settings, max_wait_s=max_wait_s)) as connection,
         ):
             yield connection
@@ -227,6 +227,10 @@ def _raise_if_damaged(path: Path, error: Exception) -> None:
 
 
 def _connect(path: Path, settings: Settings | None, *, max_wait_s: float) -> duckdb.DuckDBPyConnection:
+    """Open the file that is at `path` now, for reading if there are `settings`; wait while another process has it open.
+
+    Raises NotADatabase, WarehouseDamaged if the file is empty, WarehouseError after `max_wait_s`, or duckdb.Error.
+    """
     give_up = time.monotonic() + max_wait_s
     while True:
         before = _inode(path)

@@ -49,6 +49,7 @@ def serve(file: Path, memory_bytes: int) -> None:
 
 
 def _answer(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> None:
+    """Check and run the query of a request; send its columns, its rows in the requested form and range, and the end."""
     check_text(connection, request["text"])
     connection.execute(request["text"], decode_parameters(request["parameters"]) or None)
     described = connection.description or []
@@ -126,6 +127,7 @@ def _requests() -> Iterator[dict[str, Any]]:
 
 
 def _send(kind: bytes, body: bytes | memoryview = b"") -> None:
+    """Send a frame; waits until the owner has taken it."""
     for part in (kind + struct.pack(">I", len(body)), body):
         left = memoryview(part)
         while left:

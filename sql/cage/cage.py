@@ -81,15 +81,15 @@ class Cage:
         self._has_answered = False
         try:
             if not self._is_ready:
-                self._frame(b"k", budget)
+                self._receive(b"k", budget)
                 self._is_ready = True
             self._send({**request, "first_row": rows.start, "end_row": rows.stop})
-            _, body = self._frame(b"c", budget)
+            _, body = self._receive(b"c", budget)
             columns = decode_columns(body)
         except BaseException as error:
             self._close_unless_answered()
             if isinstance(error, ValueError):
-                raise _no_answer(error) from None
+                raise _bad_answer_error(error) from None
             raise
         return Answer(self, columns, budget)
 
@@ -117,14 +117,14 @@ class Cage:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            raise self._crash() from None
+            raise self._crash_error() from None
 
-    def _frame(self, expected: bytes, budget: Budget) -> tuple[bytes, bytes]:
+    def _receive(self, expected: bytes, budget: Budget) -> tuple[bytes, bytes]:
         """Return kind and body of the next frame; raises QueryError for an error, another kind, and beyond a limit."""
         kind, length = _HEADER.unpack(self._read(_HEADER.size, budget))
         budget.spend(length)
         if length > MAX_FRAME_BYTES or kind not in (expected + b"e"):
-            raise _no_answer("something else than an answer")
+            raise _bad_answer_error("something else than an answer")
         body = self._read(length, budget)
         if kind == b"e":
             error = _decode_error(body, self.file)
@@ -134,6 +134,7 @@ class Cage:
         return kind, body
 
     def _read(self, length: int, budget: Budget) -> bytes:
+        """Return `length` bytes of the child's output; raises QueryError at the limit of time or if the child ended."""
         assert self._process.stdout
         pipe, parts, poll = self._process.stdout.fileno(), bytearray(), select.poll()
         poll.register(pipe, select.POLLIN)
@@ -143,7 +144,7 @@ class Cage:
                 raise QueryError(f"the query took longer than {limit}; select fewer rows, or a model, device or night")
             part = os.read(pipe, min(length - len(parts), _READ_BYTES))
             if not part:
-                raise self._crash()
+                raise self._crash_error()
             parts += part
         return bytes(parts)
 
@@ -151,7 +152,8 @@ class Cage:
         if not self._has_answered:
             self.close()
 
-    def _crash(self) -> QueryError:
+    def _crash_error(self) -> QueryError:
+        """End the child, which closed a pipe, and return the error of its query."""
         try:
             code = self._process.wait(_ENDS_WITHIN_S)
         except subprocess.TimeoutExpired:  # it closed its output only
@@ -178,18 +180,18 @@ class Answer:
             try:
                 block = decode_rows(body, len(self.columns))
             except ValueError as error:
-                raise _no_answer(error) from None
+                raise _bad_answer_error(error) from None
             self.rows += len(block)
             yield block
 
     def all_rows(self) -> list[Row]:
         """Return all rows; raises QueryError above 256 MiB."""
-        self.keep_whole()
+        self.limit_to_memory()
         return [row for block in self.blocks() for row in block]
 
-    def keep_whole(self) -> None:
-        """Limit the rest of the answer to 256 MiB, because it is kept; reading more raises QueryError."""
-        self._budget.keep_whole()
+    def limit_to_memory(self) -> None:
+        """Limit the rest of the answer to 256 MiB, because it is kept in memory; reading more raises QueryError."""
+        self._budget.limit_to_memory()
 
     def batches(self) -> "tuple[pa.Schema, Iterator[pa.RecordBatch]]":
         """Return the Arrow schema, with distinct names, and the rows in batches of up to 100,000."""
@@ -199,16 +201,17 @@ class Answer:
         try:
             reader = pa.ipc.open_stream(pa.PythonFile(io.BufferedReader(_Stream(parts)), mode="r"))
         except (pa.ArrowException, OSError, MemoryError) as error:
-            raise _no_answer(error) from None
+            raise _bad_answer_error(error) from None
         names = distinct_names(self.columns)
         if len(names) != len(reader.schema):
-            raise _no_answer(f"{len(reader.schema)} columns instead of {len(names)}")
+            raise _bad_answer_error(f"{len(reader.schema)} columns instead of {len(names)}")
         schema = pa.schema([field.with_name(name) for field, name in zip(reader.schema, names, strict=True)])
         return schema, self._batches(reader, schema, parts)
 
     def _batches(
         self, reader: "pa.RecordBatchReader", schema: "pa.Schema", parts: Iterator[bytes]
     ) -> "Iterator[pa.RecordBatch]":
+        """Yield each batch, validated and with the names of `schema`; raises QueryError."""
         import pyarrow as pa
 
         while True:
@@ -220,7 +223,7 @@ class Answer:
                     return
                 batch.validate(full=True)
             except (pa.ArrowException, OSError, MemoryError) as error:
-                raise _no_answer(error) from None
+                raise _bad_answer_error(error) from None
             self.rows += batch.num_rows
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
@@ -228,7 +231,7 @@ class Answer:
         """Yield the bodies of the frames up to the end of the answer; end the child if they are not read that far."""
         try:
             while True:
-                received, body = self._cage._frame(kind + b"z", self._budget)
+                received, body = self._cage._receive(kind + b"z", self._budget)
                 if received == b"z":
                     return
                 yield body
@@ -281,5 +284,6 @@ def _decode_error(body: bytes, file: ReadableFile) -> QueryError:
         return QueryError("the query failed, and its process sent no reason; run it again")
 
 
-def _no_answer(cause: object) -> QueryError:
+def _bad_answer_error(cause: object) -> QueryError:
+    """Return the error of a query whose answer is not of the form in answers.py."""
     return QueryError(f"the query failed: its process did not send an answer ({cause}); run it again")

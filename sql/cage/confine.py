@@ -86,7 +86,7 @@ def confine(readable: Iterable[Path], memory_bytes: int) -> None:
     if abi := landlock_version():
         _restrict_files(readable, abi)
     if has_syscall_filter():  # in this thread and in those that it starts
-        program = _program(os.getpid(), *_ARCHITECTURES[platform.machine()])
+        program = _syscall_filter(os.getpid(), *_ARCHITECTURES[platform.machine()])
         buffer = ctypes.create_string_buffer(program, len(program))
         header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))
         _prctl(_SET_SECCOMP, _FILTER, ctypes.c_char_p(header))
@@ -166,8 +166,11 @@ def _restrict_files(readable: Iterable[Path], abi: int) -> None:
         os.close(rules)
 
 
-def _program(pid: int, architecture: int, column: int) -> bytes:
-    """Return the filter; what it does not refuse is allowed, because each system needs different calls."""
+def _syscall_filter(pid: int, architecture: int, column: int) -> bytes:
+    """Return the filter of system calls, in BPF; it allows what it does not refuse: each system needs other calls.
+
+    `pid` is this process, and `column` that of the architecture in _REFUSED_CALLS.
+    """
     lines = [(_LOAD, 0, 0, _ARCHITECTURE_AT), (_EQUAL, 1, 0, architecture), (_RETURN, 0, 0, _KILL)]
     lines += [(_LOAD, 0, 0, _NUMBER_AT), (_AT_LEAST, 0, 1, _X32), _refuse(errno.EPERM)]
     for name, numbers in _REFUSED_CALLS.items():

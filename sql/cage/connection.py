@@ -77,7 +77,7 @@ class CagedConnection:
     def to_arrow_table(self) -> pa.Table:
         with _duckdb_errors():
             answer = self._cage.ask(*self._query, form="arrow")
-            answer.keep_whole()
+            answer.limit_to_memory()
             schema, batches = answer.batches()
             return pa.Table.from_batches(batches, schema)
 
@@ -86,6 +86,7 @@ class CagedConnection:
         self._cage.kill()
 
     def _fetch(self) -> list[Row]:
+        """Run the stored query unless it has run, and return its rows."""
         if self._rows is None:
             with _duckdb_errors():
                 answer = self._cage.ask(*self._query)

@@ -40,7 +40,8 @@ class Budget:
     def left_s(self) -> float:
         return max(self._until - time.monotonic(), 0.0)
 
-    def keep_whole(self) -> None:
+    def limit_to_memory(self) -> None:
+        """Allow at most MAX_KEPT_BYTES of what is left, because it is kept in memory."""
         if self._left_bytes > MAX_KEPT_BYTES:
             self._max_bytes = self._left_bytes = MAX_KEPT_BYTES
 

@@ -35,10 +35,10 @@ def check_text(connection: duckdb.DuckDBPyConnection, text: str) -> None:
     if not statements:
         raise WarehouseError("the query is empty; write one such as SELECT * FROM run_latency")
     if any(not statement.query.strip() for statement in statements):
-        _check_query(connection, _with_values(text))  # PIVOT without IN is two statements without a text
+        _check_query(connection, _with_in_clauses(text))  # PIVOT without IN is two statements without a text
         return
     for statement in statements:
-        _check_query(connection, _readable_part(statement))
+        _check_query(connection, _select_part(statement))
 
 
 @functools.cache
@@ -64,6 +64,7 @@ def function_lists() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _check_query(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    """Raise WarehouseError unless a query is one that DuckDB serializes, a SELECT, and names only allowed functions."""
     answer = connection.execute(_SERIALIZE, {"text": query}).fetchall()[0][0]
     try:
         parsed = json.loads(answer)
@@ -75,7 +76,7 @@ def _check_query(connection: duckdb.DuckDBPyConnection, query: str) -> None:
         raise WarehouseError(f"the query failed: {parsed['error_message']}")
     if not parsed["statements"]:
         raise WarehouseError(f"the query was refused: {_PIVOT_ADVICE}")
-    for name in _functions(parsed["statements"]):
+    for name in _function_names(parsed["statements"]):
         if not is_allowed(name):
             raise WarehouseError(
                 f"the query was refused: the function {name} is not on the list of allowed ones, which compute from "
@@ -83,7 +84,7 @@ def _check_query(connection: duckdb.DuckDBPyConnection, query: str) -> None:
             )
 
 
-def _functions(parsed: Any) -> Iterator[str]:
+def _function_names(parsed: Any) -> Iterator[str]:
     """Yield the name of each function in a parsed statement, those of operators and windows included."""
     waiting = [parsed]
     while waiting:
@@ -96,9 +97,9 @@ def _functions(parsed: Any) -> Iterator[str]:
             waiting.extend(part)
 
 
-def _readable_part(statement: duckdb.Statement) -> str:
+def _select_part(statement: duckdb.Statement) -> str:
     """Return the SELECT in EXPLAIN and CREATE TEMP TABLE ... AS, and any other statement as it is."""
-    text, words = statement.query, list(_words(statement.query))
+    text, words = statement.query, list(_tokens(statement.query))
     start, depth = 0, 0  # byte at which the SELECT begins
     if statement.type == duckdb.StatementType.EXPLAIN:
         for at, word in words[1:]:
@@ -113,12 +114,12 @@ def _readable_part(statement: duckdb.Statement) -> str:
     return text.encode()[start:].decode()
 
 
-def _with_values(text: str) -> str:
+def _with_in_clauses(text: str) -> str:
     """Return a PIVOT without IN, with IN (NULL) behind each column that it pivots on: its functions stay the same.
 
     Raises WarehouseError for any other text.
     """
-    words = list(_words(text))
+    words = list(_tokens(text))
     depth, is_on, ends = 0, False, list[int]()
     for at, word in [*words, (len(text.encode()), "")]:
         depth += (word == "(") - (word == ")")
@@ -135,7 +136,7 @@ def _with_values(text: str) -> str:
     return written.decode()
 
 
-def _words(text: str) -> Iterator[tuple[int, str]]:
+def _tokens(text: str) -> Iterator[tuple[int, str]]:
     """Yield (byte offset, word) for each token: a keyword or operator in lower case, "?" for any other."""
     written = text.encode()
     for at, kind in duckdb.tokenize(text):

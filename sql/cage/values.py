@@ -35,20 +35,20 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "Decimal": Decimal,
     "UUID": UUID,
     "bytes": base64.b64decode,
-    "dict": lambda value: {_key(key): inner for key, inner in value},
+    "dict": lambda value: {_hashable(key): inner for key, inner in value},
 }
 
 
 def encode_rows(rows: Sequence[Row], *, has_maps: bool) -> bytes:
     """Return rows of a query as JSON in ASCII; `has_maps` if a value may be a dictionary whose keys are no text."""
-    plain = [[_with_maps(value) for value in row] for row in rows] if has_maps else rows
-    return json.dumps(plain, default=_tagged, separators=(",", ":")).encode()
+    plain = [[_tag_maps(value) for value in row] for row in rows] if has_maps else rows
+    return json.dumps(plain, default=_tag, separators=(",", ":")).encode()
 
 
 def decode_rows(text: bytes, width: int) -> list[Row]:
     """Return the rows of `encode_rows`, of `width` values each; raises ValueError if the text is anything else."""
     try:
-        rows = [tuple(row) for row in _loaded(text, _untagged)]
+        rows = [tuple(row) for row in _load_json(text, _untag)]
     except (TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from None
     if any(len(row) != width for row in rows):
@@ -59,7 +59,7 @@ def decode_rows(text: bytes, width: int) -> list[Row]:
 def decode_columns(text: bytes) -> list[str]:
     """Return the names of columns in JSON; raises ValueError if the text is anything else."""
     try:
-        columns = _loaded(text)
+        columns = _load_json(text)
     except RecursionError:
         columns = None
     if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
@@ -67,7 +67,7 @@ def decode_columns(text: bytes) -> list[str]:
     return columns
 
 
-def _loaded(text: bytes, object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Any:
+def _load_json(text: bytes, object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Any:
     """Return JSON as data; raises ValueError if a text in it cannot be encoded, such as half of a surrogate pair."""
     if _HALF.search(text):
         json.dumps(json.loads(text), ensure_ascii=False).encode()
@@ -76,34 +76,37 @@ def _loaded(text: bytes, object_hook: Callable[[dict[str, Any]], Any] | None = N
 
 def encode_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters of a query as values of JSON; raises TypeError for a type that no column has."""
-    values = {name: _with_maps(value) for name, value in parameters.items()}
-    encoded: dict[str, Any] = json.loads(json.dumps(values, default=_tagged))
+    values = {name: _tag_maps(value) for name, value in parameters.items()}
+    encoded: dict[str, Any] = json.loads(json.dumps(values, default=_tag))
     return encoded
 
 
 def decode_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    decoded: dict[str, Any] = json.loads(json.dumps(parameters), object_hook=_untagged)
+    """Return the parameters that `encode_parameters` encoded."""
+    decoded: dict[str, Any] = json.loads(json.dumps(parameters), object_hook=_untag)
     return decoded
 
 
-def _tagged(value: Any) -> dict[str, Any]:
+def _tag(value: Any) -> dict[str, Any]:
+    """Return a value that JSON lacks as an object with its type; raises TypeError for a type that no column has."""
     for kind, write in _WRITTEN.items():
         if isinstance(value, kind):
             return {_TYPE: kind.__name__, "value": write(value)}
     raise TypeError(f"a value of type {type(value).__name__} cannot be sent")
 
 
-def _untagged(value: dict[str, Any]) -> Any:
+def _untag(value: dict[str, Any]) -> Any:
     return _READ[value[_TYPE]](value["value"]) if _TYPE in value else value
 
 
-def _with_maps(value: Any) -> Any:
+def _tag_maps(value: Any) -> Any:
     """Return a value in which each dictionary with other keys than text is tagged, since JSON would change the keys."""
     if isinstance(value, dict):
-        inner = {key: _with_maps(each) for key, each in value.items()}
-        return inner if all(isinstance(key, str) for key in inner) else _tagged(inner)
-    return [_with_maps(each) for each in value] if isinstance(value, list | tuple) else value
+        inner = {key: _tag_maps(each) for key, each in value.items()}
+        return inner if all(isinstance(key, str) for key in inner) else _tag(inner)
+    return [_tag_maps(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _key(value: Any) -> Any:
-    return tuple(map(_key, value)) if isinstance(value, list) else value
+def _hashable(value: Any) -> Any:
+    """Return a key of a dictionary as it was before JSON made its tuples lists."""
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
