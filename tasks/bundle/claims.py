@@ -41,10 +41,10 @@ class Claims:
 
 def contradiction_in(claims: Claims) -> str | None:
     """Return which two statements of a session that succeeded contradict each other; None if none do."""
-    contradictions = _of_session(claims)
-    if claims.stats:
-        contradictions = chain(contradictions, _of_stats(claims, claims.stats), _of_memory(claims, claims.stats))
-    return next(contradictions, None)
+    contradictions = [_session_contradictions(claims)]
+    if stats := claims.stats:
+        contradictions += [_stats_contradictions(claims, stats), _memory_contradictions(claims, stats)]
+    return next(chain.from_iterable(contradictions), None)
 
 
 def facts_contradiction(facts: Facts) -> str | None:
@@ -65,7 +65,7 @@ def real_serial(serial: str | None, *, emulated: bool) -> str | None:
     return serial
 
 
-def _of_session(claims: Claims) -> Iterator[str]:
+def _session_contradictions(claims: Claims) -> Iterator[str]:
     facts, extension = claims.facts, _EXTENSION.get(claims.variant)
     if claims.warmup_executions > claims.executions:
         yield f"`warmup_executions` is {claims.warmup_executions}, more than `executions`, {claims.executions}"
@@ -79,7 +79,7 @@ def _of_session(claims: Claims) -> Iterator[str]:
         yield f"in the device's facts, {cause}"
 
 
-def _of_stats(claims: Claims, stats: Stats) -> Iterator[str]:
+def _stats_contradictions(claims: Claims, stats: Stats) -> Iterator[str]:
     if stats.exit_reason not in (None, "ok"):
         yield f"the runner exited with code 0, but stats.json states `exit_reason` {stats.exit_reason!r}"
     extension = "SME2" if stats.sme2_hardware else "SME" if stats.sme_hardware else None
@@ -96,7 +96,7 @@ def _of_stats(claims: Claims, stats: Stats) -> Iterator[str]:
             yield f"the variant is {claims.variant}, but stats.json states a processor without {name}"
 
 
-def _of_memory(claims: Claims, stats: Stats) -> Iterator[str]:
+def _memory_contradictions(claims: Claims, stats: Stats) -> Iterator[str]:
     memory_bytes, swap_bytes = claims.facts.memory_bytes, claims.facts.swap_bytes or 0
     for key in ("model_peak_memory_bytes", "peak_memory_bytes"):
         stated = getattr(stats, key)

@@ -1,4 +1,4 @@
-"""Short names of models, and what a word names: `./voice.py:make` is names as `voice` if no other model is."""
+"""Short names of models, and what a word names: `./voice.py:make` is shown as `voice` if no other model is."""
 
 import re
 from collections import Counter
@@ -9,7 +9,7 @@ from devices.suggest import did_you_mean
 
 _FILE_NAME = re.compile(r"(?:.*/)?(?P<stem>[^/:]+)\.(?:py:(?P<factory>\w+)|pte)(?P<case>@.*)?", re.DOTALL)
 _UNDESCRIPTIVE = ("model", "models")
-"""Names of files that do not describe the model in them: `./model.py:voice` is names as `model:voice`."""
+"""Names of files that do not describe the model in them: `./model.py:voice` is shown as `model:voice`."""
 
 
 def short_names(models: Iterable[str]) -> dict[str, str]:
@@ -36,6 +36,10 @@ def unknown_series(word: str, models: Iterable[str]) -> InputError:
 
 
 def _short_name(model: str, *, with_factory: bool = False) -> str:
+    """Return the stem of a model's file and its case, with the factory between them if the stem does not suffice.
+
+    A model that is not named by its file, or needs a factory and has none, keeps its full name.
+    """
     match = _FILE_NAME.fullmatch(model)
     if not match:
         return model

@@ -134,7 +134,7 @@ class DeviceRecord(_Record):
     facts: Facts = Facts()
 
     @model_validator(mode="after")
-    def _simulated_times_mean_nothing(self) -> Self:
+    def _simulated_is_emulated(self) -> Self:
         if self.transport == SIMULATED and not self.emulated:
             mistake = "a simulated device must be stated as `emulated`: its times mean nothing"
             raise PydanticCustomError("simulated", mistake)

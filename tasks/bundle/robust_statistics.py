@@ -1,10 +1,10 @@
 """Robust statistics of few figures, such as the times of a cell's sessions: their mean, an interval, how many it needs.
 
 The interquartile mean is the time of a session from its runs, and of a cell from its sessions. A quarter is left out at
-each end, rounded to the nearest number; of two the slower one. So about a quarter of the values may be outliers: they
-decide only which of the other values are in the middle. Parts, averaged over the same values, add up to the whole. For
-normal values its variance is 1.2 times that of a mean, a median's 1.4. The macro `_in_middle_half` is the same rule for
-SQL.
+each end, rounded to the nearest number; of two values, the slower one is left out. So about a quarter of the values may
+be outliers: they decide only which of the other values are in the middle. Parts, averaged over the same values, add up
+to the whole. For normal values its variance is 1.2 times that of a mean, a median's 1.4. The macro `_in_middle_half` is
+the same rule for SQL.
 """
 
 import functools
@@ -47,7 +47,7 @@ def median_interval(figures: Sequence[float]) -> tuple[float, float] | None:
     The interval is Hodges-Lehmann's on logarithms, from the exact distribution of Wilcoxon's signed-rank test,
     so the noise need not be normal, only symmetric.
     """
-    cut = _cut(len(figures))
+    cut = _interval_rank(len(figures))
     if cut == 0 or min(figures) <= 0:
         return None
     logs = np.log(figures)
@@ -57,11 +57,11 @@ def median_interval(figures: Sequence[float]) -> tuple[float, float] | None:
 
 
 @functools.cache
-def _cut(n: int) -> int:
+def _interval_rank(n: int) -> int:
     """Return which of the sorted averages of pairs bounds the interval, from 1 at both ends; 0 if none does."""
-    most = n * (n + 1) // 2
+    max_rank_sum = n * (n + 1) // 2
     # How many choices of signs have the rank sum 0, 1, ...
-    ways = np.zeros(most + 1)
+    ways = np.zeros(max_rank_sum + 1)
     ways[0] = 1
     for rank in range(1, n + 1):
         ways[rank:] += ways[:-rank].copy()

@@ -43,7 +43,7 @@ class Stats(SessionColumns):
     exit_reason: str | None = None
 
     @model_validator(mode="after")
-    def _in_range(self) -> "Stats":
+    def _unknown_counts_in_range(self) -> "Stats":
         for key, value in (self.model_extra or {}).items():
             require_counts(key, value)
         return self

@@ -12,7 +12,7 @@ from devices.untrusted import excerpt
 # A night is a date at the farm and a time is UTC: the date may be a day ahead.
 _ZONES_APART = timedelta(days=1)
 _FIRST_NIGHT = date(2023, 10, 1)
-_SHOWN = 40
+_MAX_REPR_CHARS = 40
 
 
 def _checked_moment(text: str) -> str:
@@ -20,7 +20,7 @@ def _checked_moment(text: str) -> str:
         if datetime.fromisoformat(text).tzinfo is not None and _utc(text):
             return text
     expected = "a time with its UTC offset, such as 2026-01-31T07:00:00+00:00"
-    raise PydanticCustomError("time", "{text} is not {expected}", {"text": _shown(text), "expected": expected})
+    raise PydanticCustomError("time", "{text} is not {expected}", {"text": _short_repr(text), "expected": expected})
 
 
 def _checked_night(text: str) -> str:
@@ -29,7 +29,7 @@ def _checked_night(text: str) -> str:
         night = date.fromisoformat(text)
     if night is None or night.isoformat() != text:
         expected = "an existing date, such as 2026-01-31"
-        raise PydanticCustomError("time", "{text} is not {expected}", {"text": _shown(text), "expected": expected})
+        raise PydanticCustomError("time", "{text} is not {expected}", {"text": _short_repr(text), "expected": expected})
     if fault := night_fault(night):
         raise PydanticCustomError("night", "{night} {fault}", {"night": text, "fault": fault})
     return text
@@ -84,7 +84,7 @@ def require_counts(key: str, value: object) -> None:
         if value < 0 and key.endswith(_COUNTS):
             raise PydanticCustomError("negative", f"`{key}` is {value}, which is negative")
         if not abs(value) <= (MAX_INT if key.endswith(_SMALL) else MAX_BIGINT):  # nor is NaN
-            raise PydanticCustomError("too_large", f"`{key}` is {_shown(value)}, which is out of range")
+            raise PydanticCustomError("too_large", f"`{key}` is {_short_repr(value)}, which is out of range")
 
 
 def require_order(night: str, started_at: str, ended_at: str) -> None:
@@ -105,6 +105,6 @@ def first_mistake(error: ValidationError) -> str:
     return excerpt(f"`{excerpt(key, 100)}`: {first['msg']}" if key else first["msg"])
 
 
-def _shown(value: object) -> str:
+def _short_repr(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return text if len(text) <= _MAX_REPR_CHARS else f"{text[:_MAX_REPR_CHARS]}..."

@@ -109,14 +109,18 @@ class DelegateCalls:
         self._left_out = np.empty(0, np.int32)
         self.timeline = self._with_usable_times(read)
 
-    def _groups(self, rows: Rows) -> Rows:
+    def _groups_of(self, rows: Rows) -> Rows:
+        """Return the group of the call that each event lies in; `_outside` if in none."""
         groups: Rows = self._group_of_call[self._parent[rows]]
         return groups
 
     def _recognize(self, first: Positions, backends: Backends) -> list[Delegate]:
-        """Return the delegate of each group by the program or the names of its events; note groups with events."""
+        """Return the delegate of each group, by the program or else by the names of its events.
+
+        `_reports` becomes the groups that have events: a delegate that is silent though it could report has no times.
+        """
         names = self._read.names
-        pairs = np.unique(self._groups(self._rows).astype(np.int64) * len(names) + self._read.name_id[self._rows])
+        pairs = np.unique(self._groups_of(self._rows).astype(np.int64) * len(names) + self._read.name_id[self._rows])
         named: defaultdict[int, dict[Delegate, None]] = defaultdict(dict)
         patterns = [(each.events, each) for each in DELEGATES.values() if each.events]
         self._reports = set[int]()
@@ -141,34 +145,37 @@ class DelegateCalls:
         return delegates
 
     def _with_usable_times(self, events: EventColumns) -> EventColumns:
-        """Return the events with moved dispatches; those without times begin and end at the end of their call."""
+        """Return the events with moved dispatches; those without times begin and end at the end of their call.
+
+        Records the reason or the note of each group that these rules concern.
+        """
         timeless = []
         for group, delegate in enumerate(self._delegates):
             if delegate.times is Times.NONE:
                 self._reasons[group] = delegate.reason
-                timeless.append(self._rows_of(group))
+                timeless.append(self._events_of(group))
             elif delegate.times is Times.GPU:
-                events, without_place = self._placed(events, group)
-                timeless.append(without_place)
-                self._notes[group] = _NOT_ON_GPU if len(without_place) else _ON_GPU
+                events, unmoved = self._move_dispatches(events, group)
+                timeless.append(unmoved)
+                self._notes[group] = _NOT_ON_GPU if len(unmoved) else _ON_GPU
             elif delegate.times is Times.ESTIMATE:
                 self._notes[group] = _ESTIMATED
         if timeless:
             self._left_out = np.concatenate(timeless)
             moment = events.end_ns[self._parent[self._left_out]]
-            events = _moved(events, self._left_out, moment, moment)
+            events = _with_times(events, self._left_out, moment, moment)
         return events
 
-    def _rows_of(self, group: int) -> Rows:
-        rows: Rows = self._rows[self._groups(self._rows) == group]
+    def _events_of(self, group: int) -> Rows:
+        rows: Rows = self._rows[self._groups_of(self._rows) == group]
         return rows
 
-    def _placed(self, events: EventColumns, group: int) -> tuple[EventColumns, Rows]:
+    def _move_dispatches(self, events: EventColumns, group: int) -> tuple[EventColumns, Rows]:
         """Move the dispatches of each call to the end of the scope that waited for them.
 
         Return the events and the dispatches that were not moved: all of the group, if those of one call do not fit.
         """
-        rows = self._rows_of(group)
+        rows = self._events_of(group)
         names = self._read.names
         is_dispatch = np.array([bool(GPU_DISPATCH.search(name)) for name in names], np.bool_)[self._read.name_id[rows]]
         is_scope = np.array([name == GPU_SCOPE for name in names], np.bool_)[self._read.name_id[rows]]
@@ -184,9 +191,8 @@ class DelegateCalls:
         if (end - begin > events.end_ns[scopes] - events.start_ns[scopes]).any():
             return events, dispatches
         later = (events.end_ns[scopes] - end)[of_call]
-        return _moved(events, dispatches, events.start_ns[dispatches] + later, events.end_ns[dispatches] + later), rows[
-            :0
-        ]
+        start, end = events.start_ns[dispatches] + later, events.end_ns[dispatches] + later
+        return _with_times(events, dispatches, start, end), rows[:0]
 
     def count_once(self) -> tuple[Rows, Positions]:
         """Return (parent, self time in ns) of each event, as nesting.py does, without what is not a time of its call.
@@ -197,7 +203,7 @@ class DelegateCalls:
         rows = self._rows[self._execution[self._rows] >= 0]
         strays = events.start_ns[rows] < events.start_ns[parent[rows]]
         strays |= events.end_ns[rows] > events.end_ns[parent[rows]]
-        for group in np.unique(self._groups(rows[strays])).tolist():
+        for group in np.unique(self._groups_of(rows[strays])).tolist():
             if group == self._outside:
                 self._reasons[group] = ""
             elif self._delegates[group].times is Times.UNKNOWN:
@@ -206,16 +212,16 @@ class DelegateCalls:
         nested, self_ns = count_once(self.timeline, self._parent)
         # A call that is shorter than its operators is shown as a total.
         short = self._calls[self_ns[self._calls] < 0]
-        output_error = self._reports.intersection(np.unique(self._group_of_call[short]).tolist()) - self._reasons.keys()
-        if output_error:
-            self._reasons |= dict.fromkeys(output_error, _TOO_LONG)
+        too_long = self._reports.intersection(np.unique(self._group_of_call[short]).tolist()) - self._reasons.keys()
+        if too_long:
+            self._reasons |= dict.fromkeys(too_long, _TOO_LONG)
             self._leave_out()
             nested, self_ns = count_once(self.timeline, self._parent)
         return nested, self_ns
 
     def _leave_out(self) -> None:
         """Set execution and parent of events without a usable time to -1."""
-        alone = np.isin(self._groups(self._rows), list(self._reasons)) & (self._parent[self._rows] >= 0)
+        alone = np.isin(self._groups_of(self._rows), list(self._reasons)) & (self._parent[self._rows] >= 0)
         for rows in (self._left_out, self._rows[alone]):
             self._execution[rows] = self._parent[rows] = -1
 
@@ -232,7 +238,7 @@ class DelegateCalls:
                 names.append(f"{delegate.name} delegate")
                 name_id[calls], kind[calls] = len(names) - 1, EventKind.DELEGATED
             elif delegate.times is Times.ESTIMATE:
-                rows = self._rows_of(group)
+                rows = self._events_of(group)
                 old, new = np.unique(name_id[rows], return_inverse=True)
                 name_id[rows] = len(names) + new
                 names += [names[at] + ESTIMATE_MARK for at in old.tolist()]
@@ -249,7 +255,8 @@ class DelegateCalls:
         return tuple(dict.fromkeys(sentences))
 
 
-def _moved(events: EventColumns, rows: Rows, start: Positions, end: Positions) -> EventColumns:
+def _with_times(events: EventColumns, rows: Rows, start: Positions, end: Positions) -> EventColumns:
+    """Return the events, of which `rows` have other times."""
     moved_start, moved_end = events.start_ns.copy(), events.end_ns.copy()
     moved_start[rows], moved_end[rows] = start, end
     return replace(events, start_ns=moved_start, end_ns=moved_end)

@@ -133,20 +133,22 @@ class _Texts:
         self.with_cost: set[int] = set()
 
     def names(self, profiles: Tables) -> tuple[Positions, NDArray[np.uint8]]:
-        """Return (index into names, kind) of each event; an empty string counts as absent, as in devtools."""
+        """Return (index into names, kind) of each event; an empty string counts as absent, as in devtools.
+
+        Adds to `with_cost` the names whose first metadata in this block has an estimated cost.
+        """
         name_at, text_at = (profiles.references(field, "a name") for field in (0, 4))
         name_at, text_at = (np.where((at > 0) & (self._buffer.read(at, "<u4") > 0), at, 0) for at in (name_at, text_at))
         number = profiles.numbers(3, "<i4", -1)
         at = np.where(name_at > 0, name_at, text_at)
         name_id = np.empty(len(at), np.int64)
         text_of, texts = self._buffer.strings(at[at > 0], "a name")
-        name_id[at > 0] = self._numbers(texts)[text_of]
-        numbers, known_ids = np.unique(number[at == 0], return_inverse=True)
-        name_id[at == 0] = self._numbers(numbers.tolist())[known_ids]
+        name_id[at > 0] = self._indexes(texts)[text_of]
+        numbers, number_of = np.unique(number[at == 0], return_inverse=True)
+        name_id[at == 0] = self._indexes(numbers.tolist())[number_of]
         kind = np.full(len(at), _BY_NAME, np.uint8)
         kind[(name_at == 0) & ((text_at > 0) | (number != -1))] = EventKind.DELEGATED
         kind[(at == 0) & (number == -1)] = EventKind.OTHER
-        # Of each name, the first metadata in this block counts.
         at = profiles.references(5, "metadata")
         rows = np.flatnonzero((at > 0) & (kind == EventKind.DELEGATED))
         distinct, first = np.unique(name_id[rows], return_index=True)
@@ -159,27 +161,29 @@ class _Texts:
         texts = list(self._ids)
         self._ids.clear()
         try:
-            names = tuple(_shown(name) for name in texts)
+            names = tuple(_name_text(name) for name in texts)
         except UnicodeDecodeError as error:
             raise CorruptTables(f"a name is not text: {error.object[:40]!r}") from None
         return names, np.fromiter(map(event_kind, names), np.uint8, len(names))
 
-    def _numbers(self, names: Sequence[bytes | int]) -> Positions:
+    def _indexes(self, names: Sequence[bytes | int]) -> Positions:
         """Return the index of each name, after adding those that are new."""
-        known_ids, count_before = self._ids, len(self._ids)
-        ids = {name: known_ids.setdefault(name, len(known_ids)) for name in dict.fromkeys(names)}
+        ids, count_before = self._ids, len(self._ids)
+        for name in dict.fromkeys(names):
+            ids.setdefault(name, len(ids))
         indexes = np.fromiter(map(ids.__getitem__, names), np.int64, len(names))
-        if len(known_ids) > max(_MANY_NAMES, self._buffer.size_bytes // _SMALLEST_NAMED_EVENT_BYTES):
-            raise CorruptTables(f"it has {len(known_ids)} different names, more than fit in its bytes")
-        if len(known_ids) > count_before:
-            fresh = itertools.islice(reversed(known_ids), len(known_ids) - count_before)
+        if len(ids) > max(_MANY_NAMES, self._buffer.size_bytes // _SMALLEST_NAMED_EVENT_BYTES):
+            raise CorruptTables(f"it has {len(ids)} different names, more than fit in its bytes")
+        if len(ids) > count_before:
+            fresh = itertools.islice(reversed(ids), len(ids) - count_before)
             self._bytes += sum(len(name) for name in fresh if isinstance(name, bytes))
             if self._bytes > self._buffer.size_bytes:
                 raise CorruptTables("its names are together longer than the file")
         return indexes
 
 
-def _shown(name: bytes | int) -> str:
+def _name_text(name: bytes | int) -> str:
+    """Return a name as text; -1 is the number of an event without a name. Raises UnicodeDecodeError."""
     if isinstance(name, bytes):
         return name.decode()
     return "(unnamed)" if name == -1 else f"delegate:{name}"

@@ -139,7 +139,8 @@ class _Overlaps:
         self._nest(rows[is_delegated], [])
         return self._nest(others, moved)
 
-    def _in_order(self, rows: Rows) -> Iterator[int]:
+    def _pack_in_order(self, rows: Rows) -> Iterator[int]:
+        """Yield `_pack` of each event, as sorted already; in blocks, to save memory."""
         for first in range(0, len(rows), _BLOCK):
             block = rows[first : first + _BLOCK]
             start, end = self._events.start_ns[block].tolist(), self._events.end_ns[block].tolist()
@@ -150,7 +151,7 @@ class _Overlaps:
         events, opened, moved_to = self._events, _OpenEvents(), set[int]()
         waiting = [_pack(int(events.start_ns[row]), int(events.end_ns[row]), row) for row in moved]
         heapq.heapify(waiting)
-        sequence = self._in_order(rows)
+        sequence = self._pack_in_order(rows)
         following = next(sequence, None)
         while waiting or following is not None:
             if following is None or (waiting and waiting[0] < following):
@@ -230,6 +231,7 @@ class _OpenEvents:
             self._remove(at)
 
     def _first_ending_before(self, end: int) -> int:
+        """Return the index of the outermost open event that ends before `end`; one past the last if none does."""
         return bisect.bisect_right(self._ends, -end, key=lambda until: -until)
 
     def _remove(self, place: int) -> None:

@@ -95,7 +95,7 @@ def read_etdump(source: Path | bytes, *, name: str | None = None, backends: Back
     except CorruptTables as error:
         raise EtdumpError(f"{label} {error}") from None
     try:
-        return _columns(Buffer(content), backends)
+        return _build_etdump(Buffer(content), backends)
     except CorruptTables as error:
         raise EtdumpError(f"{label} is corrupted: {error}") from None
 
@@ -119,7 +119,7 @@ def read_content(path: Path, *, name: str | None = None, max_bytes: int = sys.ma
 
 
 def _require_complete(header: bytes, size_bytes: int) -> None:
-    """Compare the header with the size of the file; raises CorruptTables if they do not match."""
+    """Raise CorruptTables unless the header is that of an ETDump and states the size of the file."""
     if not size_bytes:
         raise CorruptTables("is empty; run the model again")
     if len(header) < _HEADER_BYTES:
@@ -133,7 +133,8 @@ def _require_complete(header: bytes, size_bytes: int) -> None:
         raise CorruptTables(f"is corrupted: it has {size_bytes} bytes, but its header states {declared_bytes}")
 
 
-def _columns(buffer: Buffer, backends: Backends | None) -> Etdump:
+def _build_etdump(buffer: Buffer, backends: Backends | None) -> Etdump:
+    """Return the events of a file with their executions, parents and self times; raises CorruptTables."""
     root = Tables(buffer, buffer.follow(np.array([4]), "the root"), "the root")
     read = read_event_columns(buffer, root)
     execution, methods = _find_executions(read)

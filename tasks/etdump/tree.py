@@ -129,7 +129,7 @@ def several_methods(dump: Etdump, runs: Runs) -> str | None:
             f"the process loaded {dump.loaded_methods} methods, and an ETDump does not record which one an execution "
             "ran; measure one method per process"
         )
-    if difference := _difference(runs):
+    if difference := _differing_instruction(runs):
         return f"its executions belong to different methods: {difference}; measure one method per process"
     return None
 
@@ -167,7 +167,7 @@ def negative_time(runs: Runs) -> str | None:
     )
 
 
-def _difference(runs: Runs) -> str | None:
+def _differing_instruction(runs: Runs) -> str | None:
     """Return what an instruction ran in one execution and not in another one that reached it, None if nothing."""
     count = len(runs.execute_ns)
     if count and len(runs.node) % count == 0:

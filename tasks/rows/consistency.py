@@ -60,10 +60,10 @@ def contradiction_between(runs: Runs, claims: Claims) -> str | None:
         or copied_execution(runs)
         or _longer_than_the_job(runs, claims)
     )
-    return cause or (_other_times(runs, claims.stats) if claims.stats else None)
+    return cause or (_other_execution_times(runs, claims.stats) if claims.stats else None)
 
 
-def other_content(etdump: bytes, stats: Stats | None) -> str | None:
+def checksum_contradiction(etdump: bytes, stats: Stats | None) -> str | None:
     """Return a sentence if the CRC-32 of an ETDump is not that in stats.json; None if it is, or none is stated."""
     computed, stated = zlib.crc32(etdump), stats.etdump_crc32 if stats else None
     if stated is None or stated == computed:
@@ -93,6 +93,7 @@ def copied_times(runs: Runs, other: str) -> str:
 
 
 def _executions_overlap(runs: Runs) -> str | None:
+    """Return a sentence if an execution begins before the end of the one before it; else None."""
     ends, following = runs.run_start_ns[:-1] + runs.execute_ns[:-1], runs.run_start_ns[1:]
     early = np.flatnonzero(following < ends)
     if not len(early):
@@ -103,6 +104,7 @@ def _executions_overlap(runs: Runs) -> str | None:
 
 
 def _longer_than_the_job(runs: Runs, claims: Claims) -> str | None:
+    """Return a sentence if loading, set-up and executions together exceed the job's wall time; else None."""
     stats, wall_s = claims.stats, claims.wall_s
     if wall_s is None:  # nothing that the farm has run
         return None
@@ -114,7 +116,11 @@ def _longer_than_the_job(runs: Runs, claims: Claims) -> str | None:
     return f"the runner states {total_s:.3f} s of loading and executions, but its job lasted {wall_s:.3f} s"
 
 
-def _other_times(runs: Runs, stats: Stats) -> str | None:
+def _other_execution_times(runs: Runs, stats: Stats) -> str | None:
+    """Return a sentence if the times in stats.json are not those around the executions in the ETDump; else None.
+
+    None may be shorter than inside the ETDump, and the ETDump must cover most of the time in at least one execution.
+    """
     around, inside = stats.execution_ns, runs.execute_ns
     if around is None:
         return None

@@ -53,20 +53,20 @@ def kernel_rows(folder: Path, record: SessionRecord) -> dict[str, list[dict[str,
     Raises BundleError if the file with them cannot be parsed.
     """
     if record.mode == "trace":
-        counts = _logged([folder / name for name in _LOGS if name in record.files])
-        return {"kernel": [_row("selected", name, count) for name, count in counts.items()]}
+        counts = _count_selected([folder / name for name in _LOGS if name in record.files])
+        return {"kernel": [_kernel_row("selected", name, count) for name, count in counts.items()]}
     if SELECTED in record.files:
-        kernels = _parsed(_SelectedKernels, folder / SELECTED, "a list of selected kernels")
-        rows = [_row("selected", name, 1, _XNNPACK) for name in kernels.selected]
-        unnamed = [_row("selected", None, kernels.unnamed, _XNNPACK)] if kernels.unnamed else []
+        kernels = _read_file(_SelectedKernels, folder / SELECTED, "a list of selected kernels")
+        rows = [_kernel_row("selected", name, 1, _XNNPACK) for name in kernels.selected]
+        unnamed = [_kernel_row("selected", None, kernels.unnamed, _XNNPACK)] if kernels.unnamed else []
         return {"kernel": rows + unnamed}
     if PROFILE in record.files:
-        profile = _parsed(_Profile, folder / PROFILE, "a kernel profile")
+        profile = _read_file(_Profile, folder / PROFILE, "a kernel profile")
         unresolved = profile.unresolved_libraries
         if unresolved is None and profile.unresolved:
             unresolved = [_Samples(samples=profile.unresolved)]
         samples = [*profile.kernels, *(unresolved or [])]
-        rows = [_row("executed", each.name, each.samples, each.library) for each in samples]
+        rows = [_kernel_row("executed", each.name, each.samples, each.library) for each in samples]
         return {"kernel": rows, "kernel_profile": [profile.model_dump(include=_QUALITY)]}
     return {}
 
@@ -77,7 +77,7 @@ def kernel_names(collected: Path, mode: str) -> list[str]:
     `collected` is the folder with its files. Empty if the file is missing or cannot be parsed: the load reports that.
     """
     if mode == "trace":
-        return list(_logged([collected / name for name in _LOGS if (collected / name).is_file()]))
+        return list(_count_selected([collected / name for name in _LOGS if (collected / name).is_file()]))
     try:
         if mode == "selected":
             return read_json(_SelectedKernels, (collected / SELECTED).read_bytes()).selected
@@ -87,7 +87,8 @@ def kernel_names(collected: Path, mode: str) -> list[str]:
     return [entry.name for entry in profile.kernels if entry.name]
 
 
-def _parsed(schema: type[_Schema], path: Path, what: str) -> _Schema:
+def _read_file(schema: type[_Schema], path: Path, what: str) -> _Schema:
+    """Return the content of a JSON file by its schema; raises BundleError, which calls it `what`."""
     try:
         return read_json(schema, path.read_bytes())
     except ValidationError as error:
@@ -95,11 +96,12 @@ def _parsed(schema: type[_Schema], path: Path, what: str) -> _Schema:
         raise BundleError(f"{path}: {cause}; measure the session again") from None
 
 
-def _logged(logs: list[Path]) -> Counter[str]:
+def _count_selected(logs: list[Path]) -> Counter[str]:
+    """Return how often each kernel was selected according to all logs together."""
     return sum(map(selected_kernels, logs), Counter())
 
 
-def _row(evidence: str, name: str | None, weight: int, library: str | None = None) -> dict[str, Any]:
+def _kernel_row(evidence: str, name: str | None, weight: int, library: str | None = None) -> dict[str, Any]:
     kernel = parse_kernel(name) if name else None
     return {
         "evidence": evidence,

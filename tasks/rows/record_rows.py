@@ -131,7 +131,10 @@ def series_row(record: SessionRecord) -> Row:
 
 
 def conditions_rows(record: SessionRecord) -> list[Row]:
-    """Return a row of `device_conditions` for each moment with conditions; the columns are the fields of Conditions."""
+    """Return a row of `device_conditions` for each moment with conditions: before and after the session.
+
+    The columns are `moment` and the fields of Conditions; `taken_at` is UTC, and `thermal_status` a text.
+    """
     return [
         {
             **conditions.model_dump(),

@@ -15,7 +15,7 @@ from tasks.bundle.names import ETDUMP, LAYER_DRIFT, MAX_FILE_BYTES, MAX_LOG_BYTE
 from tasks.bundle.record import BundleError, SessionRecord
 from tasks.etdump.reader import Etdump, read_content, read_etdump
 from tasks.etdump.tree import Runs, build_runs, contradiction
-from tasks.rows.consistency import contradiction_between, other_content
+from tasks.rows.consistency import checksum_contradiction, contradiction_between
 from tasks.rows.kernels import kernel_rows
 from tasks.rows.record_rows import (
     Row,
@@ -34,7 +34,7 @@ from tasks.store.folder import content_sha256, read_bundle
 
 LOOSE_SWEEP = "loose"
 _SESSION_ID = re.compile(r"[0-9a-f]{16}(?![0-9a-f])")
-_MARK = b"PyTorchObserver {"
+_OBSERVER_MARK = b"PyTorchObserver {"
 # As print_report of ExecuTorch's extension/llm/runner/stats.h computes them; times are milliseconds of one clock.
 _SPANS = {
     "load": ("model_load_start_ms", "model_load_end_ms"),
@@ -94,18 +94,6 @@ def bundle_rows(folder: Path, runs: Runs | None = None) -> Rows:
     elif runs is None:
         runs = _read_runs(folder / ETDUMP, record)
     try:
-        # A session that failed may have values of layers, too.
-        layers = read_layer_drift(folder / LAYER_DRIFT) if LAYER_DRIFT in record.files else []
-        details = {
-            "device_conditions": conditions_rows(record),
-            "session_gate": [
-                {"limit_name": check.limit, **check.model_dump(exclude={"limit"})} for check in record.limit_checks
-            ],
-            "accuracy": [output.model_dump() for output in record.accuracy or []],
-            "layer_value": [layer.model_dump() for layer in layers],
-        }
-        if record.status == "succeeded":
-            details |= kernel_rows(folder, record)
         belongs_to_a_series = record.mode == "timing" and not record.sweep.on_demand
         return Rows(
             path=folder,
@@ -121,13 +109,28 @@ def bundle_rows(folder: Path, runs: Runs | None = None) -> Rows:
             series=series_row(record) if belongs_to_a_series else None,
             session=session_row(record, runs),
             operators=operators_rows(record),
-            details=details,
+            details=_detail_rows(folder, record),
             runs=runs,
             sources=read_sources(folder, record),
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         cause = f"does not match its schema ({type(error).__name__}: {error})"
         raise LoadError(f"{folder}/session.json: {cause}; restore the bundle from a backup") from error
+
+
+def _detail_rows(folder: Path, record: SessionRecord) -> dict[str, list[Row]]:
+    """Return `Rows.details` of a bundle; only a session that succeeded has kernels."""
+    # A session that failed may have values of layers, too.
+    layers = read_layer_drift(folder / LAYER_DRIFT) if LAYER_DRIFT in record.files else []
+    return {
+        "device_conditions": conditions_rows(record),
+        "session_gate": [
+            {"limit_name": check.limit, **check.model_dump(exclude={"limit"})} for check in record.limit_checks
+        ],
+        "accuracy": [output.model_dump() for output in record.accuracy or []],
+        "layer_value": [layer.model_dump() for layer in layers],
+        **(kernel_rows(folder, record) if record.status == "succeeded" else {}),
+    }
 
 
 def loose_rows(path: Path) -> Rows:
@@ -140,14 +143,14 @@ def loose_rows(path: Path) -> Rows:
         log = b"" if path.suffix == ".etdump" else read_untrusted(path, MAX_LOG_BYTES)
     except UntrustedFileError:  # reported when it is read as an ETDump
         log = b""
-    if _MARK in log:
+    if _OBSERVER_MARK in log:
         columns = {"executions": 1, "warmup_executions": 0, **_observer_columns(log, str(path))}
         return _without_bundle(path, hashlib.sha256(log).hexdigest(), columns)
     content = read_content(path, max_bytes=MAX_FILE_BYTES)
     sha256 = hashlib.sha256(content).hexdigest()
     dump = read_etdump(content, name=str(path))
     warmup_executions = 1 if dump.executions > 1 else 0
-    runs = _consistent_runs(dump, str(path), warmup_executions)
+    runs = _build_consistent_runs(dump, str(path), warmup_executions)
     if not len(runs.execute_ns):
         raise LoadError(f"{path}: the ETDump contains 0 executions (Method::execute); nothing was loaded")
     columns = {
@@ -160,11 +163,11 @@ def loose_rows(path: Path) -> Rows:
 
 def _observer_columns(content: bytes, label: str) -> dict[str, Any]:
     """Return the columns of `session` from the one PyTorchObserver line of a log; raises LoadError."""
-    lines = [line[line.index(_MARK) :] for line in content.splitlines() if _MARK in line]
+    lines = [line[line.index(_OBSERVER_MARK) :] for line in content.splitlines() if _OBSERVER_MARK in line]
     if len(lines) != 1:
         raise LoadError(f"{label}: has {len(lines)} PyTorchObserver lines; load a log for each text, with one")
     try:
-        stats = parse_json(lines[0][len(_MARK) - 1 :])
+        stats = parse_json(lines[0][len(_OBSERVER_MARK) - 1 :])
         tokens = {name: int(stats[f"{name}_tokens"]) for name in ("prompt", "generated")}
         ms = {name: float(stats[end]) - float(stats[start]) for name, (start, end) in _SPANS.items()}
     except (ValueError, TypeError, KeyError) as error:
@@ -183,6 +186,7 @@ def _observer_columns(content: bytes, label: str) -> dict[str, Any]:
 
 
 def _without_bundle(path: Path, sha256: str, columns: Row, runs: Runs | None = None) -> Rows:
+    """Return the rows of a file that is a session by itself, with more `columns` of `session`; its cell is unknown."""
     session_id = sha256[:16]
     return Rows(
         path=path,
@@ -218,20 +222,22 @@ def read_session_id(path: Path) -> str | None:
 
 
 def _read_runs(path: Path, record: SessionRecord) -> Runs:
+    """Return the runs of a bundle's ETDump; raises LoadError if they contradict session.json, or EtdumpError."""
     content = read_content(path, max_bytes=MAX_FILE_BYTES)
     dump = read_etdump(content, name=str(path), backends=record.model.backends)
-    runs = _consistent_runs(dump, str(path), record.warmup_executions)
+    runs = _build_consistent_runs(dump, str(path), record.warmup_executions)
     if len(runs.execute_ns) != record.executions:
         raise LoadError(
             f"{path}: the ETDump contains {len(runs.execute_ns)} executions, but session.json states "
             f"{record.executions}; restore the bundle from a backup"
         )
-    if cause := contradiction_between(runs, record.claims) or other_content(content, record.stats):
+    if cause := contradiction_between(runs, record.claims) or checksum_contradiction(content, record.stats):
         raise LoadError(f"{path.parent}: {cause}; check the runner and measure again")
     return runs
 
 
-def _consistent_runs(dump: Etdump, label: str, warmup_executions: int) -> Runs:
+def _build_consistent_runs(dump: Etdump, label: str, warmup_executions: int) -> Runs:
+    """Return the runs of an ETDump that errors call `label`; raises LoadError if they cannot be pooled."""
     runs = build_runs(dump)
     if cause := contradiction(dump, runs, warmup_executions):
         raise LoadError(f"{label}: {cause}")

@@ -46,6 +46,7 @@ def typical_runs(dump: Etdump, warmup_executions: int) -> TypicalRuns:
 
 
 def session_times(dump: Etdump, warmup_executions: int) -> SessionTimes:
+    """Return the means over the middle half of the measured runs."""
     typical = typical_runs(dump, warmup_executions)
     of_kind = {}
     portable: defaultdict[str, float] = defaultdict(float)

@@ -106,7 +106,7 @@ def _put_in(keeps: str | None, fault: Fault | None, noting: Noting) -> Iterator[
         if fault is not None:
             path = ROOT / fault.file
             faulty = schema.SqlFile(path.stem, fault.text(), fault.text())
-            patch.setattr(schema, "_read", lambda asked: faulty if asked == path else _read(asked))
+            patch.setattr(schema, "_read_file", lambda asked: faulty if asked == path else _read_file(asked))
         try:
             with duckdb.connect() as connection:
                 schema.bring_up_to_date(connection, Path(":memory:"))
@@ -118,7 +118,7 @@ def _put_in(keeps: str | None, fault: Fault | None, noting: Noting) -> Iterator[
         yield
 
 
-_read = schema._read
+_read_file = schema._read_file
 
 
 _open_read_only = warehouse.open_read_only

@@ -35,7 +35,7 @@ from tasks.measure.session.collect import (
 from tasks.measure.session.context import SessionContext, pushed_contents, runner_command
 from tasks.measure.session.ready import wait_until_ready, with_readiness
 from tasks.measure.session.record import SessionResult, checked_record, error_code, unexpected
-from tasks.rows.consistency import contradiction_between, copied_etdump, other_content
+from tasks.rows.consistency import checksum_contradiction, contradiction_between, copied_etdump
 from tasks.runner.min_versions import why_too_old
 from tasks.store.bundle_store import BundleStore
 from tasks.store.files import scratch_folder
@@ -169,7 +169,7 @@ def _contradiction(
     cell, etdump, platform = session.cell, (collected / ETDUMP).read_bytes(), context.runner.platform
     claims = Claims(cell.variant, cell.executions, cell.warmup_executions, platform, context.facts, stats, wall_s)
     cause = contradiction_between(runs, claims) or (program_mismatch(runs, method) if method else None)
-    cause = cause or other_content(etdump, stats)
+    cause = cause or checksum_contradiction(etdump, stats)
     if not cause and context.spec.transport != SIMULATED:  # whose sessions are all one recording
         cause = copied_etdump(etdump, runs, session.session_id, context.etdumps)
     return cause

@@ -13,7 +13,7 @@ from tasks.bundle.claims import Claims
 from tasks.bundle.runner_stats import Stats
 from tasks.etdump.event_names import OperatorName
 from tasks.etdump.tree import Runs, TreeNode
-from tasks.rows.consistency import contradiction_between, copied_etdump, other_content
+from tasks.rows.consistency import checksum_contradiction, contradiction_between, copied_etdump
 from tests.fixtures.stand_in import a_farm_context, measured
 
 US, MS = 1_000, 1_000_000
@@ -186,6 +186,7 @@ def test_an_etdump_that_is_not_the_one_that_the_runner_wrote_is_recognised() -> 
     # given an ETDump and statistics that state its CRC-32, another one, or none
     right, other, none = (Stats(etdump_crc32=crc) for crc in (0xCBF43926, 1, None))
     # then only the second is told
-    assert other_content(b"123456789", right) is None
-    assert other_content(b"123456789", none) is None
-    assert other_content(b"123456789", other) == "model.etdump has CRC-32 cbf43926, and stats.json states 00000001"
+    assert checksum_contradiction(b"123456789", right) is None
+    assert checksum_contradiction(b"123456789", none) is None
+    expected = "model.etdump has CRC-32 cbf43926, and stats.json states 00000001"
+    assert checksum_contradiction(b"123456789", other) == expected
