@@ -104,7 +104,7 @@ class ComparisonOutput:
         if self.form == "table":
             show_pieces(comparisons.terminal(comparison))
         elif self.form in ("csv", "json"):
-            show_pieces(comparisons.data(comparison, self.form))
+            show_pieces(comparisons.rows_text(comparison, self.form))
         elif self.form == "markdown":
             show_pieces([comparisons.markdown(comparison)])
         for file in self.files:

@@ -12,7 +12,7 @@ from pydantic import SecretStr, ValidationError
 from devices.errors import InputError
 from flows.server.connection import require_server
 from tasks.bundle.values import first_mistake
-from tasks.pages.notify import keep_silent, split_urls
+from tasks.pages.notify import silence_loggers, split_urls
 
 
 def deploy_automations(file: Path, notify: str) -> list[str]:
@@ -59,7 +59,7 @@ def _save_services(notify: str) -> list[str]:
     """Store each service at the server; return the ids of the blocks. The URLs are neither printed nor logged."""
     from apprise import Apprise
 
-    keep_silent()
+    silence_loggers()
     blocks = []
     for number, url in enumerate(split_urls(notify), start=1):
         if Apprise.instantiate(url) is None:

@@ -9,7 +9,10 @@ from tasks.results.text import Code, Text, counted
 
 
 def accuracy(answers: Answers) -> Section:
-    """Return the worst figures of each output over all sessions; emulated devices are included."""
+    """Return the worst figures of each output over all sessions, then the cells whose outputs were not compared.
+
+    Emulated devices are included.
+    """
     rows, without = answers.rows(AccuracyRow), answers.rows(NotComparedRow)
     blocks: list[Block] = [
         Paragraph(
@@ -32,7 +35,7 @@ def accuracy(answers: Answers) -> Section:
 
 
 def layers(answers: Answers) -> Section:
-    """Return a fold for each model, device, precision and thread count that was measured in mode numerics."""
+    """Return a fold for each cell in mode numerics, or pair of cells with SME2 off and on: a row for each layer."""
     title = "Numbers by layer"
     rows = answers.rows(LayerRow)
     if not rows:

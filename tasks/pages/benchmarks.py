@@ -19,7 +19,10 @@ _MAX_NAME_CHARS = 1024  # of a benchmark's name at Bencher
 
 @dataclass(frozen=True)
 class Figure:
-    """The time of a series on a device in a night, as `night_figures` returns it."""
+    """The time of a series on a device in a night, a row of `night_figures` (sql/queries).
+
+    `times_ms` are those of its sessions; `left_out` is why it is not a result, None if it is.
+    """
 
     model: str
     precision: str
@@ -48,7 +51,7 @@ class Figure:
 
 
 def benchmarks(rows: Sequence[tuple[Any, ...]], form: Benchmarks) -> tuple[str, str]:
-    """Return JSON of the rows of `night_figures`, and a sentence about what is left out (empty: nothing)."""
+    """Return JSON in a format from the rows of `night_figures`, and what is left out as text (empty: nothing)."""
     figures = [Figure(*row) for row in rows]
     real = [figure for figure in figures if figure.left_out is None]
     writers: dict[Benchmarks, Callable[[Sequence[Figure]], Any]] = {
@@ -69,7 +72,7 @@ def _names(figures: Sequence[Figure]) -> list[str]:
 
 
 def _bencher(figures: Sequence[Figure]) -> dict[str, Any]:
-    """Bencher Metric Format: nanoseconds, as its built-in measure `latency` has."""
+    """Return the Bencher Metric Format: nanoseconds, as its built-in measure `latency` has."""
     report = {}
     for name, figure in zip(_names(figures), figures, strict=True):
         low, high = figure.interval_ms or (None, None)
@@ -79,7 +82,7 @@ def _bencher(figures: Sequence[Figure]) -> dict[str, Any]:
 
 
 def _github_action(figures: Sequence[Figure]) -> list[dict[str, Any]]:
-    """The custom format `customSmallerIsBetter`: milliseconds."""
+    """Return entries of the custom format `customSmallerIsBetter`, in milliseconds."""
     entries: list[dict[str, Any]] = []
     for name, figure in zip(_names(figures), figures, strict=True):
         extra = f"{numbered(len(figure.times_ms), 'session')}, cell {figure.cell}"
@@ -90,7 +93,7 @@ def _github_action(figures: Sequence[Figure]) -> list[dict[str, Any]]:
 
 
 def _pytorch(figures: Sequence[Figure]) -> list[dict[str, Any]]:
-    """Records of the table `oss_ci_benchmark_v3`: the times of sessions in ms; `extra_info` has only texts."""
+    """Return records of the table `oss_ci_benchmark_v3`: the times of sessions in ms; `extra_info` has only texts."""
     records = []
     for figure in figures:
         extra = {"time_ms": f"{figure.time_ms:.9g}"}

@@ -64,7 +64,7 @@ def _rounded(time_ms: float | None) -> float | None:
     return None if time_ms is None else round(time_ms, 4)
 
 
-def data(comparison: Comparison, form: str) -> Iterator[str]:
+def rows_text(comparison: Comparison, form: str) -> Iterator[str]:
     """Return pieces of `csv` or `json` with a row for each change, then for each cell that was not compared."""
     rows = [tuple(pair(change).values()) for change in (*comparison.changes, *comparison.uncompared)]
     return as_text(PAIR_KEYS, [rows], form)
@@ -78,7 +78,7 @@ def markdown(comparison: Comparison) -> str:
     parts = [
         f"**{escaped(comparison.headline)}**",
         change_table(changed, _MAX_CHANGED, _ALL, _in_table),
-        bullets(comparison.other_figures, _MAX_REMARKS, "other figures", _with_code),
+        bullets(comparison.other_figures, _MAX_REMARKS, "other figures", _inline_code),
     ]
     if comparison.explained:
         parts.append(folded("What is known about the worst change", "\n".join(markdown_points(comparison.explained))))
@@ -86,12 +86,12 @@ def markdown(comparison: Comparison) -> str:
     rest = [
         f"A: {escaped(comparison.a)}  \nB: {escaped(comparison.b)}",
         change_table(others, _MAX_OTHERS, _ALL, _in_table),
-        bullets(remarks, _MAX_REMARKS, "remarks", _with_code),
+        bullets(remarks, _MAX_REMARKS, "remarks", _inline_code),
     ]
     return "\n\n".join(filter(None, [*parts, folded_rest(len(others), rest)])) + "\n"
 
 
-def _with_code(text: str) -> str:
+def _inline_code(text: str) -> str:
     return inline(with_code(text))
 
 
@@ -134,7 +134,7 @@ def _badge(comparison: Comparison) -> str:
 
 WRITERS: dict[str, Callable[[Comparison], str]] = {
     ".md": markdown,
-    ".json": lambda comparison: "".join(data(comparison, "json")),
+    ".json": lambda comparison: "".join(rows_text(comparison, "json")),
     ".xml": _junit,
     ".svg": _badge,
 }

@@ -24,13 +24,13 @@ def latency(answers: Answers) -> Section:
         "Devices, thread counts and variants are listed side by side and never pooled."
     )
     table = build_table(rows, digits=ms_digits(row.time_ms for row in rows))
-    blocks: list[Block] = [Paragraph(explained), *_charts(rows), table, *_notes(rows), *_device_notes(rows)]
+    blocks: list[Block] = [Paragraph(explained), *_charts(rows), table, *_session_notes(rows), *_device_notes(rows)]
     blocks += _generation(answers)
     return Section("latency", "Latency", blocks, list(latency_in_words(rows)))
 
 
-def _notes(rows: list[LatencyRow]) -> Iterator[Paragraph]:
-    """Yield notes on highlighted cells and unusual sessions."""
+def _session_notes(rows: list[LatencyRow]) -> Iterator[Paragraph]:
+    """Yield notes on cells with much scatter, cells that recording slowed, and unusual sessions."""
     if noisy := [row for row in rows if row.is_noisy(row.mad_ms) or row.is_noisy(row.between_ms)]:
         few = sum(row.sessions < MIN_SESSIONS for row in noisy)
         untested = f"{sentence(NO_INTERVAL)[:-1]}: differences of {counted(few, 'cell')} of these are not tested. "
@@ -127,11 +127,12 @@ def threads(answers: Answers) -> Section:
         "Cores share the units of SME, so more threads may be slower with SME than without. The times below are by "
         "number of threads."
     )
-    blocks: list[Block] = [Paragraph(explained), build_table(best), Heading("Time by number of threads"), _times(rows)]
+    blocks: list[Block] = [Paragraph(explained), build_table(best)]
+    blocks += [Heading("Time by number of threads"), _time_by_threads(rows)]
     return Section("threads", "Threads", blocks)
 
 
-def _times(rows: list[ThreadRow]) -> Table:
+def _time_by_threads(rows: list[ThreadRow]) -> Table:
     """Return the times with a line for each variant of a group and a column for each number of threads."""
     counts = sorted({row.threads for row in rows if row.threads is not None})
     firsts, variants, cells = [], [], []

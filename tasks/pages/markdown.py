@@ -19,7 +19,7 @@ def as_markdown(page: Page) -> str:
     for position, section in enumerate(page.sections, 1):
         blocks.append(f"## {position}. {escaped(section.title)}")
         for block in section.blocks:
-            blocks += _block(block)
+            blocks += _block_markdown(block)
     return "\n\n".join([*(block for block in blocks if block), f"*{escaped(page.footer)}*"]) + "\n"
 
 
@@ -48,7 +48,8 @@ def _fence(text: str, *, shortest: int) -> str:
     return "`" * max(shortest, longest + 1)
 
 
-def _block(block: Block) -> Iterator[str]:
+def _block_markdown(block: Block) -> Iterator[str]:
+    """Yield the paragraphs of a block; none of a chart."""
     match block:
         case Paragraph(text=text):
             yield inline(text)
@@ -66,7 +67,7 @@ def _block(block: Block) -> Iterator[str]:
         case Fold(title=title, blocks=blocks, in_markdown=in_markdown):
             yield f"**{inline(title)}**" + ("" if in_markdown else " (listed in the HTML report)")
             for inner in blocks if in_markdown else ():
-                yield from _block(inner)
+                yield from _block_markdown(inner)
 
 
 def table_markdown(table: Table) -> str:

@@ -31,21 +31,21 @@ class Message:
 
 
 def send(urls: str, message: Message) -> list[str]:
-    """Send a message to each URL of `split_urls(urls)`.
+    """Send a message to each URL of `split_urls(urls)`, all at once.
 
-    Return a sentence for each service that did not accept it, which names the service only by the scheme of its URL.
-    Takes at most 10 s, plus the time to import apprise.
+    Return a sentence for each service that did not accept it within 10 s; it names the service only by the scheme of
+    its URL. Returns after at most 10 s, plus the time to import apprise; slower services may still get the message.
     """
     import apprise  # noqa: F401  imported here, so that its time is not part of the deadline
 
-    keep_silent()
+    silence_loggers()
     shown = Message(sanitize_line(message.title), sanitize(message.body), message.is_bad)
     entries = split_urls(urls)
     causes: list[str | None] = [_SILENT] * len(entries)
 
     def deliver(place: int) -> None:
         try:
-            causes[place] = _cause_of_failure(entries[place], shown)
+            causes[place] = _deliver(entries[place], shown)
         except Exception as error:  # its text may contain the URL
             causes[place] = f"{type(error).__name__} while it was sent; check its URL in ETFARM_NOTIFY"
 
@@ -68,7 +68,7 @@ def split_urls(urls: str) -> list[str]:
     return _SEPARATOR.split(urls.strip()) if urls.strip() else []
 
 
-def keep_silent() -> None:
+def silence_loggers() -> None:
     """Keep the log records of apprise and the libraries below it from all handlers of the farm."""
     logging.getLogger("apprise").propagate = False
     for name in _HTTP_LOGGERS:
@@ -80,8 +80,8 @@ def _service_name(url: str, place: int) -> str:
     return f"`{scheme[1].lower()}`" if scheme else f"entry {place} of ETFARM_NOTIFY"
 
 
-def _cause_of_failure(url: str, message: Message) -> str | None:
-    """Return why a service did not accept the message and what to do; None if it did."""
+def _deliver(url: str, message: Message) -> str | None:
+    """Send a message to one service; return why it was not accepted and what to do, None if it was."""
     from apprise import Apprise, NotifyFormat, NotifyType, OverflowMode
 
     service = Apprise.instantiate(url)

@@ -71,8 +71,8 @@ def categories(answers: Answers) -> Section:
         )
     ]
     for model, of_model in groupby(cells, key=lambda cell: cell[0].model):
-        blocks += _chart(model, list(of_model), names)
-    blocks.append(_shares(cells))
+        blocks += _category_chart(model, list(of_model), names)
+    blocks.append(_category_table(cells))
     for note in answers.rows(DelegateNoteRow):
         blocks.append(Paragraph((Code(note.model), f" {note.precision}: {note.note}."), tone="flag"))
     if unknown := [row.name for row in answers.rows(UnknownOperatorRow)]:
@@ -82,7 +82,7 @@ def categories(answers: Answers) -> Section:
     return Section("time", title, blocks, list(time_in_words(answers)))
 
 
-def _chart(model: str, cells: list[list[CategoryRow]], names: CellNames) -> Iterator[Block]:
+def _category_chart(model: str, cells: list[list[CategoryRow]], names: CellNames) -> Iterator[Block]:
     """Yield the chart of a model's cells without those that the delegate's clock cannot resolve, and their number."""
     bars = []
     for cell in cells:
@@ -107,7 +107,7 @@ def _chart(model: str, cells: list[list[CategoryRow]], names: CellNames) -> Iter
         yield fold_if_long(StackChart(f"{model}: shares of Method::execute", CATEGORIES, bars), model)
 
 
-def _shares(cells: list[list[CategoryRow]]) -> Table:
+def _category_table(cells: list[list[CategoryRow]]) -> Table:
     """Return a line for each cell: its categories in percent, their sum, and its time."""
     digits = ms_digits(_time_ms(cell) for cell in cells)
     lines = []
@@ -200,15 +200,15 @@ def portable(answers: Answers) -> Section:
     heavy = [row for row in operators if (row.share or 0.0) >= _LIGHT_SHARE]
     blocks.append(Heading("Which operators, and why"))
     if heavy:
-        blocks.append(_reasons(heavy, portable_names))
+        blocks.append(_reason_table(heavy, portable_names))
     if light:
         count = counted(len(light), "operator").capitalize()
         light_title = f"{count} below {rounded_percent(_LIGHT_SHARE)} or not seen in any run"
-        blocks.append(Fold(light_title, [_reasons(light, portable_names)], is_open=not heavy))
+        blocks.append(Fold(light_title, [_reason_table(light, portable_names)], is_open=not heavy))
     return Section("portable", title, blocks, list(portable_in_words(weights)))
 
 
-def _reasons(rows: list[PortableOperatorRow], portable_names: Mapping[tuple[str, str], list[str]]) -> Table:
+def _reason_table(rows: list[PortableOperatorRow], portable_names: Mapping[tuple[str, str], list[str]]) -> Table:
     """Return the operators, with what to do about those over 5 %; `portable_names` are all of each export."""
     step = Column("What to do", "", f"for an operator over {rounded_percent(HEAVY_SHARE)}", wraps=True)
     steps = [

@@ -121,6 +121,7 @@ def _shortened(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _page(answers: Answers, sections: Sequence[Section]) -> Page:
+    """Return the page of a sweep with these sections; their summaries follow its counts and failures."""
     sweep = answers.sweep
     subtitle = f"{sweep.name}, night of {sweep.night:%Y-%m-%d}" if sweep.night else f"{sweep.name}, night unknown"
     if sweep.started_at and sweep.ended_at:

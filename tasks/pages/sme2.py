@@ -18,7 +18,7 @@ from tasks.results.sme2 import (
     ran_with_sme,
     sme2_in_words,
 )
-from tasks.results.table import build_table
+from tasks.results.table import Table, build_table
 from tasks.results.text import TIMES, Code, counted, in_ms
 
 _EVIDENCE = (
@@ -47,7 +47,7 @@ def sme2(answers: Answers) -> Section:
     if not ran_with_sme(answers):
         return Section("sme2", title, [Paragraph(summary[0])], summary)
     blocks: list[Block] = [*_speedups(answers), *_coverage(answers)]
-    if folds := _pairs(answers):
+    if folds := _pair_folds(answers):
         blocks += [Heading("Model by model, SME2 off and on"), *folds]
     blocks += [Heading("Evidence and inference"), Points(_EVIDENCE)]
     return Section("sme2", title, blocks, summary)
@@ -82,7 +82,7 @@ def _coverage(answers: Answers) -> Iterator[Block]:
         yield build_table(left_out)
 
 
-def _pairs(answers: Answers) -> list[Block]:
+def _pair_folds(answers: Answers) -> list[Block]:
     """Return a fold for each pair of cells with data, the first one open."""
     shifts = by_cell(answers.rows(ShiftRow))
     operators = by_cell(answers.rows(PairOperatorRow))
@@ -97,16 +97,25 @@ def _pairs(answers: Answers) -> list[Block]:
         tables = [
             build_table(shifts[pair], is_named=False, caption="Where the time went"),
             build_table(operators[pair], is_named=False, caption="Operators that SME2 could run, and others over 5 %"),
+            *_kernel_tables(kernels[pair]),
         ]
-        for evidence, (caption, unit) in _KERNEL_TABLES.items():
-            used = [kernel for kernel in kernels[pair] if kernel.evidence == evidence]
-            table = build_table(used, is_named=False, caption=caption)
-            columns = [replace(column, unit=unit) if column.numeric else column for column in table.columns]
-            tables.append(replace(table, columns=columns))
-        gain, timed = "", speedups.get(pair)
-        if timed and timed.speedup is not None and timed.time_off_ms is not None and timed.time_on_ms is not None:
-            times = f"{in_ms(timed.time_off_ms)} to {in_ms(timed.time_on_ms)}"
-            gain = f" \u2014 {times}, {timed.speedup:.2f}{TIMES}"
+        gain = _gain_text(speedups.get(pair))
         title = (Code(row.model), f" · {names.label(row)}", *emulation_tags(row.without_times), gain)
         folds.append(Fold(title, [table for table in tables if table.rows], is_open=not folds))
     return folds
+
+
+def _kernel_tables(kernels: list[KernelRow]) -> Iterator[Table]:
+    """Yield the table of a pair's kernels that were executed, and of those that were selected."""
+    for evidence, (caption, unit) in _KERNEL_TABLES.items():
+        rows = [kernel for kernel in kernels if kernel.evidence == evidence]
+        table = build_table(rows, is_named=False, caption=caption)
+        columns = [replace(column, unit=unit) if column.numeric else column for column in table.columns]
+        yield replace(table, columns=columns)
+
+
+def _gain_text(row: SpeedupRow | None) -> str:
+    """Return the times of a pair and its speed-up as the end of a title; empty if one is unknown."""
+    if row is None or row.speedup is None or row.time_off_ms is None or row.time_on_ms is None:
+        return ""
+    return f" \u2014 {in_ms(row.time_off_ms)} to {in_ms(row.time_on_ms)}, {row.speedup:.2f}{TIMES}"

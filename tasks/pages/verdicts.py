@@ -34,7 +34,7 @@ _TITLES = {
 
 
 @dataclass(frozen=True)
-class HistoryRow(CellRow):
+class DriftHistoryRow(CellRow):
     """The compared nights of a series on a device since its baseline was reset, up to the sweep's; `cell` is its id."""
 
     query = "drift"
@@ -52,7 +52,7 @@ def verdicts(answers: Answers) -> Section:
     loud = [row for row in rows if row.verdict not in _QUIET]
     blocks: list[Block] = [Paragraph(headline(every), tone="bad" if regressions(answers) else "")]
     if loud:
-        reasons = [joined(_series(row), f": {row.reason}.") for row in loud]
+        reasons = [joined(_series_name(row), f": {row.reason}.") for row in loud]
         blocks += [build_table(loud, without=ONLY_OF_OTHER_FIGURES), Points(reasons)]
     if others:
         blocks += [Paragraph("Other figures than latency that changed:"), build_table(others, without=ONLY_OF_LATENCY)]
@@ -61,18 +61,18 @@ def verdicts(answers: Answers) -> Section:
     if quiet:
         title = f"{counted(len(quiet), 'series', 'series').capitalize()} without a change or with too little data"
         blocks.append(Fold(title, [build_table(quiet, without=ONLY_OF_OTHER_FIGURES)], is_open=not (loud or others)))
-    return Section("verdicts", _HEADING, blocks, [*_summary(rows), *_other_summary(others)])
+    return Section("verdicts", _HEADING, blocks, [*_latency_summary(rows), *_other_summary(others)])
 
 
-def _series(row: CellRow) -> Text:
+def _series_name(row: CellRow) -> tuple[str, ...]:
     return (Code(row.model), f" {row.precision} {where(row)}")
 
 
 def _drifts(answers: Answers) -> list[Text]:
     """Return the series whose level moved slowly; empty without one, or if the extra `drift` is not installed."""
     return [
-        joined(_series(row), f": {percent_change(drift.ratio)} since {drift.since}, in {counted(drift.steps, 'step')}.")
-        for row in answers.rows(HistoryRow)
+        (*_series_name(row), f": {percent_change(drift.ratio)} since {drift.since}, in {counted(drift.steps, 'step')}.")
+        for row in answers.rows(DriftHistoryRow)
         if (drift := slow_drift(row.nights, row.times_ns))
     ]
 
@@ -82,19 +82,21 @@ def regressions(answers: Answers) -> list[Verdict]:
     return [row for row in answers.rows(Verdict) if row.verdict == "regression"]
 
 
-def _summary(rows: list[Verdict]) -> Iterator[Text]:
+def _latency_summary(rows: list[Verdict]) -> Iterator[Text]:
+    """Yield a sentence for each kind of change of latency, one on inaccurate outputs, and one if nothing changed."""
     for verdict, title in _TITLES.items():
         changed = [row for row in rows if row.verdict == verdict]
-        named = [joined(_series(row), f" ({signed_percent(row.ratio or 1.0)} %; {row.evidence})") for row in changed]
+        named = [(*_series_name(row), f" ({signed_percent(row.ratio or 1.0)} %; {row.evidence})") for row in changed]
         if named:
             yield joined(f"{title}: ", separated(named, most=_MAX_NAMED), ".")
-    if inaccurate := [_series(row) for row in rows if row.verdict == "inaccurate"]:
+    if inaccurate := [_series_name(row) for row in rows if row.verdict == "inaccurate"]:
         yield joined("Inaccurate outputs, times not judged: ", separated(inaccurate, most=_MAX_NAMED), ".")
     if all(row.verdict == "no change" for row in rows):
         yield "No series got slower."
 
 
 def _other_summary(rows: list[Verdict]) -> Iterator[Text]:
+    """Yield a sentence on regressions of other figures than latency; nothing without one."""
     worse: list[Text] = [
         (
             Code(row.model),

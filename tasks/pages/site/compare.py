@@ -75,7 +75,7 @@ def _label(kind: str, value: str) -> str:
     return variant_condition(value) if kind == "variant" else value
 
 
-def compare_nights(reader: Reader, before: date, after: date) -> Page:
+def nights_page(reader: Reader, before: date, after: date) -> Page:
     """Return the page of two nights side by side."""
     rows = reader.rows(TwoNightsRow, {"before": before, "after": after})
     both = sum(row.ratio is not None for row in rows)
@@ -90,15 +90,15 @@ def compare_nights(reader: Reader, before: date, after: date) -> Page:
     return Page(f"{before} and {after}", sections, answer=answer)
 
 
-def compare_values(reader: Reader, kind: str, a: str, b: str) -> Page:
-    """Return the page of two arms; if they have no series in common, a page that states it."""
+def values_page(reader: Reader, kind: str, a: str, b: str) -> Page:
+    """Return the page of two values of `kind`, such as devices; if they have no series in common, it states that."""
     title = f"{_label(kind, a)} and {_label(kind, b)}"
     try:
         comparison = compare_arms(reader, f"{kind}:{a}", f"{kind}:{b}")
     except InputError as error:
         return Page(title, answer=f"{error}.", tone="flag")
     where = with_code(f"`etfarm compare {kind}:{a} {kind}:{b}` lists all")
-    blocks: list[Block] = [_table(comparison).shortened(MAX_LISTED, where)]
+    blocks: list[Block] = [_changes_table(comparison).shortened(MAX_LISTED, where)]
     remarks: list[Text] = list(comparison.remarks)
     remarks += [f"{each.word}: {series_title(each)}" for each in comparison.uncompared]
     hidden = len(remarks) - _MAX_REMARKS
@@ -109,7 +109,7 @@ def compare_values(reader: Reader, kind: str, a: str, b: str) -> Page:
     return Page(title, [Section("all", "All", blocks)], subtitle, comparison.headline)
 
 
-def _table(comparison: Comparison) -> Table:
+def _changes_table(comparison: Comparison) -> Table:
     """Return the changes, the worst first, without columns that are empty."""
     columns = [
         Column("Model"),
@@ -124,12 +124,12 @@ def _table(comparison: Comparison) -> Table:
         Column("Peak memory"),
         Column("Cause", wraps=True),
     ]
-    rows = [_row(change) for change in worst_first(comparison.changes)]
+    rows = [_change_cells(change) for change in worst_first(comparison.changes)]
     used = [at for at in range(len(columns)) if any(row[at].text not in ("", DASH) for row in rows)]
     return Table([columns[at] for at in used], [[row[at] for at in used] for row in rows])
 
 
-def _row(change: SeriesChange) -> list[Cell]:
+def _change_cells(change: SeriesChange) -> list[Cell]:
     names = (change.model, change.device, change.precision, variant_word(change.variant), str(change.threads))
     times = [
         Cell((Link(time_text(side.time_ms), cell_page(side.cell)),), sort=side.time_ms)

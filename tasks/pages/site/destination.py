@@ -61,7 +61,7 @@ class _Folder:
         self._has_written = False
 
     def is_empty(self) -> bool:
-        """Return whether nothing is there."""
+        """Return whether nothing is there but a file that a killed publication left."""
         return set(os.listdir(self._root)) <= {_ASIDE}  # noqa: PTH208 (there is no path of an open folder)
 
     def read(self, name: str, max_bytes: int) -> bytes | None:

@@ -31,7 +31,6 @@ _history_values = attrgetter(*_COLUMNS)
 
 
 def list_page(reader: Reader) -> Page:
-    """Return the page of all devices."""
     rows = read_devices(reader)
     sections = [Section("all", "All", [build_table(rows, without=NOT_OF_FARM_DEVICES)])]
     return Page("Devices", sections, answer=f"{counted(len(rows), 'device').capitalize()}.")
@@ -68,6 +67,7 @@ def list_weeks(series: Sequence[SeriesRow]) -> list[date]:
 
 def _series_facts(row: SeriesRow, decisions: Sequence[DecisionRow]) -> dict[str, Any]:
     """Return what the script shows of a series besides its nights: names, conditions, a command, notes of users."""
+    notes = _notes_on(row, decisions)
     facts = {
         "name": f"{row.model} {row.precision} on {row.device}",
         "model": row.model,
@@ -76,6 +76,11 @@ def _series_facts(row: SeriesRow, decisions: Sequence[DecisionRow]) -> dict[str,
         "conditions": " · ".join([row.precision, *series_conditions(row), counted(row.nights, "night")]),
         "explain": shlex.join(["etfarm", "explain", row.series_id, "--device", row.device]),
     }
+    return facts | ({"notes": notes} if notes else {})
+
+
+def _notes_on(row: SeriesRow, decisions: Sequence[DecisionRow]) -> list[dict[str, Any]]:
+    """Return the night, the kind and the text of each decision that is about a series."""
     names = ("model", "device", "precision", "variant")
     notes = []
     for decision in decisions:
@@ -84,7 +89,7 @@ def _series_facts(row: SeriesRow, decisions: Sequence[DecisionRow]) -> dict[str,
             title = f"{event.capitalize()} {decision.night}" if decision.night else event.capitalize()
             text = f"{title}: {decision.reason} ({decision.decided_by}, {decision.decided_at:%Y-%m-%d})"
             notes.append({"night": decision.night, "event": event, "text": text})
-    return facts | ({"notes": notes} if notes else {})
+    return notes
 
 
 def history_files(reader: Reader, weeks: Collection[tuple[str, date]]) -> Iterator[tuple[str, str]]:

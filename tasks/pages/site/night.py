@@ -78,18 +78,8 @@ def page(reader: Reader, night: date, nights: Sequence[NightRow], rows: Sequence
         sections.append(Section("devices", "Devices that moved", [Points(moved)]))
     if latency:
         sections.append(Section("matrix", "Models and devices", [matrix(latency), Paragraph(KEY, "quiet")]))
-    sections.append(Section("sessions", "How it ran", list(_sweeps(reader, night))))
-    answer: Text = headline(rows)
-    if not rows:
-        step: Text = (
-            "Emulated and simulated devices have no times; ",
-            Link("SME2", "sme2.html"),
-            " shows which kernels they ran. For times, add a real device to the inventory and check it: ",
-            Code("etfarm devices --inventory FILE"),
-            ".",
-        )
-        has_real_device = any(row.without_times is None for row in read_devices(reader))
-        answer = joined(f"{answer} ", "How its sweeps ran is below." if has_real_device else step)
+    sections.append(Section("sessions", "How it ran", list(_sweep_blocks(reader, night))))
+    answer: Text = headline(rows) if rows else joined(f"{headline(rows)} ", _step_without_verdicts(reader))
     tone: Tone = next((TONES[verdict] for verdict in _LOUD if any(row.verdict == verdict for row in rows)), "")
     subtitle: list[str] = [f"{night:%A}, {night}"]
     if earlier := next((row.night for row in nights if row.night < night), None):
@@ -100,7 +90,20 @@ def page(reader: Reader, night: date, nights: Sequence[NightRow], rows: Sequence
     return Page(f"Night of {night}", sections, tuple(subtitle), answer, tone)
 
 
-def _sweeps(reader: Reader, night: date) -> Iterator[Block]:
+def _step_without_verdicts(reader: Reader) -> Text:
+    """Return where to look in a night without a verdict, or how to get times if the farm has no real device."""
+    if any(row.without_times is None for row in read_devices(reader)):
+        return "How its sweeps ran is below."
+    return (
+        "Emulated and simulated devices have no times; ",
+        Link("SME2", "sme2.html"),
+        " shows which kernels they ran. For times, add a real device to the inventory and check it: ",
+        Code("etfarm devices --inventory FILE"),
+        ".",
+    )
+
+
+def _sweep_blocks(reader: Reader, night: date) -> Iterator[Block]:
     """Yield the sweeps of a night, and what failed in them."""
     sweeps = [row for row in reader.rows(SweepRow) if row.night == night]
     yield build_table(sweeps, without=("name", "night"))
@@ -127,18 +130,23 @@ def _changes(reader: Reader, rows: Sequence[Verdict], night: date) -> Iterator[B
     if lines := list(_models_on_many_devices(rows, latency)):
         yield Points(lines)
     if latency:
-        yield _table(reader, latency, night)
+        yield _changes_table(reader, latency, night)
         yield Paragraph("What to do first:")
-        first_of_model = {(row.model, row.precision, row.verdict): row for row in reversed(latency)}
-        steps: list[Text] = []
-        for row in sorted(first_of_model.values(), key=latency.index)[:_MAX_STEPS]:
-            name = Link(f"{row.model} {row.precision} on {row.device}", series_page(row.series_id, row.device))
-            command = Code(compare_command(reader, row, row.night, row.baseline_to))
-            steps.append((name, f": {sentence(row.reason)} Look closer: ", command))
-        yield Points(steps, ordered=True)
+        yield Points(_first_steps(reader, latency), ordered=True)
     if others:
         yield Paragraph("Other figures than latency that changed:")
         yield first_rows(others, _MAX_CHANGES, _ELSEWHERE, without=ONLY_OF_LATENCY)
+
+
+def _first_steps(reader: Reader, changes: list[Verdict]) -> list[Text]:
+    """Return the first change of each model, precision and verdict, at most five, with the command that shows more."""
+    first_of_model = {(row.model, row.precision, row.verdict): row for row in reversed(changes)}
+    steps: list[Text] = []
+    for row in sorted(first_of_model.values(), key=changes.index)[:_MAX_STEPS]:
+        name = Link(f"{row.model} {row.precision} on {row.device}", series_page(row.series_id, row.device))
+        command = Code(compare_command(reader, row, row.night, row.baseline_to))
+        steps.append((name, f": {sentence(row.reason)} Look closer: ", command))
+    return steps
 
 
 def _models_on_many_devices(rows: Sequence[Verdict], changed: Sequence[Verdict]) -> Iterator[Text]:
@@ -164,7 +172,7 @@ def _spread(rows: Iterable[Verdict]) -> str:
     return f"{low} %" if low == high else f"{low} to {high} %"
 
 
-def _table(reader: Reader, rows: Sequence[Verdict], night: date) -> Table:
+def _changes_table(reader: Reader, rows: Sequence[Verdict], night: date) -> Table:
     """Return changes of latency with their history and cause, a line each."""
     parameters = {"night": night, "series": [row.series_id + row.device for row in rows[:_MAX_CHANGES]]}
     histories = {(row.series_id, row.device): row.times_ms for row in reader.rows(HistoryRow, parameters)}

@@ -77,11 +77,6 @@ def read_origins(site: Site) -> dict[str, str]:
     of_night = {
         night: f"{prints['night', night]} {counts['cell', night]} {counts['session', night]}" for night in nights
     }
-    for after, night, before in zip([None, *nights], nights, [*nights[1:], None], strict=False):
-        origins[f"nights/{night}.html"] = f"{of_night[night]} {before} {after}"
-    for later, earlier in pairwise(site.nights[:_MAX_NIGHTS]):
-        both = f"{of_night[str(earlier.night)]} {of_night[str(later.night)]}"
-        origins[addresses.comparison_page(earlier.night, later.night)] = both
     newest = " ".join(prints["sweep", each.sweep_id] for each in site.sweeps.values() if str(each.night) in nights[:1])
     for kind, a, b in list_pairs(site.series) if len(site.series) <= _MAX_SERIES_COMPARED else ():
         origins[addresses.arms_page(kind, a, b)] = newest
@@ -91,7 +86,22 @@ def read_origins(site: Site) -> dict[str, str]:
     for detail in details:
         page = addresses.cell_page if detail.kind == "cell" else addresses.session_page
         origins[page(detail.name)] = f"published {counts['session', str(detail.night)]}"
+    origins |= _origins_of_nights(site, of_night)
     return origins | _origins_of_models(site, prints, nights, counts) | _origins_of_devices(site, prints, nights)
+
+
+def _origins_of_nights(site: Site, of_night: Mapping[str, str]) -> dict[str, str]:
+    """Return the origins of nights, whose pages link to the nights before and after, and of comparisons of neighbours.
+
+    `of_night` are the origins of their contents, the newest first.
+    """
+    nights, origins = list(of_night), {}
+    for after, night, before in zip([None, *nights], nights, [*nights[1:], None], strict=False):
+        origins[f"nights/{night}.html"] = f"{of_night[night]} {before} {after}"
+    for later, earlier in pairwise(site.nights[:_MAX_NIGHTS]):
+        both = f"{of_night[str(earlier.night)]} {of_night[str(later.night)]}"
+        origins[addresses.comparison_page(earlier.night, later.night)] = both
+    return origins
 
 
 def _origins_of_models(
@@ -117,7 +127,7 @@ def _origins_of_devices(site: Site, prints: Mapping[tuple[str, str], str], night
     return origins
 
 
-def _other_than_marker(name: str) -> str:
+def _refuse_marker(name: str) -> str:
     if name == MARKER:
         raise PydanticCustomError("marker", "is the manifest itself")
     return name
@@ -125,7 +135,7 @@ def _other_than_marker(name: str) -> str:
 
 # No part of an address begins with a dot, so none leaves the folder.
 _Address = Annotated[
-    str, Field(max_length=250, pattern=rf"^(?:{_NAME}/){{0,2}}{_NAME}$"), AfterValidator(_other_than_marker)
+    str, Field(max_length=250, pattern=rf"^(?:{_NAME}/){{0,2}}{_NAME}$"), AfterValidator(_refuse_marker)
 ]
 
 

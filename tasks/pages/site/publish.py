@@ -31,7 +31,9 @@ _FIRST = ("cells", "sessions", "nights", "sweeps", "assets", "")
 
 
 class Publication:
-    """Writes pages to a destination; `foreign` are the addresses of files that stay because others wrote them.
+    """Writes pages to a destination, and counts them: those of the site in `pages`, and those `written` and `removed`.
+
+    `foreign` are the addresses of files that stay because others wrote them.
 
     A file is a publication's if its content has the hash in the manifest; other files stay as they are. Before pages
     are written, the manifest lists the hashes that they get. So the next publication recognizes every file, even after
@@ -68,12 +70,12 @@ class Publication:
     def write(self, pages: Mapping[str, bytes]) -> None:
         """Write those of some pages that changed, except over files that others wrote, which are added to `foreign`."""
         new = {name: hashlib.sha256(content).hexdigest() for name, content in pages.items()}
-        changed = [name for name in pages if self._hash(name) != new[name]]
+        changed = [name for name in pages if self._published_hash(name) != new[name]]
         present = self._destination.hashes(name for name in changed if name not in self._missing)
-        foreign = {name for name, sha256 in present.items() if sha256 not in (self._hash(name), new[name])}
+        foreign = {name for name, sha256 in present.items() if sha256 not in (self._published_hash(name), new[name])}
         files = {name: pages[name] for name in changed if name not in foreign and present.get(name) != new[name]}
         if files:
-            self._save({name: new[name] for name in files})
+            self._save_manifest({name: new[name] for name in files})
             self._destination.write(files)
         self._pages |= {name: (self._origins[name], new[name]) for name in pages if name not in foreign}
         self._missing -= files.keys()
@@ -84,18 +86,20 @@ class Publication:
         """Remove the pages that the site no longer has, except files that others changed, and write the manifest."""
         gone = self._pages.keys() - self._origins.keys()
         present = self._destination.hashes(gone)
-        unchanged = sorted(name for name, sha256 in present.items() if sha256 == self._hash(name))
+        unchanged = sorted(name for name, sha256 in present.items() if sha256 == self._published_hash(name))
         self._destination.remove(unchanged)
         self.removed += len(unchanged)
         self.foreign = sorted([*self.foreign, *(present.keys() - unchanged)])
         for name in gone:
             del self._pages[name]
-        self._save({})
+        self._save_manifest({})
 
-    def _hash(self, name: str) -> str | None:
+    def _published_hash(self, name: str) -> str | None:
+        """Return the hash of the page that a publication wrote; None if none did, or if the page is missing."""
         return self._pages[name][1] if name in self._pages else None
 
-    def _save(self, writing: Mapping[str, str]) -> None:
+    def _save_manifest(self, writing: Mapping[str, str]) -> None:
+        """Write the manifest if it changed; `writing` are the hashes of the pages that are written next."""
         text = build_manifest(self._pages, writing).text()
         if text != self._text:
             self._destination.write({MARKER: text})

@@ -8,7 +8,6 @@ from tasks.results.text import counted
 
 
 def list_page(reader: Reader) -> Page:
-    """Return the page of all runners."""
     rows = read_runners(reader)
     table = first_rows(rows, MAX_LISTED, "etfarm sql lists all: runner_overview", without=ONLY_OF_A_SWEEP)
     return Page("Runners", [Section("all", "All", [table])], answer=f"{counted(len(rows), 'runner').capitalize()}.")

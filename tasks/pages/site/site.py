@@ -35,7 +35,7 @@ class Site:
     def __init__(self, reader: Reader, source: str) -> None:
         self.reader = reader
         self._footer = f"etfarm {version('etfarm')}, from {source}."
-        self._histories: dict[str, str] = {}
+        self._history_files: dict[str, str] = {}
         self._cells, self._sessions = Cells(reader, []), Sessions(reader, [])
         self._answers: dict[str, tuple[set[tuple[str, str]], Answers]] = {}
         self._verdicts: dict[date, list[Verdict]] = {}
@@ -48,7 +48,7 @@ class Site:
             folder, _, name = address.partition("/")
             names[folder].append(name.removesuffix(".html"))
         if weeks := [week for address in addresses_to_read if (week := self._week_at(address))]:
-            self._histories = dict(device.history_files(self.reader, weeks))
+            self._history_files = dict(device.history_files(self.reader, weeks))
         self._sessions = Sessions(self.reader, names["sessions"])
         self._cells = Cells(self.reader, names["cells"])
         if nights := {row.night for row in self.nights if str(row.night) in names["nights"]}:
@@ -58,17 +58,17 @@ class Site:
     def file(self, address: str) -> File | None:
         """Return the file at an address, such as `nights/2026-11-22.html`; None if there is none."""
         if address.startswith("assets/"):
-            return asset(address.removeprefix("assets/"), self._names(), self.published)
+            return asset(address.removeprefix("assets/"), self._search_names(), self.published)
         if address == "feed.atom":
             return File(
                 "application/atom+xml",
                 feed({row.night: self._night_verdicts(row.night) for row in self.nights[:MAX_NIGHTS]}),
             )
         if week := self._week_at(address):
-            if address not in self._histories:
+            if address not in self._history_files:
                 weeks = [(week[0], monday) for monday in device.list_weeks(self.device_series[week[0]])]
-                self._histories = dict(device.history_files(self.reader, weeks))
-            return File("text/javascript", self._histories[address])
+                self._history_files = dict(device.history_files(self.reader, weeks))
+            return File("text/javascript", self._history_files[address])
         page = self.page(address)
         return None if page is None else File("text/html", as_html(page, self.published))
 
@@ -76,26 +76,27 @@ class Site:
         """Return the page at an address; None if there is none."""
         folder, slash, file = address.partition("/")
         folders: dict[str, Callable[[str], Page | None]] = {
-            "nights": self._night,
-            "comparisons": self._comparison,
-            "sweeps": self._sweep,
-            "models": self._model,
-            "devices": self._device,
-            "cells": self._cell,
-            "sessions": self._session,
+            "nights": self._night_page,
+            "comparisons": self._comparison_page,
+            "sweeps": self._sweep_page,
+            "models": self._model_page,
+            "devices": self._device_page,
+            "cells": self._cell_page,
+            "sessions": self._session_page,
         }
         if not slash:
-            page = self._list(address)
+            page = self._list_page(address)
         elif folder in folders and file.endswith(".html"):
             page = folders[folder](file.removesuffix(".html"))
         else:
             page = None
         return None if page is None else replace(page, footer=self._footer, address=address)
 
-    def _list(self, address: str) -> Page | None:
+    def _list_page(self, address: str) -> Page | None:
+        """Return the home page or the page of all nights, models, ...; None for another address."""
         match address:
             case "index.html":
-                return home.page(self.reader, self._newest_night)
+                return home.page(self.reader, self._newest_night_page)
             case "nights.html":
                 return night.list_page(self.nights, self.sweeps.values())
             case "models.html":
@@ -150,16 +151,17 @@ class Site:
         return {slug(row.sweep_id): row for row in self.reader.rows(SweepRow)}
 
     @cached_property
-    def _newest_night(self) -> Page | None:
-        return self._make_night(self.nights[0].night) if self.nights else None
+    def _newest_night_page(self) -> Page | None:
+        return self._build_night_page(self.nights[0].night) if self.nights else None
 
-    def _night(self, name: str) -> Page | None:
+    def _night_page(self, name: str) -> Page | None:
+        """Return the page of the night with this date as its name; None if there is none."""
         night_date = next((row.night for row in self.nights if str(row.night) == name), None)
         if night_date is None:
             return None
-        return self._newest_night if night_date == self.nights[0].night else self._make_night(night_date)
+        return self._newest_night_page if night_date == self.nights[0].night else self._build_night_page(night_date)
 
-    def _make_night(self, night_date: date) -> Page:
+    def _build_night_page(self, night_date: date) -> Page:
         return night.page(self.reader, night_date, self.nights, self._night_verdicts(night_date))
 
     def _night_verdicts(self, night_date: date) -> Sequence[Verdict]:
@@ -177,35 +179,37 @@ class Site:
             self._verdicts[row.night].append(row)
             self._verdicts_on[row.night, row.series_id, row.device].append(row)
 
-    def _sweep(self, name: str) -> Page | None:
+    def _sweep_page(self, name: str) -> Page | None:
+        """Return the page of the sweep with this name in addresses; None if there is none."""
         return sweep_page(Answers(self.reader, self.sweeps[name])) if name in self.sweeps else None
 
-    def _comparison(self, name: str) -> Page | None:
+    def _comparison_page(self, name: str) -> Page | None:
         """Return the page of two nights, or of two values of a kind: `device/phone..tablet`; None if one is unknown."""
         kind, _, pair = name.rpartition("/")
         a, b = split_pair(pair)
         if not kind:
             nights = {str(row.night): row.night for row in self.nights}
             both = a in nights and b in nights
-            return compare.compare_nights(self.reader, nights[a], nights[b]) if both else None
+            return compare.nights_page(self.reader, nights[a], nights[b]) if both else None
         values = {slug(value): value for value in compare.list_values(kind, self.series)}
         if a not in values or b not in values or a == b:
             return None
-        return compare.compare_values(self.reader, kind, values[a], values[b])
+        return compare.values_page(self.reader, kind, values[a], values[b])
 
-    def _model(self, name: str) -> Page | None:
+    def _model_page(self, name: str) -> Page | None:
+        """Return the page of the model with this name in addresses; None if there is none."""
         if rows := self._series_of_model.get(name):
-            cells = [self._detailed[cell] for cell in model.choose_cells(rows) if cell in self._detailed]
+            cells = [self._detailed_cells[cell] for cell in model.choose_cells(rows) if cell in self._detailed_cells]
             cells = [cell for cell in cells if cell.sweep_id == cells[0].sweep_id]
-            explained = self._explained(worst_series_first(rows)[0])
+            explained = self._explain(worst_series_first(rows)[0])
             answers = self._cell_answers(cells) if cells else None
             return model.page(self.reader.models.get(rows[0].model, rows[0].model), rows, explained, cells, answers)
         if row := self.unjudged.get(name):
-            answers = self._read(row.sweep_id, {(row.model, each) for each in row.devices})
+            answers = self._read_answers(row.sweep_id, {(row.model, each) for each in row.devices})
             return model.page_without_verdict(self.reader.models.get(row.model, row.model), row, answers)
         return None
 
-    def _explained(self, row: SeriesRow) -> Section:
+    def _explain(self, row: SeriesRow) -> Section:
         """Explain a series; on published pages in detail only where the page of its cell is published, too."""
         in_detail = self.published is None or addresses.cell_page(row.cell) in self.published
         self._read_verdicts([row.night])
@@ -215,7 +219,7 @@ class Site:
         return explanation.section(explain_series(self.reader, row, verdicts, cells, answers))
 
     @cached_property
-    def _detailed(self) -> dict[str, CellFactsRow]:
+    def _detailed_cells(self) -> dict[str, CellFactsRow]:
         """The cells that pages of models show in full, by id."""
         cells = [cell for rows in self._series_of_model.values() for cell in model.choose_cells(rows)]
         return {row.cell: row for row in self.reader.rows(CellFactsRow, {"cells": cells})}
@@ -225,17 +229,19 @@ class Site:
         sweep_id = cells[0].sweep_id
         measured, answers = self._answers.get(sweep_id, (set(), None))
         if answers is None or not {(row.model, row.device) for row in cells} <= measured:
-            shown = (*cells, *self._cells.facts.values(), *self._detailed.values())
-            answers = self._read(sweep_id, {(row.model, row.device) for row in shown if row.sweep_id == sweep_id})
+            every = (*cells, *self._cells.facts.values(), *self._detailed_cells.values())
+            pairs = {(row.model, row.device) for row in every if row.sweep_id == sweep_id}
+            answers = self._read_answers(sweep_id, pairs)
         return answers
 
-    def _read(self, sweep_id: str, measured: set[tuple[str, str]]) -> Answers:
+    def _read_answers(self, sweep_id: str, measured: set[tuple[str, str]]) -> Answers:
         """Read the answers about pairs of model and device in a sweep, which replace those of the last call."""
         answers = self.reader.excerpt(sweep_id, measured)
         self._answers = {sweep_id: (measured, answers)}
         return answers
 
-    def _device(self, name: str) -> Page | None:
+    def _device_page(self, name: str) -> Page | None:
+        """Return the page of the device with this name in addresses; None if there is none."""
         if (row := self.devices.get(name)) is None:
             return None
         nights = self._device_nights.get(row.device, [])
@@ -249,19 +255,21 @@ class Site:
         mondays = device.list_weeks(self.device_series[row.device])
         return {addresses.history_file(row.device, monday): (row.device, monday) for monday in mondays}.get(address)
 
-    def _cell(self, cell: str) -> Page | None:
+    def _cell_page(self, cell: str) -> Page | None:
+        """Return the page of the cell with this id; None if there is none. Reads it unless `contents` did."""
         if cell not in self._cells.facts:
             self._cells = Cells(self.reader, [cell])
         row = self._cells.facts.get(cell)
         return self._cells.page(row, self._cell_answers([row])) if row else None
 
-    def _session(self, session_id: str) -> Page | None:
+    def _session_page(self, session_id: str) -> Page | None:
+        """Return the page of the session with this id; None if there is none. Reads it unless `contents` did."""
         if page := self._sessions.page(session_id):
             return page
         self._sessions = Sessions(self.reader, [session_id])
         return self._sessions.page(session_id)
 
-    def _names(self) -> Iterator[tuple[str, str]]:
+    def _search_names(self) -> Iterator[tuple[str, str]]:
         """Yield what the search finds, each name with its address."""
         models = [*(row.model for row in self.series), *(row.model for row in self.unjudged.values())]
         yield from {model: addresses.model_page(model) for model in models}.items()

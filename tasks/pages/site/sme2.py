@@ -20,18 +20,11 @@ from tasks.results.text import TIMES, Code, Text, counted
 def page(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow]) -> Page:
     """Return the page about SME2 in the newest sweep of each name.
 
-    Of a sweep whose devices times models are over MAX_CELLS, only the gain of each pair.
+    First the gains of all pairs, at most MAX_LISTED; then the report's section of each sweep whose devices times models
+    are at most MAX_CELLS.
     """
-    in_order = sorted(sweeps, key=lambda sweep: (sweep.night or date.min, sweep.sweep_id))
-    newest = [Answers(reader, sweep) for sweep in {sweep.name: sweep for sweep in in_order}.values()]
-    variants: dict[tuple[object, ...], set[str]] = defaultdict(set)
-    for row in series:
-        variants[row.model, row.device, row.precision, row.threads].add(row.variant)
-    # Without a series in two variants there is no pair; to find that in the cells takes seconds on a large farm.
-    has_pairs = any(len(names) > 1 for names in variants.values())
-    every = [row for answers in newest if answers.sweep.night for row in answers.rows(SpeedupRow)] if has_pairs else []
-    rows = [row for row in every if row.sessions_on and row.sessions_off and not row.without_times]
-    rows.sort(key=lambda row: -(row.speedup or 0.0))
+    newest = [Answers(reader, sweep) for sweep in _newest_of_each_name(sweeps)]
+    rows = _measured_pairs(newest) if _has_pairs(series) else []
     sections = []
     if rows:
         sections.append(Section("all", "All", [first_rows(rows, MAX_LISTED, "etfarm sql lists all: sme2_speedup")]))
@@ -40,10 +33,30 @@ def page(reader: Reader, series: Sequence[SeriesRow], sweeps: Iterable[SweepRow]
             (section,), sweep_id = short_sections(answers, [sme2]), answers.sweep.sweep_id
             section = replace(section, anchor=f"sme2-{slug(sweep_id)}", title=f"{section.title}: {sweep_id}")
             sections.append(section)
-    return Page("SME2", sections, answer=_gain(rows) if rows else _without_a_pair(reader, series))
+    return Page("SME2", sections, answer=_speedup_range(rows) if rows else _without_a_pair(reader, series))
 
 
-def _gain(rows: Sequence[SpeedupRow]) -> str:
+def _newest_of_each_name(sweeps: Iterable[SweepRow]) -> Iterable[SweepRow]:
+    in_order = sorted(sweeps, key=lambda sweep: (sweep.night or date.min, sweep.sweep_id))
+    return {sweep.name: sweep for sweep in in_order}.values()
+
+
+def _has_pairs(series: Sequence[SeriesRow]) -> bool:
+    """Return whether series differ only in their variant; to find that in the cells takes seconds on a large farm."""
+    variants: dict[tuple[object, ...], set[str]] = defaultdict(set)
+    for row in series:
+        variants[row.model, row.device, row.precision, row.threads].add(row.variant)
+    return any(len(names) > 1 for names in variants.values())
+
+
+def _measured_pairs(sweeps: Iterable[Answers]) -> list[SpeedupRow]:
+    """Return the pairs on real devices with sessions with SME2 on and with it off, the largest speed-up first."""
+    every = [row for answers in sweeps if answers.sweep.night for row in answers.rows(SpeedupRow)]
+    rows = [row for row in every if row.sessions_on and row.sessions_off and not row.without_times]
+    return sorted(rows, key=lambda row: -(row.speedup or 0.0))
+
+
+def _speedup_range(rows: Sequence[SpeedupRow]) -> str:
     """Return the first and the last speed-up in a sentence; `rows` are sorted, the largest first."""
     answer = f"{counted(len(rows), 'pair').capitalize()} with SME2 on and off"
     with_speedup = [row for row in rows if row.speedup is not None]

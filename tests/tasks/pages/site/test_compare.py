@@ -22,7 +22,7 @@ FIRST, SECOND = date(2026, 11, 1), date(2026, 11, 2)
 def test_the_command_that_lists_hidden_rows_is_code() -> None:
     # given more series than a page lists
     rows = [row(TwoNightsRow, cell=str(number), ratio=1.0) for number in range(402)]
-    page = compare.compare_nights(reader_of(*rows), FIRST, SECOND)
+    page = compare.nights_page(reader_of(*rows), FIRST, SECOND)
     (table,) = page.sections[0].blocks
     assert isinstance(table, Table)
     # then the line below the table has no backticks in HTML, and a code span in Markdown
@@ -49,7 +49,7 @@ def test_remarks_beyond_the_first_are_counted_as_what_they_are(monkeypatch: pyte
     older = [SeriesChange(**names, variant="sme2_off", word="older cell of A")] * 17
     comparison = Comparison(a="a", b="b", changes=[change], headline="slower", uncompared=older)
     monkeypatch.setattr(compare, "compare_arms", lambda *_: comparison)
-    page = compare.compare_values(reader_of(), "variant", "sme2_off", "sme2_on")
+    page = compare.values_page(reader_of(), "variant", "sme2_off", "sme2_on")
     table, points = page.sections[0].blocks
     assert isinstance(table, Table)
     assert isinstance(points, Points)
