@@ -50,10 +50,10 @@ def fetch(
     if name is None:
         raise InputError(f"no night measured the model `{model}`{did_you_mean(model, names.values())}")
     query = {"model": name, "precision": precision, "branch": branch, "night": night}
-    exports, shelf = workspace.exports, workspace.store.shelf
+    exports, shared_files = workspace.exports, workspace.store.shared_files
     for key, sha256, case, of_night, commit, is_worse in ask_warehouse("newest_good_file", workspace, **query):
         try:
-            fetch_export(shelf, key, exports)
+            fetch_export(shared_files, key, exports)
             folder = find_export(exports, key, sha256, case).folder
         except ExportError:
             continue

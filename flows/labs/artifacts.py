@@ -47,16 +47,18 @@ class LabArtifacts:
 
         Raises BundleError or OSError.
         """
-        shelf, again, runners = self.bundles.shelf, job.batch, job.runners.by_use
+        shared_files, again, runners = self.bundles.shared_files, job.batch, job.runners.by_use
         self._jobs[job.device.name] = job
         board.expect(job.title, len(job.planned(job.exports.now())), lab=job.device.site or "")
         return Start(
             facts=job.probe.facts,
-            uses=[(variant, mode, share_runner(shelf, runner)) for (variant, mode), runner in runners.items()],
+            uses=[(variant, mode, share_runner(shared_files, runner)) for (variant, mode), runner in runners.items()],
             runner_error=job.runners.error,
             sessions=again.sessions if again else [],
-            exports=sorted({share_export(shelf, each.folder) for each in again.exports.values()} if again else ()),
-            runners=sorted({share_runner(shelf, each) for each in again.runners.values()} if again else ()),
+            exports=sorted(
+                {share_export(shared_files, each.folder) for each in again.exports.values()} if again else ()
+            ),
+            runners=sorted({share_runner(shared_files, each) for each in again.runners.values()} if again else ()),
         )
 
     def update(self) -> None:
@@ -72,7 +74,9 @@ class LabArtifacts:
                 new = {pair for pair, each in statuses.items() if not each.is_pending} - self._exported.keys()
                 if new:
                     exported = self._exported | {pair: self._share_export(pair, statuses[pair]) for pair in new}
-                    write_shared(self.bundles.shelf, f"{self.start}/exports", Exports(ended=list(exported.values())))
+                    write_shared(
+                        self.bundles.shared_files, f"{self.start}/exports", Exports(ended=list(exported.values()))
+                    )
                     self._exported = exported
                 self._show_new_bundles()
             except FarmError as error:
@@ -90,7 +94,7 @@ class LabArtifacts:
         first = status.cases[0] if status.cases else None
         try:
             exports = (first, first.tapped) if first else ()
-            keys = [share_export(self.bundles.shelf, each.folder) for each in exports if each]
+            keys = [share_export(self.bundles.shared_files, each.folder) for each in exports if each]
         except OSError as error:  # such as a full disk; the labs must not wait for this export
             return Exported(pair=pair, state="wrong", note=f"it cannot be shared with the labs: {error}")
         tapped_error = first.tapped_error if first else None

@@ -81,7 +81,7 @@ def measure_in_labs(
             lab.tallies = result if isinstance(result, list) else unforeseen
         artifacts.update()
         with contextlib.suppress(FarmError):
-            artifacts.bundles.shelf.remove(f"labs/{artifacts.start}")
+            artifacts.bundles.shared_files.remove(f"labs/{artifacts.start}")
 
 
 @task(task_run_name="lab {site}", cache_policy=NO_CACHE)
@@ -185,7 +185,7 @@ class LabController:
         Raises FarmError, and cancels a run that has not ended, if no further result is to be expected.
         """
         folder = f"{self._artifacts.start}/{name}"
-        write_shared(self._artifacts.bundles.shelf, f"{folder}/order", order)
+        write_shared(self._artifacts.bundles.shared_files, f"{folder}/order", order)
         run = start(self.site, folder, title, self._artifacts.bundles.location)
         begun = online = heard = time.monotonic()
         while True:
@@ -221,7 +221,7 @@ class LabController:
         """Add new results, and return whether there are any; what the storage cannot return is read the next time."""
         before, devices = len(results), {device.name: device for device in order.devices}
         try:
-            for file in self._artifacts.bundles.shelf.names(f"labs/{folder}/results"):
+            for file in self._artifacts.bundles.shared_files.names(f"labs/{folder}/results"):
                 name = file.removesuffix(".json")
                 if name in devices and name not in results:
                     results[name] = self._read_result(f"{folder}/results/{name}", devices[name])
@@ -242,7 +242,7 @@ class LabController:
         name, before, job = device.name, self._health[device.name], self._jobs.get(device.name)
         stored = self._artifacts.count_sessions(name)
         try:
-            result = read_shared(self._artifacts.bundles.shelf, file, Result)
+            result = read_shared(self._artifacts.bundles.shared_files, file, Result)
             assert result is not None
             validate_facts(device, result.facts)
             if job:

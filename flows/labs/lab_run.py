@@ -74,7 +74,7 @@ class _LabRun(DeviceDispatcher):
     """One order of a sweep; raises InputError if it is missing, is invalid or needs another clock."""
 
     def __init__(self, name: str, workspace: Workspace) -> None:
-        order = read_shared(workspace.store.shelf, f"{name}/order", Order)
+        order = read_shared(workspace.store.shared_files, f"{name}/order", Order)
         if order is None:
             raise InputError(
                 f"the order {name} is not in the store that this lab uses; "
@@ -120,7 +120,9 @@ class _LabRun(DeviceDispatcher):
     def _write(self, device: str, **result: Any) -> None:
         try:
             health = self._registry.health(device)
-            write_shared(self._workspace.store.shelf, f"{self._name}/results/{device}", Result(health=health, **result))
+            write_shared(
+                self._workspace.store.shared_files, f"{self._name}/results/{device}", Result(health=health, **result)
+            )
         except FarmError as error:  # the bundles, which the sweep counts, are stored
             _log.error("%s", error)
 
@@ -148,7 +150,7 @@ class _LabRun(DeviceDispatcher):
         while (pending := self._exports.now().pending) and not has_ended.wait(POLL_S):
             state = read_state(self.order.run)  # before the exports: all that it shared before its end are fetched
             try:
-                shared = read_shared(self._workspace.store.shelf, file, Exports)
+                shared = read_shared(self._workspace.store.shared_files, file, Exports)
                 for exported in shared.ended if shared else []:
                     if exported.pair in pending:
                         heard = time.monotonic()
@@ -168,10 +170,10 @@ class _LabRun(DeviceDispatcher):
             self._exports.fail(exported.pair, str(error))
 
     def _export(self, key: str) -> tuple[Export, ...]:
-        return fetch_export(self._workspace.store.shelf, key, self._workspace.exports)
+        return fetch_export(self._workspace.store.shared_files, key, self._workspace.exports)
 
     def _runner(self, name: str) -> Runner:
-        return fetch_runner(self._workspace.store.shelf, name, self._workspace.root / "cache" / "runners")
+        return fetch_runner(self._workspace.store.shared_files, name, self._workspace.root / "cache" / "runners")
 
 
 def read_state(run: UUID) -> State | None:

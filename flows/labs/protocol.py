@@ -125,25 +125,25 @@ class Result(Message):
         return self
 
 
-def write_shared(shelf: BlobStore, name: str, message: Message) -> None:
+def write_shared(shared_files: BlobStore, name: str, message: Message) -> None:
     """Write `labs/<name>.json`; raises BundleError if the storage does not answer for a minute."""
     end = time.monotonic() + _MAX_REPEAT_S
     while True:
         try:
-            return shelf.write(f"labs/{name}.json", message.model_dump_json().encode())
+            return shared_files.write(f"labs/{name}.json", message.model_dump_json().encode())
         except BundleError:
             if time.monotonic() > end:
                 raise
         time.sleep(1)
 
 
-def read_shared(shelf: BlobStore, name: str, kind: type[_Kind]) -> _Kind | None:
+def read_shared(shared_files: BlobStore, name: str, kind: type[_Kind]) -> _Kind | None:
     """Return the content of `labs/<name>.json`; None if it does not exist.
 
     Raises BundleError if the storage does not answer, and InputError if the file is too large or not a valid message.
     """
     try:
-        text = shelf.read(f"labs/{name}.json")
+        text = shared_files.read(f"labs/{name}.json")
     except TooLargeError as error:
         raise InputError(str(error)) from None
     return parse_message(kind, text) if text else None

@@ -23,9 +23,9 @@ logger = logging.getLogger(__name__)
 
 
 def export_cases(
-    request: ExportRequest, *, shelf: BlobStore | None = None, on_step: OnStep = lambda *_: None
+    request: ExportRequest, *, shared_files: BlobStore | None = None, on_step: OnStep = lambda *_: None
 ) -> tuple[Export, ...]:
-    """Return the cases of an export; make it, and upload it to the `shelf`, if it is missing here and there.
+    """Return the cases of an export; make it, and upload it to `shared_files`, if it is missing here and there.
 
     `on_step` receives the steps of an export that is made. An export that does not match its hashes is made again. A
     prebuilt .pte file is copied, for any recipe. A failed download or upload is only logged.
@@ -39,9 +39,9 @@ def export_cases(
             raise ExportError(f"{title}: layers of a .pte file that exists already cannot be read; bring its model")
         exports = read_or_skip(request)
         key = "" if request.entry.pte else export_key(request)
-        if exports is None and shelf:
+        if exports is None and shared_files:
             try:
-                exports = fetch_export(shelf, key, exports_dir) if is_shared(shelf, key) else None
+                exports = fetch_export(shared_files, key, exports_dir) if is_shared(shared_files, key) else None
             except FarmError as error:
                 logger.warning("%s; it will be exported here", error)
         if exports is not None:
@@ -51,9 +51,9 @@ def export_cases(
         if missing:
             raise ExportError(f"{title}: {' and '.join(missing)} not installed; install the farm's export extra")
         exports = _export(request, title, exports_dir / "logs" / f"{key}.log", on_step)
-        if shelf:
+        if shared_files:
             try:
-                upload_folder(shelf, _archive_name(exports[0].folder.name), exports[0].folder)
+                upload_folder(shared_files, _archive_name(exports[0].folder.name), exports[0].folder)
             except FarmError as error:  # the next machine makes it itself
                 logger.warning("the export %s could not be uploaded: %s", exports[0].folder.name, error)
         return exports
@@ -116,7 +116,7 @@ def _export(request: ExportRequest, title: str, log: Path, on_step: OnStep) -> t
     return exports
 
 
-def fetch_export(shelf: BlobStore, key: str, exports_dir: Path) -> tuple[Export, ...]:
+def fetch_export(shared_files: BlobStore, key: str, exports_dir: Path) -> tuple[Export, ...]:
     """Return the cases of a shared export; fetch it into `exports_dir` unless it is complete there.
 
     Raises ExportError if there is none or it is damaged, BundleError if the storage does not answer.
@@ -126,7 +126,7 @@ def fetch_export(shelf: BlobStore, key: str, exports_dir: Path) -> tuple[Export,
     with work_folder(exports_dir) as aside:
         unpacked = aside / key
         try:
-            if not download_folder(shelf, _archive_name(key), unpacked):
+            if not download_folder(shared_files, _archive_name(key), unpacked):
                 raise ExportError(f"the export {key} is not shared")
         except ArchiveError as error:
             raise ExportError(f"the shared export {key} cannot be used: {error.cause}") from None
@@ -139,15 +139,15 @@ def fetch_export(shelf: BlobStore, key: str, exports_dir: Path) -> tuple[Export,
     return read_complete(exports_dir / key) or exports
 
 
-def is_shared(shelf: BlobStore, key: str) -> bool:
+def is_shared(shared_files: BlobStore, key: str) -> bool:
     """Return whether the storage has the export of this key; raises BundleError if it does not answer."""
-    return shelf.has(_archive_name(key))
+    return shared_files.has(_archive_name(key))
 
 
-def share_export(shelf: BlobStore, folder: Path) -> str:
+def share_export(shared_files: BlobStore, folder: Path) -> str:
     """Upload an export unless it is shared; return its key. Raises BundleError if the storage does not answer."""
-    if not is_shared(shelf, folder.name):
-        upload_folder(shelf, _archive_name(folder.name), folder)
+    if not is_shared(shared_files, folder.name):
+        upload_folder(shared_files, _archive_name(folder.name), folder)
     return folder.name
 
 

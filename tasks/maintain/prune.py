@@ -73,7 +73,7 @@ def plan_prune(rules: Rules, workspace: Workspace, today: date) -> Plan:
     unused = _unused_folders(workspace, records, before_s=written_before_s)
     sweeps = []
     if isinstance(store, LocalStore):
-        shared = Path(store.shelf.location)  # a use by a lab updates the time of an archive
+        shared = Path(store.shared_files.location)  # a use by a lab updates the time of an archive
         archives = (path for name in ("exports", "runners") for path in sorted((shared / name).rglob(f"[!.]*{SUFFIX}")))
         unused += [path for path in archives if path.stat().st_mtime < written_before_s]
         old = (sweep_id for sweep_id, night in nights.items() if night and night < pack_before)

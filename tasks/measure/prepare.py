@@ -82,7 +82,7 @@ class ExportSettings:
 
     folder: Path
     seed: int
-    shelf: BlobStore | None
+    shared_files: BlobStore | None
     """Storage that several machines share."""
     has_numerics: bool
     """Whether the program of the mode numerics, which also returns the values of layers, is exported with each."""
@@ -90,8 +90,8 @@ class ExportSettings:
 
 def export_settings(spec: SweepSpec, workspace: Workspace) -> ExportSettings:
     store = workspace.store
-    shelf = store.shelf if isinstance(store, ObjectStore) else None
-    return ExportSettings(workspace.exports.absolute(), spec.seed, shelf, "numerics" in spec.modes)
+    shared_files = store.shared_files if isinstance(store, ObjectStore) else None
+    return ExportSettings(workspace.exports.absolute(), spec.seed, shared_files, "numerics" in spec.modes)
 
 
 def make_export(entry: ModelEntry, recipe: str, settings: ExportSettings, tell: OnStep) -> Cases:
@@ -100,11 +100,11 @@ def make_export(entry: ModelEntry, recipe: str, settings: ExportSettings, tell: 
     A program that cannot be made for numerics is a `tapped_error` of the cases. Raises as `export_cases` does.
     """
     request = ExportRequest(entry, recipe, settings.folder, settings.seed)
-    cases = export_cases(request, shelf=settings.shelf, on_step=tell)
+    cases = export_cases(request, shared_files=settings.shared_files, on_step=tell)
     if not settings.has_numerics:
         return cases
     try:
-        tapped = export_cases(replace(request, taps=True), shelf=settings.shelf, on_step=tell)
+        tapped = export_cases(replace(request, taps=True), shared_files=settings.shared_files, on_step=tell)
     except FarmError as error:
         return tuple(replace(case, tapped_error=str(error)) for case in cases)
     return with_tapped(cases, tapped)
@@ -152,7 +152,7 @@ def quick_export_status(entry: ModelEntry, recipe: str, settings: ExportSettings
     if skipped.is_file():
         return ExportStatus("skipped", note=skipped.read_text(encoding="utf-8"))
     missing = [each for each in keys if each not in complete]
-    is_elsewhere = settings.shelf and missing and all(is_shared(settings.shelf, each) for each in missing)
+    is_elsewhere = settings.shared_files and missing and all(is_shared(settings.shared_files, each) for each in missing)
     return ExportStatus("shared" if is_elsewhere else "to export")
 
 

@@ -158,15 +158,15 @@ def publish_runner(content: Path, runners_dir: Path, described: Mapping[str, Any
     return read_runner(folder)
 
 
-def share_runner(shelf: BlobStore, runner: Runner) -> str:
+def share_runner(shared_files: BlobStore, runner: Runner) -> str:
     """Upload a runner unless it is shared; return its name there. Raises BundleError if the storage does not answer."""
     name = f"runners/{runner.platform}/{runner.folder.name}{_archive_end(runner)}"
-    if not shelf.has(name):
-        upload_folder(shelf, name, runner.folder)
+    if not shared_files.has(name):
+        upload_folder(shared_files, name, runner.folder)
     return name
 
 
-def fetch_runner(shelf: BlobStore, name: str, cache: Path) -> Runner:
+def fetch_runner(shared_files: BlobStore, name: str, cache: Path) -> Runner:
     """Return a shared runner by its name; it is downloaded once, into the folder `cache`, and its hashes are checked.
 
     Raises RunnerError if it is missing or damaged, BundleError if the storage does not answer.
@@ -176,7 +176,7 @@ def fetch_runner(shelf: BlobStore, name: str, cache: Path) -> Runner:
         return read_runner(final)
     with publish_folder(final) as unpacked:
         try:
-            if not download_folder(shelf, name, unpacked):
+            if not download_folder(shared_files, name, unpacked):
                 raise RunnerError(f"the runner {name} is not shared any more; run the sweep again")
         except ArchiveError as error:
             raise RunnerError(f"the shared runner {name} cannot be used: {error.cause}") from None

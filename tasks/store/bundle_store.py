@@ -62,10 +62,10 @@ class BundleStore(ABC):
     A bundle is published completely or not at all, and never replaced.
     """
 
-    def __init__(self, location: str, shelf: BlobStore) -> None:
+    def __init__(self, location: str, shared_files: BlobStore) -> None:
         self.location = location
         """The folder or URL."""
-        self.shelf = shelf
+        self.shared_files = shared_files
         """The files that farms and labs with this store share."""
         self._files = BlobStore(location)
 

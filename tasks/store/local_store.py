@@ -32,7 +32,7 @@ class LocalStore(BundleStore):
 
     @property
     def folders_with_unfinished(self) -> list[Path]:
-        return [self.root, Path(self.shelf.location)]
+        return [self.root, Path(self.shared_files.location)]
 
     def sweep_ids(self) -> list[str]:
         if not self.root.is_dir():

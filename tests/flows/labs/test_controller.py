@@ -58,22 +58,22 @@ class Runs:
         self.ordered: list[list[str]] = []
 
     def start(self, site: str, name: str, title: str, bundles: str) -> UUID:
-        run, shelf = uuid4(), self.store.shelf
-        order = read_shared(shelf, f"{name}/order", Order)
+        run, shared_files = uuid4(), self.store.shared_files
+        order = read_shared(shared_files, f"{name}/order", Order)
         assert order is not None
         self.forged(name)
         if order.starts is None:
             self.states[run] = Running()
             for device in order.devices:
-                if f"{device.name}.json" not in shelf.names(f"labs/{name}/results"):
-                    write_shared(shelf, f"{name}/results/{device.name}", Result(health=Health()))
+                if f"{device.name}.json" not in shared_files.names(f"labs/{name}/results"):
+                    write_shared(shared_files, f"{name}/results/{device.name}", Result(health=Health()))
             return run
         self.states[run], tallies = self.planned.pop(0)
         self.ordered.append([device.name for device in order.devices])
         for tally in tallies:
             for _ in range(tally.succeeded):
                 self.publish(tally.device)
-            write_shared(shelf, f"{name}/results/{tally.device}", Result(tally=tally, health=Health()))
+            write_shared(shared_files, f"{name}/results/{tally.device}", Result(tally=tally, health=Health()))
         return run
 
     def publish(self, name: str) -> None:
@@ -161,11 +161,11 @@ def test_results_are_taken_when_the_store_answers_again(tmp_path: Path, monkeypa
     def failing(method: str) -> Callable[..., Any]:
         does = getattr(BlobStore, method)
 
-        def call(shelf: BlobStore, *words: Any) -> Any:
+        def call(shared_files: BlobStore, *words: Any) -> Any:
             if failures[method]:
                 failures[method] -= 1
                 raise BundleError("the store does not answer")
-            return does(shelf, *words)
+            return does(shared_files, *words)
 
         return call
 
@@ -246,7 +246,7 @@ def test_an_end_that_cannot_be_is_refused(
     def forged(name: str) -> None:
         if "-measure-" in name:
             runs.publish("bad")
-            write_shared(store.shelf, f"{name}/results/bad", message)
+            write_shared(store.shared_files, f"{name}/results/bad", message)
 
     runs.forged = forged
     monkeypatch.setattr(board, "report", reports.append)
@@ -265,7 +265,7 @@ def test_results_of_foreign_devices_are_refused(tmp_path: Path, monkeypatch: pyt
     # given a lab that reports a device of another lab
     foreign = Result(tally=DeviceTally("foreign"), health=Health())
     runs = Runs(LocalStore(tmp_path), (Running(), [DeviceTally("good", succeeded=1)]))
-    runs.forged = lambda name: write_shared(runs.store.shelf, f"{name}/results/{device}", foreign)
+    runs.forged = lambda name: write_shared(runs.store.shared_files, f"{name}/results/{device}", foreign)
     reports: list[str] = []
     monkeypatch.setattr(board, "report", reports.append)
     # when it measures
@@ -292,7 +292,7 @@ def test_facts_that_contradict_each_other_make_a_device_unusable(
 
     def write(name: str) -> None:
         if "-probe-" in name:
-            write_shared(runs.store.shelf, f"{name}/results/bad", forged)
+            write_shared(runs.store.shared_files, f"{name}/results/bad", forged)
 
     runs.forged = write
     # when it measures

@@ -49,9 +49,9 @@ def test_a_device_is_measured_the_same_whether_a_lab_or_this_machine_reaches_it(
     devices = [farm.device("here", None), farm.device("far")]
     write, written = BlobStore.write, list[str]()
 
-    def noted(shelf: BlobStore, name: str, content: bytes) -> None:
+    def noted(shared_files: BlobStore, name: str, content: bytes) -> None:
         written.append(name)
-        write(shelf, name, content)
+        write(shared_files, name, content)
 
     monkeypatch.setattr(BlobStore, "write", noted)
     terminal, of_farm = StringIO(), Board()  # the lab of this test is in the same process, and shows its own
@@ -145,7 +145,9 @@ def test_a_lab_whose_farm_was_killed_waits_for_no_export_any_more(
     pairs = [(model.name, precision) for model, precision in SPEC.pairs]
     order = Order(run=run, spec=SPEC, sweep=NIGHT, devices=[farm.device("far")], starts=starts, pairs=pairs)
     write_shared(
-        Workspace(farm.folder, bundles_location=farm.bundles).store.shelf, "night/0/berlin-measure-1/order", order
+        Workspace(farm.folder, bundles_location=farm.bundles).store.shared_files,
+        "night/0/berlin-measure-1/order",
+        order,
     )
     # when the lab works on it
     state = lab("night/0/berlin-measure-1", farm.bundles, return_state=True)
@@ -195,10 +197,10 @@ def test_an_export_that_a_lab_cannot_keep_fails_its_sessions_and_nothing_waits_f
     farm: LabFarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a lab whose disk is full when it fetches the second model
-    def fetched(shelf: BlobStore, key: str, exports_dir: Path) -> tuple[Export, ...]:
+    def fetched(shared_files: BlobStore, key: str, exports_dir: Path) -> tuple[Export, ...]:
         if key == f"key-of-{LATE}":
             raise OSError(errno.ENOSPC, "No space left on device")
-        return fetch_export(shelf, key, exports_dir)
+        return fetch_export(shared_files, key, exports_dir)
 
     monkeypatch.setattr(lab_run, "fetch_export", fetched)
     # when a sweep measures there

@@ -75,7 +75,7 @@ def test_a_message_of_another_version_is_one_sentence_that_names_both(written: b
 
 def test_a_message_above_the_limit_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tasks.store.blob_store._MAX_BYTES", 10)
-    shelf = BlobStore(str(tmp_path))
-    write_shared(shelf, "night/results/far", Result(health=Health()))
+    shared_files = BlobStore(str(tmp_path))
+    write_shared(shared_files, "night/results/far", Result(health=Health()))
     with pytest.raises(InputError, match=r"results/far\.json: has more than 10 bytes, which is the limit"):
-        read_shared(shelf, "night/results/far", Result)
+        read_shared(shared_files, "night/results/far", Result)

@@ -143,13 +143,13 @@ def test_only_old_exports_and_built_runners_that_no_recent_bundle_names_are_remo
 
 def test_archives_that_no_lab_used_for_long_are_removed_and_the_others_stay(kept: Kept, etfarm: Etfarm) -> None:
     # given what labs shared long ago: an export, a runner that is used again, and a message
-    shelf = kept.store.shelf
+    shared_files = kept.store.shared_files
     old, used, message = "exports/1f.tar.zst", "runners/linux-x86_64/r.tar.zst", "labs/smoke/order"
-    root = Path(shelf.location)
+    root = Path(shared_files.location)
     for name in (old, used, message):
-        shelf.write(name, b"content")
+        shared_files.write(name, b"content")
         os.utime(root / name, (1e9, 1e9))
-    assert shelf.has(used)
+    assert shared_files.has(used)
     # when the farm is pruned
     code, printed = etfarm("warehouse", "prune", "--thin-after", 9999, "--pack-after", 9999, "--yes")
     # then only the export is removed

@@ -30,7 +30,7 @@ class Machine:
         self.count = 0
 
     def export(self) -> Export:
-        [export] = export_cases(ExportRequest("linear", "fp32", self.exports), shelf=self.store.shelf)
+        [export] = export_cases(ExportRequest("linear", "fp32", self.exports), shared_files=self.store.shared_files)
         return export
 
     def run(self, request: ExportRequest) -> ExportOutcome:
@@ -90,7 +90,7 @@ def test_a_damaged_export_in_the_storage_is_made_again_and_replaced(
             described = copy / "export.json"
             described.write_text(described.read_text().replace(export.export_key, "0" * 32))
         s3_client().delete_object(Bucket=bucket, Key=name)
-        share_export(first.store.shelf, copy)
+        share_export(first.store.shared_files, copy)
         spoiled = s3_client().get_object(Bucket=bucket, Key=name)["Body"].read()
         assert spoiled != whole
     s3_client().put_object(Bucket=bucket, Key=name, Body=spoiled)

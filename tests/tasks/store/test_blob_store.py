@@ -14,45 +14,45 @@ from tasks.store.workspace import Workspace
 
 
 @pytest.fixture
-def shelf(store: BundleStore) -> BlobStore:
-    return store.shelf
+def shared_files(store: BundleStore) -> BlobStore:
+    return store.shared_files
 
 
-def test_what_one_machine_keeps_another_gets(shelf: BlobStore, tmp_path: Path) -> None:
+def test_what_one_machine_keeps_another_gets(shared_files: BlobStore, tmp_path: Path) -> None:
     # given nothing
-    assert not shelf.has("exports/a.tar.zst")
-    assert not shelf.get("exports/a.tar.zst", tmp_path / "got")
+    assert not shared_files.has("exports/a.tar.zst")
+    assert not shared_files.get("exports/a.tar.zst", tmp_path / "got")
     # when a file is kept
     (tmp_path / "made").write_bytes(b"model")
-    shelf.put("exports/a.tar.zst", tmp_path / "made")
+    shared_files.put("exports/a.tar.zst", tmp_path / "made")
     # then it is there
-    assert shelf.has("exports/a.tar.zst")
-    assert shelf.get("exports/a.tar.zst", tmp_path / "got")
+    assert shared_files.has("exports/a.tar.zst")
+    assert shared_files.get("exports/a.tar.zst", tmp_path / "got")
     assert (tmp_path / "got").read_bytes() == b"model"
 
 
-def test_the_newest_content_of_a_name_stays_until_its_folder_is_removed(shelf: BlobStore) -> None:
+def test_the_newest_content_of_a_name_stays_until_its_folder_is_removed(shared_files: BlobStore) -> None:
     for content in (b"first", b"second"):
-        shelf.write("labs/night/order.json", content)
-    shelf.write("labs/other/order.json", b"other")
-    assert shelf.read("labs/night/order.json") == b"second"
-    shelf.remove("labs/night")
-    assert (shelf.read("labs/night/order.json"), shelf.read("labs/other/order.json")) == (None, b"other")
-    shelf.remove("labs/night")
+        shared_files.write("labs/night/order.json", content)
+    shared_files.write("labs/other/order.json", b"other")
+    assert shared_files.read("labs/night/order.json") == b"second"
+    shared_files.remove("labs/night")
+    assert (shared_files.read("labs/night/order.json"), shared_files.read("labs/other/order.json")) == (None, b"other")
+    shared_files.remove("labs/night")
 
 
-def test_a_listing_names_the_messages_of_all_folders_below(shelf: BlobStore) -> None:
+def test_a_listing_names_the_messages_of_all_folders_below(shared_files: BlobStore) -> None:
     for name in ("night/order", "night/berlin/probes/far", "other/order"):
-        shelf.write(f"labs/{name}.json", b"{}")
-    assert shelf.names("labs/night") == ["berlin/probes/far.json", "order.json"]
-    assert shelf.names("labs/none") == []
+        shared_files.write(f"labs/{name}.json", b"{}")
+    assert shared_files.names("labs/night") == ["berlin/probes/far.json", "order.json"]
+    assert shared_files.names("labs/none") == []
 
 
 def test_a_folder_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    shelf = BlobStore(str(tmp_path / "file" / "shelf"))
+    shared_files = BlobStore(str(tmp_path / "file" / "store"))
     with pytest.raises(BundleError, match="check the folder and its disk"):
-        shelf.write("labs/order.json", b"x")
+        shared_files.write("labs/order.json", b"x")
 
 
 @pytest.mark.parametrize(

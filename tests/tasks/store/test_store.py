@@ -87,7 +87,7 @@ def test_records_of_users_and_shared_files_are_beside_the_bundles(store: BundleS
         store.forget(Forgotten(reason=reason, forgotten_at="2026-11-21", sessions={session_id: NIGHT.sweep_id}))
     store.record_decision("1.json", b"{}")
     for name in ("exports/a", "runners/b", "labs/c/order.json"):
-        store.shelf.write(name, b"x")
+        store.shared_files.write(name, b"x")
     # then they are read again, and none of them is a sweep
     assert store.forgotten() == {"a1": "hot", "b2": "wrong wheel"}
     [(path, content)] = store.decisions().items()
