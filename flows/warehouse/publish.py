@@ -20,7 +20,7 @@ from sql.warehouse import keep_aside, open_read_only
 from tasks.bundle.names import RECORD
 from tasks.judge.decisions import read_decisions
 from tasks.load.commit import ledger_keys
-from tasks.load.load import LoadResult, find_loaded, find_loaded_sessions, load_paths, refusals
+from tasks.load.load import LoadResult, find_loaded_hashes, find_loaded_sessions, load_paths, refusals
 from tasks.load.snapshot import newest_snapshot, publish
 from tasks.maintain.decisions import store_decisions
 from tasks.maintain.forget import forget_sessions
@@ -194,7 +194,7 @@ def _with_repair(work: Callable[[], _T], workspace: Workspace) -> _T:
 
 def _bundles(workspace: Workspace, sweep_id: str | None) -> FetchedBundles:
     target, default = workspace.warehouse, workspace.bundles
-    fetched = workspace.store.local_folders(sweep_id, lambda hashes: find_loaded(hashes, target))
+    fetched = workspace.store.local_folders(sweep_id, lambda hashes: find_loaded_hashes(hashes, target))
     # A warehouse that was loaded from elsewhere can be published again without a folder of bundles.
     folders = [folder for folder in fetched.folders if folder != default or default.exists() or not target.is_file()]
     return replace(fetched, folders=folders)

@@ -14,7 +14,7 @@ from typing import Any
 
 from devices.errors import FarmError, InputError
 from tasks.export.program import DataType, ProgramMethod, data_types, read_program
-from tasks.store.files import hash_file, remove_at_once
+from tasks.store.files import hash_file, remove_atomically
 
 logger = logging.getLogger(__name__)
 EXPORT_VERSION = 2
@@ -241,7 +241,7 @@ def read_complete(folder: Path) -> tuple[Export, ...] | None:
         cause = first_line(error)
     logger.warning("the export in %s is damaged and will be exported again: %s", folder, cause)
     with contextlib.suppress(FileNotFoundError):  # another process may have moved it first
-        remove_at_once(folder)
+        remove_atomically(folder)
     return None
 
 

@@ -47,7 +47,7 @@ def load_paths(
     damaged bundle is reported in the result and skipped; sessions whose ids are `forgotten` are counted and skipped.
     Raises WarehouseError if the warehouse cannot be written.
     """
-    fresh, result = _find_fresh(paths, lambda hashes: find_loaded(hashes, warehouse), forgotten)
+    fresh, result = _find_fresh(paths, lambda hashes: find_loaded_hashes(hashes, warehouse), forgotten)
     batch: list[Rows] = []
     for number, (path, parsed) in enumerate(parse(fresh), 1):
         if isinstance(parsed, str):
@@ -80,7 +80,7 @@ def refusals(paths: Sequence[Path], loaded: LoadedSessions, forgotten: Container
     return [(path, parsed) for path, parsed in parse(fresh) if isinstance(parsed, str)]
 
 
-def find_loaded(hashes: Collection[str], warehouse: Path) -> set[str]:
+def find_loaded_hashes(hashes: Collection[str], warehouse: Path) -> set[str]:
     """Return those of the hashes (of session.json or a loose ETDump) that are loaded; creates no warehouse."""
     if not hashes or not warehouse.exists():
         return set()

@@ -26,8 +26,8 @@ from tasks.store.workspace import Workspace
 
 _log = logging.getLogger(__name__)
 _REBUILD = "rebuild the warehouse with `etfarm warehouse rebuild`"
-_OF_SESSIONS = ("typical_run", "run_summary", "session_node")
-_OF_CELLS = ("session_time", "cell_operator", "cell_made_from", "cell_output", "series_night")
+_SESSION_AGGREGATES = ("typical_run", "run_summary", "session_node")
+_CELL_AGGREGATES = ("session_time", "cell_operator", "cell_made_from", "cell_output", "series_night")
 # A killed load leaves these tables to the next load, so a missing row is not a finding. The value is the key column.
 _MAY_BE_MISSING = {
     "session_statistic": "session_key",
@@ -133,10 +133,13 @@ def check_aggregates(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
     """
     [(database,)] = connection.execute("SELECT current_database()").fetchall()
     statements = {file.name: file.text for file in sql_files("loading")}
-    stored = {table: f"{identifier(database)}.main.{table}" for table in (*_OF_CELLS, *_OF_SESSIONS, *_MAY_BE_MISSING)}
+    stored = {
+        table: f"{identifier(database)}.main.{table}"
+        for table in (*_CELL_AGGREGATES, *_SESSION_AGGREGATES, *_MAY_BE_MISSING)
+    }
     for table, present in stored.items():
         connection.execute(f"CREATE TEMP TABLE {table} AS FROM {present} LIMIT 0")
-    for table in _OF_SESSIONS:
+    for table in _SESSION_AGGREGATES:
         connection.execute(f"INSERT INTO temp.{table} SELECT * FROM {stored[table]} {_THINNED}")
     connection.execute(statements["session_begin"] + statements["session_refresh"])
     connection.execute(f"CREATE TEMP TABLE cell AS FROM {identifier(database)}.main.cell")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sql.warehouse import writing
 from tasks.bundle.record import BundleError
-from tasks.load.load import LoadResult, find_loaded, judge_missing, load_paths
+from tasks.load.load import LoadResult, find_loaded_hashes, judge_missing, load_paths
 from tasks.store.archives import SUFFIX, packed_records, unpack_bundles, verify_archive
 from tasks.store.bundle_store import LoadedSessions
 from tasks.store.files import work_folder
@@ -22,7 +22,7 @@ def load_archives(archives: Iterable[Path], warehouse: Path, forgotten: Containe
     """
     result = LoadResult()
     hashes = _packed_hashes(archives, forgotten, result)
-    loaded = find_loaded([sha256 for by_session in hashes.values() for sha256 in by_session.values()], warehouse)
+    loaded = find_loaded_hashes([sha256 for by_session in hashes.values() for sha256 in by_session.values()], warehouse)
     for archive, by_session in hashes.items():
         fresh = {session_id for session_id, sha256 in by_session.items() if sha256 not in loaded}
         result.already += len(by_session) - len(fresh)

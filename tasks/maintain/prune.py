@@ -17,7 +17,7 @@ from tasks.bundle.record import BundleError, SessionRecord
 from tasks.load.snapshot import publish
 from tasks.runner.manifest import MANIFEST, RunnerError, read_runner
 from tasks.store.archives import SUFFIX, archive_path, pack_bundles, packed_records, unpack_bundles, verify_archive
-from tasks.store.files import UNFINISHED, complete_file, remove_at_once, remove_leftovers, size_bytes, work_folder
+from tasks.store.files import UNFINISHED, complete_file, remove_atomically, remove_leftovers, size_bytes, work_folder
 from tasks.store.folder import content_sha256, read_bundle
 from tasks.store.local_store import LocalStore
 from tasks.store.workspace import Workspace
@@ -122,7 +122,7 @@ def prune(plan: Plan, workspace: Workspace) -> Iterator[PruneStep]:
             yield PruneStep("thin", f"thinned {len(plan.events)} nights: {removed}")
         for folder in plan.unused:
             try:
-                remove_at_once(folder)
+                remove_atomically(folder)
                 yield PruneStep("remove", f"removed {folder}")
             except OSError as error:
                 cause = f"not removed: {folder}: {error.strerror}; correct the permissions of its folder"
@@ -185,7 +185,7 @@ def pack_sweep(root: Path, sweep_id: str) -> str:
         raise BundleError(f"{archive}: cannot be written ({error.strerror}); the bundles stay in {folder}") from None
     _log.info("removing the folder of %s", sweep_id)
     for path in bundles.values():
-        remove_at_once(path)
+        remove_atomically(path)
     with contextlib.suppress(OSError):  # a bundle was published meanwhile
         folder.rmdir()
     _log.info("packed %s", sweep_id)

@@ -18,7 +18,7 @@ _MAX_NAME_CHARS = 1024  # of a benchmark's name at Bencher
 
 
 @dataclass(frozen=True)
-class Figure:
+class NightFigure:
     """The time of a series on a device in a night, a row of `night_figures` (sql/queries).
 
     `times_ms` are those of its sessions; `left_out` is why it is not a result, None if it is.
@@ -52,9 +52,9 @@ class Figure:
 
 def benchmarks(rows: Sequence[tuple[Any, ...]], form: Benchmarks) -> tuple[str, str]:
     """Return JSON in a format from the rows of `night_figures`, and what is left out as text (empty: nothing)."""
-    figures = [Figure(*row) for row in rows]
+    figures = [NightFigure(*row) for row in rows]
     real = [figure for figure in figures if figure.left_out is None]
-    writers: dict[Benchmarks, Callable[[Sequence[Figure]], Any]] = {
+    writers: dict[Benchmarks, Callable[[Sequence[NightFigure]], Any]] = {
         "bencher": _bencher,
         "github-action-benchmark": _github_action,
         "pytorch": _pytorch,
@@ -64,14 +64,14 @@ def benchmarks(rows: Sequence[tuple[Any, ...]], form: Benchmarks) -> tuple[str, 
     return json.dumps(writers[form](real), indent=1) + "\n", note
 
 
-def _names(figures: Sequence[Figure]) -> list[str]:
+def _names(figures: Sequence[NightFigure]) -> list[str]:
     """Return a name for each figure, cut to 1024 characters; figures of equal names get the ids of their cells."""
     counts = Counter(figure.name for figure in figures)
     names = [each.name if counts[each.name] == 1 else f"{each.name} ({each.cell})" for each in figures]
     return [sanitize_line(name)[:_MAX_NAME_CHARS] for name in names]
 
 
-def _bencher(figures: Sequence[Figure]) -> dict[str, Any]:
+def _bencher(figures: Sequence[NightFigure]) -> dict[str, Any]:
     """Return the Bencher Metric Format: nanoseconds, as its built-in measure `latency` has."""
     report = {}
     for name, figure in zip(_names(figures), figures, strict=True):
@@ -81,7 +81,7 @@ def _bencher(figures: Sequence[Figure]) -> dict[str, Any]:
     return report
 
 
-def _github_action(figures: Sequence[Figure]) -> list[dict[str, Any]]:
+def _github_action(figures: Sequence[NightFigure]) -> list[dict[str, Any]]:
     """Return entries of the custom format `customSmallerIsBetter`, in milliseconds."""
     entries: list[dict[str, Any]] = []
     for name, figure in zip(_names(figures), figures, strict=True):
@@ -92,7 +92,7 @@ def _github_action(figures: Sequence[Figure]) -> list[dict[str, Any]]:
     return entries
 
 
-def _pytorch(figures: Sequence[Figure]) -> list[dict[str, Any]]:
+def _pytorch(figures: Sequence[NightFigure]) -> list[dict[str, Any]]:
     """Return records of the table `oss_ci_benchmark_v3`: the times of sessions in ms; `extra_info` has only texts."""
     records = []
     for figure in figures:

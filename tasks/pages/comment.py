@@ -44,22 +44,22 @@ def comment(changes: Sequence[SeriesChange], failures: Sequence[str], notes: Seq
     return "\n\n".join(filter(None, [*parts, folded_rest(len(others), folded)]))
 
 
-Write = Callable[[str], str]
+ToMarkdown = Callable[[str], str]
 """Returns a text as Markdown, escaped."""
 
 
-def change_table(changes: Sequence[SeriesChange], max_rows: int, where: str, write: Write) -> str:
+def change_table(changes: Sequence[SeriesChange], max_rows: int, where: str, to_markdown: ToMarkdown) -> str:
     """Return the first changes as a table, and `where` the others are; empty without a change."""
     columns = short_columns(changes[:max_rows])
-    cells = [[write(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
+    cells = [[to_markdown(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
     lines = [f"| {' | '.join(row)} |" for row in [list(columns), ["---"] * len(columns), *cells]] if changes else []
     hidden = len(changes) - max_rows
     return "\n".join([*lines, *([f"\n{hidden} more: {where}"] if hidden > 0 else [])])
 
 
-def bullets(sentences: Sequence[str], max_lines: int, title: str, write: Write) -> str:
+def bullets(sentences: Sequence[str], max_lines: int, title: str, to_markdown: ToMarkdown) -> str:
     """Return the first sentences as a list, and how many are left out; empty without a sentence."""
-    lines = [f"- {write(sentence)}" for sentence in sentences[:max_lines]]
+    lines = [f"- {to_markdown(sentence)}" for sentence in sentences[:max_lines]]
     hidden = len(sentences) - max_lines
     return "\n".join([*lines, *([f"- {hidden} more: {title}"] if hidden > 0 else [])])
 

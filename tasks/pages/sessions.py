@@ -32,7 +32,7 @@ def failures(answers: Answers) -> Section:
     if without_result:
         verb = "has" if len(without_result) == 1 else "have"
         count = counted(len(without_result), "session").capitalize()
-        blocks += [Paragraph(f"{count} {verb} no result:", tone="bad"), *_folds(without_result, is_open=True)]
+        blocks += [Paragraph(f"{count} {verb} no result:", tone="bad"), *_failure_folds(without_result, is_open=True)]
     elif not answers.not_loaded and not answers.dropped:
         blocks.append(Paragraph("Every planned session has a result."))
     if answers.dropped:
@@ -40,7 +40,7 @@ def failures(answers: Answers) -> Section:
         blocks.append(Paragraph(with_code(f"Sessions: {answers.dropped}; {again}.")))
     if superseded:
         title = f"{counted(len(superseded), 'attempt').capitalize()} failed and succeeded when repeated:"
-        blocks += [Paragraph(title, tone="quiet"), *_folds(superseded, is_open=False)]
+        blocks += [Paragraph(title, tone="quiet"), *_failure_folds(superseded, is_open=False)]
     if discarded := answers.sweep.discarded:
         verb = "was" if discarded == 1 else "were"
         title = f"{counted(discarded, 'additional session').capitalize()} {verb} discarded automatically"
@@ -49,7 +49,7 @@ def failures(answers: Answers) -> Section:
     return Section("failures", "Failed and invalid sessions", blocks)
 
 
-def _folds(rows: list[FailureRow], *, is_open: bool) -> Iterator[Fold]:
+def _failure_folds(rows: list[FailureRow], *, is_open: bool) -> Iterator[Fold]:
     """Yield a fold for each outcome, reason and device: what to do, the reasons, the sessions and the ends of logs."""
     for (status, code, device), group_rows in groupby(rows, key=lambda row: (row.status, row.reason_code, row.device)):
         group = list(group_rows)

@@ -74,7 +74,7 @@ def _scratch_parent() -> Path:
 def complete_file(path: Path) -> Iterator[BinaryIO]:
     """Yield a stream; at the end of the block its content replaces `path`, or on an error `path` stays as it was."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = _unfinished_in(path.parent)
+    aside = _reserve_path(path.parent)
     try:
         with aside.open("wb") as stream:
             yield stream
@@ -168,7 +168,7 @@ def remove_unfinished() -> None:
         remove(path)
 
 
-def remove_with_unfinished(path: Path) -> None:
+def register_unfinished(path: Path) -> None:
     """Let `remove_unfinished` also remove this file or folder, which other code created for this process."""
     _unfinished.add(path)
 
@@ -184,7 +184,7 @@ def remove(path: Path) -> None:
             return
 
 
-def remove_at_once(path: Path) -> None:
+def remove_atomically(path: Path) -> None:
     """Remove a file or a folder; others see it complete or not at all."""
     aside = path.with_name(_unfinished_name(path.name))
     path.rename(aside)
@@ -217,7 +217,7 @@ def work_folder(parent: Path) -> Iterator[Path]:
     wait_if_ending()
     parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(parent)
-    aside = _unfinished_in(parent)
+    aside = _reserve_path(parent)
     aside.mkdir()
     try:
         yield aside
@@ -226,7 +226,7 @@ def work_folder(parent: Path) -> Iterator[Path]:
         _unfinished.discard(aside)
 
 
-def _unfinished_in(parent: Path) -> Path:
+def _reserve_path(parent: Path) -> Path:
     """Return a new path in `parent`, and record that this process is writing it."""
     aside = parent / _unfinished_name(uuid.uuid4().hex[:8])
     _unfinished.add(aside)

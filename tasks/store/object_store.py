@@ -79,7 +79,7 @@ class ObjectStore(BundleStore):
     def records(
         self, sweep_id: str, *, device: str | None = None, skip_damaged: bool = False
     ) -> Iterator[SessionRecord]:
-        yield from parse_records(self._record_texts(sweep_id).items(), device=device, skip_damaged=skip_damaged)
+        yield from parse_records(self._read_record_texts(sweep_id).items(), device=device, skip_damaged=skip_damaged)
 
     def publish(self, record: SessionRecord, collected: Path) -> SessionRecord:
         wait_if_ending()
@@ -106,13 +106,13 @@ class ObjectStore(BundleStore):
         if not session_id or not candidates:
             return None
         with storage_errors(self.location, f"session {session_id} cannot be read"):
-            texts = self._texts(dict.fromkeys(candidates, MAX_RECORD_BYTES), MAX_RECORD_BYTES)
+            texts = self._read_texts(dict.fromkeys(candidates, MAX_RECORD_BYTES), MAX_RECORD_BYTES)
         return next((self._fetch(path, text) for path, text in texts.items()), None)
 
     def local_folders(self, sweep_id: str | None, loaded: LoadedSessions) -> FetchedBundles:
         texts: dict[str, Text] = {}
         for each in [sweep_id] if sweep_id else self.sweep_ids():
-            texts |= self._record_texts(each)
+            texts |= self._read_record_texts(each)
         hashes = {path: hashlib.sha256(text).hexdigest() for path, text in texts.items() if isinstance(text, bytes)}
         loaded_hashes = set(loaded(list(hashes.values())))
         folders, refused = [], []
@@ -127,7 +127,7 @@ class ObjectStore(BundleStore):
         return FetchedBundles(folders, len(texts) - len(folders) - len(refused), tuple(refused))
 
     def verify(self, sweep_id: str) -> Iterator[BundleCheck]:
-        for path, content in self._record_texts(sweep_id).items():
+        for path, content in self._read_record_texts(sweep_id).items():
             folder = posixpath.dirname(path)
             sha256 = hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else None
             session_id, damage = posixpath.basename(folder), None
@@ -136,7 +136,7 @@ class ObjectStore(BundleStore):
                 # If a file is longer than its recorded size, one byte more is read, which changes the hash.
                 sizes = {key: size and size + 1 for key, size in _file_sizes(folder, record).items()}
                 with storage_errors(self.location, f"bundle {session_id} cannot be read"):
-                    texts = self._texts(sizes, MAX_FILE_BYTES + 1).values()
+                    texts = self._read_texts(sizes, MAX_FILE_BYTES + 1).values()
                 present = {hashlib.sha256(text).hexdigest() for text in texts if isinstance(text, bytes)}
                 if wrong := sorted(name for name, file in record.files.items() if file.sha256 not in present):
                     cause = "missing, or not matching its hash in session.json; restore it from a backup"
@@ -151,12 +151,12 @@ class ObjectStore(BundleStore):
         sizes = {path: int(entry["size"]) for path, entry in sorted(self._fs.find(folder, detail=True).items())}
         return {path: size for path, size in sizes.items() if _RECORD_PATH.fullmatch(path.removeprefix(folder))}
 
-    def _record_texts(self, sweep_id: str) -> dict[str, Text]:
+    def _read_record_texts(self, sweep_id: str) -> dict[str, Text]:
         """Return the content of each session.json of a sweep, by path, in the order of the session ids."""
         with storage_errors(self.location, f"the bundles of {sweep_id} cannot be read"):
-            return self._texts(self._record_paths(sweep_id), MAX_RECORD_BYTES)
+            return self._read_texts(self._record_paths(sweep_id), MAX_RECORD_BYTES)
 
-    def _texts(self, sizes: dict[str, int], max_bytes: int) -> dict[str, Text]:
+    def _read_texts(self, sizes: dict[str, int], max_bytes: int) -> dict[str, Text]:
         """Return the content of each file that exists, or the BundleError of one that is not read.
 
         Raises the errors of the storage.

@@ -18,7 +18,7 @@ from typing import Any
 from tasks.export.entry import ExportRequest
 from tasks.export.process.child import SERVER_LOG, ExportOutcome, export, out_of_memory
 from tasks.export.process.sandbox import export_slots, kill_descendants
-from tasks.store.files import remove_with_unfinished
+from tasks.store.files import register_unfinished
 
 _PRELOADED = ["tasks.export.process.server"]
 _TRIES = 2  # of an export whose server has ended
@@ -108,7 +108,7 @@ def _start(request: ExportRequest, log: Path, limit_bytes: int, sender: "Connect
         settings = multiprocessing.current_process()._config  # type: ignore[attr-defined]
         if "tempdir" not in settings and len(os.fsencode(tempfile.gettempdir())) > _MAX_TMPDIR_BYTES:
             settings["tempdir"] = tempfile.mkdtemp(prefix="pymp-", dir="/tmp")
-        remove_with_unfinished(Path(util.get_temp_dir()))  # multiprocessing's own cleanup may not run
+        register_unfinished(Path(util.get_temp_dir()))  # multiprocessing's own cleanup may not run
         with _server_environment(log.with_name("server.log")):
             forkserver.ensure_running()
         process.start()

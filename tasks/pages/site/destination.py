@@ -78,7 +78,7 @@ class _Folder:
         """Return which files do not exist. Raises InputError where a link or a file is in place of their folder."""
         missing = set(names)
         for name in tuple(missing):
-            with contextlib.suppress(FileNotFoundError), self._opened(name) as (folder, file):
+            with contextlib.suppress(FileNotFoundError), self._open_parent(name) as (folder, file):
                 os.stat(file, dir_fd=folder, follow_symlinks=False)
                 missing.remove(name)
         return missing
@@ -87,7 +87,7 @@ class _Folder:
         """Return the SHA-256 of each file that exists, or FOREIGN."""
         hashes = {}
         for name in names:
-            with contextlib.suppress(FileNotFoundError), self._opened(name) as (folder, file):
+            with contextlib.suppress(FileNotFoundError), self._open_parent(name) as (folder, file):
                 try:
                     with open_untrusted(Path(file), MAX_FILE_BYTES, folder=folder) as stream:
                         hashes[name] = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -102,11 +102,11 @@ class _Folder:
             self._remove_aside()  # a killed publication left it
         self._has_written = True
         for name, content in files.items():
-            with self._opened(name, create=True) as (folder, file), self._written_aside(content):
+            with self._open_parent(name, create=True) as (folder, file), self._write_aside(content):
                 os.replace(_ASIDE, file, src_dir_fd=self._root, dst_dir_fd=folder)
 
     @contextlib.contextmanager
-    def _written_aside(self, content: bytes) -> Iterator[None]:
+    def _write_aside(self, content: bytes) -> Iterator[None]:
         """Write the content to _ASIDE and sync it, for the block to move it. On an error it is removed."""
         descriptor = os.open(_ASIDE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=self._root)
         try:
@@ -125,11 +125,11 @@ class _Folder:
 
     def remove(self, names: Iterable[str]) -> None:
         for name in names:
-            with contextlib.suppress(FileNotFoundError), self._opened(name) as (folder, file):
+            with contextlib.suppress(FileNotFoundError), self._open_parent(name) as (folder, file):
                 os.unlink(file, dir_fd=folder)
 
     @contextlib.contextmanager
-    def _opened(self, name: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
+    def _open_parent(self, name: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
         """Yield a descriptor of a file's folder and the file's name in it; `create` creates missing folders.
 
         Raises InputError if a folder is a link or a file, FileNotFoundError if it does not exist.

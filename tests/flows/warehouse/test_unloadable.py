@@ -76,7 +76,7 @@ def test_bundles_are_checked_while_the_warehouse_is_in_use(kept: Kept, monkeypat
     def in_use(*_: object) -> None:
         raise WarehouseError("w.duckdb is open in another process; close it there")
 
-    monkeypatch.setattr("flows.warehouse.publish.find_loaded", in_use)
+    monkeypatch.setattr("flows.warehouse.publish.find_loaded_hashes", in_use)
     monkeypatch.setattr("flows.warehouse.publish.load_paths", in_use)
     assert list(unloadable_sessions(kept.workspace, SWEEP)) == [damaged.name]
 
