@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from flows.warehouse.publish import load_and_publish
-from tests.fixtures.command import Command, Kept
+from tests.fixtures.command import Command, DataFolder
 from tests.fixtures.paths import ROOT
 from tests.fixtures.warehouse import LINEAR
 from tests.test_manual import PAGES, SHELL, blocks
@@ -53,7 +53,7 @@ def test_what_is_run_elsewhere_is_there() -> None:
 
 
 @pytest.fixture
-def documented(kept: Kept, tmp_path: Path) -> Path:
+def documented(data: DataFolder, tmp_path: Path) -> Path:
     """A folder with the farm that the manual names: its models, devices, nights, sweeps and a session."""
     names = [("mobilenet_v2", "this-machine"), ("mobilenet_v2", "pixel-1"), ("voice", "pixel-8")]
     for night in ("2026-11-01", "2026-11-02", "2026-11-20"):
@@ -61,13 +61,13 @@ def documented(kept: Kept, tmp_path: Path) -> Path:
         for model, device in names:
             for precision in ("fp32", "fp16"):
                 changes: dict[str, Any] = {"model__precision": precision, "device__name": device, "sweep": sweep}
-                kept.session([(10_000_000, {LINEAR: 6_000_000})] * 3, model__name=model, **changes)
+                data.session([(10_000_000, {LINEAR: 6_000_000})] * 3, model__name=model, **changes)
     first = {"sweep_id": "smoke-2026-11-01", "name": "smoke", "night": "2026-11-01"}
-    bundle = kept.session([5_000_000] * 3, session_id="3f0c1a2b4d5e6f70", sweep=first, model__name="mobilenet_v2")
+    bundle = data.session([5_000_000] * 3, session_id="3f0c1a2b4d5e6f70", sweep=first, model__name="mobilenet_v2")
     for name in ("qwen@decode", "llama@decode"):
-        kept.session([1_000_000], sweep=first, model__name=name, model__tokens=1, model__kv_depth=16)
+        data.session([1_000_000], sweep=first, model__name=name, model__tokens=1, model__kv_depth=16)
     (tmp_path / "some.etdump").write_bytes((bundle / "model.etdump").read_bytes())
-    load_and_publish(kept.workspace, [kept.bundles])
+    load_and_publish(data.workspace, [data.bundles])
     return tmp_path
 
 

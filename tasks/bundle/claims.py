@@ -86,22 +86,22 @@ def _stats_contradictions(claims: Claims, stats: Stats) -> Iterator[str]:
     if extension and claims.platform in WITHOUT_SME:
         yield f"stats.json states {extension}, but the runner is one for {claims.platform}"
     has = {True: "a processor with", False: "one without"}
-    for name, stated, fact in (
+    for name, claim, fact in (
         ("SME", stats.sme_hardware, claims.facts.sme),
         ("SME2", stats.sme2_hardware, claims.facts.sme2),
     ):
-        if stated is not None and fact is not None and stated != fact:
-            yield f"stats.json states {has[stated]} {name}, but the device's facts {has[fact]} {name}"
-        if stated is False and name == _EXTENSION.get(claims.variant):
+        if claim is not None and fact is not None and claim != fact:
+            yield f"stats.json states {has[claim]} {name}, but the device's facts {has[fact]} {name}"
+        if claim is False and name == _EXTENSION.get(claims.variant):
             yield f"the variant is {claims.variant}, but stats.json states a processor without {name}"
 
 
 def _memory_contradictions(claims: Claims, stats: Stats) -> Iterator[str]:
     memory_bytes, swap_bytes = claims.facts.memory_bytes, claims.facts.swap_bytes or 0
     for key in ("model_peak_memory_bytes", "peak_memory_bytes"):
-        stated = getattr(stats, key)
-        if stated is not None and stated < _PAGE_BYTES:
-            yield f"stats.json states `{key}` {stated}, less than a page of {_PAGE_BYTES} bytes"
-        if stated is not None and memory_bytes is not None and stated > memory_bytes + swap_bytes:
+        claim = getattr(stats, key)
+        if claim is not None and claim < _PAGE_BYTES:
+            yield f"stats.json states `{key}` {claim}, less than a page of {_PAGE_BYTES} bytes"
+        if claim is not None and memory_bytes is not None and claim > memory_bytes + swap_bytes:
             all_bytes = memory_bytes + swap_bytes
-            yield f"stats.json states `{key}` {stated}, but the device has {all_bytes} bytes of memory and swap"
+            yield f"stats.json states `{key}` {claim}, but the device has {all_bytes} bytes of memory and swap"

@@ -87,7 +87,7 @@ def cluster_sessions(positions: Positions) -> Clusters | None:
     return Clusters(ordered, float(slow - fast), scatter, bool(gaps.max() > _CLEAR_GAP * scatter))
 
 
-def recognise_states(
+def recognize_states(
     nights: Sequence[Clusters | None], current: States | None = None, min_nights: int = _MIN_NIGHTS
 ) -> States | None:
     """Return the two states that enough nights show at about the same distance; None if there are none.
@@ -152,7 +152,7 @@ def _slow_sessions(positions: Positions, offset: float) -> int:
 
 def states_from_times(nights: Sequence[Sequence[float]]) -> States | None:
     """Return the two states that the last nights of a series show; each night is the times of its sessions."""
-    return recognise_states([cluster_sessions(np.log(times)) for times in nights[-REMEMBERED:] if min(times) > 0])
+    return recognize_states([cluster_sessions(np.log(times)) for times in nights[-REMEMBERED:] if min(times) > 0])
 
 
 def assign_sides(
@@ -164,7 +164,7 @@ def assign_sides(
     which. Return None if there are no states, and if each side is in one state: these are compared as they are, unless
     they lie more than half of the distance apart.
     """
-    states = states or recognise_states([cluster_sessions(a), cluster_sessions(b)], min_nights=2)
+    states = states or recognize_states([cluster_sessions(a), cluster_sessions(b)], min_nights=2)
     if states is None:
         return None
     is_mixed_a, is_mixed_b = (_slow_sessions(side, states.offset) > 0 for side in (a, b))

@@ -28,7 +28,7 @@ from tasks.judge.states import (
     cluster_sessions,
     describe_assignment,
     describe_open_state,
-    recognise_states,
+    recognize_states,
 )
 from tasks.judge.step import Step, describe_confirmation, is_same_content, same_night_answer
 
@@ -64,7 +64,7 @@ class _WithinStates:
             return self.series.judge(night)
         positions = np.log(night.figures)
         self.clusters = [*self.clusters, cluster_sessions(positions)][-REMEMBERED:]
-        states = recognise_states(self.clusters, self.states)
+        states = recognize_states(self.clusters, self.states)
         if states != self.states:
             # Earlier verdicts stay; the level and the step are computed again within the states.
             self.series, self.states = _Series(self.metric), states

@@ -31,8 +31,8 @@ class SweepFilter(BaseModel, extra="forbid", frozen=True):
         recipes = [recipe_name(each) if each != AS_IS else each for each in self.precisions]
         all_recipes = list(dict.fromkeys(recipe for _, recipe in spec.pairs))
         names = {model.name: model for model in spec.models}
-        shown = short_names(names)
-        chosen = select_names([find_model(each, shown) or each for each in self.models], names, "model", spec.name)
+        listed = short_names(names)
+        chosen = select_names([find_model(each, listed) or each for each in self.models], names, "model", spec.name)
         precisions = select_names(recipes, all_recipes, "precision", spec.name)
         variants = select_names(self.variants, spec.variants, "variant", spec.name)
         with_precision = {model.name for model, recipe in spec.pairs if recipe in precisions}

@@ -28,7 +28,7 @@ _MAX_CHANGED = 10
 _MAX_OTHERS = 4
 _MAX_REMARKS = 3
 _ALL = "`--output x.json` has all"
-_COLOURS = {"slower": "#c62828", "inaccurate": "#c62828", "failed": "#c62828", "unknown": "#9f6f00"}
+_COLORS = {"slower": "#c62828", "inaccurate": "#c62828", "failed": "#c62828", "unknown": "#9f6f00"}
 _BADGE = {"slower": "slower", "inaccurate": "inaccurate", "failed": "failed", "unknown": "inconclusive"}
 
 
@@ -126,10 +126,10 @@ def _badge(comparison: Comparison) -> str:
     from anybadge import Badge
 
     words = [change.word for change in comparison.changes]
-    worst = next((word for word in _COLOURS if word in words), "same")
+    worst = next((word for word in _COLORS if word in words), "same")
     counts = (f"{words.count(word)} {title}" for word, title in _BADGE.items() if word in words)
     text = ", ".join(counts) or "no change"
-    return str(Badge("etfarm", text, default_color=_COLOURS.get(worst, "#2e7d32")).badge_svg_text)
+    return str(Badge("etfarm", text, default_color=_COLORS.get(worst, "#2e7d32")).badge_svg_text)
 
 
 WRITERS: dict[str, Callable[[Comparison], str]] = {

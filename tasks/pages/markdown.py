@@ -61,9 +61,9 @@ def _block_markdown(block: Block) -> Iterator[str]:
         case Table():
             yield table_markdown(block)
         case Log(text=text):
-            shown = sanitize(text.rstrip())
-            fence = _fence(shown, shortest=3)
-            yield f"{fence}text\n{shown}\n{fence}"
+            code = sanitize(text.rstrip())
+            fence = _fence(code, shortest=3)
+            yield f"{fence}text\n{code}\n{fence}"
         case Fold(title=title, blocks=blocks, in_markdown=in_markdown):
             yield f"**{inline(title)}**" + ("" if in_markdown else " (listed in the HTML report)")
             for inner in blocks if in_markdown else ():

@@ -132,8 +132,8 @@ def precision_order(precision: str) -> int:
 
 def where(row: CellRow) -> str:
     """Return where a cell was measured, inside a sentence: `on pixel-9 with SME2 off and one thread`."""
-    known = series_conditions(row)
-    return f"on {row.device}" + (f" with {' and '.join(known)}" if known else "")
+    conditions = series_conditions(row)
+    return f"on {row.device}" + (f" with {' and '.join(conditions)}" if conditions else "")
 
 
 def emulation_tags(without_times: str | None) -> tuple[Tag, ...]:

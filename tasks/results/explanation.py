@@ -107,7 +107,7 @@ def explain_series(
         sweeps = [sweep for sweep in reader.rows(SweepRow) if sweep.night == row.night]
         failed = [reader.answers(sweep).limit_to(scope) for sweep in sweeps]
         facts += [Fact("Sessions without a result", words) for night in failed if (words := failures_in_words(night))]
-    steps = [*_failure_remedies(failed), *_next_step(reader, row, newest, sessions)]
+    steps = [*_failure_remedies(failed), *_remedy(reader, row, newest, sessions)]
     figures = {name: getattr(row, name) for name in _NAMES}
     figures |= {"model_in_sql": reader.models.get(row.model, row.model), "night": str(row.night)}
     figures |= {name: getattr(newest, name) for name in _FIGURES}
@@ -261,7 +261,7 @@ def _failure_remedies(nights: Sequence[Answers]) -> Iterator[Text]:
         yield with_code(remedy(code))
 
 
-def _next_step(reader: Reader, row: SeriesRow, night: Verdict, sessions: Sequence[str]) -> Iterator[Text]:
+def _remedy(reader: Reader, row: SeriesRow, night: Verdict, sessions: Sequence[str]) -> Iterator[Text]:
     """Yield the steps after a verdict, most with a command."""
     if not night.sessions:
         command = ["etfarm", "sql", "newest-failures", "--model", row.model, "--device", row.device]

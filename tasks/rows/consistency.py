@@ -65,10 +65,10 @@ def contradiction_between(runs: Runs, claims: Claims) -> str | None:
 
 def checksum_contradiction(etdump: bytes, stats: Stats | None) -> str | None:
     """Return a sentence if the CRC-32 of an ETDump is not that in stats.json; None if it is, or none is stated."""
-    computed, stated = zlib.crc32(etdump), stats.etdump_crc32 if stats else None
-    if stated is None or stated == computed:
+    computed, reported = zlib.crc32(etdump), stats.etdump_crc32 if stats else None
+    if reported is None or reported == computed:
         return None
-    return f"model.etdump has CRC-32 {computed:08x}, and stats.json states {stated:08x}"
+    return f"model.etdump has CRC-32 {computed:08x}, and stats.json states {reported:08x}"
 
 
 def copied_etdump(etdump: bytes, runs: Runs, session_id: str, seen: dict[str, str]) -> str | None:

@@ -175,10 +175,10 @@ def report(warehouse: Path, took_s: float) -> None:
     with open_read_only(warehouse) as connection:
         for view, has_sweep in public_views(connection):
             rows, all_s, first_s = timed(connection, view, "true")
-            line = f"{view:24} {rows:8} {shown(all_s, AIM_ALL_S)} {1e3 * first_s:6.0f} ms"
+            line = f"{view:24} {rows:8} {in_ms(all_s, AIM_ALL_S)} {1e3 * first_s:6.0f} ms"
             if has_sweep:
                 _, sweep_s, first_s = timed(connection, view, f"sweep_id = '{SWEEP}'")
-                line += f" {shown(sweep_s, AIM_SWEEP_S)} {1e3 * first_s:6.0f} ms {all_s / sweep_s:6.1f}x"
+                line += f" {in_ms(sweep_s, AIM_SWEEP_S)} {1e3 * first_s:6.0f} ms {all_s / sweep_s:6.1f}x"
             print(line, flush=True)
 
 
@@ -202,7 +202,7 @@ def timed(connection: duckdb.DuckDBPyConnection, view: str, condition: str) -> t
     return rows, statistics.median(took_s), took_s[0]
 
 
-def shown(took_s: float, aim_s: float) -> str:
+def in_ms(took_s: float, aim_s: float) -> str:
     """Return a time in milliseconds, marked if it misses the aim."""
     return f"{1e3 * took_s:7.0f} ms {'*' if took_s > aim_s else ' '}"
 

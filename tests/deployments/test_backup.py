@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.command import Command, Kept
+from tests.fixtures.command import Command, DataFolder
 from tests.fixtures.needs import needs
 from tests.fixtures.paths import ROOT
 from tests.fixtures.waiting import ENOUGH_S
@@ -56,20 +56,20 @@ class Backup:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("program", ["restic", "rclone"])
-def test_what_is_restored_is_the_same_farm(program: str, kept: Kept, command: Command, tmp_path: Path) -> None:
-    data_dir = kept.workspace.root
+def test_what_is_restored_is_the_same_farm(program: str, data: DataFolder, command: Command, tmp_path: Path) -> None:
+    data_dir = data.workspace.root
     backup = Backup(program, tmp_path, data_dir)
     # given a farm with an old sweep, a decision, a device's health and files that are not to be kept
-    kept.session([1_000_000] * 3, sweep=_OLD)
-    unfinished = kept.session([2_000_000] * 3).parent / ".part-unfinished"
+    data.session([1_000_000] * 3, sweep=_OLD)
+    unfinished = data.session([2_000_000] * 3).parent / ".part-unfinished"
     unfinished.write_bytes(b"half")
-    (kept.bundles / ".shared").mkdir()
-    (kept.bundles / ".shared/export").write_bytes(b"for a lab")
+    (data.bundles / ".shared").mkdir()
+    (data.bundles / ".shared/export").write_bytes(b"for a lab")
     assert command("warehouse", "load", "--data-dir", data_dir).code == 0
     assert command("decisions", "note", "known", "--data-dir", data_dir).code == 0
     (data_dir / "devices").mkdir(exist_ok=True)
     (data_dir / "devices/health.json").write_text("{}", encoding="utf-8")
-    figures = kept.ask("FROM session_latency ORDER BY session_id")
+    figures = data.ask("FROM session_latency ORDER BY session_id")
     # when it is backed up, packed and backed up again, lost, and restored
     backup.every_day(is_first=True)
     assert "packed" in command("warehouse", "prune", "--yes", "--data-dir", data_dir).out
@@ -79,7 +79,7 @@ def test_what_is_restored_is_the_same_farm(program: str, kept: Kept, command: Co
     # then the warehouse that is built from it has every session once, and each file has its hash
     assert command("warehouse", "rebuild", "--data-dir", data_dir).code == 0
     assert command("warehouse", "check", "--data-dir", data_dir).out.startswith("no finding: ")
-    assert kept.ask("FROM session_latency ORDER BY session_id") == figures
-    assert kept.ask("SELECT reason FROM decision_overview") == [("known",)]
+    assert data.ask("FROM session_latency ORDER BY session_id") == figures
+    assert data.ask("SELECT reason FROM decision_overview") == [("known",)]
     assert (data_dir / "devices/health.json").read_text(encoding="utf-8") == "{}"
     assert [path for path in data_dir.rglob("*") if path.name in (".part-unfinished", ".shared")] == []

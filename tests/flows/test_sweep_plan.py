@@ -63,7 +63,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> DeviceJob:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Export:
+def sessions(tmp_path_factory: pytest.TempPathFactory) -> Export:
     return write_export(tmp_path_factory.mktemp("made") / "export")
 
 
@@ -82,7 +82,7 @@ specs = st.builds(
 @settings(max_examples=25)
 @given(spec=specs, chance=st.randoms(use_true_random=False))
 def test_whenever_exports_arrive_a_device_runs_the_sessions_of_the_plan(
-    job: DeviceJob, made: Export, spec: SweepSpec, chance: random.Random
+    job: DeviceJob, sessions: Export, spec: SweepSpec, chance: random.Random
 ) -> None:
     # given exports that end one after the other in any order, some of them without a model
     pairs = [(entry.name, recipe) for entry, recipe in spec.pairs]
@@ -96,7 +96,7 @@ def test_whenever_exports_arrive_a_device_runs_the_sessions_of_the_plan(
             pair = model, recipe = arriving.pop()
             end = chance.choice(["ready", "ready", "fail", "skip"])
             if end == "ready":
-                case = replace(made, model=model, precision=recipe, pte_sha256=f"{pairs.index(pair):064x}")
+                case = replace(sessions, model=model, precision=recipe, pte_sha256=f"{pairs.index(pair):064x}")
                 live.end(pair, ExportStatus("ready", (case,)))
             elif end == "fail":
                 live.fail(pair, "no weights here")

@@ -13,7 +13,7 @@ from rich.console import Console
 from flows.progress import Board
 from flows.server.settings import set_up_log
 from flows.terminal import show, show_pieces
-from tests.fixtures.command import Command, Etfarm, Kept, run_python
+from tests.fixtures.command import Command, DataFolder, Etfarm, run_python
 from tests.fixtures.paths import ROOT
 from tests.fixtures.report import report_of
 from tests.fixtures.warehouse import BundleMaker, etdump_of
@@ -46,18 +46,18 @@ def test_a_usage_error_with_the_name_of_a_file_does_not_act(command: Command) ->
 
 
 @pytest.fixture
-def loaded(kept: Kept, etfarm: Etfarm) -> Kept:
+def loaded(data: DataFolder, etfarm: Etfarm) -> DataFolder:
     """A warehouse of sessions whose names act: of a model, of a device, of operators and of a file."""
-    kept.session([(20 * MS, {f"native_call_{BAD}": 4 * MS})], model__name=BAD, device__name=BAD)
-    kept.session(status="failed", reason_code="runner_crashed", reason=BAD, log_tail=f"{BAD}\n{BAD}", model__name=BAD)
-    loose = kept.workspace.root / f"{BAD}.etdump"
+    data.session([(20 * MS, {f"native_call_{BAD}": 4 * MS})], model__name=BAD, device__name=BAD)
+    data.session(status="failed", reason_code="runner_crashed", reason=BAD, log_tail=f"{BAD}\n{BAD}", model__name=BAD)
+    loose = data.workspace.root / f"{BAD}.etdump"
     loose.write_bytes(etdump_of([(9 * MS, {BAD: MS}), (8 * MS, {BAD: MS})]))
-    assert etfarm("warehouse", "load", kept.bundles, loose)[0] == 0
-    return kept
+    assert etfarm("warehouse", "load", data.bundles, loose)[0] == 0
+    return data
 
 
 def test_rows_are_printed_and_written_without_what_acts_and_lose_nothing_else(
-    loaded: Kept, etfarm: Etfarm, tmp_path: Path
+    loaded: DataFolder, etfarm: Etfarm, tmp_path: Path
 ) -> None:
     for form in ("table", "csv", "markdown"):
         code, printed = etfarm("sql", "SELECT DISTINCT model FROM session_overview", "--format", form)

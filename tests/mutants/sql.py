@@ -144,18 +144,18 @@ def _keep_loads(patch: pytest.MonkeyPatch, folder: Path, noting: Noting) -> None
     session, load = fixture.BundleMaker.session, fixture.BundleMaker.load
     calls: defaultdict[Path, list[str]] = defaultdict(list)
 
-    def kept(maker: fixture.BundleMaker, call: Any, make: Callable[[], Any]) -> Any:
+    def replay(maker: fixture.BundleMaker, call: Any, make: Callable[[], Any]) -> Any:
         calls[maker.bundles].append(repr(call))
         file = folder / hashlib.sha256("".join(calls[maker.bundles]).encode()).hexdigest()
         if noting.is_first_run or not file.exists():
             file.write_bytes(pickle.dumps(make()))
         return pickle.loads(file.read_bytes())
 
-    def kept_session(maker: fixture.BundleMaker, *given: Any, **changes: Any) -> Any:
-        return kept(maker, (given, changes), lambda: session(maker, *given, **changes))
+    def replay_session(maker: fixture.BundleMaker, *given: Any, **changes: Any) -> Any:
+        return replay(maker, (given, changes), lambda: session(maker, *given, **changes))
 
-    def kept_load(maker: fixture.BundleMaker, *paths: Path) -> Any:
-        made = kept(maker, len(paths), lambda: (load(maker, *paths), maker.warehouse.read_bytes()))
+    def replay_load(maker: fixture.BundleMaker, *paths: Path) -> Any:
+        made = replay(maker, len(paths), lambda: (load(maker, *paths), maker.warehouse.read_bytes()))
         result, content = made
         maker.warehouse.write_bytes(content)
         return result
@@ -164,8 +164,8 @@ def _keep_loads(patch: pytest.MonkeyPatch, folder: Path, noting: Noting) -> None
         patch.setattr(fixture, "_clock", itertools.count(1_000_000, 1_000_000))
 
     noting.on_start = restart_clock
-    patch.setattr(fixture.BundleMaker, "session", kept_session)
-    patch.setattr(fixture.BundleMaker, "load", kept_load)
+    patch.setattr(fixture.BundleMaker, "session", replay_session)
+    patch.setattr(fixture.BundleMaker, "load", replay_load)
 
 
 if __name__ == "__main__":

@@ -99,15 +99,15 @@ def test_the_noisiest_series_come_first_relative_to_their_median(maker: BundleMa
     ]
 
 
-def test_utilisation_is_the_part_of_a_devices_time_in_which_a_runner_ran(maker: BundleMaker) -> None:
+def test_utilization_is_the_part_of_a_devices_time_in_which_a_runner_ran(maker: BundleMaker) -> None:
     # given two sessions of 3 s in 20 s on one device, one of 9 s in 9 s on another
     times: dict[str, Any] = {"started_at": "2026-11-20T01:00:11+00:00", "ended_at": "2026-11-20T01:00:20+00:00"}
     maker.session([MS], wall_s=3.0)
     maker.session([MS], wall_s=3.0, **times)
     maker.session([MS], wall_s=9.0, device__name="phone")
-    columns = "device sessions runner_s span_s utilisation"
-    assert ask(maker, "device-utilisation", columns) == [("host", 2, 6.0, 20.0, 0.3), ("phone", 1, 9.0, 9.0, 1.0)]
-    assert ask(maker, "device-utilisation", "device", device="phone") == [("phone",)]
+    columns = "device sessions runner_s span_s utilization"
+    assert ask(maker, "device-utilization", columns) == [("host", 2, 6.0, 20.0, 0.3), ("phone", 1, 9.0, 9.0, 1.0)]
+    assert ask(maker, "device-utilization", "device", device="phone") == [("phone",)]
 
 
 def test_the_cost_of_a_sweep_is_given_by_device(maker: BundleMaker) -> None:

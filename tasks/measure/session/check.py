@@ -34,8 +34,8 @@ _NODE_KINDS = {
 # XNNPACK names an operator after its packing, which is the same for SME and SME2; sql/seeds/sme_rule.csv maps such
 # names. Only the name of a kernel distinguishes the two.
 _WITH_SME, _WITHOUT_SME = (
-    re.compile("|".join(f"(?:{pattern})" for answer, pattern in seed_rows("sme_rule") if answer == shown))
-    for shown in ("yes", "no")
+    re.compile("|".join(f"(?:{pattern})" for answer, pattern in seed_rows("sme_rule") if answer == printed))
+    for printed in ("yes", "no")
 )
 _WORDS = {"sme2_on": "SME2", "sme1": "SME"}
 

@@ -13,7 +13,7 @@ from flows.device.job import COUNTED
 from flows.sweep_result import SweepEnd
 from flows.warehouse.publish import load_and_publish
 from tasks.store.workspace import Workspace
-from tests.fixtures.command import Command, Kept
+from tests.fixtures.command import Command, DataFolder
 from tests.fixtures.documented import assert_documented, documented
 from tests.fixtures.stand_in import GOOD, publish_stand_in
 
@@ -35,18 +35,18 @@ def test_every_command_with_json_is_documented() -> None:
 
 
 @pytest.fixture(scope="module")
-def nights(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+def nights(tmp_path_factory: pytest.TempPathFactory) -> DataFolder:
     """A warehouse with a night of two models on this machine, and of one on an emulated device."""
-    kept = Kept(tmp_path_factory.mktemp("nights") / "var")
+    data = DataFolder(tmp_path_factory.mktemp("nights") / "var")
     for index in range(6):
-        kept.session([(10 + index) * MS] * 3, repetition=index)
-    kept.session([9 * MS] * 3, model__name="other")
-    kept.session([9 * MS] * 3, device__name="qemu", device__emulated=True)
-    load_and_publish(kept.workspace, [kept.bundles])
-    return kept
+        data.session([(10 + index) * MS] * 3, repetition=index)
+    data.session([9 * MS] * 3, model__name="other")
+    data.session([9 * MS] * 3, device__name="qemu", device__emulated=True)
+    load_and_publish(data.workspace, [data.bundles])
+    return data
 
 
-def test_the_end_of_a_sweep_is_one_document(nights: Kept) -> None:
+def test_the_end_of_a_sweep_is_one_document(nights: DataFolder) -> None:
     end = SweepEnd(sweep_id="smoke-2026-11-20", message="done", sessions=dict.fromkeys(COUNTED, 1), report=None)
     document = json.loads(end_as_json(end, 1, Workspace(nights.workspace.root, nights.warehouse)))
     assert_documented("sweep", document)
@@ -60,7 +60,7 @@ def test_the_end_of_a_sweep_is_one_document(nights: Kept) -> None:
     assert {each["verdict"] for each in document["verdicts"]} == {"insufficient data"}
 
 
-def test_verdicts_and_decisions_are_as_documented(nights: Kept, command: Command) -> None:
+def test_verdicts_and_decisions_are_as_documented(nights: DataFolder, command: Command) -> None:
     data_dir = ("--data-dir", nights.workspace.root)
     assert_documented("verdicts", json.loads(command("verdicts", "--format", "json", *data_dir).out))
     assert command("decisions", "note", "expected, ticket 12", "--model", "toy", *data_dir).code == 0

@@ -11,7 +11,7 @@ import pytest
 from devices.untrusted import sanitize_line
 from tasks.bundle.record import SessionRecord
 from tasks.store.folder import read_records
-from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.command import DataFolder, Etfarm
 from tests.fixtures.kit import KitFolder
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, MEAN
 
@@ -39,18 +39,18 @@ def records(tmp_path: Path) -> dict[str, SessionRecord]:
     return found
 
 
-def test_results_of_the_kit_are_loaded_and_compared(etfarm: Etfarm, kit: KitFolder, kept: Kept) -> None:
+def test_results_of_the_kit_are_loaded_and_compared(etfarm: Etfarm, kit: KitFolder, data: DataFolder) -> None:
     # given two experiments and a trace of the kit, imported and loaded
     kit.trace("mac_sme2_on_trace")
     code, printed = etfarm("warehouse", "import-kit", kit.write())
     assert (code, "3 bundles written" in printed, "0 already there" in printed) == (0, True, True), printed
     assert etfarm("warehouse", "load")[1] == "3 loaded, 0 already in the warehouse, 0 refused\n"
     # then each experiment is a session whose latency leaves the cold run out
-    rows = kept.ask("SELECT model, precision, variant, threads, median_ms, runs FROM session_latency ORDER BY variant")
+    rows = data.ask("SELECT model, precision, variant, threads, median_ms, runs FROM session_latency ORDER BY variant")
     assert rows == [("toy_cnn", "fp16", "sme2_off", 1, 4.2, 2), ("toy_cnn", "fp16", "sme2_on", 1, 2.1, 2)]
-    assert kept.ask("SELECT speedup FROM sme2_speedup") == [(pytest.approx(2.0),)]
+    assert data.ask("SELECT speedup FROM sme2_speedup") == [(pytest.approx(2.0),)]
     # and the trace has selected kernels, and no latency
-    kernels = kept.ask("SELECT kernel, evidence, weight FROM kernel_use ORDER BY weight DESC LIMIT 1")
+    kernels = data.ask("SELECT kernel, evidence, weight FROM kernel_use ORDER BY weight DESC LIMIT 1")
     assert kernels == [("xnn_pf32_gemm_minmax_ukernel_1x32__neonsme2", "selected", 2)]
 
 

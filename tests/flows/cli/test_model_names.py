@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from flows.warehouse.publish import load_and_publish
-from tests.fixtures.command import Command, Kept
+from tests.fixtures.command import Command, DataFolder
 from tests.fixtures.warehouse import LINEAR
 
 MODEL = "./voice.py:make"
@@ -15,15 +15,15 @@ MODEL = "./voice.py:make"
 def farm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A farm that measured a model of a file, and another one, in two nights; its sweep file and its inventory."""
     folder = tmp_path_factory.mktemp("farm")
-    kept = Kept(folder / "var")
+    data = DataFolder(folder / "var")
     for night in ("2026-11-19", "2026-11-20"):
         sweep = {"sweep_id": f"smoke-{night}", "name": "smoke", "night": night}
         for name in (MODEL, "toy"):
-            kept.session([(10_000_000, {LINEAR: 6_000_000})] * 3, model__name=name, sweep=sweep)
+            data.session([(10_000_000, {LINEAR: 6_000_000})] * 3, model__name=name, sweep=sweep)
     (folder / "voice.py").write_text("def make(): ...\n", encoding="utf-8")
     (folder / "sweep.yaml").write_text(f"name: smoke\nmodels: [toy_cnn, {MODEL}]\n", encoding="utf-8")
     (folder / "devices.yaml").write_text("devices: [{name: host, transport: local}]\n", encoding="utf-8")
-    load_and_publish(kept.workspace, [kept.bundles])
+    load_and_publish(data.workspace, [data.bundles])
     return folder
 
 

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from tests.fixtures.command import Command, Etfarm, Kept, run_python
+from tests.fixtures.command import Command, DataFolder, Etfarm, run_python
 
 
-def test_the_path_opens_in_any_duckdb(kept: Kept, etfarm: Etfarm) -> None:
+def test_the_path_opens_in_any_duckdb(data: DataFolder, etfarm: Etfarm) -> None:
     # given a data folder with a loaded session
-    kept.session([10, 20, 30])
+    data.session([10, 20, 30])
     etfarm("warehouse", "load")
     # when its path is printed
     _, printed = etfarm("warehouse", "path")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from flows.warehouse.publish import load_and_publish
-from tests.fixtures.command import Kept, run_python
+from tests.fixtures.command import DataFolder, run_python
 from tests.fixtures.paths import INVENTORIES
 
 # The command, up to where it states what it is about to measure.
@@ -23,13 +23,13 @@ main()
 
 
 @pytest.fixture
-def two_nights(kept: Kept) -> Path:
+def two_nights(data: DataFolder) -> Path:
     """A data folder with two nights of a model that differ in its file."""
     for night in ("2026-11-19", "2026-11-20"):
         sweep = {"sweep_id": f"smoke-{night}", "name": "smoke", "night": night}
-        kept.session([10_000_000], sweep=sweep, model__pte_sha256=night, device__name="this-machine")
-    load_and_publish(kept.workspace, [kept.bundles])
-    return kept.workspace.root
+        data.session([10_000_000], sweep=sweep, model__pte_sha256=night, device__name="this-machine")
+    load_and_publish(data.workspace, [data.bundles])
+    return data.workspace.root
 
 
 @pytest.mark.parametrize("words", [["bisect", "toy", "--good", "2026-11-19", "--bad", "2026-11-20"], ["compare"]])

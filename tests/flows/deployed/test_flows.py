@@ -20,7 +20,7 @@ from flows.server.states import state_data
 from tasks.measure.health import Registry
 from tasks.measure.sweep_file import read_sweep
 from tasks.store.workspace import Workspace
-from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.command import DataFolder, Etfarm
 from tests.fixtures.paths import DEPLOYMENTS
 from tests.fixtures.prefect_server import asked
 from tests.fixtures.stand_in_farm import StandInFarm
@@ -77,35 +77,35 @@ def test_a_device_that_answers_but_failed_its_sessions_stays_suspect(tmp_path: P
 
 
 @pytest.mark.thorough
-def test_upkeep_counts_what_it_freed_and_checked_and_names_findings(kept: Kept, etfarm: Etfarm) -> None:
+def test_upkeep_counts_what_it_freed_and_checked_and_names_findings(data: DataFolder, etfarm: Etfarm) -> None:
     # given a night of long ago and one after it
     for number, night in enumerate(("2026-01-02", "2026-01-03", "2026-06-01")):
-        kept.session([100 + number], sweep__sweep_id=f"smoke-{night}", sweep__night=night)
+        data.session([100 + number], sweep__sweep_id=f"smoke-{night}", sweep__night=night)
     assert etfarm("warehouse", "load")[0] == 0
     # when upkeep runs
-    state = upkeep(str(kept.workspace.root), thin_after=0, return_state=True)
+    state = upkeep(str(data.workspace.root), thin_after=0, return_state=True)
     # then the message counts both
     freed = "2 nights thinned, 2 sweeps packed, 0 unused folders removed"
     assert (state.name, str(state.message).partition(";")[0]) == ("Completed", freed)
     assert "no finding: 3 bundles with " in str(state.message)
     # and a damaged bundle is named
-    damaged = next(kept.bundles.glob("*/*/model.etdump"))
+    damaged = next(data.bundles.glob("*/*/model.etdump"))
     damaged.write_bytes(b"x")
-    state = upkeep(str(kept.workspace.root), thin_after=0, return_state=True)
+    state = upkeep(str(data.workspace.root), thin_after=0, return_state=True)
     assert state.name == "Failed"
     assert "; 1 findings; " in str(state.message)
     assert damaged.parent.name in str(state.message)
 
 
 def test_a_report_is_written_again_and_an_unknown_sweep_is_one_sentence(
-    kept: Kept, etfarm: Etfarm, server: str, monkeypatch: pytest.MonkeyPatch
+    data: DataFolder, etfarm: Etfarm, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a farm that serves its reports
     monkeypatch.setenv("ETFARM_REPORT_URL", "https://farm.example/reports/")
-    kept.session([100])
+    data.session([100])
     assert etfarm("warehouse", "load")[0] == 0
     # when a report is written again
-    state = report(data_dir=str(kept.workspace.root), return_state=True)
+    state = report(data_dir=str(data.workspace.root), return_state=True)
     assert state.is_completed()
     page = Path(state_data(state))
     assert "<html" in page.read_text(encoding="utf-8")
@@ -116,7 +116,7 @@ def test_a_report_is_written_again_and_an_unknown_sweep_is_one_sentence(
     (artifact,) = asked(f"{server}/artifacts/filter", of_run)
     assert (artifact["key"], artifact["description"]) == ("report", f"Complete: {link}")
     # and an unknown sweep is one sentence
-    unknown = report("none-2026-01-01", data_dir=str(kept.workspace.root), return_state=True)
+    unknown = report("none-2026-01-01", data_dir=str(data.workspace.root), return_state=True)
     assert unknown.is_failed()
     assert "none-2026-01-01" in str(unknown.message)
     assert "exception" not in str(unknown.message)

@@ -56,7 +56,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture
 def api(server: str) -> str:
     """That server without automations."""
-    for automation in found(server, "automations", {}):
+    for automation in list_automations(server, "automations", {}):
         wait_for(lambda each=automation["id"]: is_deleted(server, each), "the server is busy")  # type: ignore[misc]
     return server
 
@@ -75,19 +75,19 @@ def deploy(api: str, folder: Path, file: Path = FILE, notify: str = "") -> "subp
     return run_etfarm("server", "automate", file, env=environment(api, folder, notify))
 
 
-def found(api: str, path: str, body: object) -> list[dict[str, Any]]:
+def list_automations(api: str, path: str, body: object) -> list[dict[str, Any]]:
     rows = asked(f"{api}/{path}/filter", body)
     return list(rows["events"] if path == "events" else rows)
 
 
 def states(api: str) -> dict[str, str]:
     """The states of all flow runs by name."""
-    return {run["name"]: run["state_type"] for run in found(api, "flow_runs", {})}
+    return {run["name"]: run["state_type"] for run in list_automations(api, "flow_runs", {})}
 
 
 def heartbeats(api: str) -> set[str]:
     """The names of the flow runs that have sent a heartbeat."""
-    events = found(api, "events", {"filter": {"event": {"name": ["prefect.flow-run.heartbeat"]}}})
+    events = list_automations(api, "events", {"filter": {"event": {"name": ["prefect.flow-run.heartbeat"]}}})
     return {event["resource"]["prefect.resource.name"] for event in events}
 
 
@@ -119,7 +119,7 @@ def test_the_run_of_a_killed_process_becomes_crashed_and_no_other(api: str, tmp_
     # then the server sets that of the sweep to Crashed, and leaves the others as they are
     wait_for(lambda: states(api)["killed"] == "CRASHED", lambda: str(states(api)), longest_s=120)
     assert states(api) == {"ended": "COMPLETED", "of others": "RUNNING", "killed": "CRASHED"}
-    (run,) = (run for run in found(api, "flow_runs", {}) if run["name"] == "killed")
+    (run,) = (run for run in list_automations(api, "flow_runs", {}) if run["name"] == "killed")
     assert run["state"]["message"].startswith("no heartbeat for 90 s: its process was killed")
 
 
@@ -135,7 +135,7 @@ def test_a_cancelling_run_without_a_process_becomes_cancelled(api: str, tmp_path
         finally:
             process.kill()
     # when its sweep cancels it
-    (run,) = (run for run in found(api, "flow_runs", {}) if run["name"] == "to cancel")
+    (run,) = (run for run in list_automations(api, "flow_runs", {}) if run["name"] == "to cancel")
     body = {"state": {"type": "CANCELLING"}, "force": True}
     httpx.post(f"{api}/flow_runs/{run['id']}/set_state", json=body, timeout=ENOUGH_S).raise_for_status()
     # then the server ends it
@@ -150,7 +150,7 @@ def test_the_services_of_the_farm_are_notified_of_an_offline_worker(api: str, tm
         again = deploy(api, tmp_path, notify=hook.url)
         names = ["etfarm: run without heartbeat", "etfarm: run without an end", "etfarm: worker offline"]
         assert again.stdout.splitlines() == [f"{name}: updated" for name in names]
-        assert sorted(each["name"] for each in found(api, "automations", {})) == sorted(names)
+        assert sorted(each["name"] for each in list_automations(api, "automations", {})) == sorted(names)
         assert PASSWORD not in again.stdout + again.stderr
         variables = environment(api, tmp_path) | {"PREFECT_WORKER_QUERY_SECONDS": "1"}
         with (tmp_path / "worker.log").open("wb") as log:

@@ -6,22 +6,22 @@ from pathlib import Path
 import pytest
 
 from flows.warehouse.publish import load_store
-from tests.fixtures.command import Kept
+from tests.fixtures.command import DataFolder
 
 
 @pytest.fixture(scope="module")
 def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The loaded data folder, which no test changes. It was moved: the paths in its ledger do not exist."""
     folder: Path = tmp_path_factory.mktemp("loaded")
-    kept = Kept(folder / "var")
-    request.module.fill(kept)
-    load_store(kept.workspace)
+    data = DataFolder(folder / "var")
+    request.module.fill(data)
+    load_store(data.workspace)
     return (folder / "var").rename(folder / "loaded")
 
 
 @pytest.fixture
-def farm(loaded: Path, kept: Kept) -> Kept:
+def farm(loaded: Path, data: DataFolder) -> DataFolder:
     """A copy of it for one test."""
-    shutil.copytree(loaded, kept.workspace.root, dirs_exist_ok=True)
-    kept.sessions = len(list(kept.bundles.glob("*/*/session.json")))
-    return kept
+    shutil.copytree(loaded, data.workspace.root, dirs_exist_ok=True)
+    data.sessions = len(list(data.bundles.glob("*/*/session.json")))
+    return data

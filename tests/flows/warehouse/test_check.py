@@ -8,41 +8,41 @@ import pytest
 from sql.warehouse import writing
 from tasks.maintain.check import check_warehouse
 from tasks.store.bundle_store import Forgotten
-from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.command import DataFolder, Etfarm
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN
 
 SESSION = f"{2:016x}"
 
 
-def fill(kept: Kept) -> None:
+def fill(data: DataFolder) -> None:
     """Write three sessions of a cell."""
     for index in range(3):
-        kept.session([(100 + index, {CONVOLUTION: 60, MEAN: 5})] * 2, repetition=index)
+        data.session([(100 + index, {CONVOLUTION: 60, MEAN: 5})] * 2, repetition=index)
 
 
-def changed(statement: str) -> Callable[[Kept], object]:
-    def change(farm: Kept) -> None:
+def changed(statement: str) -> Callable[[DataFolder], object]:
+    def change(farm: DataFolder) -> None:
         with writing(farm.warehouse) as connection:
             connection.execute(statement)
 
     return change
 
 
-def bundle(farm: Kept) -> Path:
+def bundle(farm: DataFolder) -> Path:
     return farm.bundles / "smoke-2026-11-20" / SESSION
 
 
-def change_snapshot(farm: Kept) -> None:
+def change_snapshot(farm: DataFolder) -> None:
     [snapshot] = farm.workspace.snapshots.glob("*.duckdb")
     snapshot.chmod(0o644)
     snapshot.write_bytes(snapshot.read_bytes() + b"x")
 
 
-def forget_in_the_record_alone(farm: Kept) -> None:
+def forget_in_the_record_alone(farm: DataFolder) -> None:
     farm.store.forget(Forgotten(reason="x", forgotten_at="2026", sessions={SESSION: "smoke-2026-11-20"}))
 
 
-DAMAGES: dict[str, tuple[Callable[[Kept], object], list[str]]] = {
+DAMAGES: dict[str, tuple[Callable[[DataFolder], object], list[str]]] = {
     "a bundle that was not loaded": (
         lambda farm: farm.session([100], repetition=7),
         ["not in the warehouse; run `etfarm warehouse load`"],
@@ -79,7 +79,7 @@ DAMAGES: dict[str, tuple[Callable[[Kept], object], list[str]]] = {
 }
 
 
-def test_a_farm_without_damage_has_no_finding(farm: Kept, etfarm: Etfarm) -> None:
+def test_a_farm_without_damage_has_no_finding(farm: DataFolder, etfarm: Etfarm) -> None:
     # given a farm that also has a session with two operators of each kind, a failed one, a forgotten one and one whose
     # events were removed by a rule
     farm.session([(120, {CONVOLUTION: 60, LINEAR: 10, MEAN: 5, "native_call_add.out": 3})], repetition=3)
@@ -100,7 +100,7 @@ def test_a_farm_without_damage_has_no_finding(farm: Kept, etfarm: Etfarm) -> Non
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_each_damage_is_found(farm: Kept, damage: str) -> None:
+def test_each_damage_is_found(farm: DataFolder, damage: str) -> None:
     cause, sentences = DAMAGES[damage]
     cause(farm)
     findings = check_warehouse(farm.workspace).findings

@@ -14,7 +14,7 @@ from sql.errors import WarehouseDamaged, WarehouseError
 from sql.warehouse import keep_aside, query, writing
 from tasks.maintain.prune import pack_sweep, prune_lock
 from tasks.store.workspace import Workspace
-from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.command import DataFolder, Etfarm
 from tests.fixtures.warehouse import CONVOLUTION, etdump_of
 
 SWEEP = "smoke-2026-11-20"
@@ -31,8 +31,8 @@ def sessions(path: Path) -> int:
     return int(query(path, "SELECT count(*) FROM session")[1][0][0])
 
 
-def kept_aside(kept: Kept) -> list[Path]:
-    return sorted(kept.warehouse.parent.glob("warehouse-damaged-*.duckdb"))
+def kept_aside(data: DataFolder) -> list[Path]:
+    return sorted(data.warehouse.parent.glob("warehouse-damaged-*.duckdb"))
 
 
 def flipped(content: bytes) -> bytes:
@@ -41,16 +41,16 @@ def flipped(content: bytes) -> bytes:
     return bytes(changed)
 
 
-def fill(kept: Kept) -> None:
+def fill(data: DataFolder) -> None:
     """Load a packed and two unpacked bundles, and an ETDump outside the data folder."""
-    kept.session([(10, {CONVOLUTION: 5})])
-    with prune_lock(kept.bundles):
-        pack_sweep(kept.bundles, SWEEP)
-    kept.session([20])
-    kept.session([30], sweep={"sweep_id": "other-2026-11-21", "name": "other", "night": "2026-11-21"})
-    loose = kept.workspace.root.parent / "loose.etdump"
+    data.session([(10, {CONVOLUTION: 5})])
+    with prune_lock(data.bundles):
+        pack_sweep(data.bundles, SWEEP)
+    data.session([20])
+    data.session([30], sweep={"sweep_id": "other-2026-11-21", "name": "other", "night": "2026-11-21"})
+    loose = data.workspace.root.parent / "loose.etdump"
     loose.write_bytes(etdump_of([(9, {}), (5, {})]))
-    load_and_publish(kept.workspace, [kept.bundles, loose])
+    load_and_publish(data.workspace, [data.bundles, loose])
 
 
 @pytest.mark.thorough
@@ -67,7 +67,7 @@ def fill(kept: Kept) -> None:
     ids=["empty", "stub", "tables cut", "flipped", "garbage"],
 )
 def test_a_damaged_warehouse_is_kept_aside_and_built_again(
-    farm: Kept, etfarm: Etfarm, caplog: pytest.LogCaptureFixture, damage: Callable[[bytes], bytes]
+    farm: DataFolder, etfarm: Etfarm, caplog: pytest.LogCaptureFixture, damage: Callable[[bytes], bytes]
 ) -> None:
     # given a warehouse that was damaged
     broken = damage(farm.warehouse.read_bytes())
@@ -84,42 +84,42 @@ def test_a_damaged_warehouse_is_kept_aside_and_built_again(
 
 
 @pytest.mark.fault
-def test_a_sweep_starts_with_a_sound_warehouse(kept: Kept) -> None:
+def test_a_sweep_starts_with_a_sound_warehouse(data: DataFolder) -> None:
     # given bundles of a sweep and the stub of a warehouse
-    kept.session([10])
-    with writing(kept.warehouse):
+    data.session([10])
+    with writing(data.warehouse):
         pass
-    kept.warehouse.write_bytes(kept.warehouse.read_bytes()[:4096])
+    data.warehouse.write_bytes(data.warehouse.read_bytes()[:4096])
     # when the sweep looks at its bundles, then they are loaded
-    assert unloadable_sessions(kept.workspace, SWEEP) == {}
-    assert sessions(kept.warehouse) == 1
-    assert len(kept_aside(kept)) == 1
+    assert unloadable_sessions(data.workspace, SWEEP) == {}
+    assert sessions(data.warehouse) == 1
+    assert len(kept_aside(data)) == 1
 
 
 @pytest.mark.fault
-def test_a_warehouse_that_could_not_be_created_is_built_by_the_next_load(kept: Kept, full_disk: Path) -> None:
+def test_a_warehouse_that_could_not_be_created_is_built_by_the_next_load(data: DataFolder, full_disk: Path) -> None:
     # given a disk without space for a warehouse
-    kept.session([10])
+    data.session([10])
     warehouse = full_disk / "w.duckdb"
     ballast = full_disk / "ballast"
     with contextlib.suppress(OSError):
         ballast.write_bytes(bytes(1 << 20))
     with pytest.raises(WarehouseError, match="nothing was stored") as full:
-        load_and_publish(Workspace(kept.workspace.root, warehouse), [kept.bundles])
+        load_and_publish(Workspace(data.workspace.root, warehouse), [data.bundles])
     assert "intact" not in str(full.value)
     # when there is space
     ballast.unlink()
     subprocess.run(["mount", "-o", "remount,size=64m", str(full_disk)], check=True)
-    result = load_and_publish(Workspace(kept.workspace.root, warehouse), [kept.bundles])
+    result = load_and_publish(Workspace(data.workspace.root, warehouse), [data.bundles])
     # then the bundles are loaded
     assert (result.loaded, sessions(warehouse)) == (1, 1)
 
 
 @pytest.mark.fault
 @pytest.mark.parametrize("kind", ["foreign", "text"])
-def test_a_warehouse_that_is_not_damaged_is_left_alone(kept: Kept, tmp_path: Path, kind: str) -> None:
+def test_a_warehouse_that_is_not_damaged_is_left_alone(data: DataFolder, tmp_path: Path, kind: str) -> None:
     # given such a file, named by the user
-    kept.session([10])
+    data.session([10])
     path = tmp_path / "w.duckdb"
     if kind == "foreign":
         with duckdb.connect(str(path)) as connection:
@@ -129,7 +129,7 @@ def test_a_warehouse_that_is_not_damaged_is_left_alone(kept: Kept, tmp_path: Pat
     before = path.read_bytes()
     # when bundles are loaded into it, then it is refused and stays
     with pytest.raises(WarehouseError):
-        load_store(Workspace(kept.workspace.root, path), SWEEP)
+        load_store(Workspace(data.workspace.root, path), SWEEP)
     assert path.read_bytes() == before
     assert list(tmp_path.glob("*damaged*")) == []
 

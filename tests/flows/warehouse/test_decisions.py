@@ -9,17 +9,17 @@ import pytest
 
 from sql.warehouse import query
 from tasks.judge.decisions import read_decisions
-from tests.fixtures.command import Command, Etfarm, Kept
+from tests.fixtures.command import Command, DataFolder, Etfarm
 from tests.fixtures.gated import stopped_at
 
 OVERVIEW = "SELECT * FROM decision_overview ORDER BY decision_id"
 
 
-def fill(kept: Kept) -> None:
+def fill(data: DataFolder) -> None:
     """Write two nights of `toy` on host and phone, and of `other` on host."""
     for night in ("2026-11-19", "2026-11-20"):
         for model, device in (("toy", "host"), ("toy", "phone"), ("other", "host")):
-            kept.session(
+            data.session(
                 [100],
                 model__name=model,
                 device__name=device,
@@ -33,7 +33,7 @@ def decision_id(printed: str) -> str:
     return match[0]
 
 
-def test_a_reset_is_recorded_shown_and_named_in_one_line(farm: Kept, etfarm: Etfarm) -> None:
+def test_a_reset_is_recorded_shown_and_named_in_one_line(farm: DataFolder, etfarm: Etfarm) -> None:
     # when the baseline of one model is reset without naming a night
     code, printed = etfarm("decisions", "reset-baseline", "--model", "toy", "--reason", "new quantization, accepted")
     # then it starts at the newest night, and the line states what it concerns and how to take it back
@@ -54,7 +54,7 @@ def test_a_reset_is_recorded_shown_and_named_in_one_line(farm: Kept, etfarm: Etf
     assert re.search(rf"{number} +baseline reset +2026-11-20 +model toy +new quantization, accepted +in force", listed)
 
 
-def test_an_excluded_night_keeps_its_figures(farm: Kept, etfarm: Etfarm) -> None:
+def test_an_excluded_night_keeps_its_figures(farm: DataFolder, etfarm: Etfarm) -> None:
     before = farm.ask("SELECT * FROM series_latency ORDER BY ALL")
     assert "(3 series)" in etfarm("decisions", "exclude", "2026-11-20", "--reason", "air conditioning failed")[1]
     assert farm.ask("SELECT * FROM series_latency ORDER BY ALL") == before
@@ -62,7 +62,7 @@ def test_an_excluded_night_keeps_its_figures(farm: Kept, etfarm: Etfarm) -> None
     assert etfarm("warehouse", "load") == (0, "0 loaded, 6 already in the warehouse, 0 refused\n")
 
 
-def test_a_revocation_is_a_record_too(farm: Kept, etfarm: Etfarm) -> None:
+def test_a_revocation_is_a_record_too(farm: DataFolder, etfarm: Etfarm) -> None:
     number = decision_id(etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot")[1])
     # when a decision is revoked
     code, printed = etfarm("decisions", "revoke", number, "--reason", "was another night")
@@ -77,7 +77,7 @@ def test_a_revocation_is_a_record_too(farm: Kept, etfarm: Etfarm) -> None:
     assert decision_id(etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot after all")[1]) != number
 
 
-def test_the_same_decision_is_recorded_once_and_found_by_an_id_like_its_own(farm: Kept, etfarm: Etfarm) -> None:
+def test_the_same_decision_is_recorded_once_and_found_by_an_id_like_its_own(farm: DataFolder, etfarm: Etfarm) -> None:
     number = decision_id(etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot")[1])
     code, printed = etfarm("decisions", "exclude", "2026-11-20", "--reason", "hot, really")
     assert (code, printed.startswith(f"{number}: already recorded by ")) == (0, True)
@@ -86,7 +86,7 @@ def test_the_same_decision_is_recorded_once_and_found_by_an_id_like_its_own(farm
     assert (code, f"did you mean `{number}`?" in printed) == (2, True)
 
 
-def test_a_note_on_a_series_is_recorded_shown_revoked_and_rebuilt(farm: Kept, etfarm: Etfarm) -> None:
+def test_a_note_on_a_series_is_recorded_shown_revoked_and_rebuilt(farm: DataFolder, etfarm: Etfarm) -> None:
     # when a note is written on a series, and one on a night of it
     series = ["--model", "toy", "--device", "phone", "--precision", "fp32"]
     code, printed = etfarm("decisions", "note", "  known, ticket 12 ", *series)
@@ -111,7 +111,7 @@ def test_a_note_on_a_series_is_recorded_shown_revoked_and_rebuilt(farm: Kept, et
     assert farm.ask(query_text) == [fan, ("note", None, "toy", "phone", "known, ticket 12", False)]
 
 
-def test_a_series_can_have_several_notes_but_each_text_once(farm: Kept, etfarm: Etfarm) -> None:
+def test_a_series_can_have_several_notes_but_each_text_once(farm: DataFolder, etfarm: Etfarm) -> None:
     number = decision_id(etfarm("decisions", "note", "ticket 12", "--model", "toy")[1])
     assert decision_id(etfarm("decisions", "note", "ticket 13", "--model", "toy")[1]) != number
     code, printed = etfarm("decisions", "note", "ticket 12", "--model", "toy")
@@ -119,7 +119,7 @@ def test_a_series_can_have_several_notes_but_each_text_once(farm: Kept, etfarm: 
     assert len(farm.ask(OVERVIEW)) == 2
 
 
-def test_a_note_has_at_most_500_characters(farm: Kept, etfarm: Etfarm) -> None:
+def test_a_note_has_at_most_500_characters(farm: DataFolder, etfarm: Etfarm) -> None:
     assert etfarm("decisions", "note", "n" * 501) == (2, "etfarm: TEXT: 501 characters; write at most 500\n")
     assert not (farm.bundles / "decisions").exists()
     assert etfarm("decisions", "note", "n" * 500)[0] == 0
@@ -166,18 +166,18 @@ def test_a_mistake_is_answered_in_one_sentence_and_records_nothing(
     assert not (loaded / "bundles" / "decisions").exists()
 
 
-def test_without_a_warehouse_a_decision_is_recorded_as_it_was_typed(kept: Kept, etfarm: Etfarm) -> None:
+def test_without_a_warehouse_a_decision_is_recorded_as_it_was_typed(data: DataFolder, etfarm: Etfarm) -> None:
     code, printed = etfarm(
         "decisions", "reset-baseline", "--night", "2026-11-01", "--model", "anything", "--reason", "x"
     )
     assert (code, "baseline reset from 2026-11-01 for model anything (0 series)" in printed) == (0, True)
-    assert not kept.warehouse.exists()
-    assert len(read_decisions(kept.store).in_force) == 1
+    assert not data.warehouse.exists()
+    assert len(read_decisions(data.store).in_force) == 1
 
 
 @pytest.mark.thorough
 def test_a_damaged_record_is_named_by_every_command_and_stops_none(
-    farm: Kept, etfarm: Etfarm, caplog: pytest.LogCaptureFixture
+    farm: DataFolder, etfarm: Etfarm, caplog: pytest.LogCaptureFixture
 ) -> None:
     # series two decisions, the file of the first of which is damaged
     first, second = decision_id(etfarm(*EXCLUDE)[1]), decision_id(etfarm(*RESET)[1])
@@ -198,7 +198,9 @@ def test_a_damaged_record_is_named_by_every_command_and_stops_none(
 
 
 @pytest.mark.thorough
-def test_a_command_that_is_killed_after_recording_is_finished_by_the_next_load(farm: Kept, etfarm: Etfarm) -> None:
+def test_a_command_that_is_killed_after_recording_is_finished_by_the_next_load(
+    farm: DataFolder, etfarm: Etfarm
+) -> None:
     # series a command that is killed between the record and the warehouse
     with stopped_at("decision ", *EXCLUDE, "--data-dir", farm.workspace.root):
         pass
@@ -212,7 +214,7 @@ def test_a_command_that_is_killed_after_recording_is_finished_by_the_next_load(f
 
 @pytest.mark.thorough
 def test_decisions_in_object_storage_reach_the_warehouse_of_another_machine(
-    farm: Kept, etfarm: Etfarm, bucket: str, tmp_path: Path
+    farm: DataFolder, etfarm: Etfarm, bucket: str, tmp_path: Path
 ) -> None:
     # series decisions recorded in S3 on one machine, one of them revoked
     store = ["--bundles", f"s3://{bucket}/farm"]

@@ -9,7 +9,7 @@ from sql.warehouse import query, writing
 from tasks.maintain.forget import forget_sessions
 from tasks.store.bundle_store import Forgotten
 from tasks.store.folder import read_record
-from tests.fixtures.command import Command, Etfarm, Kept
+from tests.fixtures.command import Command, DataFolder, Etfarm
 from tests.fixtures.gated import go_on, stopped_at
 from tests.fixtures.warehouse import CONVOLUTION, MEAN, profile_of
 
@@ -38,13 +38,13 @@ def counts(warehouse: Path) -> dict[str, int]:
     return dict(query(warehouse, " UNION ALL ".join(f"SELECT '{each}', count(*) FROM {each}" for each in tables))[1])
 
 
-def fill(kept: Kept) -> None:
+def fill(data: DataFolder) -> None:
     """Write three sessions of one cell."""
     for index, ns in enumerate((100, 200, 900)):
-        kept.session([(ns, {CONVOLUTION: ns // 2, MEAN: 5})] * 2, repetition=index)
+        data.session([(ns, {CONVOLUTION: ns // 2, MEAN: 5})] * 2, repetition=index)
 
 
-def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(farm: Kept, etfarm: Etfarm) -> None:
+def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(farm: DataFolder, etfarm: Etfarm) -> None:
     # given a warehouse, and what its tables contain
     before, figures = counts(farm.warehouse), farm.ask("SELECT * FROM operator_time ORDER BY ALL")
     # when a sweep with another model, device and runner is loaded that fills every table, and forgotten
@@ -79,7 +79,7 @@ def test_forgotten_sessions_leave_no_row_and_change_nothing_of_others(farm: Kept
     assert read_record(folder).status == "succeeded"
 
 
-def test_figures_of_a_cell_are_those_of_the_sessions_that_remain(farm: Kept, etfarm: Etfarm) -> None:
+def test_figures_of_a_cell_are_those_of_the_sessions_that_remain(farm: DataFolder, etfarm: Etfarm) -> None:
     assert farm.ask("SELECT time_ms, sessions FROM series_latency") == [(0.0002, 3)]
     # when the slowest of three sessions is forgotten
     etfarm("decisions", "forget", f"{3:016x}", "--reason", "someone used the phone")
@@ -88,7 +88,7 @@ def test_figures_of_a_cell_are_those_of_the_sessions_that_remain(farm: Kept, etf
     assert farm.ask("SELECT time_ms FROM operator_time WHERE operator LIKE 'Conv%'") == [(0.00005,)]
 
 
-def test_a_forgotten_sweep_is_not_loaded_again_and_is_counted(farm: Kept, etfarm: Etfarm) -> None:
+def test_a_forgotten_sweep_is_not_loaded_again_and_is_counted(farm: DataFolder, etfarm: Etfarm) -> None:
     # given a forgotten sweep, and another one
     other = farm.session([100], sweep__sweep_id="other-2026-11-20", sweep__name="other")
     etfarm("warehouse", "load")
@@ -106,7 +106,7 @@ def test_a_forgotten_sweep_is_not_loaded_again_and_is_counted(farm: Kept, etfarm
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("moment", ["1 sessions are recorded", "1 sessions are removed"])
-def test_a_forget_that_is_killed_is_finished_by_the_next_load(farm: Kept, etfarm: Etfarm, moment: str) -> None:
+def test_a_forget_that_is_killed_is_finished_by_the_next_load(farm: DataFolder, etfarm: Etfarm, moment: str) -> None:
     # given a forget of the fastest session that is killed at this moment
     words = ("decisions", "forget", f"{1:016x}", "--reason", "x", "--data-dir", farm.workspace.root)
     with stopped_at(moment, *words):
@@ -121,7 +121,7 @@ def test_a_forget_that_is_killed_is_finished_by_the_next_load(farm: Kept, etfarm
 
 
 @pytest.mark.thorough
-def test_a_session_that_is_forgotten_while_it_is_loaded_is_not_in_the_warehouse(farm: Kept) -> None:
+def test_a_session_that_is_forgotten_while_it_is_loaded_is_not_in_the_warehouse(farm: DataFolder) -> None:
     # given a load that has committed a session, and has not ended
     folder = farm.session([100])
     with stopped_at("loaded 1", "warehouse", "load", "--data-dir", farm.workspace.root) as load:
@@ -149,14 +149,14 @@ def test_what_cannot_be_forgotten_is_answered_in_one_sentence(
     assert not (loaded / "bundles" / "forgotten").exists()
 
 
-def test_a_damaged_bundle_and_a_loose_etdump_can_be_forgotten(kept: Kept, etfarm: Etfarm, tmp_path: Path) -> None:
+def test_a_damaged_bundle_and_a_loose_etdump_can_be_forgotten(data: DataFolder, etfarm: Etfarm, tmp_path: Path) -> None:
     # given a loose ETDump in the warehouse, and a bundle whose session.json is damaged
-    folder = kept.session([100])
+    folder = data.session([100])
     loose = tmp_path / "loose.etdump"
     loose.write_bytes((folder / "model.etdump").read_bytes())
     (folder / "session.json").write_text("{", encoding="utf-8")
     etfarm("warehouse", "load", loose)
-    [session_id] = kept.session_ids()
+    [session_id] = data.session_ids()
     # when both are forgotten
     assert "1 forgotten; 1 removed" in etfarm("decisions", "forget", session_id, "--reason", "x")[1]
     assert "1 forgotten; 0 removed" in etfarm("decisions", "forget", folder.name, "--reason", "x")[1]

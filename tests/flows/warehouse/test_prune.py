@@ -10,7 +10,7 @@ import pytest
 from backports import zstd
 
 from sql.warehouse import query
-from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.command import DataFolder, Etfarm
 from tests.fixtures.old_night import NEW, OLD, PRUNE, contents, write_nights
 
 MANIFEST = """{"manifest_version": 1, "kind": "%s", "platform": "linux-aarch64", "runner_sha256": "%s", "launch": [],
@@ -21,12 +21,12 @@ MANIFEST = """{"manifest_version": 1, "kind": "%s", "platform": "linux-aarch64",
 fill = write_nights
 
 
-def events_by_sweep(farm: Kept) -> dict[str, int]:
+def events_by_sweep(farm: DataFolder) -> dict[str, int]:
     text = "SELECT sweep_id, count(*) FROM event JOIN run USING (run_id) JOIN session USING (session_key) GROUP BY ALL"
     return dict(query(farm.warehouse, text)[1])
 
 
-def test_a_dry_run_lists_what_it_would_do_and_changes_nothing(farm: Kept, etfarm: Etfarm) -> None:
+def test_a_dry_run_lists_what_it_would_do_and_changes_nothing(farm: DataFolder, etfarm: Etfarm) -> None:
     # given an old night and a new one, in a warehouse whose views a writer would bring up to date
     with duckdb.connect(str(farm.warehouse)) as connection:
         connection.execute("DELETE FROM schema_part WHERE name = 'views'")
@@ -45,7 +45,7 @@ def test_a_dry_run_lists_what_it_would_do_and_changes_nothing(farm: Kept, etfarm
 
 
 @pytest.mark.thorough
-def test_a_pruned_farm_answers_as_before(farm: Kept, etfarm: Etfarm, tmp_path: Path) -> None:
+def test_a_pruned_farm_answers_as_before(farm: DataFolder, etfarm: Etfarm, tmp_path: Path) -> None:
     # given what all views answer
     views = [row[0] for row in farm.ask("SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1")]
     answers = {view: farm.ask(f"SELECT * FROM {view} ORDER BY ALL") for view in views}
@@ -78,15 +78,15 @@ def test_a_pruned_farm_answers_as_before(farm: Kept, etfarm: Etfarm, tmp_path: P
 
 
 def test_a_packed_session_can_be_forgotten_and_is_not_published_again(
-    farm: Kept, etfarm: Etfarm, tmp_path: Path
+    farm: DataFolder, etfarm: Etfarm, tmp_path: Path
 ) -> None:
     # given a packed sweep
     etfarm("warehouse", "prune", "--yes")
     first, *_ = farm.store.records(OLD)
     # when one of its sessions is published again, with another outcome
-    kept = farm.store.publish(first.model_copy(update={"status": "failed"}), tmp_path)
+    data = farm.store.publish(first.model_copy(update={"status": "failed"}), tmp_path)
     # then the packed result stays
-    assert kept == first
+    assert data == first
     assert not (farm.bundles / OLD).exists()
     # and when the sweep is forgotten, its sessions leave the warehouse and the loads
     assert "4 forgotten; 4 removed" in etfarm("decisions", "forget", OLD, "--reason", "x")[1]
@@ -94,7 +94,7 @@ def test_a_packed_session_can_be_forgotten_and_is_not_published_again(
     assert len(farm.session_ids()) == 2
 
 
-def test_a_session_that_arrives_after_packing_joins_the_archive(farm: Kept, etfarm: Etfarm) -> None:
+def test_a_session_that_arrives_after_packing_joins_the_archive(farm: DataFolder, etfarm: Etfarm) -> None:
     etfarm("warehouse", "prune", "--yes")
     late = farm.session([77], sweep__sweep_id=OLD, sweep__night="2026-01-02", repetition=7)
     assert len(list(farm.store.records(OLD))) == 5
@@ -105,15 +105,17 @@ def test_a_session_that_arrives_after_packing_joins_the_archive(farm: Kept, etfa
     assert etfarm("warehouse", "check")[0] == 0
 
 
-def test_the_newest_night_stays_even_if_it_is_old(kept: Kept, etfarm: Etfarm) -> None:
-    kept.session([100], sweep__sweep_id=OLD, sweep__night="2026-01-02")
+def test_the_newest_night_stays_even_if_it_is_old(data: DataFolder, etfarm: Etfarm) -> None:
+    data.session([100], sweep__sweep_id=OLD, sweep__night="2026-01-02")
     etfarm("warehouse", "load")
     rules = ("--thin-after", 0, "--pack-after", 0, "--unused-after", 0)
     assert etfarm("warehouse", "prune", *rules, "--yes")[1] == "nothing to prune\n"
-    assert events_by_sweep(kept) == {OLD: 2}
+    assert events_by_sweep(data) == {OLD: 2}
 
 
-def test_only_old_exports_and_built_runners_that_no_recent_bundle_names_are_removed(farm: Kept, etfarm: Etfarm) -> None:
+def test_only_old_exports_and_built_runners_that_no_recent_bundle_names_are_removed(
+    farm: DataFolder, etfarm: Etfarm
+) -> None:
     # given exports and runners: used today, used long ago, never used but new, half written, broken and registered
     long_ago = (date.today() - timedelta(days=90)).strftime("%Y%m%d0000")
     places = farm.workspace
@@ -141,9 +143,9 @@ def test_only_old_exports_and_built_runners_that_no_recent_bundle_names_are_remo
     assert sorted(path.name for path in places.runners.glob("*/*")) == ["broken", "brought", "used"]
 
 
-def test_archives_that_no_lab_used_for_long_are_removed_and_the_others_stay(kept: Kept, etfarm: Etfarm) -> None:
+def test_archives_that_no_lab_used_for_long_are_removed_and_the_others_stay(data: DataFolder, etfarm: Etfarm) -> None:
     # given what labs shared long ago: an export, a runner that is used again, and a message
-    shared_files = kept.store.shared_files
+    shared_files = data.store.shared_files
     old, used, message = "exports/1f.tar.zst", "runners/linux-x86_64/r.tar.zst", "labs/smoke/order"
     root = Path(shared_files.location)
     for name in (old, used, message):

@@ -10,7 +10,7 @@ import pytest
 
 from tasks.bundle.record import BundleError
 from tasks.maintain.prune import Plan, pack_sweep, prune, prune_lock
-from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.command import DataFolder, Etfarm
 from tests.fixtures.gated import stopped_at
 from tests.fixtures.old_night import NEW, OLD, PRUNE, contents, write_nights
 
@@ -20,7 +20,7 @@ fill = write_nights
 @pytest.mark.fault
 @pytest.mark.parametrize(("left", "stays"), [(".part-999999999-x", False), (".part-1-x@elsewhere", True)])
 def test_what_a_killed_process_left_keeps_no_sweep_from_being_packed(
-    farm: Kept, etfarm: Etfarm, left: str, stays: bool
+    farm: DataFolder, etfarm: Etfarm, left: str, stays: bool
 ) -> None:
     # given an unfinished bundle in the folder of an old sweep
     (farm.bundles / OLD / left).mkdir()
@@ -34,7 +34,7 @@ def test_what_a_killed_process_left_keeps_no_sweep_from_being_packed(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("moment", ["packing", "verified", "removing", "packed", "thinned"])
-def test_a_prune_that_is_killed_loses_nothing(farm: Kept, etfarm: Etfarm, moment: str) -> None:
+def test_a_prune_that_is_killed_loses_nothing(farm: DataFolder, etfarm: Etfarm, moment: str) -> None:
     # given what the sweep's records are
     records = list(farm.store.records(OLD))
     # when a prune is killed at this moment
@@ -50,7 +50,7 @@ def test_a_prune_that_is_killed_loses_nothing(farm: Kept, etfarm: Etfarm, moment
 
 
 @pytest.mark.thorough
-def test_a_kill_while_folders_are_removed_leaves_every_bundle_readable(farm: Kept) -> None:
+def test_a_kill_while_folders_are_removed_leaves_every_bundle_readable(farm: DataFolder) -> None:
     # given an archive, and a folder that lost only one of its bundles before the kill
     records = list(farm.store.records(OLD))
     shutil.copytree(farm.bundles / OLD, farm.workspace.root / "copy")
@@ -73,7 +73,7 @@ def test_a_kill_while_folders_are_removed_leaves_every_bundle_readable(farm: Kep
         ("x", "not a file of"),
     ],
 )
-def test_a_damaged_bundle_is_not_packed(farm: Kept, etfarm: Etfarm, name: str, sentence: str) -> None:
+def test_a_damaged_bundle_is_not_packed(farm: DataFolder, etfarm: Etfarm, name: str, sentence: str) -> None:
     (farm.bundles / OLD / f"{1:016x}" / name).write_bytes(b"{}")
     before = contents(farm.bundles / OLD)
     code, printed = etfarm("warehouse", "prune", "--yes")
@@ -85,7 +85,7 @@ def test_a_damaged_bundle_is_not_packed(farm: Kept, etfarm: Etfarm, name: str, s
 
 
 @pytest.mark.thorough
-def test_a_damaged_archive_is_reported_by_a_check_and_a_rebuild(farm: Kept, etfarm: Etfarm) -> None:
+def test_a_damaged_archive_is_reported_by_a_check_and_a_rebuild(farm: DataFolder, etfarm: Etfarm) -> None:
     # given an archive that was damaged
     etfarm("warehouse", "prune", "--yes")
     archive = farm.bundles / f"{OLD}.tar.zst"
@@ -100,7 +100,7 @@ def test_a_damaged_archive_is_reported_by_a_check_and_a_rebuild(farm: Kept, etfa
     assert len(farm.session_ids()) == 6
 
 
-def test_a_full_disk_packs_nothing(full_disk: Path, farm: Kept) -> None:
+def test_a_full_disk_packs_nothing(full_disk: Path, farm: DataFolder) -> None:
     # given a sweep on a disk without room for its archive
     (farm.bundles / OLD).rename(farm.workspace.root / "moved")
     subprocess.run(["cp", "-r", str(farm.workspace.root / "moved"), str(full_disk / OLD)], check=True)
@@ -116,9 +116,9 @@ def test_a_full_disk_packs_nothing(full_disk: Path, farm: Kept) -> None:
 
 
 def test_a_folder_that_cannot_be_removed_is_named_and_the_others_are(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
+    data: DataFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folders = [kept.workspace.root / name for name in ("first", "second")]
+    folders = [data.workspace.root / name for name in ("first", "second")]
     for folder in folders:
         folder.mkdir()
     rename = Path.rename
@@ -130,12 +130,12 @@ def test_a_folder_that_cannot_be_removed_is_named_and_the_others_are(
 
     monkeypatch.setattr(Path, "rename", fail)
     plan = Plan(thin_before=date(2026, 1, 1), events={}, sweeps=[], unused=folders)
-    first, second = prune(plan, kept.workspace)
+    first, second = prune(plan, data.workspace)
     assert (first.is_failure, second.is_failure, folders[1].exists()) == (True, False, False)
     assert first.line.startswith(f"not removed: {folders[0]}: Permission denied; ")
 
 
-def test_two_prunes_at_the_same_time_are_refused(farm: Kept, etfarm: Etfarm) -> None:
+def test_two_prunes_at_the_same_time_are_refused(farm: DataFolder, etfarm: Etfarm) -> None:
     with prune_lock(farm.bundles):
         code, printed = etfarm("warehouse", "prune", "--yes")
     assert (code, "another `etfarm warehouse prune` is running" in printed) == (2, True)

@@ -9,7 +9,7 @@ import pytest
 
 from sql.warehouse import exclusive, query, writing
 from tasks.load.load import load_paths
-from tests.fixtures.command import Etfarm, Kept
+from tests.fixtures.command import DataFolder, Etfarm
 from tests.fixtures.gated import go_on, stopped_at
 from tests.fixtures.paths import ROOT
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, profile_of
@@ -17,45 +17,45 @@ from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN
 REBUILD = ("warehouse", "rebuild", "--data-dir")
 
 
-def fill(kept: Kept) -> None:
+def fill(data: DataFolder) -> None:
     """Write bundles of two variants, a profile and a failure, whose warm-ups and shares need rounding."""
     for index in range(3):
         for variant, convolution in (("sme2_off", CONVOLUTION), ("sme2_on", CONVOLUTION_SME2)):
             runs = [(1000 + 7 * index + k, {convolution: 333 + k, LINEAR: 77, MEAN: 19}) for k in range(3)]
-            kept.session(runs, repetition=index, variant=variant)
-    kept.session([50], mode="profile", variant="sme2_on", files=profile_of(xnn_f32_gemm=10, unresolved=1))
-    kept.session(status="failed", reason_code="device_lost", reason="the device was lost")
+            data.session(runs, repetition=index, variant=variant)
+    data.session([50], mode="profile", variant="sme2_on", files=profile_of(xnn_f32_gemm=10, unresolved=1))
+    data.session(status="failed", reason_code="device_lost", reason="the device was lost")
 
 
 @pytest.mark.thorough
 def test_a_rebuilt_warehouse_is_identical_although_sessions_were_loaded_in_another_order(
-    kept: Kept, etfarm: Etfarm, tmp_path: Path
+    data: DataFolder, etfarm: Etfarm, tmp_path: Path
 ) -> None:
     # given sessions that were loaded one by one, the last first, and an ETDump outside any bundle
-    fill(kept)
+    fill(data)
     loose = tmp_path / "loose.etdump"
-    loose.write_bytes((kept.session([5, 6]) / "model.etdump").read_bytes())
-    kept.session([5], repetition=9)
-    for folder in sorted(kept.bundles.glob("*/*"), reverse=True):
+    loose.write_bytes((data.session([5, 6]) / "model.etdump").read_bytes())
+    data.session([5], repetition=9)
+    for folder in sorted(data.bundles.glob("*/*"), reverse=True):
         if folder.name != f"{9:016x}":
-            load_paths([folder], kept.warehouse)
+            load_paths([folder], data.warehouse)
     etfarm("warehouse", "load", loose)
     keys = "SELECT session_id FROM session ORDER BY session_key"
-    before = query(kept.warehouse, keys)[1]
+    before = query(data.warehouse, keys)[1]
     # when the warehouse is rebuilt
-    (kept.bundles / "smoke-2026-11-20" / f"{9:016x}" / "session.json").unlink()
+    (data.bundles / "smoke-2026-11-20" / f"{9:016x}" / "session.json").unlink()
     code, printed = etfarm("warehouse", "rebuild")
     # then all views are identical, although the ids inside differ, and the bundle without session.json is named
     assert "10 sessions, all views are identical" in printed
     assert (code, "session.json is missing" in printed) == (1, True)
-    after = query(kept.warehouse, keys)[1]
+    after = query(data.warehouse, keys)[1]
     assert sorted(after) == sorted(before)
     assert after != before
-    assert len(kept.session_ids()) == 10
+    assert len(data.session_ids()) == 10
 
 
 @pytest.mark.thorough
-def test_a_view_that_differs_is_named(farm: Kept, etfarm: Etfarm) -> None:
+def test_a_view_that_differs_is_named(farm: DataFolder, etfarm: Etfarm) -> None:
     # given a warehouse in which a run was changed
     with writing(farm.warehouse) as connection:
         connection.execute("UPDATE run SET execute_ns = 1 WHERE run_id = 2")
@@ -71,7 +71,7 @@ def test_a_view_that_differs_is_named(farm: Kept, etfarm: Etfarm) -> None:
 
 
 @pytest.mark.thorough
-def test_a_session_whose_bundle_is_gone_is_not_given_up(farm: Kept, etfarm: Etfarm) -> None:
+def test_a_session_whose_bundle_is_gone_is_not_given_up(farm: DataFolder, etfarm: Etfarm) -> None:
     # given a warehouse with a session whose bundle was removed
     gone = farm.session([100], repetition=9)
     etfarm("warehouse", "load")
@@ -87,7 +87,7 @@ def test_a_session_whose_bundle_is_gone_is_not_given_up(farm: Kept, etfarm: Etfa
 
 
 @pytest.mark.thorough
-def test_a_warehouse_with_other_tables_is_kept_aside_and_built_again(farm: Kept, etfarm: Etfarm) -> None:
+def test_a_warehouse_with_other_tables_is_kept_aside_and_built_again(farm: DataFolder, etfarm: Etfarm) -> None:
     # given the warehouse of a version with other tables, which every command answers with the command that helps
     with writing(farm.warehouse) as connection:
         connection.execute("UPDATE schema_migration SET sha256 = 'another'")
@@ -101,16 +101,16 @@ def test_a_warehouse_with_other_tables_is_kept_aside_and_built_again(farm: Kept,
 
 
 @pytest.mark.thorough
-def test_there_is_nothing_to_rebuild_from_without_bundles(kept: Kept, etfarm: Etfarm) -> None:
+def test_there_is_nothing_to_rebuild_from_without_bundles(data: DataFolder, etfarm: Etfarm) -> None:
     code, printed = etfarm("warehouse", "rebuild")
     assert (code, "contains no bundles, so there is nothing to rebuild from" in printed) == (2, True)
-    assert not kept.warehouse.exists()
+    assert not data.warehouse.exists()
 
 
 @pytest.mark.thorough
 @pytest.mark.fault
 @pytest.mark.parametrize("moment", ["building", "loading what", "replacing", "replaced"])
-def test_a_rebuild_that_is_killed_leaves_a_complete_warehouse(farm: Kept, etfarm: Etfarm, moment: str) -> None:
+def test_a_rebuild_that_is_killed_leaves_a_complete_warehouse(farm: DataFolder, etfarm: Etfarm, moment: str) -> None:
     # given a warehouse with a session more than the snapshot
     rows = farm.ask("SELECT * FROM session_latency ORDER BY ALL")
     # when a rebuild is killed at this moment
@@ -126,7 +126,7 @@ def test_a_rebuild_that_is_killed_leaves_a_complete_warehouse(farm: Kept, etfarm
 
 
 @pytest.mark.thorough
-def test_a_load_that_waits_for_a_rebuild_loads_into_the_new_file(farm: Kept, etfarm: Etfarm) -> None:
+def test_a_load_that_waits_for_a_rebuild_loads_into_the_new_file(farm: DataFolder, etfarm: Etfarm) -> None:
     # given a rebuild that is about to replace the warehouse
     with stopped_at("replacing", *REBUILD, farm.workspace.root) as rebuild:
         # when a session arrives and is loaded at the same time
@@ -142,7 +142,7 @@ def test_a_load_that_waits_for_a_rebuild_loads_into_the_new_file(farm: Kept, etf
 
 @pytest.mark.thorough
 @pytest.mark.fault
-def test_a_full_disk_leaves_the_warehouse_as_it_was(full_disk: Path, etfarm: Etfarm, farm: Kept) -> None:
+def test_a_full_disk_leaves_the_warehouse_as_it_was(full_disk: Path, etfarm: Etfarm, farm: DataFolder) -> None:
     # given a warehouse on a disk without room for another one
     subprocess.run(["mount", "-o", "remount,size=8m", str(full_disk)], check=True)
     small = full_disk / "w.duckdb"
@@ -161,7 +161,7 @@ def test_a_full_disk_leaves_the_warehouse_as_it_was(full_disk: Path, etfarm: Etf
 
 @pytest.mark.thorough
 def test_a_writer_that_opened_the_file_just_before_it_was_replaced_opens_the_new_one(
-    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: DataFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a file that is replaced between a writer's look at it and its lock
     path, new, connect = tmp_path / "w.duckdb", tmp_path / "new.duckdb", duckdb.connect

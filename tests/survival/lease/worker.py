@@ -61,7 +61,7 @@ class Holder:
         waits: list[str] = []
         options: dict[str, Any] = {"priority": priority, "ttl_s": ttl_s, "wait_s": 600.0, "tell": waits.append}
         lease = leases.acquire(self.device, uuid.uuid4().hex, **options)
-        until_s = self._told(lease, ttl_s)
+        until_s = self._message(lease, ttl_s)
         self.notes.add("acquisition", by=self.device.name)
         if waits:
             self.notes.add("wait")
@@ -76,7 +76,7 @@ class Holder:
             until_s = kept_s
         self._end(lease)
 
-    def _told(self, lease: leases.Lease, ttl_s: int) -> float:
+    def _message(self, lease: leases.Lease, ttl_s: int) -> float:
         until_s = expiry_s(_here.asked_s, ttl_s)
         self.notes.add(
             "held", machine=self.machine, token=lease._token, pid=os.getpid(), at_s=clock_s(), until_s=until_s
@@ -92,7 +92,7 @@ class Holder:
             self.notes.add("lost", machine=self.machine, token=lease._token, left_s=until_s - clock_s())
             return None
         self.notes.add("renewal" if renews else "check")
-        return self._told(lease, ttl_s) if renews else until_s
+        return self._message(lease, ttl_s) if renews else until_s
 
     def _end(self, lease: leases.Lease) -> None:
         self.notes.add("end", token=lease._token, at_s=clock_s())

@@ -162,7 +162,7 @@ def test_two_exports_at_once_of_a_damaged_one_both_give_the_same_bytes_as_before
     assert _names(tmp_path) == sorted([folder.name, "logs"])
 
 
-def test_the_files_that_a_model_of_our_own_used_are_recorded_and_its_export_is_made_once(exports: Path) -> None:
+def test_the_files_that_a_model_of_our_own_used_are_recorded_and_its_export_is_cached_folder(exports: Path) -> None:
     export = export_model("own:make", "fp32", exports)
 
     assert export.portable[0]["reason"] == "mean.dim only supports keepdim=True"

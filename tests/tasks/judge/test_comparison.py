@@ -20,7 +20,7 @@ def test_a_clear_difference_is_named_with_its_size_and_interval() -> None:
     found = compare(STEADY, scaled(STEADY, 1.05))
     assert found.answer == "different"
     assert found.ratio == pytest.approx(1.05)
-    assert 1.045 < _known(found.low) < 1.05 < _known(found.high) < 1.055
+    assert 1.045 < _states(found.low) < 1.05 < _states(found.high) < 1.055
     assert found.superiority == 1.0
     assert found.more_sessions is None
 
@@ -88,10 +88,10 @@ def test_the_interval_excludes_1_exactly_where_the_rank_test_finds_a_difference(
 
 def test_swapped_sides_give_the_inverse() -> None:
     there, back = (compare(*sides) for sides in ((STEADY, scaled(STEADY, 1.1)), (scaled(STEADY, 1.1), STEADY)))
-    assert (there.low, there.high) == pytest.approx((1 / _known(back.high), 1 / _known(back.low)))
+    assert (there.low, there.high) == pytest.approx((1 / _states(back.high), 1 / _states(back.low)))
 
 
-def _known(bound: float | None) -> float:
+def _states(bound: float | None) -> float:
     assert bound is not None
     return bound
 
@@ -106,5 +106,5 @@ def test_the_interval_holds_the_truth_in_95_of_100_cases(outliers: float) -> Non
 
     found: list[SideComparison] = [compare(side(), side()) for _ in range(2000)]
     # then 93 to 97 % of the intervals hold 1
-    held = [_known(each.low) <= 1 <= _known(each.high) for each in found]
+    held = [_states(each.low) <= 1 <= _states(each.high) for each in found]
     assert 0.93 < np.mean(held) < 0.97

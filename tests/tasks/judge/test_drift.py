@@ -13,7 +13,7 @@ from tasks.judge.drift import MIN_NIGHTS, Drift, slow_drift
 FIRST = date(2026, 9, 1)
 
 
-def found(figures: ArrayLike) -> Drift | None:
+def drifts(figures: ArrayLike) -> Drift | None:
     values: Sequence[float] = np.asarray(figures, np.float64).tolist()
     return slow_drift([FIRST + timedelta(days=number) for number in range(len(values))], values)
 
@@ -28,12 +28,12 @@ def noisy(levels_ms: ArrayLike, seed: int) -> NDArray[np.float64]:
 
 
 def share(levels: ArrayLike, series: int = 40) -> float:
-    return float(np.mean([found(noisy(levels, seed)) is not None for seed in range(series)]))
+    return float(np.mean([drifts(noisy(levels, seed)) is not None for seed in range(series)]))
 
 
 def test_a_tenth_of_a_percent_a_night_is_found_though_no_night_is_suspected() -> None:
     # given two months in which a model became 6 % slower, with some noise
-    drift = found(noisy(1.001 ** np.arange(60), seed=2))
+    drift = drifts(noisy(1.001 ** np.arange(60), seed=2))
     # then its extent is about right, though what the first and the last level average over is missing from it
     assert drift is not None
     assert 1.025 < drift.ratio < 1.06
@@ -44,20 +44,20 @@ def test_a_tenth_of_a_percent_a_night_is_found_though_no_night_is_suspected() ->
 def test_a_faster_drift_is_found_and_so_is_one_downwards() -> None:
     nights = np.maximum(np.arange(60) - 29, 0)
     assert share(1.003**nights) > 0.9
-    down = found(noisy(0.997**nights, seed=1))
+    down = drifts(noisy(0.997**nights, seed=1))
     assert down is not None
     assert down.ratio < 0.97
 
 
 def test_a_series_without_a_change_has_no_drift() -> None:
     assert share(np.ones(60), 100) <= 0.05
-    assert found(np.ones(60)) is None
+    assert drifts(np.ones(60)) is None
 
 
 def test_one_step_is_left_to_the_verdicts_unless_it_is_too_small_for_them() -> None:
     is_late = np.arange(60) >= 40
     assert share(np.where(is_late, 1.05, 1)) <= 0.05
-    small = found(noisy(np.where(is_late, 1.025, 1), seed=0))
+    small = drifts(noisy(np.where(is_late, 1.025, 1), seed=0))
     assert small is not None
     assert small.steps == 1
     assert abs((small.since - FIRST).days - 40) <= 3
@@ -71,11 +71,11 @@ def test_what_came_and_went_is_no_drift() -> None:
 def test_two_weeks_of_nights_are_needed() -> None:
     pytest.importorskip("ruptures", reason="the drift extra is not installed")
     steps = np.repeat([1.0, 1.02, 1.04], 5)
-    assert found(steps) is not None
-    assert found(steps[: MIN_NIGHTS - 1]) is None
+    assert drifts(steps) is not None
+    assert drifts(steps[: MIN_NIGHTS - 1]) is None
 
 
 def test_without_the_library_there_is_no_drift(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ruptures", None)
     monkeypatch.setattr("tasks.judge.drift.find_spec", lambda name: None)
-    assert found(1.003 ** np.arange(60)) is None
+    assert drifts(1.003 ** np.arange(60)) is None

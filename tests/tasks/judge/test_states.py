@@ -12,7 +12,7 @@ from tasks.bundle.robust_statistics import interquartile_mean
 from tasks.judge.comparison import compare, compare_sessions
 from tasks.judge.figures import METRICS
 from tasks.judge.night import Night
-from tasks.judge.states import States, assign_states, cluster_sessions, recognise_states, states_from_times
+from tasks.judge.states import States, assign_states, cluster_sessions, recognize_states, states_from_times
 from tasks.judge.verdict_rules import judge_all
 from tests.benchmarks.verdicts import NOISES, Noise, make_series
 from tests.fixtures.series import SESSIONS, WEEKS, compared, judge
@@ -36,23 +36,23 @@ SLOW = (3, 2, 4, 3, 1, 3, 2, 5, 3, 2, 4, 3, 2, 3)
 MIXED_WEEKS = [mixed(number, slow, level) for number, (slow, level) in enumerate(zip(SLOW, WEEKS, strict=True))]
 
 
-def recognised_series(noise: Noise, series: int = 20) -> float:
+def recognized_series(noise: Noise, series: int = 20) -> float:
     """The share of simulated series of 60 nights in which two states are ever recognised."""
     found = []
     for seed in range(series):
         figures = make_series(np.random.default_rng(seed), np.ones(60), 0.02, noise).figures.tolist()
         nights = [cluster_sessions(np.log(night)) for night in figures if not math.isnan(night[0])]
-        found.append(any(recognise_states(nights[:end]) is not None for end in range(4, len(nights) + 1, 4)))
+        found.append(any(recognize_states(nights[:end]) is not None for end in range(4, len(nights) + 1, 4)))
     return float(np.mean(found))
 
 
 @pytest.mark.parametrize("name", [name for name in NOISES if "of sessions" not in name])
 def test_noise_without_two_states_is_never_taken_for_them(name: str) -> None:
-    assert recognised_series(NOISES[name]) == 0
+    assert recognized_series(NOISES[name]) == 0
 
 
 def test_two_states_of_sessions_are_recognised() -> None:
-    assert recognised_series(Noise(session_states=0.12)) == 1
+    assert recognized_series(Noise(session_states=0.12)) == 1
 
 
 @pytest.mark.parametrize("scale", [0.02, 0.1])
@@ -60,7 +60,7 @@ def test_sessions_with_a_long_tail_do_not_have_two_states(scale: float) -> None:
     generator = np.random.default_rng(1)
     for tail in (generator.exponential, generator.gumbel, generator.normal):
         nights = [cluster_sessions(scale * tail(size=8)) for _ in range(60)]
-        assert all(recognise_states(nights[:end]) is None for end in range(4, 61, 4))
+        assert all(recognize_states(nights[:end]) is None for end in range(4, 61, 4))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_sessions_with_a_long_tail_do_not_have_two_states(scale: float) -> None:
 )
 def test_four_nights_and_a_third_of_all_have_to_show_them(clear: int, others: int, is_recognised: bool) -> None:
     nights = [cluster_sessions(np.log(times(3)))] * clear + [cluster_sessions(np.log(times(0)))] * others
-    assert (recognise_states(nights) is not None) == is_recognised
+    assert (recognize_states(nights) is not None) == is_recognised
 
 
 @pytest.mark.parametrize(("spread", "is_recognised"), [(0.16, True), (0.18, False)])
@@ -82,7 +82,7 @@ def test_nights_have_to_agree_on_the_distance_within_a_quarter_of_it(spread: flo
 def test_states_nearer_than_three_percent_do_not_matter(apart: float, is_recognised: bool) -> None:
     quiet = np.array([0.0, 0.001, -0.001, 0.0005])
     night = cluster_sessions(np.concatenate([quiet, quiet + apart]))
-    assert (recognise_states([night] * 5) is not None) == is_recognised
+    assert (recognize_states([night] * 5) is not None) == is_recognised
 
 
 @pytest.mark.parametrize(("scatter", "is_recognised"), [(0.026, True), (0.029, False)])
@@ -91,14 +91,14 @@ def test_states_have_to_lie_five_scatters_apart(scatter: float, is_recognised: b
     clear = cluster_sessions(np.log(times(3)))
     fast = scatter * math.sqrt(6 / 4) * np.array([-1.0, 0, 0, 1])
     wide = cluster_sessions(np.concatenate([fast, fast + 0.12]))
-    assert (recognise_states([clear] * 4 + [wide] * 5) is not None) == is_recognised
+    assert (recognize_states([clear] * 4 + [wide] * 5) is not None) == is_recognised
 
 
 def test_an_estimate_is_kept_while_nights_agree_with_it() -> None:
     nights = [cluster_sessions(np.log(times(3)))] * 5
     near, far = States(OFFSET * 1.09, 0.3), States(OFFSET * 1.12, 0.3)
-    assert recognise_states(nights, near) == near
-    found = recognise_states(nights, far)
+    assert recognize_states(nights, near) == near
+    found = recognize_states(nights, far)
     assert found is not None
     assert found.offset == pytest.approx(OFFSET, abs=0.01)
     assert found.slow_share == 3 / 8

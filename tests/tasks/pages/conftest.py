@@ -16,7 +16,7 @@ from tasks.results.text import Tag, Text, split_text
 from tests.fixtures.warehouse import BundleMaker
 
 
-def given(sessions: "Callable[[Sweep], Any]") -> pytest.MarkDecorator:
+def with_sessions(sessions: "Callable[[Sweep], Any]") -> pytest.MarkDecorator:
     """Let a function write the sessions of a test's sweep; several for `parametrize` of `sweep`, with `indirect`."""
     return pytest.mark.parametrize("sweep", [sessions], indirect=True, ids=[""])
 
@@ -51,16 +51,16 @@ class Part:
                 case Table() if block.rows:
                     self.write(block.caption)
                     heads = [f"{column.title} {column.unit}".strip() for column in block.columns]
-                    self.tables.append([heads, *([shown(cell.text) for cell in row] for row in block.rows)])
+                    self.tables.append([heads, *([plain_text(cell.text) for cell in row] for row in block.rows)])
                     self.flagged += [
-                        shown(cell.text) for row in block.rows for cell in row if cell.tone in ("flag", "bad")
+                        plain_text(cell.text) for row in block.rows for cell in row if cell.tone in ("flag", "bad")
                     ]
 
     def write(self, *texts: Text) -> None:
-        self.words = " ".join(" ".join([self.words, *map(shown, texts)]).split())
+        self.words = " ".join(" ".join([self.words, *map(plain_text, texts)]).split())
 
 
-def shown(text: Text) -> str:
+def plain_text(text: Text) -> str:
     return "".join(f" {part}" if isinstance(part, Tag) else part for part in split_text(text))
 
 
@@ -88,7 +88,7 @@ class Sweep:
             names = {"categories": "time"}
             if names.get(make.__name__, make.__name__) == anchor:
                 section = make(self.answers)
-                part = Part(summary=" ".join(map(shown, section.summary)))
+                part = Part(summary=" ".join(map(plain_text, section.summary)))
                 part.add(section.blocks)
                 return part
         raise KeyError(anchor)
@@ -96,7 +96,7 @@ class Sweep:
     @property
     def head(self) -> str:
         """The sentences at the head of the report."""
-        return " ".join(map(shown, sweep_page(self.answers).summary))
+        return " ".join(map(plain_text, sweep_page(self.answers).summary))
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.fixtures.report import LAYERS, MS
-from tests.tasks.pages.conftest import Sweep, given
+from tests.tasks.pages.conftest import Sweep, with_sessions
 
 DASH = "\u2013"
 ERRORS = {"output": 0, "max_rel_error": None}
@@ -53,7 +53,7 @@ def two_sessions(sweep: Sweep) -> None:
         sweep.session([MS], accuracy=[output], repetition=number)
 
 
-@given(two_sessions)
+@with_sessions(two_sessions)
 def test_accuracy_is_the_largest_error_of_all_sessions(sweep: Sweep) -> None:
     accuracy = sweep["accuracy"]
     figures = [accuracy.column(head) for head in ("Max abs", "Max rel", "Not finite")]
@@ -70,7 +70,7 @@ def inaccurate_with_sme2(sweep: Sweep) -> None:
     sweep.session([5 * MS], model__name="prebuilt", model__precision="as_is", model__pte_sha256="prebuilt")
 
 
-@given(inaccurate_with_sme2)
+@with_sessions(inaccurate_with_sme2)
 def test_inaccurate_outputs_are_marked_wherever_their_times_are_shown(sweep: Sweep) -> None:
     accuracy, sme2 = sweep["accuracy"], sweep["sme2"]
     assert accuracy.column("Compared with") == ["same precision", "same precision", "fp32"]

@@ -7,7 +7,7 @@ import pytest
 
 from tests.fixtures.report import MS
 from tests.fixtures.warehouse import CONVOLUTION, MEAN
-from tests.tasks.pages.conftest import Sweep, given
+from tests.tasks.pages.conftest import Sweep, with_sessions
 
 STEADY = [1_000_000, 1_003_000, 998_000, 1_001_000, 1_005_000, 997_000, 1_002_000, 999_000, 1_004_000, 996_000] * 5
 DRIFTING = [run + 2_000 * number for number, run in enumerate(STEADY)]
@@ -21,7 +21,7 @@ def three_sessions(sweep: Sweep) -> None:
         sweep.session([time_ms * MS for time_ms in times_ms])
 
 
-@given(three_sessions)
+@with_sessions(three_sessions)
 def test_the_time_is_that_of_the_session_in_the_middle_and_wide_scatter_is_highlighted(sweep: Sweep) -> None:
     latency = sweep["latency"]
     assert latency.tables[0][1][5:7] + latency.column("Between") == ["12.000", "0.000", "2.000"]
@@ -40,7 +40,7 @@ def runners_of_three_ages(sweep: Sweep) -> None:
     sweep.session([1_700_000] * 2, model__name="c", stats=older | clocks | costly)
 
 
-@given(runners_of_three_ages)
+@with_sessions(runners_of_three_ages)
 def test_memory_is_that_of_the_model_if_known_and_the_cost_of_recording_is_highlighted(sweep: Sweep) -> None:
     latency = sweep["latency"]
     assert (latency.column("Load"), latency.column("Peak")) == (["5.0"] * 3, ["3.0", "9.0", "9.0"])
@@ -56,7 +56,7 @@ def costly_twice(sweep: Sweep) -> None:
         sweep.session([1_700_000] * 2, repetition=number, stats=stats)
 
 
-@given(costly_twice)
+@with_sessions(costly_twice)
 def test_a_cost_of_recording_from_several_sessions_has_their_number(sweep: Sweep) -> None:
     assert "It was measured in two sessions of each cell. Compare" in sweep["latency"].words
 
@@ -123,7 +123,7 @@ def test_a_device_whose_times_mean_nothing_is_marked_and_they_are_in_no_section(
         assert not any(time in text for time in ("3.4", "2.3", "7.6", "67.8"))
 
 
-@given(lambda sweep: sweep.session([12_300]))
+@with_sessions(lambda sweep: sweep.session([12_300]))
 def test_one_session_of_a_fast_model_has_a_fourth_decimal_and_no_distance_to_others(sweep: Sweep) -> None:
     latency = sweep["latency"]
     assert (latency.column("Time"), latency.column("Between")) == (["0.0123"], [DASH])
@@ -137,7 +137,7 @@ def unusual_sessions(sweep: Sweep) -> None:
     sweep.session(DRIFTING, device__name="emulator", device__emulated=True)
 
 
-@given(unusual_sessions)
+@with_sessions(unusual_sessions)
 def test_unusual_sessions_of_real_devices_are_flagged_and_counted(sweep: Sweep) -> None:
     flags = [row[-1] for heads, *rows in sweep["provenance"].tables if heads[-1] == "Flags" for row in rows]
     assert flags == [DASH, DASH, "drift +7 %", "two modes", "slow start (3 runs), 4 outliers", DASH]
@@ -152,7 +152,7 @@ def language_models(sweep: Sweep) -> None:
     sweep.session([8 * MS] * 3, model__name="chunked@pp32_d64", **chunk)
 
 
-@given(language_models)
+@with_sessions(language_models)
 def test_prefill_and_decoding_of_a_model_are_in_one_row(sweep: Sweep) -> None:
     _, *rows = sweep["latency"].tables[-1]
     llm = ["pp128", "64.000", "2,000.0", "tg1 @ d128", "4.000", "250.0", "1", "1"]
@@ -167,7 +167,7 @@ def threads_of_two_variants(sweep: Sweep) -> None:
         sweep.session([time_ms * MS], variant=variant, threads=threads)
 
 
-@given(threads_of_two_variants)
+@with_sessions(threads_of_two_variants)
 def test_the_fewest_threads_that_are_fast_are_recommended(sweep: Sweep) -> None:
     threads = sweep["threads"]
     assert (threads.column("SME2"), threads.column("Recommended"), threads.column("Time")) == (["on"], ["1"], ["8.000"])

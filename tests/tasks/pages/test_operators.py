@@ -9,7 +9,7 @@ from tasks.pages.page import StackChart
 from tasks.results.operators import OTHER, REST, CategoryRow
 from tests.fixtures.report import MS, qnn_etdump
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE
-from tests.tasks.pages.conftest import Part, Sweep, given
+from tests.tasks.pages.conftest import Part, Sweep, with_sessions
 from tests.tasks.pages.rows import answers_of, row
 
 DASH = "\u2013"
@@ -32,7 +32,7 @@ def test_categories_that_no_longer_exist_add_up_to_other_in_table_and_chart() ->
     assert drawn == {"Convolution": 0.5, OTHER: 0.45, REST: 0.05}
 
 
-@given(lambda sweep: sweep.session([(7 * MS, {CONVOLUTION: 2 * MS, LINEAR: 2 * MS, MEAN: 2 * MS})]))
+@with_sessions(lambda sweep: sweep.session([(7 * MS, {CONVOLUTION: 2 * MS, LINEAR: 2 * MS, MEAN: 2 * MS})]))
 def test_the_same_share_is_the_same_number_everywhere_and_their_sum_is_100_percent(sweep: Sweep) -> None:
     # given shares that do not add up to 100.0 once they are rounded
     time = sweep["time"]
@@ -51,7 +51,7 @@ def below_the_clock(sweep: Sweep) -> None:
     sweep.session([(9_000, {CONVOLUTION: 2_000, **short})])
 
 
-@given(below_the_clock)
+@with_sessions(below_the_clock)
 def test_times_below_the_clock_of_the_delegate_are_neither_printed_nor_ranked(sweep: Sweep) -> None:
     time, operators = sweep["time"], sweep["operators"]
     assert (time.column("Elementwise"), time.column("Unattributed")) == (["< 77.8"], ["< 77.8"])
@@ -61,7 +61,7 @@ def test_times_below_the_clock_of_the_delegate_are_neither_printed_nor_ranked(sw
     assert "One more operator takes less than 1" in operators.words
 
 
-@given(lambda sweep: sweep.session([(100 * MS, {CONVOLUTION: 90 * MS, MEAN: 6 * MS, TRANSPOSE: 4 * MS})]))
+@with_sessions(lambda sweep: sweep.session([(100 * MS, {CONVOLUTION: 90 * MS, MEAN: 6 * MS, TRANSPOSE: 4 * MS})]))
 def test_operators_over_5_percent_are_highlighted(sweep: Sweep) -> None:
     operators = sweep["operators"]
     convolution = ["Convolution (NHWC, F32) IGEMM", "delegated", "Convolution", "1", "90.000", "90.0"]
@@ -70,7 +70,7 @@ def test_operators_over_5_percent_are_highlighted(sweep: Sweep) -> None:
     assert operators.flagged == ["90.0", "portable", "6.0"]
 
 
-@given(lambda sweep: sweep.session([10 * MS], files={"model.etdump": qnn_etdump()}))
+@with_sessions(lambda sweep: sweep.session([10 * MS], files={"model.etdump": qnn_etdump()}))
 def test_a_delegate_without_usable_times_is_explained_beside_its_share(sweep: Sweep) -> None:
     # given cycles of QNN in a call of 8 of 10 ms
     assert "QNN delegate: shown as the total of its calls; QNN reports cycles" in sweep["time"].words
@@ -78,7 +78,7 @@ def test_a_delegate_without_usable_times_is_explained_beside_its_share(sweep: Sw
     assert (operators.column("Operator"), operators.column("Share")) == (["QNN delegate"], ["80.0"])
 
 
-@given(lambda sweep: sweep.session([(10 * MS, {"Frobnicate (NC) #1": 5 * MS})]))
+@with_sessions(lambda sweep: sweep.session([(10 * MS, {"Frobnicate (NC) #1": 5 * MS})]))
 def test_an_operator_without_a_category_is_named(sweep: Sweep) -> None:
     assert "Counted as Other because they have no category: Frobnicate" in sweep["time"].words
 
@@ -89,7 +89,7 @@ def portable_operators(sweep: Sweep) -> None:
     sweep.session([(100 * MS, {CONVOLUTION: 60 * MS, MEAN: 20 * MS})], model__portable=portable)
 
 
-@given(portable_operators)
+@with_sessions(portable_operators)
 def test_portable_operators_have_their_weight_and_the_exporters_reason(sweep: Sweep) -> None:
     portable = sweep["portable"]
     weights, heavy, light = portable.tables
@@ -131,7 +131,7 @@ def two_contents(sweep: Sweep) -> None:
         sweep.session([(90 * MS, {CONVOLUTION: 80 * MS})], accuracy=exact, model__pte_sha256="changed0" * 8)
 
 
-@given(two_contents)
+@with_sessions(two_contents)
 def test_contents_that_share_a_name_are_listed_apart_with_what_differs(sweep: Sweep) -> None:
     # then every section has two rows, each with its own figures, and nothing in between
     latency, time = sweep["latency"], sweep["time"]

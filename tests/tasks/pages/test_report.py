@@ -11,7 +11,7 @@ from tasks.pages.report import keep_dropped
 from tasks.results.reader import ReportError
 from tests.fixtures.report import MS, Report, render
 from tests.fixtures.warehouse import CONVOLUTION, BundleMaker, etdump_of
-from tests.tasks.pages.conftest import Sweep, given
+from tests.tasks.pages.conftest import Sweep, with_sessions
 
 SWEEP = "smoke-2026-11-20"
 
@@ -43,7 +43,7 @@ def three_outcomes(sweep: Sweep) -> None:
     sweep.session(status="invalid", reason_code="first_session", reason="discarded", repetition=-1)
 
 
-@given(three_outcomes)
+@with_sessions(three_outcomes)
 def test_the_head_counts_how_sessions_ended(sweep: Sweep) -> None:
     assert sweep.head.startswith(
         "Three sessions of one model ran on one device: 1 succeeded, 1 failed and 1 discarded automatically."

@@ -7,7 +7,7 @@ import pytest
 from tasks.bundle.remedy import remedy
 from tasks.pages.sessions import failures
 from tests.fixtures.report import MS
-from tests.tasks.pages.conftest import Part, Sweep, given
+from tests.tasks.pages.conftest import Part, Sweep, with_sessions
 from tests.tasks.pages.rows import answers_of
 
 
@@ -17,7 +17,7 @@ def only_a_crash(sweep: Sweep) -> None:
     sweep.session(model__pte_sha256=None, **ended)
 
 
-@given(only_a_crash)
+@with_sessions(only_a_crash)
 def test_a_failure_has_its_reason_its_log_and_the_next_step(sweep: Sweep) -> None:
     section = sweep["failures"].words
     assert section.startswith("One session has no result: runner_crashed on host: one session failed")
@@ -43,7 +43,7 @@ def repeated_and_discarded(sweep: Sweep) -> None:
     sweep.session(session_id="d" * 16, **discarded)
 
 
-@given(repeated_and_discarded)
+@with_sessions(repeated_and_discarded)
 def test_sessions_that_need_nobody_are_counted_apart_and_not_listed(sweep: Sweep) -> None:
     section = sweep["failures"].words
     assert "Every planned session has a result." in section
@@ -59,7 +59,7 @@ def similar(sweep: Sweep) -> None:
         sweep.session(log_tail=log, repetition=number, **ended)
 
 
-@given(similar)
+@with_sessions(similar)
 def test_similar_failures_are_one_entry_with_each_log_once(sweep: Sweep) -> None:
     section = sweep["failures"]
     assert "x on host: three sessions failed" in section.words
@@ -92,7 +92,7 @@ def hot_session(sweep: Sweep) -> None:
     sweep.session([MS], session_id="c0ffee" + "0" * 10, conditions=conditions, model__pte_sha256="p1")
 
 
-@given(hot_session)
+@with_sessions(hot_session)
 def test_every_figure_can_be_traced_to_its_sessions(sweep: Sweep) -> None:
     section = sweep["provenance"]
     devices, conditions, runners, models, sessions = section.tables
@@ -114,7 +114,7 @@ def waits(sweep: Sweep) -> None:
     sweep.session([MS], gates=[die])
 
 
-@given(waits)
+@with_sessions(waits)
 def test_long_waits_for_the_limits_are_a_line_for_each_device(sweep: Sweep) -> None:
     sentence = (
         "host waited 5 min: max_die_c 5 min before two sessions (limit 50, up to 71.5), "

@@ -7,7 +7,7 @@ import pytest
 
 from tests.fixtures.report import MS
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, TRANSPOSE, profile_of
-from tests.tasks.pages.conftest import Sweep, given
+from tests.tasks.pages.conftest import Sweep, with_sessions
 
 WITH_SME2: dict[str, Any] = {"device__facts": {"model": "board", "build": "b1", "sme2": True}}
 GEMM_F16 = "Fully Connected (NC, F16) GEMM #1"
@@ -65,7 +65,7 @@ def test_a_speed_up_has_an_interval_from_five_sessions_a_side(
     assert (f"runs are {speedup} times as fast as with SME2 off (one comparison " in sme2.summary) == bool(basis)
 
 
-@given(pairs(1))
+@with_sessions(pairs(1))
 def test_each_pair_shows_where_the_time_went_and_its_operators_matched_across_data_types(sweep: Sweep) -> None:
     tables = sweep["sme2"].tables
     # categories in points and in milliseconds
@@ -94,7 +94,7 @@ def test_without_a_session_with_sme2_the_section_is_one_sentence(sweep: Sweep, s
     assert sweep["sme2"].tables == []
 
 
-@given(lambda sweep: sweep.session([(MS, {CONVOLUTION_SME2: MS})], variant="sme2_on", **WITH_SME2))
+@with_sessions(lambda sweep: sweep.session([(MS, {CONVOLUTION_SME2: MS})], variant="sme2_on", **WITH_SME2))
 def test_one_side_gives_no_speed_up(sweep: Sweep) -> None:
     sme2 = sweep["sme2"]
     assert sme2.words.startswith("No cell was measured both with SME2 on and with SME2 off")
@@ -107,7 +107,7 @@ def fp16(sweep: Sweep) -> None:
     sweep.session([run], variant="sme2_on", model__precision="fp16", **WITH_SME2)
 
 
-@given(fp16)
+@with_sessions(fp16)
 def test_fp16_calls_that_stay_f16_have_a_sentence_and_a_likely_reason(sweep: Sweep) -> None:
     sme2 = sweep["sme2"]
     assert "2 of 3 Fully Connected calls of toy stay F16 in fp16 with SME2 on." in sme2.words
@@ -122,7 +122,7 @@ def kernels(sweep: Sweep) -> None:
         sweep.session([MS], mode="profile", variant=variant, files=profile_of(**samples), **WITH_SME2)
 
 
-@given(kernels)
+@with_sessions(kernels)
 def test_executed_and_selected_kernels_are_listed_apart(sweep: Sweep) -> None:
     executed, selected = (table for table in sweep["sme2"].tables if table[0][0] == "Kernel")
     assert executed[0][2:] == ["SME2 off samples", "SME2 on samples"]
@@ -131,7 +131,7 @@ def test_executed_and_selected_kernels_are_listed_apart(sweep: Sweep) -> None:
     assert selected[1:] == [[SELECTED, "SME2", "0", "1"]]
 
 
-@given(pairs(5, emulated=True))
+@with_sessions(pairs(5, emulated=True))
 def test_an_emulated_device_shows_operators_and_kernels_and_no_speed_up(sweep: Sweep) -> None:
     sme2 = sweep["sme2"]
     assert (sme2.column("Speed-up"), sme2.column("95 %"), sme2.column("On SME", 1)) == ([DASH], [DASH], ["1"])
@@ -145,7 +145,7 @@ def nothing_gained(sweep: Sweep) -> None:
         sweep.session([(100 * MS, slow)], variant=variant, **WITH_SME2)
 
 
-@given(nothing_gained)
+@with_sessions(nothing_gained)
 def test_advice_is_ordered_and_each_item_has_its_figures_and_a_step(sweep: Sweep) -> None:
     assert "more than 5 % of the time in toy fp32 (10.0 %, one session)." in sweep["portable"].summary
     text = sweep["advice"].words
@@ -163,6 +163,6 @@ def test_advice_is_ordered_and_each_item_has_its_figures_and_a_step(sweep: Sweep
     assert delegate < movement < kernel
 
 
-@given(lambda sweep: sweep.session([(100 * MS, {CONVOLUTION: 90 * MS, TRANSPOSE: 10 * MS})]))
+@with_sessions(lambda sweep: sweep.session([(100 * MS, {CONVOLUTION: 90 * MS, TRANSPOSE: 10 * MS})]))
 def test_below_the_bounds_there_is_nothing_to_do(sweep: Sweep) -> None:
     assert "No operator of this sweep is over these bounds." in sweep["advice"].words

@@ -6,7 +6,7 @@ from typing import Any
 from tasks.pages.report import sweep_page
 from tasks.pages.verdicts import verdicts
 from tasks.results.verdicts import Verdict
-from tests.tasks.pages.conftest import Part, shown
+from tests.tasks.pages.conftest import Part, plain_text
 from tests.tasks.pages.rows import answers_of, verdict
 
 SLOWER: dict[str, Any] = {
@@ -22,7 +22,7 @@ SLOWER: dict[str, Any] = {
 
 def section_of(*rows: Verdict) -> Part:
     section = verdicts(answers_of(*rows))
-    part = Part(summary=" ".join(map(shown, section.summary)))
+    part = Part(summary=" ".join(map(plain_text, section.summary)))
     part.add(section.blocks)
     return part
 

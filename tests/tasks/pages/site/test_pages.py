@@ -19,7 +19,7 @@ from tasks.results.reader import Reader
 from tasks.results.series import DecisionRow, SeriesRow
 from tests.fixtures.pages import Pages, target
 from tests.fixtures.warehouse import BundleMaker
-from tests.tasks.pages.conftest import shown
+from tests.tasks.pages.conftest import plain_text
 from tests.tasks.pages.rows import reader_of, row
 
 NEWEST = "2026-11-20"
@@ -195,7 +195,7 @@ def test_an_empty_warehouse_says_how_to_measure(maker: BundleMaker) -> None:
 )
 def test_the_page_of_sme2_says_where_it_is_and_was_used(variant: str, has_sme2: bool, answer: str) -> None:
     page = sme2.page(reader_of(row(DeviceRow, sme2=has_sme2)), [row(SeriesRow, variant=variant)], [])
-    assert shown(page.answer) == answer
+    assert plain_text(page.answer) == answer
 
 
 def test_the_page_of_sme2_says_of_the_newest_sweep_what_its_report_says(pages: Pages) -> None:

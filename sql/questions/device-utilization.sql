@@ -7,7 +7,7 @@ SELECT
     count(*) AS sessions,
     sum(wall_s) AS runner_s,
     epoch(max(ended_at) - min(started_at)) AS span_s,
-    runner_s / nullif(span_s, 0) AS utilisation
+    runner_s / nullif(span_s, 0) AS utilization
 FROM session_overview
 WHERE started_at IS NOT NULL
     AND ($device IS NULL OR device = $device)
