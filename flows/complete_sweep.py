@@ -22,7 +22,7 @@ from tasks.measure.prepare import (
     verified_export_status,
 )
 from tasks.measure.sweep_plan import SweepPlan
-from tasks.pages.report import keep_dropped
+from tasks.pages.report import record_dropped
 
 
 def result_if_complete(request: SweepRequest) -> SweepResult | None:
@@ -59,7 +59,7 @@ def result_if_complete(request: SweepRequest) -> SweepResult | None:
         if same_night_jobs(jobs.values(), sweep_id, workspace):
             return None
         verdicts = read_verdicts(sweep_id, workspace)
-        keep_dropped(workspace.reports / sweep_id, None)
+        record_dropped(workspace.reports / sweep_id, None)
         report = write_report(workspace, sweep_id)
     except (FarmError, WarehouseError, OSError):
         return None

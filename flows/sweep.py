@@ -30,7 +30,7 @@ from tasks.measure.finish_by import finish_moment
 from tasks.measure.sweep_file import read_sweep
 from tasks.measure.sweep_filter import SweepFilter
 from tasks.measure.sweep_night import night_or_today, read_source, sweep_night
-from tasks.pages.report import keep_dropped
+from tasks.pages.report import record_dropped
 from tasks.results.verdicts import FailingVerdict, Verdict
 from tasks.store.workspace import resolve_workspace
 
@@ -194,7 +194,7 @@ def report_step(request: SweepRequest, refused: Mapping[str, str], dropped: str 
     """Write the report, with the sessions `dropped`, and show it as an artifact; the state carries its path."""
     sweep_id, workspace = request.sweep.sweep_id, request.workspace
     board.expect("report", 1)
-    keep_dropped(workspace.reports / sweep_id, dropped)
+    record_dropped(workspace.reports / sweep_id, dropped)
     html = write_report(workspace, sweep_id, list(refused.values()))
     show_report(html)
     board.done("report", str(html))

@@ -50,7 +50,7 @@ _DROPPED = "dropped.txt"
 _log = logging.getLogger(__name__)
 
 
-def keep_dropped(folder: Path, dropped: str | None) -> None:
+def record_dropped(folder: Path, dropped: str | None) -> None:
     """Write what was dropped and why, such as `8 dropped (...)`, to `folder` for the report; None removes the file."""
     if dropped is None:
         (folder / _DROPPED).unlink(missing_ok=True)
@@ -62,7 +62,7 @@ def keep_dropped(folder: Path, dropped: str | None) -> None:
 def render_report(answers: Answers, reports_dir: Path, source: str) -> Path:
     """Write `reports_dir/<sweep_id>/report.html` and `report.md`, each atomically; return the path of the HTML.
 
-    `source` names the warehouse file. What `keep_dropped` wrote there is set in `answers`. Raises ReportError, which
+    `source` names the warehouse file. What `record_dropped` wrote there is set in `answers`. Raises ReportError, which
     names the file, if one cannot be read or written.
     """
     folder = reports_dir / answers.sweep.sweep_id

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from sql.warehouse import writing
-from tasks.pages.report import keep_dropped
+from tasks.pages.report import record_dropped
 from tasks.results.reader import ReportError
 from tests.fixtures.report import MS, Report, render
 from tests.fixtures.warehouse import CONVOLUTION, BundleMaker, etdump_of
@@ -89,7 +89,7 @@ def test_a_report_that_cannot_be_written_names_the_file(loaded: Loaded) -> None:
 
 def test_the_number_of_dropped_sessions_is_read_or_its_file_is_named(loaded: Loaded) -> None:
     folder = loaded.reports / SWEEP
-    keep_dropped(folder, "8 dropped (`--finish-by 06:00`)")
+    record_dropped(folder, "8 dropped (`--finish-by 06:00`)")
     html = render(*loaded).read_text(encoding="utf-8")
     assert "Sessions: 8 dropped (<code>--finish-by 06:00</code>); start the sweep again" in html
     # given one that is not text, then one that is not a file
