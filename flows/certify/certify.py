@@ -16,7 +16,7 @@ from flows.warehouse.publish import ask_warehouse
 from sql.errors import WarehouseError
 from tasks.bundle.cell import VARIANTS
 from tasks.judge.certify import checks
-from tasks.judge.certify.subject import Finding, Subject, opened
+from tasks.judge.certify.subject import Finding, Subject, open_subject
 from tasks.judge.certify.variants import Proof, problems
 from tasks.measure.plan import possible_variants
 from tasks.pages.markdown import escaped
@@ -99,7 +99,7 @@ def certify(spec: DeviceSpec, data_dir: Path, night: date) -> Generator[str, Non
 
     At the end, all files of the certification are removed from the device.
     """
-    with opened(spec, data_dir, night) as subject:
+    with open_subject(spec, data_dir, night) as subject:
         stopped: set[str] = set()
         try:
             for name, (run, needs) in _CHECKS.items():

@@ -46,7 +46,7 @@ def bisect(
     from flows.cli.prefect_run import announce, run_with_server
     from flows.warehouse.publish import ask_warehouse
     from tasks.bundle.model_names import find_model, short_names
-    from tasks.judge.bisect import MeasuredNight, SeriesOnDevice, bounds, find_series
+    from tasks.judge.bisect import MeasuredNight, SeriesOnDevice, find_bounds, find_series
     from tasks.measure.sweep_night import parse_night, sweep_night
 
     workspace = Workspace(data_dir.absolute(), warehouse, bundles)
@@ -57,7 +57,7 @@ def bisect(
     spec = choose_device(inventory, chosen.device)
     selection = {"series_id": chosen.series_id, "device": chosen.device}
     nights = [MeasuredNight(*row) for row in ask_warehouse("bisect_nights", workspace, **selection)]
-    first, contents = bounds(nights, parse_night(good) if good else None, parse_night(bad) if bad else None)
+    first, contents = find_bounds(nights, parse_night(good) if good else None, parse_night(bad) if bad else None)
     announce(f"bisect {chosen} from {first.night} to {contents[-1].night}", "bisection", data_dir)
     from flows.comparison.bisect import bisect as bisect_flow
     from flows.server.states import state_data

@@ -22,8 +22,8 @@ _KINDS = {
     "cell": "cell",
     "session": "session",
 }
-_NIGHTS = {"night", "sweep"}
-_IDS = {"cell", "session", "runner"}
+_NIGHT_KINDS = {"night", "sweep"}
+_ID_KINDS = {"cell", "session", "runner"}
 _ID_PREFIX = re.compile(r"[0-9a-f]{6,}")
 
 
@@ -47,7 +47,7 @@ class Arm:
     sweep_id: str | None
 
     def __str__(self) -> str:
-        value = self.value[:16] if self.kind in _IDS else self.value
+        value = self.value[:16] if self.kind in _ID_KINDS else self.value
         return f"{_KINDS[self.kind]} {value}" + (f" in sweep {self.sweep_id}" if self.sweep_id else "")
 
 
@@ -69,12 +69,12 @@ def find_arms(a: str, b: str, names: Sequence[ArmName], sweep_id: str | None = N
     Raises InputError if a word names nothing or several values, or a value that `sweep_id` lacks, if both are the same,
     or if their kinds differ: only a night and a sweep, or a cell and a session, can be compared with each other.
     """
-    (kind_a, value_a), (kind_b, value_b) = meanings = _meaning(a, names), _meaning(b, names)
+    (kind_a, value_a), (kind_b, value_b) = meanings = _resolve_word(a, names), _resolve_word(b, names)
     if (kind_a, value_a) == (kind_b, value_b):
         raise InputError(f"A and B are the same {_KINDS[kind_a]} ({value_a}); name two")
-    if kind_a != kind_b and not {kind_a, kind_b} <= _NIGHTS and not {kind_a, kind_b} <= SINGLE:
+    if kind_a != kind_b and not {kind_a, kind_b} <= _NIGHT_KINDS and not {kind_a, kind_b} <= SINGLE:
         raise InputError(f"`{a}` is a {_KINDS[kind_a]} and `{b}` a {_KINDS[kind_b]}; compare two of one kind")
-    if kind_a in _NIGHTS | SINGLE:
+    if kind_a in _NIGHT_KINDS | SINGLE:
         if sweep_id is not None:
             raise InputError(f"--sweep: A is a {_KINDS[kind_a]}; use it with names inside a sweep, such as sme2_off")
         return Arm(kind_a, value_a, None), Arm(kind_b, value_b, None)
@@ -93,18 +93,21 @@ def find_arms(a: str, b: str, names: Sequence[ArmName], sweep_id: str | None = N
     return Arm(kind_a, value_a, sweep_id), Arm(kind_b, value_b, sweep_id)
 
 
-def _meaning(word: str, names: Sequence[ArmName]) -> tuple[str, str]:
-    """Return the kind and the value that a word names; raises InputError unless exactly one matches."""
+def _resolve_word(word: str, names: Sequence[ArmName]) -> tuple[str, str]:
+    """Return the kind and the value that a word names; raises InputError unless exactly one matches.
+
+    A value is named in full, a cell, session or runner also by 6 or more of its first digits; `kind:` may precede both.
+    """
     kind, _, rest = word.partition(":")
     pairs = {(name.kind, name.value) for name in names if name.value == word or (name.kind, name.value) == (kind, rest)}
     stem = id_prefix(word)
     if not pairs and _ID_PREFIX.fullmatch(stem):
-        ids = [name for name in names if name.kind in _IDS and name.value.startswith(stem)]
+        ids = [name for name in names if name.kind in _ID_KINDS and name.value.startswith(stem)]
         pairs = {(name.kind, name.value) for name in ids if stem == word or name.kind == kind}
     if len(pairs) == 1:
         return pairs.pop()
     if not pairs:
-        raise InputError(_unknown(word, names))
+        raise InputError(_describe_unknown(word, names))
     kinds = sorted({kind for kind, _ in pairs})
     if len(kinds) == 1:
         raise InputError(f"`{word}` begins {len(pairs)} ids of a {_KINDS[kinds[0]]}; write more digits")
@@ -112,11 +115,11 @@ def _meaning(word: str, names: Sequence[ArmName]) -> tuple[str, str]:
     raise InputError(f"`{word}` is {named}; write {' or '.join(f'{kind}:{stem}' for kind in kinds)}")
 
 
-def _unknown(word: str, names: Iterable[ArmName]) -> str:
+def _describe_unknown(word: str, names: Iterable[ArmName]) -> str:
     if re.fullmatch(r"[0-9a-f]{1,5}", id_prefix(word)) and not any(name.value == word for name in names):
         remedy = "; an id needs at least 6 digits"
     else:
-        remedy = did_you_mean(word, {name.value for name in names if name.kind not in _IDS})
+        remedy = did_you_mean(word, {name.value for name in names if name.kind not in _ID_KINDS})
     remedy = remedy or '; list the sweeps with: etfarm sql "FROM sweep_overview"'
     kinds = "a night, sweep, device, model, precision, variant or ExecuTorch version, nor the id of a cell, session or"
     return f"`{word}` is not {kinds} runner, with timing results{remedy}"

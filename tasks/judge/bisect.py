@@ -9,7 +9,7 @@ from devices.errors import InputError
 from tasks.bundle.model_names import unknown_series
 from tasks.judge.night import Verdict
 
-_STEPS = {"regression", "suspected", "improvement"}
+_STEP_VERDICTS = {"regression", "suspected", "improvement"}
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class MeasuredNight:
     night: date
     verdict: Verdict
     baseline_to: date | None
+    """The last good night."""
     executions: int
     warmup_executions: int
     export_key: str | None
@@ -45,7 +46,10 @@ class MeasuredNight:
 
 
 def find_series(word: str, device: str | None, candidates: Iterable[SeriesOnDevice]) -> SeriesOnDevice:
-    """Return the one series of a model or id (6 characters suffice) on a device (None: any); raises InputError."""
+    """Return the series of a model, or with an id of at least 6 characters, on a device (None: any).
+
+    Raises InputError unless exactly one matches.
+    """
     on_device = [each for each in candidates if device in (None, each.device)]
     matches = [each for each in on_device if each.model == word or (len(word) >= 6 and each.series_id.startswith(word))]
     if len(matches) == 1:
@@ -56,31 +60,21 @@ def find_series(word: str, device: str | None, candidates: Iterable[SeriesOnDevi
     raise InputError(f"`{word}` is {len(matches)} series; name one by its id, and --device:{lines}")
 
 
-def bounds(
+def find_bounds(
     nights: Sequence[MeasuredNight], good: date | None, bad: date | None
 ) -> tuple[MeasuredNight, list[MeasuredNight]]:
     """Return the good night, and the first night of each run of equal content after it, up to the bad night.
 
-    `nights` are in order of their dates. The default of `bad` is the newest night that is suspected, a regression or
-    an improvement; the default of `good` is the last good night of the newest such night up to `bad`. Raises InputError
-    if there is no such night, a date was not measured, `good` is not before `bad`, or both have the same content.
+    `nights` are in order of their dates. None for `good` or `bad` stands for the date of `_default_dates`. Raises
+    InputError if there is none, a date was not measured, `good` is not before `bad`, or both have the same content.
     """
     by_date = {each.night: each for each in nights}
-    if good is None or bad is None:
-        steps = [each for each in nights if each.verdict in _STEPS and each.baseline_to]
-        newest = next((each for each in reversed(steps) if bad is None or each.night <= bad), None)
-        if newest is None:
-            until = f" up to {bad}" if bad else ""
-            raise InputError(
-                f"no night of this series{until} is suspected or a regression; name two with --good and --bad"
-            )
-        good, bad = good or newest.baseline_to, bad or newest.night
+    good, bad = _default_dates(nights, good, bad)
     for night in (good, bad):
         if night not in by_date:
             dates = [str(each) for each in by_date]
             listed = ", ".join(dates if len(dates) <= 6 else [*dates[:2], "...", *dates[-3:]])
             raise InputError(f"{night} is not a measured night of this series; measured: {listed}")
-    assert good is not None
     if good >= bad:
         raise InputError(f"the good night {good} is not before the bad night {bad}; exchange them")
     first = by_date[good]
@@ -89,6 +83,21 @@ def bounds(
     if not contents or contents[-1].content == first.content:
         raise InputError(f"model and runner of {bad} are those of {good}: the device changed, not they")
     return first, contents
+
+
+def _default_dates(nights: Sequence[MeasuredNight], good: date | None, bad: date | None) -> tuple[date, date]:
+    """Return both dates, with a default for None; raises InputError without a night that gives it.
+
+    That of `bad` is the newest night that is suspected, a regression or an improvement; that of `good` is the last good
+    night of the newest such night up to `bad`.
+    """
+    if good is not None and bad is not None:
+        return good, bad
+    for each in reversed(nights):
+        if each.verdict in _STEP_VERDICTS and each.baseline_to and (bad is None or each.night <= bad):
+            return good or each.baseline_to, bad or each.night
+    until = f" up to {bad}" if bad else ""
+    raise InputError(f"no night of this series{until} is suspected or a regression; name two with --good and --bad")
 
 
 def first_bad(count: int, is_bad: Callable[[int], bool]) -> int:

@@ -81,7 +81,7 @@ def find_cause(operators: Sequence[Operator], a: Group, b: Group) -> Cause:
     A part has 1 % of the time on a side. Its calls changed, or its time by more than its clock may hide. A change of
     its time is significant or, with fewer than 5 sessions on a side, a fifth of the whole change.
     """
-    before_ms, after_ms = (_interquartile_columns(group.times_ns) / _NS_PER_MS for group in (a, b))
+    before_ms, after_ms = (_interquartile_means(group.times_ns) / _NS_PER_MS for group in (a, b))
     min_ms = MIN_SHARE * max(before_ms.sum(), after_ms.sum())
     columns = np.flatnonzero(np.maximum(before_ms, after_ms) >= min_ms).tolist()
     comparisons = [compare(a.times_ns[:, column].tolist(), b.times_ns[:, column].tolist()) for column in columns]
@@ -121,7 +121,7 @@ def choose_explanation(by_module: Cause, by_operator: Cause) -> Cause:
 
 
 def _unnamed_ms(cause: Cause) -> float:
-    """Return the size of the change without what a sentence names of it."""
+    """Return the size in ms of what `cause_text` names no part for."""
     return abs(cause.change_ms - sum(change_ms for change_ms, _ in list(_describe_parts(cause.parts))[:_MAX_NAMED]))
 
 
@@ -142,21 +142,15 @@ def cause_text(cause: Cause) -> str | None:
     return ", ".join(texts)
 
 
-def _interquartile_columns(times_ns: Array) -> Array:
-    """Return the interquartile mean of each column, of sessions by their total time, as for the time of a cell."""
+def _interquartile_means(times_ns: Array) -> Array:
+    """Return the mean of each column over the middle half of the sessions by total time, as for the time of a cell."""
     mean: Array = times_ns[interquartile_indices(times_ns.sum(axis=1))].mean(axis=0)
     return mean
 
 
 def _describe_parts(parts: Sequence[Part]) -> Iterator[tuple[float, tuple[str, str]]]:
-    """Yield the change in ms of each part, and the texts before and after it; `a` instead of `b` is one entry."""
-    replaced: dict[Part, Part] = {}  # in each category with exactly one new operator and one that is gone
-    for category in {part.category for part in parts}:
-        of_category = [part for part in parts if part.category == category]
-        new = [part for part in of_category if not part.before_ms]
-        gone_parts = [part for part in of_category if not part.after_ms]
-        if len(new) == len(gone_parts) == 1:
-            replaced[new[0]] = gone_parts[0]
+    """Yield the change in ms of each part, and the texts before and after it; a replacement is one entry."""
+    replaced = _find_replacements(parts)
     for part in parts:
         if part in replaced.values():
             continue
@@ -174,6 +168,18 @@ def _describe_parts(parts: Sequence[Part]) -> Iterator[tuple[float, tuple[str, s
             change = percent_change(part.after_ms / part.before_ms)
             change_ms, text = part.change_ms, (_part_name(part), f" ({change}{calls})")
         yield change_ms, text
+
+
+def _find_replacements(parts: Sequence[Part]) -> dict[Part, Part]:
+    """Return the part that is gone, by the new part of its category; only of categories with one of each."""
+    replaced = {}
+    for category in {part.category for part in parts}:
+        of_category = [part for part in parts if part.category == category]
+        new = [part for part in of_category if not part.before_ms]
+        gone = [part for part in of_category if not part.after_ms]
+        if len(new) == len(gone) == 1:
+            replaced[new[0]] = gone[0]
+    return replaced
 
 
 def _part_name(part: Part) -> str:
@@ -209,7 +215,7 @@ Sums = dict[Key, list[float]]
 
 
 def sum_by_operator(sessions: Iterable[Row]) -> list[Sums]:
-    return [_sums(row, zip(row["operators"], row["categories"], strict=True)) for row in sessions]
+    return [_sum_by_key(row, zip(row["operators"], row["categories"], strict=True)) for row in sessions]
 
 
 def sum_by_module(a: Sequence[Row], b: Sequence[Row]) -> tuple[list[Sums], list[Sums]] | None:
@@ -220,24 +226,25 @@ def sum_by_module(a: Sequence[Row], b: Sequence[Row]) -> tuple[list[Sums], list[
     paths = [{path for row in side for path in row["modules"]} for side in (a, b)]
     if any(None in side for side in paths):
         return None
-    outer = [{around for path in side for around in _around(path)} for side in paths]
+    outer = [{around for path in side for around in _path_prefixes(path)} for side in paths]
     common = outer[0] & outer[1]
     keys = {
-        path: (next((each for each in _around(path) if each not in common), path), "module")
+        path: (next((each for each in _path_prefixes(path) if each not in common), path), "module")
         for path in paths[0] | paths[1]
     }
-    of_a, of_b = ([_sums(row, (keys[path] for path in row["modules"])) for row in side] for side in (a, b))
+    of_a, of_b = ([_sum_by_key(row, (keys[path] for path in row["modules"])) for row in side] for side in (a, b))
     return of_a, of_b
 
 
-def _around(path: str) -> Iterator[str]:
-    """Yield the path of each module around a module, the outermost first, then the path itself."""
+def _path_prefixes(path: str) -> Iterator[str]:
+    """Yield the paths of the modules around a module, the outermost first, then its own: `a`, `a.b`, `a.b.c`."""
     names = path.split(".")
     for count in range(1, len(names) + 1):
         yield ".".join(names[:count])
 
 
-def _sums(row: Row, keys: Iterable[Key]) -> Sums:
+def _sum_by_key(row: Row, keys: Iterable[Key]) -> Sums:
+    """Return the sums of a session by key; `keys` has the key of each entry of its lists."""
     sums: Sums = {}
     for key, *values in zip(keys, row["times_ns"], row["calls"], row["resolutions_ns"], strict=True):
         total = sums.setdefault(key, [0.0, 0.0, 0.0])
@@ -268,9 +275,9 @@ def build_group(sessions: Iterable[Sums], keys: Collection[Key], name: str) -> G
 
 def cause_between(a: Sequence[Row], b: Sequence[Row]) -> str | None:
     """Return the modules or operators behind a difference, B minus A, as text; None if none stands out."""
-    by_operator = _explained(sum_by_operator(a), sum_by_operator(b))
+    by_operator = _find_cause_of_sums(sum_by_operator(a), sum_by_operator(b))
     by_module = sum_by_module(a, b)
-    return cause_text(choose_explanation(_explained(*by_module), by_operator) if by_module else by_operator)
+    return cause_text(choose_explanation(_find_cause_of_sums(*by_module), by_operator) if by_module else by_operator)
 
 
 def cause_from_rows(rows: Iterable[Sequence[Any]]) -> str | None:
@@ -281,6 +288,6 @@ def cause_from_rows(rows: Iterable[Sequence[Any]]) -> str | None:
     return cause_between(sides["a"], sides["b"])
 
 
-def _explained(a: Sequence[Sums], b: Sequence[Sums]) -> Cause:
+def _find_cause_of_sums(a: Sequence[Sums], b: Sequence[Sums]) -> Cause:
     operators = list_operators([*a, *b])
     return find_cause(list(operators.values()), build_group(a, operators, "a"), build_group(b, operators, "b"))

@@ -105,11 +105,11 @@ def shift_interval(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[floa
     if min(len(a), len(b)) < MIN_SESSIONS:
         return None
     differences = np.sort(np.subtract.outer(b, a), axis=None)
-    cut = _cut(len(a), len(b))
-    return float(differences[cut - 1]), float(differences[-cut])
+    rank = _interval_rank(len(a), len(b))
+    return float(differences[rank - 1]), float(differences[-rank])
 
 
-def _cut(n: int, m: int) -> int:
+def _interval_rank(n: int, m: int) -> int:
     """Return which of the n * m sorted differences bounds the interval, counted from 1 at either end."""
     if min(n, m) > _EXACT_UP_TO:
         return max(int(n * m / 2 - 1.959964 * math.sqrt(n * m * (n + m + 1) / 12)), 1)
@@ -126,13 +126,16 @@ def _cut(n: int, m: int) -> int:
     return max(int(np.searchsorted(below, _ALPHA / 2, side="right")), 1)
 
 
-def _more_sessions(n: int, m: int, bounds: tuple[float, float] | None, margin: float) -> int | None:
-    """Return how many more sessions of each side would give an answer if noise and difference stay; None over 1000."""
-    least = MIN_SESSIONS - min(n, m)
+def _more_sessions(n: int, m: int, bounds: tuple[float, float] | None, limit: float) -> int | None:
+    """Return how many more sessions of each side would give an answer if noise and difference stay; None over 1000.
+
+    The width of an interval falls with the root of the number of sessions; 5 % more sessions are a reserve. `bounds`
+    and `limit`, the margin, are logarithms.
+    """
     if bounds is None:
-        return least
+        return MIN_SESSIONS - min(n, m)
     difference, half = abs(sum(bounds)) / 2, (bounds[1] - bounds[0]) / 2
-    room = max(difference, margin - difference)  # the half width at which it is either different or the same
+    room = max(difference, limit - difference)  # the half width at which it is either different or the same
     if room <= 0:
         return None
     needed = math.ceil(min(n, m) * (half / room) ** 2 * 1.05) - min(n, m)

@@ -41,7 +41,7 @@ class Drift:
     ratio: float
     """The present level over the original one: above 1 is slower."""
     steps: int
-    """Levels between them, the present one included."""
+    """Levels after the original one, the present one included."""
 
 
 def slow_drift(nights: Sequence[date], figures: Sequence[float]) -> Drift | None:
@@ -58,7 +58,7 @@ def slow_drift(nights: Sequence[date], figures: Sequence[float]) -> Drift | None
     ends: list[int] = KernelCPD(kernel="rbf", min_size=_MIN_LEVEL).fit(logs[:, np.newaxis]).predict(pen=_PENALTY)
     starts = [0, *ends[:-1]]
     levels = [float(np.median(logs[start:end])) for start, end in pairwise([*starts, len(logs)])]
-    first = len(levels) - 1
+    first = len(levels) - 1  # the original level: from it on, each step has the direction of the last one
     while first > 0 and (levels[first] - levels[first - 1]) * (levels[-1] - levels[-2]) > 0:
         first -= 1
     moved, steps = levels[-1] - levels[first], len(levels) - 1 - first

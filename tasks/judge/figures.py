@@ -62,6 +62,7 @@ class Metric:
         return figure if self.is_share else math.log(figure + self.offset)
 
     def figure(self, position: float) -> float:
+        """Return the figure that has this position."""
         if self.is_share:
             return position
         figure = math.exp(position) - self.offset
@@ -91,7 +92,10 @@ class Metric:
         return "device worse" if self.is_worse(distance) else "device better"
 
     def change_text(self, baseline: float, distance: float) -> str:
-        """Return a move as text: `peak memory 48.4 MB -> 96.8 MB (+100.0 %)`; of the latency only `+10.0 %`."""
+        """Return a move from the baseline as text: `peak memory 48.4 MB -> 96.8 MB (+100.0 %)`.
+
+        Of the latency only `+10.0 %`; of a share with points; of a figure with an offset without a percentage.
+        """
         if self is LATENCY:
             return percent_change(math.exp(distance))
         before, after = self.figure(baseline), self.figure(baseline + distance)

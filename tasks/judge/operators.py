@@ -30,7 +30,7 @@ OPERATOR = Metric("operator time", "ns", min_change=0.02, session_scatter=0.01, 
 """The time of an operator or a category without the common factor."""
 WINDOW_NIGHTS = 3
 """Two of this many nights confirm a change; all of them are compared with the nights before."""
-_FALSE_ALARMS = 0.02  # suspected operators in a night without a change, however many operators there are
+_FALSE_ALARMS = 0.02  # suspected operators in a night without a change, shared among all operators
 _MIN_TOTAL_CHANGE = 0.01  # as a fraction; of a smaller one, no operator has a part
 
 
@@ -57,7 +57,7 @@ class Group:
     """(sessions, operators): calls in one run; None if unknown."""
 
 
-class Adjusted:
+class AdjustedTimes:
     """Groups of sessions, the first `baseline` of them to compare with; one column per operator and category."""
 
     def __init__(self, operators: Sequence[Operator], groups: Sequence[Group], baseline: int) -> None:
@@ -86,7 +86,7 @@ class Adjusted:
         self.total_ns = float(self.time_ns[: len(operators)].sum())
         self.baseline_total_ns = float(self.baseline_ns[: len(operators)].sum())
 
-    def counted(self) -> list[int]:
+    def judged_columns(self) -> list[int]:
         """Return the columns with 1 % of the time or more, in the baseline or in the last group."""
         min_ns = MIN_SHARE * max(self.total_ns, self.baseline_total_ns)
         return np.flatnonzero(np.maximum(self.level_ns, self.baseline_ns) >= min_ns).tolist()
@@ -167,14 +167,17 @@ def judge_operators(
         return None
     first, window = max(start - BASELINE_NIGHTS, 0), max(start, len(nights) - WINDOW_NIGHTS)
     groups = [*nights[first:start], *nights[window:]]
-    adjusted = Adjusted(operators, groups, start - first)
-    counted = adjusted.counted()
-    z = NormalDist().inv_cdf(1 - _FALSE_ALARMS / 2 / max(len(counted), 1))
-    return _verdicts(adjusted, {each: _judge(adjusted, each, start - first, z) for each in counted})
+    adjusted = AdjustedTimes(operators, groups, start - first)
+    columns = adjusted.judged_columns()
+    z = NormalDist().inv_cdf(1 - _FALSE_ALARMS / 2 / max(len(columns), 1))
+    return _build_verdicts(adjusted, {each: _judge_column(adjusted, each, start - first, z) for each in columns})
 
 
-def _judge(adjusted: Adjusted, column: int, baseline: int, z: float) -> _Answer:
-    """Judge the last group in one column; a change needs two nights of the window in its direction."""
+def _judge_column(adjusted: AdjustedTimes, column: int, baseline: int, z: float) -> _Answer:
+    """Judge the last group in one column; a change needs two nights of the window in its direction.
+
+    `baseline` is the number of groups to compare with, `z` the normal quantile of the alarm.
+    """
     before_ns, now_ns = adjusted.baseline_ns[column], adjusted.level_ns[column]
     if before_ns <= 0 or now_ns <= 0:
         return "regression" if before_ns <= 0 else "improvement", None, None, None  # new, or gone
@@ -183,12 +186,9 @@ def _judge(adjusted: Adjusted, column: int, baseline: int, z: float) -> _Answer:
     resolution_ns = adjusted.columns[column].resolution_ns
     metric = replace(OPERATOR, alarm_z=student_quantile(z, len(level)))
     window = [figures for figures in ran[baseline:] if figures]
-    shifts = []
-    for figures in window:
-        current = build_point("", "", figures, metric)
-        hidden = (resolution_ns / median(figures)) ** 2 / 12  # the variance of what a coarse clock rounded away
-        current = replace(current, session_variance=current.session_variance + hidden)
-        shifts.append(measure_shift(current, level, [], metric))
+    shifts = [
+        measure_shift(_build_coarse_point(figures, metric, resolution_ns), level, [], metric) for figures in window
+    ]
     last = shifts[-1]
     is_suspect = last.is_suspect and len(ran[-1]) >= metric.min_sessions
     if len(ran[-1]) < MIN_SESSIONS:
@@ -209,7 +209,14 @@ def _judge(adjusted: Adjusted, column: int, baseline: int, z: float) -> _Answer:
     return verdict, math.exp(last.distance), low, high
 
 
-def _verdicts(adjusted: Adjusted, answers: Mapping[int, _Answer]) -> OperatorVerdicts:
+def _build_coarse_point(figures: Sequence[float], metric: Metric, resolution_ns: float) -> Point:
+    """Return a night with the variance of what a clock of this resolution rounded away."""
+    point = build_point("", "", figures, metric)
+    rounded_away = (resolution_ns / median(figures)) ** 2 / 12  # of a uniform distribution
+    return replace(point, session_variance=point.session_variance + rounded_away)
+
+
+def _build_verdicts(adjusted: AdjustedTimes, answers: Mapping[int, _Answer]) -> OperatorVerdicts:
     """Add the parts of the change to the verdicts: those of all operators and the common one add up to 100 %."""
     total_ns, before_ns = adjusted.total_ns, adjusted.baseline_total_ns
     changed_ns = total_ns - before_ns

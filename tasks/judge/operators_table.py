@@ -62,16 +62,19 @@ def _judge_series(sessions: list[_Row], operators: list[_Row], causes: list[_Row
             verdict = asdict(each)
             operators.append({**key, "operator": verdict.pop("name"), **verdict})
         if row["verdict"] in ("regression", "suspected", "improvement"):
-            cause = None
-            before = by_night[row["baseline_to"]]
-            # With the same model and runner, the device changed.
-            if not before[0]["content"] or before[0]["content"] != row["content"]:
-                cause = cause_between(before, rows)
-            if cause:
-                cause += f", compared with {row['baseline_to']}: changes of the device since then are included"
+            cause = _find_cause(by_night[row["baseline_to"]], rows)
         else:
             cause = describe_hidden_changes(judged)
         causes.append({**key, "common_factor": judged.common, "common_percent": judged.common_percent, "cause": cause})
+
+
+def _find_cause(before: list[_Row], rows: list[_Row]) -> str | None:
+    """Return why a night differs from its last good night; None with the same model and runner, or no part."""
+    if before[0]["content"] and before[0]["content"] == rows[0]["content"]:
+        return None
+    cause = cause_between(before, rows)
+    since = rows[0]["baseline_to"]
+    return f"{cause}, compared with {since}: changes of the device since then are included" if cause else None
 
 
 def describe_hidden_changes(verdicts: OperatorVerdicts) -> str | None:

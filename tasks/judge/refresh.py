@@ -20,33 +20,33 @@ from tasks.judge.verdict_rules import judge_all
 
 _log = logging.getLogger(__name__)
 _QUERIES = {file.name: file.text for file in sql_files("loading")}
-_INTERVAL = ("cell_id", "low_ms", "high_ms")
+_INTERVAL_COLUMNS = ("cell_id", "low_ms", "high_ms")
 _Row = dict[str, Any]
-_COMPARED = [field.name for field in fields(SideComparison)]
+_COMPARISON_FIELDS = [field.name for field in fields(SideComparison)]
 
 
 def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
     """Fill intervals, comparisons, verdicts and the tables of operators where rows are missing; log what fails."""
     cells = connection.execute(_QUERIES["cells_without_interval"]).fetchall()
     intervals = [(cell_id, *(median_interval(times_ms) or (None, None))) for cell_id, times_ms in cells]
-    insert_rows(connection, "cell_interval", [dict(zip(_INTERVAL, row, strict=True)) for row in intervals])
+    insert_rows(connection, "cell_interval", [dict(zip(_INTERVAL_COLUMNS, row, strict=True)) for row in intervals])
     results = []
     for row in connection.execute(_QUERIES["comparisons_to_judge"]).to_arrow_table().to_pylist():
         a_ns, b_ns, cells_ns = (row.pop(name) for name in ("figures_a_ns", "figures_b_ns", "cells_ns"))
         results.append({**row, **asdict(compare_sessions(a_ns, b_ns, states=states_from_times(cells_ns)))})
     insert_rows(connection, "comparison_result", results)
     decisions = read_warehouse_decisions(connection)
-    judged = _judge(connection, decisions, "nights_to_judge", (LATENCY,))
+    judged = _judge_nights(connection, decisions, "nights_to_judge", (LATENCY,))
     refresh_operator_verdicts(connection, judged)
-    _judge(connection, decisions, "metrics_to_judge", OTHER_METRICS)
+    _judge_nights(connection, decisions, "metrics_to_judge", OTHER_METRICS)
 
 
-def _judge(
+def _judge_nights(
     connection: duckdb.DuckDBPyConnection, decisions: Decisions, query: str, metrics: tuple[Metric, ...]
 ) -> set[str]:
     """Add the verdicts on the nights that a query returns, and return the ids of their series.
 
-    A night is left out where its figure is NULL.
+    A night is left out where its figure is NULL. A series that cannot be judged is logged and has no verdict.
     """
     rows = connection.execute(_QUERIES[query]).to_arrow_table().to_pylist()
     judged: list[_Row] = []
@@ -54,7 +54,7 @@ def _judge(
         nights = list(group)
         for metric in metrics:
             try:
-                judged += _judged([row for row in nights if row[metric.name] is not None], decisions, metric)
+                judged += _build_rows([row for row in nights if row[metric.name] is not None], decisions, metric)
             except (ArithmeticError, ValueError, LookupError) as error:  # must not stop a load
                 what = f"{series_id} on {device}, {metric.name}"
                 _log.error("%s: no verdict (%s: %s)", what, type(error).__name__, error)
@@ -62,10 +62,10 @@ def _judge(
     return {row["series_id"] for row in judged}
 
 
-def _judged(rows: list[_Row], decisions: Decisions, metric: Metric) -> list[_Row]:
-    """Return the rows of `series_verdict` for the nights of one series on one device."""
+def _build_rows(rows: list[_Row], decisions: Decisions, metric: Metric) -> list[_Row]:
+    """Judge the nights of one series on one device, and return their rows of `series_verdict`."""
     before = [None, *rows][: len(rows)]
-    nights = [_night(row, previous, decisions, metric) for row, previous in zip(rows, before, strict=True)]
+    nights = [_build_night(row, previous, decisions, metric) for row, previous in zip(rows, before, strict=True)]
     cells = {str(row["night"]): row["cell"] for row in rows}
     return [
         {
@@ -80,7 +80,11 @@ def _judged(rows: list[_Row], decisions: Decisions, metric: Metric) -> list[_Row
     ]
 
 
-def _night(row: _Row, previous: _Row | None, decisions: Decisions, metric: Metric) -> Night:
+def _build_night(row: _Row, previous: _Row | None, decisions: Decisions, metric: Metric) -> Night:
+    """Return the night of a row; `previous` is the row of the night before it in the series.
+
+    Times of all runs of a session are not compared with times of typical runs: such a night starts a baseline.
+    """
     has_other_rule = previous is not None and row.get("is_of_all_runs") != previous.get("is_of_all_runs")
     last_night = previous["night"] if previous else None
     series = SeriesNight(*(row[name] for name in ("model", "precision", "variant", "device", "night")))
@@ -96,6 +100,6 @@ def _night(row: _Row, previous: _Row | None, decisions: Decisions, metric: Metri
         starts_baseline=has_other_rule or starts_baseline(decisions, series, last_night),
         content=row["content"],
         inaccuracy=row["inaccuracy"],
-        same_night=SideComparison(**{name: row[name] for name in _COMPARED}) if row.get("answer") else None,
+        same_night=SideComparison(**{name: row[name] for name in _COMPARISON_FIELDS}) if row.get("answer") else None,
         same_night_content=row.get("content_a") or "",
     )

@@ -45,6 +45,7 @@ class Shift:
     metric: Metric
     baseline: Sequence[Point]
     center: float
+    """Median position of the baseline."""
     distance: float
     scatter: float
     """Standard deviation of the shift of a night without a change."""
@@ -89,12 +90,12 @@ class Shift:
 
 
 def build_point(night: str, content: str, figures: Sequence[float], metric: Metric = LATENCY) -> Point:
-    """Reduce a night to what later nights need. Raises ValueError if a figure has no position."""
+    """Return a night as later nights need it; raises ValueError if a figure has no position."""
     positions = [metric.position(figure) for figure in figures]
     center = median(positions)
-    variance = _variance([position - center for position in positions], metric.session_scatter**2)
-    time = metric.position(interquartile_mean(figures))
-    return Point(night, content, len(positions), time, variance * IQM_VARIANCE / len(positions))
+    variance = _variance([each - center for each in positions], metric.session_scatter**2)
+    position = metric.position(interquartile_mean(figures))
+    return Point(night, content, len(positions), position, variance * IQM_VARIANCE / len(positions))
 
 
 def deviations(level: Sequence[Point]) -> list[float]:
@@ -114,7 +115,7 @@ def measure_shift(
     """
     baseline = level[-BASELINE_NIGHTS:]
     moves = [*former_deviations, *deviations(baseline)][-BASELINE_NIGHTS:]
-    levels = _levels([each.position for each in baseline]) if metric is LATENCY else None
+    levels = _find_two_levels([each.position for each in baseline]) if metric is LATENCY else None
     if levels is not None:
         moves = [min((each.position - level for level in levels), key=abs) for each in baseline]
         baseline = [each for each, move in zip(baseline, moves, strict=True) if each.position - levels[0] == move]
@@ -134,8 +135,8 @@ def measure_shift(
     return Shift(metric, baseline, center, distance, scatter, half_width, other_state, good[-1])
 
 
-def _levels(positions: Sequence[float]) -> tuple[float, float] | None:
-    """Return the level that the newest night is at and the other one, if the nights of a device have two states.
+def _find_two_levels(positions: Sequence[float]) -> tuple[float, float] | None:
+    """Return the level that the newest night is at, then the other one; None if the nights do not have two states.
 
     A state lasts for nights, so the nights scatter around their median by more than from each night to the next.
     """
@@ -160,7 +161,7 @@ def half_interval_between_nights(noise_floor: float | None, baseline_nights: int
     nights scatter as is assumed of every series.
     """
     scatter = LATENCY.night_scatter
-    if noise_floor is not None:
+    if noise_floor is not None:  # the reverse of `Shift.floor`
         scatter = math.log1p(noise_floor) / _FLOOR_Z / math.sqrt(1 + _MEDIAN_VARIANCE / baseline_nights)
     return student_quantile(_TWO_SIDED_Z, max(baseline_nights, 1)) * math.sqrt(2) * scatter
 

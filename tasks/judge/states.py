@@ -50,6 +50,8 @@ class Clusters:
 
 @dataclass(frozen=True)
 class States:
+    """The two states of the sessions of a device."""
+
     offset: float
     """How far the slow one is from the fast one, in positions."""
     slow_share: float
@@ -61,8 +63,10 @@ class States:
 
 @dataclass(frozen=True)
 class AssignedSessions:
+    """The sessions of a night, each in one of two states."""
+
     positions: Positions
-    """As if each was in the fast one."""
+    """As if each session was in the fast state."""
     is_slow: NDArray[np.bool_]
 
     @property
@@ -112,7 +116,7 @@ def recognize_states(
 def assign_states(
     positions: Positions, states: States, level: float | None, *, is_same_content: bool = False
 ) -> AssignedSessions | None:
-    """Find the state of each session of a night; None if all are in one state and it is open in which.
+    """Return the sessions of a night with their states; None if all are in one state and it is open in which.
 
     `level` is the former position of the fast state, None if unknown; `is_same_content` if it is of the same content.
     Sessions that are all in one state are in the usual one if that is 20 times likelier. If not, they are in the state
@@ -133,12 +137,13 @@ def assign_states(
 
 
 def _assign_alone(positions: Positions, states: States) -> AssignedSessions:
-    """Find the state of each session; if all are in one, take the usual one."""
+    """Return the sessions with their states by their gap alone; if all are in one state, it is the usual one."""
     slow = _slow_sessions(positions, states.offset)
     return _assign_slowest(positions, states, slow or len(positions) * (states.slow_share > 1 / 2))
 
 
 def _assign_slowest(positions: Positions, states: States, slow: int) -> AssignedSessions:
+    """Put the slowest sessions, `slow` of them, into the slow state, and all others into the fast one."""
     is_slow = np.argsort(np.argsort(positions, kind="stable"), kind="stable") >= len(positions) - slow
     return AssignedSessions(positions - states.offset * is_slow, is_slow)
 

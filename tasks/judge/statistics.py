@@ -72,16 +72,16 @@ def _settled_after_runs(latency: _Floats) -> int:
     autocorrelated ones and of those with 5 % outliers; 5 of 50 runs that are slower by 3 standard deviations: in 96 %.
     """
     blocks, block_runs = _block_medians(latency, _MAX_BLOCKS)
-    n, most = len(blocks), len(blocks) // _UNSETTLED_SHARE
-    flat = blocks - min(_slope(blocks[most:]), 0.0) * np.arange(n)
-    median = float(np.median(flat[most:]))
-    spread = max(_spread(flat[most:], median), _MIN_SPREAD * float(np.median(blocks)))
+    n, longest = len(blocks), len(blocks) // _UNSETTLED_SHARE
+    flat = blocks - min(_slope(blocks[longest:]), 0.0) * np.arange(n)
+    median = float(np.median(flat[longest:]))
+    spread = max(_spread(flat[longest:], median), _MIN_SPREAD * float(np.median(blocks)))
     if spread <= 0:
         return 0
     total_z = np.concatenate([[0.0], np.cumsum(np.clip((flat - median) / spread, -_MAX_Z, _MAX_Z))])
-    lengths = np.arange(1, most + 1)
-    starts = np.arange(most, n - most)[:, np.newaxis]
-    deviation = np.sqrt(lengths * (1 + lengths / (n - most)))
+    lengths = np.arange(1, longest + 1)
+    starts = np.arange(longest, n - longest)[:, np.newaxis]
+    deviation = np.sqrt(lengths * (1 + lengths / (n - longest)))
     evidence = total_z[lengths] / deviation
     later = (total_z[starts + lengths] - total_z[starts]) / deviation
     length = int(evidence.argmax()) + 1
@@ -97,12 +97,13 @@ def _slope(latency: _Floats) -> float:
     return float(np.median((blocks[second] - blocks[first]) / (second - first))) / block_runs
 
 
-def _block_medians(latency: _Floats, most: int) -> tuple[_Floats, int]:
-    """Return the medians of at most that many blocks of as many runs each, and their number of runs: 1 in most cases.
+def _block_medians(latency: _Floats, max_blocks: int) -> tuple[_Floats, int]:
+    """Return the medians of at most `max_blocks` blocks of as many runs each, and the number of runs of a block.
 
-    It bounds time and memory for long sessions. Runs at the end that fill no block are left out.
+    They bound time and memory for long sessions; up to `max_blocks` runs, each is a block. Runs at the end that fill no
+    block are left out.
     """
-    block_runs = math.ceil(len(latency) / most)
+    block_runs = math.ceil(len(latency) / max_blocks)
     if block_runs == 1:
         return latency, 1
     blocks = len(latency) // block_runs

@@ -15,7 +15,7 @@ from tasks.judge.night import Night
 from tasks.judge.shift import Point, Shift
 
 INTERLEAVED = "measured interleaved the same night"
-SameNight = Literal["confirmed", "refuted", "open"]
+SameNightAnswer = Literal["confirmed", "refuted", "open"]
 
 _STRONG_Z = 3.0  # two nights above it confirm one another; so do three that are suspected (docs/numbers.md)
 
@@ -56,8 +56,8 @@ class Step:
         """Return whether a shift has the direction of the step; False before its first night."""
         return bool(self.shifts) and (self.shifts[0] > 0) == (distance > 0)
 
-    def is_followed_by_other_content(self, current: Point, shift: Shift) -> bool:
-        """Return whether a step of the device continues in a night with another model or runner."""
+    def continues_with_other_content(self, current: Point, shift: Shift) -> bool:
+        """Return whether a night shares a step of the device, but not the model or runner of the step's last night."""
         is_other = bool(self.points) and current.content != self.points[-1].content
         return is_other and self.is_of_device and self.has_direction(shift.distance)
 
@@ -71,12 +71,12 @@ def is_same_content(current: Point, shift: Shift) -> bool:
     return bool(current.content) and current.content == shift.last_good.content
 
 
-def same_night_answer(current: Point, shift: Shift, night: Night, *, may_be_in_other_state: bool) -> SameNight:
-    """Return whether the comparison of the same night shows the shift; open without one, and for equal content.
+def same_night_answer(current: Point, shift: Shift, night: Night, *, may_be_device_state: bool) -> SameNightAnswer:
+    """Return whether the comparison of the same night shows the shift; open without an interval.
 
-    A figure that confirms itself needs none. A side A of another content than that of the last good night leaves the
-    shift open. If the device `may_be_in_other_state`, because it was at this
-    level before, the state explains a shift for which the comparison finds less than the smallest change of the metric.
+    It is refuted if the whole interval lies below what is suspected. Equal content, or a side A of another content than
+    that of the last good night, leaves it open. If it `may_be_device_state`, it is refuted also if the comparison finds
+    less than the smallest change of the metric. A figure that confirms itself needs no comparison.
     """
     if shift.metric.confirms_itself and shift.is_suspect and not is_same_content(current, shift):
         return "confirmed"
@@ -89,13 +89,16 @@ def same_night_answer(current: Point, shift: Shift, night: Night, *, may_be_in_o
     if shift.distance < 0:
         low, high = -high, -low
     if same_night.answer == "different" and low > 0:
-        is_explained = may_be_in_other_state and abs(math.log(same_night.ratio or 1)) < shift.metric.min_distance
+        is_explained = may_be_device_state and abs(math.log(same_night.ratio or 1)) < shift.metric.min_distance
         return "refuted" if is_explained else "confirmed"
     return "refuted" if high < shift.limit else "open"
 
 
-def describe_confirmation(shift: Shift, same: SideComparison | None) -> str:
-    """Return the result as text, empty without an interval; of a figure that confirms itself, why it needs none."""
+def describe_same_night(shift: Shift, same: SideComparison | None) -> str:
+    """Return the result of the comparison of the same night as text; empty without an interval.
+
+    For a figure that confirms itself, the text is why it needs none.
+    """
     if shift.metric.confirms_itself:
         return (
             f"a change above {shift.metric.distance_text(shift.limit)} by another model or runner needs no second night"

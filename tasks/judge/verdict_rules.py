@@ -30,7 +30,7 @@ from tasks.judge.states import (
     describe_open_state,
     recognize_states,
 )
-from tasks.judge.step import Step, describe_confirmation, is_same_content, same_night_answer
+from tasks.judge.step import Step, describe_same_night, is_same_content, same_night_answer
 
 STEP_NIGHTS = 7
 """How many nights a confirmed step is reported; then its nights are the baseline."""
@@ -40,15 +40,15 @@ _STATE_NIGHTS = 4  # a level that so many earlier nights had is a state of the d
 
 def judge_all(nights: Sequence[Night], metric: Metric = LATENCY) -> list[NightVerdict]:
     """Judge each night of one series on one device; `nights` are in the order of their dates."""
-    series, verdicts = _WithinStates(metric), []
+    series, verdicts = _SeriesWithinStates(metric), []
     for night in nights:
         if night.starts_baseline:
-            series = _WithinStates(metric)
+            series = _SeriesWithinStates(metric)
         verdicts.append(series.judge(night))
     return verdicts
 
 
-class _WithinStates:
+class _SeriesWithinStates:
     """A series on a device. Once its sessions show two states, its latency is judged within them."""
 
     def __init__(self, metric: Metric) -> None:
@@ -74,10 +74,10 @@ class _WithinStates:
         return self._judge(night, positions)
 
     def _judge(self, night: Night, positions: Positions) -> NightVerdict:
-        """Judge a night that can be compared."""
+        """Judge a night that can be compared, as if all its sessions were in the fast state."""
         if self.states is None:
             return self.series.judge(night)
-        level, content = self.series.newest
+        level, content = self.series.newest_level_and_content
         assigned = assign_states(
             positions, self.states, level, is_same_content=bool(content) and content == night.content
         )
@@ -104,7 +104,7 @@ class _Series:
         """The last nights, at any level."""
 
     @property
-    def newest(self) -> tuple[float | None, str]:
+    def newest_level_and_content(self) -> tuple[float | None, str]:
         """Median position of the step or else the level (None before the first night); content of the last night."""
         if not self.history:
             return None, ""
@@ -122,9 +122,9 @@ class _Series:
             return NightVerdict(night.night, "insufficient data", "this is the first night of the baseline")
         if self.step.is_confirmed and len(self.step.points) >= STEP_NIGHTS:
             self._make_step_the_level()
-        return self._second_step(current, night) or self._compare(current, night)
+        return self._judge_beyond_step(current, night) or self._judge_against_level(current, night)
 
-    def _second_step(self, current: Point, night: Night) -> NightVerdict | None:
+    def _judge_beyond_step(self, current: Point, night: Night) -> NightVerdict | None:
         """Judge a night that lies beyond the confirmed step; None if it does not.
 
         Confirmed the same night, it begins another step; refuted, it belongs to the first; otherwise it is suspected.
@@ -134,71 +134,74 @@ class _Series:
         shift = measure_shift(current, self.step.points, deviations(self.level), self.metric)
         if not shift.is_suspect or not self.step.has_direction(shift.distance):
             return None
-        answer = same_night_answer(current, shift, night, may_be_in_other_state=self._may_be_in_other_state(shift))
+        answer = same_night_answer(current, shift, night, may_be_device_state=self._may_be_device_state(shift))
         if answer == "confirmed":
             self._make_step_the_level()
-            return self._compare(current, night)
-        as_first = self._compare(current, replace(night, same_night=None))
+            return self._judge_against_level(current, night)
+        as_first = self._judge_against_level(current, replace(night, same_night=None))
         if answer == "refuted":
             return as_first
-        return _verdict("suspected", current, shift, current.night, _unconfirmed_text(shift))
+        return _build_verdict("suspected", current, shift, current.night, _unconfirmed_text(shift))
 
-    def _compare(self, current: Point, night: Night) -> NightVerdict:
-        """Compare a night with the level, then add it to the level or to a step."""
+    def _judge_against_level(self, current: Point, night: Night) -> NightVerdict:
+        """Compare a night with the level, add it to the level or to a step, and return its verdict."""
         shift = measure_shift(current, self.level, self.former_deviations, self.metric)
         if shift.is_suspect and shift.other_state is None and self._count_at_level(shift) >= _STATE_NIGHTS:
             shift = replace(shift, other_state=shift.distance)
         if not shift.is_suspect and not self.step.contains(shift.distance):
             why = f"changes below {self.metric.distance_text(shift.limit)} are not suspected"
             return self._judge_in_level(current, shift, why)
-        if self.step.is_followed_by_other_content(current, shift):
+        if self.step.continues_with_other_content(current, shift):
             # What moved with the old content is the device: the new content is compared with it as it is now. A single
             # night is not yet a state of the device.
             if len(self.step.points) > 1:
                 self._make_step_the_level()
             else:
                 self._end_step()
-            return self._compare(current, night)
-        answer = same_night_answer(current, shift, night, may_be_in_other_state=self._may_be_in_other_state(shift))
+            return self._judge_against_level(current, night)
+        answer = same_night_answer(current, shift, night, may_be_device_state=self._may_be_device_state(shift))
         if answer == "refuted":
-            why = f"{describe_confirmation(shift, night.same_night)}: the device changed, not they"
-            decided_by = night.same_night if self._may_be_in_other_state(shift) else None
+            why = f"{describe_same_night(shift, night.same_night)}: the device changed, not they"
+            decided_by = night.same_night if self._may_be_device_state(shift) else None
             return self._judge_in_level(current, shift, why, decided_by)
         if not self.step.has_direction(shift.distance):
             self._end_step()
         self.step.add(current, shift, answer == "confirmed", counts=not night.same_night or answer != "open")
         return self._judge_in_step(current, shift, night, answer == "confirmed")
 
-    def _may_be_in_other_state(self, shift: Shift) -> bool:
-        """Return whether the device may be in another state than last: it has two, or was at this level before."""
+    def _may_be_device_state(self, shift: Shift) -> bool:
+        """Return whether a state of the device may cause the shift: its nights have two, or were there before."""
         return shift.other_state is not None or self._count_at_level(shift) > 0
 
     def _count_at_level(self, shift: Shift) -> int:
-        """Count the nights before this one and its step that were at the present level."""
+        """Count the nights before this one and its step that lie as far from the baseline, in the same direction."""
         since = self.step.points[0].night if self.step.points else self.history[-1].night
         return shift.count_at_level([each for each in self.history if each.night < since])
 
-    def _judge_in_step(self, current: Point, shift: Shift, night: Night, is_measured: bool) -> NightVerdict:
-        """Return the verdict on a night that was added to the step; may make the step the level."""
+    def _judge_in_step(self, current: Point, shift: Shift, night: Night, is_confirmed_alone: bool) -> NightVerdict:
+        """Return the verdict on a night that was added to the step; may make the step the level.
+
+        `is_confirmed_alone`: the night needs no other one to confirm it.
+        """
         since, nights = self.step.points[0].night, len(self.step.points)
-        if not is_measured and len(self.level) < _MIN_LEVEL:
+        if not is_confirmed_alone and len(self.level) < _MIN_LEVEL:
             word: Verdict = "no change" if self.step.is_of_device else "suspected"
             if nights > len(self.level):
                 self._make_step_the_level()
-            return _verdict(word, current, shift, since, _unconfirmed_text(shift))
+            return _build_verdict(word, current, shift, since, _unconfirmed_text(shift))
         if self.step.is_of_device:
             is_reported = self.step.is_confirmed and not self._count_at_level(shift)
             word = self.metric.device_verdict(shift.distance) if is_reported else "no change"
-            why = _by_nights(self.step)
+            why = _nights_text(self.step)
             if self.step.is_confirmed:  # reported once: models are then compared with the device as it is now
                 self._make_step_the_level()
-            return _verdict(word, current, shift, since, why)
-        is_certain = is_measured or shift.bounds[0] > 0 or shift.bounds[1] < 0
+            return _build_verdict(word, current, shift, since, why)
+        is_certain = is_confirmed_alone or shift.bounds[0] > 0 or shift.bounds[1] < 0
         if not self.step.is_confirmed or not is_certain:
-            return _verdict("suspected", current, shift, since, _unconfirmed_text(shift))
+            return _build_verdict("suspected", current, shift, since, _unconfirmed_text(shift))
         verdict: Verdict = "regression" if self.metric.is_worse(shift.distance) else "improvement"
-        why = describe_confirmation(shift, night.same_night) if is_measured else _by_nights(self.step)
-        return _verdict(verdict, current, shift, since, why, night.same_night if is_measured else None)
+        why = describe_same_night(shift, night.same_night) if is_confirmed_alone else _nights_text(self.step)
+        return _build_verdict(verdict, current, shift, since, why, night.same_night if is_confirmed_alone else None)
 
     def _judge_in_level(
         self, current: Point, shift: Shift, why: str, decided_by: SideComparison | None = None
@@ -209,8 +212,9 @@ class _Series:
         if self.step.quiet_nights == 2:
             self._end_step()
         if current.sessions >= sessions_for_verdict(self.metric) or shift.is_suspect:
-            return _verdict("no change", current, shift, None, why, decided_by)
-        return _verdict("insufficient data", current, shift, None, too_few_sessions(current.sessions, self.metric))
+            return _build_verdict("no change", current, shift, None, why, decided_by)
+        why = too_few_sessions(current.sessions, self.metric)
+        return _build_verdict("insufficient data", current, shift, None, why)
 
     def _end_step(self) -> None:
         """End the step. Nights that were only suspected join the level, those of a confirmed step do not."""
@@ -223,7 +227,7 @@ class _Series:
         self.level, self.step = self.step.points, Step()
 
 
-def _by_nights(step: Step) -> str:
+def _nights_text(step: Step) -> str:
     count, since = len(step.points), step.points[0].night
     if step.is_confirmed:
         return f"{count} nights since {since} confirm it"
@@ -234,7 +238,7 @@ def _unconfirmed_text(shift: Shift) -> str:
     return f"not confirmed yet: compare it with {shift.last_good.night} on the same device or wait for the next nights"
 
 
-def _verdict(
+def _build_verdict(
     verdict: Verdict,
     current: Point,
     shift: Shift,

@@ -10,7 +10,7 @@ import pytest
 from devices.inventory import DeviceSpec, load_inventory, open_device
 from devices.ondevice.lease import current_holder
 from flows.certify import certify as acceptance
-from tasks.judge.certify.subject import opened
+from tasks.judge.certify.subject import open_subject
 from tests.fixtures.farm import Farm
 from tests.fixtures.waiting import SCALE
 
@@ -94,7 +94,7 @@ def test_a_content_that_differs_from_itself_twice_fails_the_noise(
     monkeypatch.setattr(acceptance, "run_to_end", lambda *_: "certify-2")
     monkeypatch.setattr(acceptance, "ask_warehouse", lambda *_, sweep_id: [results[sweep_id]])
     spec = DeviceSpec(name="here", transport="local", root=str(tmp_path / "device"))
-    with opened(spec, tmp_path / "var", A_NIGHT) as subject:
+    with open_subject(spec, tmp_path / "var", A_NIGHT) as subject:
         subject.proof_sweep = "certify-1"
         finding = acceptance.noise(subject)
         # then one difference may be chance, two are not

@@ -38,7 +38,7 @@ def check_connection(subject: Subject) -> Finding:
     connection = " ".join(filter(None, [spec.transport, spec.serial or spec.address]))
     emulated = ", emulated" if spec.emulated else ""
     system = " ".join(filter(None, [facts.os, facts.os_version])) or "unknown system"
-    machine = f"{facts.cores or 'unknown'} cores, {subject.platform}, {system}, {_sme(facts)}{emulated}"
+    machine = f"{facts.cores or 'unknown'} cores, {subject.platform}, {system}, {_sme_text(facts)}{emulated}"
     return Finding("passed", f"{answer_s:.1f} s, {machine}, {connection}")
 
 
@@ -78,10 +78,10 @@ def check_runner(subject: Subject) -> Finding:
         raise FarmError(f"the runner {name} does not start: {ended}: {printed}") from None
     of_system, of_runner = subject.facts, with_version(version, subject.facts)
     if (of_system.sme2 not in (None, of_runner.sme2)) or (of_system.sme not in (None, of_runner.sme)):
-        raise FarmError(f"{_sme(of_runner)} by the runner {name}, {_sme(of_system)} by the system")
+        raise FarmError(f"{_sme_text(of_runner)} by the runner {name}, {_sme_text(of_system)} by the system")
     agrees = "which the system does not state" if of_system.sme2 is None else "as the system states"
     subject.facts = of_runner
-    return Finding("passed", f"{took_s:.1f} s to push and start {name}: {_sme(of_runner)}, {agrees}")
+    return Finding("passed", f"{took_s:.1f} s to push and start {name}: {_sme_text(of_runner)}, {agrees}")
 
 
 def check_full_disk(subject: Subject) -> Finding:
@@ -93,7 +93,7 @@ def check_full_disk(subject: Subject) -> Finding:
         large, small = _random_file(here / "large", _TOO_LARGE_BYTES), _random_file(here / "small", _FITS_BYTES)
         usual, device.root = device.root, folder
         try:
-            sentence = _refusal(subject, large)
+            sentence = _refuse_large(subject, large)
             if left := call(device, ["find", folder, "-type", "f"]).splitlines():
                 raise FarmError(f"a push that did not fit left files on the device: {len(left)}, for example {left[0]}")
             put(device, small, hash_file(small))
@@ -135,7 +135,8 @@ def _ready_runner(subject: Subject) -> Runner:
     return existing
 
 
-def _refusal(subject: Subject, large: Path) -> str:
+def _refuse_large(subject: Subject, large: Path) -> str:
+    """Push a file that does not fit, and return the error; raises FarmError if it is accepted or fails otherwise."""
     try:
         put(subject.device, large, hash_file(large))
     except NoSpaceOnDevice as error:
@@ -150,6 +151,6 @@ def _random_file(path: Path, size_bytes: int) -> Path:
     return path
 
 
-def _sme(facts: Facts) -> str:
+def _sme_text(facts: Facts) -> str:
     words = {None: "unknown", True: "yes", False: "no"}
     return f"SME2 {words[facts.sme2]}, SME {words[facts.sme]}"

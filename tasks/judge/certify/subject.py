@@ -71,7 +71,7 @@ class Subject:
 
 
 @contextlib.contextmanager
-def opened(spec: DeviceSpec, data_dir: Path, night: date) -> Iterator[Subject]:
+def open_subject(spec: DeviceSpec, data_dir: Path, night: date) -> Iterator[Subject]:
     """Yield the subject of a certification whose results go to `data_dir`/certify/<name>.
 
     It shares the exports and the runners of `data_dir` by links. Strikes of earlier certifications are cleared.

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from devices.errors import InputError
-from tasks.judge.bisect import MeasuredNight, SeriesOnDevice, bounds, find_series, first_bad
+from tasks.judge.bisect import MeasuredNight, SeriesOnDevice, find_bounds, find_series, first_bad
 
 
 def night(day: int, pte: str, verdict: Any = "no change", baseline_to: int | None = None) -> MeasuredNight:
@@ -25,7 +25,7 @@ NIGHTS = [
 
 
 def test_the_newest_step_gives_the_nights() -> None:
-    good, contents = bounds(NIGHTS, None, None)
+    good, contents = find_bounds(NIGHTS, None, None)
     assert good.night == date(2026, 11, 2)
     # each content once, by its first night
     assert [(each.night.day, each.pte_sha256) for each in contents] == [(3, "p2"), (4, "p3"), (6, "p4")]
@@ -34,14 +34,14 @@ def test_the_newest_step_gives_the_nights() -> None:
 def test_of_a_bad_night_alone_the_good_one_is_that_of_the_newest_step_up_to_it() -> None:
     # given a later step, whose last good night is after the bad night
     nights = [*NIGHTS, night(7, "p4"), night(8, "p4"), night(9, "p5", "regression", 8)]
-    good, contents = bounds(nights, None, date(2026, 11, 6))
+    good, contents = find_bounds(nights, None, date(2026, 11, 6))
     assert (good.night.day, contents[-1].night.day) == (2, 6)
     with pytest.raises(InputError, match="no night of this series up to 2026-11-04 is suspected or a regression; name"):
-        bounds(nights, None, date(2026, 11, 4))
+        find_bounds(nights, None, date(2026, 11, 4))
 
 
 def test_the_user_may_name_the_nights() -> None:
-    good, contents = bounds(NIGHTS, date(2026, 11, 1), date(2026, 11, 4))
+    good, contents = find_bounds(NIGHTS, date(2026, 11, 1), date(2026, 11, 4))
     assert (good.night.day, [each.night.day for each in contents]) == (1, [3, 4])
 
 
@@ -59,7 +59,7 @@ def test_nights_that_cannot_be_bisected_are_refused(
 ) -> None:
     named = [date(2026, 11, day) if day else None for day in (good, bad)]
     with pytest.raises(InputError, match=sentence):
-        bounds(nights, *named)
+        find_bounds(nights, *named)
 
 
 @pytest.mark.parametrize("count", range(1, 18))

@@ -14,14 +14,14 @@ from devices.ondevice.diagnostics import small_disk
 from devices.ondevice.lease import acquire
 from devices.shell import call
 from tasks.judge.certify import checks
-from tasks.judge.certify.subject import Subject, opened
+from tasks.judge.certify.subject import Subject, open_subject
 from tests.fixtures.devices import TRANSPORTS
 
 
 @pytest.fixture
 def subject(request: pytest.FixtureRequest, make_spec: Callable[..., DeviceSpec], tmp_path: Path) -> Iterator[Subject]:
     """This machine, reached directly unless a test names another way."""
-    with opened(make_spec(getattr(request, "param", "local")), tmp_path / "var", date(2026, 11, 20)) as subject:
+    with open_subject(make_spec(getattr(request, "param", "local")), tmp_path / "var", date(2026, 11, 20)) as subject:
         yield subject
 
 
