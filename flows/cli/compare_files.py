@@ -16,7 +16,7 @@ from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.export.prebuilt import open_pte
 from tasks.measure.sweep_night import sweep_night, sweeps_of_night
 from tasks.results.changes import Comparison, SeriesChange, SideFacts
-from tasks.results.compare import headline, measured_fields, read_side_facts
+from tasks.results.compare import comparison_headline, measured_fields, read_side_facts
 from tasks.results.reader import open_reader
 from tasks.store.files import hash_file
 from tasks.store.workspace import Workspace
@@ -147,7 +147,7 @@ def _comparison(answer: "InterleavedResult", request: FilesToCompare, device: st
         cause=answer.cause,
         **measured_fields(result, request.margin, " and ".join(answer.inaccurate_sides)),
     )
-    answer_line = headline([change], request.margin)
+    answer_line = comparison_headline([change], request.margin)
     remarks = list(_remarks(answer))
     return Comparison(a=request.a.label, b=request.b.label, changes=[change], headline=answer_line, remarks=remarks)
 

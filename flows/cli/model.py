@@ -132,7 +132,7 @@ def export(
 
 def _text_lines(case: "CheckedCase") -> Iterator[str]:
     """Yield the lines of a case for `--format text`."""
-    from tasks.results.latency import evidence
+    from tasks.results.latency import evidence_text
     from tasks.results.text import in_ms
 
     export, (delegated, portable) = case.export, _counts(case)
@@ -147,7 +147,7 @@ def _text_lines(case: "CheckedCase") -> Iterator[str]:
         yield from (f"  {line}" for line in (case.record.log_tail or "").splitlines()[-5:])
         return
     if case.portable_share and case.delegated_share and case.time_ms is not None:
-        yield f"time: {in_ms(case.time_ms)} ({evidence(case.times_ms)}), 1 thread, SME2 off"
+        yield f"time: {in_ms(case.time_ms)} ({evidence_text(case.times_ms)}), 1 thread, SME2 off"
         rest = 100 * (1 - case.delegated_share.value - case.portable_share.value)
         yield (
             f"of that: {_percent(case.delegated_share)} delegated, {_percent(case.portable_share)} portable, "

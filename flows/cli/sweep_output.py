@@ -11,7 +11,7 @@ from flows.warehouse.publish import ask_warehouse
 from tasks.bundle.model_names import short_names
 from tasks.bundle.robust_statistics import median_interval
 from tasks.pages.rows import short_text, table_lines
-from tasks.results.latency import spread
+from tasks.results.latency import interval_text
 from tasks.results.text import duration
 from tasks.results.verdicts import failed_lines
 from tasks.store.workspace import Workspace
@@ -121,7 +121,7 @@ def end_pieces(end: "SweepEnd", workspace: Workspace) -> Iterator[str]:
     lines = _shortened(lines, _MAX_VERDICTS, "lines: etfarm verdicts")
     names = short_names(name for (name,) in ask_warehouse("measured_models", workspace))
     rows = [
-        (device, names[model], *rest, spread(times_ms or [], lambda each: short_text(round(each, 4))), differs)
+        (device, names[model], *rest, interval_text(times_ms or [], lambda each: short_text(round(each, 4))), differs)
         for device, model, *rest, times_ms, differs in ask_warehouse("times", workspace, sweep_id=end.sweep_id)
     ]
     is_ambiguous = any(row[-1] for row in rows)

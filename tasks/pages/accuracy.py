@@ -2,7 +2,7 @@
 
 from tasks.pages.page import Block, Fold, Paragraph, Section
 from tasks.results.accuracy import AccuracyRow, LayerRow, NotComparedRow, accuracy_in_words
-from tasks.results.cells import CellNames, by_cell
+from tasks.results.cells import CellNames, by_cell_or_pair
 from tasks.results.reader import Answers
 from tasks.results.table import Cell, Column, build_table
 from tasks.results.text import Code, Text, counted
@@ -50,7 +50,7 @@ def layers(answers: Answers) -> Section:
         )
     ]
     summary: list[Text] = []
-    for pair in by_cell(rows).values():
+    for pair in by_cell_or_pair(rows).values():
         fault = next((row for row in pair if row.is_notable), None)
         result = f"first fault at layer {fault.layer}" if fault else f"no sudden loss in {counted(len(pair), 'layer')}"
         fold_title = (Code(pair[0].model), f" \u00b7 {names.label(pair[0])} \u2014 {result}")

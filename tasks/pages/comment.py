@@ -8,8 +8,8 @@ from tasks.results.changes import (
     SeriesChange,
     headline_parts,
     is_changed,
+    markdown_columns,
     sessions_text,
-    short_columns,
     worst_first,
 )
 
@@ -50,7 +50,7 @@ ToMarkdown = Callable[[str], str]
 
 def change_table(changes: Sequence[SeriesChange], max_rows: int, where: str, to_markdown: ToMarkdown) -> str:
     """Return the first changes as a table, and `where` the others are; empty without a change."""
-    columns = short_columns(changes[:max_rows])
+    columns = markdown_columns(changes[:max_rows])
     cells = [[to_markdown(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
     lines = [f"| {' | '.join(row)} |" for row in [list(columns), ["---"] * len(columns), *cells]] if changes else []
     hidden = len(changes) - max_rows

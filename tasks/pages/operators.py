@@ -29,7 +29,7 @@ from tasks.results.operators import (
     PortableOperatorRow,
     PortableRow,
     UnknownOperatorRow,
-    heaviest,
+    heaviest_modules,
     portable_in_words,
     read_categories,
     time_in_words,
@@ -170,7 +170,7 @@ def modules(answers: Answers) -> Section:
     blocks: list[Block] = [Paragraph(explained)]
     for cell, fold in cell_folds(rows):
         digits = ms_digits(row.time_ms for row in cell if row.is_module)
-        blocks.append(fold.filled(heaviest(cell), [build_table(cell, is_named=False, digits=digits)]))
+        blocks.append(fold.filled(heaviest_modules(cell), [build_table(cell, is_named=False, digits=digits)]))
     return Section("modules", title, blocks)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from tasks.results.cells import CellNames, NamedRowT, by_cell
+from tasks.results.cells import CellNames, NamedRowT, by_cell_or_pair
 from tasks.results.table import Table
 from tasks.results.text import Code, Text, Tone, counted, joined
 
@@ -190,7 +190,7 @@ def cell_folds(rows: Sequence[NamedRowT]) -> Iterator[tuple[list[NamedRowT], Fol
     """Yield the rows of each cell with an empty fold of its name, the first one of a model open."""
     names = CellNames(rows)
     models = set()
-    for cell in by_cell(rows).values():
+    for cell in by_cell_or_pair(rows).values():
         first = cell[0]
         yield cell, Fold((Code(first.model), f" \u00b7 {names.label(first)}"), [], is_open=first.model not in models)
         models.add(first.model)

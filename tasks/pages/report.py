@@ -20,7 +20,7 @@ from tasks.pages.sme2 import sme2
 from tasks.pages.verdicts import regressions, verdicts
 from tasks.results.devices import DeviceRow
 from tasks.results.reader import Answers, ReportError
-from tasks.results.sessions import failures_sentence
+from tasks.results.sessions import failure_counts_in_words
 from tasks.results.table import Table
 from tasks.results.text import counted, duration, listed, numbered
 from tasks.results.verdicts import Verdict, is_compared
@@ -133,7 +133,7 @@ def _page(answers: Answers, sections: Sequence[Section]) -> Page:
         sections,
         subtitle,
         figures=_figures(answers),
-        summary=[_counts(answers), *failures_sentence(answers), *sentences],
+        summary=[_counts(answers), *failure_counts_in_words(answers), *sentences],
     )
 
 

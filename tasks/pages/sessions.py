@@ -9,7 +9,7 @@ from tasks.results.cells import emulation_tags
 from tasks.results.devices import ONLY_OF_FARM_DEVICES, ConditionRow, DeviceRow, waits_in_words
 from tasks.results.provenance import ONLY_OF_ALL_SWEEPS, ModelRow, RunnerRow
 from tasks.results.reader import Answers
-from tasks.results.sessions import MAX_REASONS, FailureRow, SessionRow, bundles_in_words, by_outcome
+from tasks.results.sessions import MAX_REASONS, FailureRow, SessionRow, count_bundles, split_failures
 from tasks.results.table import build_table, first_rows, grouped
 from tasks.results.text import Code, counted, joined, sentence, with_code
 
@@ -20,11 +20,11 @@ _MAX_BUNDLES = 10
 
 def failures(answers: Answers) -> Section:
     """Return failed and invalid sessions by reason and device, apart from those that a later attempt replaced."""
-    without_result, superseded = by_outcome(answers)
+    without_result, superseded = split_failures(answers)
     blocks: list[Block] = []
     if reasons := answers.not_loaded:
         verb = "is" if len(reasons) == 1 else "are"
-        title = f"{bundles_in_words(reasons)} could not be loaded and {verb} in no figure:"
+        title = f"{count_bundles(reasons)} could not be loaded and {verb} in no figure:"
         rest = len(reasons) - _MAX_BUNDLES
         more = [with_code(f"\u2026 and {rest} more; `etfarm warehouse load` lists them.")] if rest > 0 else []
         points = [*(f"{reason}." for reason in reasons[:_MAX_BUNDLES]), *more]

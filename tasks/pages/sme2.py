@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tasks.pages.page import Block, Fold, Heading, Paragraph, Points, Section
-from tasks.results.cells import CellNames, PairRow, by_cell, emulation_tags
+from tasks.results.cells import CellNames, PairRow, by_cell_or_pair, emulation_tags
 from tasks.results.reader import Answers
 from tasks.results.sme2 import (
     CoverageRow,
@@ -84,9 +84,9 @@ def _coverage(answers: Answers) -> Iterator[Block]:
 
 def _pair_folds(answers: Answers) -> list[Block]:
     """Return a fold for each pair of cells with data, the first one open."""
-    shifts = by_cell(answers.rows(ShiftRow))
-    operators = by_cell(answers.rows(PairOperatorRow))
-    kernels = by_cell(answers.rows(KernelRow))
+    shifts = by_cell_or_pair(answers.rows(ShiftRow))
+    operators = by_cell_or_pair(answers.rows(PairOperatorRow))
+    kernels = by_cell_or_pair(answers.rows(KernelRow))
     speedups = {row.pair: row for row in answers.rows(SpeedupRow)}
     pairs: dict[str, PairRow] = {}
     for row in (*answers.rows(ShiftRow), *answers.rows(PairOperatorRow), *answers.rows(KernelRow)):

@@ -7,7 +7,7 @@ from datetime import date
 from tasks.judge.drift import slow_drift
 from tasks.judge.figures import percent_change
 from tasks.pages.page import Block, Fold, Paragraph, Points, Section
-from tasks.results.cells import CellRow, where
+from tasks.results.cells import CellRow, device_and_conditions
 from tasks.results.reader import Answers
 from tasks.results.table import build_table
 from tasks.results.text import Code, Text, counted, joined, separated, signed_percent
@@ -65,7 +65,7 @@ def verdicts(answers: Answers) -> Section:
 
 
 def _series_name(row: CellRow) -> tuple[str, ...]:
-    return (Code(row.model), f" {row.precision} {where(row)}")
+    return (Code(row.model), f" {row.precision} {device_and_conditions(row)}")
 
 
 def _drifts(answers: Answers) -> list[Text]:
@@ -100,7 +100,7 @@ def _other_summary(rows: list[Verdict]) -> Iterator[Text]:
     worse: list[Text] = [
         (
             Code(row.model),
-            f" {row.precision}{'' if row.is_of_file else ' ' + where(row)}:"
+            f" {row.precision}{'' if row.is_of_file else ' ' + device_and_conditions(row)}:"
             f" {row.metric} {row.figure(row.baseline_value)} -> {row.figure(row.value)}",
         )
         for row in rows

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tasks.export.accuracy_limits import recipe_limits
-from tasks.results.cells import CellRow, PairRow, where
+from tasks.results.cells import CellRow, PairRow, device_and_conditions
 from tasks.results.table import (
     NOTHING,
     Cell,
@@ -75,6 +75,7 @@ class AccuracyRow(CellRow):
     is_inaccurate: Annotated[bool | None, Words("Result")]
 
     def snr_db_cell(self, cell: Cell) -> Cell:
+        """Return `equal` where the outputs are the same: their SNR is infinite; bad if the output is inaccurate."""
         if self.max_abs_error == 0 and not self.nonfinite_mismatches:
             return Cell("equal")
         return toned(cell, "bad") if self.is_inaccurate else cell
@@ -95,7 +96,7 @@ def accuracy_in_words(rows: Sequence[AccuracyRow]) -> Iterator[Text]:
     """Yield the inaccurate cells, the largest error against eager PyTorch, and models with NaN on one side only."""
     inaccurate = {row.cell: row for row in rows if row.is_inaccurate}
     if inaccurate:
-        named = [(Code(row.model), f" {row.precision} {where(row)}") for row in inaccurate.values()]
+        named = [(Code(row.model), f" {row.precision} {device_and_conditions(row)}") for row in inaccurate.values()]
         yield joined("Inaccurate outputs: ", separated(named, most=_MAX_NAMED), ".")
     of_eager = [row for row in rows if row.reference != "same program"]
     errors = [(row.max_abs_error, row) for row in of_eager if row.max_abs_error is not None]
@@ -158,6 +159,7 @@ class LayerRow(PairRow):
         return self.nonfinite_mismatches + self.lost_fp32 > 0 or any(self._loses(*side) for side in sides)
 
     def _loses(self, snr_db: float | None, drop_db: float | None) -> bool:
+        """Return whether the SNR of a side is below the limit of the recipe, and the layer lost over 20 dB for good."""
         limit_db = recipe_limits(self.precision, None).eager_db
         return snr_db is not None and snr_db < limit_db and (drop_db or 0.0) > _NOTABLE_DROP_DB
 
@@ -174,6 +176,7 @@ class LayerRow(PairRow):
 
 
 def _snr(cell: Cell, max_abs_error: float | None, *, is_bad: bool) -> Cell:
+    """Return the cell of an SNR: `equal` where the outputs are the same, whose SNR is infinite."""
     if max_abs_error == 0:
         return Cell("equal")
     return toned(cell, "bad") if is_bad else cell

@@ -96,7 +96,7 @@ def cell_or_pair(row: NamedRow) -> str:
 NamedRowT = TypeVar("NamedRowT", bound=NamedRow)
 
 
-def by_cell(rows: Iterable[NamedRowT]) -> defaultdict[str, list[NamedRowT]]:
+def by_cell_or_pair(rows: Iterable[NamedRowT]) -> defaultdict[str, list[NamedRowT]]:
     """Return the rows by id of their cell or pair, in their order; no rows for an unknown id."""
     return defaultdict(list, grouped(rows, cell_or_pair))
 
@@ -130,7 +130,7 @@ def precision_order(precision: str) -> int:
     return _PRECISION_ORDER.get(precision, len(_PRECISION_ORDER))
 
 
-def where(row: CellRow) -> str:
+def device_and_conditions(row: CellRow) -> str:
     """Return where a cell was measured, inside a sentence: `on pixel-9 with SME2 off and one thread`."""
     conditions = series_conditions(row)
     return f"on {row.device}" + (f" with {' and '.join(conditions)}" if conditions else "")

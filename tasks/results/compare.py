@@ -104,7 +104,7 @@ def compare_arms(
         for kind, value, *rest in reader.tuples("compare_names", a=id_prefix(words[0]), b=id_prefix(words[1]))
     ]
     arms = find_arms(words[0], words[1], names, sweep_id)
-    sides = _filter_cells(reader, [_cells(reader, arm) for arm in arms], only or {})
+    sides = _filter_cells(reader, [_read_cells(reader, arm) for arm in arms], only or {})
     matched = match_cells(sides[0], sides[1], arms[0].kind)
     if not matched.pairs:
         of_a, of_b = (f"{len(side)} of {'AB'[at]} ({arms[at]})" for at, side in enumerate(sides))
@@ -115,13 +115,13 @@ def compare_arms(
         a=str(arms[0]),
         b=str(arms[1]),
         changes=changes,
-        headline=headline(changes, margin),
+        headline=comparison_headline(changes, margin),
         remarks=[*(f"{series_title(each)}: {each.note}" for each in changes if each.note), *_remarks(changes)],
         uncompared=list(_uncompared(matched)),
     )
 
 
-def headline(changes: Sequence[SeriesChange], margin: float) -> str:
+def comparison_headline(changes: Sequence[SeriesChange], margin: float) -> str:
     """Return the answer in one sentence, with the number of sessions and the margin (a fraction)."""
     return f"{'; '.join([*headline_parts(changes), sessions_text(changes)])}; margin {100 * margin:g} %."
 
@@ -189,7 +189,8 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _cells(reader: Reader, arm: Arm) -> list[MeasuredCell]:
+def _read_cells(reader: Reader, arm: Arm) -> list[MeasuredCell]:
+    """Return the cells of an arm, with the names of models that pages show."""
     value = find_model(arm.value, reader.names) if arm.kind == "model" else arm.value
     cells = [MeasuredCell(*row) for row in reader.tuples("compare_cells", **{**asdict(arm), "value": value})]
     return [replace(cell, model=reader.names.get(cell.model, cell.model)) for cell in cells]
@@ -242,8 +243,8 @@ def _change(a: MeasuredCell, b: MeasuredCell, margin: float, facts: Mapping[str,
     return SeriesChange(
         **_series_fields(a, b),
         **fields,
-        a=_side(a, facts, result.time_a if result else None),
-        b=_side(b, facts, result.time_b if result else None),
+        a=_side_facts(a, facts, result.time_a if result else None),
+        b=_side_facts(b, facts, result.time_b if result else None),
         emulated=without_times is not None,
         changed=", ".join(differing(a, b)),
     )
@@ -258,17 +259,18 @@ def _uncompared(matched: Matched) -> Iterator[SeriesChange]:
         ("older cell of B", matched.older_b),
     ):
         for cell in cells:
-            side = _side(cell, {}, None)
+            side = _side_facts(cell, {}, None)
             change = SeriesChange(**_series_fields(cell, cell), word=word, answer=word, emulated=cell.emulated)
             yield replace(change, a=side) if word.endswith("A") else replace(change, b=side)
 
 
-def _side(cell: MeasuredCell, facts: Mapping[str, SideFacts], time_ms: float | None) -> SideFacts:
+def _side_facts(cell: MeasuredCell, facts: Mapping[str, SideFacts], time_ms: float | None) -> SideFacts:
     side = facts.get(cell.cell, SideFacts(cell=cell.cell))
     return replace(side, sessions=len(cell.session_ids), sweep=cell.sweep_id, time_ms=time_ms)
 
 
 def _remarks(changes: Sequence[SeriesChange]) -> Iterator[str]:
+    """Yield that sides of different sweeps were not interleaved, and how to measure them so; nothing within a sweep."""
     differing_nights = [change.nights_differ_by for change in changes if change.nights_differ_by is not None]
     if differing_nights:
         least, most = (f"{100 * share:.1f} %" for share in (min(differing_nights), max(differing_nights)))

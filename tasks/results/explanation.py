@@ -16,7 +16,7 @@ from tasks.results.cells import CellRow
 from tasks.results.changes import Comparison, SeriesChange, answer_text, is_changed, worst_first
 from tasks.results.devices import conditions_in_words, waits_in_words
 from tasks.results.naming import series_title
-from tasks.results.operators import ModuleRow, PortableRow, heaviest, portable_in_words, time_in_words
+from tasks.results.operators import ModuleRow, PortableRow, heaviest_modules, portable_in_words, time_in_words
 from tasks.results.provenance import CellFactsRow, describe_origin, limit_to_cells
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import SeriesRow
@@ -26,7 +26,7 @@ from tasks.results.sweep_advice import other_advice, portable_advice
 from tasks.results.text import Code, Fact, Link, Text, in_ms, joined, plain_text, sentence, signed_percent, with_code
 from tasks.results.verdicts import Verdict, latency_verdicts, other_verdicts, read_verdicts
 
-_STEPS = {
+_NEXT_STEPS = {
     "insufficient data": "Measure more sessions, or wait for the next night: the verdict states what is missing.",
     "invalid environment": "Check the device with `etfarm doctor`, then run the sweep again.",
     "device slower": "Check the device, not the model.",
@@ -100,8 +100,8 @@ def explain_series(
     if cells:
         if others := other_verdicts(verdicts):
             facts.append(Fact("Other figures", [sentence(f"{judged.verdict}: {judged.reason}") for judged in others]))
-        facts += _about_cell(reader, cells, answers)
-        sessions = _succeeded(reader, cells[0])
+        facts += _cell_facts(reader, cells, answers)
+        sessions = _read_succeeded(reader, cells[0])
     elif cells is not None:
         scope = {name: [getattr(row, name)] for name in ("model", "device", "precision", "variant", "threads")}
         sweeps = [sweep for sweep in reader.rows(SweepRow) if sweep.night == row.night]
@@ -156,8 +156,8 @@ def explain_change(reader: Reader, change: SeriesChange) -> list[Fact]:
     facts += [Fact("What changed", [f"{change.changed}."])] if change.changed else []
     # Sessions that were measured for a comparison alone are in no sweep, and these facts are about sweeps.
     if any(row.sweep_id == cell.sweep_id for row in reader.rows(SweepRow)):
-        facts += _about_cell(reader, [cell], None)
-    trace = _trace_step(_succeeded(reader, cell))
+        facts += _cell_facts(reader, [cell], None)
+    trace = _trace_step(_read_succeeded(reader, cell))
     return [*facts, *([Fact("Next step", [trace])] if trace else [])]
 
 
@@ -193,12 +193,12 @@ def compare_command(reader: Reader, row: CellRow, night: date, baseline_to: date
     return shlex.join([*words, "--model", model, "--device", row.device, "--precision", row.precision])
 
 
-def _about_cell(reader: Reader, cells: Sequence[CellFactsRow], answers: Answers | None) -> list[Fact]:
+def _cell_facts(reader: Reader, cells: Sequence[CellFactsRow], answers: Answers | None) -> list[Fact]:
     """Return facts about the first of some cells; the others, which differ in variant, serve to compare SME2."""
     cell = cells[0]
     answers = answers or reader.excerpt(cell.sweep_id, {(each.model, each.device) for each in cells})
     one, both = limit_to_cells(answers, cells[:1]), limit_to_cells(answers, cells)
-    modules = heaviest(one.rows(ModuleRow))
+    modules = heaviest_modules(one.rows(ModuleRow))
     device = {"device": [cell.device], "precision": [cell.precision], "variant": [cell.variant]}
     night = reader.answers(one.sweep).limit_to(device | {"model": [cell.model]})  # of all sessions on the device
     facts = [
@@ -240,7 +240,7 @@ def _read_cell(reader: Reader, cell: str | None) -> CellFactsRow | None:
     return next(iter(reader.rows(CellFactsRow, {"cells": [cell]})), None)
 
 
-def _succeeded(reader: Reader, cell: CellFactsRow) -> list[str]:
+def _read_succeeded(reader: Reader, cell: CellFactsRow) -> list[str]:
     """Return the ids of the succeeded sessions of a cell, those that its time is made from first."""
     rows = [row for row in read_cell_sessions(reader, [cell.cell]) if row.status == "succeeded"]
     return [row.session_id for row in sorted(rows, key=lambda row: not row.is_typical)]
@@ -266,14 +266,14 @@ def _remedy(reader: Reader, row: SeriesRow, night: Verdict, sessions: Sequence[s
     if not night.sessions:
         command = ["etfarm", "sql", "newest-failures", "--model", row.model, "--device", row.device]
         yield ("Sessions that failed: ", Code(shlex.join(command)))
-    elif step := _STEPS.get(night.verdict):
+    elif step := _NEXT_STEPS.get(night.verdict):
         yield with_code(step)
     if night.verdict.startswith("device"):
         yield ("Its state now: ", Code(shlex.join(["etfarm", "devices", "probe", row.device])))
     elif night.verdict == "inaccurate":
         query = f"FROM cell_accuracy WHERE cell = '{row.cell}'"
         yield ("Its outputs: ", Code(shlex.join(["etfarm", "sql", query])))
-    elif night.sessions and night.verdict not in _STEPS:
+    elif night.sessions and night.verdict not in _NEXT_STEPS:
         yield ("Look closer: ", Code(compare_command(reader, row, night.night, night.baseline_to)))
     if trace := _trace_step(sessions):
         yield trace

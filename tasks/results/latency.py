@@ -109,7 +109,8 @@ def latency_in_words(rows: Sequence[LatencyRow]) -> Iterator[Text]:
     comparable = {row.model: row for row in timed if row.device == device and _complexity(row) == _complexity(simplest)}
     fastest_first = sorted(comparable.values(), key=lambda row: (row.time_ms or 0.0, row.model))
     named = [
-        (f"{in_ms(row.time_ms or 0.0)} ({evidence(row.times_ms or [])}) for ", Code(row.model)) for row in fastest_first
+        (f"{in_ms(row.time_ms or 0.0)} ({evidence_text(row.times_ms or [])}) for ", Code(row.model))
+        for row in fastest_first
     ]
     yield joined(
         f"Latency on {device} ({', '.join([simplest.precision, *series_conditions(simplest)])}): ",
@@ -118,12 +119,12 @@ def latency_in_words(rows: Sequence[LatencyRow]) -> Iterator[Text]:
     )
 
 
-def evidence(times_ms: Sequence[float]) -> str:
+def evidence_text(times_ms: Sequence[float]) -> str:
     """Return what a time is made from: `eight sessions, 95 % interval 12.1 to 12.6 ms`."""
-    return ", ".join(filter(None, [counted(len(times_ms), "session"), spread(times_ms)]))
+    return ", ".join(filter(None, [counted(len(times_ms), "session"), interval_text(times_ms)]))
 
 
-def spread(times_ms: Sequence[float], write: Callable[[float], str] | None = None) -> str:
+def interval_text(times_ms: Sequence[float], write: Callable[[float], str] | None = None) -> str:
     """Return the 95 % interval of times, of fewer than six the range: `12.0 to 12.9 ms`; empty for a single time.
 
     `write` writes a bound with the digits of the time beside it; without it, the bounds have those of a sentence.
@@ -138,6 +139,7 @@ def spread(times_ms: Sequence[float], write: Callable[[float], str] | None = Non
 
 
 def _complexity(row: LatencyRow) -> tuple[int, int, bool]:
+    """Return a rank that is lowest for the simplest conditions: fp32, fewest threads, SME2 off."""
     return precision_order(row.precision), row.threads or 0, row.variant != "sme2_off"
 
 

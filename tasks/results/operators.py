@@ -8,7 +8,7 @@ from typing import Annotated
 
 from sql.schema import seed_rows
 from tasks.judge.operator_advice import HEAVY_SHARE, NO_REASON
-from tasks.results.cells import CellRow, by_cell
+from tasks.results.cells import CellRow, by_cell_or_pair
 from tasks.results.reader import Answers
 from tasks.results.table import (
     NOTHING,
@@ -77,17 +77,19 @@ class ModuleRow(CellRow):
         return self.kind == "module"
 
     def module_path_cell(self, cell: Cell) -> Cell:
+        """Return the path as code; `the model` for the empty path, and plain text for time that is in no module."""
         if self.is_module and self.module_path:
             return cell
         return Cell(self.module_path or "the model")
 
     def module_class_cell(self, _cell: Cell) -> Cell:
+        """Return the class without its package; for time in no module, what that time is."""
         if self.is_module:
             return Cell((self.module_class or "").rpartition(".")[2])
         return Cell(_NO_MODULE[self.kind], tone="quiet")
 
 
-def heaviest(cell: Iterable[ModuleRow]) -> str:
+def heaviest_modules(cell: Iterable[ModuleRow]) -> str:
     """Return the two modules of a cell whose own operators take most of the time; empty without any."""
     own = sorted((row for row in cell if row.is_module), key=lambda row: -row.own_share)
     return listed(f"{row.module_path or 'the model itself'} {in_percent(row.own_share)}" for row in own[:2])
@@ -203,7 +205,7 @@ class DelegateNoteRow(Row):
 def read_categories(answers: Answers) -> list[list[CategoryRow]]:
     """Return the rows of each cell, one for each category; those of categories that no longer exist add up to Other."""
     cells = []
-    for rows in by_cell(answers.rows(CategoryRow)).values():
+    for rows in by_cell_or_pair(answers.rows(CategoryRow)).values():
         by_category: dict[str, CategoryRow] = {}
         for row in rows:
             category = row.category if row.category in CATEGORIES else OTHER
@@ -215,6 +217,12 @@ def read_categories(answers: Answers) -> list[list[CategoryRow]]:
     return cells
 
 
+def _largest_category(cell: Sequence[CategoryRow]) -> CategoryRow | None:
+    """Return the category of a cell with most of the time; None if that depends on how the clock rounded."""
+    top = max(cell, key=lambda row: row.bounds_ms[0])
+    return top if all(row is top or row.bounds_ms[1] <= top.bounds_ms[0] for row in cell) else None
+
+
 def time_in_words(answers: Answers) -> Iterator[Text]:
     """Yield the largest category of each model, then the models where the clock is too coarse to name one."""
     largest: dict[str, dict[str, list[float]]] = defaultdict(dict)
@@ -222,9 +230,7 @@ def time_in_words(answers: Answers) -> Iterator[Text]:
     for model, of_model in groupby(read_categories(answers), key=lambda cell: cell[0].model):
         is_decided = False
         for cell in of_model:
-            top = max(cell, key=lambda row: row.bounds_ms[0])
-            # It takes most of the time however the clock rounded.
-            if all(row is top or row.bounds_ms[1] <= top.bounds_ms[0] for row in cell):
+            if top := _largest_category(cell):
                 largest[top.category].setdefault(model, []).append(top.share)
                 is_decided = True
         if not is_decided:

@@ -134,5 +134,6 @@ def counts_in_words(rows: Sequence[SeriesRow]) -> str:
     return f"{len(rows):,} series: {', '.join(f'{verdict} {count:,}' for verdict, count in counts.items())}."
 
 
-def worst_tone(rows: Sequence[SeriesRow]) -> Tone:
+def bad_if_any(rows: Sequence[SeriesRow]) -> Tone:
+    """Return `bad` if any newest verdict has this tone, else no tone."""
     return "bad" if any(verdict_tone(row.verdict) == "bad" for row in rows) else ""

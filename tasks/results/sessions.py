@@ -12,7 +12,6 @@ from tasks.results.table import NOTHING, Cell, Milliseconds, Name, Number, Row, 
 from tasks.results.text import DASH, Code, CodeLink, Text, counted, joined, separated
 
 MAX_REASONS = 3
-MAX_REASONS = 3
 
 
 @dataclass(frozen=True)
@@ -168,35 +167,36 @@ class FailureRow(AttemptRow):
     superseded: bool
 
 
-def failures_sentence(answers: Answers) -> Iterator[Text]:
+def failure_counts_in_words(answers: Answers) -> Iterator[Text]:
     """Yield how many sessions have no result and why, then how many bundles were not loaded; nothing if none."""
-    without_result, _ = by_outcome(answers)
+    without_result, _ = split_failures(answers)
     kinds = sorted({(row.reason_code or "unknown reason", row.device) for row in without_result})
     if kinds:
         named: list[Text] = [(f"{device} (", Code(reason_code), ")") for reason_code, device in kinds]
         count = counted(len(without_result), "session")
         yield joined(f"No result for {count}: ", separated(named, most=MAX_REASONS), ".")
     if answers.not_loaded:
-        yield f"{bundles_in_words(answers.not_loaded)} could not be loaded."
+        yield f"{count_bundles(answers.not_loaded)} could not be loaded."
 
 
 def failures_in_words(answers: Answers) -> list[Text]:
-    """Return the sentences of `failures_sentence`, then up to three of the recorded reasons; empty without failures."""
-    without_result, _ = by_outcome(answers)
+    """Return the sentences of `failure_counts_in_words`, then up to three recorded reasons; empty without failures."""
+    without_result, _ = split_failures(answers)
     # A reason often starts with the name of the device, which keeps its spelling.
     reasons = dict.fromkeys(row.reason.rstrip(".") for row in without_result if row.reason)
     named: list[Text] = list(reasons)
     recorded = [joined("Reason: ", separated(named, "; ", most=MAX_REASONS), ".")] if named else []
-    return [*failures_sentence(answers), *recorded]
+    return [*failure_counts_in_words(answers), *recorded]
 
 
-def by_outcome(answers: Answers) -> tuple[list[FailureRow], list[FailureRow]]:
+def split_failures(answers: Answers) -> tuple[list[FailureRow], list[FailureRow]]:
     """Return the sessions without a result, and the attempts that a later one replaced."""
     rows = answers.rows(FailureRow)
     return [row for row in rows if not row.superseded], [row for row in rows if row.superseded]
 
 
-def bundles_in_words(reasons: Sequence[str]) -> str:
+def count_bundles(reasons: Sequence[str]) -> str:
+    """Return the number of bundles, one for each reason, as the beginning of a sentence: `Two bundles`."""
     return counted(len(reasons), "bundle").capitalize()
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.judge.comparison import SideComparison, compare
-from tasks.results.cells import CellRow, PairRow, by_cell
+from tasks.results.cells import CellRow, PairRow, by_cell_or_pair
 from tasks.results.devices import DeviceRow
 from tasks.results.latency import NO_INTERVAL, LatencyRow
 from tasks.results.naming import series_conditions
@@ -26,7 +26,7 @@ from tasks.results.table import (
 )
 from tasks.results.text import TIMES, Code, Text, counted, in_ms, in_percent
 
-GAINED = 1.1
+MIN_SPEEDUP = 1.1
 """A speed-up below this counts as none: one sweep cannot show smaller ones."""
 
 
@@ -81,7 +81,7 @@ class SpeedupRow(PairRow):
     times_off_ms: list[float] | None
 
     @property
-    def compared(self) -> SideComparison:
+    def comparison(self) -> SideComparison:
         """The speed-up from the sessions, with its interval."""
         return compare(self.times_on_ms or (), self.times_off_ms or ())
 
@@ -89,7 +89,7 @@ class SpeedupRow(PairRow):
         """Return the interval of the speed-up, or why there is none."""
         if self.speedup is None:
             return NOTHING if self.without_times else toned(cell, "bad")
-        speedup = self.compared
+        speedup = self.comparison
         if speedup.low is None or speedup.high is None:
             return Cell("insufficient data", tone="quiet")
         return Cell(f"{speedup.low:.2f} to {speedup.high:.2f}", sort=speedup.low)
@@ -104,17 +104,17 @@ def speedup_in_words(every: Sequence[SpeedupRow]) -> Iterator[Text]:
     sides = sorted(count for row in rows for count in (row.sessions_on, row.sessions_off))
     side_sessions = counted(sides[0], "session") if sides[0] == sides[-1] else f"{sides[0]} to {sides[-1]} sessions"
     basis = f"{counted(len(rows), 'comparison')} of {side_sessions} on each side"
-    speedups = [row.compared for row in rows]
+    speedups = [row.comparison for row in rows]
     bounds = [bound for speedup in speedups for bound in (speedup.low, speedup.high) if bound is not None]
     without = sum(speedup.low is None for speedup in speedups)
     intervals = f"{NO_INTERVAL} on each side"
     if bounds:
-        intervals = f"95 % {'interval' if len(rows) == 1 else 'intervals'} {_span(sorted(bounds))}"
+        intervals = f"95 % {'interval' if len(rows) == 1 else 'intervals'} {_range_text(sorted(bounds))}"
         intervals += f", {without} without one" if without else ""
-    yield f"With SME2 on, runs are {_span(ratios)} times as fast as with SME2 off ({basis}; {intervals})."
+    yield f"With SME2 on, runs are {_range_text(ratios)} times as fast as with SME2 off ({basis}; {intervals})."
 
 
-def _span(ordered: list[float]) -> str:
+def _range_text(ordered: list[float]) -> str:
     return f"{ordered[0]:.2f}" if len(ordered) == 1 else f"{ordered[0]:.2f} to {ordered[-1]:.2f}"
 
 
@@ -243,8 +243,8 @@ class PairOperatorRow(PairRow):
 
     @property
     def did_not_gain(self) -> bool:
-        """Whether SME2 could run it, and it has a speed-up below GAINED."""
-        return self.is_eligible and self.speedup is not None and self.speedup < GAINED
+        """Whether SME2 could run it, and it has a speed-up below MIN_SPEEDUP."""
+        return self.is_eligible and self.speedup is not None and self.speedup < MIN_SPEEDUP
 
     def speedup_cell(self, cell: Cell) -> Cell:
         if self.below_resolution:
@@ -272,7 +272,7 @@ class KernelRow(PairRow):
 
 def shift_in_words(answers: Answers) -> Iterator[Text]:
     """Yield a line for each pair: the category that takes most of the time with SME2 off, and the one with it on."""
-    for rows in by_cell(answers.rows(ShiftRow)).values():
+    for rows in by_cell_or_pair(answers.rows(ShiftRow)).values():
         timed = [row for row in rows if not row.below_resolution]
         off = max((row for row in timed if row.share_off is not None), key=lambda row: row.share_off or 0, default=None)
         on = max((row for row in timed if row.share_on is not None), key=lambda row: row.share_on or 0, default=None)

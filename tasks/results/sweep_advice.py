@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import TypeVar
 
 from tasks.judge.operator_advice import HEAVY_SHARE, advice_text
-from tasks.results.cells import cell_or_pair, where
+from tasks.results.cells import cell_or_pair, device_and_conditions
 from tasks.results.operators import CategoryRow, OperatorRow, PortableOperatorRow, PortableRow
 from tasks.results.reader import Answers
 from tasks.results.sme2 import PairOperatorRow
@@ -32,8 +32,8 @@ def portable_advice(answers: Answers) -> Iterator[Text]:
 
     It states the advice on the operators over 5 % of the time or, without one, on the three heaviest.
     """
-    for worst, also in _worst(answers.rows(PortableRow), HEAVY_SHARE):
-        rows = [row for row in answers.rows(PortableOperatorRow) if _model(row) == _model(worst)]
+    for worst, also in _heaviest_cells(answers.rows(PortableRow), HEAVY_SHARE):
+        rows = [row for row in answers.rows(PortableOperatorRow) if _export_key(row) == _export_key(worst)]
         heavy = [row for row in rows if row.share]
         named_by_text = defaultdict(list)
         for row in [row for row in heavy if (row.share or 0) > HEAVY_SHARE] or heavy[:_MAX_OPERATORS]:
@@ -41,7 +41,7 @@ def portable_advice(answers: Answers) -> Iterator[Text]:
             named_by_text[text].append((Code(row.operator), f" (up to {in_percent(row.share or 0.0)})"))
         yield joined(
             (Code(worst.model), f" {worst.precision}: portable operators take {in_percent(worst.share)} of the time "),
-            f"({in_ms(worst.portable_ms)} of {in_ms(worst.execute_ms)} {where(worst)}, "
+            f"({in_ms(worst.portable_ms)} of {in_ms(worst.execute_ms)} {device_and_conditions(worst)}, "
             f"{counted(worst.sessions, 'session')}{also}).",
             *(joined(" ", separated(named), f": {text}") for text, named in named_by_text.items()),
         )
@@ -49,13 +49,14 @@ def portable_advice(answers: Answers) -> Iterator[Text]:
 
 def other_advice(answers: Answers) -> Iterator[Text]:
     """Yield items on data movement over 10 % of the time, then on operators that SME2 did not speed up."""
-    yield from _move_less(answers)
-    yield from _speed_up(answers)
+    yield from _data_movement_advice(answers)
+    yield from _sme2_advice(answers)
 
 
-def _move_less(answers: Answers) -> Iterator[Text]:
+def _data_movement_advice(answers: Answers) -> Iterator[Text]:
+    """Yield an item for each model and precision that moves data for over 10 % of the time in any cell."""
     movement = [row for row in answers.rows(CategoryRow) if row.category == _DATA_MOVEMENT and row.is_resolved]
-    for worst, also in _worst(movement, DATA_MOVEMENT_SHARE):
+    for worst, also in _heaviest_cells(movement, DATA_MOVEMENT_SHARE):
         heavy = [
             row
             for row in answers.rows(OperatorRow)
@@ -65,13 +66,13 @@ def _move_less(answers: Answers) -> Iterator[Text]:
         steps = [step for start, step in _MOVEMENT_STEPS.items() if heavy and heavy[0].operator.startswith(start)]
         yield joined(
             (Code(worst.model), f" {worst.precision}: data movement takes {in_percent(worst.share)} of the time "),
-            f"({in_ms(worst.time_ms)} {where(worst)}{also}). ",
+            f"({in_ms(worst.time_ms)} {device_and_conditions(worst)}{also}). ",
             joined("Heaviest: ", separated(named), ". ") if named else "",
             f"Next: {steps[0] if steps else _MOVEMENT_STEP}.",
         )
 
 
-def _speed_up(answers: Answers) -> Iterator[Text]:
+def _sme2_advice(answers: Answers) -> Iterator[Text]:
     """Yield an item for each operator over 5 % of the time that SME2 could run and did not speed up."""
     slow = [row for row in answers.rows(PairOperatorRow) if row.did_not_gain and (row.share_on or 0) > HEAVY_SHARE]
     by_weight = sorted(slow, key=lambda row: row.share_on or 0)
@@ -86,11 +87,14 @@ def _speed_up(answers: Answers) -> Iterator[Text]:
         )
 
 
-def _worst(rows: Iterable[WeightedRow], bound: float) -> list[tuple[WeightedRow, str]]:
-    """Return the row of the largest share of each model and precision over the bound, with a text on other cells."""
+def _heaviest_cells(rows: Iterable[WeightedRow], bound: float) -> list[tuple[WeightedRow, str]]:
+    """Return the row with the largest share of each model and precision, if that is over the bound; the largest first.
+
+    With it comes a text on how many of its cells are over the bound; empty for a single cell.
+    """
     worst_rows = []
-    by_model = sorted(rows, key=_model)
-    for _, group in groupby(by_model, key=_model):
+    by_model = sorted(rows, key=_export_key)
+    for _, group in groupby(by_model, key=_export_key):
         cells = list(group)
         worst = max(cells, key=lambda row: row.share)
         over = sum(row.share > bound for row in cells)
@@ -99,5 +103,5 @@ def _worst(rows: Iterable[WeightedRow], bound: float) -> list[tuple[WeightedRow,
     return sorted(worst_rows, key=lambda entry: -entry[0].share)
 
 
-def _model(row: PortableRow | CategoryRow | PortableOperatorRow) -> tuple[str, str]:
+def _export_key(row: PortableRow | CategoryRow | PortableOperatorRow) -> tuple[str, str]:
     return row.model, row.precision

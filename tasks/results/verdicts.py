@@ -11,7 +11,7 @@ from devices.suggest import did_you_mean
 from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.judge.figures import LATENCY, METRICS
 from tasks.judge.step import INTERLEAVED
-from tasks.results.cells import CellRow, ChangePercent, Interval, where
+from tasks.results.cells import CellRow, ChangePercent, Interval, device_and_conditions
 from tasks.results.changes import CHANGED, Comparison, SeriesChange, SideFacts
 from tasks.results.latency import NO_INTERVAL
 from tasks.results.naming import series_title
@@ -246,7 +246,7 @@ def headline(verdicts: Sequence[Verdict]) -> str:
     if slower:
         worst = max(slower, key=lambda verdict: verdict.impact_ms)
         since = f" since {worst.since}" if worst.since else ""
-        name = f"{'' if len(slower) == 1 else 'worst '}{worst.model} {worst.precision} {where(worst)}"
+        name = f"{'' if len(slower) == 1 else 'worst '}{worst.model} {worst.precision} {device_and_conditions(worst)}"
         parts = [
             f"{len(slower):,} of {len(latency):,} series slower: {name} {signed_percent(worst.ratio or 1.0)} %{since}"
         ]

@@ -20,7 +20,7 @@ from tasks.results.cells import emulation_tags
 from tasks.results.devices import NOT_OF_FARM_DEVICES, DeviceNightRow, DeviceRow, read_devices
 from tasks.results.naming import series_conditions
 from tasks.results.reader import Reader
-from tasks.results.series import DecisionRow, SeriesNightRow, SeriesRow, counts_in_words, worst_tone
+from tasks.results.series import DecisionRow, SeriesNightRow, SeriesRow, bad_if_any, counts_in_words
 from tasks.results.table import build_table, first_rows
 from tasks.results.text import Link, counted
 
@@ -57,7 +57,7 @@ def page(
     newest = (" newest night: ", Link(str(row.night), night_page(row.night))) if row.night else ()
     subtitle = (*emulation_tags(row.without_times), *newest)
     answer = counts_in_words(rows) if rows else without_series
-    return Page(f"Device {row.device}", sections, subtitle, answer, worst_tone(rows))
+    return Page(f"Device {row.device}", sections, subtitle, answer, bad_if_any(rows))
 
 
 def list_weeks(series: Sequence[SeriesRow]) -> list[date]:

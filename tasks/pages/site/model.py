@@ -12,7 +12,7 @@ from tasks.pages.sme2 import sme2
 from tasks.results.addresses import cell_page, model_page, sweep_page
 from tasks.results.provenance import CellFactsRow, limit_to_cells
 from tasks.results.reader import Answers
-from tasks.results.series import SeriesRow, UnjudgedModelRow, counts_in_words, worst_tone
+from tasks.results.series import SeriesRow, UnjudgedModelRow, bad_if_any, counts_in_words
 from tasks.results.table import Cell, Column, Table, first_rows, grouped
 from tasks.results.text import CodeLink, Link, Tone, counted, listed, separated
 from tasks.results.verdicts import verdict_tone
@@ -75,7 +75,7 @@ def page(
         *(short_sections(limit_to_cells(answers, cells), _SECTIONS) if answers else []),
     ]
     subtitle = f"{f'{name} · ' if name != model else ''}{len(rows):,} series"
-    return Page(f"Model {model}", sections, subtitle, counts_in_words(rows), worst_tone(rows))
+    return Page(f"Model {model}", sections, subtitle, counts_in_words(rows), bad_if_any(rows))
 
 
 def page_without_verdict(name: str, row: UnjudgedModelRow, answers: Answers) -> Page:

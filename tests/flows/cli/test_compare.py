@@ -12,7 +12,7 @@ from junitparser import Failure, JUnitXml
 
 from tasks.pages.comparison import markdown
 from tasks.results.changes import Comparison, SeriesChange
-from tasks.results.compare import headline
+from tasks.results.compare import comparison_headline
 from tasks.results.text import Fact
 from tests.fixtures.command import Command, Ended
 from tests.fixtures.documented import assert_documented
@@ -206,7 +206,7 @@ def test_the_markdown_has_at_most_60_lines_whatever_was_compared() -> None:
             a="a",
             b="b",
             changes=changed + same,
-            headline=headline(changed + same, 0.01),
+            headline=comparison_headline(changed + same, 0.01),
             remarks=sentences,
             other_figures=sentences,
             uncompared=only,

@@ -20,7 +20,7 @@ from tasks.results.changes import (
     read_pair,
     size_change,
 )
-from tasks.results.compare import headline, measured_fields
+from tasks.results.compare import comparison_headline, measured_fields
 
 FOUND = SideComparison(8, 8, 10.0, 11.2, 1.123, 1.101, 1.148, "different", None, 1.0)
 SLOWER = SeriesChange(
@@ -118,7 +118,7 @@ def test_a_smaller_file_is_a_change_even_where_the_time_is_the_same() -> None:
 
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=30))
 def test_the_counts_of_the_first_sentence_add_up_to_the_number_of_series(words: list[str]) -> None:
-    answer = headline([replace(SLOWER, word=word) for word in words], 0.01)
+    answer = comparison_headline([replace(SLOWER, word=word) for word in words], 0.01)
     counted = answer.partition("; sessions:")[0]
     slower = re.match(r"(No|\d+) (?:of \d+ )?series", counted)
     assert slower
