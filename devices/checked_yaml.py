@@ -244,12 +244,12 @@ def _keys_at(model: type[BaseModel], loc: _Path) -> list[str]:
     current = model
     for step in loc:
         if field := current.model_fields.get(str(step)):
-            kinds = (kind for kind in _kinds(field.annotation) if isinstance(kind, type))
+            kinds = (kind for kind in _nested_types(field.annotation) if isinstance(kind, type))
             current = next((kind for kind in kinds if issubclass(kind, BaseModel)), current)
     return sorted(current.model_fields)
 
 
-def _kinds(annotation: Any) -> list[Any]:
+def _nested_types(annotation: Any) -> list[Any]:
     """Return the annotation and every type inside its brackets (`list[Thing]`, `Thing | None`)."""
-    inner = [kind for argument in getattr(annotation, "__args__", ()) for kind in _kinds(argument)]
+    inner = [kind for argument in getattr(annotation, "__args__", ()) for kind in _nested_types(argument)]
     return [annotation, *inner]

@@ -43,7 +43,7 @@ class Excerpt:
         """Replace the content by the sessions of pairs of model (all its cases) and device in a sweep."""
         models, devices = zip(*sorted(measured), strict=True)
         parameters = {"sweep_id": sweep_id, "models": list(models), "devices": list(devices)}
-        for table, columns in self._tables().items():
+        for table, columns in self._copied_tables().items():
             limit = next((name for name in _LIMITS if name in columns), None)
             text = f"FROM {identifier(table)}" + (f" WHERE {limit} IN ({_LIMITS[limit]})" if limit else "")
             rows = self._whole.execute(text, parameters if limit else None).to_arrow_table()
@@ -53,7 +53,7 @@ class Excerpt:
                 self.connection.execute(f"INSERT INTO {identifier(table)} BY NAME FROM incoming")
                 self.connection.unregister("incoming")
 
-    def _tables(self) -> dict[str, list[str]]:
+    def _copied_tables(self) -> dict[str, list[str]]:
         """Return the columns of each table that is copied."""
         rows = self.connection.execute(
             "SELECT table_name, list(column_name) FROM duckdb_columns() JOIN duckdb_tables() USING (table_name)"

@@ -144,13 +144,13 @@ def _parse_proc(printed: dict[str, str]) -> dict[str, Any]:
     x86 = _ARCHES.get(printed.get("arch", "")) == "x86_64"
     return {
         "cores": _number(printed.get("cores"), _MAX_CORES),
-        "memory_bytes": _kilobytes(printed, "MemTotal"),
-        "swap_bytes": _kilobytes(printed, "SwapTotal"),
+        "memory_bytes": _meminfo_bytes(printed, "MemTotal"),
+        "swap_bytes": _meminfo_bytes(printed, "SwapTotal"),
         **{name: name in features.split() if features else (False if x86 else None) for name in ("sme", "sme2")},
     }
 
 
-def _kilobytes(printed: dict[str, str], name: str) -> int | None:
+def _meminfo_bytes(printed: dict[str, str], name: str) -> int | None:
     """Return a size of /proc/meminfo in bytes."""
     words = (_field(printed.get("memory", ""), name) or "").split()
     kilobytes = _number(words[0], 2**53) if words else None

@@ -206,7 +206,7 @@ def acquire(
     """
     lease = Lease(device, uuid.uuid4().hex, ttl_s, priority)
     try:
-        place, started = _process_place(os.getpid())
+        place, started = _identify_process(os.getpid())
         process = Holder(holder, socket.gethostname(), os.getpid(), "", place, started, priority)
         lease.take(process, wait_s, on_wait)
         if leftovers := kill_leftovers(device):
@@ -246,7 +246,7 @@ def _parse_holder(text: str) -> Holder:
         return _UNKNOWN
 
 
-def _process_place(pid: int) -> tuple[str, str]:
+def _identify_process(pid: int) -> tuple[str, str]:
     """Return `place` and `started` of Holder for a process of this host; `started` is empty if it has ended."""
     here = LocalDevice("this host", "/")
     place, *started = run_script(here, "lease_place", str(pid)).splitlines()
@@ -262,7 +262,7 @@ def _is_gone(other: Holder, token: str) -> bool:
     """Return whether the holder ran on this host and boot and has ended, or is this process and released the lease."""
     if other.host != socket.gethostname():
         return False
-    place, started = _process_place(other.pid)
+    place, started = _identify_process(other.pid)
     if place != other.place:
         return False
     if not started:

@@ -109,7 +109,7 @@ class DelegateCalls:
         self._left_out = np.empty(0, np.int32)
         self.timeline = self._with_usable_times(read)
 
-    def _groups_of(self, rows: Rows) -> Rows:
+    def _call_groups(self, rows: Rows) -> Rows:
         """Return the group of the call that each event lies in; `_outside` if in none."""
         groups: Rows = self._group_of_call[self._parent[rows]]
         return groups
@@ -117,10 +117,11 @@ class DelegateCalls:
     def _recognize(self, first: Positions, backends: Backends) -> list[Delegate]:
         """Return the delegate of each group, by the program or else by the names of its events.
 
-        `_reports` becomes the groups that have events: a delegate that is silent though it could report has no times.
+        `_reports` becomes the groups with events. A delegate that the program names and that reports none has no times,
+        unless they would be those of Times.HOST.
         """
         names = self._read.names
-        pairs = np.unique(self._groups_of(self._rows).astype(np.int64) * len(names) + self._read.name_id[self._rows])
+        pairs = np.unique(self._call_groups(self._rows).astype(np.int64) * len(names) + self._read.name_id[self._rows])
         named: defaultdict[int, dict[Delegate, None]] = defaultdict(dict)
         patterns = [(each.events, each) for each in DELEGATES.values() if each.events]
         self._reports = set[int]()
@@ -153,7 +154,7 @@ class DelegateCalls:
         for group, delegate in enumerate(self._delegates):
             if delegate.times is Times.NONE:
                 self._reasons[group] = delegate.reason
-                timeless.append(self._events_of(group))
+                timeless.append(self._group_events(group))
             elif delegate.times is Times.GPU:
                 events, unmoved = self._move_dispatches(events, group)
                 timeless.append(unmoved)
@@ -166,8 +167,8 @@ class DelegateCalls:
             events = _with_times(events, self._left_out, moment, moment)
         return events
 
-    def _events_of(self, group: int) -> Rows:
-        rows: Rows = self._rows[self._groups_of(self._rows) == group]
+    def _group_events(self, group: int) -> Rows:
+        rows: Rows = self._rows[self._call_groups(self._rows) == group]
         return rows
 
     def _move_dispatches(self, events: EventColumns, group: int) -> tuple[EventColumns, Rows]:
@@ -175,7 +176,7 @@ class DelegateCalls:
 
         Return the events and the dispatches that were not moved: all of the group, if those of one call do not fit.
         """
-        rows = self._events_of(group)
+        rows = self._group_events(group)
         names = self._read.names
         is_dispatch = np.array([bool(GPU_DISPATCH.search(name)) for name in names], np.bool_)[self._read.name_id[rows]]
         is_scope = np.array([name == GPU_SCOPE for name in names], np.bool_)[self._read.name_id[rows]]
@@ -203,7 +204,7 @@ class DelegateCalls:
         rows = self._rows[self._execution[self._rows] >= 0]
         strays = events.start_ns[rows] < events.start_ns[parent[rows]]
         strays |= events.end_ns[rows] > events.end_ns[parent[rows]]
-        for group in np.unique(self._groups_of(rows[strays])).tolist():
+        for group in np.unique(self._call_groups(rows[strays])).tolist():
             if group == self._outside:
                 self._reasons[group] = ""
             elif self._delegates[group].times is Times.UNKNOWN:
@@ -221,7 +222,7 @@ class DelegateCalls:
 
     def _leave_out(self) -> None:
         """Set execution and parent of events without a usable time to -1."""
-        alone = np.isin(self._groups_of(self._rows), list(self._reasons)) & (self._parent[self._rows] >= 0)
+        alone = np.isin(self._call_groups(self._rows), list(self._reasons)) & (self._parent[self._rows] >= 0)
         for rows in (self._left_out, self._rows[alone]):
             self._execution[rows] = self._parent[rows] = -1
 
@@ -238,7 +239,7 @@ class DelegateCalls:
                 names.append(f"{delegate.name} delegate")
                 name_id[calls], kind[calls] = len(names) - 1, EventKind.DELEGATED
             elif delegate.times is Times.ESTIMATE:
-                rows = self._events_of(group)
+                rows = self._group_events(group)
                 old, new = np.unique(name_id[rows], return_inverse=True)
                 name_id[rows] = len(names) + new
                 names += [names[at] + ESTIMATE_MARK for at in old.tolist()]

@@ -104,11 +104,11 @@ def _runtime_slices(dump: Etdump, runs: Sequence[int]) -> Iterator[tuple[int, st
     order = np.lexsort((-rows, -dump.dur_ns[rows], dump.start_ns[rows]))
     open_ends: list[list[int]] = []
     for row in rows[order].tolist():
-        lane = _lane(open_ends, int(dump.start_ns[row]), int(dump.end_ns[row]))
+        lane = _assign_lane(open_ends, int(dump.start_ns[row]), int(dump.end_ns[row]))
         yield row, f"{RUNTIME}, overlapping {lane}" if lane else RUNTIME, int(dump.start_ns[row])
 
 
-def _lane(open_ends: list[list[int]], start: int, end: int) -> int:
+def _assign_lane(open_ends: list[list[int]], start: int, end: int) -> int:
     """Return the first lane whose open slices contain `start` to `end` or end before it; add the slice there."""
     for lane, ends in enumerate(open_ends):
         while ends and ends[-1] <= start:
