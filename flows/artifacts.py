@@ -25,8 +25,8 @@ from tasks.results.verdicts import Verdict, headline
 
 _PAUSE_S = 10.0  # between two updates of the table `progress`
 # Prefect stores every update of the table as an event. So a table of many devices is sent less often.
-_PAUSE_OF_STEP_S = 0.1
-_MAX_SENDING_S = 7.0
+_PAUSE_PER_STEP_S = 0.1
+_REQUEST_S = 7.0
 
 
 @contextlib.contextmanager
@@ -43,24 +43,25 @@ def progress_table() -> Iterator[None]:
 
 
 def _show_steps(ended: threading.Event) -> None:
+    """Send the table `progress` whenever a step has changed, until `ended` is set, and then once more."""
     sent_steps: list[dict[str, Any]] = []
     table: UUID | None = None
     has_ended = False
     while not has_ended:
-        has_ended = ended.wait(_PAUSE_S + _PAUSE_OF_STEP_S * len(sent_steps))
+        has_ended = ended.wait(_PAUSE_S + _PAUSE_PER_STEP_S * len(sent_steps))
         if (steps := board.steps()) == sent_steps:
             continue
-        with _sending(), get_client(sync_client=True) as client:
+        with _ignoring_server_errors(), get_client(sync_client=True) as client:
             if table is None:
-                described = "Items done and failed of each step; a device's are its sessions"
-                table = cast(UUID, create_table_artifact(_plain_rows(steps), key="progress", description=described))
+                text = "Items done and failed of each step; a device's are its sessions"
+                table = cast(UUID, create_table_artifact(_plain_rows(steps), key="progress", description=text))
             else:
                 client.update_artifact(table, ArtifactUpdate(data=json.dumps(_plain_rows(steps))))
             sent_steps = steps
 
 
 def show_markdown(markdown: str, key: str, description: str) -> None:
-    with _sending():
+    with _ignoring_server_errors():
         create_markdown_artifact(markdown, key=key, description=description)
 
 
@@ -72,7 +73,7 @@ def show_verdicts(rows: list[Verdict], sweep_id: str) -> None:
     for row in rows:
         if row.verdict == "regression":
             resource = {"prefect.resource.id": f"etfarm.cell.{row.cell}", "prefect.resource.name": row.title}
-            with _sending():
+            with _ignoring_server_errors():
                 emit_event("etfarm.regression", resource=resource, payload={**verdict_row(row), "sweep": sweep_id})
 
 
@@ -83,7 +84,7 @@ def show_report(html: Path) -> None:
 
 
 def show_table(rows: list[dict[str, Any]], key: str, description: str) -> None:
-    with _sending():
+    with _ignoring_server_errors():
         create_table_artifact(_plain_rows(rows), key=key, description=description)
 
 
@@ -95,10 +96,10 @@ def _plain_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def _sending() -> Iterator[None]:
+def _ignoring_server_errors() -> Iterator[None]:
     """Suppress errors of the server in the block. A request takes at most 7 s and is repeated once."""
-    seconds = {PREFECT_CLIENT_MAX_RETRIES: 1, PREFECT_API_REQUEST_TIMEOUT: _MAX_SENDING_S}
-    with contextlib.suppress(httpx.HTTPError, RuntimeError), temporary_settings(seconds):
+    limits = {PREFECT_CLIENT_MAX_RETRIES: 1, PREFECT_API_REQUEST_TIMEOUT: _REQUEST_S}
+    with contextlib.suppress(httpx.HTTPError, RuntimeError), temporary_settings(limits):
         yield
 
 

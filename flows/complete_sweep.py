@@ -28,35 +28,14 @@ from tasks.pages.report import record_dropped
 def result_if_complete(request: SweepRequest) -> SweepResult | None:
     """Return the result of a sweep whose sessions are all measured; None if anything is, or may be, left to do.
 
-    Plan as the flow does, from the present files, devices and runners, since a model may have changed or a device may
-    be new. Load the bundles, write the report and notify. After an error return None: the flow reports it.
+    Load the bundles, write the report and notify. After an error return None: the flow reports it.
     """
     sweep_id, workspace = request.sweep.sweep_id, request.workspace
-    labs, devices = request.selection.labs, request.selection.devices
-    if any(device.site in labs for device in devices) or sweep_id not in workspace.store.sweep_ids():
-        return None
     try:
-        settings = export_settings(request.spec, workspace)
-        exports = ExportSnapshot(
-            {
-                (model.name, recipe): verified_export_status(model, recipe, settings)
-                for model, recipe in request.spec.pairs
-            }
-        )
-        if exports.pending:
+        if (planned := _complete_plan(request)) is None:
             return None
-        registry = Registry(workspace.registry)
-        with ThreadPoolExecutor(len(devices)) as pool:
-            probes = list(pool.map(lambda device: probe_device(device, registry, answer_s=0), devices))
-        if any(probe.unusable or probe.platform is None for probe in probes):
-            return None
-        jobs = {probe.device.name: _job(request, probe, exports) for probe in probes}
-        plan = SweepPlan(request.sweep, exports, {name: job.plan_now() for name, job in jobs.items()})
-        if any(job.runners.error for job in jobs.values()) or not plan.is_complete:
-            return None
-        if load_store(workspace, sweep_id).refused:
-            return None
-        if same_night_jobs(jobs.values(), sweep_id, workspace):
+        plan, jobs = planned
+        if load_store(workspace, sweep_id).refused or same_night_jobs(jobs, sweep_id, workspace):
             return None
         verdicts = read_verdicts(sweep_id, workspace)
         record_dropped(workspace.reports / sweep_id, None)
@@ -67,18 +46,47 @@ def result_if_complete(request: SweepRequest) -> SweepResult | None:
         DeviceTally(name, already_done=each.already_done, not_needed=len(each.todo))
         for name, each in plan.devices.items()
     ]
-    result = SweepResult(sweep_id, tallies, exports.skipped, request.fail_on, verdicts=verdicts, report=report)
+    result = SweepResult(sweep_id, tallies, plan.exports.skipped, request.fail_on, verdicts=verdicts, report=report)
     with notify_of_error(sweep_id):
         notify_end(result, workspace)
     return result
 
 
-def _job(request: SweepRequest, probe: Probe, exports: ExportSnapshot) -> DeviceJob:
-    """Return the job of a device; builds the runner of its platform if that is missing."""
+def _complete_plan(request: SweepRequest) -> tuple[SweepPlan, list[DeviceJob]] | None:
+    """Return the plan of a sweep and its jobs; None if the plan is incomplete, or a device is in a lab or unusable.
+
+    It is made as the flow makes it, from the present files, devices and runners, since a model may have changed or a
+    device may be new.
+    """
+    workspace, devices = request.workspace, request.selection.devices
+    if any(device.site in request.selection.labs for device in devices):
+        return None
+    if request.sweep.sweep_id not in workspace.store.sweep_ids():
+        return None
+    settings = export_settings(request.spec, workspace)
+    exports = ExportSnapshot(
+        {(model.name, recipe): verified_export_status(model, recipe, settings) for model, recipe in request.spec.pairs}
+    )
+    if exports.pending:
+        return None
+    registry = Registry(workspace.registry)
+    with ThreadPoolExecutor(len(devices)) as pool:
+        probes = list(pool.map(lambda device: probe_device(device, registry, answer_s=0), devices))
+    if any(probe.unusable or probe.platform is None for probe in probes):
+        return None
+    jobs = [_build_job(request, probe, exports) for probe in probes]
+    plan = SweepPlan(request.sweep, exports, {job.device.name: job.plan_now() for job in jobs})
+    return (plan, jobs) if plan.is_complete and not any(job.runners.error for job in jobs) else None
+
+
+def _build_job(request: SweepRequest, probe: Probe, exports: ExportSnapshot) -> DeviceJob:
+    """Return the job of a device, and build the runner of its platform if that is missing.
+
+    SME and SME2 are those that the runner reported in an earlier session of this sweep, so it is not started for them.
+    """
     runners = build_runners(str(probe.platform), runner_uses(request.spec), request.workspace.runners)
     queue = ExportQueue(ready=exports.ready)
     job = SweepJob(request.spec, request.sweep, request.workspace, queue).on(probe, runners)
-    # SME and SME2 as the runner reported them in an earlier session of this sweep: it is not started again for this.
     for record in job.results().records:
         earlier = record.device.facts
         if (earlier.serial, earlier.build) == (probe.facts.serial, probe.facts.build):

@@ -63,7 +63,7 @@ def match_devices(spec: SweepSpec, inventory_file: str, only: Sequence[str] = ()
 
 
 def choose_devices(spec: SweepSpec, inventory_file: str, only: Sequence[str] = ()) -> DeviceSelection:
-    """Return at least one device to measure. Raises InputError if none matches, or as the functions it calls."""
+    """Return the devices that match, at least one. Raises InputError if none does, or as the functions it calls."""
     selection = match_devices(spec, inventory_file, only)
     if not selection.devices:
         details = "; ".join(f"{name}: {', '.join(why)}" for name, why in selection.reasons.items())

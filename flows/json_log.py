@@ -82,7 +82,7 @@ class _Formatter(JsonFormatter):
 
 
 def _secrets() -> list[str]:
-    """Return the values of variables with secret names, parts of lists, and passwords of `user:password`."""
+    """Return the values of variables with secret names, their parts if they are lists, and passwords after `user:`."""
     values = [value for name, value in os.environ.items() if _SECRET_NAME.search(name)]
     values += [part for value in values for part in re.split(r"[\s,]+", value)]
     values += [value.partition(":")[2] for value in values if "://" not in value]

@@ -67,6 +67,7 @@ class CheckedCase:
     delegated_share: Share | None = None
     portable_share: Share | None = None
     portable: list[PortableOperator] = field(default_factory=list)
+    """In descending order of their time."""
 
     @property
     def record(self) -> SessionRecord:
@@ -79,8 +80,8 @@ class CheckedCase:
         return self.record.status == "succeeded"
 
     @property
-    def portable_operators(self) -> list[dict[str, Any]]:
-        """The portable operators of the export, without those that compute shapes and numbers."""
+    def exported_portable(self) -> list[dict[str, Any]]:
+        """The portable operators that the export lists, without those that compute shapes and numbers."""
         return [entry for entry in self.export.portable if not is_scalar_operator(entry["operator"])]
 
     @property
@@ -154,16 +155,22 @@ def _run_case(context: SessionContext, lease: Lease, folder: Path) -> CheckedCas
 
 
 def _add_shares(checked: CheckedCase, sessions: list[SessionTimes]) -> None:
-    """Add the times of a case and the shares of its parts, the portable operators in descending order."""
+    """Add the times of a case, the shares of delegated and portable operators, and each portable operator."""
     headline = cell_sessions(sessions)
     checked.times_ms = [session.execute_ns / 1e6 for session in sessions]
     checked.time_ms = sum(session.execute_ns for session in headline) / len(headline) / 1e6
     checked.delegated_share = share(sessions, lambda session: session.of_kind[EventKind.DELEGATED])
     checked.portable_share = share(sessions, lambda session: session.of_kind[EventKind.PORTABLE])
+    checked.portable = _portable_operators(checked.exported_portable, sessions)
+
+
+def _portable_operators(exported: list[dict[str, Any]], sessions: list[SessionTimes]) -> list[PortableOperator]:
+    """Return the exported portable operators, or the executed ones if none are listed, in descending order of time."""
     executed = dict.fromkeys(name for session in sessions for name in session.portable)
     # For a prebuilt .pte file, only the operators that ran are known.
-    listed = checked.portable_operators or [{"operator": name, "count": None} for name in executed]
+    listed = exported or [{"operator": name, "count": None} for name in executed]
     names = [entry["operator"] for entry in listed]
+    operators = []
     for entry in listed:
         name, time_share = operator_word(entry["operator"]), None
         if name in executed:
@@ -174,5 +181,5 @@ def _add_shares(checked: CheckedCase, sessions: list[SessionTimes]) -> None:
             time_share = share(sessions, portable_ns)
         is_heavy = time_share is not None and time_share.value > HEAVY_SHARE
         advice = advice_text(entry["operator"], entry.get("reason"), names) if is_heavy else None
-        checked.portable.append(PortableOperator(entry["operator"], entry["count"], time_share, advice))
-    checked.portable.sort(key=lambda each: -(each.share.value if each.share else 0.0))
+        operators.append(PortableOperator(entry["operator"], entry["count"], time_share, advice))
+    return sorted(operators, key=lambda each: -(each.share.value if each.share else 0.0))

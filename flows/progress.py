@@ -51,6 +51,7 @@ class Board:
             self._progress.stop()
 
     def report(self, line: str) -> None:
+        """Print a line, also above bars that are drawn."""
         self._print(line, always=True)
 
     def steps(self) -> list[dict[str, Any]]:

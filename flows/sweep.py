@@ -101,7 +101,7 @@ def run_sweep(request: SweepRequest) -> State[Any]:
             _log.warning("%s", warning)
             board.report(warning)
         finish_by = finish_moment(request.spec.finish_by)
-        unloadable = step_result(check_step(request, return_state=True))
+        unloadable = step_result(check_bundles_step(request, return_state=True))
         dispatcher = SweepDispatcher(request, unloadable, finish_by)
         tallies, errors = dispatcher.measure(), []
         refused = step_result(load_step(request, return_state=True))
@@ -136,8 +136,8 @@ def run_sweep(request: SweepRequest) -> State[Any]:
 
 
 @task(task_run_name="check {request.sweep.sweep_id}", cache_policy=NO_CACHE)
-def check_step(request: SweepRequest) -> State[Any]:
-    """Load what earlier starts measured; the state carries the reasons of refused bundles by session id."""
+def check_bundles_step(request: SweepRequest) -> State[Any]:
+    """Load the bundles of earlier starts; the state carries why some were refused, by session id."""
     unloadable = unloadable_sessions(request.workspace, request.sweep.sweep_id)
     if unloadable:
         board.expect("check", len(unloadable))
@@ -191,7 +191,10 @@ def noise_step(request: SweepRequest) -> None:
 
 @task(task_run_name="report {request.sweep.sweep_id}", cache_policy=NO_CACHE)
 def report_step(request: SweepRequest, refused: Mapping[str, str], dropped: str | None) -> State[Any]:
-    """Write the report, with the sessions `dropped`, and show it as an artifact; the state carries its path."""
+    """Write the report and show it as an artifact; the state carries its path.
+
+    `refused` are the reasons of refused bundles by session id; `dropped` is a text about dropped sessions, if any.
+    """
     sweep_id, workspace = request.sweep.sweep_id, request.workspace
     board.expect("report", 1)
     record_dropped(workspace.reports / sweep_id, dropped)

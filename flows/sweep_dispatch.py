@@ -26,7 +26,7 @@ from flows.labs.controller import measure_in_labs
 from flows.progress import board
 from tasks.bundle.claims import real_serial
 from tasks.export.process.run import end_server
-from tasks.measure.prepare import Probe, Runners, export_settings, runner_uses
+from tasks.measure.prepare import Pair, Probe, Runners, export_settings, runner_uses
 from tasks.measure.sweep_file import SweepSpec
 from tasks.store.workspace import Workspace
 
@@ -42,7 +42,7 @@ class RunnerSteps:
         self._steps: dict[str, PrefectFuture[Any]] = {}
         self._ended: set[str] = set()
         self._starting = threading.Lock()
-        self._all_started = threading.Event()
+        self._is_closed = threading.Event()
         board.expect("runner", 0)
 
     def start(self, platform: str | None) -> None:
@@ -54,8 +54,9 @@ class RunnerSteps:
                 self._steps[platform].add_done_callback(lambda _: self._ended.add(platform))
                 board.resize("runner", len(self._steps))
 
-    def all_started(self) -> None:
-        self._all_started.set()
+    def close(self) -> None:
+        """Wait for no further platform: from now on `have_ended` depends on the builds alone."""
+        self._is_closed.set()
 
     def runners(self, platform: str | None) -> Runners | None:
         """Return the runners of a platform: empty for an unknown one, None while they are being built."""
@@ -70,8 +71,9 @@ class RunnerSteps:
         return Runners(error=f"{platform}: {why}")
 
     def have_ended(self) -> bool:
+        """Return whether `close` was called and no runner is being built."""
         # A copy, since other threads add steps.
-        return self._all_started.is_set() and self._ended.issuperset(dict(self._steps))
+        return self._is_closed.is_set() and self._ended.issuperset(dict(self._steps))
 
 
 class SweepDispatcher(DeviceDispatcher):
@@ -109,21 +111,29 @@ class SweepDispatcher(DeviceDispatcher):
                 end = time.monotonic() + _LABS_PROBED_S
                 for lab in labs:
                     lab.probed.wait(max(end - time.monotonic(), 0.0))
-                self._runners.all_started()
-                for (model_name, recipe), step in exporting.items():
-                    step.wait()
-                    cause = f"{model_name} {recipe}: the export step itself failed ({step.state.message})"
-                    exports.fail((model_name, recipe), cause)  # unless it has ended
-                end_server()
+                self._runners.close()
+                self._wait_for_exports(exporting)
             finally:
-                self._runners.all_started()
+                self._runners.close()
                 exports.fail_pending("the sweep stopped before the export ended; run the same command to resume")
         tallies = [wait_for_tally(device.name, steps[device.name]) for device in here]
         tallies += [tally for lab in labs for tally in lab.tallies]
         order = [device.name for device in self._devices]  # a lab that failed as a whole has one tally, which is last
         return sorted(tallies, key=lambda each: order.index(each.device) if each.device in order else len(order))
 
+    def _wait_for_exports(self, steps: Mapping[Pair, PrefectFuture[Any]]) -> None:
+        """Wait for all export steps, fail the exports of those that stopped unexpectedly, and end the export server."""
+        for (model_name, recipe), step in steps.items():
+            step.wait()
+            cause = f"{model_name} {recipe}: the export step itself failed ({step.state.message})"
+            self.common.exports.fail((model_name, recipe), cause)  # unless it has ended
+        end_server()
+
     def job(self, probe: Probe) -> DeviceJob | None:
+        """Return the job of a device, see `DeviceDispatcher.job`; one that was probed under another name is unusable.
+
+        The build of its runner starts if it has not yet: labs report devices whose platform the inventory omits.
+        """
         device = probe.device
         self._runners.start(probe.platform)
         is_local = device.transport == "local" and device.site not in self._labs
@@ -132,17 +142,22 @@ class SweepDispatcher(DeviceDispatcher):
         runners = self._runners.runners(probe.platform)
         if runners is None:
             return None
+        return self.common.on(self._without_duplicate(probe), runners)
+
+    def _without_duplicate(self, probe: Probe) -> Probe:
+        """Return the probe, as unusable if the device was probed before under another name, which its serial shows."""
+        device = probe.device
         serial = real_serial(probe.facts.serial, emulated=device.emulated)
         first = self._by_serial.setdefault(serial, device) if serial else device
-        if first.name != device.name and not probe.unusable:
-            names = " and ".join(f"{each.name} ({each.site or 'no site'})" for each in (first, device))
-            why = f"{names} are the same device, serial {serial}; remove one of them from the inventory"
-            probe = replace(probe, unusable=why)
-        return self.common.on(probe, runners)
+        if first.name == device.name or probe.unusable:
+            return probe
+        names = " and ".join(f"{each.name} ({each.site or 'no site'})" for each in (first, device))
+        why = f"{names} are the same device, serial {serial}; remove one of them from the inventory"
+        return replace(probe, unusable=why)
 
 
 class BatchDispatcher(DeviceDispatcher):
-    """Starts each device at once with its round, whose exports and runners are ready."""
+    """Starts each device at once with its batch, whose exports and runners are ready."""
 
     def __init__(self, jobs: Sequence[DeviceJob], labs: Collection[str]) -> None:
         first = jobs[0]
@@ -152,7 +167,7 @@ class BatchDispatcher(DeviceDispatcher):
         self._ready, self._labs = {job.device.name: job for job in jobs}, labs
 
     def measure(self) -> list[DeviceTally]:
-        """Measure all rounds in parallel, those of labs by their workers; return the tallies."""
+        """Measure all batches in parallel, those of labs by their workers; return the tallies."""
         devices = [job.device for job in self._ready.values()]
         with measure_in_labs(self, devices, self._labs) as labs:
             here = [job for job in self._ready.values() if job.device.site not in self._labs]
@@ -161,6 +176,7 @@ class BatchDispatcher(DeviceDispatcher):
         return tallies + [tally for lab in labs for tally in lab.tallies]
 
     def job(self, probe: Probe) -> DeviceJob | None:
+        """Return the job with the device's batch; the probe of a lab's device is newer than that of the batch."""
         ready = self._ready[probe.device.name]
         is_of_lab = probe.device.site in self._labs
         return self.common.on(probe, Runners(), ready.batch) if is_of_lab else ready

@@ -30,13 +30,14 @@ from tasks.store.workspace import Workspace
 _ANSWER_S = 1.5
 _NO_ANSWER = f"no answer within {_ANSWER_S} s; the sweep waits longer"
 _MIN_SHARE = 0.75
-_WIDER = 4 / 3
+_WIDENING = 4 / 3
 """A night may be faster or slower than all of the few before it, by a third on a machine with other work."""
 _Kind = tuple[str, str, int, str, str, int]
+"""Model, precision, threads, variant, mode and executions."""
 
 
 @dataclass
-class _Answer:
+class _DeviceAnswer:
     """The facts of a device and the hashes of the files that it stores; or why it cannot be used."""
 
     facts: Facts | None = None
@@ -90,10 +91,10 @@ def preview_sweep(request: SweepRequest) -> SweepPreview:
     Raises BundleError if the store does not answer.
     """
     spec, workspace, selection = request.spec, request.workspace, request.selection
-    registry, answers = Registry(workspace.registry), {device.name: _Answer() for device in selection.devices}
+    registry, answers = Registry(workspace.registry), {device.name: _DeviceAnswer() for device in selection.devices}
     # They answer while this process reads files and imports slow modules.
     threads = [
-        threading.Thread(target=_ask, args=(device, selection.labs, registry, answers), daemon=True)
+        threading.Thread(target=_read_answer, args=(device, selection.labs, registry, answers), daemon=True)
         for device in selection.devices
     ]
     for thread in threads:
@@ -101,7 +102,7 @@ def preview_sweep(request: SweepRequest) -> SweepPreview:
     end = time.monotonic() + _ANSWER_S
     settings = export_settings(spec, workspace)
     statuses = {(entry.name, recipe): quick_export_status(entry, recipe, settings) for entry, recipe in spec.pairs}
-    pace = _Pace([entry.name for entry, _ in spec.pairs], workspace)
+    pace = _SessionPace([entry.name for entry, _ in spec.pairs], workspace)
     for thread in threads:
         thread.join(max(end - time.monotonic(), 0))
     answers = dict(answers)  # what comes later is too late
@@ -113,7 +114,7 @@ def preview_sweep(request: SweepRequest) -> SweepPreview:
 
 
 def _preview_device(
-    request: SweepRequest, plan: SweepPlan, device: DeviceSpec, answer: _Answer, pace: "_Pace"
+    request: SweepRequest, plan: SweepPlan, device: DeviceSpec, answer: _DeviceAnswer, pace: "_SessionPace"
 ) -> DevicePreview:
     """Return what a device would measure, and add its part to `plan`."""
     spec, workspace, name = request.spec, request.workspace, device.name
@@ -143,24 +144,29 @@ def _preview_device(
     )
 
 
-def _ask(device: DeviceSpec, labs: Sequence[str], registry: Registry, answers: dict[str, _Answer]) -> None:
-    """Write the answer of a device into `answers`. A device of a lab is not probed: only its worker reaches it."""
+def _read_answer(
+    device: DeviceSpec, labs: Sequence[str], registry: Registry, answers: dict[str, _DeviceAnswer]
+) -> None:
+    """Write the facts of a device and the hashes of its stored files into `answers`, or why it cannot be used.
+
+    A device of a lab is not probed: only its worker reaches it.
+    """
     if device.site in labs:
-        answers[device.name] = _Answer(cause=f"{device.site}; only its worker reaches the device", in_lab=True)
+        answers[device.name] = _DeviceAnswer(cause=f"{device.site}; only its worker reaches the device", in_lab=True)
         return
     try:
         health = registry.health(device.name)
         if not health.usable:
-            answers[device.name] = _Answer(cause=f"it is {health}")
+            answers[device.name] = _DeviceAnswer(cause=f"it is {health}")
             return
         with open_device(device) as opened:
             probe(opened)
             facts = read_facts(opened)
-            answers[device.name] = _Answer(facts, stored_hashes(opened, deadline_s=_ANSWER_S))
+            answers[device.name] = _DeviceAnswer(facts, stored_hashes(opened, deadline_s=_ANSWER_S))
     except DeviceError as error:
-        answers[device.name] = _Answer(cause=f"unreachable: {error.cause}")
+        answers[device.name] = _DeviceAnswer(cause=f"unreachable: {error.cause}")
     except FarmError as error:
-        answers[device.name] = _Answer(cause=str(error))
+        answers[device.name] = _DeviceAnswer(cause=str(error))
 
 
 def _bytes_to_push(
@@ -179,7 +185,7 @@ def _bytes_to_push(
     return sum(size for sha256, size in sizes.items() if sha256 not in stored)
 
 
-class _Pace:
+class _SessionPace:
     """Mean seconds of each kind of session in the newest sweeps of each device; empty without a readable warehouse."""
 
     def __init__(self, models: Sequence[str], workspace: Workspace) -> None:
@@ -195,7 +201,7 @@ class _Pace:
             show(f"etfarm: without expected times: {error}", err=True)
 
     def seconds(self, device: str, sessions: Iterable[PlannedSession]) -> tuple[float, float] | None:
-        """Return the shortest and longest time for sessions, in seconds, widened by `_WIDER`; None if unknown.
+        """Return the shortest and longest time for sessions, in seconds, widened by `_WIDENING`; None if unknown.
 
         An earlier sweep counts if it measured three quarters of them; the others are assumed to take as long.
         """
@@ -208,4 +214,4 @@ class _Pace:
             matching = [seconds_of[kind] for kind in kinds if kind in seconds_of]
             if len(matching) >= _MIN_SHARE * len(kinds):
                 totals.append(sum(matching) * len(kinds) / len(matching))
-        return (min(totals) / _WIDER, max(totals) * _WIDER) if totals else None
+        return (min(totals) / _WIDENING, max(totals) * _WIDENING) if totals else None

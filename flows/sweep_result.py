@@ -126,6 +126,7 @@ class SweepResult:
 
     @property
     def is_bad(self) -> bool:
+        """Whether the sweep is Failed: by its sessions, devices or steps, or by a verdict that `fail_on` includes."""
         failed = self.counts["failed"] or self.counts["invalid"] or not self.report
         return bool(failed or self.errors or failing_verdicts(self.rows, self.fail_on))
 
@@ -150,7 +151,7 @@ def notify_end(result: SweepResult, workspace: Workspace) -> None:
     with _errors_as_warnings():
         sent = workspace.reports / result.sweep_id / "notified"
         has_measured = any(result.counts[name] for name in _SESSIONS_OF_THIS_START)
-        if (has_measured or not sent.exists()) and _send(build_message(result, workspace)):
+        if (has_measured or not sent.exists()) and _notify(build_message(result, workspace)):
             sent.parent.mkdir(parents=True, exist_ok=True)
             sent.touch()
 
@@ -170,7 +171,7 @@ def notify_of_error(sweep: str) -> Iterator[None]:
         is_ours = isinstance(error, FarmError | WarehouseError)
         cause = str(error) if is_ours else excerpt(f"{type(error).__name__}: {error}")
         with _errors_as_warnings():
-            _send(Message(f"{sweep}: the sweep stopped", f"{cause}; run the same command to resume", is_bad=True))
+            _notify(Message(f"{sweep}: the sweep stopped", f"{cause}; run the same command to resume", is_bad=True))
         raise
 
 
@@ -198,7 +199,7 @@ def build_message(result: SweepResult, workspace: Workspace) -> Message:
 
 
 def _device_lines(result: SweepResult, workspace: Workspace) -> list[str]:
-    """Return why sessions of devices failed, and a line for each of these devices that sweeps no longer use."""
+    """Return the causes of failures, and a line for each device that is quarantined or retired, if none states it."""
     lines = result.causes[:_MAX_LINES]
     if len(result.causes) > _MAX_LINES:
         lines.append(f"{len(result.causes) - _MAX_LINES} more devices in the report")
@@ -211,7 +212,7 @@ def _device_lines(result: SweepResult, workspace: Workspace) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def _send(message: Message) -> bool:
+def _notify(message: Message) -> bool:
     """Send a message to all services; return whether there are any and all accepted it. A failure is a warning."""
     urls = settings().notify.get_secret_value().strip()
     warnings = send(urls, message) if urls else []

@@ -197,7 +197,7 @@ def _as_object(case: "CheckedCase") -> dict[str, Any]:
 def _counts(case: "CheckedCase") -> tuple[int, int]:
     """Return how many operators of the program are delegated, and how many are portable."""
     delegated = sum(entry["count"] for entry in case.export.delegated)
-    return delegated, sum(entry["count"] for entry in case.portable_operators)
+    return delegated, sum(entry["count"] for entry in case.exported_portable)
 
 
 def _percent(share: "Share") -> str:

@@ -109,7 +109,7 @@ def test_devices_that_wait_for_a_runner_ask_the_server_for_nothing(
     def building() -> tuple[Runners | None, bool, Runners]:
         builds = RunnerSteps(spec, Workspace(tmp_path))
         builds.start(host_platform())
-        builds.all_started()
+        builds.close()
         monkeypatch.setattr("prefect.futures.get_client", refuse)
         # when a device asks for its runners before and after the end of the build
         before = builds.runners(host_platform()), builds.have_ended()
