@@ -30,13 +30,16 @@ class ReportedCauses:
         self._exports = exports
         self._causes: set[str | None] = set()
 
-    def has(self, record: SessionRecord) -> bool:
-        """Return whether an export or another session reported why this session could not start; remember the cause."""
+    def add(self, record: SessionRecord) -> bool:
+        """Add why a session could not start; return False if an export or another session reported that cause before.
+
+        True for a session that started: its reason concerns only itself.
+        """
         if record.reason_code not in _COULD_NOT_START:
-            return False
-        is_reported = record.reason in self._causes or record.reason in self._exports.now().errors.values()
+            return True
+        is_new = record.reason not in self._causes and record.reason not in self._exports.now().errors.values()
         self._causes.add(record.reason)
-        return is_reported
+        return is_new
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,9 @@ class DeviceJob(SweepJob):
         assert isinstance(self.spec, SweepSpec)
         return plan_sessions(self.spec, self.sweep, self.device.name, self.probe.facts, exports, self.runners.by_use)
 
-    def plan(self, exports: ExportSnapshot, results: DeviceResults, first: str | None = None) -> DevicePlan:
-        """Return what is left to run; `first` is the key of the session that an earlier plan of this start discards."""
-        return plan_rest(self.planned(exports), exports, results, self.spec.interval_percent, first)
+    def plan(self, exports: ExportSnapshot, results: DeviceResults, discarded: str | None = None) -> DevicePlan:
+        """Return what is left; `discarded` is the key of the session that an earlier plan of this start discards."""
+        return plan_rest(self.planned(exports), exports, results, self.spec.interval_percent, discarded)
 
     def plan_now(self) -> DevicePlan:
         """Return what is left to run with the present exports and bundles."""
@@ -124,6 +127,7 @@ class DeviceTally:
     """Sessions left to the next start of the sweep, for the reason in `dropped_because`."""
     dropped_because: str | None = None
     stopped_by: str | None = None
+    """Why its sessions ended early: no more could be recorded, or an unforeseen error."""
     unusable: str | None = None
     """Why the device itself could not be used, or not to the end."""
     first_reason: str | None = None
@@ -132,7 +136,7 @@ class DeviceTally:
     """Ids of unloadable bundles whose sessions this start or an earlier one attempted again."""
 
     def count(self, record: SessionRecord) -> None:
-        """Count an ended session, here and in the metrics."""
+        """Count an ended session, here and in the metrics, with the time of its bundle; keep the first reason."""
         end = count_name(record)
         prometheus.record("etfarm_sessions", device=self.device, end=end, reason=record.reason_code or "")
         ended_at = datetime.fromisoformat(record.ended_at).timestamp()
@@ -158,7 +162,7 @@ class DeviceTally:
 
     @property
     def summary(self) -> str:
-        """Return the counts, and one reason of what went wrong: `3 succeeded, 1 failed; exit code 134`."""
+        """The counts, and one reason of what went wrong: `3 succeeded, 1 failed; exit code 134`."""
         reason = self.stopped_by or self.unusable or self.first_reason
         return format_tallies([self]) + (f"; {reason}" if reason else "")
 

@@ -50,48 +50,52 @@ def measure_device(job: DeviceJob, show: Show = log_failed) -> DeviceTally:
 
     If nothing more can be recorded, such as on a full disk, the reason is in the tally's `stopped_by`.
     """
-    run, finish, wait_s = _DeviceRun(job, show), FinishBy(job.finish_by), job.spec.lease_wait_s
-    registry, name = Registry(job.workspace.registry), job.device.name
-    ttl_s = lease_ttl_s(job.spec.cooldown_s + job.spec.settle_s + job.spec.deadline_s)
-    with log_context(sweep=job.sweep.sweep_id, device=name):
+    run, finish = _DeviceRun(job, show), FinishBy(job.finish_by)
+    with log_context(sweep=job.sweep.sweep_id, device=job.device.name):
         try:
             board.expect(job.title, 0)
             if job.probe.unusable is not None:
                 run.record_rest("device_unusable", job.probe.unusable)
-                return run.tally
-            if not finish.allows_next:
+            elif not finish.allows_next:
                 run.drop_rest()
-                return run.tally
-            try:
-                with open_device(job.device) as device:
-                    while not run.has_ended:
-                        board.doing(job.title, "acquiring the device")
-                        wait_s = min(job.spec.lease_wait_s, finish.left_s)
-                        with hold_lease(
-                            device,
-                            job.sweep.sweep_id,
-                            step=job.title,
-                            priority=job.spec.priority,
-                            ttl_s=ttl_s,
-                            wait_s=wait_s,
-                        ) as lease:
-                            run.measure_sessions(device, lease)
-                if run.tally.succeeded:
-                    registry.succeed(name)
-                run.drop_rest()
-            except DeviceError as error:
-                if isinstance(error, DeviceBusy) and wait_s < job.spec.lease_wait_s:  # `finish_by` ended the wait
-                    run.drop_rest()
-                    return run.tally
-                if not isinstance(error, DeviceBusy | LeaseLost):
-                    registry.strike(name, error.cause)
-                run.record_rest(error_code(error), str(error))
+            else:
+                _measure_under_leases(run, finish)
         except FarmError as error:
             _log.error("%s", error)
             run.tally.stopped_by = str(error)
         finally:
             prometheus.flush()
     return run.tally
+
+
+def _measure_under_leases(run: "_DeviceRun", finish: FinishBy) -> None:
+    """Run the sessions of a usable device, under a new lease after each release for a sweep of higher priority.
+
+    Record a failure of the device, or its success, in its health. What cannot run any more is dropped if `finish_by`
+    ended it, and otherwise recorded as failed. Raises FarmError if a session cannot be recorded.
+    """
+    job, wait_s = run.job, run.job.spec.lease_wait_s
+    registry, name = Registry(job.workspace.registry), job.device.name
+    ttl_s = lease_ttl_s(job.spec.cooldown_s + job.spec.settle_s + job.spec.deadline_s)
+    try:
+        with open_device(job.device) as device:
+            while not run.has_ended:
+                board.doing(job.title, "acquiring the device")
+                wait_s = min(job.spec.lease_wait_s, finish.left_s)
+                with hold_lease(
+                    device, job.sweep.sweep_id, step=job.title, priority=job.spec.priority, ttl_s=ttl_s, wait_s=wait_s
+                ) as lease:
+                    run.measure_sessions(device, lease)
+        if run.tally.succeeded:
+            registry.succeed(name)
+        run.drop_rest()
+    except DeviceError as error:
+        if isinstance(error, DeviceBusy) and wait_s < job.spec.lease_wait_s:  # `finish_by` ended the wait
+            run.drop_rest()
+            return
+        if not isinstance(error, DeviceBusy | LeaseLost):
+            registry.strike(name, error.cause)
+        run.record_rest(error_code(error), str(error))
 
 
 class _DeviceRun:
@@ -135,16 +139,7 @@ class _DeviceRun:
                 lease.renew()
                 time.sleep(job.spec.cooldown_s)
             with log_context(session=session.session_id):
-                try:
-                    with prometheus.seconds("etfarm_session_seconds", device=job.device.name):
-                        if why := _why_not_startable(job, session):
-                            record = self._record_unmeasured(session, why)
-                        else:
-                            board.doing(job.title, session.title, in_log=False)
-                            record = measure(session, self._context(session, device), job.workspace.store)
-                except Exception as error:
-                    cause = str(error) if isinstance(error, FarmError) else excerpt(f"{type(error).__name__}: {error}")
-                    raise FarmError(f"{session.title}: the bundle could not be written: {cause}") from error
+                record = self._run_session(session, device)
                 self.tally.count(record)
                 self._report(session, record)
             queue.end(session, record)
@@ -153,6 +148,19 @@ class _DeviceRun:
             else:
                 self._failed_in_a_row = 0
 
+    def _run_session(self, session: PlannedSession, device: Device) -> SessionRecord:
+        """Measure a session, or record why it cannot start; raises FarmError if its bundle cannot be written."""
+        job = self.job
+        try:
+            with prometheus.seconds("etfarm_session_seconds", device=job.device.name):
+                if why := _why_not_startable(job, session):
+                    return self._record_unmeasured(session, why)
+                board.doing(job.title, session.title, in_log=False)
+                return measure(session, self._context(session, device), job.workspace.store)
+        except Exception as error:
+            cause = str(error) if isinstance(error, FarmError) else excerpt(f"{type(error).__name__}: {error}")
+            raise FarmError(f"{session.title}: the bundle could not be written: {cause}") from error
+
     def record_rest(self, code: str, reason: str) -> None:
         """Record the remaining sessions as failed for the same reason; the next start of the sweep retries them.
 
@@ -160,7 +168,7 @@ class _DeviceRun:
         """
         _log.error("%s; next: %s", reason, remedy(code))
         self.tally.unusable = reason
-        for session in self._rest().certain():
+        for session in self._remaining().certain():
             self.tally.count(self._record_unmeasured(session, _why_not_exported(self.job, session) or (code, reason)))
 
     def drop_rest(self) -> None:
@@ -170,7 +178,7 @@ class _DeviceRun:
         """
         if self.job.finish_by is None:
             return
-        queue = self._rest()
+        queue = self._remaining()
         for session in list(queue.left):
             if why := _why_not_exported(self.job, session):
                 record = self._record_unmeasured(session, why)
@@ -178,7 +186,7 @@ class _DeviceRun:
                 queue.end(session, record)
         queue.drop_rest(self.job.finish_by)
 
-    def _rest(self) -> SessionQueue:
+    def _remaining(self) -> SessionQueue:
         """Wait for all exports, since the id of a session depends on them; return the sessions that are left."""
         self.job.exports.wait_for_all()
         queue = self._queue or SessionQueue(self.job, self.tally)
@@ -186,7 +194,7 @@ class _DeviceRun:
         return queue
 
     def _context(self, session: PlannedSession, device: Device) -> SessionContext:
-        """Return what a session needs whose export and runner exist."""
+        """Return the context of a session, whose export and runner must exist."""
         job, export, runner = self.job, self.job.export_of(session), self.job.runner_of(session)
         assert export is not None
         assert runner is not None
@@ -212,7 +220,7 @@ class _DeviceRun:
     def _report(self, session: PlannedSession, record: SessionRecord) -> None:
         """Report how a session ended; if it could not start for a reported cause, only the bar moves."""
         line = ""
-        if not self._reported.has(record):
+        if self._reported.add(record):
             is_discarded = record.reason_code == FIRST_SESSION
             end = "discarded automatically" if is_discarded else record.status
             line = f"{session.title}: {end}" + (f": {record.reason}" if record.reason and not is_discarded else "")

@@ -24,11 +24,11 @@ def queue_text(inventory: Path, form: str) -> Iterator[str]:
     """
     listed = load_inventory(inventory)
     with ThreadPoolExecutor(_MAX_DEVICES_AT_ONCE) as pool:
-        rows = [row for each in pool.map(partial(_rows, listed.labs), listed.devices) for row in each]
+        rows = [row for each in pool.map(partial(_device_rows, listed.labs), listed.devices) for row in each]
     return as_text(_COLUMNS, [rows], form, widest_cell=200)
 
 
-def _rows(labs: Collection[str], spec: DeviceSpec) -> list[tuple[Any, ...]]:
+def _device_rows(labs: Collection[str], spec: DeviceSpec) -> list[tuple[Any, ...]]:
     """Return the rows of a device: name, turn, sweep, priority, process, since."""
     if spec.site in labs:
         cause = f"in lab {spec.site}; run this command there with {SITE_VARIABLE}={spec.site}"

@@ -25,14 +25,15 @@ class SessionQueue:
     def __init__(self, job: DeviceJob, tally: DeviceTally) -> None:
         self.left: list[PlannedSession] = []
         self.ended = 0
+        """The number of sessions that this start has run."""
         self._job, self._tally = job, tally
         self._results = job.results()
         self._measured: list[SessionRecord] = []
         """The records of this start."""
         self._finished: set[str] = set()
         """The keys of sessions that this start has run, or that are superfluous."""
-        self.first: str | None = None
-        """The key of the session that is discarded."""
+        self.discarded: str | None = None
+        """The key of the session that is discarded; None while none is planned."""
         self._finish = FinishBy(job.finish_by)
         self._plan(job.exports.now())
         board.expect(job.title, self.expected)
@@ -78,6 +79,7 @@ class SessionQueue:
         self._drop_superfluous()
 
     def refresh(self) -> None:
+        """Plan again if an export has ended since the last plan."""
         now = self._job.exports.now()
         if now is not self._exports:
             self._plan(now)
@@ -95,8 +97,9 @@ class SessionQueue:
         return self._stopping.certain(self.left)
 
     def _plan(self, exports: ExportSnapshot) -> None:
-        plan = self._job.plan(exports, self._results, self.first)
-        self._exports, self._pending, self.first = exports, len(plan.pending), plan.first
+        """Replace the sessions left by those planned with `exports`, without those that this start has finished."""
+        plan = self._job.plan(exports, self._results, self.discarded)
+        self._exports, self._pending, self.discarded = exports, len(plan.pending), plan.discarded
         self._tally.already_done, self._tally.replaced = plan.already_done, plan.replaced
         self.left = [each for each in plan.todo if each.key not in self._finished]
         self._stopping = plan.stopping
@@ -105,7 +108,8 @@ class SessionQueue:
         self._drop_superfluous()
 
     def _drop_superfluous(self) -> None:
-        needed = self._stopping.pending(self.left)
+        """Remove the sessions that early stopping makes superfluous, and count and report them as not needed."""
+        needed = self._stopping.needed(self.left)
         if len(needed) == len(self.left):
             return
         needed_keys = {session.key for session in needed}

@@ -115,5 +115,5 @@ class LabArtifacts:
             if job := self._jobs.get(record.device.name):
                 self.heard = time.monotonic()
                 why = f": {record.reason}" if record.reason else ""
-                line = "" if self._reported.has(record) else f"{planned_session(record).title}: {record.status}{why}"
+                line = f"{planned_session(record).title}: {record.status}{why}" if self._reported.add(record) else ""
                 board.done(job.title, line, failed=record.status == "failed")

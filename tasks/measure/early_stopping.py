@@ -69,8 +69,12 @@ class EarlyStopping:
             return True
         return max(map(median_interval_percent, before)) >= self._interval_percent
 
-    def pending(self, left: Sequence[PlannedSession]) -> list[PlannedSession]:
-        """Return the sessions left, in their order, without those of each group before the first that is needed."""
+    def needed(self, left: Sequence[PlannedSession]) -> list[PlannedSession]:
+        """Return the sessions left that may be needed, in their order.
+
+        Of each group those from the first that is needed on, since its result decides about the later ones; and those
+        that are in no round.
+        """
         is_open: set[_Group] = set()
         needed = []
         for session in left:
@@ -83,7 +87,10 @@ class EarlyStopping:
         return needed
 
     def certain(self, left: Sequence[PlannedSession]) -> list[PlannedSession]:
-        """Return those of the sessions left, in their order, that are needed, no matter what the others measure."""
+        """Return those of the sessions left, in their order, that are needed, no matter what the others measure.
+
+        They are in no round, failed before, or are in the first ALERT_SESSIONS rounds or the next one of their group.
+        """
         next_repetition: dict[_Group, int] = {}
         for session in left:
             if session.key in self._keys:

@@ -61,13 +61,13 @@ class DevicePlan:
     """The sessions of `ready` that are needed, by the results so far."""
     replaced: set[str]
     """Ids of unloadable bundles of which this start or an earlier one makes another attempt."""
-    first: str | None
-    """The key of the session that is discarded."""
+    discarded: str | None
+    """The key of the session that is discarded; None while none is planned."""
 
     @property
     def left(self) -> list[PlannedSession]:
         """Those of `todo` that are needed."""
-        return self.stopping.pending(self.todo)
+        return self.stopping.needed(self.todo)
 
     @property
     def is_complete(self) -> bool:
@@ -110,14 +110,14 @@ def plan_rest(
     exports: ExportSnapshot,
     results: DeviceResults,
     interval_percent: float | None,
-    first: str | None = None,
+    discarded: str | None = None,
 ) -> DevicePlan:
     """Return what is left of the `planned` sessions of a device.
 
-    `first` is the key of the session that an earlier plan of the same start discards: a later plan, made when more
+    `discarded` is the key of the session that an earlier plan of the same start discards: a later plan, made when more
     models are exported, discards no other.
     """
-    planned, first = _discard_one(planned, results, first)
+    planned, discarded = _with_discarded(planned, results, discarded)
     ready = [each for each in planned if (each.cell.model, each.cell.precision) not in exports.pending]
     todo = remaining_sessions(ready, results.records, results.excluded, results.used_ids)
     return DevicePlan(
@@ -126,23 +126,23 @@ def plan_rest(
         todo=todo,
         stopping=EarlyStopping(ready, results.records, interval_percent, results.excluded),
         replaced=attempts_among(ready, results.unloadable),
-        first=first,
+        discarded=discarded,
     )
 
 
-def _discard_one(
-    planned: Sequence[PlannedSession], results: DeviceResults, first: str | None
+def _with_discarded(
+    planned: Sequence[PlannedSession], results: DeviceResults, key: str | None
 ) -> tuple[list[PlannedSession], str | None]:
-    """Return the plan with one discarded session, its first, and the key of that: the same in all starts and plans."""
-    rest = [each for each in planned if each.repetition != DISCARDED_REPETITION]
-    possible = {
-        each.key: each
-        for each in (replace(each, repetition=DISCARDED_REPETITION) for each in rest if not each.repetition)
-    }
-    if first is None:
-        earlier = (
-            planned_session(record).key for record in results.records if record.repetition == DISCARDED_REPETITION
-        )
-        of_plan = (each.key for each in planned if each.repetition == DISCARDED_REPETITION)
-        first = next((key for key in (*earlier, *of_plan) if key in possible), None)
-    return ([possible[first]] if first else []) + rest, first
+    """Return the plan with the one session that is discarded at its beginning, and the key of that session.
+
+    It is the session with `key` if an earlier plan of this start chose one, else that of an earlier start, else that of
+    `planned`, so that a device discards only one in a sweep. Without any, the plan discards none and the key is None.
+    """
+    kept = [each for each in planned if each.repetition != DISCARDED_REPETITION]
+    first_repetitions = (replace(each, repetition=DISCARDED_REPETITION) for each in kept if each.repetition == 0)
+    candidates = {each.key: each for each in first_repetitions}
+    if key is None:
+        earlier = [planned_session(each).key for each in results.records if each.repetition == DISCARDED_REPETITION]
+        of_plan = [each.key for each in planned if each.repetition == DISCARDED_REPETITION]
+        key = next((each for each in (*earlier, *of_plan) if each in candidates), None)
+    return ([candidates[key]] if key else []) + kept, key

@@ -113,7 +113,7 @@ def test_whenever_exports_arrive_a_device_runs_the_sessions_of_the_plan(
         if chance.random() < 0.3:
             arrive()
     # then they are those of the plan that has all exports, each once, and at most one is discarded
-    plan = job.plan(live.now(), DeviceResults(), queue.first)
+    plan = job.plan(live.now(), DeviceResults(), queue.discarded)
     assert sorted(each.session_id for each, _ in run) == sorted(each.session_id for each in plan.left)
     assert sum(session.repetition == DISCARDED_REPETITION for session, _ in run) <= 1
     # and the next start has those left that failed, under other ids

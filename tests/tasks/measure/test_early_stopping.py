@@ -52,11 +52,11 @@ def run(spec: SweepSpec, records: Iterable[SessionRecord] = (), noise: Noise = s
     sessions = planned(spec)
     enough = EarlyStopping(sessions, before, spec.interval_percent)
     new = []
-    left = enough.pending(remaining_sessions(sessions, before))
+    left = enough.needed(remaining_sessions(sessions, before))
     while left:
         new.append(measured(left.pop(0), noise))
         enough.add(new[-1])
-        left = enough.pending(left)
+        left = enough.needed(left)
     return new
 
 
