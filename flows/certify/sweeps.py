@@ -23,7 +23,7 @@ from tasks.measure.sweep_night import sweep_night
 from tasks.store.files import write_complete
 
 # Settings of the user that would send a certification's results, or messages about its sweeps, elsewhere.
-_NOT_INHERITED = {f"{PREFIX}{name}" for name in ("VAR", "WAREHOUSE", "BUNDLES", "NOTIFY")}
+_NOT_INHERITED = {f"{PREFIX}{name}" for name in ("DATA_DIR", "WAREHOUSE", "BUNDLES", "NOTIFY")}
 _NOT_INHERITED |= {"PREFECT_API_URL", "PREFECT_HOME"}
 _SETTINGS = {"variants": ["sme2_off"], "modes": ["timing"], "sessions": 1, "deadline_s": 120, "settle_s": 60}
 # Many, so that the profile samples even kernels of a few microseconds; in an emulator few take long enough.
@@ -49,7 +49,7 @@ _PAUSE_S = 0.2
 
 def run_to_end(subject: Subject, name: str, settings: Mapping[str, Any]) -> str:
     """Run a sweep to its end and return its id; raises FarmError with the reason of its first bad session."""
-    with _started(subject, name, settings) as (sweep_id, process):
+    with _running_sweep(subject, name, settings) as (sweep_id, process):
         process.wait()
     if bad := [each for each in _records(subject, sweep_id) if each.status != "succeeded"]:
         first, cell = bad[0], f"{bad[0].model.name} {bad[0].variant} {bad[0].mode}"
@@ -69,13 +69,13 @@ def kill_and_reattach(subject: Subject) -> Finding:
     call(device, ["mkdir", "-p", "--", folder])
     # The first start is that of the session that is always discarded.
     call(device, ["touch", f"{folder}/hold-2", f"{folder}/hold-3"])
-    with _started(subject, _KILLED, _KILLED_SETTINGS, launcher=launcher) as (_, farm):
-        _until_held(subject, farm, f"{folder}/held-2")
+    with _running_sweep(subject, _KILLED, _KILLED_SETTINGS, launcher=launcher) as (_, farm):
+        _wait_until_held(subject, farm, f"{folder}/held-2")
         farm.kill()
     call(device, ["rm", f"{folder}/hold-2"])
-    _until(lambda: read_leftovers(device).jobs == 0, "the job did not end on the device after the farm was killed")
-    with _started(subject, _KILLED, _KILLED_SETTINGS, again=False, launcher=launcher) as (sweep_id, farm):
-        _until_held(subject, farm, f"{folder}/held-3")
+    _wait_until(lambda: read_leftovers(device).jobs == 0, "the job did not end on the device after the farm was killed")
+    with _running_sweep(subject, _KILLED, _KILLED_SETTINGS, again=False, launcher=launcher) as (sweep_id, farm):
+        _wait_until_held(subject, farm, f"{folder}/held-3")
         call(device, ["kill", "-KILL", call(device, ["cat", f"{folder}/held-3"]).strip()])
         farm.wait()
     starts = len(call(device, ["cat", f"{folder}/starts"]).split())
@@ -96,7 +96,7 @@ def kill_and_reattach(subject: Subject) -> Finding:
 
 
 @contextlib.contextmanager
-def _started(
+def _running_sweep(
     subject: Subject, name: str, settings: Mapping[str, Any], *, again: bool = True, launcher: Sequence[str] = ()
 ) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
     """Start a sweep on this device only; yield its id and the process, which ends with the block.
@@ -107,8 +107,8 @@ def _started(
     executions = _EMULATED_EXECUTIONS if subject.spec.emulated else _EXECUTIONS
     device = subject.spec.model_dump(mode="json", exclude_unset=True)
     device["launcher"] = [*launcher, *subject.spec.launcher]
-    file = _write(subject, name, {"name": name, "lease_wait_s": 60, **_SETTINGS, **executions, **settings})
-    inventory = _write(subject, f"{name}-inventory", {"devices": [device]})
+    file = _write_yaml(subject, name, {"name": name, "lease_wait_s": 60, **_SETTINGS, **executions, **settings})
+    inventory = _write_yaml(subject, f"{name}-inventory", {"devices": [device]})
     sweep_ids = subject.workspace.store.sweep_ids()
     sweep_id = sweep_night(name, subject.night, sweep_ids, again=again).sweep_id
     command = [sys.executable, "-m", "flows.cli.main", "sweep", str(file), "--inventory", str(inventory)]
@@ -116,7 +116,7 @@ def _started(
     if again:
         command.append("--again")
     environment = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
-    log = _log(subject, name)
+    log = _log_file(subject, name)
     log.parent.mkdir(exist_ok=True)
     with log.open("wb" if again else "ab") as stream:
         process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream)
@@ -135,21 +135,22 @@ def _records(subject: Subject, sweep_id: str) -> list[SessionRecord]:
 
 
 def _last_line(subject: Subject, name: str) -> str:
-    text = _log(subject, name).read_text(encoding="utf-8", errors="replace")
+    """Return the last line that the sweep `name` printed."""
+    text = _log_file(subject, name).read_text(encoding="utf-8", errors="replace")
     return excerpt((text.strip().splitlines() or ["it printed nothing"])[-1])
 
 
-def _log(subject: Subject, name: str) -> Path:
+def _log_file(subject: Subject, name: str) -> Path:
     return subject.workspace.root / "logs" / f"{name}.log"
 
 
-def _write(subject: Subject, name: str, content: dict[str, Any]) -> Path:
+def _write_yaml(subject: Subject, name: str, content: dict[str, Any]) -> Path:
     path = subject.workspace.root / f"{name}.yaml"
     write_complete(path, json.dumps(content, indent=1).encode())  # JSON is YAML
     return path
 
 
-def _until_held(subject: Subject, farm: "subprocess.Popen[bytes]", path: str) -> None:
+def _wait_until_held(subject: Subject, farm: "subprocess.Popen[bytes]", path: str) -> None:
     """Wait until the runner is held, as a file on the device shows; raises FarmError if the farm ends before."""
 
     def is_there() -> bool:
@@ -157,10 +158,11 @@ def _until_held(subject: Subject, farm: "subprocess.Popen[bytes]", path: str) ->
             raise FarmError(f"the sweep ended before its session ran: {_last_line(subject, _KILLED)}")
         return subject.device.run(["test", "-e", path], deadline_s=retry.SCRIPT.timeout_s).exit_code == 0
 
-    _until(is_there, f"no session ran within {_TIMEOUT_S:g} s")
+    _wait_until(is_there, f"no session ran within {_TIMEOUT_S:g} s")
 
 
-def _until(condition: Callable[[], bool], otherwise: str) -> None:
+def _wait_until(condition: Callable[[], bool], otherwise: str) -> None:
+    """Poll until the condition holds, errors of the device ignored; raises FarmError(otherwise) after 5 minutes."""
     end = time.monotonic() + _TIMEOUT_S
     while time.monotonic() < end:
         with contextlib.suppress(DeviceError):

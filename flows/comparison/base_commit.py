@@ -24,8 +24,8 @@ def export_both(model: str | None, precision: str, base: str, data_dir: Path) ->
     commit = _git(*words, option=f"--base {base}", remedy=remedy)
     data_dir = data_dir.absolute()
     with _worktree(root, commit) as tree:
-        before = _exported(model, precision, data_dir, tree / Path.cwd().relative_to(root), f"--base {base}")
-    return before, _exported(model, precision, data_dir, Path.cwd(), "the present files")
+        before = _export_in(model, precision, data_dir, tree / Path.cwd().relative_to(root), f"--base {base}")
+    return before, _export_in(model, precision, data_dir, Path.cwd(), "the present files")
 
 
 @contextlib.contextmanager
@@ -40,8 +40,11 @@ def _worktree(root: Path, commit: str) -> Iterator[Path]:
             _git("-C", str(root), "worktree", "remove", "--force", str(tree))
 
 
-def _exported(model: str, precision: str, data_dir: Path, folder: Path, side: str) -> Path:
-    """Export in another process, whose modules are those of `folder`; return the .pte file."""
+def _export_in(model: str, precision: str, data_dir: Path, folder: Path, side: str) -> Path:
+    """Export in another process, whose modules are those of `folder`; return the .pte file.
+
+    `side` names the side in messages. Raises InputError without that folder, FarmError with the last line it printed.
+    """
     show(f"exporting {model} {precision}: {side}", err=True)
     if not folder.is_dir():
         raise InputError(f"{side}: this folder is not in that commit; run the command where the model's file was")
@@ -56,6 +59,7 @@ def _exported(model: str, precision: str, data_dir: Path, folder: Path, side: st
 
 
 def _git(*words: str, option: str = "--base", remedy: str = "run the command in the model's repository") -> str:
+    """Return what git prints; raises InputError, with `option` and `remedy`, if git is missing or fails."""
     try:
         done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
     except FileNotFoundError:

@@ -29,6 +29,8 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class Bisection:
+    """Result of a bisection, filled in while it runs."""
+
     steps: list[str] = field(default_factory=list)
     """One line for each comparison."""
     answer: str = "unknown"
@@ -38,12 +40,16 @@ class Bisection:
     good: date | None = None
     """The last night before it with another content."""
     came_with: str | None = None
+    """The input that the change came with: the model file, the runner or both."""
     changed: str | None = None
+    """What differs between the contents of `good` and `first_bad`, such as versions."""
     cause: str | None = None
+    """The operators behind the change."""
     good_night: date | None = None
     """The night that all others are compared with."""
 
     def conclusion(self) -> list[str]:
+        """Return the lines that state what was found; one line if nothing was."""
         if self.answer == "unknown":
             return [
                 f"inconclusive with {SESSIONS_PER_SIDE} sessions a side: the noise of the device is larger than the "
@@ -73,6 +79,8 @@ def bisect(
 
 
 class _Search:
+    """The search of one bisection; `total` is the logarithm of the change between the good and the bad night."""
+
     def __init__(
         self, device: InterleavedDevice, series: SeriesOnDevice, good: MeasuredNight, contents: list[MeasuredNight]
     ) -> None:
@@ -86,31 +94,32 @@ class _Search:
         """By the id of the comparison."""
 
     def run(self) -> Bisection:
-        total = self._compare("good and bad night", self.good, self.nights[-1]).result
-        self.bisection.answer = total.answer
-        if total.answer != "different" or total.ratio is None:
+        """Find the first bad night, the operators behind the change, and the input that it came with."""
+        change = self._compare_nights("good and bad night", self.good, self.nights[-1]).result
+        self.bisection.answer = change.answer
+        if change.answer != "different" or change.ratio is None:
             return self.bisection
-        self.total = math.log(total.ratio)
+        self.total = math.log(change.ratio)
         index = first_bad(len(self.nights), self._is_bad)
         before, bad = self.nights[index - 1] if index else self.good, self.nights[index]
         self.bisection.first_bad, self.bisection.good = bad.night, before.night
-        self.bisection.cause = self._compare("last good and first bad content", before, bad).cause
+        self.bisection.cause = self._compare_nights("last good and first bad content", before, bad).cause
         a, b = self.sides[before.night], self.sides[bad.night]
-        self.bisection.came_with = self._input(a, b)
+        self.bisection.came_with = self._changed_input(a, b)
         comparison = comparison_id(self.device.sweep, a, b, "bisection")
         for (changed,) in self.device.ask("comparison_changed", comparison=comparison):
             self.bisection.changed = changed
         return self.bisection
 
-    def _input(self, a: Side, b: Side) -> str:
+    def _changed_input(self, a: Side, b: Side) -> str:
         """Return which input the change came with; if both differ, each is swapped alone and measured."""
         if a.runner.runner_sha256 == b.runner.runner_sha256:
             return "the model file"
         if a.export.pte_sha256 == b.export.pte_sha256:
             return "the runner"
         swapped = {
-            "the runner": self._sides("runner alone", a, replace(a, runner=b.runner)),
-            "the model file": self._sides("model file alone", a, replace(a, export=b.export)),
+            "the runner": self._compare_sides("runner alone", a, replace(a, runner=b.runner)),
+            "the model file": self._compare_sides("model file alone", a, replace(a, export=b.export)),
         }
         parts = {name: math.log(answer.result.ratio or 1) / self.total for name, answer in swapped.items()}
         causes = [name for name, part in parts.items() if part > _MIN_PART]
@@ -120,38 +129,39 @@ class _Search:
         """Yield the nights whose files are kept, and fill `sides`; raises FarmError if a file of either end is not."""
         for night in (self.good, *contents):
             try:
-                self.sides[night.night] = self._side(night)
+                self.sides[night.night] = self._build_side(night)
                 if night is not self.good:
                     yield night
             except FarmError as error:
                 if night in (self.good, contents[-1]):
                     raise FarmError(f"{night.night}: {error}") from None
-                self._step(f"{night.night}: left out: {error}")
+                self._report_step(f"{night.night}: left out: {error}")
 
     def _is_bad(self, index: int) -> bool:
         """Return whether a content is nearer to the bad night than to the good one, on a logarithmic scale."""
         if index == len(self.nights) - 1:
             return True
-        middle = self._compare("good night and one between", self.good, self.nights[index]).result
+        middle = self._compare_nights("good night and one between", self.good, self.nights[index]).result
         return bool(middle.ratio) and math.log(middle.ratio or 1) / self.total > 0.5
 
-    def _compare(self, what: str, a: MeasuredNight, b: MeasuredNight) -> InterleavedResult:
-        return self._sides(f"{what}, {a.night} and {b.night}", self.sides[a.night], self.sides[b.night])
+    def _compare_nights(self, what: str, a: MeasuredNight, b: MeasuredNight) -> InterleavedResult:
+        return self._compare_sides(f"{what}, {a.night} and {b.night}", self.sides[a.night], self.sides[b.night])
 
-    def _sides(self, what: str, a: Side, b: Side) -> InterleavedResult:
+    def _compare_sides(self, what: str, a: Side, b: Side) -> InterleavedResult:
+        """Compare two sides, unless that was done, and report the result as the step `what`."""
         key = comparison_id(self.device.sweep, a, b, "bisection")
         if key not in self.measured:
             board.doing("bisect", what)
             self.measured[key] = self.device.compare(a, b, "bisection", SESSIONS_PER_SIDE)
-            self._step(f"{what}: {self.measured[key].text}")
+            self._report_step(f"{what}: {self.measured[key].text}")
         return self.measured[key]
 
-    def _step(self, line: str) -> None:
+    def _report_step(self, line: str) -> None:
         self.bisection.steps.append(line)
         board.done("bisect", line)
         _log.info("%s", line)
 
-    def _side(self, night: MeasuredNight) -> Side:
+    def _build_side(self, night: MeasuredNight) -> Side:
         """Return model and runner of a night; raises FarmError if they are not kept."""
         workspace, series = self.device.workspace, self.series
         precision, variant = cast(Any, series.precision), cast(Variant, series.variant)

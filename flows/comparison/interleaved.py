@@ -92,8 +92,9 @@ class InterleavedDevice:
     def compare(self, a: Side, b: Side, purpose: Purpose, sessions: int, margin: float = MARGIN) -> InterleavedResult:
         """Measure both sides with `sessions` each, in the order A B B A ..., load them, and compare the sides.
 
-        Sessions that this sweep has measured are not repeated, and those of `earlier` sweeps count, too. Raises
-        FarmError, with the reason of one of its sessions, if no session of a side counts.
+        Sessions that this sweep has measured are not repeated, and those of `earlier` sweeps count, too. Times within
+        the fraction `margin` count as the same. Raises FarmError, with the reason of one of its sessions, if no session
+        of a side counts.
         """
         common = SweepJob(MeasurementSettings(priority=self.priority), self.sweep, self.workspace, ExportQueue())
         batch = plan_batch(self.sweep, [(a, b)], purpose, sessions)
@@ -101,13 +102,20 @@ class InterleavedDevice:
         for sweep in (*self.earlier, self.sweep):
             load_store(self.workspace, sweep.sweep_id)
         comparisons = [comparison_id(sweep, a, b, purpose) for sweep in (*self.earlier, self.sweep)]
+        return self._compare_loaded(comparisons, margin, tally.stopped_by)
+
+    def _compare_loaded(self, comparisons: list[str], margin: float, stopped_by: str | None) -> InterleavedResult:
+        """Return the result of comparisons, by their ids, whose sessions are loaded; the last is that of this sweep.
+
+        Raises FarmError if no session of a side counts, with `stopped_by` or the reason of one of its sessions.
+        """
         pool = self.ask("comparison_pool", comparisons=comparisons)
         cells_a, cells_b = ([cell for arm, cell in pool if arm == side] for side in "ab")
         cells = [*cells_a, *cells_b]
         sides = {side: figures for side, *figures in self.ask("comparison_figures", cells=cells)}
         for name in "ab":
             if name not in sides:
-                raise FarmError(f"side {name.upper()}: {tally.stopped_by or self._failure(comparisons[-1], name)}")
+                raise FarmError(f"side {name.upper()}: {stopped_by or self._failure_reason(comparisons[-1], name)}")
         (times_a, calls, since_a), (times_b, _, since_b) = sides["a"], sides["b"]
         result = compare_sessions(times_a, times_b, margin)
         cause = None
@@ -126,7 +134,7 @@ class InterleavedDevice:
     def ask(self, query: str, **parameters: str | list[str]) -> list[tuple[Any, ...]]:
         return ask_warehouse(query, self.workspace, **parameters)
 
-    def _failure(self, comparison: str, side: str) -> str:
+    def _failure_reason(self, comparison: str, side: str) -> str:
         """Return the status and reason of the first session of this side that failed or was invalid.
 
         The session that is always discarded has a reason, too, and explains nothing.
@@ -181,17 +189,19 @@ def compare_files(
     A sweep of lower `priority` releases the device for them, after its present session.
     """
     with shutdown_handler(runtime.flow_run.id), progress_table():
-        bench = open_interleaved(device, workspace, sweep, earlier, priority)
+        interleaved = open_interleaved(device, workspace, sweep, earlier, priority)
         board.expect("compare", 1)
-        result = bench.compare(_side(a, bench), _side(b, bench), "comparison", sessions, margin)
+        sides = _file_side(a, interleaved), _file_side(b, interleaved)
+        result = interleaved.compare(*sides, "comparison", sessions, margin)
         board.done("compare", result.text)
         return result
 
 
-def _side(pte: Path, bench: InterleavedDevice) -> Side:
+def _file_side(pte: Path, interleaved: InterleavedDevice) -> Side:
     """Return the side that measures a file: with one thread, and the executions that a sweep has by default."""
-    export = open_pte(pte, bench.workspace.exports)
+    export = open_pte(pte, interleaved.workspace.exports)
     fields = SweepSpec.model_fields
     executions = export.executions(fields["executions"].default, fields["warmup_executions"].default)
-    cell = Cell(bench.probe.device.name, export.model, export.precision, 1, bench.variant, "timing", *executions)
-    return Side(cell, export, bench.runner)
+    device, variant = interleaved.probe.device.name, interleaved.variant
+    cell = Cell(device, export.model, export.precision, 1, variant, "timing", *executions)
+    return Side(cell, export, interleaved.runner)

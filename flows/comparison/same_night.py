@@ -39,6 +39,7 @@ class Suspected:
     executions: int
     warmup_executions: int
     ratio: float
+    """Time of this night / time of its baseline."""
     baseline_to: date
     export_key_a: str | None
     pte_sha256_a: str | None
@@ -79,35 +80,39 @@ def same_night_jobs(jobs: Iterable[DeviceJob], sweep_id: str, workspace: Workspa
 
 
 def same_night_job(job: DeviceJob, rows: list[Suspected]) -> DeviceJob:
-    """Return the job that measures the first `MAX_SERIES` series of a device again; without sessions if none can be."""
+    """Return the job that measures the first `MAX_SERIES` series of a device again; without sessions if none can be.
+
+    A series whose last good content is not kept gets the sessions that this night lacks to have ALERT_SESSIONS. Series
+    that are not compared are reported.
+    """
     pairs: list[tuple[Side, Side]] = []
     more: list[tuple[Side, range]] = []
     for row in rows:
         if len(pairs) + len(more) == MAX_SERIES:
-            _report(row, f"only the {MAX_SERIES} series of a device with the largest change are")
+            _report_not_compared(row, f"only the {MAX_SERIES} series of a device with the largest change are")
             continue
         try:
             present = _present_side(job, row)
         except FarmError as error:
-            _report(row, str(error))
+            _report_not_compared(row, str(error))
             continue
         try:
             pairs.append((_baseline_side(job, row), present))
         except FarmError as error:
-            # What the night lacks to have ALERT_SESSIONS, after the planned repetitions.
+            # They are numbered after the planned repetitions.
             planned = job.spec.sessions if isinstance(job.spec, SweepSpec) else 0
             numbers = range(planned, planned + max(ALERT_SESSIONS - row.sessions, 0))
             instead = f"; it is measured in {len(numbers)} more sessions instead" if numbers else ""
-            _report(row, f"{error}{instead}")
+            _report_not_compared(row, f"{error}{instead}")
             more += [(present, numbers)] if numbers else []
     return replace(job, batch=plan_batch(job.sweep, pairs, "same_night", SESSIONS_PER_SIDE, more))
 
 
 def _baseline_side(job: DeviceJob, row: Suspected) -> Side:
     """Return model and runner of the last good night; raises FarmError if they are not kept."""
-    places, platform = job.workspace, cast(str, job.probe.platform)
-    export = find_export(places.exports, row.export_key_a, row.pte_sha256_a, row.model)
-    return Side(row.cell, export, find_earlier_runner(places.runners, platform, row.runner_sha256_a, row.variant))
+    workspace, platform = job.workspace, cast(str, job.probe.platform)
+    export = find_export(workspace.exports, row.export_key_a, row.pte_sha256_a, row.model)
+    return Side(row.cell, export, find_earlier_runner(workspace.runners, platform, row.runner_sha256_a, row.variant))
 
 
 def _present_side(job: DeviceJob, row: Suspected) -> Side:
@@ -121,7 +126,7 @@ def _present_side(job: DeviceJob, row: Suspected) -> Side:
     return Side(row.cell, export, runner)
 
 
-def _report(row: Suspected, reason: str) -> None:
+def _report_not_compared(row: Suspected, reason: str) -> None:
     title = f"{row.model} {row.precision} {row.variant} t{row.threads} on {row.device}"
     line = f"{title}: not compared with {row.baseline_to} the same night: {reason}"
     _log.warning("%s", line)

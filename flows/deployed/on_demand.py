@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from devices.errors import InputError
 from devices.inventory import DeviceSpec, find_device
 from flows.device_selection import SweepRequest, choose_devices, inventory_path, with_labs
-from flows.server.states import user_run_name, with_sentence
+from flows.server.states import errors_as_failed, user_run_name
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
 from flows.sweep import PARALLEL_STEPS, default_run_name, run_sweep
@@ -97,7 +97,7 @@ def _flow_run_name() -> str:
 
 
 @flow(name="on-demand", flow_run_name=_flow_run_name, task_runner=PARALLEL_STEPS)
-@with_sentence
+@errors_as_failed
 def on_demand(
     sweep_file: SweepFile = "deployments/sweeps/smoke.yaml",
     inventory_file: InventoryFile | None = None,

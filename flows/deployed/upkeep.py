@@ -14,7 +14,7 @@ from flows.artifacts import show_devices, show_report
 from flows.device.states import device_states
 from flows.device_selection import inventory_path
 from flows.formatting import append_first, report_link
-from flows.server.states import dated_name, end_state, with_sentence
+from flows.server.states import dated_name, end_state, errors_as_failed
 from flows.warehouse.publish import write_report
 from tasks.maintain.check import check_warehouse
 from tasks.maintain.prune import Rules, plan_prune, prune
@@ -25,7 +25,7 @@ Days = Annotated[int, Field(ge=0)]
 
 
 @flow(name="health", flow_run_name=dated_name("health"))
-@with_sentence
+@errors_as_failed
 def health(inventory_file: str | None = None, data_dir: str | None = None) -> State[Any]:
     """Probe every device and record the result in its health; Failed if any cannot be reached, with its name.
 
@@ -45,7 +45,7 @@ def health(inventory_file: str | None = None, data_dir: str | None = None) -> St
 
 
 @flow(name="upkeep", flow_run_name=dated_name("upkeep"))
-@with_sentence
+@errors_as_failed
 def upkeep(
     data_dir: str | None = None,
     bundles: str | None = None,
@@ -81,7 +81,7 @@ def upkeep(
 
 
 @flow(name="report", flow_run_name=dated_name("report"))
-@with_sentence
+@errors_as_failed
 def report(
     sweep_id: str | None = None, data_dir: str | None = None, bundles: str | None = None, warehouse: str | None = None
 ) -> State[Any]:

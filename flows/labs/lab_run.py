@@ -33,7 +33,7 @@ from flows.labs.protocol import (
     write_shared,
 )
 from flows.server import connection
-from flows.server.states import end_state, with_sentence
+from flows.server.states import end_state, errors_as_failed
 from flows.setup.leftovers import clear_leftovers
 from flows.shutdown import shutdown_handler
 from tasks.bundle.values import MAX_CLOCK_DIFFERENCE_S
@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 
 
 @flow(name="lab", task_runner=_side_by_side)
-@with_sentence
+@errors_as_failed
 def lab(order: str, bundles: str) -> State[Any]:
     """Execute an order of a sweep on the devices of this lab. Sweeps start this flow; you need not.
 

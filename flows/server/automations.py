@@ -21,25 +21,13 @@ def deploy_automations(file: Path, notify: str) -> list[str]:
     The server notifies the services in `notify`, URLs of apprise, and stores these encrypted. Without any, automations
     that only notify are left out. Raises InputError, and ServerGoneError if the server cannot be used.
     """
-    try:
-        entries = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise InputError(f"{file}: not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(entries, list) or not all(
-        isinstance(each, dict) and {"name", "actions"} <= each.keys() for each in entries
-    ):
-        raise InputError(f"{file}: must be a list of automations, each with `name`, `trigger` and `actions`")
+    entries = _read_entries(file)
     require_server()
     blocks = _save_services(notify)
     lines = []
     with get_client(sync_client=True) as client:
         for entry in entries:
-            actions: list[dict[str, Any]] = []
-            for action in entry["actions"]:
-                if action["type"] == "send-notification":
-                    actions += [{**action, "block_document_id": block} for block in blocks]
-                else:
-                    actions.append(action)
+            actions = _with_blocks(entry["actions"], blocks)
             if not actions:
                 lines.append(f"{entry['name']}: left out; set ETFARM_NOTIFY to be notified")
                 continue
@@ -55,8 +43,33 @@ def deploy_automations(file: Path, notify: str) -> list[str]:
     return lines
 
 
+def _read_entries(file: Path) -> list[dict[str, Any]]:
+    """Return the automations of a YAML file as mappings, which the server checks further; raises InputError."""
+    try:
+        entries = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise InputError(f"{file}: not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(entries, list) or not all(
+        isinstance(each, dict) and {"name", "actions"} <= each.keys() for each in entries
+    ):
+        raise InputError(f"{file}: must be a list of automations, each with `name`, `trigger` and `actions`")
+    return entries
+
+
+def _with_blocks(actions: list[dict[str, Any]], blocks: list[str]) -> list[dict[str, Any]]:
+    """Return the actions, with one notification per block in the place of each notification."""
+    result = []
+    for action in actions:
+        is_notification = action["type"] == "send-notification"
+        result += [{**action, "block_document_id": block} for block in blocks] if is_notification else [action]
+    return result
+
+
 def _save_services(notify: str) -> list[str]:
-    """Store each service at the server; return the ids of the blocks. The URLs are neither printed nor logged."""
+    """Store each service at the server; return the ids of the blocks. The URLs are neither printed nor logged.
+
+    Raises InputError for a URL that apprise does not accept.
+    """
     from apprise import Apprise
 
     silence_loggers()

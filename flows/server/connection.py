@@ -130,6 +130,7 @@ def _lasting_cause() -> str | None:
 
 
 def _present_cause() -> str | None:
+    """Return why the server is not usable at this moment, or None; the address may be that of another program."""
     begun = time.monotonic()
     try:
         with client_without_retries() as client:
@@ -157,5 +158,6 @@ def _no_answer_since(begun: float) -> str:
 
 
 def _first_line(error: Exception) -> str:
+    """Return the first line of an error's text, without a prefix such as `[Errno 111] `; its type without a text."""
     text = (str(error).splitlines() or [""])[0].strip().rstrip(".")
     return text.rpartition("] ")[2] or type(error).__name__

@@ -77,16 +77,17 @@ def damaged_databases(prefect_home: Path) -> list[Path]:
 
 
 def _replace_damaged_database(prefect_home: Path, cause: str = "") -> bool:
-    """Rename the server's database and its log if it is damaged; report both names, and return whether it was.
+    """Rename the server's database, with its -wal and -shm files, if it is damaged; report it and return True then.
 
-    A database elsewhere (PREFECT_API_DATABASE_CONNECTION_URL) is never touched.
+    `cause` is why the server did not start, if it was tried. A database elsewhere (PREFECT_API_DATABASE_CONNECTION_URL)
+    is never touched.
     """
     database = prefect_home / _DATABASE
     url = get_current_settings().server.database.connection_url
     if not database.is_file() or str(database) not in (url.get_secret_value() if url else ""):
         return False
     # The database of another version of Prefect has a revision that this one does not have.
-    damage = _damage_of(database) or (cause if "Can't locate revision" in cause else None)
+    damage = _database_damage(database) or (cause if "Can't locate revision" in cause else None)
     if damage is None:
         return False
     renamed = database.with_name(f"{_DATABASE}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
@@ -97,7 +98,8 @@ def _replace_damaged_database(prefect_home: Path, cause: str = "") -> bool:
     return True
 
 
-def _damage_of(database: Path) -> str | None:
+def _database_damage(database: Path) -> str | None:
+    """Return the first fault of a SQLite database; None if it has none, or cannot be checked, as it is locked."""
     try:
         with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
             answer: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -146,6 +148,7 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _last_line(log: Path) -> str:
+    """Return the last line of the server's log that states a cause."""
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
     # The errors of SQLAlchemy end with a line of background reading.
     causes = [line for line in lines if line and "(Background on" not in line and "Application startup" not in line]

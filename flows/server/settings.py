@@ -64,7 +64,7 @@ def set_up_log() -> None:
     for package in PACKAGES:
         logging.getLogger(package).setLevel(logging.INFO)
     for name in ("prefect.task_runs", "prefect.flow_runs"):
-        logging.getLogger(name).addFilter(_is_unreported)
+        logging.getLogger(name).addFilter(_is_worth_showing)
 
 
 def _sanitized_record(name: str, *args: Any, **fields: Any) -> logging.LogRecord:
@@ -77,7 +77,8 @@ def _sanitized_record(name: str, *args: Any, **fields: Any) -> logging.LogRecord
     return record
 
 
-def _is_unreported(record: logging.LogRecord) -> bool:
+def _is_worth_showing(record: logging.LogRecord) -> bool:
+    """Return whether the UI shows a line of Prefect's engine: no information, and no state that `end_state` logged."""
     if record.levelno <= logging.INFO:  # a run started, or completed
         return False
     text = str(record.msg)

@@ -25,7 +25,7 @@ from devices.errors import FarmError
 from sql.errors import WarehouseError
 
 _P = ParamSpec("_P")
-_BEGUN = [StateType.PENDING, StateType.RUNNING, StateType.CANCELLING]
+_UNFINISHED = [StateType.PENDING, StateType.RUNNING, StateType.CANCELLING]
 _log = logging.getLogger(__name__)
 
 
@@ -64,17 +64,17 @@ def dated_name(flow: str) -> Callable[[], str]:
     return lambda: user_run_name() or f"{flow} {date.today()}"
 
 
-def with_sentence(work: Callable[_P, State[Any]]) -> Callable[_P, State[Any]]:
+def errors_as_failed(work: Callable[_P, State[Any]]) -> Callable[_P, State[Any]]:
     """Decorate a flow's function: a FarmError or WarehouseError ends it as Failed, with the error as the message."""
 
     @functools.wraps(work)
-    def ended(*positional: _P.args, **named: _P.kwargs) -> State[Any]:
+    def guarded(*positional: _P.args, **named: _P.kwargs) -> State[Any]:
         try:
             return work(*positional, **named)
         except (FarmError, WarehouseError) as error:
             return end_state(None, str(error), is_bad=True)
 
-    return ended
+    return guarded
 
 
 def cancel_run(client: SyncPrefectClient, flow_run_id: UUID, why: str) -> None:
@@ -87,7 +87,7 @@ def cancel_run(client: SyncPrefectClient, flow_run_id: UUID, why: str) -> None:
     tasks = client.read_task_runs(
         flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[flow_run_id])),
         task_run_filter=TaskRunFilter(
-            state=TaskRunFilterState(type=TaskRunFilterStateType(any_=_BEGUN), name=None),
+            state=TaskRunFilterState(type=TaskRunFilterStateType(any_=_UNFINISHED), name=None),
         ),
     )
     for task in tasks:

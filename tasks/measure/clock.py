@@ -26,7 +26,7 @@ class ClockWatch:
         self._wall_s, self._monotonic_s = time.time(), time.monotonic()
 
     def contradiction(self) -> str | None:
-        """Return that the clock was set or the machine slept, with both durations; None if they agree."""
+        """Return a sentence if the clock was set or the machine slept since the start; None otherwise."""
         passed_s = time.monotonic() - self._monotonic_s
         jump_s = time.time() - self._wall_s - passed_s
         if abs(jump_s) <= _STEP_S + _SLEW * passed_s:

@@ -16,7 +16,7 @@ def finish_moment(finish_by: str | None) -> datetime | None:
     """
     if finish_by is None:
         return None
-    at, now = time.fromisoformat(finish_by), clock()
+    at, now = time.fromisoformat(finish_by), local_farm_time()
     today = now.date()
     moment = datetime.combine(today, at).astimezone()
     return moment if moment > now else datetime.combine(today + timedelta(days=1), at).astimezone()
@@ -27,13 +27,13 @@ def drop_reason(moment: datetime) -> str:
     return f"would not have ended by {moment:%H:%M}"
 
 
-def clock() -> datetime:
+def local_farm_time() -> datetime:
     """Return the present time by the farm's clock, in the time zone of this machine."""
     return farm_time().astimezone()
 
 
 class FinishBy:
-    """Whether the next session of a device would end by a moment (None: always).
+    """Estimates whether the next session of a device would end by a moment (None: always).
 
     A session is expected to take the median of those that this start has run on the device. Before the first one
     nothing is assumed: it starts if the moment has not passed.
@@ -47,7 +47,7 @@ class FinishBy:
     @property
     def left_s(self) -> float:
         """Seconds until the moment; 0 if it has passed, infinite without one."""
-        return math.inf if self._moment is None else max((self._moment - clock()).total_seconds(), 0.0)
+        return math.inf if self._moment is None else max((self._moment - local_farm_time()).total_seconds(), 0.0)
 
     @property
     def allows_next(self) -> bool:

@@ -40,7 +40,8 @@ class Batch:
     runners: dict[str, Runner] = field(default_factory=dict)
     """By the hash of the runner."""
 
-    def use(self, side: Side) -> None:
+    def add_content(self, side: Side) -> None:
+        """Add the export and the runner of a side, which its sessions name by their hashes."""
         self.exports[side.export.content] = side.export
         self.runners[side.runner.runner_sha256] = side.runner
 
@@ -55,19 +56,19 @@ def plan_batch(
     """Return the sessions that compare each pair, one pair after the other, then those of `more`, outside comparisons.
 
     Sides take turns in the order A B, B A, A B, ..., so that a steady drift of the device affects both equally. The
-    first session of the round is discarded automatically, as in a sweep.
+    first session of the batch is discarded automatically, as in a sweep.
     """
     batch = Batch()
     for a, b in pairs:
         sides: dict[Literal["a", "b"], Side] = {"a": a, "b": b}
         comparison = comparison_id(sweep, a, b, purpose)
         for side in sides.values():
-            batch.use(side)
+            batch.add_content(side)
         for repetition in range(sessions_per_side):
             for name, side in sides.items() if repetition % 2 == 0 else reversed(sides.items()):
                 batch.sessions.append(side.session(sweep, Arm(purpose, comparison, name), repetition))
     for side, repetitions in more:
-        batch.use(side)
+        batch.add_content(side)
         batch.sessions.extend(side.session(sweep, None, each) for each in repetitions)
     if batch.sessions:
         batch.sessions.insert(0, replace(batch.sessions[0], repetition=DISCARDED_REPETITION))
@@ -87,7 +88,8 @@ def plan_noise(
     """
     entry, precision = spec.pairs[0]
     variant = spec.variants[-1]
-    export, runner = next(iter(exports.get((entry.name, precision), ())), None), runners.get((variant, "timing"))
+    export = next(iter(exports.get((entry.name, precision), ())), None)
+    runner = runners.get((variant, "timing"))
     if not spec.noise_sessions or "timing" not in spec.modes or export is None or runner is None:
         return []
     executions = export.executions(spec.executions, spec.warmup_executions)

@@ -90,7 +90,7 @@ def plan_device(
     Variants and modes that the device cannot run by its `facts` are left out; if that is unknown, their sessions may
     fail. Each round of repetitions visits all cells in a seeded order, with SME on and off next to each other and
     swapped in every round (ABBA): drift of the device affects both equally. The first session is discarded
-    automatically. Modes of evidence come last.
+    automatically. The modes other than timing come last, with one session per cell.
     """
     variants = possible_variants(spec.variants, facts)
     groups = _groups(spec, facts, exports)

@@ -63,7 +63,7 @@ class ExportSnapshot:
 
     @cached_property
     def skipped(self) -> dict[Pair, str]:
-        """Why such a pair was skipped."""
+        """Why the recipe of a pair has no meaning for its model."""
         return {pair: each.note for pair, each in self.statuses.items() if each.state == "skipped"}
 
     @cached_property
@@ -129,7 +129,7 @@ def verified_export_status(entry: ModelEntry, recipe: str, settings: ExportSetti
 
 
 def quick_export_status(entry: ModelEntry, recipe: str, settings: ExportSettings) -> ExportStatus:
-    """Return the status of an export in milliseconds: without torch, a change, or a comparison of hashes.
+    """Return the status of an export in milliseconds: torch is not imported, and files are not compared with hashes.
 
     Raises BundleError if the storage with shared exports does not answer.
     """

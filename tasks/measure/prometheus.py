@@ -75,7 +75,7 @@ def _file() -> Path | None:
 
 
 def record(name: str, value: float = 1.0, **labels: str) -> None:
-    """Add to a counter, or set a gauge; the file is written at the next flush, soon while much happens."""
+    """Add to a counter, or set a gauge; flush if the last flush was 5 s ago. Does nothing without ETFARM_METRICS."""
     if not is_on():
         return
     kind = _KINDS[name]
@@ -114,7 +114,7 @@ def flush() -> None:
                 values = _read(path)
                 for key, value in _pending.items():
                     values[key] = _merged(_KINDS[key[0]], values.get(key), value)
-                write_complete(path, _text(values))
+                write_complete(path, _exposition(values))
         except (OSError, ValueError) as error:
             cause = f"{error.strerror or error}" if isinstance(error, OSError) else str(error)
             sentence = f"ETFARM_METRICS {path}: {cause}; name a writable .prom file that nothing else writes"
@@ -127,6 +127,7 @@ def flush() -> None:
 
 
 def _merged(kind: _Kind, before: float | None, value: float) -> float:
+    """Return the value of a metric after `value` was recorded; None before the first."""
     if before is None or kind.type == "gauge":
         return value
     return before + value if kind.type == "counter" else max(before, value)
@@ -149,7 +150,8 @@ def _read(path: Path) -> dict[_Key, float]:
     }
 
 
-def _text(values: dict[_Key, float]) -> bytes:
+def _exposition(values: dict[_Key, float]) -> bytes:
+    """Return the values in the text format of Prometheus."""
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
     from prometheus_client.registry import Collector

@@ -38,7 +38,7 @@ def night_or_today(night: date | None, today: date) -> date:
 
 
 def _require_possible(night: date) -> None:
-    """Raise InputError if no session can be of a night, or seems so because this machine's clock is wrong."""
+    """Raise InputError if no session can be of a night (`night_fault`), perhaps since this machine's clock is wrong."""
     if fault := night_fault(night):
         raise InputError(f"the night {night} {fault}; name a later night, or set the clock of this machine")
 
@@ -49,20 +49,21 @@ def sweep_night(name: str, night: date, sweep_ids: Iterable[str], *, again: bool
     Ids have the form `smoke-2026-11-20`; the second sweep of a night is `smoke-2026-11-20.2`.
     """
     newest = max(_numbers(name, night, sweep_ids), default=0)
-    return _numbered(name, night, newest + 1 if again and newest else max(newest, 1))
+    return _build_sweep_night(name, night, newest + 1 if again and newest else max(newest, 1))
 
 
 def sweeps_of_night(name: str, night: date, sweep_ids: Iterable[str]) -> list[SweepNight]:
-    return [_numbered(name, night, number) for number in sorted(_numbers(name, night, sweep_ids))]
+    return [_build_sweep_night(name, night, number) for number in sorted(_numbers(name, night, sweep_ids))]
 
 
 def _numbers(name: str, night: date, sweep_ids: Iterable[str]) -> list[int]:
-    first = _numbered(name, night, 1).sweep_id
+    """Return the numbers, from 1, of those of `sweep_ids` that are sweeps of this name and night."""
+    first = _build_sweep_night(name, night, 1).sweep_id
     suffixes = [sweep_id.removeprefix(first) for sweep_id in sweep_ids if sweep_id.startswith(first)]
     return [int(suffix[1:] or 1) for suffix in suffixes if re.fullmatch(r"(\.\d+)?", suffix, re.ASCII)]
 
 
-def _numbered(name: str, night: date, number: int) -> SweepNight:
+def _build_sweep_night(name: str, night: date, number: int) -> SweepNight:
     _require_possible(night)
     first = f"{name}-{night.isoformat()}"
     sweep_id = first if number == 1 else f"{first}.{number}"

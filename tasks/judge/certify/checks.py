@@ -16,7 +16,7 @@ from devices.retry import probe
 from devices.shell import call
 from devices.untrusted import excerpt, read_json
 from tasks.judge.certify.subject import Finding, Subject
-from tasks.measure.session.context import Version, run_version, with_version
+from tasks.measure.session.context import RunnerVersion, run_version, with_reported_sme
 from tasks.runner.build import build_runner
 from tasks.runner.manifest import Runner, RunnerError
 from tasks.store.files import hash_file, scratch_folder
@@ -71,12 +71,12 @@ def check_runner(subject: Subject) -> Finding:
         result = run_version(candidate, subject.device, subject.spec, subject.facts)
         took_s = time.monotonic() - begin
     try:
-        version = read_json(Version, result.stdout)
+        version = read_json(RunnerVersion, result.stdout)
     except ValidationError:
         printed = excerpt((result.stderr or result.stdout).decode(errors="replace")) or "it printed nothing"
         ended = f"exit code {result.exit_code}" if result.signal is None else f"signal {result.signal}"
         raise FarmError(f"the runner {name} does not start: {ended}: {printed}") from None
-    of_system, of_runner = subject.facts, with_version(version, subject.facts)
+    of_system, of_runner = subject.facts, with_reported_sme(version, subject.facts)
     if (of_system.sme2 not in (None, of_runner.sme2)) or (of_system.sme not in (None, of_runner.sme)):
         raise FarmError(f"{_sme_text(of_runner)} by the runner {name}, {_sme_text(of_system)} by the system")
     agrees = "which the system does not state" if of_system.sme2 is None else "as the system states"

@@ -23,7 +23,7 @@ EQUAL_SHARE_LIMIT = 0.9
 """Integer outputs are accurate if this share of elements is equal: an SNR of indices, such as tokens, means nothing."""
 SAMPLE_ELEMENTS = 64
 """Values of each layer that are kept."""
-_TOKENS: dict[str, None] = {"snr_db": None, "cosine": None}
+_UNDEFINED_FOR_TOKENS: dict[str, None] = {"snr_db": None, "cosine": None}
 """Figures that mean nothing for tokens."""
 _REFERENCES = {"eager": "eager PyTorch", "fp32": "eager PyTorch in fp32", "host": "the same program on the host"}
 """Names of the references; a message names the first one whose limit is exceeded."""
@@ -135,18 +135,20 @@ def _judged(
     difference: Difference,
     required: AccuracyRequirement | None = None,
 ) -> Accuracy:
-    """Return the figures of an output against a reference (`files` has both), and whether they are beyond the limit."""
+    """Return the figures of an output against a reference (`files` has both), and whether they are beyond the limit.
+
+    Limits in `required` replace that of the recipe.
+    """
     min_snr_db: float | None = getattr(references.limits, f"{reference}_db")
     if required and required.min_snr_db is not None:
         min_snr_db = required.min_snr_db
     min_top1 = required.top1 if required else None
     figures = {name: value for name, value in asdict(difference).items() if name in Accuracy.model_fields}
     assert min_snr_db is not None
+    is_inaccurate: bool | None
     if references.are_tokens:
-        first, margin = first_difference(*files), None
-        if first is not None and (choices := references.choices.get(reference)):
-            margin = score_margin(first, files, [_reference(references.folder, each) for each in choices])
-        figures |= _TOKENS | {"first_difference": first, "margin": margin}
+        first, margin = _first_token_difference(references, reference, files)
+        figures |= _UNDEFINED_FOR_TOKENS | {"first_difference": first, "margin": margin}
         is_tie = margin is not None and margin <= max_margin(min_snr_db)
         # Where the recipe's numbers are not those of the reference, another text is right, too: in fp32, and in eager
         # where activations are quantized at run time. The share of equal tokens is only reported.
@@ -165,6 +167,17 @@ def _judged(
         is_inaccurate=is_inaccurate,
         **figures,
     )
+
+
+def _first_token_difference(
+    references: References, reference: str, files: tuple[TensorFile, TensorFile]
+) -> tuple[int | None, float | None]:
+    """Return the position of the first token that differs, and the `score_margin` there; None if there is none."""
+    first = first_difference(*files)
+    choices = references.choices.get(reference)
+    if first is None or not choices:
+        return first, None
+    return first, score_margin(first, files, [_reference(references.folder, each) for each in choices])
 
 
 def max_margin(min_snr_db: float) -> float:
@@ -187,7 +200,9 @@ def _is_inaccurate(difference: Difference, min_snr_db: float, *, is_integer: boo
         return difference.snr_db < min_snr_db
     if difference.is_equal:
         return False
-    return difference.max_abs_error > ZERO_LIMIT if difference.max_rel_error is None else None
+    if difference.max_rel_error is not None:
+        return None  # the SNR is missing for another reason than a reference that is 0 everywhere
+    return difference.max_abs_error > ZERO_LIMIT
 
 
 def write_layer_drift(taps: Sequence[dict[str, Any]], first: int, folder: Path, collected: Path) -> None:

@@ -37,7 +37,7 @@ _WITH_SME, _WITHOUT_SME = (
     re.compile("|".join(f"(?:{pattern})" for answer, pattern in seed_rows("sme_rule") if answer == printed))
     for printed in ("yes", "no")
 )
-_WORDS = {"sme2_on": "SME2", "sme1": "SME"}
+_EXTENSIONS = {"sme2_on": "SME2", "sme1": "SME"}
 
 
 class Unsuccessful(FarmError):
@@ -169,13 +169,16 @@ def variant_contradiction(variant: Variant, operators: Iterable[str], kernels: I
     elif not with_sme:
         without = [name for name in names if _WITHOUT_SME.search(name)]
         if without:
-            word = _WORDS[variant]
+            word = _EXTENSIONS[variant]
             return f"variant {variant} must run with {word}, but no operator used SME, for example `{without[0]}`"
     return _kernel_contradiction(variant, kernels)
 
 
 def _kernel_contradiction(variant: Variant, kernels: Iterable[str]) -> str | None:
-    """Compare with kernels of matrix products only: kernels that pack data for SME2 have names of SME."""
+    """Return a sentence if the kernels contradict the variant.
+
+    Only those of matrix products count: kernels that pack data for SME2 have names of SME.
+    """
     products = [kernel for name in kernels if (kernel := parse_kernel(name)) and kernel.is_product]
     sme1 = [kernel.name for kernel in products if kernel.isa_family == "SME"]
     sme2 = [kernel.name for kernel in products if kernel.isa_family == "SME2"]
@@ -189,15 +192,18 @@ def _kernel_contradiction(variant: Variant, kernels: Iterable[str]) -> str | Non
 
 
 def program_mismatch(runs: Runs, method: ProgramMethod) -> str | None:
-    """Return a call that the ETDump has and the program has not, or the other way round; None if all agree."""
+    """Return a sentence about a call that the ETDump shows and the program does not contain, or the other way round.
+
+    None if all agree. A call that the ETDump lacks is no mismatch in a program with branches, which may skip it.
+    """
     calls = {(each.chain, each.instruction): each for each in method.calls}
     nodes = [node for node in runs.tree if node.kind in _NODE_KINDS]
     for node in nodes:
         call = calls.get((node.chain_index, node.instruction_id))
-        is_it = call is not None and (node.kind == "delegate_call") == (call.delegate is not None)
+        matches = call is not None and (node.kind == "delegate_call") == (call.delegate is not None)
         if node.kind == "portable" and call is not None:
-            is_it = str(call.operator).rpartition("::")[2] == node.name.removeprefix("native_call_")
-        if not is_it:
+            matches = str(call.operator).rpartition("::")[2] == node.name.removeprefix("native_call_")
+        if not matches:
             what = f"{_NODE_KINDS[node.kind]} {node.name} at {_position(node.chain_index, node.instruction_id)}"
             return f"the ETDump shows {what}, where the program calls {_call_name(call)}"
     missing = sorted(calls.keys() - {(node.chain_index, node.instruction_id) for node in nodes})

@@ -109,7 +109,7 @@ def _shapes(tensors: Tensors) -> str:
     return ",".join("x".join(map(str, entry["shape"])) or "scalar" for entry in tensors)
 
 
-class Version(BaseModel, strict=True):
+class RunnerVersion(BaseModel, strict=True):
     """The answer of the farm's runner to `--version`, as far as it is about the processor."""
 
     sme_hardware: bool
@@ -126,18 +126,18 @@ def add_runner_facts(runner: Runner, device: Device, spec: DeviceSpec, facts: Fa
     if not runner.supports_farm_flags or why_too_old(runner, device.name, facts):
         return facts
     try:
-        answer = read_json(Version, run_version(runner, device, spec, facts).stdout)
+        answer = read_json(RunnerVersion, run_version(runner, device, spec, facts).stdout)
     except ValidationError:
         return facts
-    return with_version(answer, facts)
+    return with_reported_sme(answer, facts)
 
 
-def with_version(version: Version, facts: Facts) -> Facts:
+def with_reported_sme(version: RunnerVersion, facts: Facts) -> Facts:
     return facts.model_copy(update={"sme": version.sme_hardware, "sme2": version.sme2_hardware})
 
 
 def run_version(runner: Runner, device: Device, spec: DeviceSpec, facts: Facts) -> CommandResult:
-    """Push the farm's runner, and start it with `--version`, which prints a `Version`; raises DeviceError."""
+    """Push the farm's runner and start it with `--version`, which prints a `RunnerVersion`; raises DeviceError."""
     folder = put_tree(device, runner.tree(), runner.runner_sha256)
     command = [*launch_prefix(spec, facts.os), *runner.command(folder), "--version"]
     return device.run(command, deadline_s=retry.RUNNER_VERSION.timeout_s)

@@ -115,13 +115,16 @@ def _blocks(tensor: TensorFile, elements: int) -> Iterator[_Values]:
 
 
 class _Sums:
-    """The errors of the blocks so far, and the sums that the other figures are made of."""
+    """The errors of the blocks so far, and the sums that the other figures are made of.
+
+    The sums of squares are those of the reference (`signal`), of the errors (`noise`) and of the tensor (`got_signal`).
+    """
 
     def __init__(self) -> None:
         self.elements = self.mismatches = self.lost = self.equal = 0
         self.absolute: float | None = None
         self.relative: float | None = None
-        self.signal = self.noise = self.other_signal = self.product = 0.0
+        self.signal = self.noise = self.got_signal = self.product = 0.0
 
     def add(self, got: _Values, want: _Values) -> None:
         self.elements += len(got)
@@ -134,22 +137,22 @@ class _Sums:
             self.lost += int((want_finite & ~got_finite).sum())
             got, want = got[both_finite], want[both_finite]
         error, scale = np.abs(got - want), np.abs(want)
-        self.absolute = _larger(self.absolute, error)
+        self.absolute = _running_max(self.absolute, error)
         nonzero = scale > 0
-        self.relative = _larger(self.relative, error[nonzero] / scale[nonzero])
+        self.relative = _running_max(self.relative, error[nonzero] / scale[nonzero])
         with np.errstate(over="ignore"):  # squares of large float64 values: the figure is then None
-            self.signal += _product(want, want)
-            self.noise += _product(error, error)
-            self.other_signal += _product(got, got)
-            self.product += _product(got, want)
+            self.signal += _dot(want, want)
+            self.noise += _dot(error, error)
+            self.got_signal += _dot(got, got)
+            self.product += _dot(got, want)
 
     def equal_share(self) -> float | None:
         return self.equal / self.elements if self.elements else None
 
     def difference(self, agreement: float | None) -> Difference:
-        snr_db = 10 * (_log10(self.signal) - _log10(self.noise)) if self.signal > 0 and self.noise > 0 else None
+        snr_db = 10 * (math.log10(self.signal) - math.log10(self.noise)) if self.signal > 0 and self.noise > 0 else None
         # A float64 sum of squares can be 0 or infinite where the values are not; such figures are left out.
-        lengths = math.sqrt(self.signal) * math.sqrt(self.other_signal)
+        lengths = math.sqrt(self.signal) * math.sqrt(self.got_signal)
         cosine = self.product / lengths if lengths > 0 else None
         return Difference(
             elements=self.elements,
@@ -171,16 +174,12 @@ def _same_choice(got: _Values, want: _Values) -> NDArray[np.bool_]:
     return agrees
 
 
-def _product(one: _Values, other: _Values) -> float:
+def _dot(one: _Values, other: _Values) -> float:
     """Return the sum of the products; `@` would start a thread per core, which spin for each of many devices."""
     return float(np.einsum("i,i->", one, other))
 
 
-def _log10(value: float) -> float:
-    return math.log10(value) if math.isfinite(value) else math.inf
-
-
-def _larger(before: float | None, values: _Values) -> float | None:
+def _running_max(before: float | None, values: _Values) -> float | None:
     if not values.size:
         return before
     return max(float(values.max()), 0.0 if before is None else before)

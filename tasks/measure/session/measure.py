@@ -59,7 +59,7 @@ def measure(session: PlannedSession, context: SessionContext, bundles: BundleSto
             if reason := why_too_old(context.runner, device.name, context.facts):
                 raise Unsuccessful("failed", "device_too_old", reason)
             result.command = runner_command(session, context, folder)
-            job = _job(session, context, folder, result.command, bundles.location)
+            job = _build_job(session, context, folder, result.command, bundles.location)
             _prepare(context, result, job)
             since = logcat_moment(device) if _logs_to_logcat(session, context) else None
             _log.info("%s: running", session.title)
@@ -87,7 +87,7 @@ def _logs_to_logcat(session: PlannedSession, context: SessionContext) -> bool:
     return session.cell.mode == "trace" and context.facts.os == "android"
 
 
-def _job(session: PlannedSession, context: SessionContext, folder: str, command: list[str], location: str) -> Job:
+def _build_job(session: PlannedSession, context: SessionContext, folder: str, command: list[str], location: str) -> Job:
     """Return the job of a session; one that a killed farm left is collected instead if it has the same identity."""
     # Everything that makes a job this session's. The command contains the launcher, the cores, the executions and the
     # hashes of what is pushed.
@@ -176,9 +176,9 @@ def _contradiction(
 
 
 def _references(context: SessionContext, session: PlannedSession) -> References:
-    """Return what the outputs are compared with: those of the first execution, which begins with fresh state.
+    """Return the references of the outputs, which are those of a first execution; none if they cannot be compared.
 
-    The stock runner writes those of its last execution; of a model that changes its state they cannot be compared.
+    That is so if the model changes its state, and the stock runner wrote the outputs of the last of several executions.
     """
     export, case = context.export, context.export.case
     limits = recipe_limits(export.precision, export.data_types)

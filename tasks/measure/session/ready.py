@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 def wait_until_ready(context: SessionContext, records: list[LimitCheck], first: Conditions | None) -> Conditions:
-    """Wait until the device is inside the limits and return its conditions; Unsuccessful after the context's time.
+    """Wait until the device is inside the limits and return its conditions; Unsuccessful after `settle_s`.
 
     `records` gets an entry for each limit that is set, also if it times out or the device is lost; entries of an
     earlier call keep their waits. `first` are conditions that were read just now, without a sample of the

@@ -55,7 +55,7 @@ def search(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Bisection, in
         runner: Any = SimpleNamespace(runner_sha256=night.runner_sha256)
         return Side(CELL, export, runner)
 
-    monkeypatch.setattr(flow._Search, "_side", side)
+    monkeypatch.setattr(flow._Search, "_build_side", side)
 
     def run(took: Callable[[str, str], float], *nights: MeasuredNight, margin: float = 0.01) -> tuple[Bisection, int]:
         bench: Any = TrueDevice(took, margin)
