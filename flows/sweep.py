@@ -14,7 +14,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.artifacts import progress_table, show_report, show_verdicts
 from flows.comparison.same_night import same_night_jobs
-from flows.device.job import DeviceJob, format_dropped
+from flows.device.job import DeviceJob, DeviceTally, format_dropped
 from flows.device_selection import SweepRequest, apply_filter, inventory_path
 from flows.formatting import append_first, report_link
 from flows.json_log import log_context
@@ -111,28 +111,39 @@ def run_sweep(request: SweepRequest) -> State[Any]:
         elif jobs := state_data(again):
             tallies += BatchDispatcher(jobs, request.selection.labs).measure()
             refused = step_result(load_step(request, return_state=True))
-        verdicts = verdict_step(request, return_state=True)
-        if not verdicts.is_completed():
-            errors.append(f"the verdicts could not be read: {verdicts.message}")
-        noise = noise_step(request, return_state=True)
-        if not noise.is_completed():
-            errors.append(f"the noise of the devices could not be read: {noise.message}")
-        report = report_step(request, refused, format_dropped(tallies), return_state=True)
-        result = SweepResult(
-            sweep_id,
-            tallies,
-            dispatcher.common.exports.now().skipped,
-            request.fail_on,
-            refused,
-            verdicts=state_data(verdicts) if verdicts.is_completed() else None,
-            report=state_data(report) if report.is_completed() else None,
-            report_error=report.message,
-            step_errors=errors,
-        )
+        result = _conclude(request, tallies, dispatcher.common.exports.now().skipped, refused, errors)
         if not result.is_bad:
             _log.info("%s", result.message)
         notify_end(result, request.workspace)
         return end_state(result.end, result.message, is_bad=result.is_bad)
+
+
+def _conclude(
+    request: SweepRequest,
+    tallies: list[DeviceTally],
+    skipped: Mapping[tuple[str, str], str],
+    refused: Mapping[str, str],
+    errors: list[str],
+) -> SweepResult:
+    """Read the verdicts and the noise, write the report, and return the result; a step that fails adds to `errors`."""
+    verdicts = verdict_step(request, return_state=True)
+    if not verdicts.is_completed():
+        errors.append(f"the verdicts could not be read: {verdicts.message}")
+    noise = noise_step(request, return_state=True)
+    if not noise.is_completed():
+        errors.append(f"the noise of the devices could not be read: {noise.message}")
+    report = report_step(request, refused, format_dropped(tallies), return_state=True)
+    return SweepResult(
+        request.sweep.sweep_id,
+        tallies,
+        skipped,
+        request.fail_on,
+        refused,
+        verdicts=state_data(verdicts) if verdicts.is_completed() else None,
+        report=state_data(report) if report.is_completed() else None,
+        report_error=report.message,
+        step_errors=errors,
+    )
 
 
 @task(task_run_name="check {request.sweep.sweep_id}", cache_policy=NO_CACHE)

@@ -87,7 +87,7 @@ class SweepResult:
         return {name: sum(tally.counts[name] for tally in self.tallies) for name in COUNTED}
 
     @property
-    def sessions(self) -> str:
+    def sessions_line(self) -> str:
         """The counts and the skipped exports: `sessions: 24 succeeded, 1 discarded`."""
         ended = f"sessions: {format_tallies(self.tallies)}"
         skipped = [f"{model} {precision} ({reason})" for (model, precision), reason in sorted(self.skipped.items())]
@@ -136,7 +136,7 @@ class SweepResult:
         slower = [row.line for row in failing_verdicts(self.rows, self.fail_on)]
         lists = failed_lines(self.rows), self.causes, slower
         failed, causes, changes = ([join_first(each)] if each else [] for each in lists)
-        return "; ".join([self.sessions, *failed, *causes, *self.errors, *changes, self.report_line])
+        return "; ".join([self.sessions_line, *failed, *causes, *self.errors, *changes, self.report_line])
 
     @property
     def end(self) -> SweepEnd:
@@ -187,7 +187,7 @@ def _errors_as_warnings() -> Iterator[None]:
 def build_message(result: SweepResult, workspace: Workspace) -> Message:
     """Return the message about a sweep that has ended: at most 10 regressions, 10 failures and 10 causes of devices."""
     summary = "The verdicts could not be read." if result.verdicts is None else headline(result.rows)
-    lines = [result.sessions, *result.errors]
+    lines = [result.sessions_line, *result.errors]
     for sentences in ([row.line for row in failing_verdicts(result.rows, "regression")], failed_lines(result.rows)):
         lines += sentences[:_MAX_LINES]
         if len(sentences) > _MAX_LINES:

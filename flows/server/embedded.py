@@ -111,7 +111,7 @@ def _database_damage(database: Path) -> str | None:
 
 
 def _start(prefect_home: Path) -> tuple[int, str | None]:
-    """Start the server and wait until it answers; return its port, and why it does not answer (None if it does)."""
+    """Start the server and wait for it; return its port, and why it does not answer (None if it does)."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     variables = {"PREFECT_UI_ENABLED": "0", "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "ERROR"}
@@ -121,21 +121,26 @@ def _start(prefect_home: Path) -> tuple[int, str | None]:
         command = [sys.executable, "-P", "-m", "flows.server.embedded", str(os.getpid()), str(port)]
         process = subprocess.Popen(command, env=os.environ | settings | variables, stdout=log, stderr=log)
     atexit.register(_stop, process)
-    health, begun, is_reported = f"http://127.0.0.1:{port}/api/health", time.monotonic(), False
+    return port, _wait_for_answer(process, f"http://127.0.0.1:{port}/api/health", prefect_home / _LOG)
+
+
+def _wait_for_answer(process: "subprocess.Popen[bytes]", health: str, log: Path) -> str | None:
+    """Wait until the server answers at the URL `health`; return None then, otherwise why it ended or was stopped."""
+    begun, is_reported = time.monotonic(), False
     idle_s = PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.value()
     load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count() or 1} cores"
     while process.poll() is None and (left_s := begun + stretched_s(idle_s) - time.monotonic()) > 0:
         with contextlib.suppress(httpx.HTTPError):
             if httpx.get(health, timeout=min(left_s, _ASK_S)).status_code == httpx.codes.OK:
-                return port, None
+                return None
         if not is_reported and time.monotonic() - begun > _REPORT_AFTER_S:
             board.report(f"the Prefect server has not started yet ({load}); waiting {left_s:.0f} s at most")
             is_reported = True
         time.sleep(_POLL_S)
     if process.poll() is not None:
-        return port, _last_line(prefect_home / _LOG)
+        return _last_line(log)
     _stop(process)
-    return port, f"{health} gave no answer for {time.monotonic() - begun:.0f} s ({load})"
+    return f"{health} gave no answer for {time.monotonic() - begun:.0f} s ({load})"
 
 
 def _stop(process: "subprocess.Popen[bytes]") -> None:

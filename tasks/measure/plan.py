@@ -122,6 +122,7 @@ def plan_device(
 
 
 def _groups(spec: SweepSpec, facts: Facts, exports: Mapping[tuple[str, str], Sequence[Export]]) -> list[_Group]:
+    """Return each case with each number of threads; a model that could not be exported is a case without an export."""
     groups: list[_Group] = []
     for entry, precision in spec.pairs:
         cases = exports.get((entry.name, precision))

@@ -34,7 +34,7 @@ from tasks.measure.session.collect import (
 )
 from tasks.measure.session.context import SessionContext, pushed_contents, runner_command
 from tasks.measure.session.ready import wait_until_ready, with_readiness
-from tasks.measure.session.record import SessionResult, checked_record, error_code, unexpected
+from tasks.measure.session.record import SessionResult, checked_record, error_code, unexpected_end
 from tasks.rows.consistency import checksum_contradiction, contradiction_between, copied_etdump
 from tasks.runner.min_versions import why_too_old
 from tasks.store.bundle_store import BundleStore
@@ -76,7 +76,7 @@ def measure(session: PlannedSession, context: SessionContext, bundles: BundleSto
         except DeviceError as error:
             result.end = Unsuccessful("failed", error_code(error), str(error))
         except Exception as error:
-            result.end = unexpected(error, session.title, collected)
+            result.end = unexpected_end(error, session.title, collected)
         published = bundles.publish(checked_record(result, collected), collected)
     device.collected.append(folder)
     return published

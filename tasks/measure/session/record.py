@@ -151,7 +151,7 @@ def error_code(error: DeviceError) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
 
 
-def unexpected(error: Exception, title: str, collected: Path) -> Unsuccessful:
+def unexpected_end(error: Exception, title: str, collected: Path) -> Unsuccessful:
     """Return the end of a session that an unexpected error stopped; log it, and write its trace to `collected`."""
     cause = excerpt(f"{type(error).__name__}: {error}")
     text = "".join(traceback.format_exception(error)).encode(errors="replace")
@@ -173,7 +173,7 @@ def checked_record(result: SessionResult, collected: Path) -> SessionRecord:
     except FarmError as error:
         end = _not_loadable(str(error).replace(f"{collected}/", ""))
     except Exception as error:
-        end = unexpected(error, result.session.title, collected)
+        end = unexpected_end(error, result.session.title, collected)
     # What the device sent is left out, since a part of it is wrong; if the facts are that part, they are too.
     reduced = SessionResult(result.session, result.spec, result.facts, result.export, result.runner, result.started_at)
     reduced.command, reduced.limit_checks, reduced.end = result.command, result.limit_checks, result.end or end
