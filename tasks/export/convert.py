@@ -8,7 +8,7 @@ from typing import Any
 from devices.errors import FarmError
 from tasks.export.exported import NotApplicableError
 from tasks.export.factory import Method
-from tasks.export.recipes import Recipe, Weights
+from tasks.export.recipes import Int4Options, Recipe
 
 logger = logging.getLogger(__name__)
 _CALIBRATION_BATCHES = 8
@@ -29,7 +29,8 @@ class Converted:
 def convert(method: Method, recipe: Recipe, user_recipe: Any = None) -> Converted:
     """Return the method converted by `recipe`; its module already has the recipe's floating-point type.
 
-    int4_dynamic changes the module itself. `user_recipe` is the function of your own recipe. Raises
+    int4_dynamic changes the module itself; then, and for a plain floating-point type, the module computes the
+    references, otherwise the converted program does. `user_recipe` is the function of your own recipe. Raises
     NotApplicableError if the recipe changes nothing, and FarmError if your own recipe returns something unusable.
     """
     import torch
@@ -47,8 +48,8 @@ def convert(method: Method, recipe: Recipe, user_recipe: Any = None) -> Converte
                 "`dynamic_shapes` and pass it to torch.export.export"
             )
         return Converted(program, program.module())
-    if recipe.weights:
-        quantize_weights(method.module, recipe.weights)
+    if recipe.int4:
+        quantize_int4(method.module, recipe.int4)
     logger.info("tracing %s", method.name)
     program = torch.export.export(method.module, method.inputs, dynamic_shapes=method.dynamic_shapes)
     if recipe.quantization in ("int8_static", "int8_dynamic"):
@@ -62,7 +63,10 @@ def convert(method: Method, recipe: Recipe, user_recipe: Any = None) -> Converte
 
 
 def _quantize_int8(program: Any, method: Method, *, is_dynamic: bool) -> Any:
-    """Return the module with int8 weights per channel: activations calibrated, or dynamic (linear layers only)."""
+    """Return the module with int8 weights per channel: activations calibrated, or dynamic (linear layers only).
+
+    Raises NotApplicableError if nothing can be quantized.
+    """
     import torch
     from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
         XNNPACKQuantizer,
@@ -70,7 +74,7 @@ def _quantize_int8(program: Any, method: Method, *, is_dynamic: bool) -> Any:
     )
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-    def shuffled(tensor: Any) -> Any:
+    def permute(tensor: Any) -> Any:
         return tensor.reshape(-1)[torch.randperm(tensor.numel())].reshape(tensor.shape)
 
     quantizer = XNNPACKQuantizer()
@@ -82,7 +86,7 @@ def _quantize_int8(program: Any, method: Method, *, is_dynamic: bool) -> Any:
     prepared = prepare_pt2e(program.module(), quantizer)
     logger.info("calibrating")
     # Without calibration data: the inputs, and permutations of their values, which remain valid.
-    permuted = (tuple(map(shuffled, method.inputs)) for _ in range(_CALIBRATION_BATCHES - 1))
+    permuted = (tuple(map(permute, method.inputs)) for _ in range(_CALIBRATION_BATCHES - 1))
     with torch.no_grad():
         for inputs in method.calibration or (method.inputs, *permuted):
             prepared(*inputs)
@@ -94,7 +98,10 @@ def _quantize_int8(program: Any, method: Method, *, is_dynamic: bool) -> Any:
 
 
 def _compute_in_float32(program: Any, operators: tuple[str, ...]) -> Any:
-    """Return the module in which these operators convert their inputs to fp32 and their results back to fp16."""
+    """Return the module in which these operators convert their inputs to fp32 and their results back to fp16.
+
+    Raises NotApplicableError if the module lacks one of them.
+    """
     import torch
 
     graph_module = program.module()
@@ -108,11 +115,11 @@ def _compute_in_float32(program: Any, operators: tuple[str, ...]) -> Any:
         if name not in operators:
             continue
         present.add(name)
-        halves = [each for each in node.all_input_nodes if _is_half(each)]
+        fp16_inputs = [each for each in node.all_input_nodes if _is_fp16(each)]
         with graph.inserting_before(node):
-            for each in halves:
+            for each in fp16_inputs:
                 node.replace_input_with(each, cast(each, torch.float32))
-        if _is_half(node):
+        if _is_fp16(node):
             with graph.inserting_after(node):
                 back = cast(node, torch.float16)
             back.meta["val"] = node.meta["val"]  # the next one of these operators may read it
@@ -123,31 +130,31 @@ def _compute_in_float32(program: Any, operators: tuple[str, ...]) -> Any:
     return graph_module
 
 
-def _is_half(node: Any) -> bool:
+def _is_fp16(node: Any) -> bool:
     import torch
 
     value = node.meta.get("val")
     return isinstance(value, torch.Tensor) and value.dtype == torch.float16
 
 
-def quantize_weights(module: Any, recipe: Weights) -> None:
+def quantize_int4(module: Any, options: Int4Options) -> None:
     """Give the linear layers int4 weights, and activations that are quantized to int8 at run time.
 
-    With int4 weights alone, executorch 1.5.1 stores the weights as fp32: nothing would be gained. Layers that are
-    quantized already, because methods share a module, stay. Raises NotApplicableError if a part of the recipe matches
-    no layer.
+    `options` may give other bits to the output layer, and quantize embeddings. With int4 weights alone, executorch
+    1.5.1 stores the weights as fp32: nothing would be gained. Layers that are quantized already, because methods share
+    a module, stay. Raises NotApplicableError if one of the options matches no layer.
     """
     import torch
     from torchao.quantization import Int8DynamicActivationIntxWeightConfig, quantize_
     from torchao.quantization.granularity import PerAxis, PerGroup
 
-    size = recipe.group_size
+    size = options.group_size
     linear = {name: layer for name, layer in module.named_modules() if isinstance(layer, torch.nn.Linear)}
     suitable = {name for name, layer in linear.items() if layer.in_features % size == 0}
     if not suitable:
         raise NotApplicableError(f"the model has no linear layers whose inputs are a multiple of {size}")
-    heads = {name for name in linear if name.rpartition(".")[2] == _HEAD} if recipe.lm_head is not None else set()
-    if recipe.lm_head is not None and not heads:
+    heads = {name for name in linear if name.rpartition(".")[2] == _HEAD} if options.lm_head is not None else set()
+    if options.lm_head is not None and not heads:
         raise NotApplicableError(f"the model has no layer named {_HEAD}; leave `lm_head` out of the recipe")
 
     def quantize(dtype: Any, granularity: Any, names: set[str]) -> None:
@@ -155,9 +162,9 @@ def quantize_weights(module: Any, recipe: Weights) -> None:
         quantize_(module, config, lambda layer, name: name in names and type(layer.weight.data) is torch.Tensor)
 
     quantize(torch.int4, PerGroup(size), suitable - heads)
-    if recipe.lm_head == 8:
+    if options.lm_head == 8:
         quantize(torch.int8, PerAxis(0), heads)
-    if recipe.embedding:
+    if options.embedding:
         layers = list(module.named_modules())
         embeddings = [
             (name, layer)
@@ -168,7 +175,7 @@ def quantize_weights(module: Any, recipe: Weights) -> None:
             raise NotApplicableError(f"the model has no embeddings whose width is a multiple of {size}")
         for name, layer in embeddings:
             parent, _, last = name.rpartition(".")
-            setattr(module.get_submodule(parent), last, _quantize_embedding(layer, recipe.embedding, size))
+            setattr(module.get_submodule(parent), last, _quantize_embedding(layer, options.embedding, size))
 
 
 def _quantize_embedding(layer: Any, bits: int, group_size: int) -> Any:

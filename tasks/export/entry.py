@@ -89,6 +89,7 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _from_text(cls, written: Any) -> Any:
+        """Return the keys that a text is short for; anything else is returned as it is."""
         if not isinstance(written, str):
             return written
         if written.startswith(_TRANSFORMERS):
@@ -97,7 +98,8 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
         return {"name": name, "pte" if written.endswith(".pte") else "factory": written}
 
     @model_validator(mode="after")
-    def _checked(self, info: ValidationInfo) -> "ModelEntry":
+    def _check_and_resolve(self, info: ValidationInfo) -> "ModelEntry":
+        """Return the entry with its name and absolute paths; raises ValueError if its keys do not belong together."""
         sources = [key for key in _SOURCES if getattr(self, key) is not None]
         if len(sources) != 1:
             raise ValueError(f"a model has exactly one of {', '.join(_SOURCES)}")
@@ -110,7 +112,7 @@ class ModelEntry(BaseModel, extra="forbid", frozen=True):
         if not _NAME.fullmatch(name):
             raise ValueError(f"the name `{name}` must consist of letters, digits and _ . / : + -; set `name`")
         context = info.context or {}
-        resolved = {} if context.get(ELSEWHERE) else _resolved(self, context.get("folder", Path()))
+        resolved = {} if context.get(ELSEWHERE) else _resolve_files(self, context.get("folder", Path()))
         return self.model_copy(update={"name": name, **resolved})
 
     @model_serializer
@@ -149,18 +151,20 @@ def parse_entry(model: str | ModelEntry) -> ModelEntry:
         raise InputError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
 
 
-def _resolved(entry: ModelEntry, folder: Path) -> dict[str, Any]:
-    """Return the fields that name files, as absolute paths; raises ValueError if a file or a model is missing."""
+def _resolve_files(entry: ModelEntry, folder: Path) -> dict[str, Any]:
+    """Return the fields that name files, with absolute paths; raises ValueError if a file or the factory is missing."""
     resolved: dict[str, Any] = {}
     if entry.factory:
-        resolved["factory"] = _factory(entry.factory, folder)
+        resolved["factory"] = _resolve_factory(entry.factory, folder)
     for key in ("pte", "etrecord"):
         if path := getattr(entry, key):
-            resolved[key] = _file(path, folder)
+            resolved[key] = _resolve_file(path, folder)
     for key in ("data", "inputs", "expected"):
-        resolved[key] = [_file(path, folder) for path in getattr(entry, key)]
+        resolved[key] = [_resolve_file(path, folder) for path in getattr(entry, key)]
     if entry.generate:
-        texts = {key: _file(path, folder) for key in ("prompt", "text") if (path := getattr(entry.generate, key))}
+        texts = {
+            key: _resolve_file(path, folder) for key in ("prompt", "text") if (path := getattr(entry.generate, key))
+        }
         resolved["generate"] = entry.generate.model_copy(update=texts)
     if entry.transformers and not entry.transformers.isidentifier():
         weights = (folder / entry.transformers).absolute()
@@ -170,9 +174,10 @@ def _resolved(entry: ModelEntry, folder: Path) -> dict[str, Any]:
     return resolved
 
 
-def _factory(written: str, folder: Path) -> str:
+def _resolve_factory(written: str, folder: Path) -> str:
+    """Return a factory's name, of `file.py:factory` with the absolute path; raises ValueError if it is none."""
     if in_file := _FILE_FACTORY.fullmatch(written):
-        path = _file(Path(in_file["path"]), folder)
+        path = _resolve_file(Path(in_file["path"]), folder)
         check_function(path, in_file["factory"])
         return f"{path}:{in_file['factory']}"
     if written in MODELS or _PACKAGE_FACTORY.fullmatch(written):
@@ -184,7 +189,7 @@ def _factory(written: str, folder: Path) -> str:
     raise ValueError(f"unknown model `{written}`{remedy}")
 
 
-def _file(path: Path, folder: Path) -> Path:
+def _resolve_file(path: Path, folder: Path) -> Path:
     absolute = (folder / path).absolute()
     if not absolute.is_file():
         raise ValueError(f"{absolute}: no such file; paths are relative to the sweep file")

@@ -25,10 +25,10 @@ logger = logging.getLogger(__name__)
 def export_cases(
     request: ExportRequest, *, shared_files: BlobStore | None = None, on_step: OnStep = lambda *_: None
 ) -> tuple[Export, ...]:
-    """Return the cases of an export; make it, and upload it to `shared_files`, if it is missing here and there.
+    """Return the cases of an export: the one on this machine, otherwise that in `shared_files`, otherwise a new one.
 
-    `on_step` receives the steps of an export that is made. An export that does not match its hashes is made again. A
-    prebuilt .pte file is copied, for any recipe. A failed download or upload is only logged.
+    A new one is uploaded to `shared_files`; `on_step` receives its steps. An export that does not match its hashes is
+    made again. A prebuilt .pte file is copied, for any recipe. A failed download or upload is only logged.
     Raises ExportError; NotApplicableError if the recipe has no meaning for the model.
     """
     exports_dir, model = request.exports_dir.absolute(), request.model
@@ -37,7 +37,7 @@ def export_cases(
         request = replace(request, model=request.entry, exports_dir=exports_dir)
         if request.entry.pte and request.taps:
             raise ExportError(f"{title}: layers of a .pte file that exists already cannot be read; bring its model")
-        exports = read_or_skip(request)
+        exports = read_local_export(request)
         key = "" if request.entry.pte else export_key(request)
         if exports is None and shared_files:
             try:
@@ -50,7 +50,7 @@ def export_cases(
         missing = [name for name in ("torch", "executorch") if versions()[name] is None]
         if missing:
             raise ExportError(f"{title}: {' and '.join(missing)} not installed; install the farm's export extra")
-        exports = _export(request, title, exports_dir / "logs" / f"{key}.log", on_step)
+        exports = _export_in_child(request, title, exports_dir / "logs" / f"{key}.log", on_step)
         if shared_files:
             try:
                 upload_folder(shared_files, _archive_name(exports[0].folder.name), exports[0].folder)
@@ -65,7 +65,7 @@ def export_cases(
         raise ExportError(f"{title}: {os_cause(error, exports_dir)}") from None
 
 
-def read_or_skip(request: ExportRequest) -> tuple[Export, ...] | None:
+def read_local_export(request: ExportRequest) -> tuple[Export, ...] | None:
     """Return the cases of an export that is complete here, or of a prebuilt .pte file; None if it must be exported.
 
     Raises FarmError for an unknown model or recipe; NotApplicableError if an earlier export was skipped.
@@ -86,7 +86,7 @@ def skipped_path(exports_dir: Path, key: str) -> Path:
     return exports_dir / "skipped" / f"{key}.txt"
 
 
-def _export(request: ExportRequest, title: str, log: Path, on_step: OnStep) -> tuple[Export, ...]:
+def _export_in_child(request: ExportRequest, title: str, log: Path, on_step: OnStep) -> tuple[Export, ...]:
     """Export in a child process and return the cases; errors begin with `title`. Records why an export is skipped."""
     name, precision, exports_dir = request.entry.name, request.precision, request.exports_dir
     logger.info("exporting %s %s", name, precision)
@@ -119,7 +119,7 @@ def _export(request: ExportRequest, title: str, log: Path, on_step: OnStep) -> t
 def fetch_export(shared_files: BlobStore, key: str, exports_dir: Path) -> tuple[Export, ...]:
     """Return the cases of a shared export; fetch it into `exports_dir` unless it is complete there.
 
-    Raises ExportError if there is none or it is damaged, BundleError if the storage does not answer.
+    Raises ExportError if it is not shared or damaged, BundleError if the storage does not answer.
     """
     if exports := read_complete(exports_dir / key):
         return exports

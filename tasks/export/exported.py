@@ -192,7 +192,7 @@ class Export:
 
     @property
     def content(self) -> tuple[str, str]:
-        """Hashes of the program and of what is executed with it: they identify what is measured."""
+        """`pte_sha256` and `inputs_sha256`, which together identify what is measured."""
         return self.pte_sha256, self.inputs_sha256
 
 
@@ -226,7 +226,10 @@ def find_export(exports_dir: Path, key: str | None, pte_sha256: str | None, mode
 
 
 def read_complete(folder: Path) -> tuple[Export, ...] | None:
-    """Return the cases of the export in `folder`; None if missing, or if a file's hash differs: it is then removed."""
+    """Return the cases of the export in `folder`, whose hashes are checked; None if it is missing or damaged.
+
+    A damaged one is removed with a warning, so that it is exported again.
+    """
     if not folder.is_dir():
         return None
     try:

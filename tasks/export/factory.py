@@ -51,7 +51,10 @@ _KEYS = {each.name for each in fields(Method)} - {"name"}
 
 
 def build_methods(content: Any, factory: str) -> list[Method]:
-    """Return the methods in a factory's result; `factory` is its name for errors. Raises FarmError for another form."""
+    """Return the methods in a factory's result, one named `forward` unless it has `methods`.
+
+    `factory` is its name for errors. Raises FarmError for a result of another form.
+    """
     match content:
         case (module, inputs):
             content_by_name: Mapping[Any, Any] = {FORWARD: {"module": module, "inputs": inputs}}
@@ -73,6 +76,7 @@ def build_methods(content: Any, factory: str) -> list[Method]:
 
 
 def _build_method(name: Any, content: Any, factory: str) -> Method:
+    """Return the method of a mapping with the keys of Method; raises FarmError for other keys or types."""
     import torch
 
     if not isinstance(name, str) or not name.isidentifier():
@@ -82,7 +86,7 @@ def _build_method(name: Any, content: Any, factory: str) -> Method:
         problem = f"unknown keys: {', '.join(sorted(map(str, unknown)))}" if unknown else "missing module or inputs"
         raise FarmError(f"{factory}: {name}: {problem}; the keys are {', '.join(sorted(_KEYS))}")
     module, inputs = content["module"], content["inputs"]
-    if not isinstance(module, torch.nn.Module) or not _are_tensors(inputs):
+    if not isinstance(module, torch.nn.Module) or not _is_tensor_tuple(inputs):
         problem = f"must return (torch.nn.Module, tuple of tensors), not {_type_name((module, inputs))}"
         raise FarmError(f"{factory} {problem}")
     shapes, calibration = dict(content.get("shapes") or {}), list(content.get("calibration") or ())
@@ -92,14 +96,14 @@ def _build_method(name: Any, content: Any, factory: str) -> Method:
             raise FarmError(f"{factory}: {name}: `setup` must be a dict of `method` and `inputs`")
         setup = state["method"], state["inputs"] if isinstance(state["inputs"], list) else [state["inputs"]]
     for example in (*shapes.values(), *calibration, *(setup[1] if setup else ())):
-        if not _are_tensors(example):
+        if not _is_tensor_tuple(example):
             raise FarmError(f"{factory}: {name}: inputs must be a tuple of tensors, not {_type_name(example)}")
     if shapes and not content.get("dynamic_shapes"):
         raise FarmError(f"{factory}: {name}: `shapes` needs `dynamic_shapes`, as torch.export takes it")
     return Method(name, **{**content, "shapes": shapes, "calibration": calibration, "setup": setup})
 
 
-def _are_tensors(inputs: Any) -> bool:
+def _is_tensor_tuple(inputs: Any) -> bool:
     import torch
 
     return isinstance(inputs, tuple) and all(isinstance(each, torch.Tensor) for each in inputs)

@@ -21,14 +21,13 @@ def build_transformers_model(entry: ModelEntry) -> Any:
     """Return the model of an entry with `transformers`, in the form that a factory returns; raises FarmError."""
     model = _load_model(entry)
     if entry.generate:
-        return _generation(model, entry)
-    for name in ("use_cache", "return_dict"):
-        setattr(model.config, name, name == "return_dict")
-    return _wrap_tensors_only(model), _inputs(model)
+        return _build_generation(model, entry)
+    model.config.use_cache, model.config.return_dict = False, True
+    return _wrap_tensors_only(model), _default_inputs(model)
 
 
 def _load_model(entry: ModelEntry) -> Any:
-    """Return the model of a folder with weights, or one with seeded weights of a configuration class."""
+    """Return a model from a folder with weights, or with seeded weights of a configuration class; raises FarmError."""
     import transformers
 
     version, name = transformers.__version__, entry.transformers or ""
@@ -48,7 +47,7 @@ def _load_model(entry: ModelEntry) -> Any:
         raise FarmError(f"{name}: no model can be built from this configuration ({first_line(error)})") from None
 
 
-def _inputs(model: Any) -> Inputs:
+def _default_inputs(model: Any) -> Inputs:
     """Return random values for the model's main input in its configured shape; raises FarmError for other inputs."""
     import torch
 
@@ -84,21 +83,26 @@ def _wrap_tensors_only(model: Any) -> Any:
     return TensorsOnly()
 
 
-def _generation(model: Any, entry: ModelEntry) -> dict[str, Any]:
+def _build_generation(model: Any, entry: ModelEntry) -> dict[str, Any]:
+    """Return the methods of a language model for the entry's prompt, by default of seeded token ids.
+
+    If the entry has a text, the first prefill gets a function that computes the perplexity. Raises FarmError if the
+    prompt is too short.
+    """
     import torch
 
     options = entry.generate
     assert options is not None
     count = options.prompt_tokens
     if options.prompt:
-        tokens = _tokens(options.prompt, entry)
+        tokens = _tokenize(options.prompt, entry)
         if len(tokens) < count:
             raise FarmError(f"{options.prompt}: has {len(tokens)} tokens; the longest prompt and one more are {count}")
     else:
         tokens = torch.randint(0, model.config.get_text_config().vocab_size, (count,))
     content = language_methods(model, tokens[:count], options)
     if options.text:
-        text = _tokens(options.text, entry)
+        text = _tokenize(options.text, entry)
         content["methods"][f"pp{options.prefill[0]}"]["perplexity"] = lambda: perplexity(model, text)
     return content
 
@@ -116,7 +120,7 @@ def perplexity(model: Any, tokens: Any) -> float:
     return float(torch.cat(losses).mean().exp())
 
 
-def _tokens(text: Path, entry: ModelEntry) -> Any:
+def _tokenize(text: Path, entry: ModelEntry) -> Any:
     """Return the token ids (n,) of a text file, at least 2, by the tokenizer in an entry's folder; raises FarmError."""
     import torch
     from transformers import AutoTokenizer

@@ -42,9 +42,9 @@ class GenerateOptions(BaseModel, extra="forbid", frozen=True):
     )
 
     @property
-    def length(self) -> int:
+    def cache_length(self) -> int:
         """Capacity of the cache in tokens."""
-        return self.cache.length or self._needed
+        return self.cache.length or self._min_cache_length
 
     @property
     def prompt_tokens(self) -> int:
@@ -52,11 +52,16 @@ class GenerateOptions(BaseModel, extra="forbid", frozen=True):
         return max(*self.prefill, *self.chunks, *self.depth) + 1
 
     @property
-    def _needed(self) -> int:
+    def _min_cache_length(self) -> int:
+        """Tokens in the cache at the end of the longest case."""
         return max(*self.prefill, *self.chunks, max(self.depth) + self.decode)
 
     def chunk(self, tokens: int, *, is_prompt: bool = False) -> int:
-        """Return the longest prefill that divides a depth, or a longer prompt; raises ValueError if none does."""
+        """Return the longest prefill that divides `tokens`, to read them in equal chunks.
+
+        `tokens` is a depth, or with `is_prompt` a prompt, which must have several chunks. Raises ValueError if none
+        divides it.
+        """
         fitting = [each for each in self.prefill if tokens % each == 0 and not (is_prompt and tokens == each)]
         if fitting:
             return max(fitting)
@@ -65,7 +70,7 @@ class GenerateOptions(BaseModel, extra="forbid", frozen=True):
         raise ValueError(f"depth {tokens} is not a multiple of a prefill; use one of {self.prefill}, or add it there")
 
     @model_validator(mode="after")
-    def _fits(self) -> "GenerateOptions":
+    def _check_fits(self) -> "GenerateOptions":
         for name, values in (("prefill", self.prefill), ("chunks", self.chunks), ("depth", self.depth)):
             if len(values) != len(set(values)):
                 raise ValueError(f"`{name}` lists a number twice; remove one")
@@ -73,6 +78,8 @@ class GenerateOptions(BaseModel, extra="forbid", frozen=True):
             self.chunk(depth)
         for prompt in self.chunks:
             self.chunk(prompt, is_prompt=True)
-        if self.length < self._needed:
-            raise ValueError(f"a cache of {self.length} tokens is too short; these cases need {self._needed}")
+        if self.cache_length < self._min_cache_length:
+            raise ValueError(
+                f"a cache of {self.cache_length} tokens is too short; these cases need {self._min_cache_length}"
+            )
         return self

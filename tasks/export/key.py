@@ -35,14 +35,17 @@ def versions() -> dict[str, str | None]:
 
 
 def export_key(request: ExportRequest) -> str:
-    """Return the key of an export, 32 hexadecimal digits; raises FarmError for an unknown model or recipe."""
+    """Return the key of an export, 32 hexadecimal digits; raises FarmError for an unknown model or recipe.
+
+    It changes after an export that records used files or left-out steps, so read it again then.
+    """
     key = _input_key(request)
     left_out = _left_out_path(request, key)
     return _digest([key, json.loads(left_out.read_text())]) if left_out.is_file() else key
 
 
 def record_left_out(request: ExportRequest, left_out: list[list[str]]) -> None:
-    """Record the steps, [step, method], that this export does without, for its key; without any, remove the record."""
+    """Record the steps that this export does without, as [step, method], for `export_key`; remove an empty record."""
     path = _left_out_path(request, _input_key(request))
     if left_out:
         write_complete(path, json.dumps(left_out).encode())
@@ -55,7 +58,7 @@ def _left_out_path(request: ExportRequest, key: str) -> Path:
 
 
 def _input_key(request: ExportRequest) -> str:
-    """Return the key of everything that is known before the export."""
+    """Return the key without left-out steps: the request, its sources, versions, and what an earlier export used."""
     entry, user_recipe = request.entry, parse_recipe(request.precision).user_function
     base = _digest(
         {
@@ -77,7 +80,7 @@ def _input_key(request: ExportRequest) -> str:
 
 
 def files_to_read(request: ExportRequest) -> list[Path]:
-    """Return the files whose contents decide an export's key, besides the farm's code; raises as export_key does."""
+    """Return the files whose contents decide an export's key, besides the farm's code; raises as `export_key` does."""
     entry = request.entry
     used = (None if entry.pte else _read_used(request)) or {"files": []}  # `as_is` is not a recipe
     prebuilt_files = [path for path in (entry.pte, *entry.data, *entry.inputs, *entry.expected, entry.etrecord) if path]
@@ -102,22 +105,28 @@ def record_used(request: ExportRequest, files: set[Path], distributions: set[str
 
 
 def _read_used(request: ExportRequest) -> dict[str, Any] | None:
+    """Return what an earlier export recorded, {files, distributions}; None without a record."""
     path = _used_path(request)
     return json.loads(path.read_text()) if path.is_file() else None
 
 
 def _used_path(request: ExportRequest) -> Path:
+    """Return the path of the record, named by the model, your own recipe and the working directory.
+
+    The working directory counts because your modules are imported from it. A built-in recipe uses none of your files.
+    """
     user_recipe = request.precision if parse_recipe(request.precision).user_function else None
     digest = _digest([request.entry.name, _key_fields(request.entry), user_recipe, str(Path.cwd())])
     return request.exports_dir / "used" / f"{digest}.json"
 
 
-def is_user_function(name: str | None) -> bool:
-    """Return whether a factory has the form `package.module:factory` or `file.py:factory`, not a name of the zoo."""
-    return name is not None and ":" in name
+def _is_user_function(name: str) -> bool:
+    """Return whether a name is of the form `package.module:function` or `file.py:function`, not a model of the zoo."""
+    return ":" in name
 
 
 def _hashes(names: list[str]) -> dict[str, str | None]:
+    """Return the hash of each file by its name; None for a file that is missing."""
     return {name: hash_file(Path(name)) if Path(name).is_file() else None for name in names}
 
 
@@ -130,11 +139,11 @@ def _key_fields(entry: ModelEntry) -> list[object]:
 
 
 def _source_files(entry: ModelEntry) -> list[Path]:
-    """Return the files that define a model, without importing it or its parent packages."""
+    """Return the files that define a model, found without importing it, and the texts that it is measured with."""
     if entry.weights:
         files = sorted(path for path in entry.weights.iterdir() if path.is_file())
     elif entry.factory:
-        files = [find_source(entry.factory) if is_user_function(entry.factory) else zoo.source_file(entry.factory)]
+        files = [find_source(entry.factory) if _is_user_function(entry.factory) else zoo.source_file(entry.factory)]
     else:
         files = []
     if entry.generate:
@@ -143,10 +152,10 @@ def _source_files(entry: ModelEntry) -> list[Path]:
 
 
 def check_user_functions(request: ExportRequest) -> None:
-    """Raise FarmError if your own factory or recipe is not in its file, or takes other arguments."""
+    """Raise FarmError if the file of your own factory or recipe does not define it with the required parameters."""
     user_recipe = parse_recipe(request.precision).user_function
     for function, arguments in ((request.entry.factory, ()), (user_recipe, ("module", "inputs"))):
-        if function is not None and is_user_function(function):
+        if function is not None and _is_user_function(function):
             try:
                 check_function(find_source(function), function.rpartition(":")[2], arguments)
             except ValueError as error:

@@ -22,15 +22,15 @@ def language_methods(model: Any, tokens: Any, options: GenerateOptions) -> dict[
     `tokens` (n,) are the prompt: `options.prompt_tokens` of them.
     """
     model.requires_grad_(requires_grad=False)
-    lm = _with_static_cache(model, options.length)
-    prefill, decode = _modules(lm, options.decode)
+    lm = _with_static_cache(model, options.cache_length)
+    prefill, decode = _prefill_and_decode(lm, options.decode)
 
     def inputs(start: int, count: int) -> Inputs:
         import torch
 
         return tokens[None, start : start + count], torch.tensor([start])
 
-    def filled(depth: int, chunk: int) -> dict[str, Any]:
+    def fill_cache(depth: int, chunk: int) -> dict[str, Any]:  # a set-up that reads `depth` tokens in chunks
         return {"method": f"pp{chunk}", "inputs": [inputs(start, chunk) for start in range(0, depth, chunk)]}
 
     methods: dict[str, Any] = {}
@@ -44,7 +44,7 @@ def language_methods(model: Any, tokens: Any, options: GenerateOptions) -> dict[
             "inputs": inputs(depth, chunk),
             "kv_depth": depth,
             "prompt_tokens": prompt,
-            "setup": filled(depth, chunk),
+            "setup": fill_cache(depth, chunk),
             "executes": f"pp{chunk}",
         }
     first = f"tg{options.decode}"
@@ -52,7 +52,7 @@ def language_methods(model: Any, tokens: Any, options: GenerateOptions) -> dict[
         name = f"{first}_d{depth}" if depth else first
         method = {"module": decode, "inputs": inputs(depth, 1), "tokens": 1, "kv_depth": depth, "steps": options.decode}
         if depth:
-            method["setup"] = filled(depth, options.chunk(depth))
+            method["setup"] = fill_cache(depth, options.chunk(depth))
         if any(each["module"] is decode for each in methods.values()):
             method["executes"] = next(each for each in methods if each.startswith(first))
         methods[name] = method
@@ -80,7 +80,7 @@ def _with_static_cache(model: Any, length: int) -> Any:
         raise FarmError(f"transformers has no static cache for {kind} ({error})") from None
 
 
-def _modules(lm: Any, steps: int) -> tuple[Any, Any]:
+def _prefill_and_decode(lm: Any, steps: int) -> tuple[Any, Any]:
     """Return the modules of prefill and decoding; both contain `lm`, so that they share its cache."""
     import torch
 
@@ -126,10 +126,11 @@ def _modules(lm: Any, steps: int) -> tuple[Any, Any]:
 
 
 def likeliest_tokens(module: Any, inputs: tuple[Any, Any], text: Any) -> list[Any]:
-    """Return two tensors (n, 4) for a text of n tokens: the likeliest at each position, their distance from the first.
+    """Return the ids of the 4 likeliest tokens at each position of a text of n tokens, and their distances: two (n, 4).
 
-    They show near-ties, in which another text is not wrong. A distance is the difference of the scores over their root
-    mean square. `module` is one of `_modules`; `inputs` are the token before the text, and its position.
+    They show near-ties, in which another text is not wrong. A distance is the difference of a token's score from the
+    best one, divided by the root mean square of all scores. `module` is one of `_prefill_and_decode`; `inputs` are the
+    token before the text, and its position.
     """
     import torch
 

@@ -34,14 +34,14 @@ def add_taps(converted: Converted) -> Converted:
     A layer is {order, module, operator}: its number among the layers, the path of its module (None outside any), and
     the operator that computes it. The taps stay out of delegates; after lowering, executorch's `strip_taps_` must
     remove them.
-    Raises FarmError if the model has no such layer.
+    Raises FarmError if the model has no layer.
     """
     from executorch.devtools.intermediate_output_tap import FULL_TENSOR, tap_intermediate_outputs_
 
     # Without operators that write in place: they would change values that were tapped before.
     functional = converted.program.run_decompositions({})
     _separate_dequantized(functional.graph_module.graph)
-    sources = {node: source for node in functional.graph.nodes if (source := _probed_layer(node)) is not None}
+    sources = {node: source for node in functional.graph.nodes if (source := _find_tapped_layer(node)) is not None}
     if not sources:
         raise FarmError("the model has no layer whose values can be returned; leave the mode numerics out")
     layers = []
@@ -87,15 +87,19 @@ def _separate_dequantized(graph: Any) -> None:
             copied.meta = {**users[0].meta, "is_for_tap": True}
 
 
-def _probed_layer(node: Any) -> Any:
-    """Return the layer whose value `node` returns: `node`, or the source of a dequantized value; None: no tap."""
+def _find_tapped_layer(node: Any) -> Any:
+    """Return the layer whose value a tap at `node` returns; None if `node` gets no tap.
+
+    That is `node` itself if it computes a value that is neither quantized nor fused into its only user; for a node that
+    `_separate_dequantized` added, it is the layer whose quantized value `node` dequantizes.
+    """
     import torch
 
     if node.op != "call_function" or not isinstance(value := node.meta.get("val"), torch.Tensor):
         return None
     name = _short_name(node)
     if node.meta.get("is_for_tap"):
-        source = node.args[0].args[0]  # the layer whose quantized value it dequantizes, or an input
+        source = node.args[0].args[0]  # a layer or an input
         name = _short_name(source)
         is_layer = source.op == "call_function" and name not in _SAME_VALUES and not name.startswith("dequantize")
         return source if is_layer and _reads_tensor(source) else None
@@ -118,5 +122,5 @@ def _reads_tensor(node: Any) -> bool:
 
 
 def _short_name(node: Any) -> str:
-    """Return `conv2d` of aten.conv2d.default."""
+    """Return a node's operator without namespace and overload: `conv2d` of aten.conv2d.default."""
     return str(node.target).split(".")[-2] if "." in str(node.target) else str(node.target)

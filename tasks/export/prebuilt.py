@@ -31,18 +31,18 @@ def open_pte(pte: Path, exports_dir: Path) -> Export:
         export = read_exports(pte.parent)[0]
         if export.pte.name == pte.name and export.pte_sha256 == hash_file(pte):
             return export
-    entry = ModelEntry.model_validate({"name": _plain(pte.stem), "pte": pte})
+    entry = ModelEntry.model_validate({"name": _valid_name(pte.stem), "pte": pte})
     return import_prebuilt(entry, exports_dir, seed=0)[0]
 
 
-def _plain(stem: str) -> str:
-    """Replace by `_` the characters that a model's name cannot have, at its begin also `-` and `+`."""
-    plain = "".join(char if (char.isalnum() and char.isascii()) or char in "_.-+" else "_" for char in stem)
-    return f"_{plain[1:]}" if plain[:1] in ("-", "+") else plain
+def _valid_name(text: str) -> str:
+    """Return a text with `_` for each character that a model's name cannot have; `-` and `+` cannot begin it."""
+    name = "".join(char if (char.isalnum() and char.isascii()) or char in "_.-+" else "_" for char in text)
+    return f"_{name[1:]}" if name[:1] in ("-", "+") else name
 
 
 def import_prebuilt(entry: ModelEntry, exports_dir: Path, seed: int) -> tuple[Export, ...]:
-    """Return one case for each method of a .pte file, which is copied into `exports_dir` unless it is there.
+    """Return one case for each method of a .pte file, copied into `exports_dir` with all its files unless it is there.
 
     Dynamic shapes are measured at their largest. Without `inputs` in the entry, inputs get seeded values; without
     `expected`, outputs are not compared. An ETRecord that cannot be read is logged. Raises InputError.
@@ -71,14 +71,7 @@ def describe_prebuilt(entry: ModelEntry, seed: int) -> tuple[str, dict[str, Any]
     assert pte is not None
     methods = read_program(pte)
     if entry.etrecord:
-        try:
-            with zipfile.ZipFile(entry.etrecord) as content_of_etrecord:
-                is_etrecord = _ETRECORD in content_of_etrecord.namelist()
-        except zipfile.BadZipFile:
-            is_etrecord = False
-        if not is_etrecord:
-            remedy = "name the file of the model's export, or leave `etrecord` out"
-            raise InputError(f"{entry.etrecord}: not an ETRecord; {remedy}")
+        _check_etrecord(entry.etrecord)
     if len(methods) > 1 and entry.inputs:
         raise InputError(f"{pte}: has {len(methods)} methods, so `inputs` cannot belong to all; leave them out")
     content: dict[str, bytes] = {}
@@ -91,7 +84,9 @@ def describe_prebuilt(entry: ModelEntry, seed: int) -> tuple[str, dict[str, Any]
         "pte_bytes": pte.stat().st_size,
         "versions": {},
         "methods": {method.name: {"delegated": [], "portable": []} for method in methods},
-        "cases": [_case(entry, method, method.name if len(methods) > 1 else "", seed, content) for method in methods],
+        "cases": [
+            _describe_case(entry, method, method.name if len(methods) > 1 else "", seed, content) for method in methods
+        ],
         "export_s": 0.0,
     }
     if entry.data:
@@ -100,10 +95,23 @@ def describe_prebuilt(entry: ModelEntry, seed: int) -> tuple[str, dict[str, Any]
         ]
     etrecord = hash_file(entry.etrecord) if entry.etrecord else None
     digest = hashlib.sha256(json.dumps([described, etrecord], sort_keys=True).encode()).hexdigest()
-    return f"prebuilt-{_plain(entry.name)}-{digest[:16]}", described, content
+    return f"prebuilt-{_valid_name(entry.name)}-{digest[:16]}", described, content
 
 
-def _case(entry: ModelEntry, method: ProgramMethod, name: str, seed: int, content: dict[str, bytes]) -> dict[str, Any]:
+def _check_etrecord(etrecord: Path) -> None:
+    """Raise InputError if a file is not an ETRecord."""
+    try:
+        with zipfile.ZipFile(etrecord) as content:
+            is_etrecord = _ETRECORD in content.namelist()
+    except zipfile.BadZipFile:
+        is_etrecord = False
+    if not is_etrecord:
+        raise InputError(f"{etrecord}: not an ETRecord; name the file of the model's export, or leave `etrecord` out")
+
+
+def _describe_case(
+    entry: ModelEntry, method: ProgramMethod, name: str, seed: int, content: dict[str, bytes]
+) -> dict[str, Any]:
     """Return the case of a method as in export.json; add the bytes of its files to `content`."""
     tensors = []
     for number, each in enumerate(method.inputs):
@@ -112,23 +120,27 @@ def _case(entry: ModelEntry, method: ProgramMethod, name: str, seed: int, conten
         if isinstance(each, ProgramTensor):  # a number is a constant of the program
             tensors.append(each)
     prefix = f"{name}-" if name else ""
-    inputs = _input_bytes(entry, tensors, seed)
+    inputs = _read_or_generate_inputs(entry, tensors, seed)
     return {
         "name": name,
         "method": method.name,
         "inputs": [
-            _tensor(f"{prefix}input-{number}.bin", data, each.dtype, each.shape, content)
+            _add_tensor(f"{prefix}input-{number}.bin", data, each.dtype, each.shape, content)
             for number, (each, data) in enumerate(zip(tensors, inputs, strict=True))
         ],
-        "outputs": _expected(entry, method, prefix, content),
+        "outputs": _read_expected(entry, method, prefix, content),
         "is_dynamic": any(each.is_dynamic for each in tensors),
     }
 
 
-def _input_bytes(entry: ModelEntry, tensors: list[ProgramTensor], seed: int) -> list[bytes]:
+def _read_or_generate_inputs(entry: ModelEntry, tensors: list[ProgramTensor], seed: int) -> list[bytes]:
+    """Return the bytes of each input, from the entry's files or, without any, seeded random values.
+
+    Raises InputError if the number of files or the size of one differs from the program's.
+    """
     if not entry.inputs:
-        random = np.random.default_rng(seed)
-        return [each.seeded(random) for each in tensors]
+        generator = np.random.default_rng(seed)
+        return [each.random_bytes(generator) for each in tensors]
     if len(entry.inputs) != len(tensors):
         raise InputError(f"{entry.pte}: `inputs` lists {len(entry.inputs)} files; the method has {len(tensors)} inputs")
     contents = []
@@ -141,8 +153,12 @@ def _input_bytes(entry: ModelEntry, tensors: list[ProgramTensor], seed: int) -> 
     return contents
 
 
-def _expected(entry: ModelEntry, method: ProgramMethod, prefix: str, content: dict[str, bytes]) -> Tensors:
-    """Return the expected outputs, empty without any; one below a dynamic output's largest size gets a flat shape."""
+def _read_expected(entry: ModelEntry, method: ProgramMethod, prefix: str, content: dict[str, bytes]) -> Tensors:
+    """Return the expected outputs, empty without any, and add their bytes to `content`.
+
+    One below a dynamic output's largest size gets a flat shape: its sizes are unknown. Raises
+    InputError if a file does not fit its output.
+    """
     if entry.expected and len(entry.expected) != len(method.outputs):
         raise InputError(
             f"{entry.pte}: `expected` lists {len(entry.expected)} files; {method.name} returns {len(method.outputs)}"
@@ -160,11 +176,13 @@ def _expected(entry: ModelEntry, method: ProgramMethod, prefix: str, content: di
             remedy = "write all elements and no header"
             raise InputError(f"{path}: has {len(data)} bytes; output {number} of {method.name} has {has}; {remedy}")
         shape = output.shape if has_all else (len(data) // output.element_bytes,)
-        tensors.append(_tensor(f"{prefix}output-{number}.bin", data, output.dtype, shape, content))
+        tensors.append(_add_tensor(f"{prefix}output-{number}.bin", data, output.dtype, shape, content))
     return tensors
 
 
-def _tensor(name: str, data: bytes, dtype: str, shape: tuple[int, ...], content: dict[str, bytes]) -> dict[str, Any]:
+def _add_tensor(
+    name: str, data: bytes, dtype: str, shape: tuple[int, ...], content: dict[str, bytes]
+) -> dict[str, Any]:
     """Add a file to `content` and return its entry in export.json."""
     content[name] = data
     return describe_tensor(name, data, dtype, shape)

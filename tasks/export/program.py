@@ -37,14 +37,14 @@ class ProgramTensor:
     shape: tuple[int, ...]
     is_dynamic: bool
 
-    def seeded(self, random: np.random.Generator) -> bytes:
+    def random_bytes(self, generator: np.random.Generator) -> bytes:
         """Return the bytes of random values: -1 to 1 for floats; 0 or 1 for others, which may be indices or bools."""
         count = prod(self.shape)
         values: NDArray[np.generic]
         if self.dtype.startswith("float"):
-            values = random.uniform(-1.0, 1.0, count).astype(self.dtype)
+            values = generator.uniform(-1.0, 1.0, count).astype(self.dtype)
         else:
-            values = random.integers(0, 2, count).astype(self.dtype)
+            values = generator.integers(0, 2, count).astype(self.dtype)
         return values.tobytes()
 
     @property
@@ -88,6 +88,7 @@ class ProgramMethod:
 
     @property
     def delegate_calls(self) -> tuple[tuple[int, int, str], ...]:
+        """Chain, instruction and backend of each call of a delegate."""
         return tuple((each.chain, each.instruction, each.delegate) for each in self.calls if each.delegate is not None)
 
 
@@ -108,7 +109,7 @@ def read_program(pte: Path) -> list[ProgramMethod]:
         buffer.require_inside(at, 8, "the header")
         plans_at = Tables(buffer, buffer.read(at, "<u4"), "the program").references(1, "the methods")
         plans = [each for _, block in buffer.offset_vectors(plans_at, "the methods") for each in block]
-        methods = [_method(buffer, np.array([each], np.int64)) for each in plans]
+        methods = [_read_method(buffer, np.array([each], np.int64)) for each in plans]
     except (CorruptTables, IndexError, UnicodeDecodeError) as error:
         raise InputError(f"{pte}: the program is damaged ({error}); export it again") from None
     if not methods:
@@ -128,27 +129,27 @@ def _declared_bytes(content: bytes) -> int:
     return int(max(program_bytes, segments_at + has_segments_bytes * segments_bytes))
 
 
-def _method(buffer: Buffer, at: Positions) -> ProgramMethod:
+def _read_method(buffer: Buffer, at: Positions) -> ProgramMethod:
     plan = Tables(buffer, at, "a method")
     _, [name] = buffer.strings(plan.references(0, "its name"), "the name of a method")
     listed = [each for _, block in buffer.offset_vectors(plan.references(2, "its values"), "values") for each in block]
-    values = tuple(_value(buffer, each) for each in listed)
+    values = tuple(_read_value(buffer, each) for each in listed)
     inputs, outputs = (
-        tuple(values[index] for index in _integers(buffer, plan.references(field, what)))
+        tuple(values[index] for index in _read_integers(buffer, plan.references(field, what)))
         for field, what in ((3, "its inputs"), (4, "its outputs"))
     )
-    kinds, calls = _instructions(buffer, plan)
+    kinds, calls = _read_calls(buffer, plan)
     return ProgramMethod(name.decode(), inputs, outputs, tuple(calls), _JUMP in kinds, values)
 
 
-def _instructions(buffer: Buffer, plan: Tables) -> tuple[set[int], list[Call]]:
-    """Return the kinds of all instructions of a method, and its calls."""
-    backends = _texts(buffer, plan.references(7, "its delegates"), 0, "a delegate")
+def _read_calls(buffer: Buffer, plan: Tables) -> tuple[set[int], list[Call]]:
+    """Return the kinds of all instructions of a method (numbers of the union), and its calls in order."""
+    backends = _read_texts(buffer, plan.references(7, "its delegates"), 0, "a delegate")
     operators = plan.references(6, "its operators")
-    overloads = _texts(buffer, operators, 1, "an operator")
+    overloads = _read_texts(buffer, operators, 1, "an operator")
     names = [
         f"{name}.{more}" if more else name
-        for name, more in zip(_texts(buffer, operators, 0, "an operator"), overloads, strict=True)
+        for name, more in zip(_read_texts(buffer, operators, 0, "an operator"), overloads, strict=True)
     ]
     kinds: set[int] = set()
     calls: list[Call] = []
@@ -171,7 +172,7 @@ def _instructions(buffer: Buffer, plan: Tables) -> tuple[set[int], list[Call]]:
     return kinds, calls
 
 
-def _texts(buffer: Buffer, at: Positions, number: int, what: str) -> list[str]:
+def _read_texts(buffer: Buffer, at: Positions, number: int, what: str) -> list[str]:
     """Return the text in field `number` of each table of the vector at a position; empty where it is absent."""
     all_texts: list[str] = []
     for _, block in buffer.offset_vectors(at, what):
@@ -182,7 +183,7 @@ def _texts(buffer: Buffer, at: Positions, number: int, what: str) -> list[str]:
     return all_texts
 
 
-def _value(buffer: Buffer, at: int) -> Value:
+def _read_value(buffer: Buffer, at: int) -> Value:
     value = Tables(buffer, np.array([at], np.int64), "a value")
     kind = value.numbers(0, "u1", 0)[0]
     if kind != _TENSOR:
@@ -191,11 +192,12 @@ def _value(buffer: Buffer, at: int) -> Value:
     dtype = _DTYPES.get(int(tensor.numbers(0, "i1", 0)[0]))
     if dtype is None:
         return None
-    shape = tuple(_integers(buffer, tensor.references(2, "its sizes")))
+    shape = tuple(_read_integers(buffer, tensor.references(2, "its sizes")))
     return ProgramTensor(dtype, shape, bool(tensor.numbers(8, "i1", 0)[0]))
 
 
-def _integers(buffer: Buffer, at: Positions) -> list[int]:
+def _read_integers(buffer: Buffer, at: Positions) -> list[int]:
+    """Return the 32-bit integers of the vector at a position."""
     [count] = buffer.lengths(at, 4, "a list of numbers")
     integers: list[int] = buffer.read(at[0] + 4 + 4 * np.arange(count), "<i4").tolist()
     return integers
@@ -206,27 +208,30 @@ _XNNPACK_MAGIC, _XNNPACK_MAGIC_AT = b"XH00", 4
 _GRAPH_AT = struct.Struct("<II")  # offset of the graph from the header, its size
 _QUANTIZED = 2  # in the union XValueUnion
 # By XNNDatatype; others, such as fp32 and those of biases, do not identify a recipe.
-_OF_XNNPACK: dict[int, DataType] = {
+_TYPE_BY_XNN_DATATYPE: dict[int, DataType] = {
     2: "fp16", 3: "int8_static", 4: "int8_static", 8: "int4_dynamic", 9: "int8_dynamic", 10: "int4_dynamic",
     11: "int8_dynamic",
 }  # fmt: skip
-_OF_TENSORS: dict[str, DataType] = {"float16": "fp16", "int8": "int8_static"}
+_TYPE_BY_DTYPE: dict[str, DataType] = {"float16": "fp16", "int8": "int8_static"}
 
 
 def data_types(pte: Path) -> frozenset[DataType] | None:
-    """Return the types other than fp32 of a program; None for other delegates than XNNPACK or an unreadable file."""
+    """Return the types other than fp32 in which a program computes.
+
+    None if it has other delegates than XNNPACK or cannot be read.
+    """
     try:
         methods = read_program(pte)
         if {backend for method in methods for _, _, backend in method.delegate_calls} - {XNNPACK}:
             return None
         tensors = (each for method in methods for each in method.values if isinstance(each, ProgramTensor))
-        tensor_types = {_OF_TENSORS[each.dtype] for each in tensors if each.dtype in _OF_TENSORS}
-        return frozenset(tensor_types.union(*map(_types_of_graph, _graphs(pte.read_bytes()))))
+        tensor_types = {_TYPE_BY_DTYPE[each.dtype] for each in tensors if each.dtype in _TYPE_BY_DTYPE}
+        return frozenset(tensor_types.union(*map(_graph_types, _xnnpack_graphs(pte.read_bytes()))))
     except (InputError, CorruptTables, IndexError):
         return None
 
 
-def _graphs(content: bytes) -> Iterator[bytes]:
+def _xnnpack_graphs(content: bytes) -> Iterator[bytes]:
     """Yield the data of each XNNPACK graph in a program: of each XNNHeader that points to one."""
     at = content.find(_XNNPACK_MAGIC)
     while at >= 0:
@@ -240,7 +245,8 @@ def _graphs(content: bytes) -> Iterator[bytes]:
         at = content.find(_XNNPACK_MAGIC, at + 1)
 
 
-def _types_of_graph(graph: bytes) -> set[DataType]:
+def _graph_types(graph: bytes) -> set[DataType]:
+    """Return the types of the values in an XNNPACK graph; a quantized value contains the tensor that has its type."""
     buffer = Buffer(graph)
     root = buffer.read(np.zeros(1, np.int64), "<u4")
     listed = Tables(buffer, root, "a graph").references(2, "its values")
@@ -254,6 +260,6 @@ def _types_of_graph(graph: bytes) -> set[DataType]:
             quantized = Tables(buffer, content[is_quantized], "a quantized value")
             inner = np.concatenate([inner, quantized.references(0, "a tensor")])
         for number in np.unique(Tables(buffer, inner, "a tensor").numbers(0, "<i2", 0)).tolist():
-            if number in _OF_XNNPACK:
-                types.add(_OF_XNNPACK[number])
+            if number in _TYPE_BY_XNN_DATATYPE:
+                types.add(_TYPE_BY_XNN_DATATYPE[number])
     return types

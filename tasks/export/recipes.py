@@ -14,7 +14,7 @@ Quantization = Literal["int8_static", "int8_dynamic", "int4_dynamic"]
 
 
 @dataclass(frozen=True)
-class Weights:
+class Int4Options:
     """Options of int4_dynamic."""
 
     group_size: int = 32
@@ -35,8 +35,8 @@ class Recipe:
     quantization: Quantization | None = None
     """int8_static: weights per channel and activations, calibrated; int8_dynamic: linear layers with int8 weights per
     channel; int4_dynamic: linear layers with int4 weights per group. Dynamic: activations become int8 at run time."""
-    weights: Weights | None = None
-    """Of int4_dynamic."""
+    int4: Int4Options | None = None
+    """Options of int4_dynamic; None for other recipes."""
     except_operators: tuple[str, ...] = ()
     """ATen operators, such as layer_norm, that compute in fp32."""
     user_function: str | None = None
@@ -56,7 +56,7 @@ RECIPES: dict[str, Recipe] = {
         Recipe("fp16", "float16"),
         Recipe("int8_static", quantization="int8_static"),
         Recipe("int8_dynamic", quantization="int8_dynamic"),
-        Recipe("int4_dynamic", quantization="int4_dynamic", weights=Weights()),
+        Recipe("int4_dynamic", quantization="int4_dynamic", int4=Int4Options()),
     )
 }
 _USER_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -69,7 +69,7 @@ _INT4_KEYS: dict[str, tuple[tuple[int | str, ...], str]] = {
     "embedding": ((8, 4), "embedding"),
     "lm_head": ((8, "fp32"), "head"),
 }
-_NOT_IN_RUNNER = "kv_cache"
+_UNSUPPORTED_KEY = "kv_cache"
 
 
 def parse_recipe(name: str) -> Recipe:
@@ -90,14 +90,14 @@ def parse_recipe(name: str) -> Recipe:
     if name in RECIPES:
         return RECIPES[name]
     if base.startswith(f"{_INT4} "):
-        weights: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         for part in name.split()[1:]:
-            for key, (values, short) in _INT4_KEYS.items():
-                weights |= {key: value for value in values if f"{short}{value}" == part}  # noqa: B035 - at most one
-        if _int4_name(weights) != name:
+            for key, (values, prefix) in _INT4_KEYS.items():
+                options |= {key: value for value in values if f"{prefix}{value}" == part}  # noqa: B035 - at most one
+        if _int4_name(options) != name:
             form = f"`{_INT4}: {{group_size: 128, embedding: 8, lm_head: 8}}`"
             raise FarmError(f"unknown precision `{name}`; write {form}")
-        return replace(RECIPES[_INT4], name=name, weights=Weights(**weights))
+        return replace(RECIPES[_INT4], name=name, int4=Int4Options(**options))
     if _USER_FUNCTION.fullmatch(name):
         return Recipe(name, user_function=name)
     raise FarmError(
@@ -107,16 +107,16 @@ def parse_recipe(name: str) -> Recipe:
 
 
 def recipe_name(written: Any) -> str:
-    """Return the name of a precision in a sweep file: a text, or a mapping such as `fp16 except: [layer_norm]`.
+    """Return the recipe's name for a precision in a sweep file: a text, or a mapping as `fp16 except: [layer_norm]`.
 
-    Raises FarmError, also for an unknown recipe.
+    Different spellings of one recipe have the same name. Raises FarmError, also for an unknown recipe.
     """
     if isinstance(written, dict) and len(written) == 1:
-        [(key, operators)] = written.items()
-        if isinstance(key, str) and key.endswith(_EXCEPT.rstrip()) and isinstance(operators, list) and operators:
-            return parse_recipe(f"{key} {', '.join(map(str, operators))}").name
-        if key == _INT4 and isinstance(operators, dict):
-            return _int4_name(operators)
+        [(key, value)] = written.items()
+        if isinstance(key, str) and key.endswith(_EXCEPT.rstrip()) and isinstance(value, list) and value:
+            return parse_recipe(f"{key} {', '.join(map(str, value))}").name
+        if key == _INT4 and isinstance(value, dict):
+            return _int4_name(value)
     if not isinstance(written, str):
         raise FarmError(
             "a precision is a name, such as fp16, or `fp16 except: [layer_norm]`, `int4_dynamic: {group_size: 128}`"
@@ -125,18 +125,18 @@ def recipe_name(written: Any) -> str:
 
 
 def _int4_name(written: dict[Any, Any]) -> str:
-    """Return the name of int4_dynamic with these keys of a sweep file; raises FarmError."""
+    """Return the name of int4_dynamic with these options, such as `int4_dynamic g128`; raises FarmError for others."""
     parts = [_INT4]
     for key, value in written.items():
-        if key == _NOT_IN_RUNNER:
+        if key == _UNSUPPORTED_KEY:
             raise FarmError(f"{_INT4}: `{key}`: the runner has no operators for a quantized KV cache; leave it out")
         if key not in _INT4_KEYS:
             raise FarmError(f"{_INT4}: unknown key `{key}`; use {', '.join(_INT4_KEYS)}{did_you_mean(key, _INT4_KEYS)}")
         values, _ = _INT4_KEYS[key]
         if value not in values or isinstance(value, bool):
             raise FarmError(f"{_INT4}: `{key}` must be one of {', '.join(map(str, values))}, not {value}")
-    for key, (_, short) in _INT4_KEYS.items():
+    for key, (_, prefix) in _INT4_KEYS.items():
         value = written.get(key)
-        if value is not None and value != getattr(Weights, key):  # a default is not part of a name
-            parts.append(f"{short}{value}")
+        if value is not None and value != getattr(Int4Options, key):  # a default is not part of a name
+            parts.append(f"{prefix}{value}")
     return " ".join(parts)

@@ -33,24 +33,27 @@ def to_stored_types(methods: list[Method], float_type: str) -> list[Method]:
 
     dtype = getattr(torch, float_type)
 
-    def stored(inputs: Inputs) -> Inputs:
+    def convert(inputs: Inputs) -> Inputs:
         return tuple((each.to(dtype) if each.is_floating_point() else each).detach().contiguous() for each in inputs)
 
     return [
         replace(
             method,
             module=method.module.eval(),
-            inputs=stored(method.inputs),
-            shapes={name: stored(inputs) for name, inputs in method.shapes.items()},
-            calibration=[stored(inputs) for inputs in method.calibration],
-            setup=(method.setup[0], [stored(inputs) for inputs in method.setup[1]]) if method.setup else None,
+            inputs=convert(method.inputs),
+            shapes={name: convert(inputs) for name, inputs in method.shapes.items()},
+            calibration=[convert(inputs) for inputs in method.calibration],
+            setup=(method.setup[0], [convert(inputs) for inputs in method.setup[1]]) if method.setup else None,
         )
         for method in methods
     ]
 
 
 def list_cases(methods: list[Method]) -> list[CaseInputs]:
-    """Return the cases of the methods: one for each shape to measure, or one with the example inputs."""
+    """Return the cases of the methods: one for each shape to measure, or one with the example inputs.
+
+    A name consists of the method, if there are several, and the shape.
+    """
     cases = []
     for method in methods:
         for shape, inputs in (method.shapes or {"": method.inputs}).items():

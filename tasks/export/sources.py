@@ -96,14 +96,14 @@ def describe_sources(program: Any, etrecord: Any) -> dict[str, Any]:
     methods = {}
     for plan in program.execution_plan:
         if plan.name in programs:
-            of_handle: dict[int, list[Any]] = defaultdict(list)  # nodes that compute, also in branches and loops
+            nodes_by_handle: dict[int, list[Any]] = defaultdict(list)  # those that compute, also in branches and loops
             for part in programs[plan.name].graph_module.modules():
                 for node in part.graph.nodes if isinstance(part, torch.fx.GraphModule) else ():
                     computes = node.op == "call_function" and node.target is not operator.getitem
                     if computes and (handle := node.meta.get("debug_handle")):
-                        of_handle[handle].append(node)
+                        nodes_by_handle[handle].append(node)
             handles = handle_map.get(plan.name, handle_map)
-            methods[plan.name] = list(_instructions(program, plan, handles, of_handle, entries))
+            methods[plan.name] = list(_describe_calls(program, plan, handles, nodes_by_handle, entries))
     modules = [(path, name) for path, (_, name) in entries.modules.items()]
     return {"version": _VERSION, "modules": modules, "sources": list(entries.sources), "methods": methods}
 
@@ -129,17 +129,22 @@ class _Entries:
         # Enters all modules around the node; the last one is the innermost.
         for path, name in _stack_near(node, "users") or _stack_near(node, "all_input_nodes"):
             index = self.modules.setdefault(path, (len(self.modules), name))[0]
-        source = (index, called or _operator(node), _file_line(node.meta.get("stack_trace")))
+        source = (index, called or _operator_name(node), _file_line(node.meta.get("stack_trace")))
         return self.sources.setdefault(source, len(self.sources))
 
     def enter_all(self, nodes: list[Any]) -> list[int]:
+        """Return the indexes of the nodes' sources, each once."""
         return list(dict.fromkeys(self.enter(node) for node in nodes))
 
 
-def _instructions(
-    program: Any, plan: Any, handles: Mapping[Any, Any], of_handle: dict[int, list[Any]], entries: _Entries
+def _describe_calls(
+    program: Any, plan: Any, handles: Mapping[Any, Any], nodes_by_handle: dict[int, list[Any]], entries: _Entries
 ) -> Iterator[dict[str, Any]]:
-    """Yield the entries of a method for sources.json, in order: its kernel and delegate calls."""
+    """Yield the kernel and delegate calls of a method in order, as in sources.json.
+
+    `handles` are debug handles by instruction. Nodes with one handle may become several kernels: the sources of a
+    kernel are those with its operator or, if the lowering chose another one, the first node with that operator.
+    """
     for chain_index, chain in enumerate(plan.chains):
         for number, instruction in enumerate(chain.instructions):
             handle_or_list = handles.get(number, handles.get(str(number)))
@@ -147,20 +152,20 @@ def _instructions(
             position = {"chain": chain_index, "instruction": number}
             match type(instruction.instr_args).__name__:
                 case "KernelCall":
-                    nodes = [node for handle in instruction_handles for node in of_handle.get(handle, [])]
+                    nodes = [node for handle in instruction_handles for node in nodes_by_handle.get(handle, [])]
                     called = plan.operators[instruction.instr_args.op_index].name.replace("::", ".")
-                    named = [node for node in nodes if _operator(node).startswith(f"{called}.")]
+                    named = [node for node in nodes if _operator_name(node).startswith(f"{called}.")]
                     sources = entries.enter_all(named) if named else [entries.enter(node, called) for node in nodes[:1]]
                     yield {**position, "sources": sources}
                 case "DelegateCall":
                     delegate = plan.delegates[instruction.instr_args.delegate_index]
-                    inside = {handle: of_handle[handle] for handle in instruction_handles if handle in of_handle}
-                    yield {**position, "backend": delegate.id, **_delegate(program, delegate, inside, entries)}
+                    inside = {each: nodes_by_handle[each] for each in instruction_handles if each in nodes_by_handle}
+                    yield {**position, "backend": delegate.id, **_describe_delegate(program, delegate, inside, entries)}
 
 
-def _delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], entries: _Entries) -> dict[str, Any]:
+def _describe_delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], entries: _Entries) -> dict[str, Any]:
     """Return {sources, nodes} of a delegate call; `inside` are its nodes of the exported graph by debug handle."""
-    computing = [node for nodes in inside.values() for node in nodes if not _is_one_of(_QUANTIZES, node)]
+    computing = [node for nodes in inside.values() for node in nodes if not _has_operator(_QUANTIZES, node)]
     described: dict[str, Any] = {"sources": entries.enter_all(computing), "nodes": None}
     if delegate.id != _XNNPACK:
         return described
@@ -174,17 +179,19 @@ def _delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], entries
     described["nodes"] = []
     for xnode in graph["xnodes"]:
         kind, handle = xnode["xnode_union_type"], xnode["debug_handle"]
-        operators = _OPERATORS_BY_KIND.get(kind, (kind.removeprefix("XNN").lower(),))
-        if kind == "XNNConvert":
-            operators = ("quantize", "_to") if xnode["xnode_union"]["output_id"] in quantized else ("dequantize", "_to")
+        if kind == "XNNConvert":  # quantizes, dequantizes or changes the floating-point type
+            is_quantizing = xnode["xnode_union"]["output_id"] in quantized
+            operators: tuple[str, ...] = ("quantize" if is_quantizing else "dequantize", "_to")
+        else:
+            operators = _OPERATORS_BY_KIND.get(kind, (kind.removeprefix("XNN").lower(),))
         # Of the nodes with its debug handle, those of its operators; if none matches, all that compute.
         nodes = inside.get(handle, [])
-        computes = [each for each in nodes if not _is_one_of(_QUANTIZES, each)] or nodes
-        sources = entries.enter_all([each for each in nodes if _is_one_of(operators, each)] or computes)
+        computes = [each for each in nodes if not _has_operator(_QUANTIZES, each)] or nodes
+        sources = entries.enter_all([each for each in nodes if _has_operator(operators, each)] or computes)
         node: dict[str, Any] = {"kind": kind, "sources": sources}
-        if handle in fused and kind != "XNNConvert":
+        if handle in fused and kind != "XNNConvert":  # fused operators are listed once
             with_node = fused.pop(handle)
-            limits = [each for each in with_node if _is_one_of(_LIMITS, each)] if xnode.get("output_min_max") else []
+            limits = [each for each in with_node if _has_operator(_LIMITS, each)] if xnode.get("output_min_max") else []
             for key, nodes in (("fused", [each for each in with_node if each not in limits]), ("clamp", limits)):
                 if nodes:
                     node[key] = entries.enter_all(nodes)
@@ -195,18 +202,19 @@ def _delegate(program: Any, delegate: Any, inside: dict[int, list[Any]], entries
 def _find_fused(inside: dict[int, list[Any]], present: set[int]) -> dict[int, list[Any]]:
     """Return operators without a node in XNNPACK's graph, by the handle of the node that computes their input.
 
-    Activations become limits of the operator before them, and batch norms a part of its weights.
+    `present` are the handles of nodes in XNNPACK's graph. Activations become limits of the operator before them, and
+    batch norms a part of its weights.
     """
     fused: dict[int, list[Any]] = defaultdict(list)
-    handle_of = {node: handle for handle, nodes in inside.items() for node in nodes}
+    handle_by_node = {node: handle for handle, nodes in inside.items() for node in nodes}
     for handle, nodes in inside.items():
         for node in nodes:
-            if handle not in present and not _is_one_of(_QUANTIZES, node):
+            if handle not in present and not _has_operator(_QUANTIZES, node):
                 before = node
-                while before is not None and handle_of.get(before) not in present:
+                while before is not None and handle_by_node.get(before) not in present:
                     before = next(iter(before.all_input_nodes), None)
                 if before is not None:
-                    fused[handle_of[before]].append(node)
+                    fused[handle_by_node[before]].append(node)
     return fused
 
 
@@ -232,12 +240,12 @@ def _xnnpack_graph(processed: bytes) -> dict[str, Any]:
     return graph
 
 
-def _is_one_of(names: tuple[str, ...], node: Any) -> bool:
-    """Whether the name of a node's operator, without its namespace, begins with one of the names."""
-    return _operator(node).split(".")[1].startswith(names)
+def _has_operator(names: tuple[str, ...], node: Any) -> bool:
+    """Whether a node's operator, without its namespace, begins with one of the names."""
+    return _operator_name(node).split(".")[1].startswith(names)
 
 
-def _operator(node: Any) -> str:
+def _operator_name(node: Any) -> str:
     """Return a node's operator such as `aten.add.Tensor`; for a Python function, `torch.` and its name."""
     import torch
 
@@ -246,7 +254,7 @@ def _operator(node: Any) -> str:
 
 
 def _stack_near(node: Any, side: str) -> list[tuple[str, str]]:
-    """Return the modules around a node, otherwise around the next along its first users (or inputs) that has any."""
+    """Return the modules around a node, else around the next with any along its first `side`: users or inputs."""
     while node is not None and node.op == "call_function":
         if stack := _module_stack(node):
             return stack
@@ -263,7 +271,7 @@ def _module_stack(node: Any) -> list[tuple[str, str]]:
     # Quantization and decompositions add nodes whose only module is a wrapper of torch.export's.
     if not stack or stack[-1][1].startswith("torch.export."):
         return []
-    return [(re.sub(r"@\d+", "", path), name) for path, name in stack]
+    return [(re.sub(r"@\d+", "", path), name) for path, name in stack]  # torch numbers repeated calls of a module
 
 
 def _file_line(stack_trace: str | None) -> str | None:

@@ -12,7 +12,7 @@ from devices.ondevice.facts import Facts, read_facts
 from devices.retry import probe_with_retry
 from tasks.bundle.cell import Mode, Variant
 from tasks.export.entry import ExportRequest, ModelEntry
-from tasks.export.export import export_cases, is_shared, read_or_skip, skipped_path
+from tasks.export.export import export_cases, is_shared, read_local_export, skipped_path
 from tasks.export.exported import Export, ExportError, NotApplicableError, read_exports
 from tasks.export.key import export_key, files_to_read
 from tasks.export.prebuilt import describe_prebuilt
@@ -119,9 +119,9 @@ def verified_export_status(entry: ModelEntry, recipe: str, settings: ExportSetti
     """Return the status of an export, its files compared with their hashes; FarmError if it cannot be exported."""
     try:
         request = ExportRequest(entry, recipe, settings.folder, settings.seed)
-        cases = read_or_skip(request)
+        cases = read_local_export(request)
         if cases and settings.has_numerics and not entry.pte:
-            tapped = read_or_skip(replace(request, taps=True))
+            tapped = read_local_export(replace(request, taps=True))
             cases = with_tapped(cases, tapped) if tapped else None
     except NotApplicableError as reason:
         return ExportStatus("skipped", note=str(reason))

@@ -31,7 +31,7 @@ def ending(farm: StandInFarm) -> SweepResult | None:
 def done(stand_in_farm: StandInFarm, monkeypatch: pytest.MonkeyPatch) -> StandInFarm:
     """A farm whose sweep of today has a result for every session."""
     farm = stand_in_farm
-    monkeypatch.setattr(prepare, "read_or_skip", lambda *_, **__: (farm.export,))
+    monkeypatch.setattr(prepare, "read_local_export", lambda *_, **__: (farm.export,))
     assert farm.sweep().is_completed()
     return farm
 
@@ -52,7 +52,7 @@ def test_a_sweep_with_nothing_left_ends_as_its_flow_does_until_something_changes
         changed.setattr(done, "export", replace(done.export, pte_sha256="f" * 64))
         assert ending(done) is None
     with monkeypatch.context() as changed:
-        changed.setattr(prepare, "read_or_skip", lambda *_, **__: None)
+        changed.setattr(prepare, "read_local_export", lambda *_, **__: None)
         assert ending(done) is None
     with monkeypatch.context() as changed:
         changed.setattr(done, "runner", replace(done.runner, runner_sha256="e" * 64))

@@ -21,7 +21,7 @@ def give_values_the_rank_of_caches(program: Any) -> Any:
         if needed_shape is None:
             continue
         values = node.args[2]
-        if values.target is torch.ops.aten.view.default and _are_equal(_shape(values.args[0]), needed_shape):
+        if values.target is torch.ops.aten.view.default and _are_equal_shapes(_shape(values.args[0]), needed_shape):
             full_values = values.args[0]
         else:
             full_values = _with_leading_ones(program.graph, node, needed_shape)
@@ -42,7 +42,7 @@ def write_in_place(program: Any) -> bool:
     changed = set(signature.buffers_to_mutate.values())
     caches = {name for name, buffer in signature.inputs_to_buffers.items() if buffer in changed}
     for node in program.graph.nodes:
-        if node.target is ops.edge.aten.index_put.default and _is_possible(node, caches):
+        if node.target is ops.edge.aten.index_put.default and _can_write_in_place(node, caches):
             node.target = ops.edge.aten.index_put_.default
             is_changed = True
     program.graph_module.recompile()
@@ -64,15 +64,18 @@ def keep_initial_values(programs: Iterable[Any]) -> None:
                 node.meta["et_init_buffer"] = True
 
 
-def _is_possible(node: Any, caches: set[str]) -> bool:
-    """Whether a write may change its cache: nothing else reads the cache, and the kernel supports the write."""
+def _can_write_in_place(node: Any, caches: set[str]) -> bool:
+    """Whether an `index_put` can write in place.
+
+    Its target must be one of `caches` that nothing else reads, and the kernel must support the write (see the head).
+    """
     cache, values = node.args[0], node.args[2]
     needed_shape = _written_shape(node)
     return (
         cache.target in caches
         and set(cache.users) == {node}
         and needed_shape is not None
-        and _are_equal(_shape(values), needed_shape)
+        and _are_equal_shapes(_shape(values), needed_shape)
         and values.meta["val"].dtype == cache.meta["val"].dtype
     )
 
@@ -107,7 +110,7 @@ def _with_leading_ones(graph: Any, node: Any, needed_shape: tuple[Any, ...]) -> 
     missing = len(needed_shape) - len(shape)
     # One size of a view may be -1 (computed), so one symbol is supported.
     sizes = [1] * missing + [each if isinstance(each, int) else -1 for each in shape]
-    if missing <= 0 or sizes.count(-1) > 1 or not _are_equal((*[1] * missing, *shape), needed_shape):
+    if missing <= 0 or sizes.count(-1) > 1 or not _are_equal_shapes((*[1] * missing, *shape), needed_shape):
         return None
     with graph.inserting_before(node):
         full_view = graph.call_function(torch.ops.aten.view.default, (values, sizes))
@@ -119,7 +122,7 @@ def _shape(node: Any) -> tuple[Any, ...]:
     return tuple(node.meta["val"].shape)
 
 
-def _are_equal(shape: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+def _are_equal_shapes(shape: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     """Whether two shapes are equal for all values of their symbols."""
     from torch.fx.experimental.symbolic_shapes import statically_known_true
 

@@ -41,11 +41,12 @@ def list_operators(
     portable: "Counter[str]",
     portable_nodes: list[tuple[str, str]],
     reasons: dict[str, list[str]],
-    ruled: set[str],
+    with_rule: set[str],
 ) -> Operators:
     """Return the operators of a method, the most frequent first, and why the portable ones were not delegated.
 
-    `ruled` are the operators for which the partitioner has a rule.
+    `delegated` and `portable` count operators, `portable_nodes` are (node, operator), `reasons` those of
+    `partitioner_reasons`, and `with_rule` the operators for which the partitioner has a rule.
     """
 
     def by_count(counts: "Counter[str]") -> list[tuple[str, int]]:
@@ -53,12 +54,12 @@ def list_operators(
 
     def reason(name: str) -> str | None:
         """Return the reasons of the operator's nodes, else of the operator; None if it has a rule but no reason."""
-        of_nodes = [
+        node_reasons = [
             each for node, operator_name in portable_nodes if operator_name == name for each in reasons.get(node, [])
         ]
-        if each_reason := of_nodes or reasons.get(name, []):
-            return "; ".join(dict.fromkeys(each_reason))
-        return None if name.split(".", 1)[-1] in ruled else _NO_RULE
+        if all_reasons := node_reasons or reasons.get(name, []):
+            return "; ".join(dict.fromkeys(all_reasons))
+        return None if name.split(".", 1)[-1] in with_rule else _NO_RULE
 
     return {
         "delegated": [{"operator": name, "count": count} for name, count in by_count(delegated)],
@@ -114,7 +115,10 @@ def count_macs(program: Any) -> int | None:
 
 
 def _macs(node: Any) -> int | None:
-    """Return the result's elements times the products summed for each: 0 for other operators, None if dynamic."""
+    """Return the elements of a node's result times the products summed for each.
+
+    0 for operators that are not products or convolutions; None for dynamic sizes.
+    """
     match _operator_name(node.target):
         case "aten.linear.default" | "aten.mm.default" | "aten.bmm.default":
             sizes = (*_shape(node), *_shape(node.args[0])[-1:])

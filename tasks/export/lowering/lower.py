@@ -67,7 +67,7 @@ def build(
     import torch
 
     with torch.no_grad():  # with gradients, writing a buffer in place cannot be exported
-        model = _convert_all(methods, recipe, user_recipe, taps=taps)
+        model = _convert_methods(methods, recipe, user_recipe, taps=taps)
     program = _choose_program(model, folder, log)
     hosts = {} if taps else program.trial.outputs
     return {
@@ -92,6 +92,7 @@ class _Model:
     fp32: dict[str, Outputs]
     """Outputs of the modules before the conversion, in fp32, by case; empty for the recipe fp32."""
     layers_fp32: dict[str, dict[LayerKey, Any]]
+    """Values of the layers in fp32, by case; empty without taps and for the recipe fp32."""
     perplexity: float | None
     is_tapped: bool
     float_type: str
@@ -102,8 +103,8 @@ class _Model:
         return {name: each.reference for name, each in self.converted.items()}
 
 
-def _convert_all(methods: list[Method], recipe: Recipe, user_recipe: Any, *, taps: bool) -> _Model:
-    """Convert the methods. This changes their modules, so the fp32 outputs are computed first."""
+def _convert_methods(methods: list[Method], recipe: Recipe, user_recipe: Any, *, taps: bool) -> _Model:
+    """Return the converted methods with their references; conversion changes modules, so fp32 outputs come first."""
     import torch
 
     methods = to_stored_types(methods, recipe.float_type)
@@ -212,7 +213,7 @@ def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path |
             logger.info("lowering")
             lowered, operators = _lower(model, passes)
         logger.info("writing")
-        left_out = [*(passes.left_out if passes else ()), *_write(lowered, folder, model)]
+        left_out = [*(passes.left_out if passes else ()), *_write_program(lowered, folder, model)]
         trial = execute_on_host(folder / "model.pte", model.cases, log)
     except Exception as error:
         if is_failed_allocation(error):
@@ -229,11 +230,8 @@ def _try_program(model: _Model, passes: Passes | None, folder: Path, log: Path |
     return _Program(folder, operators, trial, distance, left_out)
 
 
-def _write(lowered: Any, folder: Path, model: _Model) -> list[LeftOut]:
-    """Write the program and, unless it has taps, its sources and ETRecord, which cannot contain taps.
-
-    Return the ETRecord as left out if executorch cannot write it.
-    """
+def _write_program(lowered: Any, folder: Path, model: _Model) -> list[LeftOut]:
+    """Write the program and, unless it has taps, its sources and ETRecord; return the latter if it is left out."""
     with (folder / "model.pte").open("wb") as stream:
         lowered.write_to_file(stream)
     if model.is_tapped:
@@ -256,7 +254,7 @@ def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operato
     import executorch.kernels.quantized  # noqa: F401 - registers the operators of quantized values
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.devtools.intermediate_output_tap import strip_taps_
-    from executorch.exir import ExecutorchBackendConfig, memory, to_edge_transform_and_lower
+    from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
     from executorch.exir.passes import MemoryPlanningPass
 
     xnnpack = XnnpackPartitioner()
@@ -285,12 +283,16 @@ def _lower(model: _Model, passes: Passes | None) -> tuple[Any, dict[str, Operato
     keep_initial_values([edge.exported_program(name) for name in programs])
     planning = MemoryPlanningPass(share_mutable_buffers=len(programs) > 1)  # buffers with the same name are one
     lowered = edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=planning))
-    ruled = set(xnnpack.target_partitioner_configs)
+    with_rule = set(xnnpack.target_partitioner_configs)
     for name in programs:
-        # A view that shares its input's memory is not called at run time, so it is not a portable operator.
-        views = sum(node.target is memory.view for node in lowered.exported_program(name).graph_module.graph.nodes)
-        portable = Counter(operator for _, operator in portable_nodes[name]) - Counter(
-            {"aten.view_copy.default": views}
-        )
-        operators[name] |= list_operators(delegated[name], portable, portable_nodes[name], reasons, ruled)
+        called = _count_called(portable_nodes[name], lowered.exported_program(name))
+        operators[name] |= list_operators(delegated[name], called, portable_nodes[name], reasons, with_rule)
     return lowered, operators
+
+
+def _count_called(portable_nodes: list[tuple[str, str]], program: Any) -> "Counter[str]":
+    """Count portable operators that the runtime calls: not the views that share the memory of their input."""
+    from executorch.exir import memory
+
+    views = sum(node.target is memory.view for node in program.graph_module.graph.nodes)
+    return Counter(operator for _, operator in portable_nodes) - Counter({"aten.view_copy.default": views})

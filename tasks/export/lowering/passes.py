@@ -95,7 +95,7 @@ class Passes:
     def _difference(self, method: str, before: Any, after: Any) -> str | None:
         """Return how outputs differ, or why they cannot be compared; None if they are equal within the tolerance."""
         tolerance, with_integers = output_tolerance(before)
-        for label, inputs in _labelled(self._samples[method]):
+        for label, inputs in _labelled_samples(self._samples[method]):
             try:
                 expected = _execute(before, inputs)
             except Exception as error:
@@ -154,7 +154,7 @@ def largest_distance(actual: Sequence[Any], expected: Sequence[Any], *, with_int
 _EXAMPLE, _RANDOM = "the inputs of a case", "random inputs"
 
 
-def _labelled(samples: Sequence[Inputs]) -> Iterator[tuple[str, Inputs]]:
+def _labelled_samples(samples: Sequence[Inputs]) -> Iterator[tuple[str, Inputs]]:
     """Yield each sample and a random variation of it, with a label for messages."""
     import torch
 

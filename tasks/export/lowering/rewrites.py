@@ -69,9 +69,11 @@ class _Attention:
         scale = self.node.kwargs.get("scale")
         factor = self._constant(self.shape[-1] ** -0.5 if scale is None else scale)
         queries = self._reshaped(self._call(aten.mul.Tensor, self.query, factor), count, rows, self.shape[-1])
-        turned = self._call(aten.permute.default, self._reshaped(self.key, count, keys, self.key_shape[-1]), [0, 2, 1])
-        scores = self._call(aten.bmm.default, queries, turned)
-        if (added := self._added()) is not None:
+        transposed_keys = self._call(
+            aten.permute.default, self._reshaped(self.key, count, keys, self.key_shape[-1]), [0, 2, 1]
+        )
+        scores = self._call(aten.bmm.default, queries, transposed_keys)
+        if (added := self._added_scores()) is not None:
             scores = self._call(aten.add.Tensor, self._reshaped(scores, *self.shape[:-1], keys), added)
         weights = self._call(aten.softmax.int, scores, -1)
         width = self.value.meta["val"].shape[-1]
@@ -81,7 +83,7 @@ class _Attention:
         self.node.target, self.node.kwargs = aten.reshape.default, {}
         self.node.args = (attended, _sizes(*self.shape[:-1], width))
 
-    def _added(self) -> Any:
+    def _added_scores(self) -> Any:
         """Return what is added to the scores, finite and about _HIDDEN for a masked key; None without a mask."""
         import torch
 
@@ -130,7 +132,7 @@ class _Attention:
 
 
 def _sizes(*shape: Any) -> list[int]:
-    """Return the sizes for a reshape; a dynamic one becomes -1, so there can be only one."""
+    """Return the sizes of a reshape; a dynamic one becomes -1, so there may be only one."""
     return [size if isinstance(size, int) else -1 for size in shape]
 
 
@@ -146,15 +148,15 @@ def parts_as_slices(program: Any) -> Any:
 
     aten = ops.edge.aten
     graph, is_changed = program.graph, False
-    of_one = (aten.squeeze_copy.dim, aten.squeeze_copy.dims, aten.squeeze_copy.default, aten.unsqueeze_copy.default)
+    reshaping = (aten.squeeze_copy.dim, aten.squeeze_copy.dims, aten.squeeze_copy.default, aten.unsqueeze_copy.default)
     for node in list(graph.nodes):
-        if node.op != "call_function" or not _is_suitable(node):
+        if node.op != "call_function" or not _can_become_slice_or_view(node):
             continue
         if node.target is aten.select_copy.int:
             if isinstance(node.args[2], int):  # not a number that the graph computes
                 _replace_by_slice(node, node, node.args[1], node.args[2])
                 is_changed = True
-        elif node.target in of_one:
+        elif node.target in reshaping:
             node.target, node.args = aten.view_copy.default, (node.args[0], list(node.meta["val"].shape))
             is_changed = True
         elif node.target in (aten.split_with_sizes_copy.default, aten.unbind_copy.int):
@@ -176,7 +178,7 @@ def parts_as_slices(program: Any) -> Any:
     return program
 
 
-def _is_suitable(node: Any) -> bool:
+def _can_become_slice_or_view(node: Any) -> bool:
     """Whether a node reads a floating-point tensor of fixed sizes, and nothing is quantized before or after it.
 
     XNNPACK's slices and reshapes of quantized tensors cannot change the scale.

@@ -57,11 +57,14 @@ def execute_on_host(pte: Path, cases: Sequence[CaseInputs], log: Path | None) ->
     if cause:
         logger.info("not tried here: %s", cause)
         return Trial(f"not tried here: {cause}")
-    return Trial(SUCCEEDED, {case.name: _executed(runtime, pte, case, log) for case in cases})
+    return Trial(SUCCEEDED, {case.name: _execute_case(runtime, pte, case, log) for case in cases})
 
 
-def _executed(runtime: Any, pte: Path, case: CaseInputs, log: Path | None) -> Outputs:
-    """Return the outputs of a case as a session would; the program is loaded again, so that its state is new."""
+def _execute_case(runtime: Any, pte: Path, case: CaseInputs, log: Path | None) -> Outputs:
+    """Return the outputs of a case, executed like a session; the program is loaded again, so that its state is new.
+
+    Raises FarmError with the runtime's cause, read from what it added to `log`.
+    """
     from executorch.runtime import Verification
 
     name, setup = case.method.program_method, case.method.setup
@@ -78,11 +81,11 @@ def _executed(runtime: Any, pte: Path, case: CaseInputs, log: Path | None) -> Ou
             outputs = [each.clone() for each in program.load_method(name).execute([each.clone() for each in inputs])]
     except Exception as error:  # of any type that the runtime raises
         printed = log.read_bytes()[printed_bytes:].decode(errors="replace") if log else ""
-        raise FarmError(f"{name} fails when this machine executes it: {_cause(printed) or error}") from None
+        raise FarmError(f"{name} fails when this machine executes it: {_first_error(printed) or error}") from None
     return outputs
 
 
-def _cause(printed: str) -> str | None:
+def _first_error(printed: str) -> str | None:
     """Return the first error that the runtime printed, with the operator that failed; None if it printed none."""
     lines = _REPORTED.findall(printed)
     if not lines:

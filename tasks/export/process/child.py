@@ -46,6 +46,7 @@ class ExportOutcome:
 
 
 def out_of_memory(limit_bytes: int) -> ExportOutcome:
+    """Return the outcome of an export that needs more memory than its limit."""
     cause = (
         f"out of memory: it needs more than its limit of {limit_bytes / 1e9:.1f} GB, "
         "the memory available for it on this machine; free memory, or export on a machine with more"
@@ -74,7 +75,7 @@ def export(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", force=True)
     logging.getLogger("tasks.export").addHandler(_StepSender(parent))
     threading.Thread(target=_end_with_farm, daemon=True).start()
-    parent.send(_answer(request, log, limit_bytes))
+    parent.send(_export_outcome(request, log, limit_bytes))
     with contextlib.suppress(OSError):  # the log's disk may be full
         sys.stdout.flush()
         sys.stderr.flush()
@@ -102,7 +103,8 @@ def _end_with_farm() -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _answer(request: ExportRequest, log: Path, limit_bytes: int) -> ExportOutcome:
+def _export_outcome(request: ExportRequest, log: Path, limit_bytes: int) -> ExportOutcome:
+    """Export with at most `limit_bytes` of memory; an error is printed with its traceback and becomes one sentence."""
     try:
         with memory_limit(limit_bytes):
             return ExportOutcome(folder=_export(request, log).name)
@@ -121,18 +123,14 @@ def _answer(request: ExportRequest, log: Path, limit_bytes: int) -> ExportOutcom
 
 
 def _export(request: ExportRequest, log: Path) -> Path:
+    """Load, build and publish an export; return its folder, which is named by its key. `log` has what is printed."""
     from tasks.export.lowering.lower import build
 
     entry, precision, exports_dir = request.entry, request.precision, request.exports_dir
     recipe, started = parse_recipe(precision), time.monotonic()
     gc.set_threshold(1_000_000, 5, 5)  # with the default, garbage collection takes a sixth of the time
     share_node_sources()
-    cache_type = entry.generate.cache.dtype if entry.generate else None
-    computes_in = {"float32": "fp32", "float16": "fp16"}[recipe.float_type]
-    if cache_type and cache_type != computes_in:  # the whole cache would be converted for every token
-        raise NotApplicableError(
-            f"{precision} computes in {computes_in}, so a cache in {cache_type} has no meaning for it"
-        )
+    _check_cache_type(request, recipe)
     _log.info("loading the model")
     methods, user_recipe = _load(request, recipe)
     if request.taps:  # a program with taps is executed once in a session
@@ -151,6 +149,16 @@ def _export(request: ExportRequest, log: Path) -> Path:
     return exports_dir / key
 
 
+def _check_cache_type(request: ExportRequest, recipe: Recipe) -> None:
+    """Raise NotApplicableError if the KV cache has another type: it would be converted completely for every token."""
+    cache_type = request.entry.generate.cache.dtype if request.entry.generate else None
+    computes_in = {"float32": "fp32", "float16": "fp16"}[recipe.float_type]
+    if cache_type and cache_type != computes_in:
+        raise NotApplicableError(
+            f"{request.precision} computes in {computes_in}, so a cache in {cache_type} has no meaning for it"
+        )
+
+
 def share_node_sources() -> None:
     """Make copies of a graph share their `NodeSource` objects, which saves a fifth of an export's time.
 
@@ -162,7 +170,10 @@ def share_node_sources() -> None:
 
 
 def _load(request: ExportRequest, recipe: Recipe) -> tuple[list[Method], Any]:
-    """Return the seeded methods and your own recipe's function or None; record used files unless all is built in."""
+    """Return the seeded methods and the function of your own recipe, None without one.
+
+    Records the files that they use, except for a model of the zoo with a built-in recipe.
+    """
     import torch
 
     entry, name = request.entry, str(request.entry.factory)

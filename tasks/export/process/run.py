@@ -29,7 +29,7 @@ _TOO_LONG = "export a part of the model, or fewer steps of a recurrent layer, wh
 _MAX_TMPDIR_BYTES = 103 - len("/pymp-12345678/listener-12345678")
 """A socket's address has at most 103 bytes on macOS and 107 on Linux (sun_path of unix(4) and unix(7))."""
 _context = multiprocessing.get_context("forkserver")
-_server = threading.Lock()
+_server_lock = threading.Lock()
 """Held while the server or one of its processes is started or ended; guards `_running`."""
 _running: set[int] = set()
 """Process ids of the running exports. Everything else below the server was left by an export that has ended."""
@@ -41,32 +41,32 @@ def run_export(request: ExportRequest, log: Path, on_step: OnStep) -> ExportOutc
     Waits for a slot. An export that exceeds its share of the memory is run again alone if all available is more.
     """
     with export_slots.one() as limit_bytes:
-        answer = _run(request, log, limit_bytes, on_step)
-    if answer.is_out_of_memory:
+        outcome = _run_with_retry(request, log, limit_bytes, on_step)
+    if outcome.is_out_of_memory:
         with export_slots.all() as total_bytes:
-            answer = _run(request, log, total_bytes, on_step) if total_bytes > limit_bytes else answer
-    return answer
+            outcome = _run_with_retry(request, log, total_bytes, on_step) if total_bytes > limit_bytes else outcome
+    return outcome
 
 
 def end_server() -> None:
     """Wait for the server's exports and end it; otherwise it ends with this process. A later export starts another."""
-    with _server:
+    with _server_lock:
         forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
-def _run(request: ExportRequest, log: Path, limit_bytes: int, on_step: OnStep) -> ExportOutcome:
+def _run_with_retry(request: ExportRequest, log: Path, limit_bytes: int, on_step: OnStep) -> ExportOutcome:
     """Run an export, and run it again if its server ends before it does."""
     for _ in range(_TRIES):
         log.write_bytes(b"")
-        answer = _run_once(request, log, limit_bytes, on_step)
-        if answer is not None:
-            return answer
+        outcome = _run_once(request, log, limit_bytes, on_step)
+        if outcome is not None:
+            return outcome
         end_server()  # it may be about to end, and would refuse the next process
     return ExportOutcome(error=f"the export server ended unexpectedly; its log is {log.with_name('server.log')}")
 
 
 def _run_once(request: ExportRequest, log: Path, limit_bytes: int, on_step: OnStep) -> ExportOutcome | None:
-    """Return the answer that the process sent, or one that describes its end; None if the server has ended."""
+    """Return the outcome that the process sent, or one that describes its end; None if the server has ended."""
     receiver, sender = _context.Pipe(duplex=False)
     with receiver:
         try:
@@ -89,19 +89,22 @@ def _run_once(request: ExportRequest, log: Path, limit_bytes: int, on_step: OnSt
     printed = log.read_bytes()
     if exit_code < 0 and (b"bad_alloc" in printed or b"MemoryError" in printed):
         return out_of_memory(limit_bytes)
+    return ExportOutcome(error=f"the export process {_describe_exit(exit_code)}{step}")
+
+
+def _describe_exit(exit_code: int) -> str:
+    """Return how a process ended; a negative exit code is the number of the signal that killed it."""
+    if exit_code >= 0:
+        return f"exited with code {exit_code}"
     if exit_code == -signal.SIGKILL:
-        cause = "was killed (possibly out of memory)"
-    elif exit_code < 0:
-        names = {number.value: number.name for number in signal.Signals}  # most real-time signals have no name
-        cause = f"was killed by {names.get(-exit_code, f'signal {-exit_code}')}"
-    else:
-        cause = f"exited with code {exit_code}"
-    return ExportOutcome(error=f"the export process {cause}{step}")
+        return "was killed (possibly out of memory)"
+    names = {number.value: number.name for number in signal.Signals}  # most real-time signals have no name
+    return f"was killed by {names.get(-exit_code, f'signal {-exit_code}')}"
 
 
 def _start(request: ExportRequest, log: Path, limit_bytes: int, sender: "Connection[Any, Any]") -> ForkServerProcess:
     """Start the process of an export, and first the server if none runs."""
-    with _server:
+    with _server_lock:
         process = _context.Process(target=export, args=(request, log, limit_bytes, dict(os.environ), sender))
         _context.set_forkserver_preload(_PRELOADED)
         # multiprocessing's folder goes to /tmp if a socket's address in TMPDIR would be too long.
@@ -157,7 +160,7 @@ def _end(process: ForkServerProcess) -> int | None:
     kill_descendants(process.pid)  # first: without a server, nothing adopts its orphans
     with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or has not created its group yet
         os.killpg(process.pid, signal.SIGKILL)
-    with _server:
+    with _server_lock:
         process.kill()
         exit_code = None
         # `process.exitcode` is 255 both for a lost server and for a process that exits with 255.

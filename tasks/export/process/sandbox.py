@@ -59,7 +59,7 @@ class ExportSlots:
 
     @contextlib.contextmanager
     def all(self) -> Iterator[int]:
-        """Wait until no other export runs and yield all available memory in bytes; no other starts meanwhile."""
+        """Wait until no other export runs and yield the limit of one alone in bytes; no other starts meanwhile."""
         with self._changed:
             self._waiting_for_all += 1
             self._changed.wait_for(lambda: not self._running)
@@ -141,6 +141,7 @@ def memory_limit(limit_bytes: int) -> Iterator[None]:
 
 
 def is_failed_allocation(error: Exception) -> bool:
+    """Return whether an error of Python, torch or a C++ library means that memory could not be allocated."""
     is_reported = any(words in str(error) for words in _FAILED_ALLOCATION)
     return is_reported or isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
 

@@ -29,6 +29,7 @@ _IMPORTED = (
 
 
 def _prepare() -> None:
+    """Redirect the server's output to its log, and import what exports need, so that they do not each import it."""
     log = os.open(os.environ[SERVER_LOG], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     for stream in (1, 2):
         os.dup2(log, stream)
@@ -54,12 +55,12 @@ def _prepare() -> None:
 
 
 def _compute_patterns() -> None:
-    """Compute the patterns that XNNPACK's passes look for once for all exports: each would need 4 s for them."""
+    """Compute once, for all exports, the patterns that XNNPACK's passes look for: each would need 4 s for them."""
     import torch
     import tqdm
 
     # A child that was forked after torch has started threads waits for them permanently.
-    threads, torch_threads = tqdm.tqdm.monitor_interval, torch.get_num_threads()
+    interval, torch_threads = tqdm.tqdm.monitor_interval, torch.get_num_threads()
     tqdm.tqdm.monitor_interval = 0
     torch.set_num_threads(1)
     try:
@@ -68,7 +69,7 @@ def _compute_patterns() -> None:
         bilinear_2d.get_graphs_dict()
         sdpa.get_graphs()
     finally:
-        tqdm.tqdm.monitor_interval = threads
+        tqdm.tqdm.monitor_interval = interval
         torch.set_num_threads(torch_threads)
 
 

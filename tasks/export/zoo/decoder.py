@@ -14,29 +14,29 @@ _PROMPT = 128
 
 def decoder_tiny() -> dict[str, Any]:
     """Return a decoder: 2 layers, hidden size 64, vocabulary of 256, cache for 256 tokens."""
-    return _methods(layers=2, width=64, heads=4, vocabulary=256, cache_length=256)
+    return _decoder_methods(layers=2, width=64, heads=4, vocabulary=256, cache_length=256)
 
 
 def decoder_small() -> dict[str, Any]:
     """Return a decoder: 6 layers, hidden size 384, vocabulary of 8192, cache for 512 tokens."""
-    return _methods(layers=6, width=384, heads=6, vocabulary=8192, cache_length=512)
+    return _decoder_methods(layers=6, width=384, heads=6, vocabulary=8192, cache_length=512)
 
 
 def llama_2l() -> dict[str, Any]:
     """Return Llama: 2 layers, hidden size 512, vocabulary of 4096; with the methods of `generate` in a sweep file."""
     from transformers import LlamaConfig
 
-    return _of_transformers(LlamaConfig(**_sizes(), num_key_value_heads=4))
+    return _build_language_model(LlamaConfig(**_two_layer_sizes(), num_key_value_heads=4))
 
 
 def qwen_2l() -> dict[str, Any]:
     """Return Qwen2 with the sizes of `llama_2l`; its output layer shares the weights of the embedding."""
     from transformers import Qwen2Config
 
-    return _of_transformers(Qwen2Config(**_sizes(), num_key_value_heads=2, tie_word_embeddings=True))
+    return _build_language_model(Qwen2Config(**_two_layer_sizes(), num_key_value_heads=2, tie_word_embeddings=True))
 
 
-def _sizes() -> dict[str, int]:
+def _two_layer_sizes() -> dict[str, int]:
     return {
         "hidden_size": 512,
         "intermediate_size": 1536,
@@ -46,7 +46,8 @@ def _sizes() -> dict[str, int]:
     }
 
 
-def _of_transformers(config: Any) -> dict[str, Any]:
+def _build_language_model(config: Any) -> dict[str, Any]:
+    """Return the methods of a causal language model of transformers, for a random prompt and a cache of 256 tokens."""
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -55,7 +56,7 @@ def _of_transformers(config: Any) -> dict[str, Any]:
     return language_methods(AutoModelForCausalLM.from_config(config), tokens, options)
 
 
-def _methods(*, layers: int, width: int, heads: int, vocabulary: int, cache_length: int) -> dict[str, Any]:
+def _decoder_methods(*, layers: int, width: int, heads: int, vocabulary: int, cache_length: int) -> dict[str, Any]:
     """Return a factory's mapping of two methods with one module, so that they share its cache.
 
     `width` is the hidden size, `vocabulary` a number of words, `cache_length` one of tokens.
@@ -130,7 +131,10 @@ def _block(width: int, heads: int, cache_length: int) -> Any:
 
 
 def _attention(width: int, heads: int, cache_length: int) -> Any:
-    """Return a module that writes the keys and values of its tokens to the cache and attends to all of the cache."""
+    """Return a module that writes keys and values of its n tokens to the cache and attends to all of it.
+
+    hidden (n, width), positions (n,), mask (n, cache_length), tables of the positions -> (n, width).
+    """
     import torch
     from torch import nn
 
@@ -148,13 +152,14 @@ def _attention(width: int, heads: int, cache_length: int) -> Any:
                 layer(hidden).unflatten(-1, (heads, 2 * half)).transpose(0, 1)
                 for layer in (self.query, self.key, self.value)
             )
-            self.key_cache[:, positions] = _rotated(key, cosine, sine)
+            self.key_cache[:, positions] = _rotate(key, cosine, sine)
             self.value_cache[:, positions] = value
-            match = torch.bmm(_rotated(query, cosine, sine), self.key_cache.transpose(1, 2)) * (2 * half) ** -0.5
+            match = torch.bmm(_rotate(query, cosine, sine), self.key_cache.transpose(1, 2)) * (2 * half) ** -0.5
             attended = torch.bmm(nn.functional.softmax(match + mask, -1), self.value_cache)
             return self.output(attended.transpose(0, 1).flatten(1))
 
-    def _rotated(states: Any, cosine: Any, sine: Any) -> Any:
+    def _rotate(states: Any, cosine: Any, sine: Any) -> Any:
+        """Apply rotary position embeddings to states (heads, n, width of a head)."""
         turned = torch.cat([-states[..., half:], states[..., :half]], -1)
         return states * cosine + turned * sine
 

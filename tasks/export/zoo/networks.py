@@ -140,11 +140,15 @@ def edgetam_encoder() -> Example:
             return self.narrow[0](quarter), self.narrow[1](eighth), sixteenth + above
 
     model, images = Encoder(), torch.rand(1, 3, 512, 512)
-    _normalize_activations(model, images)
+    _rescale_batch_norms(model, images)
     return model, (images,)
 
 
 def _conv_norm(channels: int, width: int, kernel: int, *, stride: int = 1, groups: int = 1) -> Any:
+    """Return a convolution of `channels` to `width` channels without bias, then a batch norm.
+
+    The padding keeps height and width at stride 1, for an odd kernel.
+    """
     from torch import nn
 
     convolution = nn.Conv2d(channels, width, kernel, stride, kernel // 2, groups=groups, bias=False)
@@ -179,6 +183,7 @@ def _channel_mixer(width: int) -> Any:
 
 
 def _squeeze_excite(width: int) -> Any:
+    """Return x * sigmoid(expand(relu(reduce(mean of x per channel)))), with a quarter of the channels between."""
     import torch
     from torch import nn
 
@@ -199,7 +204,7 @@ def _image_model(model: Any, pixels: int) -> Example:
     import torch
 
     images = torch.rand(1, 3, pixels, pixels)
-    _normalize_activations(model, images)
+    _rescale_batch_norms(model, images)
     return _plain_output(model, "logits"), (images,)
 
 
@@ -218,7 +223,7 @@ def _plain_output(model: Any, field: str) -> Any:
     return PlainOutput()
 
 
-def _normalize_activations(model: Any, images: Any) -> None:
+def _rescale_batch_norms(model: Any, images: Any) -> None:
     """Set each batch norm's weight to 1, and its variance to the power of two nearest to its input's mean square.
 
     With the initial values of transformers, batch norms shrink activations layer by layer to 1e-22 and to denormal

@@ -118,4 +118,4 @@ def test_a_cache_is_filled_by_the_longest_prompt_that_fits(sweeps: Path) -> None
     generate = "{prefill: [32, 64], depth: [0, 96, 128], decode: 8}"
     (entry,) = read_models(sweeps, f"  - {{name: llm, transformers: LlamaConfig, generate: {generate}}}\n").models
     assert entry.generate is not None
-    assert (entry.generate.length, entry.generate.chunk(96), entry.generate.chunk(128)) == (136, 32, 64)
+    assert (entry.generate.cache_length, entry.generate.chunk(96), entry.generate.chunk(128)) == (136, 32, 64)

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from tasks.export.convert import quantize_weights
+from tasks.export.convert import quantize_int4
 from tasks.export.exported import NotApplicableError
 from tasks.export.factory import Method, build_methods
 from tasks.export.from_transformers import perplexity
 from tasks.export.generate_options import GenerateOptions
 from tasks.export.language_methods import language_methods
-from tasks.export.recipes import Weights
+from tasks.export.recipes import Int4Options
 from tasks.export.references import compute_references, list_cases, list_choices
 
 pytestmark = pytest.mark.torch
@@ -142,14 +142,14 @@ def test_perplexity_is_that_of_every_token_behind_those_before_it(model: Any) ->
 def test_an_embedding_of_few_bits_is_near_the_one_that_it_replaces(model: Any, bits: int) -> None:
     ids = torch.arange(VOCABULARY)[None]
     expected = model.get_input_embeddings()(ids)
-    quantize_weights(model, Weights(embedding=bits))
+    quantize_int4(model, Int4Options(embedding=bits))
     embedded = model.get_input_embeddings()(ids)
     # within half a step of the largest weight of a row
     assert (embedded - expected).abs().max() <= expected.abs().max() / (2 ** (bits - 1) - 1)
-    quantize_weights(model, Weights(embedding=bits))  # as another method that shares the module does
+    quantize_int4(model, Int4Options(embedding=bits))  # as another method that shares the module does
     assert torch.equal(model.get_input_embeddings()(ids), embedded)
 
 
 def test_a_head_that_the_model_does_not_have_is_a_reason_to_skip(model: Any) -> None:
     with pytest.raises(NotApplicableError, match="the model has no layer named lm_head"):
-        quantize_weights(model.model, Weights(lm_head=8))
+        quantize_int4(model.model, Int4Options(lm_head=8))

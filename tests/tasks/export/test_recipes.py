@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from devices.errors import FarmError
-from tasks.export.recipes import Weights, parse_recipe, recipe_name
+from tasks.export.recipes import Int4Options, parse_recipe, recipe_name
 from tasks.measure.sweep_file import read_sweep
 
 
@@ -40,7 +40,7 @@ def test_weights_at_4_bits_have_parameters_and_a_short_name() -> None:
     # given a mapping in a sweep file, then its name means the same
     name = recipe_name({"int4_dynamic": {"lm_head": 8, "group_size": 128, "embedding": 4}})
     assert name == "int4_dynamic g128 embedding4 head8"
-    assert parse_recipe(name).weights == Weights(128, 4, 8)
+    assert parse_recipe(name).int4 == Int4Options(128, 4, 8)
     # and what is the default has the name, and so the series, that it always had
     assert recipe_name({"int4_dynamic": {"group_size": 32}}) == "int4_dynamic"
 

@@ -41,7 +41,7 @@ def test_a_program_that_exists_already_is_ready_without_one_for_numerics(
     prebuilt = ModelEntry.model_validate({"name": "a", "pte": "a.pte"}, context={"folder": tmp_path})
     cases = (write_export(tmp_path / "prebuilt-linear"),)
     monkeypatch.setattr("tasks.measure.prepare.describe_prebuilt", lambda *_: ("prebuilt-linear", {}, {}))
-    monkeypatch.setattr("tasks.measure.prepare.read_or_skip", lambda *_, **__: cases)
+    monkeypatch.setattr("tasks.measure.prepare.read_local_export", lambda *_, **__: cases)
     settings = ExportSettings(tmp_path, 0, None, True)
     for status in (
         quick_export_status(prebuilt, "as_is", settings),
