@@ -156,8 +156,8 @@ def _read_or_generate_inputs(entry: ModelEntry, tensors: list[ProgramTensor], se
 def _read_expected(entry: ModelEntry, method: ProgramMethod, prefix: str, content: dict[str, bytes]) -> Tensors:
     """Return the expected outputs, empty without any, and add their bytes to `content`.
 
-    One below a dynamic output's largest size gets a flat shape: its sizes are unknown. Raises
-    InputError if a file does not fit its output.
+    One below a dynamic output's largest size gets a flat shape: its sizes are unknown. Raises InputError if a file does
+    not fit its output.
     """
     if entry.expected and len(entry.expected) != len(method.outputs):
         raise InputError(

@@ -35,7 +35,7 @@ _DATA_DEPENDENT = {
 }
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 # Two threads that clear Python's import caches at once remove the same entry, and one of them fails (KeyError).
-_finding = threading.Lock()
+_finding_lock = threading.Lock()
 
 
 def find_source(reference: str) -> Path:
@@ -47,14 +47,14 @@ def find_source(reference: str) -> Path:
         return Path(module)
     if not all(part.isidentifier() for part in (*module.split("."), function)):
         raise FarmError("your own model or recipe must have the form package.module:function or file.py:function")
-    with _finding:
-        spec = _find(module)
+    with _finding_lock:
+        spec = _find_spec(module)
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():
         raise FarmError(f"module {module} not found in {Path.cwd()} or the installed packages")
     return Path(spec.origin)
 
 
-def _find(module: str) -> ModuleSpec | None:
+def _find_spec(module: str) -> ModuleSpec | None:
     """Return the spec of a module, first from the working directory, without importing its parent packages."""
     importlib.invalidate_caches()  # the module may have been written just now
     name, *rest = module.split(".")
@@ -82,7 +82,7 @@ def check_function(path: Path, name: str, arguments: tuple[str, ...] = ()) -> No
         where = f", line {error.lineno}" if error.lineno else ""
         code = f": `{error.text.strip()}`" if error.text else ""
         raise ValueError(f"{file}{where}: {error.msg}{code}") from None
-    statements = list(_at_import(parsed))
+    statements = list(_nodes_run_at_import(parsed))
     functions = {each.name: each for each in statements if isinstance(each, _Function)}
     if function := functions.get(name):
         signature, count = function.args, len(arguments)
@@ -103,12 +103,12 @@ def check_function(path: Path, name: str, arguments: tuple[str, ...] = ()) -> No
     raise ValueError(f"{file}: no function named {name}; {f'it has {listed}' if listed else 'it defines none'}")
 
 
-def _at_import(node: ast.AST) -> Iterator[ast.AST]:
+def _nodes_run_at_import(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes that run when a file is imported: all but the bodies of functions and classes."""
     for child in ast.iter_child_nodes(node):
         yield child
         if not isinstance(child, _Function | ast.ClassDef | ast.Lambda):
-            yield from _at_import(child)
+            yield from _nodes_run_at_import(child)
 
 
 def _other_names(nodes: list[ast.AST]) -> Iterator[str]:
@@ -163,7 +163,7 @@ def _load_file(path: Path) -> ModuleType:
 
 
 def _import_module(name: str, source: Path, folder: Path) -> ModuleType:
-    """Import a module of a package; raises FarmError if its name leads to another file than `source`."""
+    """Import a module by its name from `folder` or the installed packages; raises FarmError if that is not `source`."""
     sys.meta_path.insert(0, _BesideFinder(folder, None))
     try:
         module = importlib.import_module(name)
@@ -194,7 +194,10 @@ class _BesideFinder:
 
 
 def explain_error(error: BaseException, sentence: str) -> str:
-    """Return `sentence` after the user's line that caused it; explain unsupported operators and data dependence."""
+    """Return `sentence`, the cause of an error, after the user's line that it comes from.
+
+    An operator that ExecuTorch does not support is named; a line that depends on data gets the remedy instead.
+    """
     text = f"{type(error).__name__}: {error}"
     if operator := _NO_OPERATOR.search(text):
         name = next(filter(None, operator.groups()))
@@ -207,7 +210,7 @@ def explain_error(error: BaseException, sentence: str) -> str:
     for pattern, remedy in _DATA_DEPENDENT.items():
         if re.search(pattern, text):
             return f"{where} depends on data, which an export cannot follow; {remedy}"
-    return f"{where}: {sentence}{_hidden_module(error, Path(file).parent)}"
+    return f"{where}: {sentence}{_hidden_module_remedy(error, Path(file).parent)}"
 
 
 def _user_locations(error: BaseException) -> Iterator[tuple[str, int]]:
@@ -224,7 +227,7 @@ def _user_locations(error: BaseException) -> Iterator[tuple[str, int]]:
             yield file, line
 
 
-def _hidden_module(error: BaseException, folder: Path) -> str:
+def _hidden_module_remedy(error: BaseException, folder: Path) -> str:
     """Return a remedy if the error is about a module of Python that hides one beside the user's file; otherwise ""."""
     module = getattr(error, "obj", None)  # of an AttributeError
     full_name = error.name if isinstance(error, ImportError) else getattr(module, "__name__", None)

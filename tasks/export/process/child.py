@@ -123,7 +123,7 @@ def _export_outcome(request: ExportRequest, log: Path, limit_bytes: int) -> Expo
 
 
 def _export(request: ExportRequest, log: Path) -> Path:
-    """Load, build and publish an export; return its folder, which is named by its key. `log` has what is printed."""
+    """Load, build and publish an export; return its folder, which is named by its key. `log` is this process's."""
     from tasks.export.lowering.lower import build
 
     entry, precision, exports_dir = request.entry, request.precision, request.exports_dir
