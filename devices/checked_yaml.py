@@ -98,12 +98,14 @@ def _mistakes(error: ValidationError, root: yaml.Node, model: type[BaseModel]) -
         if near := nearest(str(key), _keys_at(model, tuple(parent))):
             explained.add((*parent, near))
     for each in error.errors():
-        loc = each["loc"]
-        node, line, depth = _find_node(root, loc)
+        key_path = each["loc"]
+        node, line, depth = _find_node(root, key_path)
         # Beyond the nodes of the file, pydantic adds the kind that it tried, which is dropped, and keys for which the
         # file has a short text, which stay: `via: host:0` gives (..., "via", "port").
-        location = loc[:depth] + tuple(step for step in loc[depth:] if step in _keys_at(model, loc[:depth]))
-        if not (each["type"] == "missing" and loc in explained):
+        location = key_path[:depth] + tuple(
+            step for step in key_path[depth:] if step in _keys_at(model, key_path[:depth])
+        )
+        if not (each["type"] == "missing" and key_path in explained):
             sentences.setdefault(
                 location, (line, f"{line}: {_key_prefix(location)}{excerpt(_advice(each, model, node), 400)}")
             )
@@ -195,13 +197,13 @@ def _read_text(path: Path) -> str:
         raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from None
 
 
-def _find_node(node: yaml.Node, loc: _Path) -> tuple[yaml.Node, int, int]:
+def _find_node(node: yaml.Node, key_path: _Path) -> tuple[yaml.Node, int, int]:
     """Follow pydantic's location through the YAML nodes; return its last node, the line, and the number of steps to it.
 
     The line of a value with a key is that of the key. Steps that are not in the file are passed over.
     """
     line, depth = node.start_mark.line + 1, 0
-    for number, step in enumerate(loc, 1):
+    for number, step in enumerate(key_path, 1):
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
                 if key.value == str(step):
@@ -213,9 +215,9 @@ def _find_node(node: yaml.Node, loc: _Path) -> tuple[yaml.Node, int, int]:
     return node, line, depth
 
 
-def _key_prefix(loc: _Path) -> str:
+def _key_prefix(key_path: _Path) -> str:
     """Return the beginning of a sentence about a key, "`sweep.night`: "; empty for the whole file."""
-    key = excerpt(".".join(str(step) for step in loc), 100)
+    key = excerpt(".".join(str(step) for step in key_path), 100)
     return f"`{key}`: " if key else ""
 
 
@@ -239,10 +241,10 @@ def _advice(error: ErrorDetails, model: type[BaseModel], node: yaml.Node) -> str
     return f"{message}{f', not {written!r}' if is_shown else ''}"
 
 
-def _keys_at(model: type[BaseModel], loc: _Path) -> list[str]:
+def _keys_at(model: type[BaseModel], key_path: _Path) -> list[str]:
     """Return the keys at a location, sorted; where several models are possible, those of the first."""
     current = model
-    for step in loc:
+    for step in key_path:
         if field := current.model_fields.get(str(step)):
             kinds = (kind for kind in _nested_types(field.annotation) if isinstance(kind, type))
             current = next((kind for kind in kinds if issubclass(kind, BaseModel)), current)

@@ -43,7 +43,7 @@ def result_if_complete(request: SweepRequest) -> SweepResult | None:
     except (FarmError, WarehouseError, OSError):
         return None
     tallies = [
-        DeviceTally(name, already_done=each.already_done, not_needed=len(each.todo))
+        DeviceTally(name, already_done=each.already_done, not_needed=len(each.remaining))
         for name, each in plan.devices.items()
     ]
     result = SweepResult(sweep_id, tallies, plan.exports.skipped, request.fail_on, verdicts=verdicts, report=report)

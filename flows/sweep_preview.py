@@ -125,7 +125,7 @@ def _preview_device(
     plan.devices[name] = part = plan_rest(planned, plan.exports, results, spec.interval_percent)
     sessions = [each for each in (*part.ready, *part.pending) if each.repetition != DISCARDED_REPETITION]
     rest = [*part.left, *part.pending]
-    open_keys = {each.key for each in (*part.todo, *part.pending)}
+    open_keys = {each.key for each in (*part.remaining, *part.pending)}
     unread = {pair for pair, each in plan.exports.statuses.items() if each.state == "unknown"}
     return DevicePreview(
         device=name,
@@ -134,7 +134,7 @@ def _preview_device(
         cells=len({each.cell for each in sessions}),
         sessions=len(sessions),
         measured=sum(each.key not in open_keys for each in sessions),
-        not_needed=len(part.todo) - len(part.left),
+        not_needed=len(part.remaining) - len(part.left),
         unknown=sum((each.cell.model, each.cell.precision) in unread for each in sessions),
         seconds=pace.seconds(name, rest),
         push_bytes=_bytes_to_push(rest, plan.exports, runners, answer.stored) if answer.facts else None,

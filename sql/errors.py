@@ -33,7 +33,7 @@ class WarehouseDamaged(UnusableFile):
     """The file is incomplete or its checksums do not match."""
 
 
-class NotADatabase(WarehouseDamaged):
+class InvalidDatabase(WarehouseDamaged):
     """The file is not a DuckDB file, and may be another program's."""
 
 

@@ -14,7 +14,7 @@ import duckdb
 
 from sql.errors import (
     DAMAGED_REMEDY,
-    NotADatabase,
+    InvalidDatabase,
     NoWarehouse,
     RowsRefused,
     UnusableFile,
@@ -245,7 +245,7 @@ def _connect(path: Path, settings: Settings | None, *, max_wait_s: float) -> duc
                     cause = "the warehouse is damaged (the file is empty)"
                     raise WarehouseDamaged(f"{path}: {cause}; {DAMAGED_REMEDY}", _inode(path)) from None
                 cause = "it is not a DuckDB file"
-                raise NotADatabase(f"{path} is not a warehouse: {cause}; name another file", _inode(path)) from None
+                raise InvalidDatabase(f"{path} is not a warehouse: {cause}; name another file", _inode(path)) from None
             if "Could not set lock" not in str(error) and "different configuration" not in str(error):
                 raise
             if time.monotonic() >= give_up:

@@ -127,8 +127,8 @@ class Lease:
         """
         since = datetime.now(UTC).isoformat(timespec="seconds")
         record = json.dumps(asdict(replace(process, since=since)))
-        queueing = [str(self._priority), "waits" if waits else ""]
-        words = [self._token, str(math.ceil(self._ttl_s)), record, " ".join(dead), *queueing]
+        queue_words = [str(self._priority), "waits" if waits else ""]
+        words = [self._token, str(math.ceil(self._ttl_s)), record, " ".join(dead), *queue_words]
         printed = run_script(self.device, "lease_acquire", self.device.machine_folder, *words).strip()
         answer, ahead, name, text = [*printed.split(" ", 3), "", "", ""][:4]
         return answer == "won", parse_integer(ahead) or 0, name, _parse_holder(text) if name else None

@@ -74,7 +74,7 @@ def same_night_jobs(jobs: Iterable[DeviceJob], sweep_id: str, workspace: Workspa
     for device, rows in groupby(suspected, lambda row: row.device):  # the query orders them by device
         if job := job_of.get(device):
             new_job = same_night_job(job, list(rows))
-            if new_job.plan_now().todo:
+            if new_job.plan_now().remaining:
                 again.append(new_job)
     return again
 

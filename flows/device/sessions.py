@@ -101,7 +101,7 @@ class SessionQueue:
         plan = self._job.plan(exports, self._results, self.discarded)
         self._exports, self._pending, self.discarded = exports, len(plan.pending), plan.discarded
         self._tally.already_done, self._tally.replaced = plan.already_done, plan.replaced
-        self.left = [each for each in plan.todo if each.key not in self._finished]
+        self.left = [each for each in plan.remaining if each.key not in self._finished]
         self._stopping = plan.stopping
         for record in self._measured:
             self._stopping.add(record)

@@ -13,7 +13,7 @@ from devices.errors import InputError
 from flows.progress import board
 from flows.warehouse.readable import readable_warehouse
 from sql.cage.connection import open_readable
-from sql.errors import NotADatabase, UnusableFile, WarehouseDamaged, WarehouseError
+from sql.errors import InvalidDatabase, UnusableFile, WarehouseDamaged, WarehouseError
 from sql.readable import ReadableFile
 from sql.schema import query_text
 from sql.warehouse import keep_aside, open_read_only
@@ -164,7 +164,7 @@ def keep_damaged(workspace: Workspace, damage: UnusableFile) -> None:
     Raise `damage` again if the user named a file that is not a DuckDB file: it may belong to another program. Raises
     WarehouseError if another process has the file open.
     """
-    if isinstance(damage, NotADatabase) and not workspace.has_snapshots:
+    if isinstance(damage, InvalidDatabase) and not workspace.has_snapshots:
         raise damage
     if aside := keep_aside(workspace.warehouse, damage):
         cause = str(damage).partition("; ")[0]

@@ -177,10 +177,10 @@ def _describe_delegate(program: Any, delegate: Any, inside: dict[int, list[Any]]
         if value["xvalue_union_type"] == "XNNQuantizedTensorValue"
     }
     described["nodes"] = []
-    for xnode in graph["xnodes"]:
-        kind, handle = xnode["xnode_union_type"], xnode["debug_handle"]
+    for xnn_node in graph["xnodes"]:
+        kind, handle = xnn_node["xnode_union_type"], xnn_node["debug_handle"]
         if kind == "XNNConvert":  # quantizes, dequantizes or changes the floating-point type
-            is_quantizing = xnode["xnode_union"]["output_id"] in quantized
+            is_quantizing = xnn_node["xnode_union"]["output_id"] in quantized
             operators: tuple[str, ...] = ("quantize" if is_quantizing else "dequantize", "_to")
         else:
             operators = _OPERATORS_BY_KIND.get(kind, (kind.removeprefix("XNN").lower(),))
@@ -191,7 +191,9 @@ def _describe_delegate(program: Any, delegate: Any, inside: dict[int, list[Any]]
         node: dict[str, Any] = {"kind": kind, "sources": sources}
         if handle in fused and kind != "XNNConvert":  # fused operators are listed once
             with_node = fused.pop(handle)
-            limits = [each for each in with_node if _has_operator(_LIMITS, each)] if xnode.get("output_min_max") else []
+            limits = (
+                [each for each in with_node if _has_operator(_LIMITS, each)] if xnn_node.get("output_min_max") else []
+            )
             for key, nodes in (("fused", [each for each in with_node if each not in limits]), ("clamp", limits)):
                 if nodes:
                     node[key] = entries.enter_all(nodes)

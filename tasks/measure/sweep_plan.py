@@ -55,7 +55,7 @@ class DevicePlan:
     """Those of the models whose export has ended."""
     pending: list[PlannedSession]
     """The others: the ids depend on the exported model."""
-    todo: list[PlannedSession]
+    remaining: list[PlannedSession]
     """Those of `ready` without a result that counts."""
     stopping: EarlyStopping
     """The sessions of `ready` that are needed, by the results so far."""
@@ -66,8 +66,8 @@ class DevicePlan:
 
     @property
     def left(self) -> list[PlannedSession]:
-        """Those of `todo` that are needed."""
-        return self.stopping.needed(self.todo)
+        """Those of `remaining` that are needed."""
+        return self.stopping.needed(self.remaining)
 
     @property
     def is_complete(self) -> bool:
@@ -76,7 +76,7 @@ class DevicePlan:
     @property
     def already_done(self) -> int:
         """Number of sessions with a result, the discarded one included."""
-        return len(self.ready) - len(self.todo)
+        return len(self.ready) - len(self.remaining)
 
 
 @dataclass(frozen=True)
@@ -119,11 +119,11 @@ def plan_rest(
     """
     planned, discarded = _with_discarded(planned, results, discarded)
     ready = [each for each in planned if (each.cell.model, each.cell.precision) not in exports.pending]
-    todo = remaining_sessions(ready, results.records, results.excluded, results.used_ids)
+    remaining = remaining_sessions(ready, results.records, results.excluded, results.used_ids)
     return DevicePlan(
         ready=ready,
         pending=[each for each in planned if (each.cell.model, each.cell.precision) in exports.pending],
-        todo=todo,
+        remaining=remaining,
         stopping=EarlyStopping(ready, results.records, interval_percent, results.excluded),
         replaced=attempts_among(ready, results.unloadable),
         discarded=discarded,

@@ -64,17 +64,17 @@ def compare_outputs(references: References, collected: Path) -> list[Accuracy]:
         eager = _reference(references.folder, entry)
         got = TensorFile(collected / f"output-{number}.bin", eager.dtype, eager.shape)
         check_size(number, got, eager)
-        diff = compare_tensors(got, eager)
-        if diff.lost:
+        difference = compare_tensors(got, eager)
+        if difference.lost:
             raise OutputMismatchError(
-                f"output {number} is NaN or infinite in {diff.lost} of {diff.elements} elements where eager PyTorch "
-                f"is finite; add the mode numerics to see the first such layer, or use another precision"
+                f"output {number} is NaN or infinite in {difference.lost} of {difference.elements} elements where "
+                f"eager PyTorch is finite; add the mode numerics to see the first such layer, or use another precision"
             )
         required, has_fp32 = references.required, number < len(references.fp32)
         if number < len(references.host):
             host = _reference(references.folder, references.host[number])
             rows.append(_judged(references, "host", number, (got, host), compare_tensors(got, host)))
-        rows.append(_judged(references, "eager", number, (got, eager), diff, None if has_fp32 else required))
+        rows.append(_judged(references, "eager", number, (got, eager), difference, None if has_fp32 else required))
         if has_fp32:
             exact = _reference(references.folder, references.fp32[number])
             rows.append(_judged(references, "fp32", number, (got, exact), compare_tensors(got, exact), required))

@@ -110,7 +110,7 @@ def test_a_command_line_that_adb_cannot_carry_is_refused(phone: Device) -> None:
 
 
 @pytest.mark.fault
-def test_a_part_longer_than_adbds_limit_is_refused_before_it_is_read() -> None:
+def test_a_part_longer_than_the_limit_of_adbd_is_refused_before_it_is_read() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.sendall(b"DATA" + struct.pack("<I", 0xFFFFFFFF) + b"some of it")

@@ -161,7 +161,7 @@ def test_facts_that_cannot_be_stored_are_unknown() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at the C library of Linux")
-def test_a_linux_machine_reports_the_versions_of_its_c_and_cpp_libraries(tmp_path: Path) -> None:
+def test_a_linux_machine_reports_the_versions_of_its_c_libraries(tmp_path: Path) -> None:
     facts = read_facts(LocalDevice("here", str(tmp_path)))
     assert f"glibc {facts.glibc}" == (os.confstr("CS_GNU_LIBC_VERSION") or "glibc None")
     loader = shutil.which("ldconfig", path=f"{os.environ['PATH']}:/sbin:/usr/sbin")

@@ -158,7 +158,7 @@ def test_all_runs_keep_every_duration_to_the_nanosecond() -> None:
     assert [each["args"]["run"] for each in tracks["delegate at instruction 3"]] == [0, 0, 1, 1, 2]
 
 
-def test_operators_that_follow_each_other_stay_neighbours_in_floating_point() -> None:
+def test_operators_that_follow_each_other_stay_adjacent_in_floating_point() -> None:
     # given a thousand operators of odd lengths, each beginning where the one before ends, and some of 0 ns
     lengths = [(number * 7919) % 3001 if number % 5 else 0 for number in range(1000)]
     starts = [17 + sum(lengths[:number]) for number in range(1000)]

@@ -155,6 +155,6 @@ def test_a_cell_method_is_of_a_field_that_is_shown(row_class: type[Row]) -> None
     assert methods <= set(list_columns(row_class))
 
 
-def test_every_category_has_a_colour() -> None:
+def test_every_category_has_a_color() -> None:
     style = files("tasks.pages").joinpath("templates/page.css.j2").read_text(encoding="utf-8")
     assert all(f".part.hue-{place} {{" in style for place in range(len(CATEGORIES) - 1))
