@@ -21,7 +21,7 @@ from flows.device.states import DeviceState
 from flows.formatting import page_link, report_link
 from flows.progress import board
 from tasks.pages.comparison import night_markdown, verdict_row
-from tasks.results.verdicts import Verdict, headline
+from tasks.results.verdicts import VerdictRow, night_headline
 
 _PAUSE_S = 10.0  # between two updates of the table `progress`
 # Prefect stores every update of the table as an event. So a table of many devices is sent less often.
@@ -65,9 +65,9 @@ def show_markdown(markdown: str, key: str, description: str) -> None:
         create_markdown_artifact(markdown, key=key, description=description)
 
 
-def show_verdicts(rows: list[Verdict], sweep_id: str) -> None:
+def show_verdicts(rows: list[VerdictRow], sweep_id: str) -> None:
     """Show the verdicts as a table and the night as a matrix; emit `etfarm.regression` for each regression."""
-    show_table([verdict_row(row) for row in rows], "verdicts", f"{sweep_id}: {headline(rows)}")
+    show_table([verdict_row(row) for row in rows], "verdicts", f"{sweep_id}: {night_headline(rows)}")
     if rows and (markdown := night_markdown(rows, page_link(rows[0].night))):
         show_markdown(markdown, "night", f"{sweep_id}: models and devices")
     for row in rows:

@@ -18,7 +18,7 @@ from flows.warehouse.readable import readable_warehouse
 from sql.cage.warm import WarmCage
 from sql.schema import identifier
 from sql.warehouse import query_errors
-from tasks.results.changes import pair
+from tasks.results.changes import write_pair
 from tasks.results.compare import compare_arms
 from tasks.results.explanation import Explanation, explain
 from tasks.results.reader import open_reader
@@ -91,7 +91,9 @@ class Farm:
         """
         with readable_warehouse(self._workspace) as file, open_reader(file) as reader, query_errors():
             result = compare_arms(reader, a, b, margin=margin_percent / 100)
-        return Comparison(result.headline, pd.DataFrame([{"word": each.word, **pair(each)} for each in result.changes]))
+        return Comparison(
+            result.headline, pd.DataFrame([{"word": each.word, **write_pair(each)} for each in result.changes])
+        )
 
     def explain(
         self, name: str, device: str | None = None, precision: str | None = None, variant: str | None = None

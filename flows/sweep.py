@@ -31,7 +31,7 @@ from tasks.measure.sweep_file import read_sweep
 from tasks.measure.sweep_filter import SweepFilter
 from tasks.measure.sweep_night import night_or_today, read_source, sweep_night
 from tasks.pages.report import record_dropped
-from tasks.results.verdicts import FailingVerdict, Verdict
+from tasks.results.verdicts import FailingVerdict, VerdictRow
 from tasks.store.workspace import resolve_workspace
 
 _log = logging.getLogger("flows.sweep")  # a worker loads this file under another name
@@ -184,7 +184,7 @@ def same_night_step(request: SweepRequest, jobs: list[DeviceJob]) -> list[Device
 
 
 @task(task_run_name="verdicts {request.sweep.sweep_id}", cache_policy=NO_CACHE)
-def verdict_step(request: SweepRequest) -> list[Verdict]:
+def verdict_step(request: SweepRequest) -> list[VerdictRow]:
     """Return the verdicts on the sweep's night; show and log them."""
     sweep_id = request.sweep.sweep_id
     rows = read_verdicts(sweep_id, request.workspace)

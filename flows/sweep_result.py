@@ -26,7 +26,7 @@ from tasks.measure.health import HealthError, Registry
 from tasks.pages.notify import Message, send
 from tasks.results.devices import noise_lines
 from tasks.results.reader import open_answers, open_reader
-from tasks.results.verdicts import WORSE, FailingVerdict, Verdict, failed_lines, failing_verdicts, headline
+from tasks.results.verdicts import WORSE, FailingVerdict, VerdictRow, failed_lines, failing_verdicts, night_headline
 from tasks.store.workspace import Workspace
 
 _log = logging.getLogger(__name__)
@@ -45,10 +45,10 @@ class SweepEnd(BaseModel):
     """Path of the HTML file; None if it could not be written."""
 
 
-def read_verdicts(sweep_id: str, workspace: Workspace) -> list[Verdict]:
+def read_verdicts(sweep_id: str, workspace: Workspace) -> list[VerdictRow]:
     """Return the verdicts on the sweep's night, worst first: all on latency, of other figures those that changed."""
     with readable_warehouse(workspace) as readable, open_answers(readable, sweep_id) as answers:
-        return answers.rows(Verdict)
+        return answers.rows(VerdictRow)
 
 
 def read_noise_lines(sweep_id: str, workspace: Workspace) -> list[str]:
@@ -57,7 +57,7 @@ def read_noise_lines(sweep_id: str, workspace: Workspace) -> list[str]:
         return noise_lines(reader, sweep_id)
 
 
-def log_verdicts(rows: list[Verdict], fail_on: FailingVerdict) -> None:
+def log_verdicts(rows: list[VerdictRow], fail_on: FailingVerdict) -> None:
     """Log each change for the worse: as an error if it makes a sweep Failed, otherwise as a warning."""
     failing = failing_verdicts(rows, fail_on)
     for row in rows:
@@ -74,7 +74,7 @@ class SweepResult:
     fail_on: FailingVerdict
     refused: Mapping[str, str] = field(default_factory=dict)
     """Why sessions could not be loaded, by their ids."""
-    verdicts: list[Verdict] | None = None
+    verdicts: list[VerdictRow] | None = None
     """Those on the night; None if they could not be read."""
     report: Path | None = None
     """None if it could not be written."""
@@ -94,7 +94,7 @@ class SweepResult:
         return f"{ended}; skipped: {', '.join(skipped)}" if skipped else ended
 
     @property
-    def rows(self) -> list[Verdict]:
+    def rows(self) -> list[VerdictRow]:
         return self.verdicts or []
 
     @property
@@ -186,7 +186,7 @@ def _errors_as_warnings() -> Iterator[None]:
 
 def build_message(result: SweepResult, workspace: Workspace) -> Message:
     """Return the message about a sweep that has ended: at most 10 regressions, 10 failures and 10 causes of devices."""
-    summary = "The verdicts could not be read." if result.verdicts is None else headline(result.rows)
+    summary = "The verdicts could not be read." if result.verdicts is None else night_headline(result.rows)
     lines = [result.sessions_line, *result.errors]
     for sentences in ([row.line for row in failing_verdicts(result.rows, "regression")], failed_lines(result.rows)):
         lines += sentences[:_MAX_LINES]

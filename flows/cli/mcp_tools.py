@@ -24,11 +24,11 @@ from sql.dictionary import read_relations
 from sql.question import questions
 from sql.warehouse import query_errors
 from tasks.judge.figures import METRICS
-from tasks.results.changes import pair, worst_first
+from tasks.results.changes import worst_first, write_pair
 from tasks.results.compare import compare_arms
 from tasks.results.reader import open_reader
 from tasks.results.sessions import RunRow, read_sessions
-from tasks.results.verdicts import Verdict, headline, read_night
+from tasks.results.verdicts import VerdictRow, night_headline, read_night
 from tasks.store.workspace import Workspace
 
 LIMITS = Limits(max_s=60.0, max_bytes=64 << 20)
@@ -72,7 +72,7 @@ class Tools:
         """What a night changed (the newest if omitted): a row for each series with its verdict, worst first."""
         with readable_warehouse(self._workspace) as file, open_reader(file) as reader:
             judged_night, rows = read_night(reader, night)
-        answer = {"night": judged_night, "answer": headline(rows)}
+        answer = {"night": judged_night, "answer": night_headline(rows)}
         page = paginate([_verdict(row) for row in rows], offset, limit)
         return self._with_origins(
             {**marked(answer), "units": _UNITS, **page}, [row.get("cell") for row in page["rows"]]
@@ -101,7 +101,7 @@ class Tools:
         only = {"model": model, "device": device, "precision": precision}
         with readable_warehouse(self._workspace) as file, open_reader(file) as reader, query_errors():
             result = compare_arms(reader, a, b, only=only, margin=margin_percent / 100)
-        rows = [pair(change) for change in (*worst_first(result.changes), *result.uncompared)]
+        rows = [write_pair(change) for change in (*worst_first(result.changes), *result.uncompared)]
         answer = {"answer": result.headline, "a": result.a, "b": result.b, "remarks": list(result.remarks)}
         page = paginate(rows, offset, limit)
         cells = [row.get(f"cell_{side}") for row in page["rows"] for side in "ab"]
@@ -218,7 +218,7 @@ class Tools:
         return {**answer, **({"cells": origins} if origins else {}), "warehouse": name}
 
 
-def _verdict(row: Verdict) -> dict[str, Any]:
+def _verdict(row: VerdictRow) -> dict[str, Any]:
     """Return a verdict as in docs/json.md, but with times in milliseconds, its unit and its ids."""
     unit = METRICS[row.metric].unit
     scale, unit = (1e6, "ms") if unit == "ns" else (1, unit)

@@ -15,13 +15,13 @@ from tasks.results.changes import (
     answer_text,
     is_changed,
     memory_change,
-    pair,
     size_change,
     worst_first,
+    write_pair,
 )
 from tasks.results.naming import series_title
 from tasks.results.text import numbered, signed_percent, with_code
-from tasks.results.verdicts import Verdict, headline, latency_verdicts
+from tasks.results.verdicts import VerdictRow, latency_verdicts, night_headline
 
 _SERIES = ("model", "device", "precision", "variant", "threads")
 _MAX_CHANGED = 10
@@ -66,7 +66,7 @@ def _rounded(time_ms: float | None) -> float | None:
 
 def rows_text(comparison: Comparison, form: str) -> Iterator[str]:
     """Return pieces of `csv` or `json` with a row for each change, then for each cell that was not compared."""
-    rows = [tuple(pair(change).values()) for change in (*comparison.changes, *comparison.uncompared)]
+    rows = [tuple(write_pair(change).values()) for change in (*comparison.changes, *comparison.uncompared)]
     return as_text(PAIR_KEYS, [rows], form)
 
 
@@ -141,7 +141,7 @@ WRITERS: dict[str, Callable[[Comparison], str]] = {
 """Functions that return the content of a file, by its suffix."""
 
 
-def verdict_row(verdict: Verdict) -> dict[str, str]:
+def verdict_row(verdict: VerdictRow) -> dict[str, str]:
     """Return a row of the table of verdicts in Prefect's UI; its events carry the same."""
     return {
         "verdict": verdict.verdict,
@@ -157,10 +157,10 @@ def verdict_row(verdict: Verdict) -> dict[str, str]:
     }
 
 
-def night_markdown(verdicts: Sequence[Verdict], link: str | None) -> str:
+def night_markdown(verdicts: Sequence[VerdictRow], link: str | None) -> str:
     """Return the answer and the matrix of a night as Markdown for Prefect's UI; empty without a verdict on latency."""
     latency = latency_verdicts(verdicts)
     if not latency:
         return ""
     page = f"[The page of the night]({link})" if link else ""
-    return "\n\n".join(filter(None, [escaped(headline(verdicts)), table_markdown(matrix(latency)), KEY, page]))
+    return "\n\n".join(filter(None, [escaped(night_headline(verdicts)), table_markdown(matrix(latency)), KEY, page]))

@@ -23,7 +23,7 @@ from tasks.results.reader import Answers, ReportError
 from tasks.results.sessions import failure_counts_in_words
 from tasks.results.table import Table
 from tasks.results.text import counted, duration, listed, numbered
-from tasks.results.verdicts import Verdict, is_compared
+from tasks.results.verdicts import VerdictRow, is_compared
 from tasks.store.files import write_complete
 
 SectionOf = Callable[[Answers], Section]
@@ -142,7 +142,7 @@ def _figures(answers: Answers) -> list[Figure]:
     sweep, slower = answers.sweep, len(regressions(answers))
     compared = Figure(f"{slower:,}", "regression" if slower == 1 else "regressions", "bad" if slower else "quiet")
     return [
-        *([compared] if is_compared(answers.rows(Verdict)) else []),
+        *([compared] if is_compared(answers.rows(VerdictRow)) else []),
         Figure(f"{sweep.succeeded:,}", "succeeded"),
         Figure(f"{sweep.failed:,}", "failed", "bad" if sweep.failed else "quiet"),
         Figure(f"{sweep.invalid:,}", "invalid", "bad" if sweep.invalid else "quiet"),

@@ -14,10 +14,10 @@ from tasks.results.text import Code, Text, counted, joined, separated, signed_pe
 from tasks.results.verdicts import (
     ONLY_OF_LATENCY,
     ONLY_OF_OTHER_FIGURES,
-    Verdict,
+    VerdictRow,
     has_answer,
-    headline,
     latency_verdicts,
+    night_headline,
     other_verdicts,
 )
 
@@ -44,13 +44,13 @@ class DriftHistoryRow(CellRow):
 
 def verdicts(answers: Answers) -> Section:
     """Return the verdicts: `no change` and `insufficient data` folded, all others unfolded. No emulated devices."""
-    every = answers.rows(Verdict)
+    every = answers.rows(VerdictRow)
     rows, others = latency_verdicts(every), other_verdicts(every)
     if not rows or not has_answer(every):
-        return Section("verdicts", _HEADING, [Paragraph(headline(every))])
+        return Section("verdicts", _HEADING, [Paragraph(night_headline(every))])
     quiet = [row for row in rows if row.verdict in _QUIET]
     loud = [row for row in rows if row.verdict not in _QUIET]
-    blocks: list[Block] = [Paragraph(headline(every), tone="bad" if regressions(answers) else "")]
+    blocks: list[Block] = [Paragraph(night_headline(every), tone="bad" if regressions(answers) else "")]
     if loud:
         reasons = [joined(_series_name(row), f": {row.reason}.") for row in loud]
         blocks += [build_table(loud, without=ONLY_OF_OTHER_FIGURES), Points(reasons)]
@@ -77,12 +77,12 @@ def _drifts(answers: Answers) -> list[Text]:
     ]
 
 
-def regressions(answers: Answers) -> list[Verdict]:
+def regressions(answers: Answers) -> list[VerdictRow]:
     """Return the regressions of latency, then those of other figures."""
-    return [row for row in answers.rows(Verdict) if row.verdict == "regression"]
+    return [row for row in answers.rows(VerdictRow) if row.verdict == "regression"]
 
 
-def _latency_summary(rows: list[Verdict]) -> Iterator[Text]:
+def _latency_summary(rows: list[VerdictRow]) -> Iterator[Text]:
     """Yield a sentence for each kind of change of latency, one on inaccurate outputs, and one if nothing changed."""
     for verdict, title in _TITLES.items():
         changed = [row for row in rows if row.verdict == verdict]
@@ -95,7 +95,7 @@ def _latency_summary(rows: list[Verdict]) -> Iterator[Text]:
         yield "No series got slower."
 
 
-def _other_summary(rows: list[Verdict]) -> Iterator[Text]:
+def _other_summary(rows: list[VerdictRow]) -> Iterator[Text]:
     """Yield a sentence on regressions of other figures than latency; nothing without one."""
     worse: list[Text] = [
         (

@@ -220,7 +220,7 @@ def markdown_columns(changes: Sequence[SeriesChange]) -> dict[str, list[str]]:
     return {title: values for title, values in columns.items() if any(values)}
 
 
-def pair(change: SeriesChange) -> dict[str, Any]:
+def write_pair(change: SeriesChange) -> dict[str, Any]:
     """Return a change as a `pair` of docs/json.md."""
     values = (
         *(getattr(change, name) for name in _NAMES),
@@ -234,7 +234,7 @@ def pair(change: SeriesChange) -> dict[str, Any]:
 
 
 def read_pair(row: Mapping[str, Any]) -> SeriesChange:
-    """Return the change that `pair` wrote, without `emulated` and `is_regression`; missing keys are None.
+    """Return the change that `write_pair` wrote, without `emulated` and `is_regression`; missing keys are None.
 
     Raises KeyError without `answer`, `ratio`, or the sessions or time of a side.
     """

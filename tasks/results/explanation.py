@@ -24,7 +24,7 @@ from tasks.results.sessions import FailureRow, failures_in_words, read_cell_sess
 from tasks.results.sme2 import coverage_in_words, shift_in_words, sme2_in_words
 from tasks.results.sweep_advice import other_advice, portable_advice
 from tasks.results.text import Code, Fact, Link, Text, in_ms, joined, plain_text, sentence, signed_percent, with_code
-from tasks.results.verdicts import Verdict, latency_verdicts, other_verdicts, read_verdicts
+from tasks.results.verdicts import VerdictRow, latency_verdicts, other_verdicts, read_verdicts
 
 _NEXT_STEPS = {
     "insufficient data": "Measure more sessions, or wait for the next night: the verdict states what is missing.",
@@ -80,7 +80,7 @@ def explain(reader: Reader, name: str, only: Mapping[str, str | None]) -> Explan
 def explain_series(
     reader: Reader,
     row: SeriesRow,
-    verdicts: Sequence[Verdict],
+    verdicts: Sequence[VerdictRow],
     cells: Sequence[CellFactsRow] | None,
     answers: Answers | None = None,
 ) -> Explanation:
@@ -109,7 +109,7 @@ def explain_series(
         facts += [Fact("Sessions without a result", words) for night in failed if (words := failures_in_words(night))]
     steps = [*_failure_remedies(failed), *_remedy(reader, row, newest, sessions)]
     figures = {name: getattr(row, name) for name in _NAMES}
-    figures |= {"model_in_sql": reader.models.get(row.model, row.model), "night": str(row.night)}
+    figures |= {"model_in_sql": reader.warehouse_names.get(row.model, row.model), "night": str(row.night)}
     figures |= {name: getattr(newest, name) for name in _FIGURES}
     figures |= {"since": str(newest.since) if newest.since else None, "time_ms": row.time_ms, "cell": row.cell}
     figures |= {"sweep_id": cells[0].sweep_id if cells else None, "session_ids": sessions}
@@ -188,7 +188,7 @@ def worst_series_first(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
 
 def compare_command(reader: Reader, row: CellRow, night: date, baseline_to: date | None) -> str:
     """Return the command that compares a series in a night with the last good one; None: with the day before."""
-    model = reader.models.get(row.model, row.model)
+    model = reader.warehouse_names.get(row.model, row.model)
     words = ["etfarm", "compare", str(baseline_to or night - timedelta(days=1)), str(night)]
     return shlex.join([*words, "--model", model, "--device", row.device, "--precision", row.precision])
 
@@ -221,7 +221,7 @@ def _find_series(
         raise InputError("no series is judged yet; measure a night with `etfarm sweep`")
     model = reader.names.get(name, name)
     named = [row for row in rows if name == row.series_id or model == row.model]
-    if not named and model in reader.models:
+    if not named and model in reader.warehouse_names:
         raise InputError(f"`{name}` has no judged series: no night measured its time on a real device")
     if not named:
         raise unknown_series(name, {row.model for row in rows})
@@ -261,7 +261,7 @@ def _failure_remedies(nights: Sequence[Answers]) -> Iterator[Text]:
         yield with_code(remedy(code))
 
 
-def _remedy(reader: Reader, row: SeriesRow, night: Verdict, sessions: Sequence[str]) -> Iterator[Text]:
+def _remedy(reader: Reader, row: SeriesRow, night: VerdictRow, sessions: Sequence[str]) -> Iterator[Text]:
     """Yield the steps after a verdict, most with a command."""
     if not night.sessions:
         command = ["etfarm", "sql", "newest-failures", "--model", row.model, "--device", row.device]

@@ -77,7 +77,7 @@ class Reader:
 
         They are much faster where a sweep has many cells, contain no verdicts, and are valid until the next call.
         """
-        self._excerpt.fill(sweep_id, {(self.models.get(model, model), device) for model, device in measured})
+        self._excerpt.fill(sweep_id, {(self.warehouse_names.get(model, model), device) for model, device in measured})
         part = Reader(self._excerpt.connection, self.names)
         (sweep,) = part.rows(_ExcerptSweepRow)
         return Answers(part, replace(sweep, discarded=0))
@@ -93,7 +93,7 @@ class Reader:
         return Excerpt(self.connection)
 
     @functools.cached_property
-    def models(self) -> dict[str, str]:
+    def warehouse_names(self) -> dict[str, str]:
         """The name of each model in the warehouse, by its name on pages."""
         return {page_name: name for name, page_name in self.names.items()}
 

@@ -69,7 +69,7 @@ class Value(Words):
 
 
 @dataclass(frozen=True)
-class Verdict(CellRow):
+class VerdictRow(CellRow):
     """The verdict on one metric of one series on one device in a night."""
 
     query = "verdicts"
@@ -153,15 +153,15 @@ class Verdict(CellRow):
         return cell if self.cause is None else Cell(with_code(self.cause))
 
 
-def read_verdicts(reader: Reader, nights: Sequence[date]) -> list[Verdict]:
+def read_verdicts(reader: Reader, nights: Sequence[date]) -> list[VerdictRow]:
     """Return the verdicts on nights, the worst first: all on latency, and the changes of other figures.
 
-    `Answers.rows(Verdict)` returns those on the series of a sweep in its night.
+    `Answers.rows(VerdictRow)` returns those on the series of a sweep in its night.
     """
-    return reader.rows(Verdict, {"nights": nights, "sweep_id": None})
+    return reader.rows(VerdictRow, {"nights": nights, "sweep_id": None})
 
 
-def read_night(reader: Reader, night: str | None) -> tuple[str, list[Verdict]]:
+def read_night(reader: Reader, night: str | None) -> tuple[str, list[VerdictRow]]:
     """Return a night (None: the newest) and its verdicts; raises InputError if it was not judged."""
     nights = {str(row[0]): row[0] for row in reader.tuples("nights")}
     if not nights:
@@ -172,27 +172,27 @@ def read_night(reader: Reader, night: str | None) -> tuple[str, list[Verdict]]:
     return requested, read_verdicts(reader, [nights[requested]])
 
 
-def latency_verdicts(verdicts: Sequence[Verdict]) -> list[Verdict]:
+def latency_verdicts(verdicts: Sequence[VerdictRow]) -> list[VerdictRow]:
     return [verdict for verdict in verdicts if verdict.metric == LATENCY.name]
 
 
-def other_verdicts(verdicts: Sequence[Verdict]) -> list[Verdict]:
+def other_verdicts(verdicts: Sequence[VerdictRow]) -> list[VerdictRow]:
     return [verdict for verdict in verdicts if verdict.metric != LATENCY.name]
 
 
-def night_comparison(night: str, verdicts: Sequence[Verdict]) -> Comparison:
+def night_comparison(night: str, verdicts: Sequence[VerdictRow]) -> Comparison:
     """Return a night as a comparison: A is the nights before it, and the changes are its verdicts on latency."""
     return Comparison(
         a="the nights before",
         b=f"night {night}",
         changes=[_as_change(verdict) for verdict in latency_verdicts(verdicts)],
-        headline=headline(verdicts),
+        headline=night_headline(verdicts),
         remarks=failed_lines(verdicts),
         other_figures=[verdict.line for verdict in other_verdicts(verdicts)],
     )
 
 
-def _as_change(verdict: Verdict) -> SeriesChange:
+def _as_change(verdict: VerdictRow) -> SeriesChange:
     """Return a verdict on latency as a change: A is the nights before, B the night."""
     word = _WORDS.get(verdict.verdict, verdict.verdict if verdict.verdict in CHANGED else "unknown")
     shared = ("model", "device", "precision", "variant", "threads", "ratio", "low", "high", "cause", "changed")
@@ -208,7 +208,7 @@ def _as_change(verdict: Verdict) -> SeriesChange:
     )
 
 
-def failing_verdicts(verdicts: Sequence[Verdict], fail_on: FailingVerdict) -> list[Verdict]:
+def failing_verdicts(verdicts: Sequence[VerdictRow], fail_on: FailingVerdict) -> list[VerdictRow]:
     """Return the verdicts that make a sweep Failed."""
     return [verdict for verdict in verdicts if verdict.verdict in _FAILING[fail_on]]
 
@@ -218,17 +218,17 @@ def verdict_tone(verdict: str) -> Tone:
     return "good" if verdict in ("improvement", "device faster") else TONES.get(verdict, "")
 
 
-def is_compared(verdicts: Sequence[Verdict]) -> bool:
+def is_compared(verdicts: Sequence[VerdictRow]) -> bool:
     """Return whether any series could be compared with an earlier night."""
     return any(verdict.baseline_nights for verdict in verdicts)
 
 
-def has_answer(verdicts: Sequence[Verdict]) -> bool:
+def has_answer(verdicts: Sequence[VerdictRow]) -> bool:
     """Return whether the verdicts state more than a first night: a comparison, inaccurate outputs or a failure."""
     return is_compared(verdicts) or any(verdict.verdict in ("inaccurate", "failed") for verdict in verdicts)
 
 
-def headline(verdicts: Sequence[Verdict]) -> str:
+def night_headline(verdicts: Sequence[VerdictRow]) -> str:
     """Return the answer of a night in one sentence: what got slower, and how many series got each other verdict.
 
     The numbers in it add up to the number of series; figures other than latency are counted after them.
@@ -239,7 +239,7 @@ def headline(verdicts: Sequence[Verdict]) -> str:
     if not has_answer(verdicts):
         count = counted(len(latency), "series", "series")
         return f"Nothing to compare with: {count} without an earlier night that counts."
-    by_verdict: dict[str, list[Verdict]] = defaultdict(list)
+    by_verdict: dict[str, list[VerdictRow]] = defaultdict(list)
     for verdict in latency:
         by_verdict[verdict.verdict].append(verdict)
     slower, same = by_verdict["regression"], by_verdict["no change"]
@@ -261,7 +261,7 @@ def headline(verdicts: Sequence[Verdict]) -> str:
     return f"{'; '.join(parts)}."
 
 
-def failed_series(verdicts: Sequence[Verdict]) -> list[tuple[Text, str]]:
+def failed_series(verdicts: Sequence[VerdictRow]) -> list[tuple[Text, str]]:
     """Return the failed series of a night and the reason that they share; variants and threads are not named."""
     of_reason: dict[str, dict[Text, None]] = {}
     for row in verdicts:
@@ -270,6 +270,6 @@ def failed_series(verdicts: Sequence[Verdict]) -> list[tuple[Text, str]]:
     return [(separated(list(named), most=_MAX_NAMED), reason) for reason, named in of_reason.items()]
 
 
-def failed_lines(verdicts: Sequence[Verdict]) -> list[str]:
+def failed_lines(verdicts: Sequence[VerdictRow]) -> list[str]:
     """Return a line for each reason why series failed, with the first three."""
     return [f"failed: {plain_text(named)}: {reason}" for named, reason in failed_series(verdicts)]

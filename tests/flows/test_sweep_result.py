@@ -11,12 +11,12 @@ from flows.server.states import state_data
 from flows.sweep_result import SweepResult, build_message, notify_end, notify_of_error
 from sql.errors import WarehouseError
 from tasks.measure.health import Registry
-from tasks.results.verdicts import Verdict
+from tasks.results.verdicts import VerdictRow
 from tasks.store.workspace import Workspace
 from tests.fixtures.stand_in_farm import StandInFarm
 from tests.fixtures.webhook import PASSWORD, webhook
 
-REGRESSION = Verdict(
+REGRESSION = VerdictRow(
     model="linear", device="here", without_times=None, precision="fp32", threads=1, differs=None, cell="c",
     variant="sme2_off", metric="latency", verdict="regression", baseline_value=10e6, value=11e6, ratio=1.1, low=1.08,
     high=1.12, noise_floor=0.02, baseline_nights=3, since=date(2026, 11, 20), changed=".pte file",
@@ -26,7 +26,7 @@ REGRESSION = Verdict(
 QUIET = replace(REGRESSION, model="conv", verdict="no change", ratio=1.0)
 
 
-def result_of(workspace: Workspace, rows: list[Verdict], tally: DeviceTally) -> SweepResult:
+def result_of(workspace: Workspace, rows: list[VerdictRow], tally: DeviceTally) -> SweepResult:
     """The result of a sweep whose steps all completed."""
     report = workspace.reports / "nightly-2026-11-21" / "report.html"
     return SweepResult("nightly-2026-11-21", [tally], {}, "regression", verdicts=rows, report=report)

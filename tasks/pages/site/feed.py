@@ -6,14 +6,14 @@ from datetime import UTC, date, datetime, time
 from devices.untrusted import sanitize_line
 from tasks.pages.html import template
 from tasks.results.addresses import night_page, series_page
-from tasks.results.verdicts import Verdict, headline
+from tasks.results.verdicts import VerdictRow, night_headline
 
 MAX_NIGHTS = 5
 _MAX_ENTRIES = 20
 _REPORTED = ("regression", "inaccurate", "failed", "device slower")
 
 
-def feed(verdicts: Mapping[date, Sequence[Verdict]]) -> str:
+def feed(verdicts: Mapping[date, Sequence[VerdictRow]]) -> str:
     """Return the feed as XML from the verdicts on nights, the newest night and the worst verdict first.
 
     Ids are those of nights and series, so a feed reader shows each entry once.
@@ -21,7 +21,9 @@ def feed(verdicts: Mapping[date, Sequence[Verdict]]) -> str:
     entries = []
     for night, rows in verdicts.items():
         updated = datetime.combine(night, time(), UTC).isoformat()
-        entries.append({"id": f"night:{night}", "title": headline(rows), "updated": updated, "to": night_page(night)})
+        entries.append(
+            {"id": f"night:{night}", "title": night_headline(rows), "updated": updated, "to": night_page(night)}
+        )
         entries += [
             {
                 "id": f"verdict:{night}:{row.series_id}:{row.device}:{row.metric}",

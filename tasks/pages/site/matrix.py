@@ -7,7 +7,7 @@ from tasks.results.addresses import device_page, model_page, series_page
 from tasks.results.naming import variant_word
 from tasks.results.table import NOTHING, Cell, Column, Table
 from tasks.results.text import CodeLink, Link, Tone, ms_digits, numbered, signed_percent
-from tasks.results.verdicts import Verdict, verdict_tone
+from tasks.results.verdicts import VerdictRow, verdict_tone
 
 _MAX_DEVICES, _MAX_ROWS = 20, 60
 _NOT_JUDGED = "?"
@@ -27,9 +27,9 @@ KEY = (
 )
 
 
-def matrix(rows: Sequence[Verdict]) -> Table:
+def matrix(rows: Sequence[VerdictRow]) -> Table:
     """Return verdicts on latency: at most 60 rows and 20 devices, those with changes first; the rest is counted."""
-    cells: dict[tuple[str, str, str, int | None], dict[str, Verdict]] = defaultdict(dict)
+    cells: dict[tuple[str, str, str, int | None], dict[str, VerdictRow]] = defaultdict(dict)
     changes_on = dict.fromkeys((row.device for row in rows), 0)
     for row in rows:
         cells[row.model, row.precision, row.variant, row.threads][row.device] = row
@@ -55,12 +55,12 @@ def matrix(rows: Sequence[Verdict]) -> Table:
     return Table(columns, lines, hidden=where, filters=("Precision", "SME2", "Threads"))
 
 
-def _is_changed(row: Verdict) -> bool:
+def _is_changed(row: VerdictRow) -> bool:
     """Return whether a verdict is a change; what cannot be judged is none."""
     return row.verdict != "no change" and _MARKS.get(row.verdict, _NOT_JUDGED) != _NOT_JUDGED
 
 
-def _cell(row: Verdict | None) -> Cell:
+def _cell(row: VerdictRow | None) -> Cell:
     """Return the time of a series and its change; only one that changed links to its history."""
     if row is None:
         return NOTHING

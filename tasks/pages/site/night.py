@@ -31,10 +31,10 @@ from tasks.results.text import (
 from tasks.results.verdicts import (
     ONLY_OF_LATENCY,
     TONES,
-    Verdict,
+    VerdictRow,
     failed_series,
-    headline,
     latency_verdicts,
+    night_headline,
     other_verdicts,
     verdict_tone,
 )
@@ -70,7 +70,7 @@ def list_page(rows: Sequence[NightRow], every_sweep: Iterable[SweepRow]) -> Page
     return Page("Nights", [Section("all", "All", blocks)], answer=answer)
 
 
-def page(reader: Reader, night: date, nights: Sequence[NightRow], rows: Sequence[Verdict]) -> Page:
+def page(reader: Reader, night: date, nights: Sequence[NightRow], rows: Sequence[VerdictRow]) -> Page:
     """Return the page of a night from its verdicts; `nights` are all nights, the newest first."""
     latency = latency_verdicts(rows)
     sections = [Section("changed", "What changed", list(_changes(reader, rows, night)))] if rows else []
@@ -79,7 +79,7 @@ def page(reader: Reader, night: date, nights: Sequence[NightRow], rows: Sequence
     if latency:
         sections.append(Section("matrix", "Models and devices", [matrix(latency), Paragraph(KEY, "quiet")]))
     sections.append(Section("sessions", "How it ran", list(_sweep_blocks(reader, night))))
-    answer: Text = headline(rows) if rows else joined(f"{headline(rows)} ", _step_without_verdicts(reader))
+    answer: Text = night_headline(rows) if rows else joined(f"{night_headline(rows)} ", _step_without_verdicts(reader))
     tone: Tone = next((TONES[verdict] for verdict in _LOUD if any(row.verdict == verdict for row in rows)), "")
     subtitle: list[str] = [f"{night:%A}, {night}"]
     if earlier := next((row.night for row in nights if row.night < night), None):
@@ -116,7 +116,7 @@ def _sweep_blocks(reader: Reader, night: date) -> Iterator[Block]:
         yield Paragraph("Every session has a result.")
 
 
-def _changes(reader: Reader, rows: Sequence[Verdict], night: date) -> Iterator[Block]:
+def _changes(reader: Reader, rows: Sequence[VerdictRow], night: date) -> Iterator[Block]:
     """Yield failed series, changes of latency (largest first, improvements last), and changes of other figures."""
     latency = [row for row in latency_verdicts(rows) if row.verdict in _CHANGES]
     failed, others = failed_series(rows), other_verdicts(rows)
@@ -138,7 +138,7 @@ def _changes(reader: Reader, rows: Sequence[Verdict], night: date) -> Iterator[B
         yield first_rows(others, _MAX_CHANGES, _ELSEWHERE, without=ONLY_OF_LATENCY)
 
 
-def _first_steps(reader: Reader, changes: list[Verdict]) -> list[Text]:
+def _first_steps(reader: Reader, changes: list[VerdictRow]) -> list[Text]:
     """Return the first change of each model, precision and verdict, at most five, with the command that shows more."""
     first_of_model = {(row.model, row.precision, row.verdict): row for row in reversed(changes)}
     steps: list[Text] = []
@@ -149,7 +149,7 @@ def _first_steps(reader: Reader, changes: list[Verdict]) -> list[Text]:
     return steps
 
 
-def _models_on_many_devices(rows: Sequence[Verdict], changed: Sequence[Verdict]) -> Iterator[Text]:
+def _models_on_many_devices(rows: Sequence[VerdictRow], changed: Sequence[VerdictRow]) -> Iterator[Text]:
     """Yield a line for each model that changed alike on three devices or more: on how many of all, and by how much."""
     of_model = grouped(rows, lambda row: (row.model, row.precision))
     alike = [row for row in changed if row.verdict in _WORDS and row.ratio is not None]
@@ -165,14 +165,14 @@ def _models_on_many_devices(rows: Sequence[Verdict], changed: Sequence[Verdict])
             yield joined((CodeLink(model, model_page(model)), f" {precision}: {change}."))
 
 
-def _spread(rows: Iterable[Verdict]) -> str:
+def _spread(rows: Iterable[VerdictRow]) -> str:
     """Return the changes of series, from the smallest ratio to the largest: `+3.1 to +12.0 %`."""
     ratios = [row.ratio or 1.0 for row in rows]
     low, high = signed_percent(min(ratios)), signed_percent(max(ratios))
     return f"{low} %" if low == high else f"{low} to {high} %"
 
 
-def _changes_table(reader: Reader, rows: Sequence[Verdict], night: date) -> Table:
+def _changes_table(reader: Reader, rows: Sequence[VerdictRow], night: date) -> Table:
     """Return changes of latency with their history and cause, a line each."""
     parameters = {"night": night, "series": [row.series_id + row.device for row in rows[:_MAX_CHANGES]]}
     histories = {(row.series_id, row.device): row.times_ms for row in reader.rows(HistoryRow, parameters)}
@@ -202,7 +202,7 @@ def _changes_table(reader: Reader, rows: Sequence[Verdict], night: date) -> Tabl
     return Table(_COLUMNS, lines, "Changes, the largest first").shortened(_MAX_CHANGES, _ELSEWHERE)
 
 
-def _moved_devices(rows: Iterable[Verdict]) -> list[Text]:
+def _moved_devices(rows: Iterable[VerdictRow]) -> list[Text]:
     """Return a line for each device on which series moved although neither model nor runner changed, most first."""
     lines: list[tuple[int, Text]] = []
     for device, judged in grouped(rows, lambda row: row.device).items():

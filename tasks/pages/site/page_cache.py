@@ -111,7 +111,9 @@ def _origins_of_models(
     origins = {}
     for model, night in newest_nights.items():
         links = f"{counts['cell', night]} {nights[-1]}" if night in nights else ""
-        origins[addresses.model_page(model)] = f"{prints['model', site.reader.models.get(model, model)]} {links}"
+        origins[addresses.model_page(model)] = (
+            f"{prints['model', site.reader.warehouse_names.get(model, model)]} {links}"
+        )
     for unjudged in site.unjudged.values():
         origins[addresses.model_page(unjudged.model)] = f"{prints['sweep', unjudged.sweep_id]} {nights[:1]}"
     return origins

@@ -27,7 +27,7 @@ class Sessions:
     """Facts, runs and conditions of some sessions for their pages, read at once."""
 
     def __init__(self, reader: Reader, session_ids: Sequence[str]) -> None:
-        self._names = reader.models
+        self._names = reader.warehouse_names
         facts, runs, conditions = read_sessions(reader, session_ids)
         self._facts = {row.session_id: row for row in facts}
         self._runs = grouped(runs, lambda run: run.session_id)

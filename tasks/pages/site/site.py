@@ -23,7 +23,7 @@ from tasks.results.provenance import CellFactsRow
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.series import DecisionRow, NightRow, SeriesRow, UnjudgedModelRow
 from tasks.results.table import grouped
-from tasks.results.verdicts import Verdict, read_verdicts
+from tasks.results.verdicts import VerdictRow, read_verdicts
 
 
 class Site:
@@ -38,8 +38,8 @@ class Site:
         self._history_files: dict[str, str] = {}
         self._cells, self._sessions = Cells(reader, []), Sessions(reader, [])
         self._answers: dict[str, tuple[set[tuple[str, str]], Answers]] = {}
-        self._verdicts: dict[date, list[Verdict]] = {}
-        self._verdicts_on: dict[tuple[date, str, str], list[Verdict]] = defaultdict(list)
+        self._verdicts: dict[date, list[VerdictRow]] = {}
+        self._verdicts_on: dict[tuple[date, str, str], list[VerdictRow]] = defaultdict(list)
 
     def contents(self, addresses_to_read: Sequence[str]) -> dict[str, bytes]:
         """Return the contents of those addresses that exist; one query reads all pages of a kind."""
@@ -164,7 +164,7 @@ class Site:
     def _build_night_page(self, night_date: date) -> Page:
         return night.page(self.reader, night_date, self.nights, self._night_verdicts(night_date))
 
-    def _night_verdicts(self, night_date: date) -> Sequence[Verdict]:
+    def _night_verdicts(self, night_date: date) -> Sequence[VerdictRow]:
         """Return the verdicts on a night, which are cached; the feed's nights before the newest are read at once."""
         if night_date not in self._verdicts:
             of_feed = [row.night for row in self.nights[1:MAX_NIGHTS]]
@@ -203,10 +203,12 @@ class Site:
             cells = [cell for cell in cells if cell.sweep_id == cells[0].sweep_id]
             explained = self._explain(worst_series_first(rows)[0])
             answers = self._cell_answers(cells) if cells else None
-            return model.page(self.reader.models.get(rows[0].model, rows[0].model), rows, explained, cells, answers)
+            return model.page(
+                self.reader.warehouse_names.get(rows[0].model, rows[0].model), rows, explained, cells, answers
+            )
         if row := self.unjudged.get(name):
             answers = self._read_answers(row.sweep_id, {(row.model, each) for each in row.devices})
-            return model.page_without_verdict(self.reader.models.get(row.model, row.model), row, answers)
+            return model.page_without_verdict(self.reader.warehouse_names.get(row.model, row.model), row, answers)
         return None
 
     def _explain(self, row: SeriesRow) -> Section:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.table import Row
-from tasks.results.verdicts import Verdict
+from tasks.results.verdicts import VerdictRow
 
 RowT = TypeVar("RowT", bound=Row)
 _DEFAULTS: dict[str, Any] = {
@@ -31,10 +31,10 @@ def row(row_class: type[RowT], **values: Any) -> RowT:
     return row_class(**{each.name: values.get(each.name, _DEFAULTS.get(each.name)) for each in fields(row_class)})
 
 
-def verdict(name: str, time_ms: float | None = 10.0, ratio: float | None = None, **values: Any) -> Verdict:
+def verdict(name: str, time_ms: float | None = 10.0, ratio: float | None = None, **values: Any) -> VerdictRow:
     """Return a verdict on the latency of a series."""
     figures = {"value": None if time_ms is None else time_ms * 1e6, "ratio": ratio}
-    return row(Verdict, verdict=name, **(figures | values))
+    return row(VerdictRow, verdict=name, **(figures | values))
 
 
 class _Rows:

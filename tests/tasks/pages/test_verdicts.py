@@ -5,7 +5,7 @@ from typing import Any
 
 from tasks.pages.report import sweep_page
 from tasks.pages.verdicts import verdicts
-from tasks.results.verdicts import Verdict
+from tasks.results.verdicts import VerdictRow
 from tests.tasks.pages.conftest import Part, plain_text
 from tests.tasks.pages.rows import answers_of, verdict
 
@@ -20,7 +20,7 @@ SLOWER: dict[str, Any] = {
 }
 
 
-def section_of(*rows: Verdict) -> Part:
+def section_of(*rows: VerdictRow) -> Part:
     section = verdicts(answers_of(*rows))
     part = Part(summary=" ".join(map(plain_text, section.summary)))
     part.add(section.blocks)

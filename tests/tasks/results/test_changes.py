@@ -16,9 +16,9 @@ from tasks.results.changes import (
     fail_reasons,
     is_changed,
     memory_change,
-    pair,
     read_pair,
     size_change,
+    write_pair,
 )
 from tasks.results.compare import comparison_headline, measured_fields
 
@@ -90,7 +90,7 @@ def test_a_change_with_inaccurate_outputs_is_no_regression_and_fails_a_gate_on_r
 def test_without_times_no_number_is_stated() -> None:
     emulated = replace(SLOWER, **measured_fields(None, 0.01))
     assert answer_text(emulated) == "emulated: no times"
-    assert (pair(emulated)["answer"], pair(emulated)["in_words"]) == (None, "emulated: no times")
+    assert (write_pair(emulated)["answer"], write_pair(emulated)["in_words"]) == (None, "emulated: no times")
 
 
 def test_programs_read_the_record_that_was_written() -> None:
@@ -99,7 +99,7 @@ def test_programs_read_the_record_that_was_written() -> None:
     untimed = [replace(SLOWER, ratio=None, **measured_fields(None, 0.01, without_times=kind)) for kind in kinds]
     only_in_b = replace(SLOWER, word="only in B", answer="only in B", in_words=None)
     changes = [SLOWER, of_device, *untimed, only_in_b]
-    assert [read_pair(pair(each)) for each in changes] == [replace(each, is_regression=False) for each in changes]
+    assert [read_pair(write_pair(each)) for each in changes] == [replace(each, is_regression=False) for each in changes]
     assert [each.is_compared for each in changes] == [True, True, True, True, False]
 
 
