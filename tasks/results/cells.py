@@ -131,7 +131,7 @@ def precision_order(precision: str) -> int:
 
 
 def device_and_conditions(row: CellRow) -> str:
-    """Return where a cell was measured, inside a sentence: `on pixel-9 with SME2 off and one thread`."""
+    """Return device and conditions of a cell for a sentence: `on pixel-9 with SME2 off and one thread`."""
     conditions = series_conditions(row)
     return f"on {row.device}" + (f" with {' and '.join(conditions)}" if conditions else "")
 

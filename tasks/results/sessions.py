@@ -168,7 +168,7 @@ class FailureRow(AttemptRow):
 
 
 def failure_counts_in_words(answers: Answers) -> Iterator[Text]:
-    """Yield how many sessions have no result and why, then how many bundles were not loaded; nothing if none."""
+    """Yield how many sessions have no result and why, then how many bundles could not be loaded; nothing for 0."""
     without_result, _ = split_failures(answers)
     kinds = sorted({(row.reason_code or "unknown reason", row.device) for row in without_result})
     if kinds:

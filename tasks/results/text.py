@@ -107,6 +107,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def joined(*parts: Text) -> Text:
+    """Return texts as one, nothing between them; names and links stay formatted."""
     return tuple(piece for part in parts for piece in split_text(part))
 
 

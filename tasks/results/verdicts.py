@@ -209,7 +209,7 @@ def _as_change(verdict: VerdictRow) -> SeriesChange:
 
 
 def failing_verdicts(verdicts: Sequence[VerdictRow], fail_on: FailingVerdict) -> list[VerdictRow]:
-    """Return the verdicts that make a sweep Failed."""
+    """Return the verdicts that make a sweep Failed with this `fail_on`."""
     return [verdict for verdict in verdicts if verdict.verdict in _FAILING[fail_on]]
 
 
