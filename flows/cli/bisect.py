@@ -43,7 +43,7 @@ def bisect(
     Measures the stored models and runners of earlier nights again on the device, interleaved, and swaps model and
     runner alone. Resumes where it stopped that day. Exits with 1 if the good and the bad night do not differ.
     """
-    from flows.cli.prefect_run import announce, run_with_server
+    from flows.cli.prefect_run import run_with_server, set_up_run
     from flows.warehouse.publish import ask_warehouse
     from tasks.bundle.model_names import find_model, short_names
     from tasks.judge.bisect import MeasuredNight, SeriesOnDevice, find_bounds, find_series
@@ -58,7 +58,7 @@ def bisect(
     selection = {"series_id": chosen.series_id, "device": chosen.device}
     nights = [MeasuredNight(*row) for row in ask_warehouse("bisect_nights", workspace, **selection)]
     first, contents = find_bounds(nights, parse_night(good) if good else None, parse_night(bad) if bad else None)
-    announce(f"bisect {chosen} from {first.night} to {contents[-1].night}", "bisection", data_dir)
+    set_up_run(f"bisect {chosen} from {first.night} to {contents[-1].night}", "bisection", data_dir)
     from flows.comparison.bisect import bisect as bisect_flow
     from flows.server.states import state_data
 

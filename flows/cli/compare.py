@@ -77,7 +77,7 @@ def compare(
     counterpart. inaccurate: the outputs of A or B are. Such times are no result, so the pair is neither slower nor
     different, and --fail-on regression includes it.
     """
-    from flows.cli.compare_files import FilesToCompare, find_files, measure_files
+    from flows.cli.compare_files import FilesToCompare, measure_files, prepare_files
     from flows.cli.output import ComparisonOutput
     from flows.warehouse.readable import readable_warehouse
     from sql.warehouse import query_errors
@@ -87,7 +87,7 @@ def compare(
     workspace, only = Workspace(data_dir, warehouse), {"model": model, "device": device, "precision": precision}
     destination = ComparisonOutput(format, output or (), workspace)
     destination.check()
-    if files := find_files(a, b, base, only, sweep_id, workspace):
+    if files := prepare_files(a, b, base, only, sweep_id, workspace):
         request = FilesToCompare(*files, device, inventory, sessions, priority, margin / 100)
         comparison = measure_files(request, workspace)
     else:

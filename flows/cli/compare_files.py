@@ -1,4 +1,4 @@
-"""`etfarm compare A.pte B.pte`: measure two files interleaved on a device, and print how they compare."""
+"""`etfarm compare A.pte B.pte`: measure two .pte files interleaved on a device, and build their comparison."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from flows.comparison.interleaved import InterleavedResult
 
 
-def find_files(
+def prepare_files(
     a: str | None,
     b: str | None,
     base: str | None,
@@ -33,9 +33,9 @@ def find_files(
     sweep_id: str | None,
     workspace: Workspace,
 ) -> tuple["LabelledFile", "LabelledFile"] | None:
-    """Return the .pte files A and B, or exports of a model at the commit `base` and as it is now.
+    """Return the .pte files A and B; with `base`, export the model at that commit and as it is now.
 
-    None if A and B name stored results. Raises InputError for a combination of these that means nothing.
+    None if A and B name stored results. Raises InputError for words or options that exclude each other.
     """
     if base is None and (a is None or b is None):
         raise InputError("name A and B, or --model and --base; see `etfarm compare --help`")
@@ -83,18 +83,18 @@ class FilesToCompare:
 
 
 def measure_files(request: FilesToCompare, workspace: Workspace) -> Comparison:
-    """Measure two .pte files and compare them; raises InputError before it measures."""
+    """Measure two .pte files interleaved and compare them. Raises InputError before it measures, later FarmError."""
     files = request.files
     for file in files:
         if not file.is_file():
             raise InputError(f"{file}: no such file; name a .pte file")
     from flows.cli.options import choose_device
-    from flows.cli.prefect_run import announce, run_with_server
+    from flows.cli.prefect_run import run_with_server, set_up_run
 
     device = choose_device(request.inventory, request.device)
-    announce(f"compare {files[0]} and {files[1]} on {device.name}", "comparison", workspace.root)
+    set_up_run(f"compare {files[0]} and {files[1]} on {device.name}", "comparison", workspace.root)
     workspace = replace(workspace, root=workspace.root.absolute())
-    sweep, earlier = _sweeps_of(files, device.name, workspace.store.sweep_ids())
+    sweep, earlier = _name_sweeps(files, device.name, workspace.store.sweep_ids())
     from flows.comparison.interleaved import compare_files
     from flows.server.states import state_data
 
@@ -102,18 +102,25 @@ def measure_files(request: FilesToCompare, workspace: Workspace) -> Comparison:
     parameters |= {"earlier": tuple(earlier), "sessions": request.sessions}
     parameters |= {"margin": request.margin, "priority": request.priority}
     result = state_data(run_with_server(compare_files, parameters, workspace, "comparison"))
-    return _comparison(result, request, device.name, workspace)
+    return _build_comparison(result, request, device.name, workspace)
 
 
-def _sweeps_of(files: tuple[Path, Path], device: str, sweep_ids: Iterable[str]) -> tuple[SweepNight, list[SweepNight]]:
-    """Return a new sweep for the sessions, and the earlier ones of the same files on the same device and day."""
+def _name_sweeps(
+    files: tuple[Path, Path], device: str, sweep_ids: Iterable[str]
+) -> tuple[SweepNight, list[SweepNight]]:
+    """Return a new sweep for the sessions, and the earlier ones of today.
+
+    The sweeps of two files on a device have a name in common: it contains a hash of both contents and the device.
+    """
     content = " ".join([*(hash_file(file) for file in files), device])
     name = f"compare-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
     today, existing = date.today(), list(sweep_ids)
     return sweep_night(name, today, existing, again=True), sweeps_of_night(name, today, existing)
 
 
-def _comparison(answer: "InterleavedResult", request: FilesToCompare, device: str, workspace: Workspace) -> Comparison:
+def _build_comparison(
+    answer: "InterleavedResult", request: FilesToCompare, device: str, workspace: Workspace
+) -> Comparison:
     """Return the result as the comparison of one series, as for stored results."""
     exports = [open_pte(file, workspace.exports) for file in request.files]
     names = short_names(export.model for export in exports)

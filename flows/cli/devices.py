@@ -105,7 +105,7 @@ def certify(
     from flows.certify import certify as acceptance
 
     for number in _SIGNALS:
-        signal.signal(number, _leave)
+        signal.signal(number, _exit_on_signal)
     file = output or workspace.root / "page.md"
     lines: list[str] = []
     statuses: Counter[str] = Counter()
@@ -120,8 +120,11 @@ def certify(
     raise typer.Exit(1 if statuses["failed"] else 0)
 
 
-def _leave(number: int, _frame: FrameType | None) -> NoReturn:
-    """Exit with 128 + the signal's number: the exception ends the running sweep and clears the device."""
+def _exit_on_signal(number: int, _frame: FrameType | None) -> NoReturn:
+    """Exit with 128 + the signal's number; the exception ends the running sweep and clears the device.
+
+    Further signals are ignored, so that they do not interrupt the clearing.
+    """
     for signal_number in _SIGNALS:
         signal.signal(signal_number, signal.SIG_IGN)
     sys.exit(128 + number)

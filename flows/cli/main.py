@@ -44,7 +44,7 @@ PANELS = {
 """The commands as `etfarm --help` lists them; each has the name of its module."""
 
 
-class _Root(TyperGroup):
+class _PanelGroup(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands in a section for each panel."""
         for panel, modules in PANELS.items():
@@ -54,7 +54,7 @@ class _Root(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_Root,
+    cls=_PanelGroup,
     help="Measure ExecuTorch models on a farm of devices.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -74,7 +74,7 @@ def _print_version(is_requested: bool) -> None:
 
 
 @app.callback()
-def everywhere(
+def common_options(
     data_dir: Annotated[
         Path | None, typer.Option("--data-dir", help="Folder for all results, ./var if omitted; also after a command.")
     ] = None,
@@ -93,7 +93,11 @@ def everywhere(
 
 
 def main() -> None:
-    """Run the command line: an error of the user is one sentence and exit code 2, a bug a traceback and 1."""
+    """Run the command line and exit.
+
+    An error that the user can act on is a sentence on standard error and code 2, a bug a traceback and 1. A reader of
+    the output that has ended (`| head`) is code 1 without a message; usage errors have the code of typer.
+    """
     try:
         try:
             code = app(standalone_mode=False)
@@ -103,14 +107,14 @@ def main() -> None:
     except (typer.Abort, TyperException) as error:
         sys.exit(_show_usage(error))
     except BrokenPipeError:
-        _drop_output()
+        _discard_output()
         sys.exit(1)
     except Exception as error:
         message = error_message(error)
         if message is None:
             show_pieces([traceback.format_exc()], err=True)
             sys.exit(1)
-        _drop_output()
+        _discard_output()
         sentences = error.sentences if isinstance(error, Mistakes) else [message]
         show(*(f"etfarm: {sentence}" for sentence in sentences), err=True)
         sys.exit(2)
@@ -127,8 +131,11 @@ def _show_usage(error: typer.Abort | TyperException) -> int:
     return error.exit_code
 
 
-def _drop_output() -> None:
-    """Drop unwritable output. Otherwise the interpreter tries again at its end, and changes the exit code."""
+def _discard_output() -> None:
+    """Flush standard output; if that fails, send the rest to the null device.
+
+    Otherwise the interpreter would try again when it exits, and change the exit code.
+    """
     try:
         sys.stdout.flush()
     except OSError:

@@ -27,9 +27,9 @@ MAX_CHARS = 2_000
 MAX_ROWS = 200
 _MAX_ROW_CHARS = 40_000
 _MAX_ITEMS = 100
-_WORDS = {*chain.from_iterable(map(get_args, (Verdict, Variant, Mode, Status))), *METRICS, *RECIPES, *CATEGORIES}
-_WORDS |= {"ms", "bytes", "share", "difference", "before", "after", "different", "same", "unknown", "accurate"}
-_HARMLESS = re.compile(r"[0-9a-f]{16}|[0-9a-f]{64}|\d{4}-\d\d-\d\d")
+_FIXED_WORDS = {*chain.from_iterable(map(get_args, (Verdict, Variant, Mode, Status))), *METRICS, *RECIPES, *CATEGORIES}
+_FIXED_WORDS |= {"ms", "bytes", "share", "difference", "before", "after", "different", "same", "unknown", "accurate"}
+_HASH_OR_DATE = re.compile(r"[0-9a-f]{16}|[0-9a-f]{64}|\d{4}-\d\d-\d\d")
 
 
 def marked(value: Any) -> Any:
@@ -44,9 +44,9 @@ def marked(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: marked(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return _first(value, marked)
+        return _first_items(value, marked)
     text = value.isoformat() if isinstance(value, date) else str(value)
-    is_ours = isinstance(value, date) or text in _WORDS or _HARMLESS.fullmatch(text)
+    is_ours = isinstance(value, date) or text in _FIXED_WORDS or _HASH_OR_DATE.fullmatch(text)
     return text if is_ours else {"foreign_text": bounded(text)}
 
 
@@ -54,31 +54,31 @@ def marked_cell(value: Any) -> Any:
     """Return `marked` of a value of a query; a dictionary, whose keys may be foreign, becomes one text."""
     if isinstance(value, dict):
         return {"foreign_text": bounded(json.dumps(for_json(value), default=str))}
-    return _first(value, marked_cell) if isinstance(value, list | tuple) else marked(value)
+    return _first_items(value, marked_cell) if isinstance(value, list | tuple) else marked(value)
 
 
-def _first(values: Sequence[Any], transform: Callable[[Any], Any]) -> list[Any]:
-    """Return the first 100 items, and a last item with the number of those left out."""
+def _first_items(values: Sequence[Any], transform: Callable[[Any], Any]) -> list[Any]:
+    """Return the first 100 values, each transformed, and a last item with the number of those left out."""
     more = len(values) - _MAX_ITEMS
     return [*map(transform, values[:_MAX_ITEMS]), *([{"items_left_out": more}] if more > 0 else [])]
 
 
 def bounded(text: str, max_chars: int = MAX_CHARS) -> str:
-    """Return sanitized text, cut after `max_chars`, with the number of those left out."""
+    """Return sanitized text, cut after `max_chars`, with the number of characters left out."""
     more = len(text) - max_chars
     return sanitize(text[:max_chars]) + (f"\u2026 ({more} more characters)" if more > 0 else "")
 
 
 def paginate(rows: Sequence[Any], offset: int, limit: int, transform: Callable[[Any], Any] = marked) -> dict[str, Any]:
-    """Return up to `limit` rows from `offset` on, fewer if they have over 40,000 characters of JSON.
+    """Return up to `limit` transformed rows from `offset` on, fewer if they have over 40,000 characters of JSON.
 
-    `next_offset` is None after the last row.
+    A first row that alone is longer becomes one cut text. `next_offset` is None after the last row.
     """
     chars, page = 0, list[Any]()
     for row in map(transform, rows[offset : offset + limit]):
         text = json.dumps(row)
         chars += len(text)
-        if chars > _MAX_ROW_CHARS:  # a first row that is longer is cut
+        if chars > _MAX_ROW_CHARS:
             page = page or [{"foreign_text": bounded(text, _MAX_ROW_CHARS)}]
             break
         page.append(row)

@@ -51,7 +51,11 @@ class _Server(MCPServer[Any]):
 
 
 def run(server: MCPServer[Any], at_end: Callable[[], None]) -> None:
-    """Answer on standard output until standard input closes; then call `at_end`, even while a tool runs."""
+    """Answer on standard output until standard input closes; then call `at_end`, even while a tool runs.
+
+    A thread passes the input on through a pipe. The server itself would notice the end only after the tool, and would
+    not answer a message with a lone surrogate.
+    """
     received, passed_on = os.pipe()
     client_input = sys.stdin.buffer
     sys.stdin = open(received, encoding="utf-8")  # noqa: SIM115, PTH123 -- the server closes it
@@ -59,15 +63,15 @@ def run(server: MCPServer[Any], at_end: Callable[[], None]) -> None:
     def pass_on() -> None:
         with suppress(BrokenPipeError), open(passed_on, "wb", buffering=0) as target:  # noqa: PTH123
             for line in client_input:
-                target.write(_answerable(line))
+                target.write(_without_lone_surrogates(line))
             at_end()
 
     threading.Thread(target=pass_on, daemon=True).start()
     server.run()
 
 
-def _answerable(line: bytes) -> bytes:
-    """Return a message in which `?` replaces halves of a surrogate pair, which the server would not answer."""
+def _without_lone_surrogates(line: bytes) -> bytes:
+    """Return a JSON message in which `?` replaces each lone half of a surrogate pair; other input as it is."""
     if b"\\ud" not in line.lower():
         return line
     try:

@@ -73,7 +73,7 @@ class Tools:
         with readable_warehouse(self._workspace) as file, open_reader(file) as reader:
             judged_night, rows = read_night(reader, night)
         answer = {"night": judged_night, "answer": night_headline(rows)}
-        page = paginate([_verdict(row) for row in rows], offset, limit)
+        page = paginate([_verdict_as_json(row) for row in rows], offset, limit)
         return self._with_origins(
             {**marked(answer), "units": _UNITS, **page}, [row.get("cell") for row in page["rows"]]
         )
@@ -151,7 +151,7 @@ class Tools:
         if not sessions:
             raise InputError(f"no session has the id `{session_id}`; verdicts and sql list ids")
         facts = asdict(sessions[0])
-        times = {} if sessions[0].without_times else self._times(session_id, sessions[0].cell, runs)
+        times = {} if sessions[0].without_times else self._session_times(session_id, sessions[0].cell, runs)
         bundle = self._workspace.store.find(session_id)
         logs = [bundle / name for name in _LOGS if bundle and (bundle / name).is_file()]
         texts = (f"{file.name}:\n{file.read_text(encoding='utf-8', errors='replace')}\n" for file in logs)
@@ -177,8 +177,11 @@ class Tools:
             "session_id": session_id,
         }
 
-    def _times(self, session_id: str, cell: str, runs: list[RunRow]) -> dict[str, Any]:
-        """Return the figures of a session, and those of all sessions of its cell by category and by operator."""
+    def _session_times(self, session_id: str, cell: str, runs: list[RunRow]) -> dict[str, Any]:
+        """Return the figures and the measured runs of a session, and the times of all sessions of its cell.
+
+        The latter are by category and by operator, with at most 15 operators.
+        """
         parts = {
             "latency": (
                 "SELECT runs, warmup_runs, time_ms, median_ms, mad_ms, iqr_ms, p90_ms, min_ms, max_ms, load_ms, "
@@ -200,13 +203,13 @@ class Tools:
         return {**times, "runs_ms": marked([run.execute_ms for run in runs if not run.is_warmup]), "units": _UNITS}
 
     def _rows(self, text: str, ids: str | list[str]) -> list[dict[str, Any]]:
-        """Return the rows of a query with the parameter `id`."""
+        """Return the rows of a query with the parameter `id`, each as a dictionary by column."""
         with readable_warehouse(self._workspace) as file, self._cages.cage(file, LIMITS) as cage:
             answer = cage.ask(text, {"id": ids})
             return [dict(zip(answer.columns, row, strict=True)) for row in answer.all_rows()]
 
     def _with_origins(self, answer: dict[str, Any], cells: Sequence[str | None] = ()) -> dict[str, Any]:
-        """Return an answer with the name of the snapshot, and with the sweep and the sessions of each cell in it."""
+        """Return an answer with the name of the snapshot, and with the sweep and the session ids of each of `cells`."""
         with readable_warehouse(self._workspace) as file:
             name = file.name
         of_cells = (
@@ -218,7 +221,7 @@ class Tools:
         return {**answer, **({"cells": origins} if origins else {}), "warehouse": name}
 
 
-def _verdict(row: VerdictRow) -> dict[str, Any]:
+def _verdict_as_json(row: VerdictRow) -> dict[str, Any]:
     """Return a verdict as in docs/json.md, but with times in milliseconds, its unit and its ids."""
     unit = METRICS[row.metric].unit
     scale, unit = (1e6, "ms") if unit == "ns" else (1, unit)

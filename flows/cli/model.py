@@ -106,7 +106,7 @@ def check(
         show(f"checked in {seconds:.1f} s", f"failed: {'; '.join(problems)}" if problems else "ready for a sweep")
     else:
         about = {"model": model, "precision": precision, "ready": not problems, "problems": problems}
-        document = about | {"seconds": seconds, "cases": [_as_object(case) for case in cases]}
+        document = about | {"seconds": seconds, "cases": [_case_as_json(case) for case in cases]}
         show_pieces([json.dumps(document, indent=1) + "\n"])
     raise typer.Exit(1 if problems else 0)
 
@@ -135,7 +135,7 @@ def _text_lines(case: "CheckedCase") -> Iterator[str]:
     from tasks.results.latency import evidence_text
     from tasks.results.text import in_ms
 
-    export, (delegated, portable) = case.export, _counts(case)
+    export, (delegated, portable) = case.export, _count_operators(case)
     yield f"{export.model} {export.precision}: {export.pte_bytes / 1e6:.2f} MB, exported in {export.export_s:.1f} s"
     if export.trial:
         yield f"execution on this machine after the export: {export.trial}"
@@ -165,9 +165,9 @@ def _text_lines(case: "CheckedCase") -> Iterator[str]:
         yield f"outputs: largest absolute error against eager PyTorch {error:.1e}"
 
 
-def _as_object(case: "CheckedCase") -> dict[str, Any]:
+def _case_as_json(case: "CheckedCase") -> dict[str, Any]:
     """Return a case as an object of docs/json.md."""
-    export, (delegated, portable) = case.export, _counts(case)
+    export, (delegated, portable) = case.export, _count_operators(case)
     return {
         "model": export.model,
         "precision": export.precision,
@@ -194,17 +194,18 @@ def _as_object(case: "CheckedCase") -> dict[str, Any]:
     }
 
 
-def _counts(case: "CheckedCase") -> tuple[int, int]:
+def _count_operators(case: "CheckedCase") -> tuple[int, int]:
     """Return how many operators of the program are delegated, and how many are portable."""
     delegated = sum(entry["count"] for entry in case.export.delegated)
     return delegated, sum(entry["count"] for entry in case.exported_portable)
 
 
 def _percent(share: "Share") -> str:
-    """Return a share with the smallest and the largest of one session: `12.3 % (11.8 to 13.0 %)`."""
+    """Return a share, and the smallest and the largest of its sessions: `12.3 % (11.8 to 13.0 %)`."""
     return f"{100 * share.value:.1f} % ({100 * share.low:.1f} to {100 * share.high:.1f} %)"
 
 
 def _max_abs_error(case: "CheckedCase") -> float | None:
+    """Return the largest error of all outputs in all sessions; None if none was compared."""
     rows = (row for record in case.records for row in record.accuracy or ())
     return max((row.max_abs_error for row in rows if row.max_abs_error is not None), default=None)

@@ -84,10 +84,10 @@ def _write_arrow(answer: Answer, stream: BinaryIO, suffix: str) -> None:
 
 @dataclass(frozen=True)
 class ComparisonOutput:
-    """Where and how a comparison, also of a night with those before it, is printed and written."""
+    """Formats and files of a comparison, for `etfarm compare` and `etfarm verdicts`."""
 
     form: str
-    """table, csv, json or markdown; another one is printed by the command itself."""
+    """table, csv, json or markdown; for any other one, `show` prints nothing."""
     files: Sequence[Path]
     workspace: Workspace
 
@@ -97,7 +97,7 @@ class ComparisonOutput:
             check_output(file, comparisons.WRITERS)
 
     def show(self, comparison: Comparison) -> None:
-        """Print and write a comparison; as Markdown, for a pull request, with an explanation of its worst change."""
+        """Print and write a comparison; its Markdown, for a pull request, has an explanation of the worst change."""
         if self.form == "markdown" or any(file.suffix == ".md" for file in self.files):
             with readable_warehouse(self.workspace) as readable, open_reader(readable) as reader:
                 comparison = replace(comparison, explained=explain_worst(reader, comparison))

@@ -5,7 +5,7 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rich.console import Console
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from prefect.client.schemas.objects import State
 
 
-def announce(what: str, kind: str, data_dir: Path) -> None:
-    """Print what is about to start, a `kind` of work such as `sweep`, and where its results go; set up Prefect.
+def set_up_run(title: str, kind: str, data_dir: Path) -> None:
+    """Set up Prefect, and print the title of the work, where its results go, and whether a server has to start.
 
-    Prefect reads these settings when it is imported: import no flow before.
+    `kind` is a noun such as `sweep`. Prefect reads its settings when it is imported: import no flow before.
     """
     prepare_prefect(Workspace(data_dir.absolute()).prefect_home)
-    show(f"etfarm: {what}; results go to {data_dir}", err=True)
+    show(f"etfarm: {title}; results go to {data_dir}", err=True)
     if "PREFECT_API_URL" not in os.environ:
         show(f"starting a Prefect server for this {kind} (set PREFECT_API_URL to use a running one)", err=True)
 
@@ -38,7 +38,7 @@ def run_with_server(
 ) -> "State[Any]":
     """Run a flow with a Prefect server and return its end state; raises FarmError if an error stopped it.
 
-    The flow goes on without an answer of the server. If it then fails, this process ends with a sentence and code 2.
+    The flow goes on while the server does not answer. If it fails then, this process ends with a sentence and code 2.
     """
     from flows.server.connection import cause_of_no_answer, check_server
     from flows.server.embedded import embedded_server
@@ -61,12 +61,20 @@ def run_with_server(
         except Exception as error:
             reason = error_message(error)
             if cause := cause_of_no_answer():
-                board.close()
-                lost = f"Prefect's server does not answer ({cause}), so the {kind} cannot be shown as ended"
-                words = [lost, "no result is lost: run the same command to see or resume it", reason]
-                show(f"etfarm: {'; '.join(filter(None, words))}", err=True)
-                sys.stdout.flush()
-                remove_unfinished()
-                os._exit(2)  # Prefect's threads would try for minutes to send to it
+                _exit_without_server(cause, kind, reason)
             cause = reason or f"{type(error).__name__}: {error}"
             raise FarmError(f"the {kind} stopped: {cause}; run the same command to resume") from error
+
+
+def _exit_without_server(cause: str, kind: str, reason: str | None) -> NoReturn:
+    """Print why the server does not answer, and `reason`, why the flow failed; end this process at once with code 2.
+
+    A normal exit would wait for minutes until Prefect's threads stop sending to the server.
+    """
+    board.close()
+    lost = f"Prefect's server does not answer ({cause}), so the {kind} cannot be shown as ended"
+    sentences = [lost, "no result is lost: run the same command to see or resume it", reason]
+    show(f"etfarm: {'; '.join(filter(None, sentences))}", err=True)
+    sys.stdout.flush()
+    remove_unfinished()
+    os._exit(2)

@@ -16,7 +16,7 @@ app = typer.Typer(
 )
 _HOST = "127.0.0.1"
 _MAX_NAMED = 10
-_INTERRUPTED = 130
+_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
 @app.callback()
@@ -75,11 +75,12 @@ def _publish(location: str, workspace: Workspace) -> None:
     from tasks.pages.site.publish import publish
     from tasks.pages.site.site import Site
     from tasks.results.reader import open_reader
-    from tasks.results.text import counted
+    from tasks.results.text import counted, numbered
 
     with readable_warehouse(workspace) as readable, open_reader(readable) as reader:
         done = publish(Site(reader, readable.name), location, lambda line: show(line, err=True))
-    show(f"{done.pages} pages, {done.written} files written, {done.removed} removed: {location.rstrip('/')}/index.html")
+    counts = f"{numbered(done.pages, 'page')}, {numbered(done.written, 'file')} written, {done.removed:,} removed"
+    show(f"{counts}: {location.rstrip('/')}/index.html")
     if done.foreign:
         names = ", ".join(done.foreign[:_MAX_NAMED]) + (", ..." if len(done.foreign) > _MAX_NAMED else "")
         cause = (

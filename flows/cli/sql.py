@@ -64,11 +64,13 @@ def sql(
         return
     if query is None:
         raise InputError("name a question, or pass SQL or a .sql file; list the questions with `etfarm sql --list`")
-    ask(query, format, output, Workspace(data_dir, warehouse), context.args)
+    print_answer(query, format, output, Workspace(data_dir, warehouse), context.args)
 
 
-def ask(text: str, form: str | None, output: Path | None, workspace: Workspace, options: Sequence[str] = ()) -> None:
-    """Run one query and print its rows, as a table without `form`, or write them to `output` by its suffix.
+def print_answer(
+    text: str, form: str | None, output: Path | None, workspace: Workspace, options: Sequence[str] = ()
+) -> None:
+    """Run one query and print its rows, as a table if `form` is None, or write them to `output` by its suffix.
 
     `text` is SQL, the path of a .sql file or the name of a question, with its `options`. Raises InputError and
     WarehouseError.
@@ -77,6 +79,7 @@ def ask(text: str, form: str | None, output: Path | None, workspace: Workspace, 
     from flows.warehouse.readable import readable_warehouse
     from sql.cage.cage import Cage
     from tasks.pages.rows import as_text
+    from tasks.results.text import numbered
 
     if output is not None and form is not None:
         raise InputError("--format and --output exclude each other; the suffix of the file decides its format")
@@ -90,10 +93,11 @@ def ask(text: str, form: str | None, output: Path | None, workspace: Workspace, 
         with output_file(output) as stream:
             answer = cage.ask(question.text, parameters, form=row_form(output))
             write_rows(answer, stream, output)
-    show(f"{output}: {answer.rows} row{'' if answer.rows == 1 else 's'}")
+    show(f"{output}: {numbered(answer.rows, 'row')}")
 
 
 def _query_text(text_or_file: str) -> str:
+    """Return SQL as it is, or the content of a .sql file; raises InputError if it cannot be read."""
     if not text_or_file.endswith(".sql"):
         return text_or_file
     try:
@@ -119,7 +123,7 @@ def sql_question(query: str) -> Question:
 def parse_options(question: Question, words: Sequence[str]) -> dict[str, str | None]:
     """Return the parameters that options such as `--model mobilenet_v2` set; raises InputError.
 
-    The other parameters of a named question are None. SQL needs a value for each of its own.
+    The other parameters of a named question are None; those of SQL are left out, and DuckDB requires them.
     """
     values: dict[str, str | None] = dict.fromkeys(question.parameters if question.name else ())
     remaining = iter(words)
@@ -141,7 +145,7 @@ def parse_options(question: Question, words: Sequence[str]) -> dict[str, str | N
 
 
 def resolve_names(question: Question, values: Mapping[str, str | None], cage: "Cage") -> dict[str, str | None]:
-    """Return the parameters, models by their names in the warehouse; raises InputError for a name that is not in it."""
+    """Return the parameters with full names of models; raises InputError for a name that is not in the warehouse."""
     named = dict(values)
     for parameter, kind in question.kinds.items():
         value = values.get(parameter)

@@ -103,9 +103,9 @@ def sweep(
         "priority": priority,
         "only": only,
     }
-    from flows.cli.prefect_run import announce, run_with_server
+    from flows.cli.prefect_run import run_with_server, set_up_run
 
-    announce(f"sweep {spec.name}", "sweep", data_dir)
+    set_up_run(f"sweep {spec.name}", "sweep", data_dir)
     from flows.server.states import state_data
     from flows.sweep import sweep as sweep_flow
 

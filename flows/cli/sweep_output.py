@@ -35,8 +35,8 @@ _COUNTS = ("cells", "sessions", "measured")
 _QUIET = {"no change", "insufficient data"}
 _CELL = ("device", "model", "precision", "variant", "threads", "sessions", "runs")
 _TITLES = (*_CELL, "time ms", "MAD ms", "95 % interval or range", "differs")
-_NAMES = (*_CELL, "time_ms", "mad_ms")
-_OF_VERDICT = (
+_TIME_FIELDS = (*_CELL, "time_ms", "mad_ms")
+_VERDICT_FIELDS = (
     "verdict", "metric", "model", "device", "precision", "variant", "threads", "sessions", "ratio", "low", "high",
     "cause", "changed", "reason",
 )  # fmt: skip
@@ -60,7 +60,7 @@ def plan_lines(preview: "SweepPreview", now: datetime) -> Iterator[str]:
     cells, sessions, measured = (sum(getattr(each, name) for each in used) for name in _COUNTS)
     counts = f"{cells} cells, {sessions} sessions, {measured} of them measured"
     counts = f"{len(used)} of {len(preview.devices)} devices, {counts}"
-    yield f"{preview.plan.sweep.sweep_id}: {counts}; {_time(preview, used, now)}"
+    yield f"{preview.plan.sweep.sweep_id}: {counts}; {_expected_time(preview, used, now)}"
     exports = preview.plan.exports.statuses
     states = Counter(each.state for each in exports.values())
     yield f"exports: {', '.join(f'{states[each]} {words}' for each, words in _EXPORT_STATES.items() if states[each])}"
@@ -70,10 +70,11 @@ def plan_lines(preview: "SweepPreview", now: datetime) -> Iterator[str]:
     for pair, each in exports.items():
         if each.note:
             yield f"{' '.join(pair)}: {_EXPORT_STATES[each.state]}: {each.note}"
-    yield from (_device(device, len(preview.plan.exports.pending)) for device in preview.devices)
+    yield from (_device_line(device, len(preview.plan.exports.pending)) for device in preview.devices)
 
 
-def _device(device: "DevicePreview", waiting: int) -> str:
+def _device_line(device: "DevicePreview", waiting: int) -> str:
+    """Return the line of a device; `waiting` exports have no size yet, so their bytes to push are unknown."""
     state = f"{device.state}: {device.why}" if device.why else device.state
     if device.state == "not selected":
         return f"{device.device}: {state}"
@@ -86,11 +87,14 @@ def _device(device: "DevicePreview", waiting: int) -> str:
     if device.push_bytes is not None:
         sizes = [f"{device.push_bytes / 1e6:.1f} MB"] if device.push_bytes else []
         about.append(f"to push: {' and '.join(sizes + [f'{waiting} exports'] * bool(waiting)) or 'nothing'}")
-    return f"{device.device}: {state}; {'; '.join([*about, _span(device.seconds)])}"
+    return f"{device.device}: {state}; {'; '.join([*about, _duration_range(device.seconds)])}"
 
 
-def _time(preview: "SweepPreview", used: Sequence["DevicePreview"], now: datetime) -> str:
-    """Return how long the sweep takes and until when; devices measure side by side, so the slowest one decides."""
+def _expected_time(preview: "SweepPreview", used: Sequence["DevicePreview"], now: datetime) -> str:
+    """Return how long the sweep takes and until when; unknown if the time of a used device is.
+
+    Devices measure side by side, so the slowest one decides.
+    """
     spans = [each.seconds for each in used if each.seconds is not None]
     if not used or len(spans) < len(used):
         return "time unknown"
@@ -99,10 +103,11 @@ def _time(preview: "SweepPreview", used: Sequence["DevicePreview"], now: datetim
         return "nothing to measure"
     ends = dict.fromkeys((now + timedelta(seconds=each)).strftime("%H:%M") for each in span)
     beside = "exports, start and report" if preview.plan.exports.pending else "start and report"
-    return f"{_span(span)}, until {' to '.join(ends)}, without {beside}"
+    return f"{_duration_range(span)}, until {' to '.join(ends)}, without {beside}"
 
 
-def _span(seconds: tuple[float, float] | None) -> str:
+def _duration_range(seconds: tuple[float, float] | None) -> str:
+    """Return `12 min to 15 min`, or one duration if both are equal as text."""
     if seconds is None:
         return "time unknown: no earlier sweep measured three quarters of it"
     low, high = map(duration, seconds)
@@ -111,14 +116,7 @@ def _span(seconds: tuple[float, float] | None) -> str:
 
 def end_pieces(end: "SweepEnd", workspace: Workspace) -> Iterator[str]:
     """Yield at most ten lines: the table of times, verdicts that matter, noisy devices, and the message of the end."""
-    from flows.sweep_result import read_noise_lines, read_verdicts  # slow to import, and the plan does without
-
-    verdicts = read_verdicts(end.sweep_id, workspace)
-    failed = failed_lines(verdicts)  # one for each reason
-    loud = (failed if row.verdict == "failed" else [row.line] for row in verdicts if row.verdict not in _QUIET)
-    worst_first = dict.fromkeys(line for lines in loud for line in lines)
-    lines = [*worst_first, *read_noise_lines(end.sweep_id, workspace)]
-    lines = _shortened(lines, _MAX_VERDICTS, "lines: etfarm verdicts")
+    lines = _first_lines(_verdict_lines(end, workspace), _MAX_VERDICTS, "lines: etfarm verdicts")
     names = short_names(name for (name,) in ask_warehouse("measured_models", workspace))
     rows = [
         (device, names[model], *rest, interval_text(times_ms or [], lambda each: short_text(round(each, 4))), differs)
@@ -129,12 +127,23 @@ def end_pieces(end: "SweepEnd", workspace: Workspace) -> Iterator[str]:
     table = "".join(table_lines(_TITLES[:columns], [[row[:columns] for row in rows]])).splitlines()
     head, cells = table[:2], table[2:-1]  # the last line counts the rows
     free_lines = _MAX_LINES - len(head) - len(lines) - 1
-    for line in [*head, *_shortened(cells, free_lines, "cells: etfarm site report"), *lines]:
+    for line in [*head, *_first_lines(cells, free_lines, "cells: etfarm site report"), *lines]:
         yield f"{line}\n"
     yield f"{end.message}\n"
 
 
-def _shortened(lines: list[str], max_lines: int, rest: str) -> list[str]:
+def _verdict_lines(end: "SweepEnd", workspace: Workspace) -> list[str]:
+    """Return the verdicts that matter, worst first and one for each reason of failed ones, then the noisy devices."""
+    from flows.sweep_result import read_noise_lines, read_verdicts  # slow to import, and the plan does without
+
+    verdicts = read_verdicts(end.sweep_id, workspace)
+    failed = failed_lines(verdicts)
+    loud = (failed if row.verdict == "failed" else [row.line] for row in verdicts if row.verdict not in _QUIET)
+    worst_first = dict.fromkeys(line for lines in loud for line in lines)
+    return [*worst_first, *read_noise_lines(end.sweep_id, workspace)]
+
+
+def _first_lines(lines: list[str], max_lines: int, rest: str) -> list[str]:
     """Return at most `max_lines` lines; if some are left out, the last one counts them and names the `rest`."""
     return lines if len(lines) <= max_lines else [*lines[: max_lines - 1], f"{len(lines) - max_lines + 1} more {rest}"]
 
@@ -146,9 +155,9 @@ def end_as_json(end: "SweepEnd", code: int, workspace: Workspace) -> str:
     cells = []
     for row in ask_warehouse("times", workspace, sweep_id=end.sweep_id):
         low, high = median_interval(row[-2] or []) or (None, None)
-        cells.append({**dict(zip(_NAMES, row, strict=False)), "low_ms": low, "high_ms": high, "differs": row[-1]})
+        cells.append({**dict(zip(_TIME_FIELDS, row, strict=False)), "low_ms": low, "high_ms": high, "differs": row[-1]})
     verdicts = [
-        {name: getattr(row, name) for name in _OF_VERDICT}
+        {name: getattr(row, name) for name in _VERDICT_FIELDS}
         | {"before": row.baseline_value, "after": row.value, "since": str(row.since) if row.since else None}
         for row in read_verdicts(end.sweep_id, workspace)
     ]

@@ -60,7 +60,7 @@ def write_trace(session: str, run: str | None, output: Path, store: BundleStore)
     InputError, BundleError or EtdumpError.
     """
     file = find_etdump(session, store)
-    record, dump = _read(file)
+    record, dump = _read_etdump(file)
     if not dump.executions:
         raise InputError(f"{session}: the ETDump contains 0 complete runs, so there is nothing to trace; measure again")
     title, facts, sources = file.name, dict[str, object](etdump=file.name), None
@@ -76,19 +76,24 @@ def write_trace(session: str, run: str | None, output: Path, store: BundleStore)
         }
         # The program of the mode numerics is another one: its instructions are not those of sources.json.
         sources = None if record.mode == "numerics" else read_sources(file.parent, record)
-    runs, which = _runs(run, dump, min(record.warmup_executions if record else 1, dump.executions - 1))
+    runs, which = _select_runs(run, dump, _warmup_runs(record, dump))
     slices = build_slices(dump, runs, event_sources(sources, dump) if sources else {})
     write_complete(output, as_chrome_json(title, slices, facts | {"runs": which}).encode())
     return f"{output}: {which}; open it at https://ui.perfetto.dev"
 
 
-def _read(file: Path) -> tuple[SessionRecord | None, Etdump]:
-    """Read an ETDump, and the record of its session if it is in a bundle."""
+def _read_etdump(file: Path) -> tuple[SessionRecord | None, Etdump]:
+    """Return the record of the session, None for a loose ETDump, and the ETDump; raises EtdumpError or BundleError."""
     record = record_beside(file)
     return record, read_etdump(file.resolve(), name=str(file), backends=record.model.backends if record else None)
 
 
-def _runs(run: str | None, dump: Etdump, warmup_runs: int) -> tuple[list[int], str]:
+def _warmup_runs(record: SessionRecord | None, dump: Etdump) -> int:
+    """Return the number of warm-up runs: 1 in a loose ETDump, and never all of the executions."""
+    return min(record.warmup_executions if record else 1, max(dump.executions - 1, 0))
+
+
+def _select_runs(run: str | None, dump: Etdump, warmup_runs: int) -> tuple[list[int], str]:
     """Return the indices of the runs to trace, and a text that names them; raises InputError."""
     executions = dump.executions
     if run == "all":
@@ -106,12 +111,10 @@ def _runs(run: str | None, dump: Etdump, warmup_runs: int) -> tuple[list[int], s
 def show_etdump(file: Path) -> None:
     """Print the executions and the slowest operators of an ETDump; raises EtdumpError.
 
-    The warm-up runs are those of the session if the file is in a bundle, otherwise the first execution. Executions of
-    several methods are not summarized.
+    Executions of several methods are not summarized. If a time is negative, no operators are listed.
     """
-    record, dump = _read(file)
-    warmup = min(record.warmup_executions if record else 1, max(dump.executions - 1, 0))
-    measured = dump.execute_ns[warmup:]
+    record, dump = _read_etdump(file)
+    warmup = _warmup_runs(record, dump)
     show(f"{file}: {dump.executions} executions, {len(dump.name_id)} events")
     if unfinished := unfinished_execution(dump):
         show(unfinished)
@@ -122,6 +125,19 @@ def show_etdump(file: Path) -> None:
     if different := several_methods(dump, runs):
         show(different)
         return
+    _show_times(dump, warmup)
+    if contradiction := negative_time(runs):
+        show(contradiction)
+        return
+    for note in dump.delegate_notes:
+        show(note)
+    columns = ("operator", "calls per run", "self ms per run", "share %")
+    show_pieces(table_lines(columns, [_slowest_operators(dump, warmup)]))
+
+
+def _show_times(dump: Etdump, warmup: int) -> None:
+    """Print the time of the first execution, and a summary of those after the warm-up runs."""
+    measured = dump.execute_ns[warmup:]
     show(f"first execution {dump.execute_ns[0] / 1e6:.3f} ms (cold)")
     if warmup:
         kind = "the others" if warmup == 1 else f"the {len(measured)} after {warmup} warm-up runs"
@@ -131,13 +147,6 @@ def show_etdump(file: Path) -> None:
         )
     if without_time := clock_without_time(measured):
         show(without_time)
-    if contradiction := negative_time(runs):
-        show(contradiction)
-        return
-    for note in dump.delegate_notes:
-        show(note)
-    columns = ("operator", "calls per run", "self ms per run", "share %")
-    show_pieces(table_lines(columns, [_slowest_operators(dump, warmup)]))
 
 
 def _slowest_operators(dump: Etdump, warmup: int) -> list[tuple[str, float, float, float | str]]:

@@ -39,15 +39,18 @@ def validate(
     wrong = False
     for file in files:
         try:
-            show(f"{file}: {_checked(file)}")
+            show(f"{file}: {_describe_valid(file)}")
         except InputError as error:
             wrong = True
             show(*(error.sentences if isinstance(error, Mistakes) else [error]))
     raise typer.Exit(int(wrong))
 
 
-def _checked(file: Path) -> str:
-    """Describe a sweep file, or an inventory, which has a list `devices`; raises InputError with all mistakes."""
+def _describe_valid(file: Path) -> str:
+    """Return a few words about a valid sweep file or inventory, which has a list `devices`.
+
+    Raises InputError with all mistakes.
+    """
     from devices.checked_yaml import read_yaml
     from devices.inventory import load_inventory
     from tasks.measure.sweep_file import read_sweep

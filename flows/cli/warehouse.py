@@ -189,7 +189,7 @@ def import_kit(
     counts = Counter(record.status for record in new)
     ends = ", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing new"
     present = len(results) - len(new) - len(refused)
-    show(f"{len(new)} bundles written to {store.location} ({ends}), {present} already there")
+    show(f"{len(new)} bundles written to {store.location} ({ends}), {present} already stored")
     show(*(f"{each.imported.files[0]}: {each.reason}" for each in new if each.imported and each.reason))
     show("load them with: etfarm warehouse load")
     left_out = [*unread, *unknown, *refused]

@@ -43,7 +43,7 @@ def test_results_of_the_kit_are_loaded_and_compared(etfarm: Etfarm, kit: KitFold
     # given two experiments and a trace of the kit, imported and loaded
     kit.trace("mac_sme2_on_trace")
     code, printed = etfarm("warehouse", "import-kit", kit.write())
-    assert (code, "3 bundles written" in printed, "0 already there" in printed) == (0, True, True), printed
+    assert (code, "3 bundles written" in printed, "0 already stored" in printed) == (0, True, True), printed
     assert etfarm("warehouse", "load")[1] == "3 loaded, 0 already in the warehouse, 0 refused\n"
     # then each experiment is a session whose latency leaves the cold run out
     rows = data.ask("SELECT model, precision, variant, threads, median_ms, runs FROM session_latency ORDER BY variant")
@@ -86,7 +86,7 @@ def test_importing_twice_and_from_a_copy_doubles_nothing(etfarm: Etfarm, kit: Ki
     copy = shutil.copytree(folder, tmp_path / "copy")
     for path in copy.rglob("*"):
         os.utime(path, (1_700_000_000, 1_700_000_000))
-    assert "(nothing new), 2 already there" in etfarm("warehouse", "import-kit", copy)[1]
+    assert "(nothing new), 2 already stored" in etfarm("warehouse", "import-kit", copy)[1]
 
 
 @pytest.mark.parametrize(

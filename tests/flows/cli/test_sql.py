@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from flows.cli.sql import ask
+from flows.cli.sql import print_answer
 from sql.cage.cage import distinct_names
 from sql.errors import WarehouseError
 from sql.question import questions
@@ -47,7 +47,7 @@ def write(warehouse: Path, tmp_path: Path) -> Callable[[str, str], Path]:
 
     def run(query: str, suffix: str) -> Path:
         file = tmp_path / f"out{suffix}"
-        ask(query, None, file, Workspace(tmp_path, warehouse))
+        print_answer(query, None, file, Workspace(tmp_path, warehouse))
         return file
 
     return run
@@ -107,7 +107,7 @@ def test_rows_are_written_in_the_format_of_the_suffix(
 def test_values_that_a_terminal_or_json_cannot_show_as_they_are(
     warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], query: str, format: Any, printed: object
 ) -> None:
-    ask(query, format, None, Workspace(tmp_path, warehouse))
+    print_answer(query, format, None, Workspace(tmp_path, warehouse))
     out = capsys.readouterr().out
     assert (json.loads(out, parse_constant=pytest.fail) if format else out) == printed
 
@@ -178,7 +178,7 @@ def test_a_mistake_is_one_sentence_and_leaves_no_file(
 def test_all_rows_of_a_long_table_are_printed(
     warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ask("SELECT range AS n FROM range(25_000)", None, None, Workspace(tmp_path, warehouse))
+    print_answer("SELECT range AS n FROM range(25_000)", None, None, Workspace(tmp_path, warehouse))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].strip() == "n"
     assert [int(line) for line in lines[2:-1]] == list(range(25_000))
@@ -229,14 +229,14 @@ def test_a_question_is_asked_by_its_name_with_its_options(tmp_path: Path, capsys
     maker.load()
     # when the question is asked of one of them, then it is about that one alone
     options = ["--model", "mobilenet_v2", "--precision=fp32"]
-    ask("slowest-operators", "json", None, Workspace(tmp_path, maker.warehouse), options)
+    print_answer("slowest-operators", "json", None, Workspace(tmp_path, maker.warehouse), options)
     rows = json.loads(capsys.readouterr().out)
     assert [(row["model"], row["operator"], row["time_ms"]) for row in rows] == [("mobilenet_v2", "Fully Connected", 6)]
-    ask("slowest-operators", "json", None, Workspace(tmp_path, maker.warehouse))
+    print_answer("slowest-operators", "json", None, Workspace(tmp_path, maker.warehouse))
     assert len(json.loads(capsys.readouterr().out)) == 2
     # and a value that its query cannot use is one sentence
     with pytest.raises(WarehouseError, match="the query failed: Conversion Error: invalid date field format"):
-        ask("what-got-slower", None, None, Workspace(tmp_path, maker.warehouse), ["--since", "yesterday"])
+        print_answer("what-got-slower", None, None, Workspace(tmp_path, maker.warehouse), ["--since", "yesterday"])
 
 
 def test_questions_are_listed_with_their_options(command: Command) -> None:

@@ -16,7 +16,7 @@ import flows.cli.prefect_run as run
 def announce(what, *_):
     sys.exit(f"{what}: Prefect is {'' if 'prefect' in sys.modules else 'not '}imported")
 
-run.announce = announce
+run.set_up_run = announce
 from flows.cli.main import main
 main()
 """
