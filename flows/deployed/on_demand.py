@@ -65,7 +65,7 @@ def apply_overrides(spec: SweepSpec, overrides: Overrides, folder: Path) -> Swee
         return spec
     changes: dict[str, Any] = {name: value for name, value in overrides if value and name != "devices"}
     if overrides.devices:
-        changes["devices"] = {}
+        changes["devices"] = {}  # the named devices replace those that its labels select
     if overrides.sessions:
         changes["interval_percent"] = None
     changes["name"] = f"{spec.name}-on-demand-{overrides.digest}"

@@ -25,19 +25,18 @@ class LabArtifacts:
     """Shares exports and runners with all labs, and counts and shows their sessions."""
 
     def __init__(self, dispatcher: DeviceDispatcher) -> None:
-        terms = dispatcher.common
-        self.start = f"{terms.sweep.sweep_id}/{uuid.uuid4().hex[:8]}"
+        self._common = common = dispatcher.common
+        self.start = f"{common.sweep.sweep_id}/{uuid.uuid4().hex[:8]}"
         """Folder of this start of the sweep: unique, so that no start reads files of an earlier one."""
-        self.bundles = terms.workspace.store
-        self.heard = time.monotonic()
+        self.bundles = common.workspace.store
+        self.last_bundle_at = time.monotonic()
         """When a new bundle of a lab was last read (monotonic clock)."""
         self.unread = 0
         """New bundles that could not be read."""
-        self._common = dispatcher.common
         self._jobs: dict[str, DeviceJob] = {}
         self._ends: dict[str, Counter[str]] = defaultdict(Counter)
-        self._seen = set(terms.workspace.store.session_ids(terms.sweep.sweep_id))
-        self._reported = ReportedCauses(terms.exports)
+        self._seen = set(common.workspace.store.session_ids(common.sweep.sweep_id))
+        self._reported = ReportedCauses(common.exports)
         self._exported: dict[Pair, Exported] = {}
         self._lock = threading.Lock()
         self._next_at = 0.0
@@ -47,18 +46,18 @@ class LabArtifacts:
 
         Raises BundleError or OSError.
         """
-        shared_files, again, runners = self.bundles.shared_files, job.batch, job.runners.by_use
+        shared_files, batch, runners = self.bundles.shared_files, job.batch, job.runners.by_use
         self._jobs[job.device.name] = job
         board.expect(job.title, len(job.planned(job.exports.now())), lab=job.device.site or "")
         return Start(
             facts=job.probe.facts,
             uses=[(variant, mode, share_runner(shared_files, runner)) for (variant, mode), runner in runners.items()],
             runner_error=job.runners.error,
-            sessions=again.sessions if again else [],
+            sessions=batch.sessions if batch else [],
             exports=sorted(
-                {share_export(shared_files, each.folder) for each in again.exports.values()} if again else ()
+                {share_export(shared_files, each.folder) for each in batch.exports.values()} if batch else ()
             ),
-            runners=sorted({share_runner(shared_files, each) for each in again.runners.values()} if again else ()),
+            runners=sorted({share_runner(shared_files, each) for each in batch.runners.values()} if batch else ()),
         )
 
     def update(self) -> None:
@@ -85,12 +84,13 @@ class LabArtifacts:
             self._next_at = time.monotonic() + max(POLL_S / 2, 5 * (time.monotonic() - begun))
 
     def count_sessions(self, name: str) -> dict[str, int]:
-        """Return the number of a device's new sessions by their end; raises BundleError."""
+        """Return the number of a device's sessions since this start by their end; raises BundleError."""
         with self._lock:
             self._show_new_bundles()
         return {end: self._ends[name][end] for end in _ENDS}
 
     def _share_export(self, pair: Pair, status: ExportStatus) -> Exported:
+        """Put an export and its tapped program into the store; return the message about it, `wrong` if that failed."""
         first = status.cases[0] if status.cases else None
         try:
             exports = (first, first.tapped) if first else ()
@@ -101,7 +101,7 @@ class LabArtifacts:
         return Exported(pair=pair, state=status.state, note=status.note, keys=keys, tapped_error=tapped_error)
 
     def _show_new_bundles(self) -> None:
-        """Count and show the sessions whose bundles are new; each record is read once."""
+        """Count and show the sessions whose bundles are new. Each record is read once, also one that cannot be read."""
         sweep_id = self._common.sweep.sweep_id
         for session_id in set(self.bundles.session_ids(sweep_id)) - self._seen:
             self._seen.add(session_id)
@@ -113,7 +113,7 @@ class LabArtifacts:
                 continue
             self._ends[record.device.name][count_name(record)] += 1
             if job := self._jobs.get(record.device.name):
-                self.heard = time.monotonic()
+                self.last_bundle_at = time.monotonic()
                 why = f": {record.reason}" if record.reason else ""
                 line = f"{planned_session(record).title}: {record.status}{why}" if self._reported.add(record) else ""
                 board.done(job.title, line, failed=record.status == "failed")

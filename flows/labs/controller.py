@@ -11,18 +11,12 @@ import threading
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
-import httpx
 from prefect import runtime, task
 from prefect.cache_policies import NO_CACHE
-from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
-from prefect.deployments import run_deployment
-from prefect.exceptions import ObjectNotFound
-from prefect.types.entrypoint import EntrypointType
 
 from devices.errors import FarmError, InputError
 from devices.inventory import DeviceSpec
@@ -31,14 +25,14 @@ from flows.device.job import DeviceJob, DeviceTally
 from flows.device.measure import measure_device
 from flows.dispatch import DeviceDispatcher
 from flows.labs.artifacts import LabArtifacts
-from flows.labs.lab_run import lab as lab_flow
+from flows.labs.deployment import cancel, deploy, start
 from flows.labs.lab_run import read_state
 from flows.labs.protocol import MAX_SILENCE_S, POLL_S, Order, Result, read_shared, write_shared
 from flows.labs.validation import validate_facts, validate_tally
 from flows.progress import board
 from flows.server import connection
-from flows.server.shared_server import LABS_POOL, create_pool, online_labs
-from flows.server.states import cancel_lab_run, end_state
+from flows.server.shared_server import online_labs
+from flows.server.states import end_state
 from tasks.bundle.record import BundleError
 from tasks.measure.health import Health, HealthError, Registry
 from tasks.measure.prepare import Probe
@@ -48,8 +42,6 @@ TAKEN_S = 120.0
 # Services restart a killed worker within this time.
 OFFLINE_S = 180.0
 _MAX_RUNS = 2
-# A worker takes only runs that are due by its clock, which may be behind. It then reports the difference.
-_EARLY = timedelta(days=2)
 _log = logging.getLogger(__name__)
 
 
@@ -132,7 +124,7 @@ class LabController:
             clock_ahead_s=connection.clock_difference_s(),
         )
         try:
-            results = self._results("probe", order)
+            results = self._execute("probe", order)
         finally:
             self.probed.set()
         probes = [
@@ -140,15 +132,15 @@ class LabController:
             for device in self._devices
         ]
         jobs = list(map(self._dispatcher.wait_for_job, probes))
-        tallies = self._measure(order, [job for job in jobs if not job.probe.unusable and not self._lost])
+        tallies = self._measure_devices(order, [job for job in jobs if not job.probe.unusable and not self._lost])
         for job in jobs:
             if (name := job.device.name) not in tallies:
                 probe = replace(job.probe, unusable=job.probe.unusable or f"{name}: {self._lost}")
                 tallies[name] = measure_device(replace(job, probe=probe))
         return [tallies[job.device.name] for job in jobs]
 
-    def _measure(self, order: Order, jobs: list[DeviceJob]) -> dict[str, DeviceTally]:
-        """Return the tally of each device with a result."""
+    def _measure_devices(self, order: Order, jobs: list[DeviceJob]) -> dict[str, DeviceTally]:
+        """Let the lab measure on the devices of these jobs; return the tally of each device with a result."""
         self._jobs = {job.device.name: job for job in jobs}
         try:
             starts = {name: self._artifacts.share_start(job) for name, job in self._jobs.items()}
@@ -156,10 +148,10 @@ class LabController:
             self._lost = f"lab {self.site}: {error}"
             return {}
         changes = {"devices": [job.device for job in jobs], "starts": starts, "health": self._health}
-        results = self._results("measure", order.model_copy(update=changes))
+        results = self._execute("measure", order.model_copy(update=changes))
         return {name: result.tally for name, result in results.items() if result.tally}
 
-    def _results(self, kind: Literal["probe", "measure"], order: Order) -> dict[str, Result]:
+    def _execute(self, kind: Literal["probe", "measure"], order: Order) -> dict[str, Result]:
         """Let the lab's worker execute an order; return the results by device.
 
         A killed run is followed by one for the rest. `_lost` has the reason if results are missing.
@@ -170,7 +162,8 @@ class LabController:
             title = ", ".join(parts if number == 1 else [*parts, f"start {number}"])
             rest = [device for device in order.devices if device.name not in results]
             try:
-                self._run(f"{self.site}-{kind}-{number}", title, order.model_copy(update={"devices": rest}), results)
+                rest_order = order.model_copy(update={"devices": rest})
+                self._execute_once(f"{self.site}-{kind}-{number}", title, rest_order, results)
                 self._lost = None
                 break
             except FarmError as error:
@@ -179,10 +172,10 @@ class LabController:
                     break
         return results
 
-    def _run(self, name: str, title: str, order: Order, results: dict[str, Result]) -> None:
+    def _execute_once(self, name: str, title: str, order: Order, results: dict[str, Result]) -> None:
         """Start a flow run for an order; add results as they come, until all devices have one.
 
-        Raises FarmError, and cancels a run that has not ended, if no further result is to be expected.
+        Raises FarmError if no further result is to be expected, and cancels the run if it has not ended.
         """
         folder = f"{self._artifacts.start}/{name}"
         write_shared(self._artifacts.bundles.shared_files, f"{folder}/order", order)
@@ -193,7 +186,7 @@ class LabController:
             state = read_state(run)  # before the results: a run that has ended has written all of them
             self._artifacts.update()
             now, site, error = time.monotonic(), self.site, None
-            if self._add_new(folder, order, results):
+            if self._add_new_results(folder, order, results):
                 online = heard = now
             if all(device.name in results for device in order.devices):
                 return
@@ -211,13 +204,13 @@ class LabController:
                 online = now
             elif now - online > OFFLINE_S:
                 error = FarmError(f"its worker has been offline for {OFFLINE_S:g} s; check its machine and its network")
-            if now - max(heard, self._artifacts.heard) > MAX_SILENCE_S:
+            if now - max(heard, self._artifacts.last_bundle_at) > MAX_SILENCE_S:
                 error = FarmError(f"nothing came from it for {MAX_SILENCE_S:g} s; check its worker")
             if error:
                 cancel(run, str(error))
                 raise error
 
-    def _add_new(self, folder: str, order: Order, results: dict[str, Result]) -> bool:
+    def _add_new_results(self, folder: str, order: Order, results: dict[str, Result]) -> bool:
         """Add new results, and return whether there are any; what the storage cannot return is read the next time."""
         before, devices = len(results), {device.name: device for device in order.devices}
         try:
@@ -234,7 +227,7 @@ class LabController:
         return len(results) > before
 
     def _read_result(self, file: str, device: DeviceSpec) -> Result:
-        """Return the validated result of a device, and store its health.
+        """Return the validated result of a device, store its health, and after a probe begin to build its runner.
 
         A refused result is replaced by one with the reason and the counts of the bundles in the store. Raises
         BundleError if the storage does not answer.
@@ -257,7 +250,7 @@ class LabController:
         with contextlib.suppress(HealthError):  # a user changed it meanwhile
             self._registry.replace(name, before, result.health)
         self._health[name] = result.health
-        if not job:  # begins to build its runner
+        if not job:
             self._dispatcher.job(Probe(device, result.facts, result.unusable))
         return result
 
@@ -265,35 +258,3 @@ class LabController:
         _log.error("%s", sentence)
         board.report(sentence)
         return sentence
-
-
-def deploy() -> None:
-    """Create or update the work pool and the deployment at the server; labs run their installed code."""
-    create_pool(LABS_POOL)
-    lab_flow.to_deployment(  # type: ignore[union-attr]
-        name="lab",
-        work_pool_name=LABS_POOL,
-        entrypoint_type=EntrypointType.MODULE_PATH,
-        tags=["etfarm"],
-        job_variables={"env": {"PREFECT_LOGGING_EXTRA_LOGGERS": "flows,tasks,devices,sql"}},
-    ).apply()
-
-
-def start(site: str, order: str, title: str, bundles: str) -> UUID:
-    """Create a flow run for the worker of a lab; return its id. A second call for an order returns the same run."""
-    run = run_deployment(
-        "lab/lab",
-        parameters={"order": order, "bundles": bundles},
-        flow_run_name=title,
-        work_queue_name=site,
-        scheduled_time=datetime.now(UTC) - _EARLY,
-        timeout=0,
-        idempotency_key=order,
-    )
-    return run.id  # type: ignore[union-attr]
-
-
-def cancel(run: UUID, why: str) -> None:
-    """Cancel a lab's run; an error of the server is ignored."""
-    with contextlib.suppress(httpx.HTTPError, ObjectNotFound), get_client(sync_client=True) as client:
-        cancel_lab_run(client, run, why)

@@ -71,7 +71,10 @@ def lab(order: str, bundles: str) -> State[Any]:
 
 
 class _LabRun(DeviceDispatcher):
-    """One order of a sweep; raises InputError if it is missing, is invalid or needs another clock."""
+    """One order of a sweep. Sets the clock correction of this process, and the health of devices to that of the order.
+
+    Raises InputError if the order is missing or invalid, or if the clocks differ by more than an hour.
+    """
 
     def __init__(self, name: str, workspace: Workspace) -> None:
         order = read_shared(workspace.store.shared_files, f"{name}/order", Order)
@@ -95,7 +98,7 @@ class _LabRun(DeviceDispatcher):
         unusable = []
         for probe in probe_all(self.order.devices, self._workspace):
             unusable += [probe.unusable] if probe.unusable else []
-            self._write(probe.device.name, facts=probe.facts, unusable=probe.unusable)
+            self._write_result(probe.device.name, facts=probe.facts, unusable=probe.unusable)
         message = "; ".join([f"{len(self.order.devices) - len(unusable)} usable", *unusable])
         return end_state(None, message, is_bad=bool(unusable))
 
@@ -110,14 +113,14 @@ class _LabRun(DeviceDispatcher):
             steps = {device_step.submit(each.device.name, self, each): each.device.name for each in probes}
             for step in as_completed(list(steps)):
                 tallies.append(wait_for_tally(steps[step], step))
-                self._write(steps[step], tally=tallies[-1])
+                self._write_result(steps[step], tally=tallies[-1])
         finally:
             has_ended.set()
             fetching.join()
         message = "; ".join(f"{tally.device}: {tally.summary}" for tally in tallies)
         return end_state(None, message, is_bad=any(tally.is_bad for tally in tallies))
 
-    def _write(self, device: str, **result: Any) -> None:
+    def _write_result(self, device: str, **result: Any) -> None:
         try:
             health = self._registry.health(device)
             write_shared(
@@ -131,10 +134,10 @@ class _LabRun(DeviceDispatcher):
         assert self.order.starts is not None
         start, again, runners = self.order.starts[probe.device.name], None, Runners()
         try:
-            by_use = {(variant, mode): self._runner(name) for variant, mode, name in start.uses}
+            by_use = {(variant, mode): self._fetch_runner(name) for variant, mode, name in start.uses}
             if start.sessions:
-                cases = [case for key in start.exports for case in self._export(key)]
-                batch_runners = {runner.runner_sha256: runner for runner in map(self._runner, start.runners)}
+                cases = [case for key in start.exports for case in self._fetch_export(key)]
+                batch_runners = {runner.runner_sha256: runner for runner in map(self._fetch_runner, start.runners)}
                 again = Batch(start.sessions, {case.content: case for case in cases}, batch_runners)
             runners = Runners(by_use, start.runner_error)
         except (FarmError, OSError) as error:  # such as a full disk; the device must not wait
@@ -154,25 +157,25 @@ class _LabRun(DeviceDispatcher):
                 for exported in shared.ended if shared else []:
                     if exported.pair in pending:
                         heard = time.monotonic()
-                        self._take(exported)
+                        self._add_export(exported)
             except FarmError as error:
                 _log.warning("%s", error)
             if (state is not None and state.is_final()) or time.monotonic() - heard > MAX_SILENCE_S:
                 self._exports.fail_pending(_GONE)
 
-    def _take(self, exported: Exported) -> None:
+    def _add_export(self, exported: Exported) -> None:
         try:
-            cases, *tapped = [self._export(key) for key in exported.keys] or [()]
+            cases, *tapped = [self._fetch_export(key) for key in exported.keys] or [()]
             cases = tuple(replace(case, tapped_error=exported.tapped_error) for case in cases)
             cases = with_tapped(cases, tapped[0]) if tapped else cases
             self._exports.end(exported.pair, ExportStatus(exported.state, cases, exported.note))
         except (FarmError, OSError) as error:  # such as a full disk; devices must not wait
             self._exports.fail(exported.pair, str(error))
 
-    def _export(self, key: str) -> tuple[Export, ...]:
+    def _fetch_export(self, key: str) -> tuple[Export, ...]:
         return fetch_export(self._workspace.store.shared_files, key, self._workspace.exports)
 
-    def _runner(self, name: str) -> Runner:
+    def _fetch_runner(self, name: str) -> Runner:
         return fetch_runner(self._workspace.store.shared_files, name, self._workspace.root / "cache" / "runners")
 
 

@@ -1,7 +1,7 @@
-"""Checks of this machine for `etfarm doctor`: findings `ok: ...`, or `fix: ...` with the user's next step.
+"""Checks of this machine for `etfarm doctor`: findings `ok: ...`, or `fix: ...` with the next step.
 
-A check changes nothing, and returns nothing if it does not apply. It connects to no device, only to the hosts of adb
-servers. To add a check, add it to CHECKS.
+A finding that needs no step, but is not ok, has no prefix. A check changes nothing, and returns nothing if it does
+not apply. It connects to no device, only to the hosts of adb servers. To add a check, add it to CHECKS.
 """
 
 import contextlib
@@ -43,8 +43,8 @@ from tasks.store.workspace import Workspace
 
 _MAX_CHECK_S = 12.0  # more than the 8 s in which a Prefect server must answer
 _START_WORKER = "run `etfarm server worker`"
-_PAIR = ("executorch", "torch")
-_INSTALL_PAIR = "run `pip install '.[export]'`"
+_PINNED = ("executorch", "torch")
+_INSTALL_PINNED = "run `pip install '.[export]'`"
 # A sweep of 24 local devices opened 91 files, of one device 21; connections with jump hosts need a few more.
 _FILES, _FILES_PER_DEVICE = 128, 16
 _MIN_FREE_BYTES = 5_000_000_000
@@ -91,7 +91,10 @@ def prefect_server(_workspace: Workspace, _devices: Devices) -> list[Finding]:
 
 
 def confined_queries(_workspace: Workspace, _devices: Devices) -> list[Finding]:
-    """Whether this machine can confine processes that run queries of agents or read a foreign warehouse."""
+    """Whether this machine can confine processes that run queries of agents or read a foreign warehouse.
+
+    If it cannot, the finding has no prefix: the queries still run, and the user need not act.
+    """
     if missing := missing_parts():
         lacks = f"this machine lacks {' and '.join(missing)}"
         rest = "a list of allowed functions and limits of time and memory still hold"
@@ -147,19 +150,19 @@ def set_variables(_workspace: Workspace, _devices: Devices) -> list[Finding]:
 def versions(_workspace: Workspace, _devices: Devices) -> list[Finding]:
     """Whether executorch and torch have the pinned versions. Without both a machine is ok, but cannot export."""
     installed: dict[str, str] = {}
-    for name in _PAIR:
+    for name in _PINNED:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             installed[name] = importlib.metadata.version(name)
     if not installed:
         text = "executorch and torch are not installed: this machine cannot export models"
-        return [ok(f"{text}; to export, {_INSTALL_PAIR}")]
-    words = [re.match(r"([\w-]+)==([\w.]+)", line) for line in importlib.metadata.requires("etfarm") or []]
-    pinned = {word[1]: word[2] for word in words if word and word[1] in _PAIR}
-    installed_words = ", ".join(f"{name} {installed.get(name, 'missing')}" for name in _PAIR)
+        return [ok(f"{text}; to export, {_INSTALL_PINNED}")]
+    requirements = [re.match(r"([\w-]+)==([\w.]+)", line) for line in importlib.metadata.requires("etfarm") or []]
+    pinned = {each[1]: each[2] for each in requirements if each and each[1] in _PINNED}
+    installed_text = ", ".join(f"{name} {installed.get(name, 'missing')}" for name in _PINNED)
     if {name: version.partition("+")[0] for name, version in installed.items()} == pinned:
-        return [ok(f"{installed_words}: the pinned versions")]
-    pinned_words = ", ".join(f"{name} {pinned[name]}" for name in _PAIR)
-    return [fix(f"{installed_words}; pinned are {pinned_words}: {_INSTALL_PAIR}")]
+        return [ok(f"{installed_text}: the pinned versions")]
+    pinned_text = ", ".join(f"{name} {pinned[name]}" for name in _PINNED)
+    return [fix(f"{installed_text}; pinned are {pinned_text}: {_INSTALL_PINNED}")]
 
 
 def open_files(_workspace: Workspace, devices: Devices) -> list[Finding]:
@@ -218,7 +221,7 @@ def compilers(workspace: Workspace, devices: Devices) -> list[Finding]:
             findings.append(fix(str(error)))
     if any(spec.platform is None and spec.transport == "adb" for spec in devices):
         platforms.add("android-arm64")
-    return findings + [_compiler(platform, workspace) for platform in PLATFORMS if platform in platforms]
+    return findings + [_check_toolchain(platform, workspace) for platform in PLATFORMS if platform in platforms]
 
 
 CHECKS: tuple[Callable[[Workspace, Devices], list[Finding]], ...] = (
@@ -237,7 +240,8 @@ CHECKS: tuple[Callable[[Workspace, Devices], list[Finding]], ...] = (
 )
 
 
-def _compiler(platform: Platform, workspace: Workspace) -> Finding:
+def _check_toolchain(platform: Platform, workspace: Workspace) -> Finding:
+    """Whether a runner can be built. If not, the user has to act only if there is no built one either."""
     try:
         toolchain = find_toolchain(platform, workspace.runners.absolute().parent / "cache")
         find_cmake()

@@ -38,6 +38,7 @@ def ssh(_workspace: Workspace, devices: Devices) -> list[Finding]:
 
 
 def _find_ssh_error(name: str, where: SshAddress) -> str | None:
+    """Return why a host cannot be connected to: no known host key, or no private key. None if it has both."""
     from devices.ssh.connect import check_keys  # cryptography is slow to import, and many farms have no SSH host
 
     try:

@@ -13,6 +13,7 @@ from flows.server.embedded import damaged_databases
 from sql.errors import WarehouseError
 from tasks.load.snapshot import newest_snapshot
 from tasks.measure.health import HealthError, Registry
+from tasks.results.text import numbered
 from tasks.store.files import leftovers_below, remove, size_bytes, unfinished_elsewhere, writer_machine
 from tasks.store.workspace import Workspace
 
@@ -76,6 +77,7 @@ def find_leftovers(workspace: Workspace, inventory: Path) -> list[Finding]:
 
 
 def _check_health(name: str, registry: Registry) -> list[Finding]:
+    """Return a finding if a device is quarantined or its record is damaged."""
     try:
         health = registry.health(name)
     except HealthError as error:
@@ -86,6 +88,7 @@ def _check_health(name: str, registry: Registry) -> list[Finding]:
 
 
 def _check_device(spec: DeviceSpec) -> list[Finding]:
+    """Return findings about jobs and session folders left on a device; none while a running process holds it."""
     try:
         with open_device(spec) as device:
             probe(device)
@@ -97,17 +100,13 @@ def _check_device(spec: DeviceSpec) -> list[Finding]:
         return [Finding(str(error), needs_user=True)]
     findings = []
     if left.jobs:
-        text = f"{spec.name}: {_count(left.jobs, 'job')} of a killed sweep; the next sweep that uses it ends them"
+        text = f"{spec.name}: {numbered(left.jobs, 'job')} of a killed sweep; the next sweep that uses it ends them"
         findings.append(Finding(text, needs_user=False))
     if left.sessions:
-        folders = f"{_count(left.sessions, 'session folder')} ({left.sessions_bytes / 1e6:.1f} MB)"
+        folders = f"{numbered(left.sessions, 'session folder')} ({left.sessions_bytes / 1e6:.1f} MB)"
         text = f"{spec.name}: {folders} of stopped sweeps in {device.root}/sessions; resume the sweep or remove them"
         findings.append(Finding(text, needs_user=True))
     return findings
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _size(path: Path) -> str:

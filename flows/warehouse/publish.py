@@ -32,17 +32,19 @@ from tasks.store.workspace import Workspace
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
-_LEDGER = """
+# The loaded files, but no loose ETDump of a session whose bundle was loaded, too.
+_LOADED_FILES = """
 SELECT sha256, path FROM load_ledger
 WHERE kind = 'bundle' OR session_key NOT IN (SELECT session_key FROM load_ledger WHERE kind = 'bundle')
 """
 
 
 def load_and_publish(workspace: Workspace, paths: list[Path]) -> LoadResult:
-    """Load bundles or ETDumps and the decisions, and publish a snapshot. Raises InputError if a path does not exist.
+    """Load bundles or ETDumps and the decisions, and publish a snapshot.
 
     Forgotten sessions are not loaded, and are removed from the warehouse: an `etfarm decisions forget` may have been
-    killed, or run at the same time. A damaged warehouse is kept under another name and built again.
+    killed, or run at the same time. A damaged warehouse is kept under another name and built again. Raises InputError
+    if a path does not exist, BundleError if the store does not answer, WarehouseError if the warehouse cannot be used.
     """
     for path in paths:
         if not path.exists():
@@ -57,15 +59,23 @@ def load_and_publish(workspace: Workspace, paths: list[Path]) -> LoadResult:
             warn(sentence)
         store_decisions(target, decisions)
         publish(workspace)
-        if prometheus.is_on() and target.is_file():  # shows how far the warehouse is behind the bundles
-            with open_read_only(target) as connection:
-                row = connection.execute("SELECT epoch(max(ended_at)) FROM session").fetchone()
-            if row and row[0] is not None:
-                prometheus.record("etfarm_newest_loaded_timestamp_seconds", row[0])
-                prometheus.flush()
+        _record_newest_loaded(target)
         return result
 
     return _with_repair(load, workspace)
+
+
+def _record_newest_loaded(warehouse: Path) -> None:
+    """Record in Prometheus when the newest loaded session ended.
+
+    Its distance to the newest bundle shows how far the warehouse is behind.
+    """
+    if prometheus.is_on() and warehouse.is_file():
+        with open_read_only(warehouse) as connection:
+            row = connection.execute("SELECT epoch(max(ended_at)) FROM session").fetchone()
+        if row and row[0] is not None:
+            prometheus.record("etfarm_newest_loaded_timestamp_seconds", row[0])
+            prometheus.flush()
 
 
 def load_store(workspace: Workspace, sweep_id: str | None = None) -> LoadResult:
@@ -73,7 +83,7 @@ def load_store(workspace: Workspace, sweep_id: str | None = None) -> LoadResult:
 
     Bundles in object storage are fetched first, unless they are already loaded.
     """
-    fetched = _with_repair(lambda: _bundles(workspace, sweep_id), workspace)
+    fetched = _with_repair(lambda: _local_bundles(workspace, sweep_id), workspace)
     result = load_and_publish(workspace, fetched.folders)
     result.already += fetched.already
     result.refused += fetched.refused
@@ -87,7 +97,7 @@ def load_from_elsewhere(present: duckdb.DuckDBPyConnection, rebuilt: Path, forgo
     """
     with open_read_only(rebuilt) as connection:
         loaded = {row[0] for row in connection.execute("SELECT sha256 FROM load_ledger").fetchall()}
-    paths = {Path(path) for sha256, path in present.execute(_LEDGER).fetchall() if sha256 not in loaded}
+    paths = {Path(path) for sha256, path in present.execute(_LOADED_FILES).fetchall() if sha256 not in loaded}
     existing = sorted(path for path in paths if path.exists())
     return load_paths(existing, rebuilt, forgotten) if existing else LoadResult()
 
@@ -104,7 +114,7 @@ def unloadable_sessions(workspace: Workspace, sweep_id: str) -> dict[str, str]:
         return {}
 
     def load() -> list[tuple[Path, str]]:
-        fetched = _bundles(workspace, sweep_id)
+        fetched = _local_bundles(workspace, sweep_id)
         return [*fetched.refused, *_load_all(fetched.folders, target, store.forgotten()).refused]
 
     try:
@@ -112,7 +122,7 @@ def unloadable_sessions(workspace: Workspace, sweep_id: str) -> dict[str, str]:
         present = find_loaded_sessions(refused, target)
     except WarehouseError as error:
         warn(str(error))
-        refused, present = _refused(store, sweep_id, lambda _hashes: set()), set()
+        refused, present = _refusal_reasons(store, sweep_id, lambda _hashes: set()), set()
     return {session_id: reason for session_id, reason in refused.items() if session_id not in present}
 
 
@@ -123,7 +133,7 @@ def unloaded_reasons(bundles: BundleStore, sweep_id: str, readable: ReadableFile
         with open_readable(readable) as connection:
             return ledger_keys(connection, list(hashes))
 
-    return list(_refused(bundles, sweep_id, loaded).values())
+    return list(_refusal_reasons(bundles, sweep_id, loaded).values())
 
 
 def folder_session_id(path: Path) -> str:
@@ -183,7 +193,7 @@ def _with_repair(work: Callable[[], _T], workspace: Workspace) -> _T:
         keep_damaged(workspace, damage)
         if workspace.has_snapshots:
             target, forgotten = workspace.warehouse, workspace.store.forgotten()
-            fetched = _bundles(workspace, None)
+            fetched = _local_bundles(workspace, None)
             result = _load_all(fetched.folders, target, forgotten)
             with contextlib.suppress(WarehouseError), open_read_only(newest_snapshot(workspace.snapshots)) as before:
                 result.add(load_from_elsewhere(before, target, forgotten))
@@ -192,7 +202,8 @@ def _with_repair(work: Callable[[], _T], workspace: Workspace) -> _T:
     return work()
 
 
-def _bundles(workspace: Workspace, sweep_id: str | None) -> FetchedBundles:
+def _local_bundles(workspace: Workspace, sweep_id: str | None) -> FetchedBundles:
+    """Return local folders with the bundles of a sweep (None: of all); those in object storage only if not loaded."""
     target, default = workspace.warehouse, workspace.bundles
     fetched = workspace.store.local_folders(sweep_id, lambda hashes: find_loaded_hashes(hashes, target))
     # A warehouse that was loaded from elsewhere can be published again without a folder of bundles.
@@ -208,7 +219,7 @@ def _load_all(paths: list[Path], warehouse: Path, forgotten: Container[str]) -> 
     return result
 
 
-def _refused(bundles: BundleStore, sweep_id: str, loaded: LoadedSessions) -> dict[str, str]:
+def _refusal_reasons(bundles: BundleStore, sweep_id: str, loaded: LoadedSessions) -> dict[str, str]:
     """Return why a load would refuse bundles of a sweep, by session id; loaded ones are not checked."""
     if sweep_id not in bundles.sweep_ids():
         return {}

@@ -18,7 +18,7 @@ from tasks.store.files import work_folder
 from tasks.store.workspace import Workspace
 
 _log = logging.getLogger(__name__)
-_SHOWN = 3
+_MAX_NAMED = 3
 _VIEWS = """
 SELECT view_name FROM duckdb_views() WHERE NOT internal AND NOT starts_with(view_name, '_') ORDER BY view_name
 """
@@ -54,6 +54,7 @@ def rebuild_warehouse(workspace: Workspace) -> RebuildResult:
 
 
 def _rebuild(workspace: Workspace) -> RebuildResult:
+    """Build, compare, replace and publish; what arrives during the first load is loaded while other loads wait."""
     target, store = workspace.warehouse, workspace.store
     outcome = RebuildResult(compared=target.is_file())
     with work_folder(target.parent) as folder:
@@ -79,22 +80,9 @@ def _rebuild(workspace: Workspace) -> RebuildResult:
 
 
 def _compare(present: duckdb.DuckDBPyConnection, rebuilt: Path, forgotten: Container[str]) -> list[str]:
-    """Return a line for each public view whose rows differ.
-
-    Raises WarehouseError if a session of the present warehouse is neither in the rebuilt one nor forgotten.
-    """
+    """Return a line for each public view whose rows differ; raises WarehouseError if a session is missing."""
     with open_read_only(rebuilt) as connection:
-        sessions = "SELECT session_id FROM session ORDER BY session_id"
-        contained = {session_id for (session_id,) in connection.execute(sessions).fetchall()}
-        before = (session_id for (session_id,) in present.execute(sessions).fetchall())
-        missing = [each for each in before if each not in contained and each not in forgotten]
-        if missing:
-            more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-            raise WarehouseError(
-                f"the warehouse was not replaced: {len(missing)} of its sessions cannot be loaded again "
-                f"({', '.join(missing[:_SHOWN])}{more}); restore their bundles, "
-                "or remove the sessions with `etfarm decisions forget`"
-            )
+        _require_all_sessions(present, connection, forgotten)
         _log.info("comparing the views of the present warehouse")
         sums = _view_checksums(present)
         _log.info("comparing the views of the rebuilt warehouse")
@@ -104,6 +92,25 @@ def _compare(present: duckdb.DuckDBPyConnection, rebuilt: Path, forgotten: Conta
         for view in sums
         if sums[view] != new_sums[view]
     ]
+
+
+def _require_all_sessions(
+    present: duckdb.DuckDBPyConnection, rebuilt: duckdb.DuckDBPyConnection, forgotten: Container[str]
+) -> None:
+    """Raise WarehouseError if a session of the present warehouse is neither in the rebuilt one nor forgotten."""
+    before, contained = (
+        [session_id for (session_id,) in each.execute("SELECT session_id FROM session ORDER BY session_id").fetchall()]
+        for each in (present, rebuilt)
+    )
+    rebuilt_ids = set(contained)
+    missing = [each for each in before if each not in rebuilt_ids and each not in forgotten]
+    if missing:
+        more = f" and {len(missing) - _MAX_NAMED} more" if len(missing) > _MAX_NAMED else ""
+        raise WarehouseError(
+            f"the warehouse was not replaced: {len(missing)} of its sessions cannot be loaded again "
+            f"({', '.join(missing[:_MAX_NAMED])}{more}); restore their bundles, "
+            "or remove the sessions with `etfarm decisions forget`"
+        )
 
 
 def _view_checksums(connection: duckdb.DuckDBPyConnection) -> dict[str, Checksum]:

@@ -35,7 +35,7 @@ _HEADERS = [
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
 ]
-_OF_THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
+_LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _NAME = re.compile(r"[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\]")
 _MAX_CHARS = 512
 """Of an address: a page has at most 160."""
@@ -55,7 +55,7 @@ class LiveSite:
         self._served = self._newest = SnapshotPages(snapshot, self._stamp())
         self._open = [self._served]
         self._preparing = ThreadPoolExecutor(1)
-        self._prepared = self._preparing.submit(self._show, self._newest)
+        self._prepared = self._preparing.submit(self._prepare, self._newest)
 
     def answer(self, address: str) -> Response:
         """Return the file at an address, or a page with the reason and status 404 (no such page) or 503 (an error)."""
@@ -99,11 +99,14 @@ class LiveSite:
             if stamp != self._newest.stamp:
                 self._newest = SnapshotPages(self._snapshot, stamp)
                 self._open.append(self._newest)
-                self._prepared = self._preparing.submit(self._show, self._newest)
+                self._prepared = self._preparing.submit(self._prepare, self._newest)
             return self._served, self._newest
 
-    def _show(self, pages: SnapshotPages) -> None:
-        """Render the home page of a snapshot, then serve the snapshot; the next request gets an error of rendering."""
+    def _prepare(self, pages: SnapshotPages) -> None:
+        """Render the home page of a snapshot, then serve the snapshot instead of the previous one.
+
+        If the page cannot be rendered, the snapshot is served all the same, and requests get the error.
+        """
         try:
             with suppress(FarmError, WarehouseError):
                 pages.file(_HOME)
@@ -138,17 +141,17 @@ def host_names(words: Iterable[str]) -> list[str]:
 def build_app(site: LiveSite, names: Iterable[str] = ()) -> FastAPI:
     """Return an application that answers GET requests for the host names `names` and those of this machine."""
     app = FastAPI(title="etfarm", docs_url=None, redoc_url=None, openapi_url=None)
-    allowed = {*_OF_THIS_MACHINE, *names}
+    allowed = {*_LOCAL_NAMES, *names}
 
     @app.middleware("http")
-    async def check(request: Request, answer: RequestResponseEndpoint) -> Response:
+    async def check_request(request: Request, answer: RequestResponseEndpoint) -> Response:
         """Answer 414 for a long address, 421 for a host name that is not allowed.
 
         This prevents DNS rebinding: a foreign page whose host name resolves to this machine could read the answers.
         """
         if len(request.scope["path"]) > _MAX_CHARS:
             return PlainTextResponse(f"An address here has at most {_MAX_CHARS} characters.\n", 414)
-        hosts = [_name_in(host) for host in request.headers.getlist("host")]
+        hosts = [_host_name(host) for host in request.headers.getlist("host")]
         if len(hosts) == 1 and hosts[0] in allowed:
             return await answer(request)
         name = excerpt(", ".join(hosts), 100) or "(none)"
@@ -162,7 +165,7 @@ def build_app(site: LiveSite, names: Iterable[str] = ()) -> FastAPI:
     return app
 
 
-def _name_in(host: str) -> str:
+def _host_name(host: str) -> str:
     """Return the name in a `Host` header in lower case, without its port and final dot."""
     name, colon, port = host.rpartition(":")
     return (name if colon and (port.isdecimal() or not port) else host).lower().removesuffix(".")

@@ -72,8 +72,9 @@ class SnapshotPages:
             connection.interrupt()
 
     def _render(self, address: str, page: "Future[File | None]") -> None:
+        """Set the result of `page`, the future of this address. Errors and missing pages are not kept."""
         try:
-            with self._reading() as site:
+            with self._borrow_site() as site:
                 file = site.file(address)
         except BaseException as error:
             self._forget(address, page)
@@ -89,14 +90,14 @@ class SnapshotPages:
                 del self._pages[address]
 
     @contextmanager
-    def _reading(self) -> Iterator[Site]:
+    def _borrow_site(self) -> Iterator[Site]:
         """Yield a site that no other thread uses. After an error it is dropped, because its cache may be incomplete."""
         with self._slots:
             with self._lock:
                 self._readers += 1
                 site = self._sites.pop() if self._sites else None
             try:
-                site = site or self._open()
+                site = site or self._open_site()
                 with view_errors(self._file or Path()):
                     yield site
                 with self._lock:
@@ -108,7 +109,8 @@ class SnapshotPages:
                     self._readers -= 1
                 self._close_if_unused()
 
-    def _open(self) -> Site:
+    def _open_site(self) -> Site:
+        """Return a site with a connection of its own; the first one opens the snapshot."""
         with self._opening:
             if self._has_ended:
                 raise WarehouseError("the site ends")

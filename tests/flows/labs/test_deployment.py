@@ -7,7 +7,7 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_RETRY_EXTRA_CODES, temporary_settings
 
-from flows.labs import controller
+from flows.labs import deployment
 from flows.server.settings import RESTARTS
 from flows.server.shared_server import LABS_POOL
 from tests.fixtures.http_server import answering
@@ -25,19 +25,19 @@ def test_a_lab_is_started_although_the_database_of_the_server_is_being_restarted
     ):
         assert client.request("GET", "/admin/version").is_success
     # and an order that the server got twice is one run, with the name that the sweep gives it
-    controller.deploy()
+    deployment.deploy()
     order = f"tiny-2026-11-20/{uuid4().hex[:8]}/twice-measure-1"
-    runs = {controller.start("twice", order, "tiny-2026-11-20 in twice", "bundles") for _ in range(2)}
+    runs = {deployment.start("twice", order, "tiny-2026-11-20 in twice", "bundles") for _ in range(2)}
     (run,) = runs
     assert asked(f"{server}/flow_runs/{run}")["name"] == "tiny-2026-11-20 in twice"
-    controller.cancel(run, "the test has ended")
+    deployment.cancel(run, "the test has ended")
 
 
 @pytest.mark.fault
 def test_a_worker_whose_clock_is_behind_takes_the_run_of_a_sweep(server: str) -> None:
     # given a run of a lab that a sweep has just asked for
-    controller.deploy()
-    run = controller.start("behind", f"tiny-2026-11-20/{uuid4().hex[:8]}/behind-measure-1", "in behind", "bundles")
+    deployment.deploy()
+    run = deployment.start("behind", f"tiny-2026-11-20/{uuid4().hex[:8]}/behind-measure-1", "in behind", "bundles")
     try:
         # when a worker asks for what is due now by its clock, which is 25 hours behind
         behind = datetime.now(UTC) - timedelta(hours=25)
@@ -46,4 +46,4 @@ def test_a_worker_whose_clock_is_behind_takes_the_run_of_a_sweep(server: str) ->
         # then it gets the run
         assert [each["flow_run"]["id"] for each in due] == [str(run)]
     finally:
-        controller.cancel(run, "the test has ended")
+        deployment.cancel(run, "the test has ended")
