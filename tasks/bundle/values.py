@@ -49,8 +49,8 @@ def _utc(text: str) -> datetime:
 
 
 MAX_INT = 2**31 - 1
-MAX_BIGINT = 2**63 - 1
-Count = Annotated[int, Field(ge=0, le=MAX_BIGINT)]
+MAX_INT64 = 2**63 - 1
+Count = Annotated[int, Field(ge=0, le=MAX_INT64)]
 SmallCount = Annotated[int, Field(ge=0, le=MAX_INT)]
 Positive = Annotated[int, Field(ge=1, le=MAX_INT)]
 Moment = Annotated[str, AfterValidator(_checked_moment)]
@@ -83,7 +83,7 @@ def require_counts(key: str, value: object) -> None:
     elif isinstance(value, int | float):
         if value < 0 and key.endswith(_COUNTS):
             raise PydanticCustomError("negative", f"`{key}` is {value}, which is negative")
-        if not abs(value) <= (MAX_INT if key.endswith(_SMALL) else MAX_BIGINT):  # nor is NaN
+        if not abs(value) <= (MAX_INT if key.endswith(_SMALL) else MAX_INT64):  # nor is NaN
             raise PydanticCustomError("too_large", f"`{key}` is {_short_repr(value)}, which is out of range")
 
 

@@ -138,11 +138,11 @@ def _with_discarded(
     It is the session with `key` if an earlier plan of this start chose one, else that of an earlier start, else that of
     `planned`, so that a device discards only one in a sweep. Without any, the plan discards none and the key is None.
     """
-    kept = [each for each in planned if each.repetition != DISCARDED_REPETITION]
-    first_repetitions = (replace(each, repetition=DISCARDED_REPETITION) for each in kept if each.repetition == 0)
+    needed = [each for each in planned if each.repetition != DISCARDED_REPETITION]
+    first_repetitions = (replace(each, repetition=DISCARDED_REPETITION) for each in needed if each.repetition == 0)
     candidates = {each.key: each for each in first_repetitions}
     if key is None:
         earlier = [planned_session(each).key for each in results.records if each.repetition == DISCARDED_REPETITION]
         of_plan = [each.key for each in planned if each.repetition == DISCARDED_REPETITION]
         key = next((each for each in (*earlier, *of_plan) if each in candidates), None)
-    return ([candidates[key]] if key else []) + kept, key
+    return ([candidates[key]] if key else []) + needed, key

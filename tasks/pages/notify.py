@@ -39,13 +39,13 @@ def send(urls: str, message: Message) -> list[str]:
     import apprise  # noqa: F401  imported here, so that its time is not part of the deadline
 
     silence_loggers()
-    shown = Message(sanitize_line(message.title), sanitize(message.body), message.is_bad)
+    sanitized = Message(sanitize_line(message.title), sanitize(message.body), message.is_bad)
     entries = split_urls(urls)
     causes: list[str | None] = [_SILENT] * len(entries)
 
     def deliver(place: int) -> None:
         try:
-            causes[place] = _deliver(entries[place], shown)
+            causes[place] = _deliver(entries[place], sanitized)
         except Exception as error:  # its text may contain the URL
             causes[place] = f"{type(error).__name__} while it was sent; check its URL in ETFARM_NOTIFY"
 

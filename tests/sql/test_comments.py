@@ -130,7 +130,9 @@ def test_a_view_states_exactly_what_it_reads(warehouse: duckdb.DuckDBPyConnectio
         query = schema.strip_comments(file.text).split(" AS\n", 1)[1].rstrip().rstrip(";")
         [(parsed,)] = warehouse.execute("SELECT json_serialize_sql($1::VARCHAR)", [query]).fetchall()
         stated[file.name] = sorted(view.reads)
-        read[file.name] = sorted(set(_values(json.loads(parsed), "table_name")) - set(_ctes(json.loads(parsed))))
+        read[file.name] = sorted(
+            set(_values(json.loads(parsed), "table_name")) - set(_common_tables(json.loads(parsed)))
+        )
     assert stated == read
 
 
@@ -144,12 +146,12 @@ def _values(parsed: Any, key: str) -> Iterator[str]:
         yield from _values(part, key)
 
 
-def _ctes(parsed: Any) -> Iterator[str]:
+def _common_tables(parsed: Any) -> Iterator[str]:
     if isinstance(parsed, dict):
         yield from (each["key"] for each in parsed.get("cte_map", {}).get("map", ()))
         parsed = list(parsed.values())
     for part in parsed if isinstance(parsed, list) else ():
-        yield from _ctes(part)
+        yield from _common_tables(part)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ WITH
 scaled AS (
     SELECT
         * RENAME (cell_ms AS time_ms),
-        min(cell_ms) OVER threads_of_variant AS least_ms,
+        min(cell_ms) OVER threads_of_variant AS min_ms,
         max(cell_ms) FILTER (threads = 1) OVER threads_of_variant AS one_thread_ms
     FROM _cell
     WHERE mode = 'timing'
@@ -26,7 +26,7 @@ SELECT
     CASE
         WHEN _has_times(emulated)
             -- More threads than needed for the same time only take cores from others.
-            THEN min(threads) FILTER (time_ms <= 1.03 * least_ms) OVER (PARTITION BY sweep_id, thread_group, variant)
+            THEN min(threads) FILTER (time_ms <= 1.03 * min_ms) OVER (PARTITION BY sweep_id, thread_group, variant)
     END AS recommended_threads,
     sessions,
     soc,

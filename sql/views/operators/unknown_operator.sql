@@ -15,6 +15,6 @@ JOIN node USING (node_id)
 JOIN model USING (model_id)
 WHERE _is_operator(kind)
     AND NOT EXISTS (
-        FROM operator_category AS known WHERE known.operator = node.operator AND known.kind = node.kind
+        FROM operator_category AS category WHERE category.operator = node.operator AND category.kind = node.kind
     )
 GROUP BY operator, kind;

@@ -6,22 +6,22 @@ eligible AS (
     SELECT
         cell_id,
         sweep_id,
-        found.operator,
+        cell.operator,
         kind,
         category,
-        found.data_type,
-        found.microkernel,
+        cell.data_type,
+        cell.microkernel,
         sme_by_name,
-        CASE WHEN sme_by_name <> 'no' THEN _packed_as(found.data_type) END AS packed_as,
+        CASE WHEN sme_by_name <> 'no' THEN _packed_as(cell.data_type) END AS packed_as,
         sum(calls_per_run) AS calls_per_run,
         sum(time_ms) AS time_ms
-    FROM _operator_cell AS found
-    JOIN _sme_by_name AS known
-        ON known.operator = found.operator
-            AND known.layout IS NOT DISTINCT FROM found.layout
-            AND known.data_type IS NOT DISTINCT FROM found.data_type
-            AND known.microkernel IS NOT DISTINCT FROM found.microkernel
-    WHERE _sme2_could_serve(category, found.microkernel)
+    FROM _operator_cell AS cell
+    JOIN _sme_by_name AS by_name
+        ON by_name.operator = cell.operator
+            AND by_name.layout IS NOT DISTINCT FROM cell.layout
+            AND by_name.data_type IS NOT DISTINCT FROM cell.data_type
+            AND by_name.microkernel IS NOT DISTINCT FROM cell.microkernel
+    WHERE _sme2_could_serve(category, cell.microkernel)
     GROUP BY ALL
 )
 SELECT

@@ -13,6 +13,6 @@ SELECT
         WHEN bool_or(sme2 = 'undecided') THEN 'undecided'
         ELSE 'no'
     END AS sme_by_name
-FROM (SELECT DISTINCT operator, layout, data_type, microkernel FROM node) AS known
+FROM (SELECT DISTINCT operator, layout, data_type, microkernel FROM node) AS node_name
 LEFT JOIN _sme_rule() ON regexp_matches(_operator_name(operator, layout, data_type, microkernel), pattern)
 GROUP BY operator, layout, data_type, microkernel;

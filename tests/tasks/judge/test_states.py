@@ -51,7 +51,7 @@ def test_noise_without_two_states_is_never_taken_for_them(name: str) -> None:
     assert recognized_series(NOISES[name]) == 0
 
 
-def test_two_states_of_sessions_are_recognised() -> None:
+def test_two_states_of_sessions_are_recognized() -> None:
     assert recognized_series(Noise(session_states=0.12)) == 1
 
 
@@ -176,7 +176,7 @@ def test_equal_content_in_two_states_is_never_a_change() -> None:
     assert {each.verdict for each in judge_all(nights)} <= {"insufficient data", "no change"}
 
 
-def test_nights_before_the_states_were_recognised_count_within_them() -> None:
+def test_nights_before_the_states_were_recognized_count_within_them() -> None:
     # given nights with few and many slow sessions, of which the fifth shows that there are two states
     found = judge_all([mixed(number, slow) for number, slow in enumerate((2, 6, 2, 6, 2, 6))])
     assert "two states" not in found[2].reason

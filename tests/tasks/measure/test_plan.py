@@ -55,7 +55,7 @@ def test_variants_stand_side_by_side_and_swap_each_round() -> None:
     assert order == "on sme1 off off sme1 on on sme1 off off sme1 on"
 
 
-def test_pairs_of_a_round_are_neighbours_in_a_seeded_order() -> None:
+def test_pairs_of_a_round_are_adjacent_in_a_seeded_order() -> None:
     sessions = planned(a_spec())[1:]
     for first, second in list(pairwise(sessions))[::3]:
         assert replace(first.cell, variant=second.cell.variant) == second.cell

@@ -61,7 +61,7 @@ def test_processes_that_count_at_the_same_time_lose_nothing(file: Path) -> None:
     assert file.stat().st_mode & 0o444 == 0o444
 
 
-def test_a_name_with_quotes_and_newlines_is_read_back(file: Path) -> None:
+def test_a_name_with_quotes_and_line_breaks_is_read_back(file: Path) -> None:
     for _ in range(2):
         prometheus.record("etfarm_session_seconds", 1.5, device='a "\\\n b')
         prometheus.flush()
