@@ -12,6 +12,7 @@ from tasks.bundle.model_names import short_names
 from tasks.bundle.robust_statistics import median_interval
 from tasks.pages.rows import short_text, table_lines
 from tasks.results.latency import interval_text
+from tasks.results.sentences import describe_differences
 from tasks.results.text import duration
 from tasks.results.verdicts import failed_lines
 from tasks.store.workspace import Workspace
@@ -119,7 +120,13 @@ def end_pieces(end: "SweepEnd", workspace: Workspace) -> Iterator[str]:
     lines = _first_lines(_verdict_lines(end, workspace), _MAX_VERDICTS, "lines: etfarm verdicts")
     names = short_names(name for (name,) in ask_warehouse("measured_models", workspace))
     rows = [
-        (device, names[model], *rest, interval_text(times_ms or [], lambda each: short_text(round(each, 4))), differs)
+        (
+            device,
+            names[model],
+            *rest,
+            interval_text(times_ms or [], lambda each: short_text(round(each, 4))),
+            describe_differences(differs),
+        )
         for device, model, *rest, times_ms, differs in ask_warehouse("times", workspace, sweep_id=end.sweep_id)
     ]
     is_ambiguous = any(row[-1] for row in rows)
@@ -153,9 +160,10 @@ def end_as_json(end: "SweepEnd", code: int, workspace: Workspace) -> str:
     from flows.sweep_result import read_verdicts
 
     cells = []
-    for row in ask_warehouse("times", workspace, sweep_id=end.sweep_id):
-        low, high = median_interval(row[-2] or []) or (None, None)
-        cells.append({**dict(zip(_TIME_FIELDS, row, strict=False)), "low_ms": low, "high_ms": high, "differs": row[-1]})
+    for *row, times_ms, differs in ask_warehouse("times", workspace, sweep_id=end.sweep_id):
+        low, high = median_interval(times_ms or []) or (None, None)
+        figures = dict(zip(_TIME_FIELDS, row, strict=True))
+        cells.append({**figures, "low_ms": low, "high_ms": high, "differs": describe_differences(differs)})
     verdicts = [
         {name: getattr(row, name) for name in _VERDICT_FIELDS}
         | {"before": row.baseline_value, "after": row.value, "since": str(row.since) if row.since else None}

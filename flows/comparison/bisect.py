@@ -20,6 +20,7 @@ from tasks.bundle.record import SweepNight
 from tasks.export.exported import find_export
 from tasks.judge.bisect import MeasuredNight, SeriesOnDevice, first_bad
 from tasks.measure.interleaved import SESSIONS_PER_SIDE, Side, comparison_id
+from tasks.results.sentences import describe_changes
 from tasks.runner.manifest import find_earlier_runner
 from tasks.store.workspace import Workspace
 
@@ -108,7 +109,7 @@ class _Search:
         self.bisection.came_with = self._changed_input(a, b)
         comparison = comparison_id(self.device.sweep, a, b, "bisection")
         for (changed,) in self.device.ask("comparison_changed", comparison=comparison):
-            self.bisection.changed = changed
+            self.bisection.changed = describe_changes(changed)
         return self.bisection
 
     def _changed_input(self, a: Side, b: Side) -> str:

@@ -1,59 +1,69 @@
--- What differs between two cells (`facts` of _cell_facts), such as `runner, OS 14 -> 15`; NULL if nothing does.
+-- What differs between two cells (`facts` of _cell_facts), as a list of _change; NULL if nothing does. Two facts are
+-- listed although they are equal: the model source of another .pte file, and a commit with uncommitted changes.
 CREATE OR REPLACE MACRO _changes(before, now) AS
-    CASE WHEN before IS NOT NULL AND now IS NOT NULL THEN nullif(array_to_string(
+    CASE WHEN before IS NOT NULL AND now IS NOT NULL THEN nullif(
         list_filter(
             [
                 CASE
-                    WHEN now.pte_sha256 IS NOT DISTINCT FROM before.pte_sha256 THEN NULL
-                    WHEN now.source_sha256 = before.source_sha256 THEN '.pte file (same model source)'
-                    WHEN now.source_sha256 != before.source_sha256 THEN '.pte file, model source'
-                    ELSE '.pte file'
+                    WHEN now.pte_sha256 IS DISTINCT FROM before.pte_sha256
+                    THEN _change('.pte file', left(before.pte_sha256, 8), left(now.pte_sha256, 8))
                 END,
                 CASE
-                    WHEN now.runner_sha256 IS NOT DISTINCT FROM before.runner_sha256 THEN NULL
-                    WHEN now.executorch_version != before.executorch_version
-                    THEN 'runner (ExecuTorch ' || _was(before.executorch_version, now.executorch_version) || ')'
-                    ELSE 'runner'
+                    WHEN now.pte_sha256 IS DISTINCT FROM before.pte_sha256
+                        AND before.source_sha256 IS NOT NULL
+                        AND now.source_sha256 IS NOT NULL
+                    THEN _change('model source', left(before.source_sha256, 8), left(now.source_sha256, 8))
                 END,
                 CASE
-                    WHEN now.serial IS DISTINCT FROM before.serial THEN 'device ' || _was(before.serial, now.serial)
+                    WHEN now.runner_sha256 IS DISTINCT FROM before.runner_sha256
+                    THEN _change('runner', left(before.runner_sha256, 8), left(now.runner_sha256, 8))
                 END,
                 CASE
-                    WHEN
-                        now.os_version IS DISTINCT FROM before.os_version
-                        THEN 'OS ' || _was(before.os_version, now.os_version)
+                    WHEN now.runner_sha256 IS DISTINCT FROM before.runner_sha256
+                        AND now.executorch_version != before.executorch_version
+                    THEN _change('ExecuTorch', before.executorch_version, now.executorch_version)
                 END,
                 CASE
-                    WHEN
-                        now.executions != before.executions
-                        THEN 'executions ' || _was(before.executions, now.executions)
+                    WHEN now.serial IS DISTINCT FROM before.serial
+                    THEN _change('device', before.serial, now.serial)
+                END,
+                CASE
+                    WHEN now.os_version IS DISTINCT FROM before.os_version
+                    THEN _change('OS', before.os_version, now.os_version)
+                END,
+                CASE
+                    WHEN now.executions != before.executions
+                    THEN _change('executions', before.executions, now.executions)
                 END,
                 CASE
                     WHEN now.warmup_executions != before.warmup_executions
-                    THEN 'warm-up ' || _was(before.warmup_executions, now.warmup_executions)
+                    THEN _change('warm-up', before.warmup_executions, now.warmup_executions)
                 END,
                 CASE
                     WHEN now.commit_name != before.commit_name
-                    THEN 'commit ' || _was(before.commit_name, now.commit_name)
-                    WHEN now.commit_name = before.commit_name
-                        AND ends_with(now.commit_name, ' with uncommitted changes')
-                    THEN 'commit ' || now.commit_name
+                        OR (
+                            now.commit_name = before.commit_name
+                            AND ends_with(now.commit_name, ' with uncommitted changes')
+                        )
+                    THEN _change('commit', before.commit_name, now.commit_name)
                 END,
                 CASE
                     WHEN abs(now.temperature_c - before.temperature_c) > 5
-                    THEN 'temperature '
-                        || _was(round(before.temperature_c)::INTEGER, round(now.temperature_c)::INTEGER)
-                        || ' C'
+                    THEN _change(
+                        'temperature', round(before.temperature_c)::INTEGER, round(now.temperature_c)::INTEGER
+                    )
                 END,
-                CASE WHEN now.governor != before.governor THEN 'governor ' || _was(before.governor, now.governor) END,
-                CASE WHEN now.battery != before.battery THEN 'battery ' || _was(before.battery, now.battery) END
+                CASE
+                    WHEN now.governor != before.governor THEN _change('governor', before.governor, now.governor)
+                END,
+                CASE WHEN now.battery != before.battery THEN _change('battery', before.battery, now.battery) END
             ]
             || list_transform(
                 list_filter(
                     json_keys(coalesce(now.versions, '{}')),
                     LAMBDA name: (now.versions ->> name) IS DISTINCT FROM (before.versions ->> name)
                 ),
-                LAMBDA name: name || ' ' || _was((before.versions ->> name), (now.versions ->> name))
+                LAMBDA name: _change(name, (before.versions ->> name), (now.versions ->> name))
             ),
             LAMBDA change: change IS NOT NULL
-        ), ', '), '') END;
+        ), []) END;

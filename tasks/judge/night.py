@@ -1,7 +1,8 @@
 """What a series did in one night, whether it can be compared, and the verdict on it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from tasks.bundle.robust_statistics import MIN_SESSIONS
 from tasks.judge.comparison import SideComparison
@@ -18,6 +19,9 @@ Verdict = Literal[
     "insufficient data",
     "invalid environment",
 ]
+
+_REFERENCES = {"snr_host_db": "same program on the host", "snr_db": "same precision", "snr_fp32_db": "fp32"}
+"""What each SNR of a cell was measured against."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,8 @@ class Night:
     """Equal for two nights if program, inputs, runner and executions are (macro `_content`); empty if unknown."""
     same_night: SideComparison | None = None
     """The content of an earlier night (A) and this night's (B), interleaved this night."""
-    inaccuracy: str | None = None
-    """Why its figures do not count although it ran: what is wrong with the outputs; None if nothing is."""
+    inaccuracy: Mapping[str, Any] | None = None
+    """Why its figures do not count although it ran: figures of the view `_inaccurate_cell`; None if accurate."""
     same_night_content: str = ""
     """The content A; if known, the comparison counts only if it is that of the last good night. Empty if unknown."""
 
@@ -80,7 +84,7 @@ def why_incomparable(night: Night, metric: Metric) -> tuple[Verdict, str] | None
     if night.is_excluded:
         return "insufficient data", "excluded by the user"
     if night.inaccuracy and not metric.is_of_outputs:
-        return "inaccurate", night.inaccuracy
+        return "inaccurate", describe_inaccuracy(night.inaccuracy)
     if not valid and night.failures and night.failed_sessions >= invalid:
         counts = f"{night.failed_sessions} of {night.failed_sessions + invalid} sessions failed"
         return "failed", f"{counts} ({', '.join(night.failures)}): {night.failure}"
@@ -91,6 +95,25 @@ def why_incomparable(night: Night, metric: Metric) -> tuple[Verdict, str] | None
     if not all(metric.has_position(figure) for figure in night.figures):
         return "insufficient data", "a figure is 0 or less, so there is no ratio"
     return None
+
+
+def describe_inaccuracy(figures: Mapping[str, Any]) -> str:
+    """Return what is wrong with the outputs of a cell: each figure of `_inaccurate_cell` beyond its limit."""
+    beyond = [
+        f"SNR {snr_db:.1f} dB against {reference}, limit {min_snr_db:.0f} dB"
+        for name, reference in _REFERENCES.items()
+        if _is_below(snr_db := figures[name], min_snr_db := figures[f"min_{name}"])
+    ]
+    if figures["first_difference"] is not None:
+        beyond.append(f"token {figures['first_difference']} differs")
+    if _is_below(top1 := figures["judged_top1"], min_top1 := figures["min_top1"]):
+        beyond.append(f"top-1 {100 * top1:.1f} %, limit {100 * min_top1:.1f} %")
+    sessions = f"{figures['inaccurate_sessions']} of {figures['sessions']} sessions"
+    return f"outputs of {sessions} are too far from their references ({', '.join(beyond)})"
+
+
+def _is_below(figure: float | None, limit: float | None) -> bool:
+    return figure is not None and limit is not None and figure < limit
 
 
 def sessions_for_verdict(metric: Metric) -> int:

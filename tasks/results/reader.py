@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from pathlib import Path
@@ -20,9 +20,12 @@ from sql.warehouse import first_line
 from tasks.bundle.model_names import short_names
 from tasks.judge.operator_advice import HEAVY_SHARE
 from tasks.results.cells import Night, SweepId
+from tasks.results.sentences import describe_changes, describe_differences
 from tasks.results.table import Number, Row, RowT, Words
 
 _MAX_IDS_NAMED = 10
+_SENTENCES: Mapping[str, Callable[[Any], str | None]] = {"changed": describe_changes, "differs": describe_differences}
+"""Columns whose data rows have as text."""
 
 
 class ReportError(FarmError):
@@ -100,7 +103,8 @@ class Reader:
     def rows(self, row_class: type[RowT], parameters: Mapping[str, Any] | None = None) -> list[RowT]:
         """Return the rows of a class's query, which gets the parameters that it names; without any, it runs once.
 
-        Columns that are not fields of the class are left out; a field without a column has its default.
+        Columns that are not fields of the class are left out; a field without a column has its default. What differs
+        is a list in views and text in rows.
         """
         if row_class in self._rows:
             return list(self._rows[row_class])
@@ -109,12 +113,15 @@ class Reader:
         answer = self.connection.execute(text, used)
         names = {field.name for field in fields(row_class)}
         indices = {name: index for index, (name, *_) in enumerate(answer.description or []) if name in names}
+        described = _SENTENCES.keys() & indices
         rows = []
         for values in answer.fetchall():
             row = object.__new__(row_class)  # a frozen dataclass takes three times as long to construct
             row.__dict__.update({name: values[index] for name, index in indices.items()})
             if "model" in indices:
                 row.__dict__["model"] = self.names.get(row.__dict__["model"], row.__dict__["model"])
+            for name in described:
+                row.__dict__[name] = _SENTENCES[name](row.__dict__[name])
             rows.append(row)
         if not used:
             self._rows[row_class] = list(rows)

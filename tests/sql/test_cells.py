@@ -7,6 +7,7 @@ import pytest
 
 from sql.schema import sql_files
 from sql.warehouse import writing
+from tasks.results.sentences import describe_differences
 from tests.fixtures.warehouse import CONVOLUTION, CONVOLUTION_SME2, LINEAR, MEAN, BundleMaker, profile_of
 
 US = 1_000
@@ -51,7 +52,9 @@ def test_contents_that_share_a_name_are_never_pooled_and_what_differs_is_named(
         assert [row[1:] for row in maker.ask(shares.format(view))] == [(1.0, 1), (1.0, 1)]
     assert maker.ask("SELECT round(execute_ms, 6), sessions FROM portable_weight ORDER BY 1") == [(0.002, 1), (0.09, 1)]
     # and what differs is named
-    assert difference in [differs for (differs,) in maker.ask("SELECT differs FROM cell_overview")]
+    assert difference in [
+        describe_differences(differs) for (differs,) in maker.ask("SELECT differs FROM cell_overview")
+    ]
 
 
 def test_the_times_on_the_terminal_distinguish_contents_of_one_name(maker: BundleMaker) -> None:
@@ -64,7 +67,10 @@ def test_the_times_on_the_terminal_distinguish_contents_of_one_name(maker: Bundl
     (times,) = [file.text for file in sql_files("queries") if file.name == "times"]
     rows = maker.ask(times.replace("$sweep_id", "'smoke-2026-11-20'"))
     # then there are two lines and no figure between the two
-    assert [(row[5], row[7], row[10]) for row in rows] == [(3, 0.09, "pte changed0"), (3, 0.002, "pte p1")]
+    assert [(row[5], row[7], row[10]) for row in rows] == [
+        (3, 0.09, [{"fact": "pte", "value": "changed0"}]),
+        (3, 0.002, [{"fact": "pte", "value": "p1"}]),
+    ]
 
 
 @pytest.mark.parametrize(

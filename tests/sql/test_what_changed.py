@@ -1,9 +1,10 @@
-"""What the view `verdict` names as changed since the last good night: commit, model source, conditions."""
+"""What the view `verdict` lists as changed since the last good night, as text: commit, model source, conditions."""
 
 from typing import Any
 
 import pytest
 
+from tasks.results.sentences import describe_changes
 from tests.fixtures.nights import fields_of, night_of
 from tests.fixtures.warehouse import BundleMaker
 
@@ -51,6 +52,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str | None]] = [
     ),
     (model("p1", None), model("p2", "s2"), ".pte file"),
     (model("p1", "s1"), model("p1", "s2"), None),
+    (model("p1", "s1"), model("p1", "s1", torch="2.13.0"), "torch unknown -> 2.13.0"),
     # conditions that clearly differ
     (state(temperature_c=31.2), state(temperature_c=44.4), "temperature 31 -> 44 C"),
     (state(temperature_c=36.4), state(temperature_c=31.0), "temperature 36 -> 31 C"),
@@ -71,7 +73,8 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
         night_of(maker, 1, sessions=3, model__name=str(number), **before)
         night_of(maker, 2, sessions=3, model__name=str(number), **now)
     assert not maker.load().refused
-    return dict(maker.ask("SELECT model, changed FROM verdict WHERE is_newest"))
+    rows = maker.ask("SELECT model, changed FROM verdict WHERE is_newest")
+    return {model: describe_changes(changes) for model, changes in rows}
 
 
 @pytest.mark.parametrize("number", range(len(CASES)))
@@ -103,7 +106,8 @@ def test_of_two_starts_in_a_night_the_newer_one_is_compared(
     night_of(maker, 2, **next_night)
     maker.load()
     # then its sessions are of one cell, and what the last start had is what the next night is compared with
-    assert maker.ask("SELECT sessions, changed FROM verdict ORDER BY night") == [(4, None), (8, named)]
+    rows = maker.ask("SELECT sessions, changed FROM verdict ORDER BY night")
+    assert [(sessions, describe_changes(changes)) for sessions, changes in rows] == [(4, None), (8, named)]
 
 
 def test_conditions_that_changed_during_a_night_are_compared_by_their_middle(maker: BundleMaker) -> None:

@@ -27,21 +27,21 @@ stated AS (
         sweep_id,
         name,
         [
-            'seed ' || coalesce(seed::VARCHAR, 'unknown'),
-            'pte ' || coalesce(left(pte_sha256, 8), 'unknown'),
-            'method ' || coalesce(method, 'unknown'),
-            'inputs ' || coalesce(left(inputs_sha256, 8), 'unknown'),
-            'runner ' || coalesce(left(runner_sha256, 8), 'unknown'),
-            'serial ' || coalesce(serial, 'unknown'),
-            'build ' || coalesce(build, 'unknown'),
-            'OS ' || coalesce(os_version, 'unknown'),
-            'device model ' || coalesce(device_model, 'unknown'),
-            'SoC ' || coalesce(soc, 'unknown'),
-            'SME2 of the device ' || coalesce(sme2::VARCHAR, 'unknown'),
-            'emulated ' || coalesce(emulated::VARCHAR, 'unknown'),
-            'platform ' || coalesce(platform, 'unknown'),
-            'executions ' || executions,
-            'warm-up ' || warmup_executions
+            { fact: 'seed', value: seed::VARCHAR },
+            { fact: 'pte', value: left(pte_sha256, 8) },
+            { fact: 'method', value: method },
+            { fact: 'inputs', value: left(inputs_sha256, 8) },
+            { fact: 'runner', value: left(runner_sha256, 8) },
+            { fact: 'serial', value: serial },
+            { fact: 'build', value: build },
+            { fact: 'OS', value: os_version },
+            { fact: 'device model', value: device_model },
+            { fact: 'SoC', value: soc },
+            { fact: 'SME2 of the device', value: sme2::VARCHAR },
+            { fact: 'emulated', value: emulated::VARCHAR },
+            { fact: 'platform', value: platform },
+            { fact: 'executions', value: executions::VARCHAR },
+            { fact: 'warm-up', value: warmup_executions::VARCHAR }
         ] AS facts
     FROM named
     JOIN ambiguous USING (sweep_id, name)
@@ -55,9 +55,8 @@ SELECT
     cell_id,
     cell,
     sweep_id,
-    -- What distinguishes it from others of the same name in the sweep; NULL if there are none.
-    nullif(
-        array_to_string(list_filter(stated.facts, LAMBDA fact: NOT list_contains(shared.facts, fact)), ', '), ''
-    ) AS differs
+    -- What distinguishes it from others of the same name in the sweep, as a list of {fact, value}, NULL for an unknown
+    -- value; NULL if there are none.
+    nullif(list_filter(stated.facts, LAMBDA each: NOT list_contains(shared.facts, each)), []) AS differs
 FROM stated
 JOIN shared USING (sweep_id, name);

@@ -25,7 +25,8 @@ SELECT
     -- Sessions that succeeded.
     succeeded,
     -- What distinguishes the cell from others of the same name (sweep, device, model, precision, variant, mode,
-    -- threads); NULL if there are none.
+    -- threads): a list of {fact, value}, such as executions and 3; value is NULL if it is unknown. NULL if there are no
+    -- others.
     differs,
     started_at,
     ended_at,

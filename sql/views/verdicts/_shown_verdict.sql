@@ -29,7 +29,7 @@ judged AS (
 )
 SELECT
     * EXCLUDE (facts_now, facts_before),
-    -- What differs from the night baseline_to; NULL if nothing does.
+    -- What differs from the night baseline_to, see _changes; NULL if nothing does.
     _changes(facts_before, facts_now) AS changed,
     -- Sorts the worst first.
     row(

@@ -45,7 +45,7 @@ SELECT
     time_b / 1e6 AS time_b_ms,
     sessions_a,
     sessions_b,
-    -- What differs between both sides: files, versions; NULL if nothing does.
+    -- What differs between both sides, as a list of {fact, before, after}, see `verdict`; NULL if nothing does.
     _changes(facts_a.facts, facts_b.facts) AS changed,
     -- Accuracy of side A, see cell_accuracy.
     accuracy_a.accuracy AS accuracy_a,

@@ -29,7 +29,8 @@ SELECT
     low,
     -- Upper end of the 95 % interval of the ratio; NULL if there is none.
     high,
-    -- What differs from the last night of the baseline: files, versions, device; NULL if nothing does.
+    -- What differs from the last night of the baseline, as a list of {fact, before, after}, see `verdict`; NULL if
+    -- nothing does.
     _changes(before.facts, now.facts) AS changed,
     -- The verdict in a sentence, with both figures.
     reason,

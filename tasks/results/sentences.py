@@ -1,0 +1,44 @@
+"""Texts made from data of views: what changed, and what distinguishes cells."""
+
+from collections.abc import Mapping, Sequence
+
+Difference = Mapping[str, str | None]
+"""{fact, before, after} of `changed`, or {fact, value} of `differs`; None where a value is unknown."""
+
+_HASHED = (".pte file", "runner")  # hashes are not shown: they tell a reader only that the files differ
+_UNITS = {"temperature": " C"}
+
+
+def describe_changes(changes: Sequence[Difference] | None) -> str | None:
+    """Return what changed as text, such as `.pte file, runner (ExecuTorch 1.5.1 -> 1.6.0), OS 14 -> 15`.
+
+    The facts are in the order of the macro `_changes`: model source follows its .pte file, and ExecuTorch its runner.
+    """
+    if not changes:
+        return None
+    parts: list[str] = []
+    for change in changes:
+        fact, before, after = (_known(change[name]) for name in ("fact", "before", "after"))
+        text = f"{fact} {before} -> {after}{_UNITS.get(fact, '')}"
+        if fact in _HASHED:
+            parts.append(fact)
+        elif fact == "model source":
+            parts[-1] += " (same model source)" if before == after else ", model source"
+        elif fact == "ExecuTorch":
+            parts[-1] += f" ({text})"
+        elif before == after:  # uncommitted changes, which may differ
+            parts.append(f"{fact} {after}")
+        else:
+            parts.append(text)
+    return ", ".join(parts)
+
+
+def describe_differences(differences: Sequence[Difference] | None) -> str | None:
+    """Return what distinguishes a cell as text, such as `pte 1a2b3c4d, executions 3`."""
+    if not differences:
+        return None
+    return ", ".join(f"{each['fact']} {_known(each['value'])}" for each in differences)
+
+
+def _known(value: str | None) -> str:
+    return "unknown" if value is None else value
