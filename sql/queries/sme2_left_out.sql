@@ -6,7 +6,7 @@ SELECT
     covered.operator || coalesce(' (' || data_type || ')', '') || coalesce(' ' || microkernel, '') AS operator,
     max(covered.calls_per_run) AS calls_per_run,
     max(time_ms / nullif(eligible_ms, 0)) FILTER (_has_times(covered.emulated)) AS share,
-    likely_reason
+    { reason: likely_reason, operator: covered.operator } AS likely_reason
 FROM sme2_operator_coverage AS covered
 JOIN sme2_coverage USING (cell)
 WHERE covered.sweep_id = $sweep_id AND covered.variant = 'sme2_on' AND likely_reason IS NOT NULL

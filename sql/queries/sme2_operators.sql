@@ -25,7 +25,10 @@ pair AS (
                 THEN speed.time_on_ms / nullif(pair_total.time_on_ms, 0)
         END AS share_on,
         speed.kind = 'delegated' AND _sme2_could_serve(speed.category, speed.microkernel) AS is_eligible,
-        reason.likely_reason
+        CASE
+            WHEN reason.likely_reason IS NOT NULL
+                THEN { reason: reason.likely_reason, operator: speed.operator }
+        END AS likely_reason
     FROM operator_speedup AS speed
     JOIN _named_pair AS named USING (pair, sweep_id)
     LEFT JOIN sme2_speedup AS pair_total USING (pair, sweep_id)

@@ -20,11 +20,15 @@ from sql.warehouse import first_line
 from tasks.bundle.model_names import short_names
 from tasks.judge.operator_advice import HEAVY_SHARE
 from tasks.results.cells import Night, SweepId
-from tasks.results.sentences import describe_changes, describe_differences
+from tasks.results.sentences import describe_changes, describe_differences, describe_likely_reason
 from tasks.results.table import Number, Row, RowT, Words
 
 _MAX_IDS_NAMED = 10
-_SENTENCES: Mapping[str, Callable[[Any], str | None]] = {"changed": describe_changes, "differs": describe_differences}
+_SENTENCES: Mapping[str, Callable[[Any], str | None]] = {
+    "changed": describe_changes,
+    "differs": describe_differences,
+    "likely_reason": describe_likely_reason,
+}
 """Columns whose data rows have as text."""
 
 
@@ -103,8 +107,8 @@ class Reader:
     def rows(self, row_class: type[RowT], parameters: Mapping[str, Any] | None = None) -> list[RowT]:
         """Return the rows of a class's query, which gets the parameters that it names; without any, it runs once.
 
-        Columns that are not fields of the class are left out; a field without a column has its default. What differs
-        is a list in views and text in rows.
+        Columns that are not fields of the class are left out; a field without a column has its default. Data of
+        the columns in _SENTENCES is text in rows.
         """
         if row_class in self._rows:
             return list(self._rows[row_class])

@@ -7,6 +7,15 @@ Difference = Mapping[str, str | None]
 
 _HASHED = (".pte file", "runner")  # hashes are not shown: they tell a reader only that the files differ
 _UNITS = {"temperature": " C"}
+_LIKELY_REASONS = {
+    "portable": "portable: XNNPACK did not get it",
+    "switched off": "SME2 was switched off",
+    "names": "names of QP8 cannot tell, a session of mode profile can",
+    "kernels": "its kernels are not those of SME",
+    "data types or shape": "its data types or its shape: other {operator} of this model ran on SME",
+    "never": "no {operator} of this model with these data types ran on SME",
+}
+"""By the values of likely_reason in the view sme2_operator_coverage."""
 
 
 def describe_changes(changes: Sequence[Difference] | None) -> str | None:
@@ -38,6 +47,11 @@ def describe_differences(differences: Sequence[Difference] | None) -> str | None
     if not differences:
         return None
     return ", ".join(f"{each['fact']} {_known(each['value'])}" for each in differences)
+
+
+def describe_likely_reason(data: Mapping[str, str] | None) -> str | None:
+    """Return why an operator did not run on SME: `reason` is a value of likely_reason, `operator` a name."""
+    return _LIKELY_REASONS[data["reason"]].format(operator=data["operator"]) if data else None
 
 
 def _known(value: str | None) -> str:

@@ -22,17 +22,18 @@ SELECT
     -- What sme2_share rests on: executed (sampled kernels), selected (kernels that XNNPACK chose), name (which shows
     -- that it is not on SME), or not proven.
     evidence,
-    -- Why it is not on SME: from the names, kernels and other operators of the same cell. NULL if it is.
+    -- Why it is not on SME, from the names, kernels and other operators of the same cell; NULL if it is. portable:
+    -- XNNPACK did not get it; switched off: SME2 was; names: those of QP8 do not show it, a session of mode profile
+    -- does; kernels: those that ran are not of SME; data types or shape: another operator of its name ran on SME;
+    -- never: none of its name did.
     CASE
         WHEN sme_by_name = 'yes' OR (sme_by_name = 'undecided' AND sme2_share + sme1_share > 0) THEN NULL
-        WHEN kind = 'portable' THEN 'portable: XNNPACK did not get it'
-        WHEN variant = 'sme2_off' THEN 'SME2 was switched off'
-        WHEN sme_by_name = 'undecided' AND sme2_share IS NULL
-            THEN 'names of QP8 cannot tell, a session of mode profile can'
-        WHEN sme_by_name = 'undecided' THEN 'its kernels are not those of SME'
-        WHEN bool_or(sme_by_name = 'yes') OVER of_the_same_kind
-            THEN 'its data types or its shape: other ' || operator || ' of this model ran on SME'
-        ELSE 'no ' || operator || ' of this model with these data types ran on SME'
+        WHEN kind = 'portable' THEN 'portable'
+        WHEN variant = 'sme2_off' THEN 'switched off'
+        WHEN sme_by_name = 'undecided' AND sme2_share IS NULL THEN 'names'
+        WHEN sme_by_name = 'undecided' THEN 'kernels'
+        WHEN bool_or(sme_by_name = 'yes') OVER of_the_same_kind THEN 'data types or shape'
+        ELSE 'never'
     END AS likely_reason,
     sessions,
     runs,
