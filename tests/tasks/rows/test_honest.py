@@ -84,7 +84,7 @@ def test_none_of_ten_thousand_honest_sessions_is_refused() -> None:
     assert [cause for cause in refused if cause] == []
 
 
-def test_a_slow_execution_that_became_a_copy_of_the_fastest_one_is_recognised() -> None:
+def test_a_slow_execution_that_became_a_copy_of_the_fastest_one_is_recognized() -> None:
     # given an honest session of twenty executions of a few operators, on a clock of 1 ns
     chance = np.random.default_rng(1)
     inside = 5e6 * np.exp(chance.normal(0, 0.05, 20))
