@@ -27,7 +27,7 @@ def describe_changes(changes: Sequence[Difference] | None) -> str | None:
         return None
     parts: list[str] = []
     for change in changes:
-        fact, before, after = (_known(change[name]) for name in ("fact", "before", "after"))
+        fact, before, after = (_or_unknown(change[name]) for name in ("fact", "before", "after"))
         text = f"{fact} {before} -> {after}{_UNITS.get(fact, '')}"
         if fact in _HASHED:
             parts.append(fact)
@@ -46,7 +46,7 @@ def describe_differences(differences: Sequence[Difference] | None) -> str | None
     """Return what distinguishes a cell as text, such as `pte 1a2b3c4d, executions 3`."""
     if not differences:
         return None
-    return ", ".join(f"{each['fact']} {_known(each['value'])}" for each in differences)
+    return ", ".join(f"{each['fact']} {_or_unknown(each['value'])}" for each in differences)
 
 
 def describe_likely_reason(data: Mapping[str, str] | None) -> str | None:
@@ -54,5 +54,5 @@ def describe_likely_reason(data: Mapping[str, str] | None) -> str | None:
     return _LIKELY_REASONS[data["reason"]].format(operator=data["operator"]) if data else None
 
 
-def _known(value: str | None) -> str:
+def _or_unknown(value: str | None) -> str:
     return "unknown" if value is None else value

@@ -142,7 +142,7 @@ def test_a_session_whose_bundle_cannot_be_read_is_measured_again_under_an_id_tha
     assert {session.session_id for session in again}.isdisjoint({*taken, failed.session_id})
 
 
-def test_attempts_of_planned_sessions_are_recognised_by_their_ids() -> None:
+def test_attempts_of_planned_sessions_are_recognized_by_their_ids() -> None:
     sessions = planned(a_spec())
     mine = {sessions[1].session_id, replace(sessions[2], attempt=7).session_id}
     assert attempts_among(sessions, {*mine, "0" * 16}) == mine

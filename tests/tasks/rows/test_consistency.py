@@ -152,7 +152,7 @@ def test_a_processor_that_is_not_the_devices_is_reported(name: str, honest: Fact
     assert contradiction(facts=lie, **stats) == cause
 
 
-def test_the_etdump_of_an_earlier_session_is_recognised() -> None:
+def test_the_etdump_of_an_earlier_session_is_recognized() -> None:
     # given the ETDump of a session
     seen: dict[str, str] = {}
     assert copied_etdump(b"x", runs(MS, MS), "first", seen) is None
@@ -165,7 +165,7 @@ def test_the_etdump_of_an_earlier_session_is_recognised() -> None:
 
 
 @pytest.mark.parametrize(("step_ns", "is_reported"), [(1, True), (1_000, False)])
-def test_the_times_of_an_earlier_session_at_another_time_are_recognised(step_ns: int, is_reported: bool) -> None:
+def test_the_times_of_an_earlier_session_at_another_time_are_recognized(step_ns: int, is_reported: bool) -> None:
     # given two ETDumps whose executions last equally long, on a fine clock or on one of a few steps
     times = [2_345_678, 1_003_217, 1_001_904, 1_009_461, 1_000_377]
     first = runs(*(each // step_ns * step_ns for each in times), start=tuple(range(0, 50 * MS, 10 * MS)))
@@ -182,7 +182,7 @@ def test_the_times_of_an_earlier_session_at_another_time_are_recognised(step_ns:
     assert copied_etdump(b"z", other, "third", seen) is None
 
 
-def test_an_etdump_that_is_not_the_one_that_the_runner_wrote_is_recognised() -> None:
+def test_an_etdump_that_is_not_the_one_that_the_runner_wrote_is_recognized() -> None:
     # given an ETDump and statistics that state its CRC-32, another one, or none
     right, other, none = (Stats(etdump_crc32=crc) for crc in (0xCBF43926, 1, None))
     # then only the second is told
