@@ -162,7 +162,10 @@ def check_bundles_step(request: SweepRequest) -> State[Any]:
 
 @task(task_run_name="load {request.sweep.sweep_id}", cache_policy=NO_CACHE)
 def load_step(request: SweepRequest) -> State[Any]:
-    """Load the sweep's bundles and publish a snapshot; Failed if one is refused, with the reasons by session id."""
+    """Load the sweep's bundles and publish a snapshot; the state carries why bundles were refused, by session id.
+
+    Failed if a bundle is refused or no session was recorded.
+    """
     board.expect("load", 1)
     if request.sweep.sweep_id not in request.workspace.store.sweep_ids():
         board.done("load", "no session was recorded", failed=True)

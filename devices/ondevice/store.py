@@ -213,7 +213,10 @@ def _guard_path(path: str) -> str:
 
 
 def _hash_and_mark(device: Device, path: str, names: list[str]) -> list[str]:
-    """Return the verified hashes of files on the device, in order, and mark them as used; empty unless all exist."""
+    """Return the verified hashes of the files of the store's entry `path`, in order, and mark the entry as used.
+
+    Empty if a file is missing or changes meanwhile. `names` are relative to a tree; a blob is its own only name.
+    """
     guard = f"{device.root}/{_guard_path(path)}"
     lines = run_script(device, "store_hashes", path, guard, *names, policy=retry.TRANSFER)
     return [] if lines.strip() == "no" else _hash_column(lines)

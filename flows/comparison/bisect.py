@@ -163,7 +163,7 @@ class _Search:
         _log.info("%s", line)
 
     def _build_side(self, night: MeasuredNight) -> Side:
-        """Return model and runner of a night; raises FarmError if they are not kept."""
+        """Return a side of the comparison: cell, model and runner of a night; raises FarmError if one is not kept."""
         workspace, series = self.device.workspace, self.series
         precision, variant = cast(Any, series.precision), cast(Variant, series.variant)
         executions = night.executions, night.warmup_executions

@@ -104,7 +104,7 @@ class DeviceJob(SweepJob):
         return export_for(self.case(session.cell.model, session.cell.precision), session.cell.mode)
 
     def case(self, model: str, precision: str) -> Export | None:
-        """Return the export of a case by its full name; None if it is not exported."""
+        """Return the export of a case by its full name, `model` or `model@case`; None if pending, failed or skipped."""
         exports = (each for cases in self.exports.now().ready.values() for each in cases)
         return next((each for each in exports if (each.model, each.precision) == (model, precision)), None)
 

@@ -130,19 +130,23 @@ class _LabRun(DeviceDispatcher):
             _log.error("%s", error)
 
     def job(self, probe: Probe) -> DeviceJob:
-        """Fetch the runners of a device and the exports of its round; return its job, an error in `runner_error`."""
+        """Return the job of a device, after fetching its runners and, if its start has a batch, what the batch runs.
+
+        What cannot be fetched is missing in the job, and `runners.error` states why: its sessions fail for that reason.
+        """
         assert self.order.starts is not None
-        start, again, runners = self.order.starts[probe.device.name], None, Runners()
+        start, runners = self.order.starts[probe.device.name], Runners()
+        batch = Batch(start.sessions) if start.sessions else None
         try:
             by_use = {(variant, mode): self._fetch_runner(name) for variant, mode, name in start.uses}
-            if start.sessions:
+            if batch is not None:
                 cases = [case for key in start.exports for case in self._fetch_export(key)]
-                batch_runners = {runner.runner_sha256: runner for runner in map(self._fetch_runner, start.runners)}
-                again = Batch(start.sessions, {case.content: case for case in cases}, batch_runners)
+                batch.exports.update({case.content: case for case in cases})
+                batch.runners.update({each.runner_sha256: each for each in map(self._fetch_runner, start.runners)})
             runners = Runners(by_use, start.runner_error)
         except (FarmError, OSError) as error:  # such as a full disk; the device must not wait
             runners = Runners(error=str(error))
-        return self.common.on(probe, runners, again)
+        return self.common.on(probe, runners, batch)
 
     def _fetch_exports(self, has_ended: threading.Event) -> None:
         """Fetch the exports that the sweep shares, until none is pending or this run `has_ended`.

@@ -58,9 +58,9 @@ def embedded_server(prefect_home: Path) -> Iterator[None]:
         raise FarmError(f"{prefect_home}: the disk is full; free space and run the same command again")
     database = prefect_home / _DATABASE
     is_small = database.is_file() and database.stat().st_size <= _MAX_CHECKED_BYTES
-    is_replaced = is_small and _replace_damaged_database(prefect_home)
+    is_replaced = is_small and _set_aside_unusable_database(prefect_home)
     port, cause = _start(prefect_home)
-    if cause and not is_replaced and _replace_damaged_database(prefect_home, cause):
+    if cause and not is_replaced and _set_aside_unusable_database(prefect_home, cause):
         port, cause = _start(prefect_home)
     if cause:
         raise FarmError(
@@ -76,10 +76,11 @@ def damaged_databases(prefect_home: Path) -> list[Path]:
     return sorted(prefect_home.glob(f"{_DATABASE}.damaged-*"))
 
 
-def _replace_damaged_database(prefect_home: Path, cause: str = "") -> bool:
-    """Rename the server's database, with its -wal and -shm files, if it is damaged; report it and return True then.
+def _set_aside_unusable_database(prefect_home: Path, cause: str = "") -> bool:
+    """Rename the server's database, with its -wal and -shm files, if it is unusable; report it and return True then.
 
-    `cause` is why the server did not start, if it was tried. A database elsewhere (PREFECT_API_DATABASE_CONNECTION_URL)
+    It is unusable if it is damaged or, by `cause` (why the server did not start), of another version of Prefect. The
+    server then creates a new one. A database elsewhere (PREFECT_API_DATABASE_CONNECTION_URL)
     is never touched.
     """
     database = prefect_home / _DATABASE

@@ -60,7 +60,9 @@ def file_limits(session: PlannedSession, export: Export, runner: Runner) -> dict
 def collect_files(
     device: Device, folder: str, limits: dict[str, int], sent: Mapping[str, bytes | None], to: Path, mode: str
 ) -> list[Unsuccessful]:
-    """Write the files of a run that exist to the folder `to`; return why each of the others was refused.
+    """Write the files named in `limits` that a run left in `folder` to the folder `to`; return why some were refused.
+
+    A missing file is skipped; one above its limit of bytes, or that cannot be taken, is refused.
 
     Those in `sent` came with the result of the job (None: the file did not exist), the others are fetched. A log that
     is too long is cut, except in mode `trace`, where it is the result. Raises DeviceError.
