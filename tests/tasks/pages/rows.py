@@ -43,7 +43,7 @@ class _Rows:
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows = rows
         self.names: dict[str, str] = {}
-        self.models: dict[str, str] = {}
+        self.warehouse_names: dict[str, str] = {}
 
     def rows(self, row_class: type[Row], _parameters: Any = None) -> Sequence[Row]:
         return [each for each in self._rows if type(each) is row_class]

@@ -37,6 +37,10 @@ PYTHON_TYPES: dict[str, object] = {
     "DATE": date,
     "DATE[]": list[date],
     "TIMESTAMP": datetime,
+    # Facts that a reader of the warehouse turns into a sentence.
+    'STRUCT(fact VARCHAR, "value" VARCHAR)[]': str,
+    'STRUCT(reason VARCHAR, "operator" VARCHAR)': str,
+    'STRUCT(fact VARCHAR, "before" VARCHAR, "after" VARCHAR)[]': str,
 }
 
 
