@@ -31,6 +31,7 @@ _ACTING = re.compile(
 )
 _LINE_BREAKS = re.compile("[\t-\r\x1c-\x1f\x85\u2028\u2029]")
 _MAX_VALUE_CHARS = 40
+_BLOCK_BYTES = 1 << 20
 _NOT_REGULAR = errno.EOPNOTSUPP
 _CAUSES = {errno.ELOOP: "is a link; copy the file in its place", _NOT_REGULAR: "is not a regular file; move it away"}
 
@@ -128,17 +129,26 @@ def open_untrusted(path: Path, max_bytes: int, folder: int | None = None) -> Ite
 
 def read_untrusted(path: Path, max_bytes: int) -> bytes:
     """Return the content of a regular file of at most `max_bytes`; raises UntrustedFileError."""
-    with open_untrusted(path, max_bytes) as stream:
-        content = stream.read(max_bytes + 1)
-    if len(content) > max_bytes:  # it has grown since it was opened
-        raise UntrustedFileError(f"{path}: has more than {max_bytes} bytes, which is the limit")
-    return content
+    return b"".join(_blocks(path, max_bytes))
 
 
 def hash_untrusted(path: Path, max_bytes: int) -> str:
     """Return the SHA-256 of a regular file of at most `max_bytes`; raises UntrustedFileError."""
+    digest = hashlib.sha256()
+    for block in _blocks(path, max_bytes):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def _blocks(path: Path, max_bytes: int) -> Iterator[bytes]:
+    """Yield the content of a file; raises UntrustedFileError, also if it grows beyond the limit after it was opened."""
+    left_bytes = max_bytes
     with open_untrusted(path, max_bytes) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        while block := stream.read(_BLOCK_BYTES):
+            left_bytes -= len(block)
+            if left_bytes < 0:
+                raise UntrustedFileError(f"{path}: has more than {max_bytes} bytes, which is the limit")
+            yield block
 
 
 def read_local(name: str, local: Path, block_bytes: int) -> Iterator[bytes]:

@@ -1,5 +1,6 @@
 """Files, JSON and text of others: opened without waiting, within limits; unambiguous; harmless where it is shown."""
 
+import hashlib
 import os
 import socket
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from devices.untrusted import (
     UntrustedFileError,
     excerpt,
+    hash_untrusted,
     open_untrusted,
     parse_json,
     read_json,
@@ -26,6 +28,7 @@ def test_a_file_up_to_the_limit_is_read(tmp_path: Path, size: int) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"a" * size)
     assert read_untrusted(path, 10) == b"a" * size
+    assert hash_untrusted(path, 10) == hashlib.sha256(b"a" * size).hexdigest()
     with open_untrusted(path, 10) as stream:
         assert stream.read(1) == b"a"[:size]
 
@@ -38,12 +41,15 @@ def test_a_larger_file_is_refused_without_reading_it(tmp_path: Path) -> None:
         read_untrusted(path, 10)
 
 
-def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("read", [read_untrusted, hash_untrusted])
+def test_a_file_that_grows_while_it_is_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path, int], object]
+) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"a" * 11)
     monkeypatch.setattr("devices.untrusted.open_untrusted", lambda path, _most_bytes: path.open("rb"))
     with pytest.raises(UntrustedFileError, match=rf"^{path}: has more than 10 bytes, which is the limit$"):
-        read_untrusted(path, 10)
+        read(path, 10)
 
 
 def made_socket(path: Path) -> None:

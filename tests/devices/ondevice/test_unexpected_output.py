@@ -8,11 +8,12 @@ from devices.adb.stream import ShellOutput
 from devices.device import CommandResult, Device
 from devices.errors import DeviceError, DeviceLost
 from devices.local import LocalDevice
-from devices.ondevice.diagnostics import read_leftovers
+from devices.ondevice.diagnostics import DeviceLeftovers, read_leftovers
 from devices.ondevice.job import Job, kill_leftovers, run_job
 from devices.ondevice.store import prune
 from devices.shell import take_pid
 from devices.ssh.shell import Framed
+from tests.fixtures.jobs import ending
 
 ENDED = "ended 0 1.00 2.00 2.00 2.50 -\n%content\n"
 
@@ -29,20 +30,28 @@ class Printing(LocalDevice):
 
 
 def run(device: Device) -> object:
-    return run_job(device, Job("/data/etfarm/sessions/a", ["true"], 1.0))
+    return ending(run_job(device, Job("/data/etfarm/sessions/a", ["true"], 1.0)))
 
 
-CASES: dict[str, tuple[Callable[[Device], object], str, list[str]]] = {
-    "leftovers": (read_leftovers, "1 2 30", ["", "1", "one 2 3", "1 2 3 4", "1 2 many"]),
-    "jobs of a previous holder": (kill_leftovers, "12\n13", ["12\nWelcome", "9" * 5000]),
+# A call, what its script should print, what the call makes of that, and texts that the script should not print.
+CASES: dict[str, tuple[Callable[[Device], object], str, object, list[str]]] = {
+    "leftovers": (
+        read_leftovers,
+        "1 2 30",
+        DeviceLeftovers(1, 2, 30 << 10),
+        ["", "1", "one 2 3", "1 2 3 4", "1 2 many"],
+    ),
+    "jobs of a previous holder": (kill_leftovers, "12\n13", [12, 13], ["12\nWelcome", "9" * 5000]),
     "entries of the store": (
         lambda device: prune(device, 1 << 40),
         "12 idle:blobs/a\n3 :trees/b",
+        [],
         ["Welcome", "12", "x idle:blobs/a", "12 busy:blobs/a", f"{'9' * 5000} :blobs/a"],
     ),
     "the end of a job": (
         run,
         ENDED,
+        (0, None, False),
         ["", "ended", ENDED.replace(" 0 ", " zero "), ENDED.replace("1.00", "soon"), ENDED.replace("1.00", "nan")],
     ),
 }
@@ -50,11 +59,11 @@ CASES: dict[str, tuple[Callable[[Device], object], str, list[str]]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_a_script_should_print_is_accepted(name: str) -> None:
-    call, expected, _ = CASES[name]
-    call(Printing(expected))
+    call, printed, result, _ = CASES[name]
+    assert call(Printing(printed)) == result
 
 
-@pytest.mark.parametrize(("name", "printed"), [(name, text) for name, case in CASES.items() for text in case[2]])
+@pytest.mark.parametrize(("name", "printed"), [(name, text) for name, case in CASES.items() for text in case[3]])
 def test_what_a_script_should_not_print_is_an_error_of_its_device(name: str, printed: str) -> None:
     with pytest.raises((DeviceError, DeviceLost), match=r"^phone: .*printed '"):
         CASES[name][0](Printing(printed))

@@ -56,7 +56,10 @@ def test_a_question_is_answered_about_all_of_its_names(cage: Cage, maker: Bundle
     question = questions()[name]
     values = VALUES | {"cell": maker.ask("SELECT max(cell) FROM cell_overview")[0][0]}
     words = [f"--{parameter}={values[kind]}" for parameter, kind in question.kinds.items()]
-    cage.ask(question.text, resolve_names(question, parse_options(question, words), cage)).all_rows()
+    answer = cage.ask(question.text, resolve_names(question, parse_options(question, words), cage))
+    # then it is a table: every row has a value for each column
+    assert answer.columns
+    assert {len(row) for row in answer.all_rows()} <= {len(answer.columns)}
 
 
 @pytest.mark.parametrize("kind", NAMES)

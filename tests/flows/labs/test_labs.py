@@ -15,6 +15,7 @@ from rich.console import Console
 
 from devices.inventory import DeviceSpec
 from devices.ondevice.facts import Facts
+from flows.device.job import DeviceJob
 from flows.labs import artifacts, controller, lab_run
 from flows.labs.lab_run import lab
 from flows.labs.protocol import Order, Start, write_shared
@@ -157,23 +158,48 @@ def test_a_lab_whose_farm_was_killed_waits_for_no_export_any_more(
     assert {each.reason for each in farm.records("far")} == {why}
 
 
-@pytest.mark.thorough
-def test_suspected_series_of_a_lab_are_measured_again_by_the_lab(farm: LabFarm) -> None:
-    # given a sweep that measured in a lab, and two models to compare there
+def compare_models(farm: LabFarm) -> DeviceJob:
+    """Sweep in a lab; return the job that compares two models there, in four sessions and a discarded one."""
     [job], _ = farm.sweep(farm.device("far"))
     runner = job.runners.by_use["sme2_off", "timing"]
     sides = [
         Side(Cell("far", name, "fp32", 1, "sme2_off", "timing", 3, 1), job.case(name, "fp32"), runner)  # type: ignore[arg-type]
         for name in (LATE, QUICK)
     ]
-    again = replace(job, batch=plan_batch(NIGHT, [(sides[0], sides[1])], "same_night", 2))
+    return replace(job, batch=plan_batch(NIGHT, [(sides[0], sides[1])], "same_night", 2))
 
+
+@pytest.mark.thorough
+def test_suspected_series_of_a_lab_are_measured_again_by_the_lab(farm: LabFarm) -> None:
+    again = compare_models(farm)
     # when they are measured
     [tally] = a_flow(BatchDispatcher([again], [SITE]).measure)
     # then the lab has measured both sides, alternately
     assert (tally.succeeded, tally.discarded) == (4, 1)
     arms = sorted((each.ended_at, each.arm.side) for each in farm.records("far") if each.arm and each.repetition >= 0)
     assert [side for _, side in arms] == ["a", "b", "b", "a"]
+
+
+@pytest.mark.fault
+@pytest.mark.thorough
+def test_a_comparison_whose_models_a_lab_cannot_fetch_fails_with_that_reason(
+    farm: LabFarm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again = compare_models(farm)
+    before = len(farm.records("far"))
+
+    # given a lab whose disk is full when it fetches a model of the comparison
+    def fetched(*_: object) -> tuple[Export, ...]:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(lab_run, "fetch_export", fetched)
+    # when they are measured
+    [tally] = a_flow(BatchDispatcher([again], [SITE]).measure)
+    # then the sessions of the comparison fail for that reason, and no other session is planned in their place
+    compared = [each for each in farm.records("far") if each.arm]
+    assert (tally.succeeded, tally.failed, len(compared)) == (0, len(compared), len(farm.records("far")) - before)
+    assert compared
+    assert all("No space left on device" in str(each.reason) for each in compared)
 
 
 @pytest.mark.thorough
