@@ -13,7 +13,7 @@ sweep: $(READY)
 PYTEST := $(BIN)/pytest -q -n auto --dist loadscope --no-loadscope-reorder
 
 # `make test CHANGED=1` runs what the changes of this branch most likely break; CHANGED=COMMIT, those since a commit.
-TESTS = $(if $(CHANGED),$$($(BIN)/python -m tests.changed $(CHANGED:1=main)))
+TESTS = $(if $(CHANGED),$$($(BIN)/python -m tests.changed $(patsubst 1,main,$(CHANGED))))
 
 test: $(READY)
 	$(PYTEST) -m "not thorough" $(TESTS)

@@ -14,13 +14,22 @@ class FarmError(Exception):
 class InputError(FarmError):
     """A file, a name or a value from the user is wrong; the text states it, what is wrong and what to write instead."""
 
+    @property
+    def sentences(self) -> Sequence[str]:
+        """Each mistake, a sentence."""
+        return [str(self)]
+
 
 class Mistakes(InputError):
-    """Several mistakes in one file; `sentences` has each."""
+    """Several mistakes."""
 
     def __init__(self, sentences: Sequence[str]) -> None:
         super().__init__("\n".join(sentences))
-        self.sentences = sentences
+        self._sentences = sentences
+
+    @property
+    def sentences(self) -> Sequence[str]:
+        return self._sentences
 
 
 class DeviceError(FarmError):

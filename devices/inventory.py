@@ -225,11 +225,10 @@ def open_device(spec: DeviceSpec) -> Device:
     Default root: the temporary folder of this machine, /var/tmp of an SSH host (both with the user's name),
     /data/local/tmp of a phone. Raises DeviceRefused if ssh_config cannot be evaluated.
     """
-    here = f"{tempfile.gettempdir()}/etfarm-{getpass.getuser()}"
     if spec.transport == "local":
-        device: Device = LocalDevice(spec.name, spec.root or here, spec.platform)
+        device: Device = LocalDevice(spec.name, spec.root or _local_root(), spec.platform)
     elif spec.transport == "simulated":  # a folder of this machine, with its own store, jobs and lease
-        device = LocalDevice(spec.name, f"{spec.root or f'{here}-{SIMULATED}'}/{spec.name}", SIMULATED)
+        device = LocalDevice(spec.name, f"{spec.root or f'{_local_root()}-{SIMULATED}'}/{spec.name}", SIMULATED)
         device.machine_folder = f"{device.root}/machine"
     elif spec.transport == "ssh":
         from devices.ssh.device import SshDevice  # cryptography is slow to import, and many farms have no SSH host
@@ -244,6 +243,10 @@ def open_device(spec: DeviceSpec) -> Device:
         device = AdbDevice(spec.name, spec.root or "/data/local/tmp/etfarm", link, spec.platform)
     device.store_limit_bytes = spec.store_limit_bytes
     return device
+
+
+def _local_root() -> str:
+    return f"{tempfile.gettempdir()}/etfarm-{getpass.getuser()}"
 
 
 def launch_prefix(spec: DeviceSpec, system: str | None) -> list[str]:

@@ -80,11 +80,11 @@ def apply_filter(
     try:
         part = only.apply(spec)
     except InputError as error:
-        mistakes.append(str(error))
+        mistakes += error.sentences
     try:
         selection = select(spec, inventory_file, only.devices)
     except InputError as error:
-        mistakes.append(str(error))
+        mistakes += error.sentences
     if part is None or selection is None:
         raise Mistakes(mistakes)
     return part, selection

@@ -229,7 +229,7 @@ def _raise_if_damaged(path: Path, error: Exception) -> None:
 def _connect(path: Path, settings: Settings | None, *, max_wait_s: float) -> duckdb.DuckDBPyConnection:
     """Open the file that is at `path` now, for reading if there are `settings`; wait while another process has it open.
 
-    Raises NotADatabase, WarehouseDamaged if the file is empty, WarehouseError after `max_wait_s`, or duckdb.Error.
+    Raises InvalidDatabase, WarehouseDamaged if the file is empty, WarehouseError after `max_wait_s`, or duckdb.Error.
     """
     give_up = time.monotonic() + max_wait_s
     while True:

@@ -56,10 +56,10 @@ class AdbLink:
         Opening it reconnects the phone if its connection is stale; raises DeviceRefused for the states in _REMEDIES,
         DeviceLost for other causes.
         """
-        connections, starts = self._connections, self._server.starts
+        connections, starts, was_stale = self._connections, self._server.starts, self._stale
         try:
             try:
-                if not self._stale:
+                if not was_stale:
                     stream = self._request(f"host:transport:{self._serial}", service)
                 else:
                     stream = self._reconnect_and_request(service, connections)
@@ -67,7 +67,7 @@ class AdbLink:
                 # A request does not bring back a phone without a cable, unless a new server is still looking for it.
                 is_new = self._server.starts > starts
                 recoverable = ("not found", "offline") if self._network or is_new else ("offline",)
-                if self._stale or not any(state in str(error) for state in recoverable):
+                if was_stale or not any(state in str(error) for state in recoverable):
                     raise
                 stream = self._reconnect_and_request(service, connections)
         except (AdbError, EOFError, OSError) as error:

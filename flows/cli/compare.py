@@ -75,7 +75,7 @@ def compare(
     more than the margin, and the complete interval is above 1. It is never a regression if model, runner and settings
     are equal: that is `device slower`. different: faster or slower. unknown: inconclusive, or a cell without a
     counterpart. inaccurate: the outputs of A or B are. Such times are no result, so the pair is neither slower nor
-    different, and --fail-on regression includes it.
+    different, and --fail-on regression includes it unless B repairs them.
     """
     from flows.cli.compare_files import FilesToCompare, measure_files, prepare_files
     from flows.cli.output import ComparisonOutput

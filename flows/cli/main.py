@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from devices.errors import Mistakes
+from devices.errors import InputError
 from flows.cli import (
     bisect,
     compare,
@@ -115,7 +115,7 @@ def main() -> None:
             show_pieces([traceback.format_exc()], err=True)
             sys.exit(1)
         _discard_output()
-        sentences = error.sentences if isinstance(error, Mistakes) else [message]
+        sentences = error.sentences if isinstance(error, InputError) else [message]
         show(*(f"etfarm: {sentence}" for sentence in sentences), err=True)
         sys.exit(2)
 

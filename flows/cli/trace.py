@@ -35,7 +35,7 @@ def trace(
     if output is None:
         if run is not None or view:
             raise InputError("--run and --view are about the file that is written; name it with --output")
-        show_etdump(find_etdump(session, store))
+        show_etdump(find_etdump(session, store)[0])
         return
     show(write_trace(session, run, output, store))
     if view:

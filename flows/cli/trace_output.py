@@ -31,14 +31,15 @@ _MAX_OPERATORS = 25
 _POLICY = "default-src 'self' blob: data: 'unsafe-inline' 'unsafe-eval'"
 
 
-def find_etdump(session: str, store: BundleStore) -> Path:
+def find_etdump(session: str, store: BundleStore) -> tuple[Path, SessionRecord | None]:
     """Return the ETDump of a session, by its id or the path of a bundle, or the loose ETDump at a path.
 
-    Raises InputError if there is none, BundleError if the bundle is damaged.
+    With it comes the record of a bundle, whose files were checked; None with a loose ETDump. Raises InputError if there
+    is no such ETDump, BundleError if the bundle is damaged.
     """
     path = Path(session)
     if path.is_file() and path.name != RECORD:
-        return path
+        return path, None
     folder = path.parent if path.name == RECORD else path
     if not folder.is_dir():
         if (stored := store.find(session)) is None:
@@ -50,7 +51,7 @@ def find_etdump(session: str, store: BundleStore) -> Path:
     record = read_bundle(folder)
     if ETDUMP not in record.files:
         raise InputError(f"{folder}: the session has no ETDump ({record.reason or record.status}); trace another one")
-    return folder / ETDUMP
+    return folder / ETDUMP, record
 
 
 def write_trace(session: str, run: str | None, output: Path, store: BundleStore) -> str:
@@ -59,23 +60,23 @@ def write_trace(session: str, run: str | None, output: Path, store: BundleStore)
     `run` is an index as in the view run_latency, `all`, or None for the measured run in the middle by duration. Raises
     InputError, BundleError or EtdumpError.
     """
-    file = find_etdump(session, store)
+    file, checked = find_etdump(session, store)
     record, dump = _read_etdump(file)
     if not dump.executions:
         raise InputError(f"{session}: the ETDump contains 0 complete runs, so there is nothing to trace; measure again")
     title, facts, sources = file.name, dict[str, object](etdump=file.name), None
-    if record:
-        model = f"{record.model.name} {record.model.precision}"
-        title = f"{model} {record.variant} t{record.threads} on {record.device.name}"
+    if checked:
+        model = f"{checked.model.name} {checked.model.precision}"
+        title = f"{model} {checked.variant} t{checked.threads} on {checked.device.name}"
         facts = {
-            "session_id": record.session_id,
-            "sweep_id": record.sweep.sweep_id,
-            "status": record.status,
-            "emulated": record.device.emulated,
-            "started_at": record.started_at,
+            "session_id": checked.session_id,
+            "sweep_id": checked.sweep.sweep_id,
+            "status": checked.status,
+            "emulated": checked.device.emulated,
+            "started_at": checked.started_at,
         }
         # The program of the mode numerics is another one: its instructions are not those of sources.json.
-        sources = None if record.mode == "numerics" else read_sources(file.parent, record)
+        sources = None if checked.mode == "numerics" else read_sources(file.parent, checked)
     runs, which = _select_runs(run, dump, _warmup_runs(record, dump))
     slices = build_slices(dump, runs, event_sources(sources, dump) if sources else {})
     write_complete(output, as_chrome_json(title, slices, facts | {"runs": which}).encode())

@@ -25,7 +25,7 @@ def validate(
     An editor with a YAML language server shows the same while you write: save the schema, and begin the file with the
     comment `# yaml-language-server: $schema=sweep.schema.json`
     """
-    from devices.errors import InputError, Mistakes
+    from devices.errors import InputError
     from devices.inventory import Inventory
     from tasks.measure.sweep_file import SweepSpec
 
@@ -42,7 +42,7 @@ def validate(
             show(f"{file}: {_describe_valid(file)}")
         except InputError as error:
             wrong = True
-            show(*(error.sentences if isinstance(error, Mistakes) else [error]))
+            show(*error.sentences)
     raise typer.Exit(int(wrong))
 
 

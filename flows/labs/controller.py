@@ -233,7 +233,7 @@ class LabController:
         BundleError if the storage does not answer.
         """
         name, before, job = device.name, self._health[device.name], self._jobs.get(device.name)
-        stored = self._artifacts.count_sessions(name)
+        stored = self._artifacts.count_sessions(name) if job else {}
         try:
             result = read_shared(self._artifacts.bundles.shared_files, file, Result)
             assert result is not None

@@ -11,6 +11,7 @@ from prefect.exceptions import ObjectNotFound
 from prefect.types.entrypoint import EntrypointType
 
 from flows.labs.lab_run import lab
+from flows.server.settings import PACKAGES
 from flows.server.shared_server import LABS_POOL, create_pool
 from flows.server.states import cancel_lab_run
 
@@ -26,7 +27,7 @@ def deploy() -> None:
         work_pool_name=LABS_POOL,
         entrypoint_type=EntrypointType.MODULE_PATH,
         tags=["etfarm"],
-        job_variables={"env": {"PREFECT_LOGGING_EXTRA_LOGGERS": "flows,tasks,devices,sql"}},
+        job_variables={"env": {"PREFECT_LOGGING_EXTRA_LOGGERS": ",".join(PACKAGES)}},
     ).apply()
 
 

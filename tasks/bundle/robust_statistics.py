@@ -23,6 +23,7 @@ MIN_SESSIONS = 5
 ALERT_SESSIONS = 8
 """A night with fewer sessions needs a comparison the same night for an alarm."""
 _ALPHA = 0.05
+_MAX_FIGURES = 1000  # all pairs of them are 8 MB; a sweep file allows no more sessions of a cell
 
 
 def interquartile_indices(values: ArrayLike) -> NDArray[np.intp]:
@@ -42,12 +43,12 @@ def interquartile_mean(values: ArrayLike) -> float:
 
 
 def median_interval(figures: Sequence[float]) -> tuple[float, float] | None:
-    """Return the 95 % interval of the median; None for fewer than 6 figures, or if one is not above 0.
+    """Return the 95 % interval of the median; None for fewer than 6 or more than 1,000 figures, or one not above 0.
 
     The interval is Hodges-Lehmann's on logarithms, from the exact distribution of Wilcoxon's signed-rank test,
     so the noise need not be normal, only symmetric.
     """
-    cut = _interval_rank(len(figures))
+    cut = _interval_rank(len(figures)) if len(figures) <= _MAX_FIGURES else 0
     if cut == 0 or min(figures) <= 0:
         return None
     logs = np.log(figures)
@@ -60,9 +61,10 @@ def median_interval(figures: Sequence[float]) -> tuple[float, float] | None:
 def _interval_rank(n: int) -> int:
     """Return which of the sorted averages of pairs bounds the interval, from 1 at both ends; 0 if none does."""
     max_rank_sum = n * (n + 1) // 2
-    # How many choices of signs have the rank sum 0, 1, ...
-    ways = np.zeros(max_rank_sum + 1)
-    ways[0] = 1
-    for rank in range(1, n + 1):
-        ways[rank:] += ways[:-rank].copy()
-    return int(np.searchsorted(np.cumsum(ways) / 2.0**n, _ALPHA / 2, side="right"))
+    # The share of all choices of signs that has the rank sum 0, 1, ...
+    share = np.zeros(max_rank_sum + 1)
+    share[0] = 1
+    for rank in range(1, n + 1):  # each rank has either sign in half of the choices
+        share[rank:] += share[:-rank].copy()
+        share /= 2
+    return int(np.searchsorted(np.cumsum(share), _ALPHA / 2, side="right"))

@@ -78,6 +78,8 @@ def check_function(path: Path, name: str, arguments: tuple[str, ...] = ()) -> No
     file = display_path(path)
     try:
         parsed = ast.parse(path.read_bytes())
+    except ValueError as error:  # of null bytes, before Python 3.11.4
+        raise ValueError(f"{file}: {error}") from None
     except SyntaxError as error:
         where = f", line {error.lineno}" if error.lineno else ""
         code = f": `{error.text.strip()}`" if error.text else ""

@@ -266,11 +266,14 @@ def list_operators(sessions: Iterable[Sums]) -> dict[Key, Operator]:
     }
 
 
-def build_group(sessions: Iterable[Sums], keys: Collection[Key], name: str) -> Group:
+def build_group(sessions: Sequence[Sums], keys: Collection[Key], name: str) -> Group:
     """Return the times and calls of sessions as arrays, whose columns are the `keys` of list_operators."""
-    none = [0.0, 0.0, 0.0]
-    sums = np.array([[session.get(key, none) for key in keys] for session in sessions])
-    return Group(name, sums[:, :, 0], sums[:, :, 1])
+    columns = {key: column for column, key in enumerate(keys)}
+    times_ns, calls = np.zeros((2, len(sessions), len(columns)))
+    for row, session in enumerate(sessions):
+        for key, (time_ns, count, _) in session.items():
+            times_ns[row, columns[key]], calls[row, columns[key]] = time_ns, count
+    return Group(name, times_ns, calls)
 
 
 def cause_between(a: Sequence[Row], b: Sequence[Row]) -> str | None:
@@ -281,11 +284,14 @@ def cause_between(a: Sequence[Row], b: Sequence[Row]) -> str | None:
 
 
 def cause_from_rows(rows: Iterable[Sequence[Any]]) -> str | None:
-    """Return cause_between for rows of comparison_operators.sql: the side `a` or `b`, then PART_COLUMNS."""
+    """Return cause_between for rows of comparison_operators.sql: the side `a` or `b`, then PART_COLUMNS.
+
+    None if a side has no row.
+    """
     sides: dict[str, list[Row]] = {"a": [], "b": []}
     for arm, *values in rows:
         sides[arm].append(dict(zip(PART_COLUMNS, values, strict=True)))
-    return cause_between(sides["a"], sides["b"])
+    return cause_between(sides["a"], sides["b"]) if all(sides.values()) else None
 
 
 def _find_cause_of_sums(a: Sequence[Sums], b: Sequence[Sums]) -> Cause:

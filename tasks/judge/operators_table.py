@@ -46,9 +46,12 @@ def refresh_operator_verdicts(connection: duckdb.DuckDBPyConnection, series: Col
 
 def _judge_series(sessions: list[_Row], operators: list[_Row], causes: list[_Row]) -> None:
     """Append the rows of one series on one device, from its sessions in the order of the nights."""
-    keys = list_operators(sum_by_operator(sessions))
-    by_night = {night: list(group) for night, group in groupby(sessions, lambda row: row["night"])}
-    groups = {night: build_group(sum_by_operator(rows), keys, str(night)) for night, rows in by_night.items()}
+    sums = sum_by_operator(sessions)
+    keys = list_operators(sums)
+    by_night, groups = {}, {}
+    for night, pairs in groupby(zip(sessions, sums, strict=True), lambda pair: pair[0]["night"]):
+        by_night[night], sums_of_night = map(list, zip(*pairs, strict=True))
+        groups[night] = build_group(sums_of_night, keys, str(night))
     for night, rows in by_night.items():
         row = rows[0]
         if not row["is_judged"]:

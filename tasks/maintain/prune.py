@@ -237,10 +237,12 @@ def _unused_folders(workspace: Workspace, recent: Iterable[SessionRecord], *, be
         if path.parent.name not in keys and path.stat().st_mtime < before_s
     ]
     for manifest in sorted(workspace.runners.glob(f"[!.]*/[!.]*/{MANIFEST}")):
+        if manifest.stat().st_mtime >= before_s:
+            continue
         with contextlib.suppress(RunnerError):
             runner = read_runner(manifest.parent)
             is_unused = runner.kind != "registered" and runner.runner_sha256 not in hashes
-            folders += [manifest.parent] if is_unused and manifest.stat().st_mtime < before_s else []
+            folders += [manifest.parent] if is_unused else []
     return folders
 
 

@@ -149,7 +149,8 @@ def headline_parts(changes: Sequence[SeriesChange]) -> list[str]:
 def fail_reasons(comparison: Comparison, fail_on: Collection[str]) -> list[str]:
     """Return a line for each reason of `fail_on` (regression, inaccurate, different, unknown) that applies.
 
-    A regression includes inaccurate outputs, as for a night. A cell without a counterpart counts as unknown.
+    A regression includes inaccurate outputs of B, as for a night; with `inaccurate`, outputs of A count, too. A cell
+    without a counterpart counts as unknown.
     """
     changes = comparison.changes
     without_counterpart = sum(change.word.startswith("only in") for change in comparison.uncompared)
@@ -163,8 +164,15 @@ def fail_reasons(comparison: Comparison, fail_on: Collection[str]) -> list[str]:
     reasons_to_fail = [*fail_on, *([INACCURATE] if "regression" in fail_on else [])]
     for reason in dict.fromkeys(reasons_to_fail):
         more = without_counterpart if reason == "unknown" else 0
-        failing = (change.is_regression if reason == "regression" else change.answer == reason for change in changes)
-        if count := sum(failing) + more:
+        if reason == "regression":
+            failing = [change for change in changes if change.is_regression]
+        else:
+            failing = [change for change in changes if change.answer == reason]
+        if reason == INACCURATE and INACCURATE not in fail_on:  # B repairs what was inaccurate in A
+            failing = [
+                change for change in failing if (change.a.accuracy, change.b.accuracy) != (INACCURATE, "accurate")
+            ]
+        if count := len(failing) + more:
             reasons.append(f"{reason}: {count} of {len(changes) + more} {words[reason]}")
     return reasons
 
@@ -234,7 +242,7 @@ def write_pair(change: SeriesChange) -> dict[str, Any]:
 
 
 def read_pair(row: Mapping[str, Any]) -> SeriesChange:
-    """Return the change that `write_pair` wrote, without `emulated` and `is_regression`; missing keys are None.
+    """Return the change that `write_pair` wrote, without `emulated` and `is_regression`; other missing keys are None.
 
     Raises KeyError without `answer`, `ratio`, or the sessions or time of a side.
     """
@@ -247,10 +255,11 @@ def read_pair(row: Mapping[str, Any]) -> SeriesChange:
         for side in "ab"
     )
     answer, ratio = row["answer"], row["ratio"]
-    in_words = row["in_words"] or ""
+    in_words = row.get("in_words") or ""
     word = answer or ("simulated" if in_words.startswith("simulated") else "emulated")
     if answer == "different":
         of_device = "device " if in_words.startswith("device ") else ""
         word = f"{of_device}{SLOWER if ratio > 1 else 'faster'}"
     figures = {name: row.get(name) for name in (*_NAMES, *_FIGURES, "cause", "note")}
+    figures["variant"] = figures["variant"] or "unknown"
     return SeriesChange(**figures, word=word, a=a, b=b, changed=row.get("differs"))  # type: ignore[arg-type]

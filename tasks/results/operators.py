@@ -209,10 +209,14 @@ def read_categories(answers: Answers) -> list[list[CategoryRow]]:
         by_category: dict[str, CategoryRow] = {}
         for row in rows:
             category = row.category if row.category in CATEGORIES else OTHER
-            sums = {name: getattr(row, name) for name in ("time_ms", "share", "resolution_ms")}
             if same := by_category.get(category):
-                sums = {name: value + getattr(same, name) for name, value in sums.items()}
-            by_category[category] = replace(row, category=category, **sums)
+                sums = {
+                    name: getattr(row, name) + getattr(same, name) for name in ("time_ms", "share", "resolution_ms")
+                }
+                row = replace(same, **sums)
+            elif category != row.category:
+                row = replace(row, category=category)
+            by_category[category] = row
         cells.append(list(by_category.values()))
     return cells
 

@@ -21,24 +21,27 @@ _LIKELY_REASONS = {
 def describe_changes(changes: Sequence[Difference] | None) -> str | None:
     """Return what changed as text, such as `.pte file, runner (ExecuTorch 1.5.1 -> 1.6.0), OS 14 -> 15`.
 
-    The facts are in the order of the macro `_changes`: model source follows its .pte file, and ExecuTorch its runner.
+    The macro `_changes` lists the model source after its .pte file, and ExecuTorch after its runner. Versions, which
+    come last, have any name.
     """
     if not changes:
         return None
     parts: list[str] = []
+    previous = None
     for change in changes:
         fact, before, after = (_or_unknown(change[name]) for name in ("fact", "before", "after"))
         text = f"{fact} {before} -> {after}{_UNITS.get(fact, '')}"
         if fact in _HASHED:
             parts.append(fact)
-        elif fact == "model source":
+        elif (previous, fact) == (".pte file", "model source"):
             parts[-1] += " (same model source)" if before == after else ", model source"
-        elif fact == "ExecuTorch":
+        elif (previous, fact) == ("runner", "ExecuTorch"):
             parts[-1] += f" ({text})"
         elif before == after:  # uncommitted changes, which may differ
             parts.append(f"{fact} {after}")
         else:
             parts.append(text)
+        previous = fact
     return ", ".join(parts)
 
 

@@ -141,12 +141,16 @@ def read_sessions(
     reader: Reader, session_ids: Sequence[str]
 ) -> tuple[list[SessionFactsRow], list[RunRow], list[SessionConditionRow]]:
     """Return facts, runs and conditions of some sessions, those that the warehouse contains, by their start."""
+    if not session_ids:
+        return [], [], []
     keys = {"session_keys": _session_keys(reader, session_ids=list(session_ids), cells=[])}
     return reader.rows(SessionFactsRow, keys), reader.rows(RunRow, keys), reader.rows(SessionConditionRow, keys)
 
 
 def read_cell_sessions(reader: Reader, cells: Sequence[str]) -> list[SessionFactsRow]:
     """Return the sessions of some cells with any outcome, by their start."""
+    if not cells:
+        return []
     return reader.rows(SessionFactsRow, {"session_keys": _session_keys(reader, session_ids=[], cells=list(cells))})
 
 

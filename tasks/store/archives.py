@@ -135,10 +135,14 @@ def _parse_name(member: tarfile.TarInfo) -> tuple[str, str, str]:
     """Return sweep id, session id and file name; raises ReadError for anything but a plain file of a bundle."""
     steps = member.name.removeprefix("./").split("/")
     with contextlib.suppress(ValueError):
-        if member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse() and len(steps) == 3:
+        if _is_plain(member) and len(steps) == 3:
             sweep_id, session_id, name = map(checked_file_name, steps)
             return sweep_id, session_id, name
     raise tarfile.ReadError(f"unexpected entry {member.name}")
+
+
+def _is_plain(member: tarfile.TarInfo) -> bool:
+    return member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
 
 
 @contextlib.contextmanager
@@ -186,13 +190,18 @@ def pack_bundles(target: BinaryIO, sweep_id: str, bundles: Mapping[str, Path]) -
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Write the files of an archive to `folder`, without checking them.
+    """Write the files of an archive to `folder`, without checking their content; programs stay executable.
 
-    Raises ArchiveError if the archive is damaged or an entry leads out of `folder`.
+    Raises ArchiveError if the archive is damaged, or an entry is no plain file or leads out of `folder`.
     """
     with _archive_errors(archive):
         for tar, member in _read_entries(archive):
-            tar.extract(member, folder, filter="data")
+            steps = member.name.split("/")
+            if not _is_plain(member) or not all(steps) or {".", ".."}.intersection(steps):
+                raise tarfile.ReadError(f"unexpected entry {member.name}")
+            target = folder.joinpath(*steps)
+            _write_file(target, cast(IO[bytes], tar.extractfile(member)))
+            target.chmod(0o755 if member.mode & 0o100 else 0o644)
 
 
 def unpack_bundles(archive: Path, folder: Path, texts: Mapping[str, bytes]) -> None:
@@ -207,10 +216,13 @@ def unpack_bundles(archive: Path, folder: Path, texts: Mapping[str, bytes]) -> N
     with _archive_errors(archive):
         for each in _read_bundle_files(archive):
             if each.name in listed.get(each.session_id, ()):
-                target = folder / each.sweep_id / each.session_id / each.name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with target.open("wb") as stream:
-                    shutil.copyfileobj(each.stream, stream)
+                _write_file(folder / each.sweep_id / each.session_id / each.name, each.stream)
+
+
+def _write_file(target: Path, content: IO[bytes]) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("wb") as stream:
+        shutil.copyfileobj(content, stream)
 
 
 def archive_path(root: Path, sweep_id: str) -> Path:

@@ -47,7 +47,7 @@ stated AS (
     JOIN ambiguous USING (sweep_id, name)
 ),
 shared AS (
-    SELECT sweep_id, name, list_reduce(list(facts), (one, other) -> list_intersect(one, other)) AS facts
+    SELECT sweep_id, name, list_reduce(list(facts), LAMBDA one, other: list_intersect(one, other)) AS facts
     FROM stated
     GROUP BY sweep_id, name
 )

@@ -6,7 +6,7 @@ SELECT
     session_id,
     run_index,
     -- Whether the run is excluded from statistics: one of the first runs of its session, as many as its sweep sets (one
-    -- for a loose ETDump).
+    -- for a loose ETDump with several runs).
     is_warmup,
     execute_ns,
     -- Milliseconds of Method::execute, end to end.

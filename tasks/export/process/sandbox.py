@@ -115,8 +115,20 @@ def control_group_available_bytes(root: Path, memberships: str) -> int | None:
         for group in (own_group, *own_group.parents) if ".." not in own_group.parts else ():
             with contextlib.suppress(OSError, ValueError):  # the root may have no limit, and `max` is none
                 limit_bytes = int((mounted / group / limit).read_text())
-                available_bytes.append(max(0, limit_bytes - int((mounted / group / usage).read_text())))
+                used_bytes = int((mounted / group / usage).read_text()) - _file_cache_bytes(mounted / group)
+                available_bytes.append(max(0, limit_bytes - used_bytes))
     return min(available_bytes, default=None)
+
+
+def _file_cache_bytes(group: Path) -> int:
+    """Return the cached files of a control group, which the kernel drops when memory is needed; 0 if it states none."""
+    try:
+        counters = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+    except OSError:
+        return 0
+    # Version 1 counts those of the groups below only in `total_...`.
+    names = ("inactive_file", "active_file")
+    return sum(int(counters.get(f"total_{name}", counters.get(name, 0))) for name in names)
 
 
 _cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,6 +1,7 @@
 """`etfarm trace`: the runs of a session or ETDump, printed or as a trace; a sentence if there is nothing to trace."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -105,6 +106,19 @@ def test_an_etdump_of_any_origin_is_traced(trace: Etfarm, tmp_path: Path) -> Non
     (tmp_path / "some.etdump").write_bytes(etdump_of([(70, {}), (80, {})]))
     assert trace(tmp_path / "some.etdump")[0] == 0
     assert durations_ns(tmp_path) == [80]
+
+
+def test_files_beside_a_loose_etdump_are_not_read(trace: Etfarm, maker: BundleMaker, tmp_path: Path) -> None:
+    # given a copied ETDump with its session.json, which lists a sources.json that would be waited for
+    run = (500, OPERATORS)
+    folder = maker.session([run, run], files={"sources.json": json.dumps(SOURCES).encode()})
+    (tmp_path / "copied").mkdir()
+    for name in ("session.json", "model.etdump"):
+        shutil.copy(folder / name, tmp_path / "copied")
+    os.mkfifo(tmp_path / "copied" / "sources.json")
+    # then it is traced without sources
+    assert trace(tmp_path / "copied" / "model.etdump")[0] == 0
+    assert sources_of(tmp_path) == {}
 
 
 @pytest.mark.parametrize("run", ["3", "-1", "first"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tasks.bundle.robust_statistics import interquartile_mean
-from tasks.judge.cause import Cause, Part, cause_text, choose_explanation, find_cause
+from tasks.judge.cause import PART_COLUMNS, Cause, Part, cause_from_rows, cause_text, choose_explanation, find_cause
 from tasks.judge.operators import Group, Operator
 
 CONVOLUTION, LINEAR, NORM = "Convolution IGEMM", "Fully Connected", "Layer Norm"
@@ -101,6 +101,12 @@ def test_time_outside_all_operators_is_named_as_such() -> None:
     whole = [Operator("Unattributed", "Unattributed")]
     a, b = (Group("", np.full((8, 1), 1e6 * factor)) for factor in (1, 2))
     assert cause_text(find_cause(whole, a, b)) == "time of no operator +1.000 ms (+100.0 %)"
+
+
+def test_a_comparison_of_which_one_side_has_no_operator_has_no_cause() -> None:
+    assert cause_from_rows([]) is None
+    row = dict.fromkeys(PART_COLUMNS)
+    assert cause_from_rows([("a", *row.values())]) is None
 
 
 def test_two_equal_sides_have_hardly_ever_a_cause() -> None:

@@ -87,6 +87,15 @@ def test_a_change_with_inaccurate_outputs_is_no_regression_and_fails_a_gate_on_r
     assert fail_reasons(comparison, ["different", "unknown"]) == []
 
 
+@pytest.mark.parametrize(("before", "after", "fails"), [("inaccurate", "accurate", False), ("inaccurate", None, True)])
+def test_a_gate_on_regressions_passes_outputs_that_b_repairs(before: str, after: str | None, fails: bool) -> None:
+    sides = {"a": SideFacts(accuracy=before), "b": SideFacts(accuracy=after)}
+    repaired = replace(SLOWER, is_regression=False, **measured_fields(FOUND, 0.01, "A"), **sides)  # type: ignore[arg-type]
+    comparison = Comparison(a="A", b="B", changes=[repaired], headline="")
+    assert bool(fail_reasons(comparison, ["regression"])) is fails
+    assert fail_reasons(comparison, ["inaccurate"]) == ["inaccurate: 1 of 1 with inaccurate outputs"]
+
+
 def test_without_times_no_number_is_stated() -> None:
     emulated = replace(SLOWER, **measured_fields(None, 0.01))
     assert answer_text(emulated) == "emulated: no times"

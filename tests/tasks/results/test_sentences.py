@@ -11,6 +11,7 @@ from tasks.results.sentences import describe_changes, describe_differences
         ([("runner", "1a2b3c4d", "5e6f7a8b"), ("ExecuTorch", "1.5.1", "1.6.0")], "runner (ExecuTorch 1.5.1 -> 1.6.0)"),
         ([(".pte file", "1a", "2b"), ("runner", None, "5e"), ("OS", "14", "15")], ".pte file, runner, OS 14 -> 15"),
         ([("device", None, "s2"), ("executions", "20", "40")], "device unknown -> s2, executions 20 -> 40"),
+        ([("ExecuTorch", "1", "2"), ("model source", "a", "b")], "ExecuTorch 1 -> 2, model source a -> b"),
     ],
 )
 def test_hashes_are_left_out_and_a_version_of_the_runner_follows_it(

@@ -10,6 +10,7 @@ from backports import zstd
 
 from tasks.bundle.names import MAX_FILE_BYTES, MAX_RECORD_BYTES
 from tasks.maintain.load_archive import load_archives
+from tasks.store.archives import ArchiveError, unpack
 from tests.fixtures.warehouse import BundleMaker
 
 SWEEP = "smoke-2026-11-20"
@@ -109,6 +110,26 @@ def test_archives_with_such_an_entry_are_refused(maker: BundleMaker, archived: l
     for archive, cause in causes.items():
         assert refused[archive].startswith(str(archive))
         assert cause in refused[archive]
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize(
+    "kind",
+    ["a way out", "a parent as session", "an absolute name", "a link", "a hard link", "a device", "a pipe"],
+)
+def test_a_folder_is_not_unpacked_from_an_archive_with_such_an_entry(tmp_path: Path, kind: str) -> None:
+    bad, cause = ENTRIES[kind]
+    archive = archive_with(tmp_path / "a.tar.zst", [bad])
+    with pytest.raises(ArchiveError, match=cause):
+        unpack(archive, tmp_path / "a" / "b")
+    assert list(tmp_path.iterdir()) == [archive]
+
+
+def test_a_program_stays_executable_in_an_archive(tmp_path: Path) -> None:
+    members = [entry("bin/runner", b"1", mode=0o4755), entry("model.pte", b"2", mode=0o600)]
+    unpack(archive_with(tmp_path / "a.tar.zst", members), tmp_path / "to")
+    modes = {path.name: path.stat().st_mode & 0o7777 for path in (tmp_path / "to").rglob("*") if path.is_file()}
+    assert modes == {"runner": 0o755, "model.pte": 0o644}
 
 
 def test_nested_descriptions_are_damage(maker: BundleMaker, tmp_path: Path) -> None:
