@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 import grimp
 
@@ -66,17 +66,32 @@ def _mirrored(file: PurePath) -> Iterator[str]:
     folder = file.parent if file.parts[0] == "tests" else "tests" / file.parent
     while not (ROOT / folder).is_dir():
         folder = folder.parent
-    yield from (str(path.relative_to(ROOT)) for path in (ROOT / folder).glob("test_*.py"))
+    pattern = "**/test_*.py" if file.name == "conftest.py" else "test_*.py"
+    yield from (str(path.relative_to(ROOT)) for path in (ROOT / folder).glob(pattern))
 
 
 def _users_of_fixtures(file: PurePath) -> Iterator[str]:
-    """Yield the tests that import a module of fixtures, or name one of its fixtures."""
-    path = ROOT / file
-    fixtures = _FIXTURE.findall(path.read_text("utf-8")) if path.is_file() else []
-    words = {f"fixtures.{file.stem}", *fixtures}
-    for test in (ROOT / "tests").rglob("test_*.py"):
-        if words.intersection(re.findall(r"fixtures\.\w+|\w+", test.read_text("utf-8"))):
-            yield str(test.relative_to(ROOT))
+    """Yield the tests that import a module of fixtures, or name one of its fixtures.
+
+    Of another file: the tests that name its folder in tests/fixtures, and those of the fixtures that name it.
+    """
+    path, words = ROOT / file, {f"fixtures.{file.stem}"}
+    if file.suffix == ".py":
+        words.update(_FIXTURE.findall(path.read_text("utf-8")) if path.is_file() else [])
+    else:
+        folder = file.relative_to("tests/fixtures").parts[0]
+        words = {f"fixtures/{folder}", f'with_name("{folder}")'}
+        for module in (ROOT / "tests/fixtures").glob("*.py"):
+            if not words.isdisjoint(_words_of(module)):
+                yield from _users_of_fixtures(module.relative_to(ROOT))
+    users = [path for path in (ROOT / "tests").glob("*/**/*.py") if path.name.startswith(("test_", "conftest"))]
+    for user in users:
+        if not words.isdisjoint(_words_of(user)):
+            yield from _mirrored(user.relative_to(ROOT)) if user.stem == "conftest" else [str(user.relative_to(ROOT))]
+
+
+def _words_of(path: Path) -> list[str]:
+    return re.findall(r'with_name\("\w+"\)|fixtures[./]\w+|\w+', path.read_text("utf-8"))
 
 
 if __name__ == "__main__":

@@ -10,41 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis.configuration import set_hypothesis_home_dir
 from xdist.scheduler import LoadScopeScheduling
 
 # Every worker of a test run, and other farms on this machine, use separate leases. Set before `devices` is imported.
 _SHARED = tempfile.mkdtemp(prefix="etfarm-tests-")
 os.environ["ETFARM_MACHINE_FOLDER"] = f"{_SHARED}/machine"
-set_hypothesis_home_dir(f"{_SHARED}/hypothesis")  # otherwise the checkout
 
+from tests.fixtures.examples import FUZZ  # noqa: E402
 from tests.fixtures.waiting import SCALE  # noqa: E402  imports `devices`
-
-# The same examples in every run and nothing in the checkout; the time limit is that of the test. Others, and many:
-# --hypothesis-profile=fuzz, of the tests with @given that -m or -k selects.
-_EVERY_RUN = settings(
-    derandomize=True, database=None, deadline=None, max_examples=100, suppress_health_check=list(HealthCheck)
-)
-settings.register_profile("every run", _EVERY_RUN)
-settings.register_profile("fuzz", settings(_EVERY_RUN, derandomize=False, max_examples=100_000))
-settings.load_profile("every run")
 
 _MAX_SEEN_CHARS = 300
 _FIXTURES = (
-    "command",
-    "devices",
-    "emulator",
-    "prefect_server",
-    "farm",
-    "lab_workers",
-    "lab_farm",  # imports the one before
-    "runner",
-    "s3",
-    "stand_in_farm",
-    "stored",
-    "survival",
-    "team_server",
+    *("command", "devices", "emulator", "examples", "prefect_server", "farm", "lab_workers"),
+    *("lab_farm", "runner", "s3", "stand_in_farm", "stored", "survival", "team_server"),
 )
 pytest_plugins = [f"tests.fixtures.{name}" for name in _FIXTURES]
 
@@ -118,18 +96,19 @@ def _needs_programs(item: pytest.Item) -> bool:
 
 
 @pytest.hookimpl(tryfirst=True)  # before the option -m selects
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Start with quick tests, then the longest: one worker is busy with the lab while others do the rest. Scale limits.
 
-    Tests that need programs of the system are `thorough`, as if they were marked so.
+    Tests that need programs of the system are `thorough`, as if they were marked so; 0 is no limit.
     """
     items.sort(key=lambda item: _position(_scope(item.nodeid)))
+    fuzzes = config.getoption("--hypothesis-profile", None) == FUZZ
     for item in items:
         if _needs_programs(item):
             item.add_marker("thorough")
         marker = item.get_closest_marker("timeout")
         seconds = marker.args[0] if marker else float(item.config.getini("timeout"))
-        item.add_marker(pytest.mark.timeout(seconds * SCALE), append=False)
+        item.add_marker(pytest.mark.timeout(0 if fuzzes else seconds * SCALE), append=False)
 
 
 # pytest-xdist 3.8 does not honour `--dist loadgroup` and its marker xdist_group under pytest 9.

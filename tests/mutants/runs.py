@@ -22,10 +22,8 @@ _LARGE = ("adbutils", "duckdb", "hypothesis", "numpy", "pandas", "paramiko", "pr
 _LEAST_DEADLINE_S = 10 * SCALE  # importing SCALE measures the machine once for all forks
 _TIMES_SLOWER = 4
 # Importing the fixtures of all rooms would take longer than most tests.
-_FIXTURES = (
-    "--noconftest", "-p", "tests.sql.conftest", "-p", "tests.tasks.conftest", "-p", "tests.devices.conftest",
-    "-p", "tests.fixtures.devices",
-)  # fmt: skip
+_PLUGINS = ("sql.conftest", "tasks.conftest", "flows.warehouse.conftest", "fixtures.command", "fixtures.examples")
+_FIXTURES = ("--noconftest", *(word for name in _PLUGINS for word in ("-p", f"tests.{name}")))
 _REFUSED = 100  # an exit code that pytest does not have
 
 

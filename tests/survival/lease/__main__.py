@@ -6,8 +6,8 @@ Each process has several devices of each machine, over local, ssh and adb in tur
 installed), and acquires, renews, checks and releases them, with leases of 1 or 2 s. Of the scripts, 8 to 25 % are
 paused at one system call, before or after it, for up to 4 s, and 1 % run on a slow file system (strace does both).
 Processes are stopped (SIGSTOP) for as long, and killed. Ctrl-C ends it early, with the figures so far. The exit code is
-1 if a machine ever had two holders, or if a lease was lost before its expiry, according to what each holder noted of
-what it was told.
+1 if a machine ever had two holders, if a lease was lost before its expiry, according to what each holder noted of
+what it was told, or if none was acquired.
 """
 
 import argparse
@@ -150,7 +150,7 @@ def main() -> None:
     print("\n".join(found[:50]))
     print(f"{'two holders at once':60} {sum('at once' in each for each in found):8}")
     print(f"{'leases lost before their expiry':60} {sum('lost its' in each for each in found):8}")
-    sys.exit(bool(found))
+    sys.exit(bool(found) or not figures(notes).get("acquisition"))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ import uuid
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import devices.ondevice.lease as leases
 from devices import retry
@@ -59,8 +58,9 @@ class Holder:
     def _round(self) -> None:
         ttl_s, priority = self.moments.choice((1, 1, 2)), self.moments.randint(0, 2)
         waits: list[str] = []
-        options: dict[str, Any] = {"priority": priority, "ttl_s": ttl_s, "wait_s": 600.0, "tell": waits.append}
-        lease = leases.acquire(self.device, uuid.uuid4().hex, **options)
+        lease = leases.acquire(
+            self.device, uuid.uuid4().hex, priority=priority, ttl_s=ttl_s, wait_s=600.0, on_wait=waits.append
+        )
         until_s = self._message(lease, ttl_s)
         self.notes.add("acquisition", by=self.device.name)
         if waits:
