@@ -10,7 +10,6 @@ import pytest
 
 from devices.device import Device
 from devices.errors import DeadlineExceeded, DeviceError, FileMissing, NoSpaceOnDevice, TransferFailed
-from devices.ondevice.conditions import read_conditions
 from devices.ondevice.facts import read_facts
 from devices.ondevice.job import Job, prepare_job, run_job
 from devices.ondevice.lease import acquire, current_holder
@@ -45,33 +44,22 @@ def test_three_megabytes_of_stderr_do_not_block_the_command(device: Device) -> N
     assert result.stdout == b"done\n"
 
 
-@pytest.mark.parametrize(
-    ("end", "ending"),
-    [
-        *((f"exit {code}", (code, None)) for code in (0, 1, 2, 42, 128, 255)),
-        *((f"kill -{number} $$", (None, number)) for number in (6, 9, 11, 15)),
-    ],
-)
-def test_how_a_command_ends_is_a_result_and_not_an_error(
-    device: Device, end: str, ending: tuple[int | None, int | None]
-) -> None:
-    result = device.run(["sh", "-c", end], deadline_s=ENOUGH_S)
-    assert (result.exit_code, result.signal) == ending
-
-
-def test_a_program_that_is_not_there_ends_with_127(device: Device) -> None:
+def test_how_a_command_ends_is_a_result_and_not_an_error(device: Device) -> None:
+    for code in (0, 1, 127, 128, 255):
+        result = device.run(["sh", "-c", f"exit {code}"], deadline_s=ENOUGH_S)
+        assert (result.exit_code, result.signal) == (code, None)
+    for number in (6, 9, 15):
+        result = device.run(["sh", "-c", f"kill -{number} $$"], deadline_s=ENOUGH_S)
+        assert (result.exit_code, result.signal) == (None, number)
     result = device.run(["no-such-program"], deadline_s=ENOUGH_S)
     assert result.exit_code == 127
     assert b"no-such-program" in result.stderr
 
 
-def test_arguments_arrive_as_they_are(device: Device) -> None:
+def test_arguments_arrive_as_they_are_and_no_input(device: Device) -> None:
     arguments = [*ODD_NAMES, "", "two\nlines", "--", "A=B"]
     result = device.run(["printf", "%s\\0", *arguments], deadline_s=ENOUGH_S)
     assert result.stdout.decode().split("\0")[:-1] == arguments
-
-
-def test_standard_input_is_empty(device: Device) -> None:
     assert device.run(["cat"], deadline_s=ENOUGH_S).stdout == b""
 
 
@@ -91,13 +79,6 @@ def test_at_the_deadline_even_children_that_ignore_term_are_killed(
     wait_for(lambda: not any(alive(int(pid)) for pid in pids.read_text().split()), "the children to end")
 
 
-def test_the_deadline_is_wall_clock_time_also_for_a_talkative_command(device: Device) -> None:
-    begun = time.monotonic()
-    with pytest.raises(DeadlineExceeded):
-        device.run(["sh", "-c", "while :; do echo still here; sleep 0.05; done"], deadline_s=0.6 * SCALE)
-    assert time.monotonic() - begun < 4 * SCALE
-
-
 def test_commands_of_several_threads_run_at_the_same_time(device: Device) -> None:
     folder = Path(device.root)
     folder.mkdir(parents=True)
@@ -113,15 +94,12 @@ def test_files_of_any_name_go_there_and_back(device: Device, tmp_path: Path) -> 
         device.fetch(remote, tmp_path / "back" / name, limit_bytes=ANY)
     assert {(tmp_path / "back" / name).read_bytes() for name in ODD_NAMES} == {there.read_bytes()}
     assert sorted(everything_below(Path(device.root))) == sorted(Path(remote) for remote in remotes)
-
-
-@pytest.mark.parametrize("size_bytes", [0, 30_000_001])
-def test_an_empty_file_and_a_large_one_go_there_and_back(device: Device, tmp_path: Path, size_bytes: int) -> None:
-    there = tmp_path / "there"
-    there.write_bytes(os.urandom(size_bytes))
-    device.upload(there, f"{device.root}/file")
-    device.fetch(f"{device.root}/file", tmp_path / "back", limit_bytes=size_bytes)
-    assert (tmp_path / "back").read_bytes() == there.read_bytes()
+    # and so do an empty file and a large one
+    for size_bytes in (0, 30_000_001):
+        there.write_bytes(os.urandom(size_bytes))
+        device.upload(there, remotes[0])
+        device.fetch(remotes[0], tmp_path / "large", limit_bytes=size_bytes)
+        assert (tmp_path / "large").read_bytes() == there.read_bytes()
 
 
 def test_uploading_replaces_a_file_that_is_being_read(device: Device, tmp_path: Path) -> None:
@@ -137,31 +115,25 @@ def test_uploading_replaces_a_file_that_is_being_read(device: Device, tmp_path: 
     assert Path(remote).read_text() == "new"
 
 
-def test_fetching_a_file_that_is_not_there_leaves_the_local_one_alone(device: Device, tmp_path: Path) -> None:
+def test_fetching_a_file_that_is_not_there_or_a_folder_leaves_the_local_one_alone(
+    device: Device, tmp_path: Path
+) -> None:
     local = tmp_path / "local"
     local.write_text("precious")
+    with pytest.raises(TransferFailed):
+        device.fetch("/usr", local, limit_bytes=ANY)
     with pytest.raises(FileMissing, match=f"^{device.name}: file /no/such file does not exist on the device$"):
         device.fetch("/no/such file", local, limit_bytes=ANY)
     assert local.read_text() == "precious"
     assert everything_below(tmp_path) == [local]
 
 
-def test_fetching_a_folder_is_refused(device: Device, tmp_path: Path) -> None:
-    with pytest.raises(TransferFailed):
-        device.fetch("/usr", tmp_path / "local", limit_bytes=ANY)
-    assert everything_below(tmp_path) == []
-
-
-def test_uploading_a_missing_file_is_refused_by_its_name(device: Device, tmp_path: Path) -> None:
+def test_uploading_a_missing_file_or_below_a_file_fails_and_leaves_nothing(device: Device, tmp_path: Path) -> None:
     with pytest.raises(TransferFailed, match=r"the local file .*missing.*No such file"):
         device.upload(tmp_path / "missing", f"{device.root}/x")
-    assert everything_below(tmp_path) == []
-
-
-def test_uploading_over_a_folder_fails_and_leaves_nothing(device: Device, tmp_path: Path) -> None:
     (tmp_path / "there").write_text("x")
     parent = Path(device.root) / "not a folder"
-    parent.parent.mkdir(parents=True)
+    parent.parent.mkdir(parents=True, exist_ok=True)
     parent.write_text("a file")
     with pytest.raises(DeviceError, match=f"^{device.name}: "):
         device.upload(tmp_path / "there", str(parent / "below"))
@@ -176,26 +148,13 @@ def test_a_full_disk_is_reported_and_no_partial_file_stays(device: Device, tmp_p
     assert everything_below(full_disk) == []
 
 
-def test_facts_are_those_of_the_device(device: Device) -> None:
-    facts = read_facts(device)
-    assert facts.cores == os.cpu_count()
-    assert facts.memory_bytes
-    assert facts.hostname == os.uname().nodename
-    assert facts.platform == f"{facts.os}-{facts.arch}"
-
-
-def test_conditions_are_those_of_now(device: Device) -> None:
-    conditions = read_conditions(device)
-    assert conditions.taken_at
-    assert conditions.load_1m is not None
-    assert conditions.free_memory_bytes
-    assert conditions.free_disk_bytes
-
-
-def test_a_closed_device_opens_again_on_its_next_use(device: Device) -> None:
+def test_facts_are_those_of_the_device_also_when_it_was_closed(device: Device) -> None:
     probe(device)
     device.close()
-    assert device.run(["echo", "open"], deadline_s=ENOUGH_S).stdout == b"open\n"
+    facts = read_facts(device)
+    assert (facts.cores, facts.hostname) == (os.cpu_count(), os.uname().nodename)
+    assert facts.memory_bytes
+    assert facts.platform == f"{facts.os}-{facts.arch}"
 
 
 def test_transfers_of_several_threads_do_not_take_each_others_answers(device: Device, tmp_path: Path) -> None:
@@ -229,5 +188,6 @@ def test_a_job_with_a_model_and_a_runner_under_a_lease(device: Device, blob: Pat
     assert (result.exit_code, result.files["copy"]) == (3, blob.read_bytes())
     assert result.before is not None
     assert result.after is not None
+    assert result.after.free_memory_bytes
     assert not Path(job.folder).exists()
     assert current_holder(device) is None

@@ -13,38 +13,21 @@ from tests.fixtures.paths import INVENTORIES, LAB_INVENTORY
 
 FULL = """
 devices:
-  - name: this-machine
-    transport: local
-  - name: mac-mini.4
-    transport: ssh
-    address: mini4
-    port: 2222
-    user: farm
-    identity_file: ~/.ssh/farm
-    proxy_jump: gate
-    site: lab-a
-    labels: {kind: mac, soc: m4}
-    launcher: [nice, -n, "-5"]
-  - name: pixel
-    transport: adb
-    serial: 3A211JEHN00001
-    adb_server_port: 15037
-    cpu_affinity: [4, 5, 6]
-    limits: {max_temperature_c: 38.5, min_battery_percent: 40}
-  - name: pixel-bench
-    transport: adb
-    serial: 8A1X0EXMPL
-    via: lab@bench-7.example:2222
-  - name: pixel-rack
-    transport: adb
-    serial: 9B2Y0EXMPL
-    via: {address: bench-8, user: lab, identity_file: ~/.ssh/farm, proxy_jump: gate}
-  - name: pixel-wifi
-    transport: adb
-    address: 10.0.0.7
-    platform: linux-aarch64
-    emulated: true
+  - {name: this-machine, transport: local}
+  - {name: mac-mini.4, transport: ssh, address: mini4, port: 2222, user: farm, identity_file: ~/.ssh/farm,
+     proxy_jump: gate, site: lab-a, labels: {kind: mac, soc: m4}, launcher: [nice, -n, "-5"]}
+  - {name: pixel, transport: adb, serial: 3A211JEHN00001, adb_server_port: 15037, cpu_affinity: [4, 5, 6],
+     limits: {max_temperature_c: 38.5, min_battery_percent: 40}}
+  - {name: pixel-bench, transport: adb, serial: 8A1X0EXMPL, via: lab@bench-7.example:2222}
+  - {name: pixel-rack, transport: adb, serial: 9B2Y0EXMPL,
+     via: {address: bench-8, user: lab, identity_file: ~/.ssh/farm, proxy_jump: gate}}
+  - {name: pixel-wifi, transport: adb, address: 10.0.0.7, platform: linux-aarch64, emulated: true}
 """
+
+
+def test_an_inventory_that_is_not_there_is_named_with_the_way_to_name_another(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere\.yaml: no such inventory; pass one with --inventory"):
+        load_inventory(tmp_path / "nowhere.yaml")
 
 
 def complaint(tmp_path: Path, text: str) -> str:
@@ -75,49 +58,33 @@ def test_the_inventories_that_come_with_the_farm_are_right(file: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "expected"),
     [
-        ("{name: a b, transport: local}", "`devices.0.name`: a device's name consists of letters, digits, dots,"),
-        ("{name: a, transport: usb}", "`devices.0.transport`: input should be 'local', 'ssh', 'adb' or 'simulated',"),
-        ("{name: a, transport: ssh}", "`devices.0`: the ssh device `a` needs an `address`: a host name or an"),
-        ("{name: a, transport: adb}", "`devices.0`: the adb device `a` needs either a `serial` or an `address`"),
-        ("{name: a, transport: adb, serial: x, address: y}", "`devices.0`: the adb device `a` needs either a"),
-        ("{name: a, transport: local, serial: x}", "`devices.0`: `serial` is for adb devices, but `a` is local"),
-        ("{name: a, transport: local, address: x}", "`devices.0`: `address` is for ssh and adb devices, but `a` is"),
+        ("name: a b, transport: local", ".name`: a device's name consists of letters, digits, dots,"),
+        ("name: a, transport: usb", ".transport`: input should be 'local', 'ssh', 'adb' or 'simulated',"),
+        ("name: a, transport: ssh", "`: the ssh device `a` needs an `address`: a host name or an"),
+        ("name: a, transport: adb", "`: the adb device `a` needs either a `serial` or an `address`"),
+        ("name: a, transport: adb, serial: x, address: y", "`: the adb device `a` needs either a"),
+        ("name: a, transport: local, serial: x", "`: `serial` is for adb devices, but `a` is local"),
+        ("name: a, transport: local, address: x", "`: `address` is for ssh and adb devices, but `a` is"),
+        ("name: a, transport: local, count: 3", "`: `count` is for simulated devices, but `a` is local; remove"),
+        ("name: a, transport: simulated", "`: names of simulated devices begin with `simulated`, such as"),
+        ("name: simulated-a, transport: local", "`: names of simulated devices begin with `simulated`,"),
+        ("name: simulated, transport: simulated, emulated: false", "`: `emulated` cannot be set for the"),
+        ("name: simulated, transport: simulated, platform: linux-x86_64", "`: `platform` cannot be set for"),
+        ("name: a, transport: ssh, address: x, via: y", "`: `via` is for adb devices, but `a` is ssh; remove"),
+        ("name: a, transport: adb, serial: x, via: lab@", ".via.address`: string should have at least 1"),
+        ("name: a, transport: adb, serial: x, via: lab@y:0", ".via.port`: input should be greater than"),
         (
-            "{name: a, transport: local, count: 3}",
-            "`devices.0`: `count` is for simulated devices, but `a` is local; remove",
+            "name: a, transport: adb, serial: x, via: {adress: y}",
+            ".via.adress`: unknown key; the keys are address, ",
         ),
-        ("{name: a, transport: simulated}", "`devices.0`: names of simulated devices begin with `simulated`, such as"),
-        ("{name: simulated-a, transport: local}", "`devices.0`: names of simulated devices begin with `simulated`,"),
-        ("{name: simulated, transport: simulated, emulated: false}", "`devices.0`: `emulated` cannot be set for the"),
-        (
-            "{name: simulated, transport: simulated, platform: linux-x86_64}",
-            "`devices.0`: `platform` cannot be set for",
-        ),
-        (
-            "{name: a, transport: ssh, address: x, via: y}",
-            "`devices.0`: `via` is for adb devices, but `a` is ssh; remove",
-        ),
-        ("{name: a, transport: adb, serial: x, via: lab@}", "`devices.0.via.address`: string should have at least 1"),
-        ("{name: a, transport: adb, serial: x, via: lab@y:0}", "`devices.0.via.port`: input should be greater than"),
-        ("{name: a, transport: adb, serial: x, via: 3}", "`devices.0.via`: must consist of keys and values"),
-        (
-            "{name: a, transport: adb, serial: x, via: {adress: y}}",
-            "`devices.0.via.adress`: unknown key; the keys are address, identity_file, known_hosts, port, proxy_jump, "
-            "ssh_config, user; did you mean `address`?",
-        ),
-        ("{name: a, transport: local, root: tmp}", "`devices.0.root`: the root must be an absolute folder below /,"),
-        ("{name: a, transport: local, root: /}", "`devices.0.root`: the root must be an absolute folder below /,"),
-        ("{name: a, transport: local, cpu_affinity: [-1]}", "`devices.0.cpu_affinity.0`: input should be greater"),
-        ("{name: a, transport: local, limits: {heat: 3}}", "`devices.0.limits.heat`: unknown key; the keys are"),
+        ("name: a, transport: local, root: tmp", ".root`: the root must be an absolute folder below /,"),
+        ("name: a, transport: local, root: /", ".root`: the root must be an absolute folder below /,"),
+        ("name: a, transport: local, cpu_affinity: [-1]", ".cpu_affinity.0`: input should be greater"),
+        ("name: a, transport: local, limits: {heat: 3}", ".limits.heat`: unknown key; the keys are"),
     ],
 )
 def test_a_mistake_is_one_sentence_with_its_line(tmp_path: Path, entry: str, expected: str) -> None:
-    assert complaint(tmp_path, f"devices:\n  - {entry}\n").startswith(f":2: {expected}")
-
-
-def test_an_inventory_that_is_not_there_is_named_with_the_way_to_name_another(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nowhere\.yaml: no such inventory; pass one with --inventory"):
-        load_inventory(tmp_path / "nowhere.yaml")
+    assert complaint(tmp_path, f"devices:\n  - {{{entry}}}\n").startswith(f":2: `devices.0{expected}")
 
 
 def test_one_entry_of_many_simulated_devices_gives_each_a_name_and_a_machine_apart(tmp_path: Path) -> None:
@@ -132,21 +99,18 @@ def test_one_entry_of_many_simulated_devices_gives_each_a_name_and_a_machine_apa
 @pytest.mark.parametrize(
     ("devices", "expected"),
     [
-        ("[]", "list should have at least 1 item"),
+        ("", "list should have at least 1 item"),
+        ("{name: a, transport: local}, {name: a, transport: local}", "2 devices are named `a`;"),
         (
-            "[{name: a, transport: local}, {name: a, transport: local}]",
-            "2 devices are named `a`; give each a different name",
-        ),
-        (
-            "[{name: simulated, transport: simulated, count: 2}, {name: simulated-002, transport: simulated}]",
-            "2 devices are named `simulated-002`; give each a different name",
+            "{name: simulated, transport: simulated, count: 2}, {name: simulated-002, transport: simulated}",
+            "2 devices are named `simulated-002`;",
         ),
     ],
 )
 def test_an_inventory_without_devices_or_with_two_of_one_name_is_refused(
     tmp_path: Path, devices: str, expected: str
 ) -> None:
-    assert complaint(tmp_path, f"devices: {devices}\n").startswith(f":1: `devices`: {expected}")
+    assert complaint(tmp_path, f"devices: [{devices}]\n").startswith(f":1: `devices`: {expected}")
 
 
 @pytest.mark.usefixtures("ssh_client")
@@ -198,8 +162,8 @@ def test_devices_of_a_lab_are_reached_by_the_machine_that_is_this_lab(
 @pytest.mark.parametrize(
     ("labs", "cause"),
     [
-        ("[lab-b]", "lab `lab-b` has no devices; set `site: lab-b` at its devices, or remove it"),
-        ("[a/b]", "a lab's name consists of letters, digits, dots, dashes and underscores"),
+        ("[lab-b]", "lab `lab-b` has no devices; set `site"),
+        ("[a/b]", "a lab's name consists of letters, digits,"),
     ],
 )
 def test_a_lab_needs_a_plain_name_and_devices(tmp_path: Path, labs: str, cause: str) -> None:

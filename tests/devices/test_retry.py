@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from devices import retry
 from devices.device import CommandResult
 from devices.errors import DeviceLost, DeviceRefused
 from devices.local import LocalDevice
@@ -43,22 +42,28 @@ def repeated(policy: Policy, error: Exception) -> None:
         attempts.wait_or_raise(error)
 
 
-def test_the_number_of_attempts_is_kept_and_the_last_error_raised(slept: list[float]) -> None:
-    with pytest.raises(DeviceLost):
-        repeated(Policy(attempts=3, pause_s=2, errors=(DeviceLost,)), LOST)
-    assert slept == [2, 2]
+GROWING = Policy(attempts=math.inf, within_s=20, pause_s=1, max_pause_s=5, errors=(DeviceLost,))
 
 
-def test_pauses_grow_up_to_their_limit_and_end_with_the_time(slept: list[float]) -> None:
-    with pytest.raises(DeviceLost):
-        repeated(Policy(attempts=math.inf, within_s=20, pause_s=1, max_pause_s=5, errors=(DeviceLost,)), LOST)
-    assert slept == [1, 2, 4, 5, 5, 3]
-
-
-def test_another_error_is_not_repeated(slept: list[float]) -> None:
-    with pytest.raises(DeviceRefused):
-        repeated(Policy(attempts=9, errors=(DeviceLost,)), REFUSED)
-    assert slept == []
+@pytest.mark.parametrize(
+    ("policy", "error", "pauses"),
+    [
+        (Policy(attempts=3, pause_s=2, errors=(DeviceLost,)), LOST, [2, 2]),
+        (
+            Policy(attempts=math.inf, within_s=20, pause_s=1, max_pause_s=5, errors=(DeviceLost,)),
+            LOST,
+            [1, 2, 4, 5, 5, 3],
+        ),
+        (Policy(attempts=9, errors=(DeviceLost,)), REFUSED, []),
+    ],
+    ids=["number of attempts", "growing pauses until the time is over", "another error"],
+)
+def test_attempts_end_with_their_number_or_time_or_another_error(
+    slept: list[float], policy: Policy, error: Exception, pauses: list[float]
+) -> None:
+    with pytest.raises(type(error)):
+        repeated(policy, error)
+    assert slept == pauses
 
 
 def test_a_device_is_waited_for_and_a_refusal_counts_as_a_loss_only_after_one() -> None:
@@ -74,10 +79,3 @@ def test_a_device_that_is_not_back_in_time_is_lost_with_its_last_error() -> None
     attempts = Attempts(Policy(attempts=2, errors=(DeviceLost,), back_within_s=10))
     with pytest.raises(DeviceLost, match=r"^phone: is not back within 10 s \(offline\)$"):
         attempts.reconnect_or_raise(Phone(*[REFUSED] * 50), LOST)
-
-
-def test_a_push_is_repeated_once() -> None:
-    attempts = Attempts(retry.PUSH)
-    attempts.reconnect_or_raise(Phone(), LOST)
-    with pytest.raises(DeviceLost, match=r"^phone: lost$"):
-        attempts.reconnect_or_raise(Phone(), LOST)

@@ -18,14 +18,11 @@ def test_a_setting_is_read_as_it_is_now_and_an_empty_one_is_not_set(monkeypatch:
     assert (settings().bundles, settings().inventory) == (None, Path("farm.yaml"))
 
 
-@pytest.mark.parametrize("text", ["farm.example.org", "reports", "https://"])
-def test_a_wrong_value_is_one_sentence_with_its_name_and_what_is_right(
-    monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
+@pytest.mark.parametrize("text", ["farm.example.org", "https://"])
+def test_a_wrong_value_is_refused_with_its_name(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("ETFARM_REPORT_URL", text)
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError, match=f"^ETFARM_REPORT_URL={text}: must be a URL"):
         settings()
-    assert str(refused.value) == (f"ETFARM_REPORT_URL={text}: must be a URL such as https://farm.example.org/reports")
 
 
 def test_no_text_of_the_settings_has_the_credentials_of_a_service(monkeypatch: pytest.MonkeyPatch) -> None:

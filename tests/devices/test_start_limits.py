@@ -11,25 +11,19 @@ def outside(conditions: Conditions, limits: Limits) -> list[str]:
 
 
 COOL = Conditions(
-    temperature_c=30.0,
-    thermal_status=0,
-    battery_percent=80,
-    load_1m=0.2,
-    free_memory_bytes=900_000_000,
-    swap_used_bytes=64_000_000,
-    die_c=48.0,
-    background_cpu_percent=12.5,
-)
+    temperature_c=30.0, thermal_status=0, battery_percent=80, load_1m=0.2, free_memory_bytes=900_000_000,
+    swap_used_bytes=64_000_000, die_c=48.0, background_cpu_percent=12.5,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("limits", "expected"),
     [
-        (Limits(), []),
-        (Limits(max_temperature_c=30), []),
+        (Limits(max_temperature_c=30, min_battery_percent=80, max_load_1m=0.2, max_swap_used_mb=64), []),
         (Limits(max_temperature_c=29.5), ["thermal: temperature_c is 30 °C, the limit is 29.5 °C"]),
-        (Limits(min_battery_percent=81), ["battery: battery_percent is 80 %, the limit is 81 %"]),
+        (Limits(max_thermal_status=0, min_battery_percent=81), ["battery: battery_percent is 80 %, the limit is 81 %"]),
         (Limits(max_load_1m=0.1), ["load: load_1m is 0.2, the limit is 0.1"]),
+        (Limits(min_free_memory_mb=900), []),
         (Limits(min_free_memory_mb=1000), ["memory: free memory is 900 MB, the limit is 1000 MB"]),
         (Limits(max_swap_used_mb=0), ["memory: used swap is 64 MB, the limit is 0 MB"]),
     ],
@@ -52,18 +46,7 @@ def test_what_the_model_itself_changes_is_limited_before_a_session_only(limits: 
     assert (before, outside(COOL, limits)) == (expected, [])
 
 
-def test_several_reasons_are_all_listed() -> None:
-    hot = Conditions(temperature_c=45.0, thermal_status=3, battery_percent=5, load_1m=9.0)
-    limits = Limits(max_temperature_c=40, max_thermal_status=0, min_battery_percent=20, max_load_1m=2)
-    assert [reason.split(":")[0] for reason in outside(hot, limits)] == ["thermal", "thermal", "load", "battery"]
-
-
 def test_a_condition_that_a_device_does_not_report_is_inside() -> None:
     limits = Limits(max_temperature_c=40, min_battery_percent=20, max_die_c=50, max_slowdown_percent=5)
     result = list(start_checks(Conditions(), limits))
-    assert [(check.limit, check.value, check.is_outside) for check in result] == [
-        ("max_temperature_c", None, False),
-        ("min_battery_percent", None, False),
-        ("max_die_c", None, False),
-        ("max_slowdown_percent", None, False),
-    ]
+    assert [(check.value, check.is_outside) for check in result] == [(None, False)] * 4

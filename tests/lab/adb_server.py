@@ -46,7 +46,6 @@ def ask(request: str, port: int = PORT, *, answer_s: float = 5.0) -> str:
 
 
 def answers(port: int = PORT) -> bool:
-    """Return whether an adb server answers."""
     try:
         ask("host:version", port)
     except AdbServerError:
@@ -78,8 +77,7 @@ def connect(serial: str, port: int = PORT, *, wait_s: float = 10.0) -> str:
         settled = time.monotonic() + 1
         while state_of(serial, port) == "offline" and time.monotonic() < settled:
             time.sleep(0.02)
-        if state_of(serial, port) != "device":
-            time.sleep(0.05)
+        time.sleep(0.05)
     return state
 
 

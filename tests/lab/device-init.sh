@@ -2,12 +2,12 @@
 # Process 1 of a lab device, in its mount, process and host-name namespaces: completes the device's root file system
 # and keeps its daemon running, as a phone's init and a Mac's launchd do.
 #
-#   device-init.sh NAME ROOT PROC HOLD COMMAND [ARGUMENT]...
+#   device-init.sh NAME ROOT PROC COMMAND [ARGUMENT]...
 #
 # NAME is the host name; ROOT the root file system, complete except for kernel file systems; PROC its folder for
-# /proc. While the file HOLD exists, a daemon that ended is not started again.
-name=$1 root=$2 proc=$3 hold=$4
-shift 4
+# /proc. A daemon that ended is started again.
+name=$1 root=$2 proc=$3
+shift 3
 set -e
 hostname "$name"
 while read -r source target; do # trees of packages, read-only; each line is a source and a target
@@ -28,9 +28,7 @@ ln -s pts/ptmx "$root/dev/ptmx"
 ln -s "/$proc/self/fd" "$root/dev/fd"
 set +e
 while :; do
-    if [ ! -e "$hold" ]; then
-        "$@" &
-        wait $!
-    fi
+    "$@" &
+    wait $!
     sleep 0.1
 done

@@ -20,24 +20,12 @@ def cut_link(device: LabDevice) -> None:
 
 
 def restore_link(device: LabDevice) -> None:
-    """End `cut_link`."""
     network.set_link(device.number, up=True)
 
 
 def kill_daemon(device: LabDevice) -> None:
     """Kill the device's adbd, or its sshd with all connections; it is restarted within 0.2 s, as after a crash."""
     processes.kill_all(_daemons(device))
-
-
-def stop_daemon(device: LabDevice) -> None:
-    """Kill the daemon and do not restart it: connections are refused until `start_daemon`."""
-    device.hold.touch()
-    kill_daemon(device)
-
-
-def start_daemon(device: LabDevice) -> None:
-    """End `stop_daemon`."""
-    device.hold.unlink(missing_ok=True)
 
 
 def freeze_daemon(device: LabDevice) -> None:
@@ -47,7 +35,6 @@ def freeze_daemon(device: LabDevice) -> None:
 
 
 def thaw_daemon(device: LabDevice) -> None:
-    """End `freeze_daemon`."""
     for pid in _daemons(device):
         processes.kill(pid, signal.SIGCONT)
 
@@ -79,7 +66,6 @@ def fill_disk(device: LabDevice, left_bytes: int = 1 << 20) -> None:
 
 
 def empty_disk(device: LabDevice) -> None:
-    """End `fill_disk`."""
     _resize(device, DISK_BYTES)
 
 

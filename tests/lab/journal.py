@@ -123,14 +123,6 @@ def _remove_namespace(entry: Mapping[str, Any]) -> None:
         run_tool("ip", "netns", "delete", entry["name"])
 
 
-def _remove_namespaces_folder(entry: Mapping[str, Any]) -> None:
-    """Remove the folder that the first `ip netns` made and mounted, unless it has other namespaces by now."""
-    path = Path(entry["name"])
-    if path.exists() and not any(path.iterdir()):
-        _unmount(entry)
-        path.rmdir()
-
-
 def _unmount(entry: Mapping[str, Any]) -> None:
     if is_mounted(Path(entry["name"])):
         run_tool("umount", entry["name"])
@@ -153,7 +145,6 @@ _UNDO: dict[str, Callable[[Mapping[str, Any]], None]] = {
     "process": _end_process,
     "interface": _remove_interface,
     "namespace": _remove_namespace,
-    "namespaces_folder": _remove_namespaces_folder,
     "mount": _unmount,
     "binfmt": _remove_binfmt,
     "path": _remove_path,

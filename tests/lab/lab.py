@@ -14,7 +14,7 @@ from tests.lab.lab_device import LabDevice
 from tests.lab.mac import Mac
 from tests.lab.packages import Packages, default_cache
 from tests.lab.phone import Phone
-from tests.lab.ssh_access import SshAccess, running_config
+from tests.lab.ssh_access import SshAccess
 
 PHONES = (
     Phone("lab-phone-x86", 1, 5555, abi="x86_64"),
@@ -63,7 +63,7 @@ def _start(access: SshAccess, packages: Packages) -> None:
     access.give(MACS, packages)
     for device in DEVICES:
         device.boot(packages)
-    start_adb_server()
+    _start_adb_server()
     for mac in MACS:
         _wait_until(partial(_answers, mac), f"sshd of {mac.name} does not answer")
     for phone in PHONES:
@@ -73,8 +73,7 @@ def _start(access: SshAccess, packages: Packages) -> None:
             raise LabError(f"adb lists {phone.name} as {state} after {_READY_S:g} s: see {log}")
 
 
-def start_adb_server() -> None:
-    """Start the private adb server, unless it is running."""
+def _start_adb_server() -> None:
     if adb_server.answers():
         if journal.pid_of(ADB_SERVER) is None and not journal.is_noted("process", ADB_SERVER):
             raise LabError(f"port {adb_server.PORT} is in use by another adb server: end it first")
@@ -97,7 +96,7 @@ def down() -> None:
 
 
 def status() -> dict[str, dict[str, object]]:
-    """Return per device its address and state, and the port of the adb server or the ssh_config."""
+    """Return per device its address and state, and the port of the adb server."""
     devices: dict[str, dict[str, object]] = {}
     for phone in PHONES:
         serial = f"{phone.address}:{phone.port}"
@@ -105,7 +104,7 @@ def status() -> dict[str, dict[str, object]]:
         devices[phone.name] = {"serial": serial, "adb_server_port": adb_server.PORT, "state": state}
     for mac in MACS:
         state = ("ready" if _answers(mac) else "silent") if mac.pid else "down"
-        devices[mac.name] = {"address": f"{mac.address}:{mac.port}", "ssh_config": running_config(), "state": state}
+        devices[mac.name] = {"address": f"{mac.address}:{mac.port}", "state": state}
     return devices
 
 
@@ -117,17 +116,12 @@ def _need_root() -> None:
             raise LabError(f"the lab needs `{tool}`: apt-get install iproute2 util-linux mount")
 
 
-def greeting(host: str, port: int, wait_s: float = 1.0) -> bytes:
-    """Return the first bytes that a server sends by itself; empty if it accepts no connection or stays silent."""
-    try:
-        with socket.create_connection((host, port), timeout=wait_s) as connection:
-            return connection.recv(4)
-    except OSError:
-        return b""
-
-
 def _answers(mac: Mac) -> bool:
-    return greeting(mac.address, mac.port) == b"SSH-"
+    try:
+        with socket.create_connection((mac.address, mac.port), timeout=1) as connection:
+            return connection.recv(4) == b"SSH-"
+    except OSError:
+        return False
 
 
 def _wait_until(ready: Callable[[], bool], problem: str) -> None:

@@ -26,23 +26,16 @@ class LabDevice(ABC):
 
     @property
     def address(self) -> str:
-        """Its address in the lab's network, as this machine reaches it."""
         return network.address_of(self.number)
 
     @property
     def folder(self) -> Path:
-        """The folder on this machine with everything that belongs to the device."""
         return journal.RUN / self.name
 
     @property
     def root(self) -> Path:
         """Its root file system, in memory as long as the lab is up."""
         return self.folder / "root"
-
-    @property
-    def hold(self) -> Path:
-        """A file that keeps its daemon from being started again."""
-        return self.folder / "hold"
 
     @property
     def skew(self) -> Path:
@@ -79,9 +72,8 @@ class LabDevice(ABC):
         (self.folder / "binds").write_text("".join(f"{source} {target}\n" for source, target in trees.items()))
         (self.folder / "boot_id").write_text(f"{uuid.uuid4()}\n")
         self.on_boot()
-        self.hold.unlink(missing_ok=True)
         namespaces = ["--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child"]
-        init = [str(HERE / "device-init.sh"), self.name, str(self.root), self.proc, str(self.hold), *self.daemon()]
+        init = [str(HERE / "device-init.sh"), self.name, str(self.root), self.proc, *self.daemon()]
         isolated = ["ip", "netns", "exec", network.namespace_of(self.number), "unshare", *namespaces]
         journal.start(self.name, [*isolated, "sh", *init])
 
@@ -89,15 +81,13 @@ class LabDevice(ABC):
         """Environment that makes its programs see another date, also in files' timestamps; usually empty."""
         return dict(json.loads(self.skew.read_text(encoding="utf-8"))) if self.skew.exists() else {}
 
-    def on_boot(self) -> None:  # noqa: B027 - a phone has nothing to do here
+    def on_boot(self) -> None:  # noqa: B027
         """Write the files that change at every start, apart from the boot id."""
 
     def halt(self) -> None:
-        """End all its processes at once, as a removed battery does."""
         journal.end(self.name)
 
     def make_disk(self, packages: Packages) -> None:
-        """Create its root file system, unless it exists."""
         if journal.is_mounted(self.root):
             return
         self.root.mkdir(parents=True, exist_ok=True)
@@ -110,7 +100,6 @@ class LabDevice(ABC):
 
 
 def write(path: Path, text: str, mode: int = 0o644) -> None:
-    """Write a file of a device's root file system and create its parent folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     path.chmod(mode)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tests.lab import adb_server as adb
 from tests.lab import processes
@@ -53,8 +53,6 @@ class Sshd:
 
 @dataclass(frozen=True)
 class Adbd:
-    """A running adbd."""
-
     port: int
 
 
@@ -154,15 +152,8 @@ def running(
     Raises LabError with the last line of its log if it is not ready within a minute.
     """
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            env=environment,
-            start_new_session=True,
-            cwd=log.parent,
-        )
+        options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output, "cwd": log.parent}
+        process = subprocess.Popen(command, env=environment, start_new_session=True, **options)
     try:
         end = time.monotonic() + _READY_S
         while not ready():
@@ -180,7 +171,6 @@ def running(
 
 
 def free_port() -> int:
-    """Return a loopback port that is free right now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -244,7 +234,6 @@ def _is_locked(user: str) -> bool:
 
 
 def listens(port: int) -> bool:
-    """Return whether a program accepts connections on a loopback port."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:

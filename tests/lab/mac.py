@@ -72,7 +72,6 @@ class Mac(LabDevice):
 
     @property
     def keys(self) -> Path:
-        """The folder of its host key and of the keys that may log in."""
         return self.root / "etc/ssh"
 
     @property
@@ -92,7 +91,6 @@ class Mac(LabDevice):
         }
 
     def daemon(self) -> list[str]:
-        """The command of sshd, in the foreground."""
         command = [f"/{_PRIVATE}/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/sshd_config"]
         return [*inside(self.root, {"PATH": "/usr/bin"}), *command]
 
@@ -145,12 +143,7 @@ class Mac(LabDevice):
         settings = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", **self.skewed_clock()}
         words = " ".join(f"{name}={value}" for name, value in settings.items())
         write(self.root / "etc/ssh/sshd_config", _SSHD.format(port=self.port, environment=words))
-        values = {
-            "model": self.model,
-            "soc": self.soc,
-            "cores": os.cpu_count() or 1,
-            "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
-            "boot": str(uuid.uuid4()).upper(),
-            "boot_s": int(time.time()),
-        }
-        write(self.root / _PRIVATE / "sysctl.txt", _SYSCTL.format_map(values))
+        memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        machine = {"model": self.model, "soc": self.soc, "cores": os.cpu_count() or 1, "memory_bytes": memory_bytes}
+        start = {"boot": str(uuid.uuid4()).upper(), "boot_s": int(time.time())}
+        write(self.root / _PRIVATE / "sysctl.txt", _SYSCTL.format_map(machine | start))

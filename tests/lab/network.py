@@ -11,7 +11,6 @@ _NAMESPACES = Path("/run/netns")
 
 
 def address_of(number: int) -> str:
-    """Return the address of device `number`."""
     return str(NETWORK[10 + number])
 
 
@@ -32,9 +31,6 @@ def refuse_foreign(numbers: list[int]) -> None:
 
 
 def make_bridge() -> None:
-    """Make the bridge with this machine's address in the lab, unless it exists."""
-    if not _NAMESPACES.exists():
-        note("namespaces_folder", str(_NAMESPACES))
     if not Path(f"/sys/class/net/{BRIDGE}").exists():
         note("interface", BRIDGE)
         run_tool("ip", "link", "add", BRIDGE, "type", "bridge")

@@ -16,20 +16,18 @@ _CPU = "max,sme512=on"
 _BATTERY = """Current Battery Service state:
   USB powered: true
   status: 2
-  level: {battery_percent}
-  temperature: {tenths}
+  level: 92
+  temperature: 295
 """
 
 _THERMAL = """IsStatusOverride: false
-Thermal Status: {thermal_status}
-Cached temperatures:
-	Temperature{{mValue={temperature_c}, mType=3, mName=VIRTUAL-SKIN, mStatus={thermal_status}}}
+Thermal Status: 0
 HAL Ready: true
 Current temperatures from HAL:
-	Temperature{{mValue={hot_c}, mType=0, mName=BIG, mStatus={thermal_status}}}
-	Temperature{{mValue={temperature_c}, mType=3, mName=VIRTUAL-SKIN, mStatus={thermal_status}}}
+	Temperature{mValue=38.5, mType=0, mName=BIG, mStatus=0}
+	Temperature{mValue=29.5, mType=3, mName=VIRTUAL-SKIN, mStatus=0}
 Current cooling devices from HAL:
-	CoolingDevice{{mValue=0, mType=2, mName=thermal-cpufreq-0}}
+	CoolingDevice{mValue=0, mType=2, mName=thermal-cpufreq-0}
 """
 
 
@@ -41,29 +39,21 @@ class Phone(LabDevice):
 
     @property
     def is_emulated(self) -> bool:
-        """Whether its programs run under qemu."""
         return self.abi != "x86_64"
 
     @property
     def proc(self) -> str:
-        """The same as on every Linux."""
         return "proc"
 
     def trees(self, packages: Packages) -> dict[Path, str]:
-        """The packages' /usr, which contains all their programs and libraries."""
         return {packages.tree("phone-arm64" if self.is_emulated else "phone-amd64") / "usr": "usr"}
 
     def daemon(self) -> list[str]:
         """The command of adbd, which runs as the user of Android's shell."""
         settings = {
-            "PATH": "/system/bin",
-            "HOME": "/",
-            "SHELL": "/system/bin/sh",
-            "ANDROID_DATA": "/data",
-            "ANDROID_ROOT": "/system",
-            "TMPDIR": "/data/local/tmp",
-            "ADBD_PORT": str(self.port),
-        }
+            "PATH": "/system/bin", "HOME": "/", "SHELL": "/system/bin/sh", "ANDROID_DATA": "/data",
+            "ANDROID_ROOT": "/system", "TMPDIR": "/data/local/tmp", "ADBD_PORT": str(self.port),
+        }  # fmt: skip
         if self.is_emulated:
             settings["QEMU_CPU"] = _CPU
         settings |= self.skewed_clock()
@@ -86,25 +76,12 @@ class Phone(LabDevice):
             (self.root / folder).mkdir(parents=True, exist_ok=True)
             os.chown(self.root / folder, _SHELL_UID, _SHELL_UID)
         write_processors(self.root / "sys")
-        self.set_conditions()
-
-    def set_conditions(
-        self, *, temperature_c: float = 29.5, thermal_status: int = 0, battery_percent: int = 92
-    ) -> None:
-        """Make dumpsys and the thermal zone report these conditions."""
-        values = {
-            "temperature_c": temperature_c,
-            "hot_c": temperature_c + 9,
-            "tenths": round(temperature_c * 10),
-            "thermal_status": thermal_status,
-            "battery_percent": battery_percent,
-        }
         reports = self.root / "system/etc/dumpsys"
-        write(reports / "battery.txt", _BATTERY.format_map(values))
-        write(reports / "thermalservice.txt", _THERMAL.format_map(values))
+        write(reports / "battery.txt", _BATTERY)
+        write(reports / "thermalservice.txt", _THERMAL)
         zone = self.root / "sys/class/thermal/thermal_zone0"
         write(zone / "type", "VIRTUAL-SKIN\n")
-        write(zone / "temp", f"{round(temperature_c * 1000)}\n")
+        write(zone / "temp", "29500\n")
 
     def _properties(self) -> dict[str, str]:
         return {

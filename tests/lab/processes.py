@@ -69,7 +69,6 @@ def kill_all(pids: list[int]) -> None:
 
 
 def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
-    """Send a signal; does nothing if the process has ended."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
 

@@ -49,11 +49,6 @@ class SshAccess:
         _hand_over([self.folder.parent, self.folder, self.keys, *self.keys.iterdir(), self.config])
 
 
-def running_config() -> str | None:
-    """Return the ssh_config of the lab that is up, None if it is down."""
-    return next((entry["name"] for entry in journal.noted("path") if entry["name"].endswith(f"/{_CONFIG}")), None)
-
-
 def host_entry(name: str, address: str, port: int, user: str, keys: Path) -> str:
     """Return the entry of a host in ssh_config; its keys are in the folder `keys`."""
     return f"""Host {name}

@@ -10,10 +10,8 @@ import pytest
 from adbutils import adb_path
 
 from devices.device import Device
-from devices.errors import DeviceBusy, DeviceError, DeviceLost, DeviceRefused
+from devices.errors import DeviceError, DeviceLost, DeviceRefused
 from devices.inventory import DeviceSpec, open_device
-from devices.ondevice.facts import read_facts
-from devices.ondevice.lease import acquire
 from devices.retry import probe
 from tests.fixtures.devices import ADB_OVER_SSH
 from tests.fixtures.jobs import in_background
@@ -22,12 +20,6 @@ from tests.lab import adb_server, loopback
 from tests.lab.loopback import Sshd
 
 pytestmark = pytest.mark.lab
-
-
-@pytest.fixture
-def phone(make_spec: Callable[..., DeviceSpec]) -> Iterator[Device]:
-    with open_device(make_spec(ADB_OVER_SSH)) as device:
-        yield device
 
 
 @pytest.fixture
@@ -72,28 +64,17 @@ def test_an_adb_server_that_does_not_run_on_the_host_is_started_there(
 @pytest.mark.parametrize(
     ("script", "error", "sentence"),
     [
-        (
-            "exit 127",  # what a shell answers for a missing program
-            DeviceRefused,
-            "program `adb` not found; install Android's platform-tools there, "
-            "with `adb` in the PATH of commands over SSH",
-        ),
-        (
-            "echo 'cannot bind' >&2; exit 1",
-            DeviceLost,
-            "the adb server on port {port} does not run and could not be started (cannot bind); "
-            "run `adb -P {port} start-server` there to see why",
-        ),
+        ("exit 127", DeviceRefused, "program `adb` not found; install Android's platform-tools there, "),
+        ("echo 'cannot bind' >&2; exit 1", DeviceLost, "the adb server on port .* could not be started .cannot bind.;"),
     ],
 )
 def test_an_adb_that_is_missing_or_fails_on_the_host_is_one_sentence(
     host_without_server: DeviceSpec, sshd: Sshd, script: str, error: type[DeviceError], sentence: str
 ) -> None:
     install_adb(sshd, script)
-    with open_device(host_without_server) as device, pytest.raises(error) as raised:
+    expected = f"^test-adb-over-ssh: host 127.0.0.1: {sentence}"
+    with open_device(host_without_server) as device, pytest.raises(error, match=expected):
         probe(device)
-    expected = sentence.format(port=host_without_server.adb_server_port)
-    assert str(raised.value) == f"test-adb-over-ssh: host 127.0.0.1: {expected}"
 
 
 @pytest.mark.fault
@@ -132,19 +113,3 @@ def test_phones_of_one_host_share_a_connection_which_ends_with_the_last_of_them(
     assert shared.is_active()
     other.close()
     assert not shared.is_active()
-
-
-def test_a_phone_has_the_same_facts_here_and_at_a_host(phone: Device, make_spec: Callable[..., DeviceSpec]) -> None:
-    with open_device(make_spec("adb")) as here:
-        assert read_facts(phone) == read_facts(here)
-
-
-def test_a_farm_that_reaches_the_phone_in_another_way_respects_its_lease(
-    phone: Device, make_spec: Callable[..., DeviceSpec]
-) -> None:
-    with (
-        open_device(make_spec("adb", name="same")) as here,
-        acquire(here, "first farm"),
-        pytest.raises(DeviceBusy, match="first farm"),
-    ):
-        acquire(phone, "second farm")

@@ -69,17 +69,20 @@ def test_what_each_system_prints_becomes_conditions(printed: str, expected: Cond
     assert result.model_copy(update={"taken_at": None}) == expected
 
 
-def test_a_mac_before_sme2_has_none() -> None:
-    message = parse_sections(MACOS_FACTS.replace("@sme2\n1", "@sme2\n"))
-    assert parse_facts(message, None).sme2 is False
+def test_facts_of_sme2_and_libraries_are_not_those_of_another_generation_or_platform() -> None:
+    older = parse_sections(MACOS_FACTS.replace("@sme2\n1", "@sme2\n"))
+    assert parse_facts(older, None).sme2 is False
+    facts = parse_facts(parse_sections(MACOS_FACTS), "android-arm64")
+    assert (facts.platform, facts.sme2, facts.os) == ("android-arm64", None, "macos")
+    facts = parse_facts(parse_sections(LINUX_FACTS), "linux-x86_64")
+    assert (facts.platform, facts.sme2, facts.glibc, facts.glibcxx) == ("linux-x86_64", False, None, None)
 
 
-@pytest.mark.parametrize(("platform", "sme2"), [("android-arm64", None), ("linux-x86_64", False)])
-def test_programs_for_another_platform_run_on_a_processor_that_the_device_does_not_describe(
-    platform: str, sme2: bool | None
-) -> None:
-    facts = parse_facts(parse_sections(MACOS_FACTS), platform)
-    assert (facts.platform, facts.sme2, facts.os) == (platform, sme2, "macos")
+def test_a_phone_without_a_skin_sensor_has_its_batterys_temperature_and_a_mac_that_slows_down_is_throttled() -> None:
+    assert conditions(**parse_sections(ANDROID_CONDITIONS) | {"thermal": "Thermal Status: 0\n"}).temperature_c == 28.4
+    for speed, status in ((100, 0), (62, 1)):
+        printed = f"CPU_Scheduler_Limit \t= 100\nCPU_Speed_Limit \t= {speed}\n"
+        assert conditions(system="macos", thermal=printed).thermal_status == status
 
 
 @pytest.mark.parametrize("system", ["android", "macos", "linux"])
@@ -87,20 +90,6 @@ def test_a_device_that_prints_almost_nothing_still_has_facts_and_conditions(syst
     message = parse_sections(f"@system\n{system}\n@arch\naarch64\n")
     assert parse_facts(message, None).memory_bytes is None
     assert conditions(**message).load_1m is None
-
-
-def test_a_phone_without_a_skin_sensor_gives_the_temperature_of_its_battery() -> None:
-    message = parse_sections(ANDROID_CONDITIONS)
-    message["thermal"] = "Thermal Status: 0\n"
-    assert conditions(**message).temperature_c == 28.4
-
-
-@pytest.mark.parametrize(
-    ("message", "status"),
-    [("CPU_Scheduler_Limit 	= 100\nCPU_Speed_Limit 	= 100\n", 0), ("CPU_Speed_Limit 	= 62\n", 1)],
-)
-def test_a_mac_that_slows_down_is_throttled(message: str, status: int) -> None:
-    assert conditions(system="macos", thermal=message).thermal_status == status
 
 
 class Printing(LocalDevice):
@@ -117,23 +106,13 @@ class Printing(LocalDevice):
 @pytest.mark.fault
 @pytest.mark.parametrize(
     ("printed", "shown"),
-    [
-        (b"@system\nwindows\n", "'windows'"),
-        (b"@system\n@system\n", "'@system'"),
-        (b"@system\n\n", "''"),
-        (b"", "''"),
-        (b"\xff\xfe" * 500, "''"),
-        (b"@system\n" + b"x" * 10_000, "xxx...'"),
-    ],
+    [(b"@system\nwindows\n", "'windows'"), (b"\xff\xfe" * 500, "''"), (b"@system\n" + b"x" * 10_000, "xxx...'")],
 )
 def test_a_device_with_an_unknown_system_is_named_in_one_sentence(printed: bytes, shown: str) -> None:
-    with pytest.raises(DeviceError) as refused:
+    with pytest.raises(DeviceError, match=r"^odd: its system reads '.*; the farm measures on linux, ") as refused:
         read_facts(Printing(printed))
-    sentence = str(refused.value)
-    assert sentence.startswith("odd: its system reads '")
-    assert shown in sentence
-    assert sentence.endswith("; the farm measures on linux, macos and android")
-    assert len(sentence) < 200
+    assert shown in str(refused.value)
+    assert len(str(refused.value)) < 200
 
 
 @pytest.mark.fault
@@ -167,8 +146,3 @@ def test_a_linux_machine_reports_the_versions_of_its_c_libraries(tmp_path: Path)
     loader = shutil.which("ldconfig", path=f"{os.environ['PATH']}:/sbin:/usr/sbin")
     has_libstdcxx = loader and "libstdc++.so.6" in subprocess.run([loader, "-p"], capture_output=True, text=True).stdout
     assert (facts.glibcxx is not None) == bool(has_libstdcxx)
-
-
-def test_a_program_of_another_platform_does_not_use_the_libraries_that_the_device_reports() -> None:
-    facts = parse_facts(parse_sections(LINUX_FACTS), "linux-x86_64")
-    assert (facts.glibc, facts.glibcxx) == (None, None)

@@ -57,19 +57,16 @@ def test_a_job_leaves_its_streams_and_exit_code_and_is_not_run_again(device: Dev
 
 
 def test_the_result_of_a_job_brings_its_small_files(device: Device, folder: Path) -> None:
-    # given a job that leaves every kind of file
+    # given a job that leaves every kind of file, and some that are too large alone or together
     small, others = 'printf "\\0one\\n%%content\\n" >a; : >empty; echo b >b', "mkdir sub; ln -s a link"
-    names = ["a", "empty", "large", "sub", "link", "none", "b"]
-    result = run(device, folder, f"{small}; head -c 600000 /dev/zero >large; {others}", files=names)
-    # then the small regular ones come with the result, and what is to be fetched or refused apart is not named
+    large = "for kb in 600 400 200; do head -c ${kb}000 /dev/zero >$kb; done"
+    names = ["a", "empty", "600", "sub", "link", "none", "b", "400", "200"]
+    result = run(device, folder, f"{small}; {large}; {others}", files=names)
+    # then those that fit come with the result, and what is to be fetched or refused apart is not named
     assert ending(result) == (0, None, False)
-    assert result.files == {"a": b"\0one\n%content\n", "empty": b"", "none": None, "b": b"b\n"}
+    expected = {"a": b"\0one\n%content\n", "empty": b"", "none": None, "b": b"b\n", "400": bytes(400_000)}
+    assert result.files == expected
     assert (result.before, result.after) != (None, None)
-
-
-def test_files_that_do_not_fit_together_are_left_out_one_by_one(device: Device, folder: Path) -> None:
-    result = run(device, folder, "for name in a b c; do head -c 200000 /dev/zero >$name; done", files=["a", "b", "c"])
-    assert {name: len(content or b"") for name, content in result.files.items()} == {"a": 200_000, "b": 200_000}
 
 
 def test_a_file_that_shrinks_while_it_is_sent_is_left_to_be_fetched(
@@ -120,12 +117,8 @@ IGNORING = 'trap "" TERM; sh -c "trap \'\' TERM; sleep 60; sleep 60" & echo $$ $
 @pytest.mark.fault
 @pytest.mark.parametrize(
     ("script", "expected"),
-    [
-        ("echo $$ >pids; exec sleep 60", (None, signal.SIGTERM, True)),
-        (IGNORING, (None, signal.SIGKILL, True)),
-        (f"{DAEMON}sleep 3600", (None, signal.SIGTERM, True)),
-    ],
-    ids=["it ends at TERM", "it and its child ignore TERM", "it left a daemon"],
+    [(IGNORING, (None, signal.SIGKILL, True)), (f"{DAEMON}sleep 3600", (None, signal.SIGTERM, True))],
+    ids=["it and its child ignore TERM", "it ends at TERM and left a daemon"],
 )
 def test_at_the_deadline_the_device_ends_a_job_with_all_that_it_started(
     device: Device,
@@ -154,23 +147,15 @@ def test_what_a_command_leaves_ends_with_it(
     assert list((Path(device.root) / "jobs").iterdir()) == []
 
 
-@pytest.mark.parametrize(("first", "seconds"), [("", 1), ("999999999", 1), ("$last", 31)])
-def test_all_processes_are_searched_if_ids_do_not_identify_those_of_the_job(first: str, seconds: int) -> None:
-    assert in_job_script(f'last_process; environs "{first}" {seconds}; echo "$environs"') == "/proc/[0-9]*/environ\n"
+def test_only_processes_newer_than_the_command_are_searched_unless_ids_have_begun_again() -> None:
+    def searched(text: str) -> list[str]:
+        words = ["sh", "-c", f"{script_text('job_common')}last_process; {text}"]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
 
-
-def test_only_processes_newer_than_the_command_are_searched() -> None:
-    script = 'last_process; first=$last; sleep 60 & environs "$first" 1; echo "$environs"; echo $!; kill $!'
-    environs, pid = in_job_script(script).splitlines()
-    assert f"/proc/{pid}/environ" in environs.split()
-    assert "/proc/1/environ" not in environs.split()
-
-
-def in_job_script(text: str) -> str:
-    """Run lines of shell after those that the scripts of a job share."""
-    return subprocess.run(
-        ["sh", "-c", script_text("job_common") + text], capture_output=True, text=True, check=True
-    ).stdout
+    pid, *environs = searched('first=$last; sleep 60 & environs "$first" 1; echo $! "$environs"; kill $!')
+    assert f"/proc/{pid}/environ" in environs
+    assert "/proc/1/environ" not in environs
+    assert searched('set -f; environs 999999999 1; echo "$environs"') == ["/proc/[0-9]*/environ"]
 
 
 @pytest.mark.fault
@@ -193,26 +178,21 @@ def test_a_restart_of_the_device_is_seen_as_such(device: Device, folder: Path) -
 
 
 @pytest.mark.fault
-def test_the_next_holder_ends_what_still_runs_with_its_daemon(
+def test_the_next_holder_ends_what_still_runs_with_its_daemon_and_nothing_else(
     device: Device, folder: Path, have_ended: Callable[[], bool]
 ) -> None:
+    # given a job with a daemon, and notes whose process id now belongs to somebody else
     job = in_background(lambda: run(device, folder, f"{DAEMON}sleep 3600"))
     wait_for((folder / "pids").exists, "the daemon")
     group = int((folder / "job" / "pid").read_text().split()[0])
-    assert kill_leftovers(device) == [group]
-    assert isinstance(job.exception(ENOUGH_S), DeviceLost)
-    wait_for(have_ended, "the daemon to end")
-    assert kill_leftovers(device) == []
-
-
-@pytest.mark.fault
-def test_a_note_of_an_earlier_boot_or_process_kills_none(device: Device) -> None:
-    # given notes whose process id now belongs to somebody else
-    notes, boot = Path(device.root) / "jobs", BOOT.read_text().strip()
-    notes.mkdir(parents=True)
+    notes = Path(device.root) / "jobs"
     with subprocess.Popen(["sleep", "60"], start_new_session=True) as bystander:
-        for name, there in (("old", "another-boot"), ("reused", boot)):
-            (notes / name).write_text(f"{bystander.pid} {there} 1.0 {bystander.pid} 123\n")
+        for name, boot in (("old", "another-boot"), ("reused", BOOT.read_text().strip())):
+            (notes / name).write_text(f"{bystander.pid} {boot} 1.0 {bystander.pid} 123\n")
+        # when the next holder comes
+        assert kill_leftovers(device) == [group]
+        assert isinstance(job.exception(ENOUGH_S), DeviceLost)
+        wait_for(have_ended, "the daemon to end")
         assert kill_leftovers(device) == []
         assert bystander.poll() is None
         bystander.kill()

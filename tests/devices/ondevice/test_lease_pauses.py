@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from devices.ondevice import lease as leases
 from devices.ondevice.lease import Lease, acquire, current_holder
 from devices.shell import call, run_script, script_text
 from tests.fixtures.jobs import in_background
-from tests.fixtures.leases import BOOT, held_file, now_s, put_waiter, waiters
+from tests.fixtures.leases import BOOT, held_file, now_s
 from tests.fixtures.script_pause import ScriptPause
 from tests.fixtures.waiting import ENOUGH_S
 
@@ -39,10 +38,6 @@ def acquire_after(first: Device, second: Device) -> Lease:
     """Let a device take over and release the machine, so that the next one's lease has the number of the lost one."""
     acquire(first, "in between").release()
     return acquire(second, "next holder", ttl_s=600)
-
-
-def lost(renewing: "Future[None]") -> bool:
-    return isinstance(renewing.exception(ENOUGH_S), LeaseLost)
 
 
 @pytest.mark.fault
@@ -122,30 +117,17 @@ def test_a_winner_that_was_paused_removes_no_newer_lease(
 
 
 @pytest.mark.fault
-def test_a_renewal_that_was_paused_is_not_taken_for_the_next_lease_of_the_same_number(
-    local_device: Device, others: tuple[Device, Device], pause: Callable[..., ScriptPause]
+@pytest.mark.parametrize("renews", [True, False], ids=["renewal", "release"])
+def test_a_renewal_or_release_that_was_paused_is_not_of_the_next_lease_of_the_same_number(
+    local_device: Device, others: tuple[Device, Device], pause: Callable[..., ScriptPause], renews: bool
 ) -> None:
-    late = acquire(local_device, "paused", ttl_s=LONG_EXPIRED_S)
-    at = pause("mv", after=True)
-    renewing = in_background(lambda: late.renew(EXPIRED_S))
+    late = acquire(local_device, "paused", ttl_s=LONG_EXPIRED_S if renews else EXPIRED_S)
+    at = pause("mv", after=True) if renews else pause("rm")
+    call = in_background(lambda: late.renew(EXPIRED_S) if renews else late.release())
     at.wait()
     with acquire_after(*others) as lease:
         at.resume()
-        assert lost(renewing)
-        lease.check()
-
-
-@pytest.mark.fault
-def test_a_release_that_was_paused_does_not_release_the_next_lease_of_the_same_number(
-    local_device: Device, others: tuple[Device, Device], pause: Callable[..., ScriptPause]
-) -> None:
-    late = acquire(local_device, "paused", ttl_s=EXPIRED_S)
-    at = pause("rm")
-    releasing = in_background(late.release)
-    at.wait()
-    with acquire_after(*others) as lease:
-        at.resume()
-        releasing.result(ENOUGH_S)
+        assert isinstance(call.exception(ENOUGH_S), LeaseLost if renews else type(None))
         lease.check()
 
 
@@ -165,15 +147,13 @@ def test_a_lease_that_is_completed_in_the_next_lease_of_the_same_number_does_not
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("claim", ["lease-9", "lease-9/token.{boot}.{soon}"], ids=["a folder", "a complete lease"])
-def test_a_valid_lease_does_not_give_way_to_one_that_is_being_made(
-    local_device: Device, machine: Path, claim: str
-) -> None:
+def test_a_valid_lease_does_not_give_way_to_one_that_is_being_made(local_device: Device, machine: Path) -> None:
     with acquire(local_device, "holder", ttl_s=600) as lease:
+        # given the folder of another lease, without and with the lease in it
         (machine / "lease-9").mkdir()
-        if claim != "lease-9":
-            boot = BOOT.read_text(encoding="utf-8").strip()
-            (machine / claim.format(boot=boot, soon=now_s() + 60)).write_text("{}", encoding="utf-8")
+        lease.renew()
+        boot = BOOT.read_text(encoding="utf-8").strip()
+        (machine / f"lease-9/token.{boot}.{now_s() + 60}").write_text("{}", encoding="utf-8")
         lease.renew()
         lease.check()
 
@@ -202,11 +182,3 @@ def test_a_lease_that_appears_while_a_script_looks_how_old_its_folder_is_counts(
     assert in_script(local_device, appears) == "valid\n"
     # and a folder without a lease in it does not count when it is old
     assert in_script(local_device, "find() { echo lease-2; }; mkdir lease-2; valid 2 || echo free") == "free\n"
-
-
-def test_a_process_that_waits_keeps_its_place_beside_a_script_that_read_the_clock_before_its_last_look(
-    local_device: Device,
-) -> None:
-    waiting = put_waiter(local_device, priority=3, lasts_s=30)
-    assert in_script(local_device, 'now=$((now - 5)); look_at_waiters 0 0 ""; echo "$ahead"') == "1\n"
-    assert waiters(local_device) == [waiting]

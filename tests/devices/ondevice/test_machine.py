@@ -2,9 +2,7 @@
 
 import os
 import shutil
-import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -22,26 +20,9 @@ from devices.ondevice.lease import acquire
 from tests.fixtures.jobs import in_background, start_long_job
 from tests.fixtures.leases import expire, held_file
 from tests.fixtures.needs import needs, needs_root
-from tests.fixtures.paths import ROOT
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
 NOBODY = "65534"
-# Acquires the device, waits for a line on its standard input, then starts a job.
-PAUSED = """
-import sys
-from devices.local import LocalDevice
-from devices.errors import LeaseLost
-from devices.ondevice.job import Job, run_job
-from devices.ondevice.lease import acquire
-device = LocalDevice("local", sys.argv[1])
-acquire(device, "paused farm", ttl_s=1)
-print("held", flush=True)
-sys.stdin.readline()
-try:
-    run_job(device, Job(sys.argv[2], ["touch", sys.argv[3]], 60))
-except LeaseLost as error:
-    print(error)
-"""
 
 
 class DeviceOfNobody(LocalDevice):
@@ -71,10 +52,19 @@ def public(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.fault
-def test_two_farms_with_different_roots_exclude_each_other(local_device: Device, other: Device) -> None:
-    with acquire(local_device, "first farm"), pytest.raises(DeviceBusy, match="is held by first farm"):
+def test_farms_with_different_roots_exclude_each_other_and_one_whose_lease_expired_starts_no_job(
+    local_device: Device, other: Device, tmp_path: Path
+) -> None:
+    acquire(local_device, "first farm")
+    with pytest.raises(DeviceBusy, match="is held by first farm"):
         acquire(other, "second farm")
-    acquire(other, "second farm").release()
+    # given that the first is paused beyond its lease
+    expire(local_device)
+    with acquire(other, "second farm"):
+        job = Job(f"{local_device.root}/session", ["touch", str(tmp_path / "ran")], ENOUGH_S)
+        with pytest.raises(LeaseLost, match="our lease was taken over before the job started; run the sweep again"):
+            run_job(local_device, job)
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize("first_is_nobody", [True, False])
@@ -116,33 +106,6 @@ def test_a_link_in_place_of_the_shared_folder_is_not_followed(local_device: Devi
     assert private.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.fault
-def test_a_controller_that_was_stopped_beyond_its_lease_starts_no_job(local_device: Device, tmp_path: Path) -> None:
-    ran = tmp_path / "ran"
-    paused = subprocess.Popen(
-        [sys.executable, "-c", PAUSED, local_device.root, f"{local_device.root}/session", str(ran)],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert paused.stdout is not None
-    assert paused.stdout.readline() == "held\n"
-    paused.send_signal(signal.SIGSTOP)
-    try:
-        # when another farm acquires the machine after the lease has expired
-        with acquire(local_device, "second farm", wait_s=ENOUGH_S):
-            paused.send_signal(signal.SIGCONT)
-            printed, _ = paused.communicate("go\n", timeout=ENOUGH_S)
-    finally:
-        paused.kill()
-        paused.wait()
-    # then the first farm starts nothing and states why
-    assert printed == "local: our lease was taken over before the job started; run the sweep again\n"
-    assert not ran.exists()
-    assert not (Path(local_device.root) / "session" / "job").exists()
-
-
 def test_a_job_extends_the_lease_to_its_deadline(local_device: Device) -> None:
     with acquire(local_device, "this farm", ttl_s=1):
         run_job(local_device, Job(f"{local_device.root}/session", ["true"], 1000))
@@ -171,12 +134,9 @@ def test_jobs_that_ran_at_the_same_time_report_each_other(
         (tmp_path / f"end {device.name}").touch()
         found[device.name] = jobs[device].result()
     assert found == {local_device.name: other.root, other.name: local_device.root}
-
-
-def test_jobs_one_after_the_other_are_alone(local_device: Device, other: Device) -> None:
+    # and those one after the other are alone
     for number, device in enumerate((local_device, other, local_device)):
-        result = run_job(device, Job(f"{device.root}/session-{number}", ["true"], ENOUGH_S))
-        assert result.beside is None
+        assert run_job(device, Job(f"{device.root}/session-{number}", ["true"], ENOUGH_S)).beside is None
     assert list(Path(local_device.machine_folder).glob("job-*")) == []
 
 

@@ -57,23 +57,6 @@ def test_a_file_that_arrives_changed_is_refused_and_leaves_nothing(
     assert files_below(device) == []
 
 
-def test_what_was_not_changed_is_not_read_again(
-    device: Device, blob: Path, tree: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # given files that were used before, and a device whose program for hashes fails
-    for _ in range(2):
-        put(device, blob, sha256(blob))
-        put_tree(device, tree, tree_sha256(tree))
-    (tmp_path / "tools").mkdir()
-    (tmp_path / "tools" / "sha256sum").write_text("#!/bin/sh\nexit 1\n")
-    (tmp_path / "tools" / "sha256sum").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}/tools{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(device, "upload", None)
-    # then they can be used again
-    assert Path(put(device, blob, sha256(blob))).is_file()
-    assert Path(put_tree(device, tree, tree_sha256(tree))).is_dir()
-
-
 @pytest.mark.fault
 def test_two_controllers_that_put_the_same_at_once_both_end_with_it(device: Device, tree: dict[str, Path]) -> None:
     expected = tree_sha256(tree)

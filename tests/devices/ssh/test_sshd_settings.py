@@ -78,45 +78,26 @@ def endless(folder: Path) -> Path:
     return server
 
 
-SFTP = "Subsystem sftp internal-sftp"
-RESTRICTED: dict[str, tuple[str, str, str, Callable[[Device, Path], object], str]] = {
-    "no SFTP": ("ssh", SFTP, "", upload, rf"does not offer SFTP \(.*\); enable `{SFTP}`"),
-    "endless SFTP": ("ssh", SFTP, "Subsystem sftp {endless}", upload, r"not offer SFTP \(Garbage packet received\)"),
-    "one session, which a command leaves open": (
-        "ssh",
-        "MaxSessions 100",
-        "MaxSessions 1",
-        upload,
-        r"refuses another session .*; set `MaxSessions 10`",
-    ),
+SFTP, SESSIONS = "Subsystem sftp internal-sftp", "refuses another session .*; set `MaxSessions 10`"
+RESTRICTED: dict[str, tuple[str, str, Callable[[Device, Path], object], str]] = {
+    "no SFTP": (SFTP, "", upload, rf"does not offer SFTP \(.*\); enable `{SFTP}`"),
+    "endless SFTP": (SFTP, "Subsystem sftp {endless}", upload, r"not offer SFTP \(Garbage packet received\)"),
+    "one session, which a command leaves open": ("MaxSessions 100", "MaxSessions 1", upload, SESSIONS),
     "no second command beside a transfer and a command": (
-        "ssh",
-        "MaxSessions 100",
-        "MaxSessions 2",
-        lambda device, _: try_out(device),
-        r"refuses another session .*; set `MaxSessions 10`",
-    ),
+        "MaxSessions 100", "MaxSessions 2", lambda device, _: try_out(device), SESSIONS),
     "no forwarding to its adb server": (
-        ADB_OVER_SSH,
-        "UseDNS no",
-        "UseDNS no\nAllowTcpForwarding no",
-        lambda device, _: probe(device),
-        r"does not forward .*; set `AllowTcpForwarding yes` in the host's sshd_con",
-    ),
-}
+        "UseDNS no", "UseDNS no\nAllowTcpForwarding no", lambda device, _: probe(device),
+        r"does not forward .*; set `AllowTcpForwarding yes` in the host's sshd_con"),
+}  # fmt: skip
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize(("transport", "line", "instead", "use", "cause"), RESTRICTED.values(), ids=RESTRICTED)
+@pytest.mark.parametrize("name", RESTRICTED)
 def test_a_host_that_lacks_what_a_sweep_needs_is_refused_with_the_setting(
-    restricted: Callable[..., AbstractContextManager[Device]],
-    tmp_path: Path,
-    transport: str,
-    line: str,
-    instead: str,
-    use: Callable[[Device, Path], object],
-    cause: str,
+    restricted: Callable[..., AbstractContextManager[Device]], tmp_path: Path, name: str
 ) -> None:
+    line, instead, use, cause = RESTRICTED[name]
+    transport = ADB_OVER_SSH if "forwarding" in name else "ssh"
     with (
         restricted(line, instead.format(endless=endless(tmp_path)), transport) as device,
         pytest.raises(DeviceRefused, match=cause),
