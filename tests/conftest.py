@@ -57,7 +57,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure() -> None:
-    """Remove the leases and caches of this worker."""
     shutil.rmtree(_SHARED, ignore_errors=True)
 
 

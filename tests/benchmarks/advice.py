@@ -26,7 +26,6 @@ SESSIONS, EXECUTIONS, WARMUP = 7, 60, 10
 
 
 def main(*names: str) -> None:
-    """Print one row per entry that has a rewrite."""
     runner = build_runner(host_platform(), Workspace(Path(os.environ.get("ETFARM_DATA_DIR", "var")).absolute()).runners)
     print(f"{SESSIONS} sessions a side, {EXECUTIONS - WARMUP} measured executions each, one thread, on this machine")
     print(f"load average before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")

@@ -85,7 +85,6 @@ class _Server:
         self._process.wait()
 
     def rows(self) -> dict[str, int]:
-        """The rows of each table."""
         with closing(sqlite3.connect(f"file:{self._home / 'prefect.db'}?mode=ro", uri=True)) as database:
             return {table: database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in _TABLES}
 
@@ -99,7 +98,6 @@ class _Server:
         return newest
 
     def print_line(self, sweeps: int, sessions: int, before: dict[str, int]) -> None:
-        """Print what the sweeps so far asked and left."""
         log = (self._home / "requests").read_text(encoding="utf-8")
         requests = len(re.findall(r'"(?:GET|POST|PATCH|PUT|DELETE) /api/(?!health|admin/version)', log))
         gained = {table: count - before[table] for table, count in self._settled().items()}

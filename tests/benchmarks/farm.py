@@ -25,7 +25,6 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
-    """Print a line for each number of devices."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--devices", type=int, nargs="+", default=[10, 100])
     parser.add_argument("--sessions", type=int, default=10)
@@ -93,7 +92,6 @@ def peak_of(pid: int) -> int:
 
 
 def print_line(farm: SimulatedFarm, cost: Cost) -> None:
-    """Print what one sweep took."""
     records = sorted(farm.records(), key=lambda record: record.device.name)
     shares = []
     for _, group in groupby(records, key=lambda record: record.device.name):
@@ -111,7 +109,6 @@ def print_line(farm: SimulatedFarm, cost: Cost) -> None:
 
 
 def at(moment: str) -> float:
-    """Return a time of a record in seconds."""
     return datetime.fromisoformat(moment).timestamp()
 
 

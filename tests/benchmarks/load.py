@@ -74,7 +74,6 @@ def write_bundles(maker: BundleMaker, sessions: int, executions: int, operators:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Return the wall time of one call."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start

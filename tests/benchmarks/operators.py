@@ -63,7 +63,6 @@ def simulate(noise: tuple[float, float]) -> None:
 
 
 def main() -> None:
-    """Print the rates."""
     print(
         f"3 % on an operator with {SHARES[CHANGED]:.0%} of the time: share of series where it is found in 3 nights, and"
     )

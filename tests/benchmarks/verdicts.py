@@ -34,8 +34,6 @@ class Series:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a rule made of a series."""
-
     alarms: list[bool]  # per night
     verdicts: Sequence[NightVerdict] = ()
     compared: int = 0  # nights with a comparison in the same night
@@ -103,7 +101,6 @@ def make_series(
 
 
 def correlated(deviates: Array, correlation: float) -> Array:
-    """Return a first-order autoregression with a standard deviation of 1."""
     made = deviates.copy()
     for night in range(1, len(made)):
         made[night] = correlation * made[night - 1] + (1 - correlation**2) ** 0.5 * deviates[night]
@@ -166,8 +163,6 @@ def plain_nights(series: Series) -> list[Night]:
 
 @dataclass(frozen=True)
 class Scores:
-    """What one rule reached."""
-
     false_alarms: float
     """Per 100 nights of series whose content changes every night without an effect; so are the next two."""
     compared: float
@@ -229,7 +224,6 @@ RULES: dict[str, Rule] = {"ours": our_rule, "ours, without A/B": our_rule_alone,
 
 
 def main() -> None:
-    """Print one line per noise and rule."""
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--session-cv", type=float, default=0.02)
     parser.add_argument("--series", type=int, default=100, help="of each of four kinds")

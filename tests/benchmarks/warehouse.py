@@ -112,7 +112,6 @@ def main() -> None:
 
 
 def newest_sweep(data_dir: Workspace) -> Path | None:
-    """Return the folder of the last sweep that was measured."""
     sweeps = data_dir.bundles.iterdir() if data_dir.bundles.is_dir() else ()
     return max(sweeps, key=lambda sweep: sweep.stat().st_mtime, default=None)
 

@@ -45,7 +45,6 @@ def read_options(description: str, rooms: Iterable[str]) -> argparse.Namespace:
 
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[None]:
-    """Remove in the end what tests leave that are killed."""
     with tempfile.TemporaryDirectory(prefix="etfarm-mutants-", ignore_cleanup_errors=True) as folder:
         tempfile.tempdir = os.environ["TMPDIR"] = folder
         yield

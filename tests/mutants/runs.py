@@ -133,12 +133,10 @@ class Noting:
         items[:] = [item for item in items if not self._chosen or item.nodeid in self._chosen]
 
     def pytest_runtest_logstart(self) -> None:
-        """Begin a test."""
         self.words.clear()
         self.on_start()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note how a part of a test ended."""
         note = self.notes.setdefault(report.nodeid, Note())
         note.has_failed |= report.failed
         note.words = sorted(self.words)

@@ -31,7 +31,6 @@ class _Collector:
 
 
 def main() -> None:
-    """Collect all marked tests and print their matrix."""
     os.chdir(ROOT)
     collector = _Collector()
     marked = [str(path) for path in sorted(Path("tests").rglob("test_*.py")) if "mark.fault" in path.read_text("utf-8")]

@@ -21,7 +21,6 @@ def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def farm(loaded: Path, data: DataFolder) -> DataFolder:
-    """A copy of it for one test."""
     shutil.copytree(loaded, data.workspace.root, dirs_exist_ok=True)
     data.sessions = len(list(data.bundles.glob("*/*/session.json")))
     return data

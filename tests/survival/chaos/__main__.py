@@ -137,7 +137,6 @@ class Hour:
         return found
 
     def end(self) -> None:
-        """End the farm and check everything."""
         nights = self.farm.sweep_ids()[: self.farm.night]
         for night in nights:
             self.faults += checks.faults_of_night(self.farm, night)
@@ -156,7 +155,6 @@ class Hour:
 
 
 def main() -> None:
-    """Run the hour and print what came of it."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)

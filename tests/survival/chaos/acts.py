@@ -36,7 +36,6 @@ class Acts:
     ends: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
 
     def all(self) -> dict[str, Callable[[], Deed | None]]:
-        """Return the acts by name."""
         found: dict[str, Callable[[], Deed | None]] = {
             "kill -9 controller": lambda: self._part("controller", signal.SIGKILL),
             "SIGTERM controller": lambda: self._part("controller", signal.SIGTERM),
@@ -55,7 +54,6 @@ class Acts:
         return found
 
     def end_due(self, now_s: float) -> None:
-        """End what is due."""
         due = [each for each in self.ends if each[0] <= now_s]
         self.ends = [each for each in self.ends if each[0] > now_s]
         for _, end in due:

@@ -81,22 +81,18 @@ class ChaosFarm:
 
     @property
     def data_dir(self) -> Workspace:
-        """The data folder of the controller."""
         return Workspace(self._data_dir(HOME))
 
     @property
     def bundles(self) -> Path:
-        """The store that the controller and the labs share."""
         return self.folder / "bundles"
 
     @property
     def devices(self) -> Path:
-        """The folder with the root of each device."""
         return self.folder / "devices"
 
     @property
     def sweep_id(self) -> str:
-        """The night that is measured now."""
         return self.sweep_ids()[-1]
 
     def sweep_ids(self) -> list[str]:
@@ -105,7 +101,6 @@ class ChaosFarm:
         return [f"chaos-{first + timedelta(days=number)}" for number in range(self.night + 1)]
 
     def places(self) -> dict[str, str]:
-        """Return the place of each device."""
         numbers = range(1, _DEVICES_EACH + 1)
         simulated = {f"simulated-{place}-{number:03}": place for place in (HOME, *LABS) for number in numbers}
         return simulated | {entry["name"]: entry["site"] for entry in self.entries}
@@ -115,7 +110,6 @@ class ChaosFarm:
         return {(name, index) for name in self.places() for index in range(-1, SESSIONS)}
 
     def records(self, sweep_id: str) -> list[SessionRecord]:
-        """Return the records of all bundles of a night."""
         return list(read_records(self.bundles, sweep_id))
 
     def start_controller(self) -> None:
@@ -127,7 +121,6 @@ class ChaosFarm:
         self.controller.start()
 
     def last_line(self) -> str:
-        """Return the last line that the controller printed."""
         return (self.controller.log.read_text(encoding="utf-8", errors="replace").splitlines() or [""])[-1]
 
     def end(self) -> None:

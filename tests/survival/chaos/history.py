@@ -37,7 +37,6 @@ class History:
         print(f"{passed_s:7.1f} s  night {self.farm.night + 1:3}  {self.bundles:5} bundles  {text}", flush=True)
 
     def add(self, act: str, deed: Deed) -> None:
-        """Note an act."""
         self.done.append(_Done(act, deed, time.monotonic()))
         self.tell(f"{act} {deed.text}")
 

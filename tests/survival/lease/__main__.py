@@ -74,7 +74,6 @@ class Stress:
         return subprocess.Popen([sys.executable, "-m", "tests.survival.lease.worker", *words], cwd=ROOT)
 
     def run(self) -> None:
-        """Disturb the processes until they have acquired often enough."""
         end_s, kill_s, print_s = time.monotonic() + 60 * self.asked.minutes, time.monotonic() + 60, 0.0
         while time.monotonic() < end_s:
             time.sleep(_PAUSE_S)
@@ -90,7 +89,6 @@ class Stress:
                     return
 
     def end(self) -> None:
-        """Let the processes end."""
         (self.folder / "stop").touch()
         for worker in self.workers:
             worker.send_signal(signal.SIGCONT)
@@ -122,7 +120,6 @@ class Stress:
 
 
 def main() -> None:
-    """Run the stress and print what came of it."""
     parser = argparse.ArgumentParser()
     for name, default in (("rounds", 10000), ("processes", 3), ("machines", 12), ("devices", 2), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=default)

@@ -38,7 +38,6 @@ class Notes:
         self._file = path.open("a", encoding="utf-8", buffering=1)
 
     def add(self, kind: str, **more: Any) -> None:
-        """Note something that happened."""
         self._file.write(json.dumps({"kind": kind, **more}) + "\n")
 
 

@@ -148,7 +148,6 @@ class Holder:
 
 
 def main(folder: Path, number: int, seed: int) -> None:
-    """Run the holders of one process."""
     logging.disable()
     vars(retry)["LEASE"] = replace(retry.LEASE, pause_s=0.2, max_pause_s=1.0)
     vars(leases)["kill_leftovers"] = lambda _: []  # there are no jobs

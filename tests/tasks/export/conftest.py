@@ -26,6 +26,5 @@ def toys() -> dict[str, Export]:
 
 
 def runs(pid: int) -> bool:
-    """Return whether a process exists that has not ended."""
     state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
     return bool(state.strip()) and not state.startswith("Z")

@@ -95,7 +95,6 @@ class Sweep:
 
     @property
     def head(self) -> str:
-        """The sentences at the head of the report."""
         return " ".join(map(plain_text, sweep_page(self.answers).summary))
 
 

@@ -37,7 +37,6 @@ def connection(warehouse: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 @pytest.fixture(scope="session")
 def pages(connection: duckdb.DuckDBPyConnection) -> Pages:
-    """The pages of the farm."""
     return Pages(Site(Reader(connection), "warehouse.duckdb"))
 
 
