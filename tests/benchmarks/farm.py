@@ -99,7 +99,7 @@ def print_line(farm: SimulatedFarm, cost: Cost) -> None:
         span_s = max(at(each.ended_at) for each in of_device) - min(at(each.started_at) for each in of_device)
         shares.append(sum(each.wall_s or 0 for each in of_device) / span_s)
     wall_s = max(at(each.ended_at) for each in records) - min(at(each.started_at) for each in records)
-    ideal_s = (farm.sessions + 1) * farm.seconds
+    ideal_s = (farm.sessions_each + 1) * farm.seconds
     per_session_ms = 1e3 * (cost.farm_s + cost.server_s + cost.devices_s) / len(records)
     print(
         f"{farm.devices:7} {wall_s:5.1f}s {wall_s / ideal_s:10.2f} {100 * sum(shares) / len(shares):5.1f} % "

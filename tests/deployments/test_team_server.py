@@ -1,6 +1,5 @@
 """A team's server for real: PostgreSQL, Redis and Prefect with the compose file's settings, TLS and a password."""
 
-import json
 import os
 import re
 import ssl
@@ -13,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.fixtures.farm import INVENTORY, Farm
+from tests.fixtures.farm import Farm, FarmFolder
 from tests.fixtures.paths import ROOT
 from tests.fixtures.team_server import TeamServer
 from tests.fixtures.waiting import ENOUGH_S, SCALE, wait_for
@@ -50,9 +49,8 @@ def run(environment: dict[str, str], *words: object) -> "subprocess.CompletedPro
 
 
 def doctor(environment: dict[str, str], folder: Path) -> list[str]:
-    inventory = folder / "inventory.yaml"
-    inventory.write_text(INVENTORY % json.dumps(str(folder / "device")), encoding="utf-8")
-    ended = run(environment, "-m", "flows.cli.main", "doctor", "--inventory", inventory, "--data-dir", folder)
+    words = ("doctor", "--inventory", FarmFolder(folder).inventory, "--data-dir", folder)
+    ended = run(environment, "-m", "flows.cli.main", *words)
     assert ended.stderr == ""
     return [line for line in ended.stdout.splitlines() if "Prefect" in line or "PREFECT" in line or "worker" in line]
 

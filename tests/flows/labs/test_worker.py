@@ -24,7 +24,7 @@ SESSIONS = 4  # of the sweep, without the discarded one
 @pytest.fixture
 def bundles(farm: Farm) -> Path:
     """A folder that the farm and its lab share, and an inventory whose only device belongs to the lab."""
-    farm.describe_device("far", labs=["berlin"], site="berlin", launcher=[str(farm.launcher())])
+    farm.write_inventory({"name": "far", "site": "berlin", "launcher": [str(farm.launcher())]}, labs=["berlin"])
     return farm.folder / "bundles"
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from tasks.bundle.record import SessionRecord
 from tasks.store.folder import read_records
 from tasks.store.workspace import Workspace
-from tests.fixtures.farm import ETFARM
-from tests.fixtures.paths import KEPT, ROOT
+from tests.fixtures.farm import ETFARM, share_kept, sweep_of
+from tests.fixtures.paths import ROOT
 from tests.fixtures.program import Program
 from tests.fixtures.team_server import TeamServer
 
@@ -21,7 +21,6 @@ HOME = "home"
 LABS = ("north", "south")
 SESSIONS = 6
 _DEVICES_EACH = 3
-_SHARED = ("exports", "runners", "cache")
 # Witness of each session: what began and how it ended, and whether two ran at once on a device.
 LAUNCHER = """#!/bin/sh
 case "$*" in *--etdump_path=*) ;; *) exec "$@" ;; esac
@@ -149,9 +148,7 @@ class ChaosFarm:
     def _write_files(self) -> None:
         for place in (HOME, *LABS):
             self._data_dir(place).mkdir()
-        for name in _SHARED:
-            (KEPT / name).mkdir(parents=True, exist_ok=True)
-            (self.data_dir.root / name).symlink_to(KEPT / name, target_is_directory=True)
+        share_kept(self.data_dir.root)
         launcher = self.folder / "launcher"
         launcher.write_text(LAUNCHER, encoding="utf-8")
         launcher.chmod(0o755)
@@ -164,6 +161,5 @@ class ChaosFarm:
         devices += [common | {"root": str(self.devices / entry["name"])} | entry for entry in self.entries]
         inventory = {"labs": list(LABS), "devices": devices}
         (self.folder / "inventory.yaml").write_text(json.dumps(inventory), encoding="utf-8")
-        sweep = {"name": "chaos", "models": ["linear"], "variants": ["sme2_off"], "lease_wait_s": 120}
-        sweep |= {"executions": 4, "warmup_executions": 1, "sessions": SESSIONS}
-        (self.folder / "sweep.yaml").write_text(json.dumps(sweep), encoding="utf-8")
+        few: dict[str, Any] = {"executions": 4, "warmup_executions": 1, "sessions": SESSIONS, "lease_wait_s": 120}
+        (self.folder / "sweep.yaml").write_text(sweep_of("linear", **few | {"name": "chaos"}), encoding="utf-8")
