@@ -3,24 +3,17 @@
 Run: python tests/benchmarks/load.py
 """
 
-import math
-import statistics
 import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from unittest.mock import patch
 
-from sql.warehouse import query
-from tasks.load.load import load_paths
 from tasks.load.snapshot import publish_snapshot
 from tests.fixtures.warehouse import BundleMaker, Execution
 
 # (sessions, executions of each, operators of each execution); an operator is an event, a call and Method::execute two
 CASES = ((1, 10, 60), (200, 50, 60), (20, 1000, 60))
-TIMES = 3
-QUERIES = ("session_latency", "category_share", "operator_time", "series_latency", "sme2_speedup", "sme2_coverage")
 
 
 def main() -> None:
@@ -43,24 +36,6 @@ def main() -> None:
                 f"{sessions:8} {events:9} {1e3 * load_s:6.0f} ms {events / load_s:9.0f} {1e3 * replay_s:6.0f} ms"
                 f" {1e3 * snapshot_s:6.0f} ms {maker.warehouse.stat().st_size / events:11.1f}"
             )
-        print_side_by_side(maker, events)
-        print("views of the last warehouse, whole, opening the file included:")
-        for view in QUERIES:
-            took_s = seconds(partial(query, maker.warehouse, f"SELECT * FROM {view}"))
-            print(f"  {view:16} {1e3 * took_s:6.0f} ms")
-
-
-def print_side_by_side(maker: BundleMaker, events: int) -> None:
-    """Load the bundles of `maker` into fresh warehouses, read by one process and by several, in turn."""
-    took_s: dict[float, list[float]] = {math.inf: [], 0: []}
-    for number in range(TIMES):
-        for worth_bytes, times in took_s.items():
-            with patch("tasks.load.parse._LARGE_BYTES", worth_bytes):
-                fresh = maker.warehouse.with_name(f"{worth_bytes}-{number}.duckdb")
-                times.append(seconds(partial(load_paths, [maker.bundles], fresh)))
-    one_s, several_s = (statistics.median(times) for times in took_s.values())
-    print(f"the last bundles read by one process: {one_s:.2f} s, {events / one_s:.0f} events/s; by several: ", end="")
-    print(f"{several_s:.2f} s, {events / several_s:.0f} events/s, {one_s / several_s:.2f}x; median of {TIMES}")
 
 
 def write_bundles(maker: BundleMaker, sessions: int, executions: int, operators: int) -> None:

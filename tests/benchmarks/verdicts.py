@@ -3,7 +3,6 @@
 Run: python -m tests.benchmarks.verdicts
 """
 
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,7 +15,8 @@ from tasks.judge.states import states_from_times
 from tasks.judge.verdict_rules import judge_all
 
 Array = NDArray[np.float64]
-SESSIONS, NIGHTS, CHANGE_NIGHT = 8, 60, 25
+SERIES, SESSIONS, NIGHTS, CHANGE_NIGHT = 100, 8, 60, 25  # series of each of four kinds
+SESSION_CV = 0.02
 NIGHT_CV, HOT_NIGHTS, HOT_SESSIONS, TWO_MODES = 0.012, 0.04, 0.03, 0.25
 
 
@@ -224,18 +224,14 @@ RULES: dict[str, Rule] = {"ours": our_rule, "ours, without A/B": our_rule_alone,
 
 
 def main() -> None:
-    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
-    parser.add_argument("--session-cv", type=float, default=0.02)
-    parser.add_argument("--series", type=int, default=100, help="of each of four kinds")
-    asked = parser.parse_args()
-    print(f"Sessions: CV {asked.session_cv:.1%}, {HOT_SESSIONS:.0%} hot; two modes in {TWO_MODES:.0%} of the series.")
+    print(f"Sessions: CV {SESSION_CV:.1%}, {HOT_SESSIONS:.0%} hot; two modes in {TWO_MODES:.0%} of the series.")
     print(f"Nights: CV {NIGHT_CV:.1%}, {HOT_NIGHTS:.0%} hot (+4 to 15 %). Steps come in night {CHANGE_NIGHT + 1}.")
     print("Per 100 series-nights: alarms where content changes every night without effect, comparisons the same night,")
     print("alarms and verdicts on the device where content is equal. Steps: share found. 95 %: intervals that hold.")
     print(f"{'noise':32} {'rule':18} alarms   A/B  equal device  5 % in 3  10 % in 3   95 %")
     for name, noise in NOISES.items():
         for of_rule, rule in RULES.items():
-            got = score(rule, asked.series, asked.session_cv, noise)
+            got = score(rule, SERIES, SESSION_CV, noise)
             interval = "-" if got.coverage is None else f"{got.coverage:.1%}"
             print(
                 f"{name:32} {of_rule:18} {got.false_alarms:6.2f} {got.compared:5.1f} {got.equal_alarms:6.2f}"

@@ -19,20 +19,20 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 
 def test_the_page_loads_nothing(report: Report) -> None:
-    assert all(target.startswith("#") for target in report.loaded)
+    assert all(target.startswith("#") for target in report.page.loaded)
     for loading in ("url(", "@import", "http://", "https://"):
         assert loading not in report.html
 
 
 def test_every_tag_is_closed_and_every_link_has_a_target(report: Report) -> None:
-    assert report.unclosed == []
-    assert report.loaded
-    for target in report.loaded:
+    assert report.page.unclosed == []
+    assert report.page.links
+    for target in report.page.links:
         assert report[target.removeprefix("#")].text
 
 
 def test_markdown_has_the_tables_of_the_html(report: Report) -> None:
-    of_html = [table for part in report.parts for table in part.tables]
+    of_html = [table for part in report.page.parts.values() for table in part.tables]
     only_in_html = [table for table in of_html if "Started UTC" in table[0]]
     assert len(only_in_html) == 1
     expected = [table[1:] for table in of_html if table not in only_in_html]
@@ -51,7 +51,7 @@ def test_names_cannot_break_out_of_html_or_markdown(maker: BundleMaker) -> None:
     maker.session([run], model__name=NASTY, device__name=NASTY)
     maker.session(status="failed", reason_code=NASTY, reason=NASTY, log_tail=f"```\n{NASTY}\n````", model__name=NASTY)
     report = report_of(maker)
-    assert report.unclosed == []
+    assert report.page.unclosed == []
     assert "alert(1)</script>" not in report.html
     one_line = NASTY.replace("\n", " ")
     assert report["latency"].column("Model") == [one_line]

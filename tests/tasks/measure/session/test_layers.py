@@ -86,7 +86,7 @@ def test_a_fault_shows_first_at_the_layer_that_has_it(tmp_path: Path) -> None:
     asked = "SELECT module FROM layer_drift WHERE snr_drop_db > 40"
     assert query(warehouse, asked)[1] == [(FAULTY,)]
     report = Report(warehouse, tmp_path / "reports", NIGHT.sweep_id)
-    assert report.contains(f"part from eager PyTorch at {FAULTY} (layer 1)")
+    assert f"part from eager PyTorch at {FAULTY} (layer 1)" in report[""].words
     assert query(warehouse, "SELECT count(*) FROM event")[1] == [(0,)]
 
 
@@ -101,7 +101,8 @@ def test_a_layer_beyond_the_range_of_fp16_is_a_fault_although_eager_overflows_to
     assert (first.lost_fp32, (first.snr_fp32_db or 0) > 40) == (0, True)
     warehouse = tmp_path / "warehouse.duckdb"
     load_paths([tmp_path / "bundles"], warehouse)
-    assert Report(warehouse, tmp_path / "reports", NIGHT.sweep_id).contains(f"part from eager PyTorch at {FAULTY}")
+    report = Report(warehouse, tmp_path / "reports", NIGHT.sweep_id)
+    assert f"part from eager PyTorch at {FAULTY}" in report[""].words
 
 
 def test_the_values_of_each_layer_are_compared_and_not_kept(tmp_path: Path) -> None:
