@@ -171,7 +171,6 @@ class Scores:
     """Verdicts on the device, with equal content every night."""
     equal_alarms: float
     """Alarms on the model, with equal content every night."""
-    step_5_same_night: float
     step_5_in_3: float
     step_10_in_2: float
     step_10_in_3: float
@@ -196,7 +195,6 @@ def score(rule: Rule, series_of_each_kind: int, session_cv: float, noise: Noise 
         compared=100 * float(np.mean([outcome.compared / NIGHTS for _, outcome in flat])),
         device=100 * float(np.mean(of_device)) if of_device else 0.0,
         equal_alarms=100 * float(np.mean([outcome.alarms for _, outcome in equal])),
-        step_5_same_night=share_found(step_5, 1),
         step_5_in_3=share_found(step_5, 3),
         step_10_in_2=share_found(step_10, 2),
         step_10_in_3=share_found(step_10, 3),

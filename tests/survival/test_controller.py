@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.survival import LAB_TEST, LONGEST_S, MAC, PHONE, LabFarm, at_once, is_done
+from tests.fixtures.simulated import counts
+from tests.fixtures.survival import LAB_TEST, LONGEST_S, MAC, PHONE, LabFarm, at_once
 from tests.fixtures.survival_site import NIGHT, STAGES, MakeSite, Site
 from tests.fixtures.waiting import wait_for
 
@@ -32,7 +33,7 @@ def test_a_killed_farm_started_again_completes_what_was_missing(
         farm.wait()
         # then there are complete bundles of what was done and nothing else
         done = lab_farm.records(site)
-        assert all(is_done(record) for record in done)
+        assert all(counts(record) for record in done)
         assert len(done) == (0 if stage == "push" else 1)
         # and the next start takes the device over at once, collects a job that had ended, and runs the rest
         since = time.time()

@@ -1,17 +1,13 @@
-"""Links that are cut, slow or silent at any moment: the farm reports it soon, and no session is lost or doubled."""
+"""Links that are cut at any moment: the farm reports it soon, and no session is lost or doubled."""
 
-import threading
 import time
-from pathlib import Path
 
 import pytest
 
-from tests.fixtures.lab import Lab
 from tests.fixtures.survival import LAB_TEST, LONGEST_S, MAC, OTHER_MAC, PHONE, LabFarm, at_once
 from tests.fixtures.survival_site import STAGES, MakeSite, Site
 from tests.fixtures.waiting import SCALE, change_policy, wait_for
 from tests.lab import faults
-from tests.lab.link_proxy import LinkProxy
 
 pytestmark = LAB_TEST
 
@@ -80,40 +76,3 @@ def test_a_link_cut_for_good_fails_what_is_left_and_stops_no_other_device(
     sick = [site(PHONE), site(MAC)]
     at_once(lambda each: go_on_when_the_others_are_lost(each) if each is healthy else cut(each), [*sick, healthy])
     lab_farm.assert_complete(healthy, deadline_s=2 * LONGEST_S)
-
-
-@pytest.mark.fault
-def test_a_slow_and_stalling_link_is_only_slow(lab_farm: LabFarm, site: MakeSite, lab_up: Lab, tmp_path: Path) -> None:
-    def measure_slowly(site: Site) -> None:
-        # given a link of 20 MB/s that stalls for three seconds in the middle of the push
-        with LinkProxy(site.part.address, site.part.port) as link:
-            link.rate_bytes_per_s, link.delay_s = 20e6, 0.01
-            slow = site.behind(link.port, lab_up, tmp_path)
-            since = time.time()
-            running = lab_farm.start(slow)
-            wait_for(lambda: slow.is_at("push"), "the push")
-            link.stalled = True
-            threading.Timer(3, lambda: setattr(link, "stalled", False)).start()
-            # then nothing is said and nothing fails
-            assert running.result(LONGEST_S).succeeded == 2
-            assert lab_farm.words(slow, since) == []
-            lab_farm.assert_complete(slow)
-
-    at_once(measure_slowly, [site(PHONE), site(MAC)])
-
-
-@pytest.mark.fault
-def test_a_device_that_freezes_during_a_push_is_known(lab_farm: LabFarm, site: MakeSite) -> None:
-    def freeze(site: Site) -> None:
-        # given a daemon that keeps its connections and answers nothing any more
-        running = lab_farm.start_until("push", site)
-        since = time.time()
-        faults.freeze_daemon(site.part)
-        lab_farm.wait_until_known(site, since)
-        faults.thaw_daemon(site.part)
-        # then the farm knew, and went on where it was
-        assert running.result(LONGEST_S).succeeded == 2
-        lab_farm.assert_known("device frozen during push", site, since, "lost", "reconnecting")
-        lab_farm.assert_complete(site)
-
-    at_once(freeze, [site(PHONE), site(MAC)])

@@ -21,40 +21,13 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 from tests.fixtures.paths import ROOT
-from tests.lab import loopback
-from tests.lab.journal import LabError
-from tests.lab.packages import PackageError, Packages, default_cache
+from tests.survival.chaos.links import linked_devices
 from tests.survival.lease.history import Notes, clock_s, faults, figures, read_notes
 
 _PAUSE_S = 0.05
 _END_S = 180.0
-
-
-def entries(stack: contextlib.ExitStack, folder: Path) -> list[dict[str, Any]]:
-    """Start the daemons; return the entries of an inventory. What is missing is printed."""
-    found: list[dict[str, Any]] = [{"name": "local", "transport": "local"}]
-    for make in (_ssh, _adb):
-        try:
-            found.append(make(stack))
-        except (LabError, PackageError) as error:
-            print(f"left out: {error}", flush=True)
-    return [{**entry, "root": str(folder / "traces")} for entry in found]
-
-
-def _ssh(stack: contextlib.ExitStack) -> dict[str, Any]:
-    server = stack.enter_context(loopback.sshd())
-    address = {"address": "127.0.0.1", "port": server.port, "user": server.user}
-    files = {"identity_file": str(server.identity_file), "known_hosts": str(server.known_hosts)}
-    return {"name": "ssh", "transport": "ssh", **address, **files}
-
-
-def _adb(stack: contextlib.ExitStack) -> dict[str, Any]:
-    phone = stack.enter_context(loopback.adbd(Packages(default_cache())))
-    port = stack.enter_context(loopback.adb_server())
-    return {"name": "adb", "transport": "adb", "address": f"127.0.0.1:{phone.port}", "adb_server_port": port}
 
 
 class Stress:
@@ -132,7 +105,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="etfarm-lease-") as name, contextlib.ExitStack() as stack:
         folder = Path(name)
         (folder / "traces").mkdir()
-        given = {"entries": entries(stack, folder), "machines": asked.machines, "devices": asked.devices}
+        entries = [{"name": "local", "transport": "local"}, *linked_devices(stack)[0]]
+        entries = [{**entry, "root": str(folder / "traces")} for entry in entries]
+        given = {"entries": entries, "machines": asked.machines, "devices": asked.devices}
         (folder / "devices.json").write_text(json.dumps(given), encoding="utf-8")
         stress = Stress(folder, asked)
         with contextlib.suppress(KeyboardInterrupt):
