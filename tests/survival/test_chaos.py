@@ -24,8 +24,7 @@ def launch(folder: Path, script: str) -> "subprocess.Popen[bytes]":
 
 
 @pytest.mark.parametrize(
-    ("script", "found"),
-    [("exit 0", []), ("kill -9 $$", ["false success, its runner was killed before it ended"])],
+    ("script", "found"), [("exit 0", []), ("kill -9 $$", ["false success, its runner was killed before it ended"])]
 )
 def test_a_success_is_false_if_its_runner_was_killed(tmp_path: Path, script: str, found: list[str]) -> None:
     # given a bundle that states a success, and how its runner ended on the device
