@@ -16,7 +16,6 @@ from xdist.scheduler import LoadScopeScheduling
 _SHARED = tempfile.mkdtemp(prefix="etfarm-tests-")
 os.environ["ETFARM_MACHINE_FOLDER"] = f"{_SHARED}/machine"
 
-from tests.fixtures.examples import FUZZ  # noqa: E402
 from tests.fixtures.waiting import SCALE  # noqa: E402  imports `devices`
 
 _MAX_SEEN_CHARS = 300
@@ -101,7 +100,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Tests that need programs of the system are `thorough`, as if they were marked so; 0 is no limit.
     """
     items.sort(key=lambda item: _position(_scope(item.nodeid)))
-    fuzzes = config.getoption("--hypothesis-profile", None) == FUZZ
+    fuzzes = config.getoption("--hypothesis-profile", None) == "fuzz"
     for item in items:
         if _needs_programs(item):
             item.add_marker("thorough")

@@ -8,7 +8,8 @@ import pytest
 
 from sql.excerpt import Excerpt
 from sql.warehouse import open_read_only
-from tests.fixtures.described_farm import DescribedFarm, write_farm
+from tests.fixtures.report import fill_every_section
+from tests.fixtures.warehouse import BundleMaker
 
 SWEEP = "smoke-2026-11-20"
 VIEWS = (
@@ -21,9 +22,11 @@ VIEWS = (
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    described = DescribedFarm(tmp_path_factory.mktemp("described"))
-    write_farm(described)
-    with open_read_only(described.warehouse) as connection:
+    maker = BundleMaker(tmp_path_factory.mktemp("filled"))
+    for night in ("2026-11-20", "2026-11-21"):
+        fill_every_section(maker, sweep={"sweep_id": f"smoke-{night}", "name": "smoke", "night": night})
+    maker.load()
+    with open_read_only(maker.warehouse) as connection:
         yield connection
 
 
