@@ -11,3 +11,12 @@ from tests.fixtures.warehouse import BundleMaker
 def maker(tmp_path: Path) -> BundleMaker:
     """Writes bundles, loads them into an empty warehouse and asks it."""
     return BundleMaker(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def farm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
+    """One warehouse for all questions of a module, with the sessions that its function `given` writes."""
+    maker = BundleMaker(tmp_path_factory.mktemp("farm"))
+    request.module.given(maker)
+    assert maker.load().refused == []
+    return maker

@@ -42,10 +42,8 @@ EQUAL: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def farm(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
-    """One warehouse for all questions: the sessions of each have a model of their own."""
-    maker = BundleMaker(tmp_path_factory.mktemp("cells"))
+def given(maker: BundleMaker) -> None:
+    """Write the sessions of all questions, which have a model each."""
     # a sweep in which one name covers two contents, a fast one and a slow one
     for change, difference in DIFFERENCES:
         runs, changes = change.get("runs", 1), {name: value for name, value in change.items() if name != "runs"}
@@ -77,8 +75,6 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
     # a profile, and a cell whose only session failed
     maker.session([MS], mode="profile", files=profile_of(some_gemm=3), model__name="profiled")
     maker.session([MS], status="failed", exit_code=1, reason="broke", reason_code="broke", model__name="failed")
-    assert maker.load().refused == []
-    return maker
 
 
 def test_contents_that_share_a_name_are_never_pooled_and_what_differs_is_named(farm: BundleMaker) -> None:

@@ -29,16 +29,12 @@ def gate(limit: str, bound: float, value: float | None, waited_s: float = 0, **c
     return {"limit": limit, "bound": bound, "value": value, "waited_s": waited_s, **changes}
 
 
-@pytest.fixture(scope="module")
-def farm(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
-    """The sessions of all questions; those of a question are on a device of its name, some also on an emulated one."""
-    maker = BundleMaker(tmp_path_factory.mktemp("asked"))
+def given(maker: BundleMaker) -> None:
+    """Write the sessions of all questions; some are on a device of their own, and also on an emulated one."""
     write_nights(maker)
     write_operators(maker)
     write_devices(maker)
     write_texts(maker)
-    assert maker.load().refused == []
-    return maker
 
 
 def write_nights(maker: BundleMaker) -> None:

@@ -1,29 +1,24 @@
 """Views at their thresholds: a value at its limit, a figure of exactly nothing."""
 
-import pytest
-
 from tests.fixtures.warehouse import BundleMaker
 
-
-@pytest.mark.parametrize(
-    ("limit", "inside", "outside"),
-    [("max_die_c", (49.9, 50), (50.1,)), ("min_free_memory_mb", (50, 50.1), (49.9,))],
-)
-def test_a_value_at_its_limit_is_inside(
-    maker: BundleMaker, limit: str, inside: tuple[float, ...], outside: tuple[float, ...]
-) -> None:
-    for index, value in enumerate((*inside, *outside)):
-        maker.session([1000], repetition=index, gates=[{"limit": limit, "bound": 50, "value": value, "waited_s": 0}])
-    maker.load()
-    shown = maker.ask("SELECT value, is_outside FROM session_readiness ORDER BY value")
-    expected = [(value, False) for value in inside] + [(value, True) for value in outside]
-    assert shown == sorted(expected)
+INSIDE = {"max_die_c": (49.9, 50), "min_free_memory_mb": (50, 50.1)}
+OUTSIDE = {"max_die_c": (50.1,), "min_free_memory_mb": (49.9,)}
 
 
-def test_a_limit_whose_value_is_unknown_is_neither_kept_nor_broken(maker: BundleMaker) -> None:
-    maker.session(
-        [1000], gates=[{"limit": "max_die_c", "bound": 50, "value": None, "waited_s": 0, "note": "no sensor"}]
-    )
-    maker.load()
-    assert maker.ask("SELECT is_outside, note FROM session_readiness") == [(None, "no sensor")]
-    assert maker.ask("SELECT outside_sessions, unread_sessions FROM device_wait") == [(0, 1)]
+def given(maker: BundleMaker) -> None:
+    values = [(limit, value) for limit in INSIDE for value in (*INSIDE[limit], *OUTSIDE[limit])]
+    for index, (limit, value) in enumerate(values):
+        gate = {"limit": limit, "bound": 50, "value": value, "waited_s": 0}
+        maker.session([1000], repetition=index, gates=[gate], device__name=limit)
+    unread = {"limit": "max_die_c", "bound": 50, "value": None, "waited_s": 0, "note": "no sensor"}
+    maker.session([1000], gates=[unread], device__name="unread")
+
+
+def test_a_value_at_its_limit_is_inside_and_an_unknown_one_neither(farm: BundleMaker) -> None:
+    expected = [("unread", None, None, "no sensor")]
+    for values, is_outside in ((INSIDE, False), (OUTSIDE, True)):
+        expected += [(limit, value, is_outside, None) for limit in values for value in values[limit]]
+    assert set(farm.ask("SELECT device, value, is_outside, note FROM session_readiness")) == set(expected)
+    waits = "SELECT outside_sessions, unread_sessions FROM device_wait WHERE device = 'unread'"
+    assert farm.ask(waits) == [(0, 1)]
