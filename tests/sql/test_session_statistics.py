@@ -1,9 +1,6 @@
 """Flags of a session in session_latency: sessions, a query, the expected rows."""
 
-from pathlib import Path
-
 import numpy as np
-import pytest
 
 from sql.warehouse import writing
 from tasks.maintain.check import check_aggregates
@@ -14,52 +11,42 @@ ALL_FLAGS = f"SELECT session_id, {FLAGS} FROM session_latency ORDER BY session_i
 STEADY = [1000, 1003, 998, 1001, 1005, 997, 1002, 999, 1004, 996] * 5
 
 
-def without_statistics(warehouse: Path) -> None:
-    """Leave the warehouse as a farm without session_statistic left it."""
-    with writing(warehouse) as connection:
-        connection.execute("DELETE FROM session_statistic")
+SHAPES: dict[str, tuple[list[int], tuple[object, ...]]] = {
+    "steady": (STEADY, (0, 0.0, 1.0, False, 0, False)),
+    "slow start": (
+        [run + (100 if index < 4 else 0) for index, run in enumerate(STEADY)],
+        (4, -0.004, 0.997, False, 4, False),
+    ),
+    "drift": ([run + 2 * index for index, run in enumerate(STEADY)], (0, 0.095, 1.073, True, 0, False)),
+    "outliers": ([run + 300 * (index % 16 == 8) for index, run in enumerate(STEADY)], (0, 0.0, 1.001, False, 3, False)),
+    "two modes": ([run + 300 * (index % 2) for index, run in enumerate(STEADY)], (0, 0.0, 1.0, False, 0, True)),
+    "too few": ([100] * 9, (None,) * 6),
+}
 
 
-@pytest.mark.parametrize(
-    ("runs", "flags"),
-    [
-        (STEADY, (0, 0.0, 1.0, False, 0, False)),
-        ([run + (100 if index < 4 else 0) for index, run in enumerate(STEADY)], (4, -0.004, 0.997, False, 4, False)),
-        ([run + 2 * index for index, run in enumerate(STEADY)], (0, 0.095, 1.073, True, 0, False)),
-        ([run + 300 * (index % 16 == 8) for index, run in enumerate(STEADY)], (0, 0.0, 1.001, False, 3, False)),
-        ([run + 300 * (index % 2) for index, run in enumerate(STEADY)], (0, 0.0, 1.0, False, 0, True)),
-    ],
-    ids=["steady", "slow start", "drift", "outliers", "two modes"],
-)
-def test_a_session_shows_what_its_runs_look_like(
-    maker: BundleMaker, runs: list[int], flags: tuple[object, ...]
-) -> None:
-    maker.session(runs)
-    maker.load()
-    assert maker.ask(f"SELECT {FLAGS} FROM session_latency") == [flags]
-
-
-def test_noisy_runs_that_are_steady_have_no_drift(maker: BundleMaker) -> None:
-    # given 100 sessions of 20 steady runs that scatter by 10 %
+def given(maker: BundleMaker) -> None:
+    for model, (runs, _) in SHAPES.items():
+        maker.session(runs, model__name=model)
+    maker.session(STEADY, mode="profile", model__name="profile")
+    maker.session(status="failed", reason_code="crash", model__name="failed")
+    # 100 sessions of 20 steady runs that scatter by 10 %
     generator = np.random.default_rng(3)
     for index in range(100):
-        maker.session([round(run) for run in generator.normal(100_000, 10_000, 20)], repetition=index)
-    maker.load()
+        runs = [round(run) for run in generator.normal(100_000, 10_000, 20)]
+        maker.session(runs, repetition=index, model__name="noisy")
+
+
+def test_a_timing_session_shows_what_its_runs_look_like(farm: BundleMaker) -> None:
+    rows = farm.ask(f"SELECT model, {FLAGS} FROM session_latency WHERE model <> 'noisy'")
+    assert {model: tuple(flags) for model, *flags in rows} == {model: flags for model, (_, flags) in SHAPES.items()}
+    assert farm.ask("SELECT count(*) FROM session_statistic") == [(len(SHAPES) + 100,)]
+
+
+def test_noisy_runs_that_are_steady_have_no_drift(farm: BundleMaker) -> None:
     # then many have quarters that differ by 5 %, and hardly one is called drift
-    [(slow_ends, drifting)] = maker.ask(
-        "SELECT count(*) FILTER (quartile_ratio > 1.05), count(*) FILTER (has_drift) FROM session_latency"
-    )
-    assert slow_ends > 15
-    assert drifting <= 3
-
-
-def test_too_few_runs_have_no_flags_and_only_timing_sessions_are_looked_at(maker: BundleMaker) -> None:
-    maker.session([100] * 9)
-    maker.session(STEADY, mode="profile")
-    maker.session(status="failed", reason_code="crash")
-    maker.load()
-    assert maker.ask(f"SELECT {FLAGS} FROM session_latency") == [(None,) * 6]
-    assert maker.ask("SELECT count(*) FROM session_statistic") == [(1,)]
+    counts = "count(*) FILTER (quartile_ratio > 1.05), count(*) FILTER (has_drift)"
+    [(slow_ends, drifting)] = farm.ask(f"SELECT {counts} FROM session_latency WHERE model = 'noisy'")
+    assert (slow_ends > 15, drifting <= 3) == (True, True)
 
 
 def test_sessions_of_an_older_farm_are_looked_at_in_the_next_load(maker: BundleMaker) -> None:
@@ -68,8 +55,8 @@ def test_sessions_of_an_older_farm_are_looked_at_in_the_next_load(maker: BundleM
         maker.session([run + index for run in STEADY], repetition=index)
     maker.load()
     expected = maker.ask(ALL_FLAGS)
-    without_statistics(maker.warehouse)
     with writing(maker.warehouse) as connection:
+        connection.execute("DELETE FROM session_statistic")
         connection.execute("DELETE FROM event WHERE run_id IN (SELECT run_id FROM run WHERE session_key = 1)")
         connection.execute("INSERT INTO thinned_session VALUES (1, now()::TIMESTAMP)")
     assert {row[1:] for row in maker.ask(ALL_FLAGS)} == {(None,) * 6}
