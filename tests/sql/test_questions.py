@@ -39,19 +39,19 @@ def given(maker: BundleMaker) -> None:
 
 def write_nights(maker: BundleMaker) -> None:
     # a model that gets slower on its third night and again on its fourth, one that gets faster, a single night, an end
-    for model, first, times_ms in (
-        ("slower", 18, (10, 10, 12, 15)), ("faster", 19, (10, 9, 8)), ("new", 21, (10,)), ("ended", 18, (10, 12)),
-    ):  # fmt: skip
-        for day, ms in enumerate(times_ms, first):
+    nights: dict[str, tuple[int, ...]] = {"slower": (10, 10, 12, 15), "faster": (10, 10, 9, 8), "ended": (10, 12)}
+    for model, times_ms in nights.items():
+        for day, ms in enumerate(times_ms, 18):
             for emulated in (False, True):
                 fields = fields_of(day) | {"model__name": model, "device__emulated": emulated}
                 maker.session([ms * MS] * 3, device__name="nights", **fields)
-    for emulated, models in (
-        (False, {"calm": (10, 10, 11), "noisy": (10, 15, 20), "single": (10,)}), (True, {"calm": (1, 9)}),
-    ):  # fmt: skip
-        for model, times_ms in models.items():
-            for ms in times_ms:
-                maker.session([ms * MS] * 3, model__name=model, device__name="noise", device__emulated=emulated)
+    maker.session([10 * MS], model__name="new", device__name="nights", **fields_of(21))
+    for model, times_ms in {"calm": (10, 10, 11), "noisy": (10, 15, 20)}.items():
+        for ms in times_ms:
+            maker.session([ms * MS] * 3, model__name=model, device__name="noise")
+    maker.session([10 * MS], model__name="single", device__name="noise")
+    for ms in (1, 9):
+        maker.session([ms * MS] * 3, device__name="noise", device__emulated=True)
 
 
 def write_operators(maker: BundleMaker) -> None:
@@ -77,21 +77,20 @@ def write_operators(maker: BundleMaker) -> None:
 
 def write_devices(maker: BundleMaker) -> None:
     # two sessions of 3 s in 20 s, and a success and a failure of 9 s each, one hour apart in all
-    failed = {"status": "failed", "reason_code": "crashed", "reason": "it crashed"}
+    failed: dict[str, Any] = {"status": "failed", "reason_code": "crashed", "reason": "it crashed"}
     for name, start, changes in (("used", "01:00:11", {}), ("cost", "01:59:51", failed)):
         maker.session([MS], device__name=name, wall_s=3.0)
         started_at = f"2026-11-20T{start}+00:00"
         maker.session([MS], device__name=name, wall_s=3.0, started_at=started_at, **changes)
     for day, reason in ((18, "no memory"), (20, "it crashed")):
-        ended = {"status": "failed", "reason_code": "failed", "reason": reason, "device__name": "failing"}
-        maker.session(**ended, **fields_of(day))
+        maker.session(**failed | fields_of(day) | {"reason": reason, "device__name": "failing"})
     for device, temperature_c in (("cool", 30.0), ("hot", 50.0), ("unknown", None)):
         conditions = {"taken_at": "2026-11-20T01:00:00+00:00", "temperature_c": temperature_c}
         maker.session([MS], device__name=device, conditions__before=conditions)
     maker.session([MS], conditions__before={"temperature_c": 99.0}, device__emulated=True)
     # a phone that waited for a cool processor, once in vain, and an earlier night
     maker.session([MS], gates=[gate("max_die_c", 50, 49, 120, worst=71), gate("min_free_memory_mb", 500, 800)])
-    in_vain = {"status": "invalid", "reason_code": "thermal", "reason": "too hot"}
+    in_vain: dict[str, Any] = {"status": "invalid", "reason_code": "thermal", "reason": "too hot"}
     maker.session([MS], gates=[gate("max_die_c", 50, 62, 600, worst=68)], **in_vain)
     maker.session([MS], gates=[gate("min_free_memory_mb", 500, 700, 8, worst=300)])
     maker.session([MS], device__name="mac", gates=[gate("max_die_c", 50, None, note="the device does not report it")])

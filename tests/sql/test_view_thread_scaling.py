@@ -1,5 +1,7 @@
 """How a model's latency changes with the number of threads: sessions, a query, the expected rows."""
 
+from typing import Any
+
 import pytest
 
 from tests.fixtures.warehouse import BundleMaker
@@ -12,7 +14,7 @@ def given(maker: BundleMaker) -> None:
     for variant, times in ("sme2_on", {1: 8, 2: 5, 4: 7}), ("sme2_off", {1: 40, 2: 20, 4: 10}):
         for threads, ms in times.items():
             for emulated in (False, True):
-                device = {"device__name": f"emulated {emulated}", "device__emulated": emulated}
+                device: dict[str, Any] = {"device__name": f"emulated {emulated}", "device__emulated": emulated}
                 maker.session([ms * 1000 * US], variant=variant, threads=threads, **device)
     # a device whose two threads are that much faster than one, and another model for which four are best
     for us in (1030, 1031):

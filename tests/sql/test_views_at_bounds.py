@@ -1,5 +1,7 @@
 """Views at their thresholds: a value at its limit, a figure of exactly nothing."""
 
+from typing import Any
+
 from tests.fixtures.warehouse import BundleMaker
 
 INSIDE = {"max_die_c": (49.9, 50), "min_free_memory_mb": (50, 50.1)}
@@ -16,7 +18,7 @@ def given(maker: BundleMaker) -> None:
 
 
 def test_a_value_at_its_limit_is_inside_and_an_unknown_one_neither(farm: BundleMaker) -> None:
-    expected = [("unread", None, None, "no sensor")]
+    expected: list[tuple[Any, ...]] = [("unread", None, None, "no sensor")]
     for values, is_outside in ((INSIDE, False), (OUTSIDE, True)):
         expected += [(limit, value, is_outside, None) for limit in values for value in values[limit]]
     assert set(farm.ask("SELECT device, value, is_outside, note FROM session_readiness")) == set(expected)

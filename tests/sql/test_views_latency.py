@@ -7,7 +7,12 @@ import pytest
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN, TRANSPOSE, BundleMaker, etdump_of
 
 MS = 1_000_000
-NO_TIMING = ({"mode": "profile"}, {"mode": "trace"}, {"status": "failed"}, {"status": "invalid"})
+NO_TIMING: tuple[dict[str, Any], ...] = (
+    {"mode": "profile"},
+    {"mode": "trace"},
+    {"status": "failed"},
+    {"status": "invalid"},
+)
 FAILED: dict[str, Any] = {"status": "failed", "reason_code": "crashed", "reason": "by signal 11", "log_tail": "oops"}
 OUTPUTS = [
     {"output": 0, "max_abs_error": 1e-6, "max_rel_error": 1e-3, "nonfinite_mismatches": 0},
@@ -19,11 +24,11 @@ LOOSE = "loose etdump"
 def given(maker: BundleMaker) -> None:
     """Write the sessions of all questions, which have a model each."""
     maker.session([1_000_001, 2_000_002], model__name="two runs", accuracy=OUTPUTS)
-    for runs in (99, 100):
-        maker.session([number * MS for number in range(1, runs + 1)], model__name=f"{runs} runs")
+    for count in (99, 100):
+        maker.session([number * MS for number in range(1, count + 1)], model__name=f"{count} runs")
     maker.session([MS], warmup_executions=2, model__name="warm-up")
     # a session that also ran without an ETDump, whose first run is warm-up, and one that did not
-    stats = {"load_ns": 5 * MS, "peak_memory_bytes": 1 << 20, "threads_used": 2}
+    stats: dict[str, Any] = {"load_ns": 5 * MS, "peak_memory_bytes": 1 << 20, "threads_used": 2}
     stats["execution_ns"] = [12_000, 1280, 1280, 1290]
     maker.session([1270, 1270, 1280], stats=stats | {"untraced_execution_ns": [9000, 1000, 1000]}, model__name="costs")
     maker.session([1270, 1270, 1280], stats=stats | {"untraced_execution_ns": []}, model__name="costs")

@@ -1,149 +1,190 @@
 """Verdicts in the warehouse: one row per night of a series on a device, made at the load."""
 
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sql.warehouse import writing
-from tasks.judge.decisions import Decision, Decisions, Kind
+from tasks.judge.decisions import Decision, Decisions, Kind, Selector
 from tasks.maintain.decisions import store_decisions
 from tasks.maintain.forget import forget_sessions
-from tests.fixtures.nights import fields_of, night_of, week_of
+from tests.fixtures.nights import WHY, failed_night_of, fields_of, night_of, week_of
 from tests.fixtures.warehouse import BundleMaker
 
+# what else differs in nights that are 10 % slower, and the verdict on them
+CAUSES: list[tuple[dict[str, Any], str]] = [
+    ({}, "device slower"),
+    ({"model__pte_sha256": "p2"}, "regression"),
+    ({"model__inputs_sha256": "i2"}, "regression"),
+    ({"runner__runner_sha256": "r2"}, "regression"),
+    ({"warmup_executions": 2}, "regression"),
+]
 
-def test_a_step_is_a_regression_with_what_changed(maker: BundleMaker) -> None:
-    # given a steady week, and a model that is 10 % slower for two nights, from another .pte file
-    week_of(maker)
-    for day in (8, 9):
-        night_of(maker, day, 1.1, model__pte_sha256="p2", model__versions={"executorch": "1.6.0"})
-    maker.load()
-    # then the first night is suspected and the second confirms it
+
+def given(maker: BundleMaker) -> None:
+    """Write the nights of all questions, which have a model each."""
+    week_of(maker, 4, model__name="step")
+    for day in (5, 6):
+        night_of(maker, day, 2.0, model__name="step", model__pte_sha256="p2", model__versions={"executorch": "1.6.0"})
+    for number, (changes, _) in enumerate(CAUSES):
+        week_of(maker, 3, model__name=f"cause {number}")
+        for day in (4, 5):
+            night_of(maker, day, 1.1, model__name=f"cause {number}", **changes)
+    week_of(maker, 2, model__name="emulated", device__emulated=True)
+    # two phones of one model, one of which is always 5 % slower, in use on alternate nights
+    for day in range(1, 7):
+        device = "slow" if day % 2 else "fast"
+        night_of(maker, day, 1.05 if day % 2 else 1.0, model__name="phones", device__name=device)
+    week_of(maker, 2, model__name="invalid")
+    for number in range(8):
+        ended: dict[str, Any] = {
+            "status": "invalid",
+            "reason_code": "thermal",
+            "reason": "48 C",
+            "model__name": "invalid",
+        }
+        maker.session(repetition=number, **ended, **fields_of(3))
+    for kind, slow_days in (("baseline_reset", (4, 5, 6)), ("night_exclusion", (4,))):
+        for day in range(1, 7):
+            pte = f"p{day in slow_days}"
+            night_of(maker, day, 1.1 if day in slow_days else 1.0, model__name=kind, model__pte_sha256=pte)
+    # a model that could be exported in one precision only, and another one that could not be exported in one night
+    failed_night_of(maker, 4, model__name="never")
+    night_of(maker, 4, model__name="never", model__precision="fp16")
+    week_of(maker, 3, model__name="once")
+    failed_night_of(maker, 4, model__name="once")
+    night_of(maker, 5, model__name="once")
+    # a failure beside results in another mode and sweep, of another model and on another device
+    failed_night_of(maker, 4, model__name="alone")
+    fields = fields_of(4) | {"model__name": "alone"}
+    again = {"sweep": {"sweep_id": "nightly-2026-11-04-2", "name": "nightly", "night": "2026-11-04"}}
+    for changes in {"mode": "profile"}, {"model__name": "alones"}, {"device__name": "other"}, again:
+        maker.session([100], **fields | changes)
+
+
+def verdicts_of(farm: BundleMaker, model: str, columns: str = "day(night), verdict") -> list[tuple[Any, ...]]:
+    return farm.ask(f"SELECT {columns} FROM verdict WHERE model = '{model}' ORDER BY precision, night")
+
+
+def test_a_step_is_suspected_then_a_regression_with_what_changed(farm: BundleMaker) -> None:
     changed = [
         {"fact": ".pte file", "before": "p1", "after": "p2"},
         {"fact": "executorch", "before": "1.5.1", "after": "1.6.0"},
     ]
-    assert maker.ask(
-        "SELECT night::VARCHAR, verdict, round(ratio, 2), since::VARCHAR, changed FROM verdict "
-        "WHERE night >= '2026-11-07' ORDER BY night"
-    ) == [
-        ("2026-11-07", "no change", 1.0, None, None),
-        ("2026-11-08", "suspected", 1.1, "2026-11-08", changed),
-        ("2026-11-09", "regression", 1.1, "2026-11-08", changed),
+    columns = "day(night), verdict, round(ratio, 2), day(since), changed"
+    assert verdicts_of(farm, "step", columns)[3:] == [
+        (4, "no change", 1.0, None, None),
+        (5, "suspected", 2.0, 5, changed),
+        (6, "regression", 2.0, 5, changed),
     ]
-    assert maker.ask("SELECT nights, verdict, since::VARCHAR FROM series_overview") == [(9, "regression", "2026-11-08")]
+    overview = "SELECT nights, verdict, day(since) FROM series_overview WHERE model = 'step'"
+    assert farm.ask(overview) == [(6, "regression", 5)]
 
 
-@pytest.mark.parametrize(
-    ("changed", "verdict"),
-    [
-        ({}, "device slower"),
-        ({"model__pte_sha256": "p2"}, "regression"),
-        ({"model__inputs_sha256": "i2"}, "regression"),
-        ({"runner__runner_sha256": "r2"}, "regression"),
-        ({"warmup_executions": 2}, "regression"),
-    ],
-    ids=["nothing", "program", "inputs", "runner", "settings"],
-)
-def test_a_step_is_the_devices_only_if_program_inputs_runner_and_settings_are_equal(
-    maker: BundleMaker, changed: dict[str, Any], verdict: str
-) -> None:
-    week_of(maker)
-    for day in (8, 9):
-        night_of(maker, day, 1.1, **changed)
+def test_a_step_is_the_devices_only_if_program_inputs_runner_and_settings_are_equal(farm: BundleMaker) -> None:
+    newest = dict(farm.ask("SELECT model, verdict FROM verdict WHERE is_newest"))
+    assert [newest[f"cause {number}"] for number in range(len(CAUSES))] == [verdict for _, verdict in CAUSES]
+
+
+def test_emulated_devices_are_never_judged_and_two_phones_of_one_model_apart(farm: BundleMaker) -> None:
+    assert verdicts_of(farm, "emulated") == []
+    phones = "SELECT DISTINCT device, verdict FROM verdict WHERE model = 'phones' AND baseline_nights > 0 ORDER BY ALL"
+    assert farm.ask(phones) == [("fast", "no change"), ("slow", "no change")]
+    assert farm.ask("SELECT max(abs(ratio - 1)) < 0.001 FROM night_over_night WHERE model = 'phones'") == [(True,)]
+
+
+def test_sessions_outside_the_limits_make_the_night_invalid(farm: BundleMaker) -> None:
+    columns = "verdict, sessions, invalid_sessions, time_ms"
+    assert verdicts_of(farm, "invalid", columns)[2] == ("invalid environment", 0, 8, None)
+
+
+def test_a_night_without_an_export_failed_with_its_reason_and_is_no_baseline(farm: BundleMaker) -> None:
+    failed = f"8 of 8 sessions failed (export_failed): {WHY}"
+    fp16, fp32 = verdicts_of(farm, "never", "precision, verdict, reason, sessions")
+    assert (fp16[:2], fp32) == (("fp16", "insufficient data"), ("fp32", "failed", failed, 0))
+    columns = "day(night), verdict, baseline_nights"
+    assert verdicts_of(farm, "once", columns)[3:] == [(4, "failed", 0), (5, "no change", 3)]
+
+
+def test_a_result_in_another_mode_or_sweep_or_on_another_device_does_not_supersede_a_failure(farm: BundleMaker) -> None:
+    assert farm.ask("SELECT DISTINCT superseded FROM failed_session WHERE model = 'alone'") == [(False,)]
+
+
+def test_what_was_repaired_the_same_night_has_its_measured_result(maker: BundleMaker, tmp_path: Path) -> None:
+    # given models that failed in a night, and a device whose facts were unknown while it could not be used
+    for model in ("one", "two", "three"):
+        failed_night_of(maker, 4, model__name=model)
+    ended: dict[str, Any] = {"status": "failed", "reason_code": "device_unusable", "reason": "host: no answer"}
+    maker.session(**fields_of(4), **ended, model__name="device", device__facts={})
     maker.load()
-    assert maker.ask("SELECT verdict FROM verdict WHERE is_newest") == [(verdict,)]
-
-
-def test_a_forgotten_night_is_judged_no_more_and_the_later_ones_again(maker: BundleMaker) -> None:
-    week_of(maker)
-    slow = night_of(maker, 8, 2.0, model__pte_sha256="p2")
-    night_of(maker, 9, 2.0, model__pte_sha256="p2")
+    asked = "SELECT model, day(night), verdict, sessions FROM verdict ORDER BY ALL"
+    assert maker.ask(asked) == [(model, 4, "failed", 0) for model in ("device", "one", "three", "two")]
+    # when the sweep is started again and measures all but one, in fewer sessions than were planned, one in two cases
+    repaired = ("device", "one", "two@decode", "two@prefill128")
+    for case in repaired:
+        night_of(maker, 4, sessions=5, model__name=case)
     maker.load()
-    forget_sessions(maker.warehouse, [folder.name for folder in slow])
+    # then the night has these results only, and what failed before is listed as superseded
+    measured = [(case, 4, "insufficient data", 5) for case in repaired]
+    assert maker.ask(asked) == sorted([*measured, ("three", 4, "failed", 0)])
+    superseded = (
+        "SELECT model, superseded, count(*) FROM failed_session WHERE model <> 'device' GROUP BY ALL ORDER BY 1"
+    )
+    assert maker.ask(superseded) == [("one", True, 8), ("three", False, 8), ("two", True, 8)]
+    # and a warehouse that is made again has the same rows
+    again = BundleMaker(tmp_path / "again")
+    again.load(maker.bundles)
+    assert again.ask("FROM verdict ORDER BY ALL") == maker.ask("FROM verdict ORDER BY ALL")
+
+
+def test_a_forgotten_night_is_judged_no_more_and_the_later_ones_again(farm: BundleMaker) -> None:
+    slow = farm.ask("SELECT session_id FROM session_latency WHERE model = 'step' AND day(night) = 5")
+    forget_sessions(farm.warehouse, [session_id for (session_id,) in slow])
     # then that is so of the latency, and of the other figures
     for metric in ("latency", "first execution"):
-        asked = f"SELECT day(night), verdict FROM metric_verdict WHERE metric = '{metric}' AND night > '2026-11-06'"
-        assert maker.ask(f"{asked} ORDER BY night") == [(7, "no change"), (9, "suspected")]
+        of_metric = f"model = 'step' AND metric = '{metric}' AND day(night) > 3"
+        asked = f"SELECT day(night), verdict FROM metric_verdict WHERE {of_metric} ORDER BY night"
+        assert farm.ask(asked) == [(4, "no change"), (6, "suspected")]
 
 
-def test_emulated_devices_are_never_judged(maker: BundleMaker) -> None:
-    week_of(maker, 3, device__emulated=True)
-    maker.load()
-    assert maker.ask("SELECT count(*) FROM verdict") == [(0,)]
-
-
-def test_two_phones_of_one_model_are_judged_apart(maker: BundleMaker) -> None:
-    # given two phones of one model, one of which is always 5 % slower, in use on alternate nights
-    for day in range(1, 9):
-        night_of(maker, day, 1.05 if day % 2 else 1.0, device__name="slow" if day % 2 else "fast")
-    maker.load()
-    # then neither is ever suspected
-    assert maker.ask("SELECT DISTINCT device, verdict FROM verdict WHERE baseline_nights > 0 ORDER BY ALL") == [
-        ("fast", "no change"),
-        ("slow", "no change"),
-    ]
-    assert maker.ask("SELECT max(abs(ratio - 1)) < 0.001 FROM night_over_night") == [(True,)]
-
-
-def test_sessions_outside_the_limits_make_the_night_invalid(maker: BundleMaker) -> None:
-    week_of(maker, 5)
-    for number in range(8):
-        maker.session(status="invalid", reason_code="thermal", reason="48 C", repetition=number, **fields_of(6))
-    maker.load()
-    assert maker.ask("SELECT verdict, sessions, invalid_sessions, time_ms FROM verdict WHERE night = '2026-11-06'") == [
-        ("invalid environment", 0, 8, None)
-    ]
-
-
-def decided(kind: Kind, night: date | None, revokes: str | None = None, number: str = "0000000a") -> Decisions:
-    """One decision about all series."""
-    now = datetime.now(UTC)
-    decision = Decision(
-        id=number, kind=kind, reason="x", decided_at=now, decided_by="a@b", night=night, revokes=revokes
-    )
-    return Decisions((decision,))
+def decided(kind: Kind, day: int | None, revokes: str | None = None, number: int = 10) -> Decisions:
+    """One decision: about the model of its name, or all."""
+    night = date(2026, 11, day) if day else None
+    series = Selector(model=kind if kind in ("baseline_reset", "night_exclusion") else None)
+    made: dict[str, Any] = {"reason": "x", "decided_at": datetime.now(UTC), "decided_by": "a@b"}
+    return Decisions((Decision(id=f"{number:08x}", kind=kind, night=night, series=series, revokes=revokes, **made),))
 
 
 @pytest.mark.parametrize(
-    ("kind", "slow_days", "verdicts"),
+    ("kind", "verdicts"),
     [
         # the nights since the reset are compared with each other only
-        ("baseline_reset", (8, 9, 10), [("insufficient data", 0), ("no change", 1), ("no change", 2)]),
+        ("baseline_reset", [("insufficient data", 0), ("no change", 1), ("no change", 2)]),
         # the excluded night is compared with nothing, and nothing with it
-        ("night_exclusion", (8,), [("insufficient data", 0), ("no change", 7), ("no change", 8)]),
+        ("night_exclusion", [("insufficient data", 0), ("no change", 3), ("no change", 4)]),
     ],
 )
-def test_a_users_decision_about_the_eighth_night_decides_what_is_compared(
-    maker: BundleMaker, kind: Kind, slow_days: tuple[int, ...], verdicts: list[tuple[str, int]]
+def test_a_users_decision_about_a_slow_night_decides_what_is_compared(
+    farm: BundleMaker, kind: Kind, verdicts: list[tuple[str, int]]
 ) -> None:
-    # given a model that is 10 % slower in these nights
-    for day in range(1, 11):
-        night_of(maker, day, 1.1 if day in slow_days else 1.0, model__pte_sha256=f"p{day in slow_days}")
-    maker.load()
-    asked = "SELECT verdict, baseline_nights FROM verdict WHERE night >= '2026-11-08' ORDER BY night"
-    assert maker.ask(asked)[0] == ("suspected", 7)
-    # when the user decides
-    store_decisions(maker.warehouse, decided(kind, date(2026, 11, 8)))
-    # then
-    assert maker.ask(asked) == verdicts
+    assert verdicts_of(farm, kind)[3] == (4, "suspected")
+    store_decisions(farm.warehouse, decided(kind, 4, number=len(kind)))
+    assert verdicts_of(farm, kind, "verdict, baseline_nights")[3:] == verdicts
 
 
-def test_a_note_and_its_revocation_leave_all_verdicts_as_they_were_judged(maker: BundleMaker) -> None:
-    # given a judged series, whose mark a new judgement would remove
-    for day in range(1, 9):
-        night_of(maker, day, 1.0)
-    maker.load()
-    with writing(maker.warehouse) as connection:
+def test_a_note_and_its_revocation_leave_all_verdicts_as_they_were_judged(farm: BundleMaker) -> None:
+    # given a mark that a new judgement would remove
+    with writing(farm.warehouse) as connection:
         connection.execute("UPDATE series_verdict SET reason = 'as judged'")
+    marked = "SELECT count(*) FILTER (reason = 'as judged') / count(*) FROM series_verdict"
     # when a note on a night is added, then its revocation
-    note, revocation = decided("note", date(2026, 11, 8)), decided("revocation", None, "0000000a", "0000000b")
+    note, revocation = decided("note", 4), decided("revocation", None, "0000000a", 11)
     both = Decisions(note.records + revocation.records)
-    assert (store_decisions(maker.warehouse, note), store_decisions(maker.warehouse, both)) == (1, 1)
+    assert (store_decisions(farm.warehouse, note), store_decisions(farm.warehouse, both)) == (1, 1)
     # then nothing was judged again
-    assert maker.ask("SELECT DISTINCT reason FROM series_verdict") == [("as judged",)]
+    assert farm.ask(marked) == [(1.0,)]
     # but a decision that comes with a revoked note is obeyed
-    excluded = decided("night_exclusion", date(2026, 11, 8), number="0000000c")
-    store_decisions(maker.warehouse, Decisions(both.records + excluded.records))
-    assert maker.ask("SELECT count(*) FROM series_verdict WHERE reason = 'as judged'") == [(0,)]
+    store_decisions(farm.warehouse, Decisions(both.records + decided("night_exclusion", 5, number=12).records))
+    assert farm.ask(marked) == [(0.0,)]
