@@ -10,7 +10,6 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from spellchecker import SpellChecker
 
 from tests.fixtures.paths import ROOT
@@ -54,6 +53,9 @@ def all_names() -> Iterator[tuple[str, str]]:
                     yield from ((name, file) for name in re.findall(r"\bAS (\w+)", path.read_text("utf-8")))
 
 
+NAMES = list(all_names())
+
+
 def words(name: str) -> list[str]:
     return re.findall(r"[a-z]{2,}", re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower())
 
@@ -80,7 +82,7 @@ def other_words() -> dict[str, str]:
 
 def test_names_are_made_of_plain_words_the_glossary_and_a_short_list() -> None:
     allowed = plain_words() | other_words().keys()
-    files = {word: f"{file}: {name}" for name, file in all_names() for word in words(name)}
+    files = {word: f"{file}: {name}" for name, file in NAMES for word in words(name)}
     dictionary = SpellChecker()
     roots = {word: re.sub(r"^(un|non|pre|de)|(?<!s)s$", "", word) for word in dictionary.unknown(files)}
     unknown = {
@@ -90,12 +92,12 @@ def test_names_are_made_of_plain_words_the_glossary_and_a_short_list() -> None:
 
 
 def test_every_other_word_has_a_reason_and_is_used() -> None:
-    used = {word for name, _ in all_names() for word in words(name)}
+    used = {word for name, _ in NAMES for word in words(name)}
     assert len(other_words()) <= MAX_OTHER_WORDS
     assert sorted(word for word, reason in other_words().items() if word not in used or len(reason) < 5) == []
 
 
-@pytest.mark.parametrize("pattern", REPLACED)
-def test_no_name_is_a_word_that_says_nothing_alone(pattern: str) -> None:
-    vague = {f"{file}: {name}" for name, file in all_names() if re.fullmatch(pattern, name.strip("_"))}
-    assert sorted(vague) == [], f"use {REPLACED[pattern]}"
+def test_no_name_is_a_word_that_says_nothing_alone() -> None:
+    for pattern, instead in REPLACED.items():
+        vague = {f"{file}: {name}" for name, file in NAMES if re.fullmatch(pattern, name.strip("_"))}
+        assert sorted(vague) == [], f"use {instead}"

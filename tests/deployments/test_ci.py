@@ -102,13 +102,39 @@ def comment(
     return run
 
 
+def summary(folder: Path) -> str:
+    return (folder / "summary.md").read_text(encoding="utf-8")
+
+
 def test_without_a_change_there_is_a_summary_and_no_comment(
     comments: Comments, comment: Comment, tmp_path: Path
 ) -> None:
-    answer(tmp_path / "out", "voice.host", SAME)
+    # given a program that is the same
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "ears.note").write_text("ears is the same program as before; it was not measured\n")
     comment()
-    assert "No series slower of 1" in (tmp_path / "summary.md").read_text()
+    assert summary(tmp_path).startswith(
+        "**Nothing was measured: ears is the same program as before; it was not measured**\n"
+    )
+    # and cells without a change, without times, and on one side alone
+    only_in_b = SAME | {"answer": "only in B", "in_words": None, "ratio": None, "time_a_ms": None, "device": "phone"}
+    simulated = SAME | {"answer": None, "in_words": "simulated: no times", "ratio": None, "device": "made-up"}
+    answer(tmp_path / "out", "voice.host", SAME, only_in_b, simulated)
+    comment()
+    assert "No series slower of 2; not slower: 1; simulated, without times: 1;" in summary(tmp_path)
+    assert "- only in B: voice fp32 on phone, " in summary(tmp_path)
     assert (comments.bodies, comments.tokens) == ([], {"Bearer secret-token"})
+
+
+@pytest.mark.parametrize("row", [SAME | {"pte_bytes_b": 2}, SAME | {"answer": "inaccurate"}, FASTER, None])
+def test_another_size_wrong_outputs_and_a_failed_comparison_are_worth_a_comment(
+    comments: Comments, comment: Comment, tmp_path: Path, row: dict[str, Any] | None
+) -> None:
+    answer(tmp_path / "out", "voice.host", *([row] if row else []))
+    if row is None:
+        (tmp_path / "out" / "voice.host.failed").write_text("voice on host could not be compared: no answer")
+    comment()
+    assert len(comments.bodies) == 1
 
 
 def test_one_comment_is_made_for_a_change_and_updated_in_place_when_it_is_gone(
@@ -127,38 +153,6 @@ def test_one_comment_is_made_for_a_change_and_updated_in_place_when_it_is_gone(
     assert len(comments.bodies) == 3101
     assert "No series slower of 1" in comments.bodies[-1]
     assert comments.writes == ["POST", "PATCH"]
-
-
-def test_cells_that_were_not_compared_are_notes_and_no_series(
-    comments: Comments, comment: Comment, tmp_path: Path
-) -> None:
-    only_in_b = SAME | {"answer": "only in B", "in_words": None, "ratio": None, "time_a_ms": None, "device": "phone"}
-    simulated = SAME | {"answer": None, "in_words": "simulated: no times", "ratio": None, "device": "made-up"}
-    answer(tmp_path / "out", "voice.host", SAME, only_in_b, simulated)
-    comment()
-    summary = (tmp_path / "summary.md").read_text(encoding="utf-8")
-    assert "No series slower of 2; not slower: 1; simulated, without times: 1;" in summary
-    assert "- only in B: voice fp32 on phone, " in summary
-
-
-def test_an_unchanged_program_is_in_the_summary_alone(comments: Comments, comment: Comment, tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "voice.note").write_text("voice is the same program as before; it was not measured\n")
-    comment()
-    first = (tmp_path / "summary.md").read_text(encoding="utf-8").splitlines()[0]
-    assert first == "**Nothing was measured: voice is the same program as before; it was not measured**"
-    assert comments.bodies == []
-
-
-@pytest.mark.parametrize("row", [SAME | {"pte_bytes_b": 2}, SAME | {"answer": "inaccurate"}, FASTER, None])
-def test_another_size_wrong_outputs_and_a_failed_comparison_are_worth_a_comment(
-    comments: Comments, comment: Comment, tmp_path: Path, row: dict[str, Any] | None
-) -> None:
-    answer(tmp_path / "out", "voice.host", *([row] if row else []))
-    if row is None:
-        (tmp_path / "out" / "voice.host.failed").write_text("voice on host could not be compared: no answer")
-    comment()
-    assert len(comments.bodies) == 1
 
 
 def test_the_answer_about_all_files_and_devices_is_in_the_first_line_and_the_rest_is_folded(
@@ -211,21 +205,17 @@ def test_a_comment_has_at_most_60_lines_and_nothing_in_names_acts(
     assert not any(name in html.unescape(body) for name in ("www.", "GH-", "#26", "@team", "://"))
 
 
-def test_a_comment_that_cannot_be_written_leaves_the_summary_and_no_token_in_the_log(
+def test_a_comment_that_cannot_be_written_leaves_the_summary_and_the_step_needs_nothing_but_python(
     comment: Comment, tmp_path: Path
 ) -> None:
     answer(tmp_path / "out", "voice.host", SLOWER)
-    assert comment("http://example.org/comments").startswith(
-        "the comment was not written: http://example.org/comments?per_page=100&page=1 is not an https URL"
-    )
-    assert "slower" in (tmp_path / "summary.md").read_text()
-
-
-def test_the_step_needs_nothing_but_python_and_the_checkout(tmp_path: Path) -> None:
-    answer(tmp_path / "out", "voice.host", SAME)
     words = [sys.executable, "-S", str(CI / "comment.py"), str(tmp_path / "out")]  # -S: without installed packages
     printed = subprocess.run(words, env={}, capture_output=True, text=True, check=True).stdout
-    assert printed.startswith("**No series slower of 1;")
+    assert printed.startswith("**1 of 1 series slower")
+    assert comment("http://example.org/comments").startswith(
+        "the comment was not written: http://example.org/comments?"
+    )
+    assert "slower" in summary(tmp_path)
 
 
 def test_the_action_and_the_template_give_the_script_every_variable_that_it_needs() -> None:
@@ -280,9 +270,14 @@ def test_a_pull_request_that_makes_a_model_slower_fails_with_a_comment(farm: Far
     pytest.importorskip("executorch", reason="exports and the runner need the export extra")
     # given a baseline, a change with much more to do, a new file, and a script that a fork put beside them
     folders = {side: farm.folder / side for side in ("base", "head")}
+    for folder in folders.values():
+        folder.mkdir()
+    # and folders without a common file are a mistake, and no success
+    nothing = run_steps(farm, folders["head"], folders["base"], comments.url)
+    assert nothing.returncode == 2
+    assert "have no .pte file of the same name; nothing was compared" in nothing.stderr
     (farm.folder / "much.py").write_text(MUCH, encoding="utf-8")
     for side, model in (("base", "linear"), ("head", "./much.py:make")):
-        folders[side].mkdir()
         exported = farm.run("model", "export", model)
         assert exported.returncode == 0, exported.stderr
         shutil.copy(Path(exported.stdout.strip()) / "model.pte", folders[side] / "voice.pte")
@@ -305,12 +300,3 @@ def test_a_pull_request_that_makes_a_model_slower_fails_with_a_comment(farm: Far
         "new.note", "unchanged.note",
         "voice.here.json", "voice.here.md", "voice.here.svg", "voice.here.xml",
     ]  # fmt: skip
-
-
-@pytest.mark.thorough
-def test_folders_without_a_common_file_are_a_mistake(farm: Farm, comments: Comments) -> None:
-    for side in ("base", "head"):
-        (farm.folder / side).mkdir()
-    done = run_steps(farm, farm.folder / "head", farm.folder / "base", comments.url)
-    assert done.returncode == 2
-    assert "have no .pte file of the same name; nothing was compared" in done.stderr

@@ -1,6 +1,8 @@
 """Skills run: each SKILL.md of docs/skills has the common form, and its commands print what it states."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,14 @@ def test_every_command_of_a_skill_exists_with_its_options(skill: Skill) -> None:
         options = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
         unknown = {word for word in words if re.match(r"--?[a-z]", word)} - options - {"--version"} - of_sql
         assert unknown == set(), written
+
+
+def test_no_block_depends_on_how_a_shell_splits_words() -> None:
+    """In zsh, the shell of a Mac, a variable without quotes is one word; in sh and bash it is several."""
+    script = "\n".join(block.script for skill in ALL for block in [*skill.checks(), *skill.blocks()])
+    words = [f"{Path(sys.executable).parent}/shellcheck", "--shell=sh", "--include=SC2086,SC2046", "--format=gcc", "-"]
+    checked = subprocess.run(words, input=script, capture_output=True, text=True, check=False)
+    assert checked.stdout == ""
 
 
 def follow(skill: Skill, place: Place, block: Block) -> None:
