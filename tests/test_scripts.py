@@ -22,7 +22,7 @@ def with_needed(script: Path) -> str:
 def test_shellcheck_has_nothing_to_add(tmp_path: Path) -> None:
     for script in (*SCRIPTS, *OTHERS):
         (tmp_path / script.relative_to(ROOT).as_posix().replace("/", " ")).write_text(with_needed(script), "utf-8")
-    words = [f"{Path(sys.executable).parent}/shellcheck", "--shell=sh", "--format=gcc", *tmp_path.iterdir()]
+    words = [f"{Path(sys.executable).parent}/shellcheck", "--shell=sh", "--format=gcc", *map(str, tmp_path.iterdir())]
     assert subprocess.run(words, capture_output=True, text=True, check=False).stdout == ""
 
 

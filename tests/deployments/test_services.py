@@ -38,7 +38,7 @@ def test_systemd_accepts_the_units(tmp_path: Path) -> None:
         )
     # when systemd reads them, then it reports nothing about ours
     words, environment = (
-        ["systemd-analyze", "verify", "--man=no", *files],
+        ["systemd-analyze", "verify", "--man=no", *map(str, files)],
         os.environ | {"SYSTEMD_LOG_LEVEL": "warning"},
     )
     verified = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
