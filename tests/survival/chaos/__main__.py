@@ -37,23 +37,6 @@ _PAUSE_S = 0.5
 _CALM_S = 300.0 * SCALE
 
 
-# Longer than an automation of the server waits for the heartbeat of a run.
-_AUTOMATION_S = 150.0
-
-
-# What is counted at the end, and the words of such a fault.
-_PROMISES = {
-    "sessions lost": ": lost",
-    "sessions doubled": " results",
-    "false successes": "false success",
-    "bundles that the warehouse has not, or the reverse": "loaded",
-    "jobs that ran beside another one on their device": "at once",
-    "nights without a report": "no report",
-    "nights that did not end": "not ended",
-    "processes, leases, mounts and unfinished files left behind": "left",
-}
-
-
 class Hour:
     """The farm, what is done to it, and what was found wrong."""
 
@@ -86,23 +69,22 @@ class Hour:
     def _act(self) -> None:
         possible = self.acts.all()
         for name in self.acts.moments.sample(sorted(possible), len(possible)):
-            if deed := possible[name]():
-                self.history.add(name, deed)
+            if (text := possible[name]()) is not None:
+                self.history.add(name, text)
                 return
 
     def _tick(self, last: int | None = None) -> None:
         time.sleep(_PAUSE_S)
         self.acts.end_due(time.monotonic())
-        self.history.look()
         for name, kept in self.farm.kept.items():
             if kept.tick(time.monotonic()):
-                self.history.other[f"start of {name}"] += 1
+                self.history.counts[f"start of {name}"] += 1
         code = self.farm.controller.exit_code
         if code == 0:
             self._end_night(last)
         elif code is not None and self._again_at is None:
             self.history.tell(f"controller ended with {code}: {self.farm.last_line()[:200]}")
-            self.history.other[f"controller ended with {code}"] += 1
+            self.history.counts[f"controller ended with {code}"] += 1
             self._again_at = time.monotonic() + 3
         elif code is not None and self._again_at is not None and time.monotonic() > self._again_at:
             self._release_devices()
@@ -110,7 +92,6 @@ class Hour:
             self.farm.start_controller()
 
     def _end_night(self, last: int | None) -> None:
-        self.history.look()
         with contextlib.suppress(FarmError):
             found = checks.faults_of_night(self.farm, self.farm.sweep_id)
             self.history.tell(f"night {self.farm.sweep_id} ended: {len(found)} faults")
@@ -126,31 +107,20 @@ class Hour:
         for device in self.farm.places():
             if not (health := registry.health(device)).usable:
                 self.history.tell(f"release {device}: {health}")
-                self.history.other["release of a quarantined device"] += 1
+                self.history.counts["release of a quarantined device"] += 1
                 registry.release(device)
-
-    def _runs_without_end(self) -> list[str]:
-        """Return the runs that the server still shows when its automations had time to end them."""
-        end_s = time.monotonic() + _AUTOMATION_S
-        while (found := checks.runs_without_end(self.farm.team)) and time.monotonic() < end_s:
-            time.sleep(_PAUSE_S)
-        return found
 
     def end(self) -> None:
         nights = self.farm.sweep_ids()[: self.farm.night]
         for night in nights:
             self.faults += checks.faults_of_night(self.farm, night)
-        open_runs = self._runs_without_end()
         self.farm.end()
         for program in self.farm.team.programs.values():
             shutil.copy(program.log, self.farm.folder)
         self.faults += checks.faults_of_all(self.farm) + checks.left_behind(self.farm.folder)
         planned = len(nights) * len(self.farm.planned())
         print(f"\n{self.history.table()}\n")
-        print(f"nights {len(nights)}, sessions planned {planned}, bundles {self.history.bundles}")
-        for name, word in _PROMISES.items():
-            print(f"{name:60} {sum(word in fault for fault in self.faults)}")
-        print(f"{'runs that Prefect shows as not ended, although they have':60} {len(open_runs)}", *open_runs, sep="\n")
+        print(f"nights {len(nights)}, sessions planned {planned}, faults {len(self.faults)}")
         print("\n".join(self.faults) or "every promise was kept")
 
 

@@ -12,18 +12,10 @@ from pathlib import Path
 from tests.fixtures.program import Program
 from tests.lab import processes
 from tests.lab.link_proxy import LinkProxy
-from tests.survival.chaos.farm import HOME, LABS, ChaosFarm
+from tests.survival.chaos.farm import LABS, ChaosFarm
 
 # Places in what follows the name in /proc/PID/stat.
 _PARENT, _STARTED = 1, 19
-
-
-@dataclass(frozen=True)
-class Deed:
-    """What an act did, and the places or devices whose sessions it concerns."""
-
-    text: str
-    concerns: set[str]
 
 
 @dataclass
@@ -35,8 +27,8 @@ class Acts:
     moments: random.Random
     ends: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
 
-    def all(self) -> dict[str, Callable[[], Deed | None]]:
-        found: dict[str, Callable[[], Deed | None]] = {
+    def all(self) -> dict[str, Callable[[], str | None]]:
+        found: dict[str, Callable[[], str | None]] = {
             "kill -9 controller": lambda: self._part("controller", signal.SIGKILL),
             "SIGTERM controller": lambda: self._part("controller", signal.SIGTERM),
             "kill -9 worker of a lab": self._worker,
@@ -63,26 +55,26 @@ class Acts:
         program = self.farm.controller if name == "controller" else self.farm.kept[name].program
         return program if program.exit_code is None else None
 
-    def _part(self, name: str, number: signal.Signals) -> Deed | None:
+    def _part(self, name: str, number: signal.Signals) -> str | None:
         if not (program := self._running(name)):
             return None
         program.send(number)
-        return Deed("", {HOME, *LABS})
+        return ""
 
-    def _worker(self) -> Deed | None:
+    def _worker(self) -> str | None:
         lab = self.moments.choice(LABS)
         if not (program := self._running(lab)):
             return None
         program.kill_with_children()
-        return Deed(lab, {lab})
+        return lab
 
-    def _lab_run(self) -> Deed | None:
+    def _lab_run(self) -> str | None:
         lab = self.moments.choice(LABS)
         run = self._run_of(lab)
         if run is None:
             return None
         processes.kill(run)
-        return Deed(lab, {lab})
+        return lab
 
     def _run_of(self, lab: str) -> int | None:
         """Return the process of a lab's flow run: a child of Prefect's worker, which is one of `etfarm server lab`."""
@@ -90,7 +82,7 @@ class Acts:
         runs = [run for worker in workers for run in processes.children(worker)]
         return runs[0] if runs else None
 
-    def _job(self, *, is_whole: bool) -> Deed | None:
+    def _job(self, *, is_whole: bool) -> str | None:
         """Kill a job with everything in its group, or only what its launcher started."""
         notes = sorted(self.farm.devices.glob("*/jobs/*"))
         if not notes:
@@ -104,11 +96,11 @@ class Acts:
                 return None
             if is_whole:
                 os.killpg(group, signal.SIGKILL)
-                return Deed(device, {device})
+                return device
             runner = [pid for pid in processes.descendants(group) if self._is_launched(pid)]
             if runner:
                 processes.kill(runner[0])
-                return Deed(device, {device})
+                return device
         return None
 
     def _is_launched(self, pid: int) -> bool:
@@ -117,7 +109,7 @@ class Acts:
             return str(self.farm.folder / "launcher") in processes.command_of(parent)
         return False
 
-    def _link(self, how: str) -> Deed:
+    def _link(self, how: str) -> str:
         device = self.moments.choice(sorted(self.links))
         link, seconds = self.links[device], self.moments.uniform(2, 15)
         if how == "cut":
@@ -125,9 +117,9 @@ class Acts:
         else:
             link.stalled = True
         self.ends.append((time.monotonic() + seconds, link.restore))
-        return Deed(f"{device} for {seconds:.0f} s", {device})
+        return f"{device} for {seconds:.0f} s"
 
-    def _suspend(self) -> Deed | None:
+    def _suspend(self) -> str | None:
         """Suspend a process for some seconds, as a machine does that is out of memory or asleep."""
         name = self.moments.choice(["controller", "server", "background", "redis", *LABS])
         seconds = self.moments.uniform(2, 15)
@@ -136,8 +128,7 @@ class Acts:
             return None
         processes.kill(pid, signal.SIGSTOP)
         self.ends.append((time.monotonic() + seconds, lambda: processes.kill(pid, signal.SIGCONT)))
-        what = f"run of {name}" if name in LABS else name
-        return Deed(f"{what} for {seconds:.0f} s", {name} if name in LABS else {HOME, *LABS})
+        return f"{name} for {seconds:.0f} s"
 
     def _pid_of(self, name: str) -> int | None:
         if name in LABS:

@@ -1,17 +1,12 @@
-"""What must hold, seen from outside: files of the farm, the witness of each device, processes and the server."""
+"""What must hold, seen from outside: files of the farm, the witness of each device, and processes."""
 
-import ssl
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-import httpx
-
 from tasks.bundle.record import SessionRecord
 from tasks.store.files import UNFINISHED
 from tests.fixtures.simulated import bears_its_name, counts, faults_of_load, faults_of_plan
-from tests.fixtures.team_server import TeamServer
-from tests.fixtures.waiting import ENOUGH_S
 from tests.survival.chaos.farm import ChaosFarm
 
 _PREFIX_BYTES = 4  # of an ETDump: the size of what follows
@@ -90,21 +85,3 @@ def _running_in(folder: Path) -> list[str]:
         if str(folder).encode() in words + settings or place.startswith(str(folder)):
             found.append(f"{process.name} {words.replace(bytes(1), b' ').decode(errors='replace')[:150]}")
     return found
-
-
-def runs_without_end(team: TeamServer) -> list[str]:
-    """Return the flow runs that the server does not show as ended, each with its states."""
-    unended = {"flow_runs": {"state": {"type": {"any_": ["SCHEDULED", "PENDING", "RUNNING", "CANCELLING", "PAUSED"]}}}}
-    found = []
-    with _client(team) as client:
-        for run in client.post("/flow_runs/filter", json=unended).raise_for_status().json():
-            states = client.get("/flow_run_states/", params={"flow_run_id": run["id"]}).raise_for_status().json()
-            way = "; ".join(f"{state['timestamp'][11:19]} {state['name']} ({state['message']})" for state in states)
-            found.append(f"shown as {run['state_name']}: {run['name']}: {way}")
-    return found
-
-
-def _client(team: TeamServer) -> httpx.Client:
-    trusted = ssl.create_default_context(cafile=team.certificate)
-    name, _, password = team.auth.partition(":")
-    return httpx.Client(verify=trusted, auth=(name, password), base_url=team.api, timeout=ENOUGH_S)
