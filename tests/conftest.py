@@ -20,7 +20,7 @@ from tests.fixtures.waiting import SCALE  # noqa: E402  imports `devices`
 
 _MAX_SEEN_CHARS = 300
 _FIXTURES = (
-    *("command", "devices", "emulator", "examples", "prefect_server", "farm", "lab_workers"),
+    *("command", "devices", "examples", "prefect_server", "farm"),
     *("lab_farm", "runner", "s3", "stand_in_farm", "stored", "survival", "team_server"),
 )
 pytest_plugins = [f"tests.fixtures.{name}" for name in _FIXTURES]

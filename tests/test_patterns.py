@@ -8,7 +8,7 @@ from devices.ondevice.conditions import parse_conditions
 from devices.ondevice.facts import parse_facts
 from devices.shell import available_bytes
 from tasks.etdump.xnntrace import parse_kernel
-from tests.fixtures.growth import grows_with_the_square
+from tests.fixtures.hostile import grows_with_the_square
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from flows.sweep_dispatch import SweepDispatcher
 from tasks.bundle.record import SessionRecord
 from tasks.store.local_store import LocalStore
 from tasks.store.workspace import Workspace
-from tests.fixtures.late_exports import BROKEN, LATE, QUICK, SPEC, LateExports, put_in_place
+from tests.fixtures.lab_farm import BROKEN, LATE, QUICK, SPEC, LateExports, put_exports_in_place
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.lab  # a remote device
 @pytest.fixture
 def exports(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LateExports:
     """A farm whose exports the test controls, with a stand-in for the runner."""
-    return put_in_place(monkeypatch, tmp_path / "var")
+    return put_exports_in_place(monkeypatch, tmp_path / "var")
 
 
 def test_a_remote_device_measures_what_is_exported_and_this_machine_waits_for_all_exports(

@@ -13,8 +13,8 @@ from sql.errors import WarehouseError
 from tasks.measure.health import Registry
 from tasks.results.verdicts import VerdictRow
 from tasks.store.workspace import Workspace
+from tests.fixtures.http_server import PASSWORD, webhook
 from tests.fixtures.stand_in_farm import StandInFarm
-from tests.fixtures.webhook import PASSWORD, webhook
 
 REGRESSION = VerdictRow(
     model="linear", device="here", without_times=None, precision="fp32", threads=1, differs=None, cell="c",

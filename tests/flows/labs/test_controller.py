@@ -27,7 +27,7 @@ from tasks.store.blob_store import BlobStore
 from tasks.store.files import scratch_folder
 from tasks.store.local_store import LocalStore
 from tasks.store.workspace import Workspace
-from tests.fixtures.lab_workers import put_in_place
+from tests.fixtures.lab_farm import put_labs_in_place
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 
 SESSION_IDS = (f"{number:016x}" for number in itertools.count())
@@ -88,7 +88,7 @@ class Runs:
 
     def measure(self, monkeypatch: pytest.MonkeyPatch, *names: str) -> tuple[dict[str, DeviceTally], Registry]:
         """Let a lab of these devices measure with the runs; return how they ended, and their health."""
-        put_in_place(self, monkeypatch)
+        put_labs_in_place(self, monkeypatch)
         monkeypatch.setattr(controller, "runtime", SimpleNamespace(flow_run=SimpleNamespace(id=str(uuid4()))))
         devices = [DeviceSpec(name=name, transport="local", site="berlin") for name in names]
         workspace = Workspace(self.store.root, bundles_location=str(self.store.root))

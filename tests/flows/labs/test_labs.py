@@ -28,9 +28,7 @@ from tasks.measure.health import Registry
 from tasks.measure.interleaved import Side, plan_batch
 from tasks.store.blob_store import BlobStore
 from tasks.store.workspace import Workspace
-from tests.fixtures.lab_farm import SITE, LabFarm, a_flow
-from tests.fixtures.lab_workers import Workers
-from tests.fixtures.late_exports import LATE, QUICK, SPEC, WHY_BROKEN, LateExports
+from tests.fixtures.lab_farm import LATE, QUICK, SITE, SPEC, WHY_BROKEN, LabFarm, LateExports, Workers, a_flow
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.waiting import ENOUGH_S, wait_for
 from tests.lab.loopback import free_port

@@ -20,11 +20,10 @@ from flows.server import automations
 from flows.server.settings import HEARTBEAT, prepare_prefect
 from tests.fixtures.command import Command, Ended, run_etfarm
 from tests.fixtures.farm import ETFARM
-from tests.fixtures.http_server import answering
+from tests.fixtures.http_server import PASSWORD, answering, webhook
 from tests.fixtures.paths import ROOT
 from tests.fixtures.prefect_server import asked, running_prefect
 from tests.fixtures.waiting import ENOUGH_S, wait_for
-from tests.fixtures.webhook import PASSWORD, webhook
 
 FILE = ROOT / "deployments/automations.yaml"
 # A flow of a given name that ends at once, or says so when it runs and then waits.

@@ -11,7 +11,7 @@ from backports import zstd
 
 from sql.warehouse import query
 from tests.fixtures.command import DataFolder, Etfarm
-from tests.fixtures.old_night import NEW, OLD, PRUNE, contents, write_nights
+from tests.fixtures.nights import NEW, OLD, PRUNE, contents, write_nights
 
 MANIFEST = """{"manifest_version": 1, "kind": "%s", "platform": "linux-aarch64", "runner_sha256": "%s", "launch": [],
 "variants": [], "modes": [], "versions": {}, "compiler": null, "flags": [], "source_sha256": null, "build_key": null,

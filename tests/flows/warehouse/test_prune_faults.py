@@ -12,7 +12,7 @@ from tasks.bundle.record import BundleError
 from tasks.maintain.prune import Plan, pack_sweep, prune, prune_lock
 from tests.fixtures.command import DataFolder, Etfarm
 from tests.fixtures.gated import stopped_at
-from tests.fixtures.old_night import NEW, OLD, PRUNE, contents, write_nights
+from tests.fixtures.nights import NEW, OLD, PRUNE, contents, write_nights
 
 fill = write_nights
 

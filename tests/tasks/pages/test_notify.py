@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tasks.pages.notify import DEADLINE_S, Message, send
-from tests.fixtures.webhook import PASSWORD, webhook
+from tests.fixtures.http_server import PASSWORD, webhook
 
 MESSAGE = Message("nightly-2026-11-21: 1 regression", "sessions: 24 succeeded\nreport: here", is_bad=True)
 

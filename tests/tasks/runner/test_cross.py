@@ -15,7 +15,7 @@ from tasks.runner.build import build_runner, check_libraries
 from tasks.runner.build_inputs import WheelError
 from tasks.runner.manifest import Runner, RunnerError
 from tasks.runner.toolchain import host_platform
-from tests.fixtures.emulator import PLAIN_CPU, SME2_CPU, SYSROOT
+from tests.fixtures.devices import PLAIN_CPU, SME2_CPU, SYSROOT
 from tests.fixtures.paths import KEPT, ROOT
 from tests.fixtures.runner import Program, assert_close, library_of, stats_of
 

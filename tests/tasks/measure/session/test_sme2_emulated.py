@@ -9,7 +9,7 @@ import json
 import pytest
 
 from tasks.bundle.cell import VARIANTS
-from tests.fixtures.emulator import SME2_CPU, SYSROOT
+from tests.fixtures.devices import SME2_CPU, SYSROOT
 from tests.fixtures.farm import Farm
 
 pytestmark = [pytest.mark.torch, pytest.mark.lab, pytest.mark.timeout(900)]

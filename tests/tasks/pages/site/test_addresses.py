@@ -3,7 +3,7 @@
 import pytest
 
 from tasks.results.addresses import arms_page, slug, split_pair
-from tests.fixtures.growth import grows_with_the_square
+from tests.fixtures.hostile import grows_with_the_square
 from tests.fixtures.pages import Pages
 
 
