@@ -67,7 +67,6 @@ def timed(connection: duckdb.DuckDBPyConnection, view: str, condition: str) -> t
 
 
 def in_ms(took_s: float, aim_s: float) -> str:
-    """Return a time in milliseconds, marked if it misses the aim."""
     return f"{1e3 * took_s:7.0f} ms {'*' if took_s > aim_s else ' '}"
 
 

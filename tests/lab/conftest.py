@@ -17,6 +17,5 @@ def lab_down(tmp_path: Path) -> Iterator[Lab]:
 
 @pytest.fixture
 def lab(lab_down: Lab) -> Lab:
-    """The lab, up."""
     lab_down.up()
     return lab_down

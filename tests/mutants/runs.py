@@ -129,7 +129,6 @@ class Noting:
         self._chosen = chosen
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keep the chosen tests, or all."""
         items[:] = [item for item in items if not self._chosen or item.nodeid in self._chosen]
 
     def pytest_runtest_logstart(self) -> None:

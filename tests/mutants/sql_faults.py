@@ -58,7 +58,6 @@ def faults_of(path: Path) -> Iterator[Fault]:
 
 
 def _changes(query: str) -> Iterator[tuple[int, int, str]]:
-    """Yield (start, end, replacement) of each change of a query."""
     for pattern, replacement in _SWAPS:
         for match in pattern.finditer(query):
             yield match.start(), match.end(), replacement

@@ -9,7 +9,6 @@ from tests.fixtures.warehouse import BundleMaker
 
 @pytest.fixture
 def maker(tmp_path: Path) -> BundleMaker:
-    """Writes bundles, loads them into an empty warehouse and asks it."""
     return BundleMaker(tmp_path)
 
 

@@ -18,7 +18,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture
 def maker(tmp_path: Path) -> BundleMaker:
-    """Writes bundles, loads them into an empty warehouse and asks it."""
     return BundleMaker(tmp_path)
 
 

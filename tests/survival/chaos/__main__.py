@@ -47,7 +47,6 @@ class Hour:
         self._again_at: float | None = None
 
     def run(self, minutes: float) -> None:
-        """Disturb the farm for so long, then let two nights end."""
         end_s = time.monotonic() + 60 * minutes
         next_s = time.monotonic() + self._gap_s()
         while time.monotonic() < end_s:

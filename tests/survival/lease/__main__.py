@@ -31,8 +31,6 @@ _END_S = 180.0
 
 
 class Stress:
-    """The processes, and what is done to them."""
-
     def __init__(self, folder: Path, asked: argparse.Namespace) -> None:
         self.folder, self.asked = folder, asked
         self.moments = random.Random(asked.seed)

@@ -41,8 +41,6 @@ _here = threading.local()
 
 
 class Holder:
-    """A thread with one device of a machine."""
-
     def __init__(self, device: Device, machine: int, notes: Notes, moments: random.Random, stop: Path) -> None:
         self.device, self.machine, self.notes, self.moments, self.stop = device, machine, notes, moments, stop
 

@@ -100,7 +100,6 @@ class Sweep:
 
 @pytest.fixture(scope="session")
 def _sweeps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Sweep]]:
-    """The sweeps of all collected tests, by the ids of these."""
     maker, sweeps = BundleMaker(tmp_path_factory.mktemp("sweeps")), {}
     for number, item in enumerate(request.session.items):
         if "sweep" in getattr(getattr(item, "callspec", None), "params", {}):

@@ -30,7 +30,6 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def connection(warehouse: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The farm's warehouse, for questions of a test."""
     with open_read_only(warehouse) as connection:
         yield connection
 
