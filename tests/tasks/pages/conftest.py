@@ -13,6 +13,7 @@ from tasks.pages.report import SECTIONS, sweep_page
 from tasks.results.reader import Answers, Reader, SweepRow
 from tasks.results.table import Table
 from tasks.results.text import Tag, Text, split_text
+from tests.fixtures import pages as fixtures_pages
 from tests.fixtures.warehouse import BundleMaker
 
 
@@ -22,19 +23,11 @@ def with_sessions(sessions: "Callable[[Sweep], Any]") -> pytest.MarkDecorator:
 
 
 @dataclass
-class Part:
+class Part(fixtures_pages.Part):
     """What a section states: its words with single blanks, its tables with heads first, and its highlighted cells."""
 
-    words: str = ""
-    tables: list[list[list[str]]] = field(default_factory=list)
     flagged: list[str] = field(default_factory=list)
     summary: str = ""
-
-    def column(self, head: str, table: int = 0) -> list[str]:
-        """The cells under the head that starts with `head`."""
-        heads, *rows = self.tables[table]
-        at = next(place for place, title in enumerate(heads) if title.startswith(head))
-        return [row[at] for row in rows]
 
     def add(self, blocks: Sequence[Block]) -> None:
         for block in blocks:
@@ -57,7 +50,7 @@ class Part:
                     ]
 
     def write(self, *texts: Text) -> None:
-        self.words = " ".join(" ".join([self.words, *map(plain_text, texts)]).split())
+        self.text = " ".join([self.text, *map(plain_text, texts)])
 
 
 def plain_text(text: Text) -> str:
