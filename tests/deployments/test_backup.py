@@ -1,6 +1,9 @@
-"""The backup commands of docs/operations.md, as written: what they restore is the same farm."""
+"""The backup commands of docs/operations.md, as written: what they copy is the same farm."""
 
+import contextlib
+import re
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,6 +13,7 @@ import pytest
 from tests.fixtures.command import Command, DataFolder
 from tests.fixtures.needs import needs
 from tests.fixtures.paths import ROOT
+from tests.fixtures.prefect_server import asked, running_prefect
 from tests.fixtures.waiting import ENOUGH_S
 from tests.test_manual import blocks
 
@@ -83,3 +87,21 @@ def test_what_is_restored_is_the_same_farm(program: str, data: DataFolder, comma
     assert data.ask("SELECT reason FROM decision_overview") == [("known",)]
     assert (data_dir / "devices/health.json").read_text(encoding="utf-8") == "{}"
     assert [path for path in data_dir.rglob("*") if path.name in (".part-unfinished", ".shared")] == []
+
+
+@pytest.mark.thorough
+def test_a_copy_of_prefects_database_in_use_is_complete_and_has_the_runs(tmp_path: Path) -> None:
+    needs("sqlite3")
+    # given a server with a run, which goes on, and the command of its SQLite
+    (commands,) = blocks("sh", OPERATIONS.partition("### Prefect's database\n")[2].partition("\n### ")[0])
+    here = {"/var/lib/etfarm/prefect/": f"{tmp_path}/", "/mnt/backup/prefect.db": f"{tmp_path}/copy.db"}
+    command = re.sub("|".join(here), lambda match: here[match[0]], commands.splitlines()[0])
+    with running_prefect(lambda: tmp_path) as (api, _):
+        flow = asked(f"{api}/flows/", {"name": "sweep"})["id"]
+        asked(f"{api}/flow_runs/", {"flow_id": flow, "name": "nightly", "state": {"type": "COMPLETED"}})
+        # when its database is copied
+        subprocess.run(["sh", "-e", "-c", command], check=True, timeout=ENOUGH_S)
+    # then the copy is complete and has the run
+    with contextlib.closing(sqlite3.connect(tmp_path / "copy.db")) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert database.execute("SELECT name FROM flow_run").fetchall() == [("nightly",)]

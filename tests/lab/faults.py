@@ -6,7 +6,6 @@ an unauthorized phone `unusable_phone.UnusablePhone`.
 
 import json
 import os
-import signal
 
 from tests.lab import adb_server, journal, network, processes
 from tests.lab.lab_device import DISK_BYTES, LabDevice
@@ -26,17 +25,6 @@ def restore_link(device: LabDevice) -> None:
 def kill_daemon(device: LabDevice) -> None:
     """Kill the device's adbd, or its sshd with all connections; it is restarted within 0.2 s, as after a crash."""
     processes.kill_all(_daemons(device))
-
-
-def freeze_daemon(device: LabDevice) -> None:
-    """Suspend the device's adbd or sshd: connections are accepted and never answered."""
-    for pid in _daemons(device):
-        processes.kill(pid, signal.SIGSTOP)
-
-
-def thaw_daemon(device: LabDevice) -> None:
-    for pid in _daemons(device):
-        processes.kill(pid, signal.SIGCONT)
 
 
 def reboot(device: LabDevice, packages: Packages) -> None:

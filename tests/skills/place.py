@@ -54,16 +54,6 @@ class Place:
         if (KEPT / "runners").exists():  # a copy, because a skill registers another one
             shutil.copytree(KEPT / "runners", folder / "var/runners", symlinks=True)
 
-    def hide(self, program: str) -> None:
-        """Let a program not be installed: the path has links to all others."""
-        others = self.folder.with_name("others")
-        others.mkdir()
-        for folder in self.path.split(os.pathsep):
-            for found in Path(folder).glob("*"):
-                if found.name != program and not (others / found.name).is_symlink():
-                    (others / found.name).symlink_to(found)
-        self.path = str(others)
-
     def run(self, script: str) -> tuple[int, str]:
         """Run a script by `sh -e`; return its exit code and what it printed."""
         after = self.folder.with_name("variables")

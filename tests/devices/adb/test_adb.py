@@ -65,25 +65,6 @@ def test_a_phone_that_is_not_there_is_refused(
 
 @pytest.mark.fault
 @pytest.mark.lab
-def test_starting_a_killed_adb_server_does_not_count_against_a_commands_deadline(
-    phone: Device, adb_port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Given a server that takes longer to start than the command may run
-    deadline_s = 1.0 * SCALE
-    start = LocalServer.start
-
-    def start_slowly(server: LocalServer) -> None:
-        time.sleep(1.5 * deadline_s)
-        start(server)
-
-    monkeypatch.setattr(LocalServer, "start", start_slowly)
-    adb_server.stop(adb_port)
-    assert phone.run(["echo", "here"], deadline_s=deadline_s).stdout == b"here\n"
-    assert adb_server.answers(adb_port)
-
-
-@pytest.mark.fault
-@pytest.mark.lab
 def test_two_threads_that_find_a_forgotten_phone_connect_it_once(
     phone: Device, make_spec: Callable[..., DeviceSpec], adb_port: int, tmp_path: Path
 ) -> None:

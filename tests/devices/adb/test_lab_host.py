@@ -1,11 +1,9 @@
 """Phones at the adb server of an SSH host: the way there, what can be wrong with it, and what is the same as here."""
 
 import shlex
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import paramiko
 import pytest
 from adbutils import adb_path
 
@@ -14,8 +12,7 @@ from devices.errors import DeviceError, DeviceLost, DeviceRefused
 from devices.inventory import DeviceSpec, open_device
 from devices.retry import probe
 from tests.fixtures.devices import ADB_OVER_SSH
-from tests.fixtures.jobs import in_background
-from tests.fixtures.waiting import ENOUGH_S, wait_for
+from tests.fixtures.waiting import ENOUGH_S
 from tests.lab import adb_server, loopback
 from tests.lab.loopback import Sshd
 
@@ -41,11 +38,6 @@ def changed(spec: DeviceSpec, **changes: object) -> Device:
     """The phone of `spec` with some settings of its host changed."""
     assert spec.via is not None
     return open_device(spec.model_copy(update={"via": spec.via.model_copy(update=changes)}))
-
-
-def transports() -> set[paramiko.Transport]:
-    """The SSH connections of this process, each of which is a thread."""
-    return {thread for thread in threading.enumerate() if isinstance(thread, paramiko.Transport)}
 
 
 @pytest.mark.fault
@@ -88,28 +80,3 @@ def test_a_host_that_is_off_or_unknown_is_one_sentence_with_the_phone_and_the_ho
     unknown = r": the host key of .*\(ssh-ed25519 .*\) is not in .*; if the key is corr"
     with changed(spec, known_hosts=tmp_path / "known") as device, pytest.raises(DeviceRefused, match=unknown):
         probe(device)
-
-
-def test_phones_of_one_host_share_a_connection_which_ends_with_the_last_of_them(
-    make_spec: Callable[..., DeviceSpec],
-) -> None:
-    # given two phones of one host
-    spec = make_spec(ADB_OVER_SSH)
-    before = transports()
-    one, other = open_device(spec), open_device(spec.model_copy(update={"name": "other"}))
-    probe(one)
-    probe(other)
-    (shared,) = transports() - before
-    # when one is closed during a command of the other
-    mark = Path(spec.root or "") / "running"
-    mark.parent.mkdir(parents=True)
-    script = 'touch "$1"; until [ ! -e "$1" ]; do sleep 0.02; done; echo done'
-    long = in_background(lambda: other.run(["sh", "-c", script, "sh", str(mark)], deadline_s=ENOUGH_S))
-    wait_for(mark.exists, "the command to start")
-    one.close()
-    mark.unlink()
-    # then that command ends as usual, and the host is left when the other phone is closed, too
-    assert long.result().stdout == b"done\n"
-    assert shared.is_active()
-    other.close()
-    assert not shared.is_active()

@@ -1,6 +1,5 @@
 """Conditions that a device prints: what is implausible is left out, and what is not an answer is an error."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -101,20 +100,3 @@ def test_load_and_calibration_are_read_only_if_requested(tmp_path: Path) -> None
     assert sampled.calibration_ns is None
     assert sys.platform != "linux" or sampled.background_cpu_percent is not None
     assert plain.swap_used_bytes is not None
-
-
-def test_a_mac_reports_its_load_and_its_swap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # given stand-ins for the tools of macOS, first in PATH
-    printed = {
-        "sw_vers": "",
-        "top": "CPU usage: 90.0% user, 5.0% sys, 5.0% idle\nCPU usage: 1.5% user, 2.5% sys, 96.0% idle",
-        "sysctl": "total = 1024.00M  used = 256.00M  free = 768.00M  (encrypted)",
-    }
-    for name, text in printed.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\necho '{text}'\n", encoding="utf-8")
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    # when its conditions are read
-    result = read_conditions(LocalDevice("mac", str(tmp_path)), 0.5)
-    # then the load is that of the second sample
-    assert (result.background_cpu_percent, result.swap_used_bytes, result.die_c) == (4.0, 256 << 20, None)

@@ -5,14 +5,13 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from devices.device import CommandResult, Device
+from devices.device import Device
 from devices.errors import DeviceError, DeviceLost
 from devices.ondevice.job import Job, JobResult, kill_leftovers, run_job
 from devices.shell import script_text
@@ -67,21 +66,6 @@ def test_the_result_of_a_job_brings_its_small_files(device: Device, folder: Path
     expected = {"a": b"\0one\n%content\n", "empty": b"", "none": None, "b": b"b\n", "400": bytes(400_000)}
     assert result.files == expected
     assert (result.before, result.after) != (None, None)
-
-
-def test_a_file_that_shrinks_while_it_is_sent_is_left_to_be_fetched(
-    device: Device, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # given a device whose answer lacks the last byte of a file
-    complete = device.run
-
-    def short(*arguments: Any, **options: Any) -> CommandResult:
-        result = complete(*arguments, **options)
-        return replace(result, stdout=result.stdout.replace(b"%content\n12", b"%content\n1"))
-
-    monkeypatch.setattr(device, "run", short)
-    result = run(device, folder, "printf 12 >a; exit 3", files=["a"])
-    assert (ending(result), result.files) == ((3, None, False), {})
 
 
 @pytest.mark.fault

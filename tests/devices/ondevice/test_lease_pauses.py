@@ -57,26 +57,6 @@ def test_a_second_device_of_a_process_is_refused_before_the_first_one_has_read_i
 
 
 @pytest.mark.fault
-def test_a_lease_whose_answer_was_lost_is_free_for_this_process_at_once(
-    local_device: Device, others: tuple[Device, Device], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def lose(device: Device, script: str, *words: str) -> str:
-        if device is local_device and script != "lease_acquire":
-            raise DeviceLost(device.name, "closed the connection")
-        printed = run_script(device, script, *words)
-        if device is local_device:
-            raise DeviceLost(device.name, "closed the connection")
-        return printed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(leases, "run_script", lose)
-        with pytest.raises(DeviceLost):
-            acquire(local_device, "first", ttl_s=600)
-    with acquire(others[0], "second") as lease:
-        assert str(lease.took_over).startswith("first (process ")
-
-
-@pytest.mark.fault
 def test_a_process_that_waited_and_lost_the_answer_gets_the_device_with_the_next(
     local_device: Device, others: tuple[Device, Device], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,12 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from devices.device import Device
-from devices.errors import DeviceBusy, DeviceLost
+from devices.errors import DeviceBusy
 from devices.local import LocalDevice
 from devices.ondevice import lease as leases
 from devices.ondevice.job import Job, run_job
 from devices.ondevice.lease import acquire, current_holder, device_queue
-from devices.shell import run_script
 from tests.fixtures.jobs import in_background
 from tests.fixtures.leases import BOOT, held_file, now_s, put_waiter, waiters
 from tests.fixtures.waiting import ENOUGH_S, SCALE, change_policy, wait_for
@@ -157,28 +156,6 @@ def test_a_waiter_gets_the_holder_and_its_place_in_the_queue_and_leaves_it_when_
 
 
 @pytest.mark.fault
-def test_a_process_that_waits_outlives_a_lost_connection(local_device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    device = LocalDevice("the same", local_device.root)
-    reported: list[str] = []
-    losses = [DeviceLost("the same", "closed the connection")]
-
-    def run_or_lose(on: Device, name: str, *words: str) -> str:
-        if on is device and reported and losses:
-            raise losses.pop()
-        return run_script(on, name, *words)
-
-    monkeypatch.setattr(leases, "run_script", run_or_lose)
-    with acquire(local_device, "holder"):
-        waiting = in_background(lambda: acquire(device, "waits", wait_s=ENOUGH_S, on_wait=reported.append))
-        wait_for(lambda: not losses, "the connection to break")
-    waiting.result(ENOUGH_S).release()
-    # and a device that is lost at the first look is not waited for
-    reported, losses = ["lost"], [DeviceLost("the same", "closed the connection")]
-    with pytest.raises(DeviceLost):
-        acquire(device, "waits", wait_s=ENOUGH_S)
-
-
-@pytest.mark.fault
 def test_a_caller_that_sees_a_dead_holder_frees_its_device_for_the_first_in_the_queue(local_device: Device) -> None:
     # given a lease of a process of this host that has ended, and one that waits and cannot know it
     acquire(local_device, "holder", ttl_s=600)
@@ -190,23 +167,3 @@ def test_a_caller_that_sees_a_dead_holder_frees_its_device_for_the_first_in_the_
         acquire(local_device, "this farm")
     # then the device is free for the first
     assert current_holder(local_device) is None
-
-
-def test_records_of_older_farms_and_those_that_cannot_be_read_are_shown_as_they_can(local_device: Device) -> None:
-    with acquire(local_device, "holder"):
-        path = held_file(local_device)
-        record = path.read_text("utf-8")
-        path.write_text("{}", encoding="utf-8")
-        assert str(current_holder(local_device)) == "another process"
-        with pytest.raises(DeviceBusy, match="is held by another process"):
-            acquire(local_device, "second farm")
-        path.write_text(record, encoding="utf-8")
-        path.write_text(path.read_text("utf-8").replace(', "priority": 0', ""), encoding="utf-8")
-        put_waiter(local_device, priority=7, record='{"holder": 1}')
-        put_waiter(local_device, priority=6, record="x" * 10_000)
-        put_waiter(local_device, priority=5, record="")
-        put_waiter(local_device, priority=4, record=path.read_text("utf-8").replace('"pid": ', '"pid": 9999999999'))
-        holder, waiting = device_queue(local_device)
-    assert holder is not None
-    assert (holder.holder, holder.priority) == ("holder", 0)
-    assert [(str(each), each.priority) for each in waiting] == [("another process", number) for number in (7, 6, 5, 4)]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from devices.device import Device
-from devices.errors import DeviceError, FileChanged, NoSpaceOnDevice, TransferFailed
+from devices.errors import DeviceError, FileChanged, TransferFailed
 from devices.ondevice import store
 from devices.ondevice.store import StoredEntry, put, put_tree, surplus
 from tests.fixtures.stored import holds, sha256, tree_sha256
@@ -66,17 +66,6 @@ def test_two_controllers_that_put_the_same_at_once_both_end_with_it(device: Devi
     # Of a controller that found the others' folder, the hashes that it verified are kept, too.
     left = [path for path in files_below(device) if path.parent.name != "verified"]
     assert sorted(left) == sorted(Path(remotes[0]) / name for name in tree)
-
-
-@pytest.mark.fault
-def test_a_full_disk_is_reported_when_putting(device: Device, tmp_path: Path, full_disk: Path) -> None:
-    device.root, big = f"{full_disk}/root", tmp_path / "big"
-    big.write_bytes(os.urandom(3_000_000))
-    with pytest.raises(NoSpaceOnDevice):
-        put(device, big, sha256(big))
-    with pytest.raises(NoSpaceOnDevice):
-        put_tree(device, {"big": big}, tree_sha256({"big": big}))
-    assert files_below(device) == []
 
 
 def test_nothing_outside_the_root_or_of_a_tree_is_written_or_removed(
