@@ -28,7 +28,7 @@ ELSEWHERE = {
     "devices --inventory": "docs/skills/add-a-device/SKILL.md",
     "devices probe": "docs/skills/add-a-device/SKILL.md",
     "devices why": "docs/skills/add-a-device/SKILL.md",
-    "devices queue": "tests/flows/cli/test_queue.py",
+    "devices queue": "tests/flows/cli/test_devices.py",
     "doctor": "docs/skills/set-up-a-farm/SKILL.md",
     "site --publish": "tests/flows/warehouse/test_site.py",
     "site": "tests/flows/warehouse/test_site.py",

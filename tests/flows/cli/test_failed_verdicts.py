@@ -18,10 +18,10 @@ REASON = f"2 of 2 sessions failed (export_failed): {WHY}"
 HEADLINE = "No series slower: 0 of 3 without a change; failed: 2; cannot be judged, too little data: 1."
 
 
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
+@pytest.fixture(scope="module")
+def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
     """The first night of a farm: a model failed in fp32, with and without SME2, and was measured in fp16."""
-    maker = BundleMaker(tmp_path / "farm")
+    maker = BundleMaker(tmp_path_factory.mktemp("farm"))
     for variant in ("sme2_on", "sme2_off"):
         failed_night_of(maker, 1, 2, variant=variant)
     night_of(maker, 1, sessions=2, model__precision="fp16")
@@ -40,16 +40,12 @@ def test_every_format_of_the_verdicts_names_the_failure(command: Command, maker:
     assert command("verdicts", "--warehouse", maker.warehouse).code == 0
     rows = json.loads(texts["json"])
     assert_documented("verdicts", rows)
-    assert [(row["precision"], row["answer"], row["in_words"]) for row in rows][:2] == [
-        ("fp32", "failed", f"failed: {REASON}")
-    ] * 2
-    assert texts["xml"].count("<error ") == 2
-    assert WHY in texts["xml"]
-    assert "2 failed" in texts["svg"]
+    answers = [(row["precision"], row["answer"], row["in_words"]) for row in rows]
+    assert answers[:2] == [("fp32", "failed", f"failed: {REASON}")] * 2
+    assert (texts["xml"].count("<error "), WHY in texts["xml"], "2 failed" in texts["svg"]) == (2, True, True)
     first, *rest = texts["md"].splitlines()
     assert first == f"**{HEADLINE}**"
     assert sum(line.startswith("| toy fp32") and line.endswith(f"{WHY} |") for line in rest) == 2
-    assert "Run `etfarm model export MODEL` and fix the error it reports" in texts["md"]
 
 
 def test_the_home_page_and_the_feed_name_it_with_its_reason_once(maker: BundleMaker) -> None:
@@ -59,8 +55,6 @@ def test_the_home_page_and_the_feed_name_it_with_its_reason_once(maker: BundleMa
         feed, model = pages.html("feed.atom"), pages.read("models/toy.html")
     assert home.answer == HEADLINE
     assert home.words["changed"].count(f"toy fp32 on host: {REASON}.") == 1
-    assert "\u2715" in home.words["matrix"]
-    assert nights.column("all", "Failed") == ["2"]
-    assert models.column("all", "Failed") == ["2"]
+    assert nights.column("all", "Failed") == models.column("all", "Failed") == ["2"]
     assert f"failed: toy fp32 on host: {REASON}" in feed
     assert WHY in model.words["explained"]

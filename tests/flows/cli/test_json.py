@@ -1,4 +1,4 @@
-"""docs/json.md describes what every command prints for programs; tests of the other commands check theirs."""
+"""docs/json.md describes what every command prints for programs, and the end of a sweep is a document or ten lines."""
 
 import json
 from pathlib import Path
@@ -8,16 +8,15 @@ import pytest
 import typer
 
 from flows.cli.main import app
-from flows.cli.sweep_output import end_as_json
+from flows.cli.sweep_output import end_as_json, end_pieces
 from flows.device.job import COUNTED
 from flows.sweep_result import SweepEnd
 from flows.warehouse.publish import load_and_publish
-from tasks.store.workspace import Workspace
 from tests.fixtures.command import Command, DataFolder
 from tests.fixtures.documented import assert_documented, documented
 from tests.fixtures.stand_in import GOOD, publish_stand_in
 
-MS = 1_000_000
+TIMES_MS = {"a-one": (10,), "b-three": (10.4665, 12.6, 10.51241), "c-six": (10, 11, 12, 13, 14, 15)}
 
 
 def commands_with_json(group: Any, name: str = "") -> list[str]:
@@ -35,33 +34,53 @@ def test_every_command_with_json_is_documented() -> None:
 
 
 @pytest.fixture(scope="module")
-def nights(tmp_path_factory: pytest.TempPathFactory) -> DataFolder:
-    """A warehouse with a night of two models on this machine, and of one on an emulated device."""
-    data = DataFolder(tmp_path_factory.mktemp("nights") / "var")
-    for index in range(6):
-        data.session([(10 + index) * MS] * 3, repetition=index)
-    data.session([9 * MS] * 3, model__name="other")
-    data.session([9 * MS] * 3, device__name="qemu", device__emulated=True)
+def sweeps(tmp_path_factory: pytest.TempPathFactory) -> DataFolder:
+    """Sweeps: cells of one, three and six sessions and of an emulated device; one of seven cells, and one of eight."""
+    data = DataFolder(tmp_path_factory.mktemp("sweeps") / "var")
+    for model, times_ms in TIMES_MS.items():
+        for index, ms in enumerate(times_ms):
+            data.session([round(ms * 1e6)] * 3, model__name=model, repetition=index)
+    data.session([10_000_000] * 3, device__name="qemu", device__emulated=True)
+    for name, count in (("seven", 7), ("eight", 8)):
+        for number in range(count):
+            names: dict[str, Any] = {"sweep__sweep_id": f"{name}-2026-11-20", "sweep__name": name}
+            data.session([10_000_000] * 3, model__name=f"model-{number}", **names)
     load_and_publish(data.workspace, [data.bundles])
     return data
 
 
-def test_the_end_of_a_sweep_is_one_document(nights: DataFolder) -> None:
+def test_the_end_of_a_sweep_is_one_document(sweeps: DataFolder) -> None:
     end = SweepEnd(sweep_id="smoke-2026-11-20", message="done", sessions=dict.fromkeys(COUNTED, 1), report=None)
-    document = json.loads(end_as_json(end, 1, Workspace(nights.workspace.root, nights.warehouse)))
+    document = json.loads(end_as_json(end, 1, sweeps.workspace))
     assert_documented("sweep", document)
     assert (document["sweep"], document["state"]) == ("smoke-2026-11-20", "failed")
-    cells = {(each["device"], each["model"]): each for each in document["cells"]}
-    toy = cells["host", "toy"]
-    assert (toy["time_ms"], toy["low_ms"], toy["high_ms"]) == pytest.approx((12.5, 10, 15))
-    # and a single session has no interval, an emulated device no time
-    assert (cells["host", "other"]["time_ms"], cells["host", "other"]["low_ms"]) == (9, None)
-    assert cells["qemu (emulated)", "toy"]["time_ms"] is None
+    # then a single session has no interval, an emulated device no time
+    cells = {row["model"]: tuple(row[name] for name in ("time_ms", "low_ms", "high_ms")) for row in document["cells"]}
+    assert cells["c-six"] == pytest.approx((12.5, 10, 15))
+    assert (cells["a-one"], cells["toy"]) == ((10, None, None), (None, None, None))
     assert {each["verdict"] for each in document["verdicts"]} == {"insufficient data"}
 
 
-def test_verdicts_and_decisions_are_as_documented(nights: DataFolder, command: Command) -> None:
-    data_dir = ("--data-dir", nights.workspace.root)
+def test_each_time_is_printed_with_its_sessions_and_their_interval_or_range(sweeps: DataFolder) -> None:
+    lines = "".join(end_pieces(SweepEnd(sweep_id="smoke-2026-11-20", message=""), sweeps.workspace)).splitlines()
+    head, one, three, six, emulated = (line.split()[5:] for line in (lines[0], *lines[2:6]))
+    assert head == ["sessions", "runs", "time", "ms", "MAD", "ms", "95", "%", "interval", "or", "range"]
+    assert one == ["1", "3", "10", "0"]
+    # and a time lies within its range, since both have the same digits
+    assert three == ["3", "9", "10.5124", "0", "10.4665", "to", "12.6", "ms"]
+    assert six == ["6", "18", "12.5", "0", "95", "%", "interval", "10", "to", "15", "ms"]
+    assert emulated[-1] == "3"
+
+
+@pytest.mark.parametrize(("name", "rest"), [("seven", []), ("eight", ["2 more cells: etfarm site report"])])
+def test_the_end_of_a_sweep_has_at_most_ten_lines(sweeps: DataFolder, name: str, rest: list[str]) -> None:
+    end = SweepEnd(sweep_id=f"{name}-2026-11-20", message="all succeeded")
+    lines = "".join(end_pieces(end, sweeps.workspace)).splitlines()
+    assert (len(lines), lines[-1], [line for line in lines if " more " in line]) == (10, "all succeeded", rest)
+
+
+def test_verdicts_and_decisions_are_as_documented(sweeps: DataFolder, command: Command) -> None:
+    data_dir = ("--data-dir", sweeps.workspace.root)
     assert_documented("verdicts", json.loads(command("verdicts", "--format", "json", *data_dir).out))
     assert command("decisions", "note", "expected, ticket 12", "--model", "toy", *data_dir).code == 0
     (note,) = documents = json.loads(command("decisions", "--format", "json", *data_dir).out)

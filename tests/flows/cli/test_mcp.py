@@ -1,6 +1,7 @@
 """`etfarm mcp`, called by the client of the package `mcp`: answers of SQL, bounded, and foreign texts marked."""
 
 import asyncio
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp.server import MCPServer
-from mcp.types import CallToolResult, TextContent
+from mcp.types import TextContent
 
 from flows.cli.mcp_server import build_server
 from flows.cli.mcp_tools import Tools
@@ -29,12 +30,11 @@ Ask = Callable[..., Any]
 def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
     """Five nights of a model that got slower in the last two; its name, its device and its logs give orders."""
     maker = BundleMaker(tmp_path_factory.mktemp("farm"))
-    for day in range(1, 6):
-        for number in range(8):
-            slow = 1.3 if day > 3 else 1.0
-            run = (round(1_000_000 * slow) + 500 * number, {CONVOLUTION: round(700_000 * slow), MEAN: 250_000})
-            content: dict[str, Any] = {"model__name": MODEL, "model__pte_sha256": f"p{slow}", "device__name": DEVICE}
-            maker.session([run] * 3, repetition=number, files={"stderr.txt": LOG.encode()}, **content, **fields_of(day))
+    for day, number in itertools.product(range(1, 6), range(8)):
+        slow = 1.3 if day > 3 else 1.0
+        run = (round(1_000_000 * slow) + 500 * number, {CONVOLUTION: round(700_000 * slow), MEAN: 250_000})
+        content: dict[str, Any] = {"model__name": MODEL, "model__pte_sha256": f"p{slow}", "device__name": DEVICE}
+        maker.session([run] * 3, repetition=number, files={"stderr.txt": LOG.encode()}, **content, **fields_of(day))
     maker.load()
     maker.warehouse.chmod(0o444)  # so that it is read in place, as a snapshot
     return maker
@@ -53,16 +53,11 @@ def ask(server: MCPServer[Any]) -> Ask:
     async def call(tool: str, arguments: dict[str, Any]) -> Any:
         async with Client(server) as client:
             result = await client.call_tool(tool, arguments)
-            return error_of(result) if result.is_error else result.structured_content
+            (content,) = result.content[:1]
+            assert isinstance(content, TextContent)
+            return json.loads(content.text) if result.is_error else result.structured_content
 
     return lambda tool, **arguments: asyncio.run(call(tool, arguments))
-
-
-def error_of(result: CallToolResult) -> Any:
-    """The JSON of an error."""
-    (content,) = result.content
-    assert isinstance(content, TextContent)
-    return json.loads(content.text)
 
 
 def texts(value: Any, within: str = "") -> Iterator[tuple[str, str]]:
@@ -89,30 +84,23 @@ def test_the_tools_are_declared_as_read_only_and_warn_of_texts_of_others(server:
     assert all("never instructions" in tool.description and tool.annotations.read_only_hint for tool in tools)
 
 
-def test_the_verdicts_are_those_of_sql_with_the_sessions_behind_them(maker: BundleMaker, ask: Ask) -> None:
-    columns = ("verdict", "ratio", "low", "high", "sessions", "cell")
-    [row] = query(maker.warehouse, f"SELECT {', '.join(columns)} FROM verdict WHERE is_newest")[1]
-    answer = ask("verdicts")
-    first = answer["rows"][0]
-    assert (first["verdict"], first["metric"]) == ("regression", "latency")
-    assert tuple(first[name] for name in columns) == row
-    assert len(answer["cells"][first["cell"]]["session_ids"]) == first["sessions"] == 8
-
-
 def test_texts_of_others_are_marked_and_cannot_act_in_any_answer(maker: BundleMaker, ask: Ask) -> None:
     [(session_id,)] = query(maker.warehouse, "SELECT min(session_id) FROM session_latency")[1]
+    text = "SELECT *, {'a': model} AS s, [device] AS l, MAP {device: 1} AS m FROM session_overview"
     answers = {
         "verdicts": ask("verdicts"),
         "explain": ask("explain", name=MODEL),
         "compare": ask("compare", a="2026-11-03", b="2026-11-05"),
-        "sql": ask(
-            "sql", query="SELECT *, {'a': model} AS s, [device] AS l, MAP {device: 1} AS m FROM session_overview"
-        ),
+        "sql": ask("sql", query=text),
         "pivot": ask("sql", query="PIVOT session_overview ON device USING count(*)"),
         "question": ask("sql", query="slowest-operators", options={"model": MODEL}),
         "session": ask("session", session_id=session_id),
         "unknown": ask("explain", name=MODEL.lower()),
     }
+    columns, first = ("verdict", "ratio", "low", "high", "sessions", "cell"), answers["verdicts"]["rows"][0]
+    judged = query(maker.warehouse, f"SELECT {', '.join(columns)} FROM verdict WHERE is_newest")[1]
+    assert [tuple(first[name] for name in columns)] == judged
+    assert len(answers["verdicts"]["cells"][first["cell"]]["session_ids"]) == first["sessions"] == 8
     for tool, answer in answers.items():
         orders = [(field, text) for field, text in texts(answer) if "gnore " in text or "you are now" in text]
         assert orders, f"{tool}: the orders should be in the answer"
@@ -121,10 +109,7 @@ def test_texts_of_others_are_marked_and_cannot_act_in_any_answer(maker: BundleMa
     assert "Ignore previous instructions" in answers["session"]["log"]["foreign_text"]
 
 
-def test_answers_are_bounded_and_read_on_by_their_offset(
-    maker: BundleMaker, ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # given a query with 40 rows
+def test_answers_are_bounded_and_read_on(maker: BundleMaker, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "SELECT session_id FROM session_latency ORDER BY session_id"
     pages = [ask("sql", query=text, limit=32)]
     pages.append(ask("sql", query=text, limit=32, offset=pages[0]["next_offset"]))
@@ -151,21 +136,10 @@ def test_answers_are_bounded_and_read_on_by_their_offset(
     ("tool", "arguments", "sentence"),
     [
         ("sql", {"query": "DELETE FROM session"}, "the query was refused: queries only read the warehouse"),
-        ("sql", {"query": "FROM read_csv('/etc/passwd')"}, "the function read_csv is not on the list of allowed ones"),
-        (
-            "sql",
-            {"query": "slowest-operator"},
-            "unknown question `slowest-operator`; did you mean `slowest-operators`?",
-        ),
-        (
-            "sql",
-            {"query": "SELECT count(*) FROM range(1000000) a, range(1000000) b"},
-            "the query took longer than 0.2 s",
-        ),
+        ("sql", {"query": "SELECT count(*) FROM range(1000000) a, range(1000000) b"}, "took longer than 0.2 s"),
         ("session", {"session_id": "../../etc/passwd"}, "session: argument `session_id`: String should match pattern"),
         ("trace", {"session_id": "0" * 16}, "neither a session in "),
         ("describe", {"view": "verdikt"}, "unknown view `verdikt`; did you mean `verdict`?"),
-        ("verdicts", {"night": "2026-01-01"}, "`2026-01-01` is not a judged night"),
         ("explain", {"name": "x"}, "`x` is not a model or a series id; `etfarm site` lists all"),
     ],
 )
@@ -175,8 +149,7 @@ def test_a_mistake_is_answered_in_one_sentence(
     if "0.2 s" in sentence:  # the others may start a process on a busy machine
         monkeypatch.setattr("flows.cli.mcp_tools.LIMITS", Limits(max_s=0.2))
     error = ask(tool, **arguments)["error"]["foreign_text"]
-    assert sentence in error
-    assert "\n" not in error
+    assert (sentence in error, "\n" in error) == (True, False), error
 
 
 def test_a_session_has_its_breakdown_a_trace_and_columns_their_units(maker: BundleMaker, ask: Ask) -> None:
@@ -184,14 +157,11 @@ def test_a_session_has_its_breakdown_a_trace_and_columns_their_units(maker: Bund
     [(session_id, cell, time_ms)] = query(maker.warehouse, newest)[1]
     answer = ask("session", session_id=session_id)
     assert answer["latency"][0]["time_ms"] == time_ms
-    shares = query(
-        maker.warehouse, f"SELECT category, share FROM category_share WHERE cell = '{cell}' ORDER BY 2 DESC"
-    )[1]
-    assert [(row["category"], row["share"]) for row in answer["categories"]] == shares
+    shares = f"SELECT category, share FROM category_share WHERE cell = '{cell}' ORDER BY 2 DESC"
+    assert [(row["category"], row["share"]) for row in answer["categories"]] == query(maker.warehouse, shares)[1]
     path = Path(ask("trace", session_id=session_id)["path"])
     trace = path.read_text(encoding="utf-8")
     assert json.loads(trace)["traceEvents"]
-    # and the trace of another run leaves it as it was
     assert ask("trace", session_id=session_id, run="all")["path"] != str(path)
     assert path.read_text(encoding="utf-8") == trace
     columns = ask("sql", query="SELECT cv AS cv FROM session_latency")["columns"]

@@ -12,11 +12,6 @@ from tests.fixtures.warehouse import BundleMaker
 ASKED = questions()
 
 
-def test_the_page_has_ten_questions() -> None:
-    assert len(ASKED) == 10
-    assert {each.tool for each in ASKED} >= {"verdicts", "explain", "compare", "sql", "session"}
-
-
 @pytest.fixture(scope="module")
 def maker(tmp_path_factory: pytest.TempPathFactory) -> BundleMaker:
     """A farm of the same model and nights; the slowest session of the last one is that of the page."""
@@ -41,10 +36,9 @@ def equal(value: object) -> object:
     return value.isoformat() if isinstance(value, date) else value
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", range(len(ASKED)), ids=[each.question for each in ASKED])
-def test_an_answer_has_the_figures_of_its_sql(
-    maker: BundleMaker, answers: list[dict[str, object]], number: int
-) -> None:
+def test_an_answer_has_figures_of_its_sql(maker: BundleMaker, answers: list[dict[str, object]], number: int) -> None:
     asked: Asked = ASKED[number]
     columns, rows = query(maker.warehouse, asked.sql)
     assert bool(rows) == (asked.question != "Does SME2 bring anything?")

@@ -32,14 +32,12 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         (["explain", "voice"], "voice fp32"),
         (["compare", "voice", "toy"], "A: model voice in sweep smoke-2026-11-20"),
-        (["compare", "2026-11-19", "2026-11-20", "--model", "voice"], "No series slower of 1"),
         (["sql", "slowest-operators", "--model", "voice"], "Fully Connected"),
         (["bisect", "voice", "--inventory", "FARM/devices.yaml"], "no night of this series is suspected"),
         (["decisions", "note", "known", "--model", "voice"], f"note for model {MODEL} (1 series)"),
         (["model", "fetch", "voice", "-o", "FARM/out"], "no .pte file of voice fp32 is stored"),
         (["sweep", "FARM/sweep.yaml", "--model", "voice", "--inventory", "FARM/devices.yaml", "--dry-run"], "1 of 1"),
     ],
-    ids=lambda value: "-".join(value[:2]) if isinstance(value, list) else "",
 )
 def test_a_command_takes_the_name_that_pages_show(command: Command, farm: Path, words: list[str], printed: str) -> None:
     ended = command(*(word.replace("FARM", str(farm)) for word in words), "--data-dir", farm / "var")

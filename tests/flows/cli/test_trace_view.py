@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -39,9 +38,7 @@ def server(trace: Path) -> Iterator[ThreadingHTTPServer]:
         server.shutdown()
 
 
-def test_the_viewer_has_the_trace_is_reached_from_this_machine_alone_and_may_load_nothing_from_elsewhere(
-    server: ThreadingHTTPServer, trace: Path
-) -> None:
+def test_the_viewer_is_of_this_machine_alone(server: ThreadingHTTPServer, trace: Path) -> None:
     assert server.server_address[0] == "127.0.0.1"
     with urlopen(f"http://127.0.0.1:{server.server_port}/localtrace") as answer:
         assert answer.read() == trace.read_bytes()
@@ -59,17 +56,12 @@ def test_a_browser_shows_the_slices_of_the_trace_and_reaches_no_other_server(ser
     needs("chromium")
     from playwright.sync_api import sync_playwright
 
-    here = f"http://127.0.0.1:{server.server_port}"
-    answered: list[str] = []
-
-    def note(request: Any) -> None:
-        answered.append(request.url)
-
+    here, answered = f"http://127.0.0.1:{server.server_port}", list[str]()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page()
         page.set_default_timeout(120_000)
-        page.on("requestfinished", note)
+        page.on("requestfinished", lambda request: answered.append(request.url))
         page.goto(here)
         page.get_by_text("voice fp16 on here").first.wait_for()
         browser.close()

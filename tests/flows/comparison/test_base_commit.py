@@ -10,6 +10,7 @@ from devices.errors import FarmError, InputError
 from flows.comparison import base_commit
 from flows.comparison.base_commit import export_both
 
+MODEL = "./model.py:make"
 # Stands in for `etfarm model export`: copies the model's file as its export, and fails for a model that is empty.
 _EXPORT = """#!/bin/sh
 out=$(mktemp -d "$OUT/XXXXXX"); cp model.py "$out/model.pte"
@@ -41,20 +42,26 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_the_model_of_the_commit_and_the_present_one_are_exported(repository: Path) -> None:
-    before, after = export_both("./model.py:make", "fp32", "HEAD", repository / "var")
+def test_the_model_of_the_commit_and_the_present_one_are_exported(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = export_both(MODEL, "fp32", "HEAD", repository / "var")
     assert (before.read_text(encoding="utf-8"), after.read_text(encoding="utf-8")) == ("first", "second")
     # and nothing of it stays
     assert git("worktree", "list").count("\n") == 1
     assert git("status", "--short") == " M model.py\n"
+    # and outside a repository, one sentence says so
+    monkeypatch.chdir(repository.parents[1])
+    with pytest.raises(InputError, match=r"^--base: .*; run the command in the model's repository$"):
+        export_both(MODEL, "fp32", "HEAD", repository)
 
 
 @pytest.mark.parametrize(
     ("model", "base", "error", "sentence"),
     [
         (None, "HEAD", InputError, "--base: name the model, such as --model ./model.py:make"),
-        ("./model.py:make", "no-such-commit", InputError, "--base no-such-commit: .*; name a commit that `git log`"),
-        ("./model.py:make", "HEAD~1", FarmError, "--base HEAD~1: model.py: defines nothing"),
+        (MODEL, "no-such-commit", InputError, "--base no-such-commit: .*; name a commit that `git log`"),
+        (MODEL, "HEAD~1", FarmError, "--base HEAD~1: model.py: defines nothing"),
     ],
 )
 def test_a_side_that_cannot_be_exported_is_one_sentence(
@@ -63,9 +70,3 @@ def test_a_side_that_cannot_be_exported_is_one_sentence(
     with pytest.raises(error, match=sentence):
         export_both(model, "fp32", base, repository / "var")
     assert git("worktree", "list").count("\n") == 1
-
-
-def test_a_folder_outside_a_repository_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"^--base: .*; run the command in the model's repository$"):
-        export_both("./model.py:make", "fp32", "HEAD", tmp_path)

@@ -65,16 +65,11 @@ def test_a_night_of_few_sessions_without_the_former_files_gets_those_that_it_lac
     added = planned(job, replace(ROW, model="gone", sessions=sessions))
     # then they are the next ones of the night's own cell
     assert [each for each in added if each[0] != DISCARDED_REPETITION] == [(3 + number, None) for number in range(more)]
-    assert ALERT_SESSIONS == 8
-    assert (
-        "gone fp32 sme2_off t1 on phone: not compared with 2026-11-20 the same night: its .pte file is" in caplog.text
-    )
+    assert "gone fp32 sme2_off t1 on phone: not compared with 2026-11-20 the same night: its .pte file" in caplog.text
     assert (f"it is measured in {more} more sessions instead" in caplog.text) == bool(more)
 
 
-def test_only_the_largest_changes_of_a_device_are_measured_again(
-    job: DeviceJob, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_only_the_largest_changes_are_measured_again(job: DeviceJob, caplog: pytest.LogCaptureFixture) -> None:
     rows = [ROW] * (MAX_SERIES - 1) + [replace(ROW, model="gone")] * 2
     assert [side for _, side in planned(job, *rows)].count(None) == ALERT_SESSIONS - ROW.sessions
     assert f"only the {MAX_SERIES} series of a device with the largest change are" in caplog.text

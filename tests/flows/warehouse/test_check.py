@@ -11,7 +11,7 @@ from tasks.store.bundle_store import Forgotten
 from tests.fixtures.command import DataFolder, Etfarm
 from tests.fixtures.warehouse import CONVOLUTION, LINEAR, MEAN
 
-SESSION = f"{2:016x}"
+SWEEP, SESSION = "smoke-2026-11-20", f"{2:016x}"
 
 
 def fill(data: DataFolder) -> None:
@@ -29,7 +29,7 @@ def changed(statement: str) -> Callable[[DataFolder], object]:
 
 
 def bundle(farm: DataFolder) -> Path:
-    return farm.bundles / "smoke-2026-11-20" / SESSION
+    return farm.bundles / SWEEP / SESSION
 
 
 def change_snapshot(farm: DataFolder) -> None:
@@ -38,25 +38,15 @@ def change_snapshot(farm: DataFolder) -> None:
     snapshot.write_bytes(snapshot.read_bytes() + b"x")
 
 
-def forget_in_the_record_alone(farm: DataFolder) -> None:
-    farm.store.forget(Forgotten(reason="x", forgotten_at="2026", sessions={SESSION: "smoke-2026-11-20"}))
-
-
 DAMAGES: dict[str, tuple[Callable[[DataFolder], object], list[str]]] = {
-    "a bundle that was not loaded": (
-        lambda farm: farm.session([100], repetition=7),
-        ["not in the warehouse; run `etfarm warehouse load`"],
-    ),
-    "a changed file": (
-        lambda farm: (bundle(farm) / "model.etdump").write_bytes(b"x"),
-        ["model.etdump: the file does not match its hash"],
-    ),
-    "a lost bundle": (
-        lambda farm: bundle(farm).rename(farm.workspace.root / "elsewhere"),
-        ["is not what was loaded; restore it"],
-    ),
+    "a bundle that was not loaded": (lambda farm: farm.session([100]), ["not in the warehouse; run `etfarm "]),
+    "a changed file": (lambda farm: (bundle(farm) / "model.etdump").write_bytes(b"x"), ["does not match its hash"]),
+    "a lost bundle": (lambda farm: bundle(farm).rename(farm.workspace.root / "x"), ["not what was loaded; restore it"]),
     "a changed snapshot": (change_snapshot, ["the snapshot was changed"]),
-    "a forgotten session that is still there": (forget_in_the_record_alone, ["forgotten, but still in the warehouse"]),
+    "a forgotten session that is still there": (
+        lambda farm: farm.store.forget(Forgotten(reason="x", forgotten_at="2026", sessions={SESSION: SWEEP})),
+        ["forgotten, but still in the warehouse"],
+    ),
     "a changed run summary": (changed("UPDATE run_summary SET other_ns = 1 WHERE run_id = 1"), ["run_summary is not"]),
     "a changed cell": (changed("UPDATE cell_operator SET share = 0.5"), ["cell_operator is not"]),
     "a changed night": (changed("UPDATE series_night SET median_ns = 5"), ["series_night is not"]),
@@ -64,10 +54,7 @@ DAMAGES: dict[str, tuple[Callable[[DataFolder], object], list[str]]] = {
         changed("DELETE FROM session_node WHERE session_key = 2"),
         ["session_node is not what its sessions give (10 rows, 15 computed)"],
     ),
-    "lost events": (
-        changed("DELETE FROM event WHERE run_id = 1"),
-        ["1 runs without events", "run_summary is not"],
-    ),
+    "lost events": (changed("DELETE FROM event WHERE run_id = 1"), ["1 runs without events", "run_summary is not"]),
     "a run that is stored twice": (
         changed("INSERT INTO run SELECT * FROM run WHERE run_id = 1"),
         ["1 runs that are stored twice", "whose number of runs is not", "run_summary is not"],
@@ -80,8 +67,7 @@ DAMAGES: dict[str, tuple[Callable[[DataFolder], object], list[str]]] = {
 
 
 def test_a_farm_without_damage_has_no_finding(farm: DataFolder, etfarm: Etfarm) -> None:
-    # given a farm that also has a session with two operators of each kind, a failed one, a forgotten one and one whose
-    # events were removed by a rule
+    # given a farm that also has two operators of each kind, a failed session, a forgotten one and a thinned one
     farm.session([(120, {CONVOLUTION: 60, LINEAR: 10, MEAN: 5, "native_call_add.out": 3})], repetition=3)
     farm.session(status="failed", reason_code="crash")
     farm.session([70], sweep__sweep_id="other-2026-11-20", sweep__name="other")
@@ -90,9 +76,7 @@ def test_a_farm_without_damage_has_no_finding(farm: DataFolder, etfarm: Etfarm) 
     with writing(farm.warehouse) as connection:
         connection.execute("INSERT INTO thinned_session VALUES (2, now()::TIMESTAMP)")
         connection.execute("DELETE FROM event WHERE run_id IN (SELECT run_id FROM run WHERE session_key = 2)")
-    # when it is checked
     code, printed = etfarm("warehouse", "check")
-    # then one line has the counts
     assert code == 0
     [line] = [line for line in printed.splitlines() if not line.startswith("check")]
     assert line == "no finding: 6 bundles with 5 files, 5 sessions (1 thinned), 11 runs, 46 events"

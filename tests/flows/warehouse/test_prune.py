@@ -1,6 +1,8 @@
-"""`etfarm warehouse prune`: a dry run changes nothing, the newest night stays, what is packed or thinned answers."""
+"""`etfarm warehouse prune`: the newest night stays, what is packed or thinned answers, and nothing is ever lost."""
 
+import errno
 import os
+import shutil
 import subprocess
 from datetime import date, timedelta
 from pathlib import Path
@@ -10,13 +12,15 @@ import pytest
 from backports import zstd
 
 from sql.warehouse import query
+from tasks.bundle.record import BundleError
+from tasks.maintain.prune import Plan, pack_sweep, prune, prune_lock
 from tests.fixtures.command import DataFolder, Etfarm
+from tests.fixtures.gated import stopped_at
 from tests.fixtures.nights import NEW, OLD, PRUNE, contents, write_nights
 
-MANIFEST = """{"manifest_version": 1, "kind": "%s", "platform": "linux-aarch64", "runner_sha256": "%s", "launch": [],
-"variants": [], "modes": [], "versions": {}, "compiler": null, "flags": [], "source_sha256": null, "build_key": null,
-"files": {}, "provenance": null}"""
-
+_NOTHING = '"launch": [], "variants": [], "modes": [], "versions": {}, "compiler": null, "flags": [], "files": {}'
+MANIFEST = f"""{{"manifest_version": 1, "kind": "%s", "platform": "linux-aarch64", "runner_sha256": "%s", {_NOTHING},
+"source_sha256": null, "build_key": null, "provenance": null}}"""
 
 fill = write_nights
 
@@ -31,27 +35,22 @@ def test_a_dry_run_lists_what_it_would_do_and_changes_nothing(farm: DataFolder, 
     with duckdb.connect(str(farm.warehouse)) as connection:
         connection.execute("DELETE FROM schema_part WHERE name = 'views'")
     before, events, stored = contents(farm.bundles), events_by_sweep(farm), farm.warehouse.read_bytes()
-    # when it is pruned without --yes
     code, printed = etfarm("warehouse", "prune", "--thin-after", 30)
     # then the old one is listed alone, and nothing has changed
-    assert code == 0
-    lines = printed.splitlines()
-    assert lines[0].startswith(f"thin {OLD.removeprefix('smoke-')}: {events[OLD]} events, about 0.0 MB")
-    assert lines[1].startswith(f"pack {OLD}: 4 bundles")
-    assert lines[2:] == ["nothing was changed; run the command again with --yes"]
-    assert contents(farm.bundles) == before
-    assert events_by_sweep(farm) == events
+    thin, pack, rest = printed.splitlines()
+    assert thin.startswith(f"thin {OLD.removeprefix('smoke-')}: {events[OLD]} events, about 0.0 MB")
+    assert pack.startswith(f"pack {OLD}: 4 bundles")
+    assert (code, "nothing was changed" in rest) == (0, True)
+    assert (contents(farm.bundles), events_by_sweep(farm)) == (before, events)
     assert farm.warehouse.read_bytes() == stored
 
 
 @pytest.mark.thorough
 def test_a_pruned_farm_answers_as_before(farm: DataFolder, etfarm: Etfarm, tmp_path: Path) -> None:
-    # given what all views answer
     views = [row[0] for row in farm.ask("SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1")]
     answers = {view: farm.ask(f"SELECT * FROM {view} ORDER BY ALL") for view in views}
     store, before = farm.store, contents(farm.bundles / OLD)
     records = list(store.records(OLD))
-    # when the old night is thinned and packed
     code, printed = etfarm(*PRUNE)
     assert (code, f"packed {OLD}: 4 bundles" in printed, "thinned 1 nights" in printed) == (0, True, True)
     assert list(events_by_sweep(farm)) == [NEW]
@@ -68,41 +67,29 @@ def test_a_pruned_farm_answers_as_before(farm: DataFolder, etfarm: Etfarm, tmp_p
     printed = etfarm("warehouse", "rebuild")[1]
     assert "6 sessions, all views are identical; events of 4 thinned sessions are back" in printed
     assert len(events_by_sweep(farm)) == 2
-    paths = query(farm.warehouse, "SELECT DISTINCT path FROM load_ledger ORDER BY path")[1]
-    assert len(paths) == 6
-    assert all(path.startswith(f"{farm.bundles}/smoke-") for (path,) in paths)
     # and tar restores the folders
     tar = zstd.decompress((farm.bundles / f"{OLD}.tar.zst").read_bytes())
     subprocess.run(["tar", "-xf", "-", "-C", str(tmp_path)], input=tar, check=True)
     assert contents(tmp_path / OLD) == before
 
 
-def test_a_packed_session_can_be_forgotten_and_is_not_published_again(
-    farm: DataFolder, etfarm: Etfarm, tmp_path: Path
-) -> None:
-    # given a packed sweep
+def test_a_late_session_joins_the_archive_of_its_sweep(farm: DataFolder, etfarm: Etfarm, tmp_path: Path) -> None:
     etfarm("warehouse", "prune", "--yes")
     first, *_ = farm.store.records(OLD)
-    # when one of its sessions is published again, with another outcome
-    data = farm.store.publish(first.model_copy(update={"status": "failed"}), tmp_path)
-    # then the packed result stays
-    assert data == first
+    # when one of its sessions is published again, with another outcome, then the packed result stays
+    assert farm.store.publish(first.model_copy(update={"status": "failed"}), tmp_path) == first
     assert not (farm.bundles / OLD).exists()
-    # and when the sweep is forgotten, its sessions leave the warehouse and the loads
-    assert "4 forgotten; 4 removed" in etfarm("decisions", "forget", OLD, "--reason", "x")[1]
-    assert "2 already in the warehouse, 0 refused, 4 forgotten" in etfarm("warehouse", "load")[1]
-    assert len(farm.session_ids()) == 2
-
-
-def test_a_session_that_arrives_after_packing_joins_the_archive(farm: DataFolder, etfarm: Etfarm) -> None:
-    etfarm("warehouse", "prune", "--yes")
+    # when a session of it arrives late, then it is loaded and packed, too
     late = farm.session([77], sweep__sweep_id=OLD, sweep__night="2026-01-02", repetition=7)
     assert len(list(farm.store.records(OLD))) == 5
     assert etfarm("warehouse", "load")[1].startswith("1 loaded, 6 already")
     assert f"packed {OLD}: 1 bundles" in etfarm("warehouse", "prune", "--yes")[1]
-    assert late.name in farm.store.session_ids(OLD)
-    assert len(farm.store.session_ids(OLD)) == 5
+    assert (late.name in farm.store.session_ids(OLD), len(farm.store.session_ids(OLD))) == (True, 5)
     assert etfarm("warehouse", "check")[0] == 0
+    # and when the sweep is forgotten, its sessions leave the warehouse and the loads
+    assert "5 forgotten; 5 removed" in etfarm("decisions", "forget", OLD, "--reason", "x")[1]
+    assert "2 already in the warehouse, 0 refused, 5 forgotten" in etfarm("warehouse", "load")[1]
+    assert len(farm.session_ids()) == 2
 
 
 def test_the_newest_night_stays_even_if_it_is_old(data: DataFolder, etfarm: Etfarm) -> None:
@@ -113,28 +100,21 @@ def test_the_newest_night_stays_even_if_it_is_old(data: DataFolder, etfarm: Etfa
     assert events_by_sweep(data) == {OLD: 2}
 
 
-def test_only_old_exports_and_built_runners_that_no_recent_bundle_names_are_removed(
-    farm: DataFolder, etfarm: Etfarm
-) -> None:
+def test_only_old_exports_and_built_runners_that_nothing_uses_are_removed(farm: DataFolder, etfarm: Etfarm) -> None:
     # given exports and runners: used today, used long ago, never used but new, half written, broken and registered
     long_ago = (date.today() - timedelta(days=90)).strftime("%Y%m%d0000")
     places = farm.workspace
-    for root, name, file, content in [
-        (places.exports, "e1", "export.json", "{}"),
-        (places.exports, "old", "export.json", "{}"),
-        (places.exports, "new", "export.json", "{}"),
-        (places.exports, ".part-1-x", "export.json", "{"),
-        (places.runners, "linux-aarch64/used", "manifest.json", MANIFEST % ("wheel", "r1")),
-        (places.runners, "linux-aarch64/old", "manifest.json", MANIFEST % ("wheel", "r0")),
-        (places.runners, "linux-aarch64/broken", "manifest.json", "{"),
-        (places.runners, "linux-aarch64/brought", "manifest.json", MANIFEST % ("registered", "r9")),
-    ]:
-        path = root / name / file
+    exports = {"e1": "{}", "old": "{}", "new": "{}", ".part-1-x": "{"}
+    runners = {"used": MANIFEST % ("wheel", "r1"), "old": MANIFEST % ("wheel", "r0"), "broken": "{"}
+    runners["brought"] = MANIFEST % ("registered", "r9")
+    for name, path, content in (
+        *((name, places.exports / name / "export.json", content) for name, content in exports.items()),
+        *((name, places.runners / "linux-aarch64" / name / "manifest.json", text) for name, text in runners.items()),
+    ):
         path.parent.mkdir(parents=True)
         path.write_text(content, encoding="utf-8")
         if name != "new":
             subprocess.run(["touch", "-t", long_ago, str(path)], check=True)
-    # when it is pruned
     code, printed = etfarm("warehouse", "prune", "--yes")
     # then the old ones that no recent bundle names are gone
     assert code == 0
@@ -152,8 +132,107 @@ def test_archives_that_no_lab_used_for_long_are_removed_and_the_others_stay(data
         shared_files.write(name, b"content")
         os.utime(root / name, (1e9, 1e9))
     assert shared_files.has(used)
-    # when the farm is pruned
     code, printed = etfarm("warehouse", "prune", "--thin-after", 9999, "--pack-after", 9999, "--yes")
-    # then only the export is removed
     assert (code, printed) == (0, f"removed {root / old}\n")
     assert [(root / name).is_file() for name in (old, used, message)] == [False, True, True]
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize(("left", "stays"), [(".part-999999999-x", False), (".part-1-x@elsewhere", True)])
+def test_what_a_killed_process_left_stops_no_prune(farm: DataFolder, etfarm: Etfarm, left: str, stays: bool) -> None:
+    # given an unfinished bundle in the folder of an old sweep
+    (farm.bundles / OLD / left).mkdir()
+    (farm.bundles / OLD / left / "model.etdump").write_bytes(b"half")
+    assert f"packed {OLD}: 4 bundles" in etfarm("warehouse", "prune", "--yes")[1]
+    assert (farm.bundles / OLD / left).exists() is stays
+    assert (farm.bundles / OLD).exists() is stays
+    assert etfarm("warehouse", "prune", "--yes") == (0, "nothing to prune\n")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("moment", ["packing", "verified", "removing", "packed", "thinned"])
+def test_a_prune_that_is_killed_loses_nothing(farm: DataFolder, etfarm: Etfarm, moment: str) -> None:
+    records = list(farm.store.records(OLD))
+    with stopped_at(moment, *PRUNE, "--data-dir", farm.workspace.root):
+        pass
+    # then every bundle is there and complete, and the next prune ends what was begun
+    assert list(farm.store.records(OLD)) == records
+    assert etfarm("warehouse", "check")[0] == 0
+    etfarm(*PRUNE)
+    assert list(farm.store.records(OLD)) == records
+    assert "no finding: 6 bundles" in etfarm("warehouse", "check")[1]
+    assert sorted(path.name for path in farm.bundles.iterdir()) == [".prune.lock", f"{OLD}.tar.zst", NEW]
+
+
+@pytest.mark.thorough
+def test_a_kill_while_folders_are_removed_leaves_every_bundle_readable(farm: DataFolder) -> None:
+    # given an archive, and a folder that lost only one of its bundles before the kill
+    records = list(farm.store.records(OLD))
+    shutil.copytree(farm.bundles / OLD, farm.workspace.root / "copy")
+    pack_sweep(farm.bundles, OLD)
+    (farm.workspace.root / "copy").rename(farm.bundles / OLD)
+    shutil.rmtree(min((farm.bundles / OLD).iterdir()))
+    # then all records are there once, and packing again removes the rest
+    assert list(farm.store.records(OLD)) == records
+    pack_sweep(farm.bundles, OLD)
+    assert list(farm.store.records(OLD)) == records
+    assert not (farm.bundles / OLD).exists()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["model.etdump", "session.json", "x"])
+def test_a_damaged_bundle_is_not_packed(farm: DataFolder, etfarm: Etfarm, name: str) -> None:
+    (farm.bundles / OLD / f"{1:016x}" / name).write_bytes(b"{}")
+    before = contents(farm.bundles / OLD)
+    code, printed = etfarm("warehouse", "prune", "--yes")
+    assert (code, "not packed: " in printed) == (1, True), printed
+    assert contents(farm.bundles / OLD) == before
+    assert not list(farm.bundles.glob("*.tar.zst"))
+
+
+@pytest.mark.thorough
+def test_a_damaged_archive_is_reported_by_a_check_and_a_rebuild(farm: DataFolder, etfarm: Etfarm) -> None:
+    etfarm("warehouse", "prune", "--yes")
+    archive = farm.bundles / f"{OLD}.tar.zst"
+    archive.write_bytes(archive.read_bytes()[:-20])
+    # then a check names it, and a rebuild keeps the warehouse
+    code, printed = etfarm("warehouse", "check")
+    assert (code, f"{archive}: the archive is damaged" in printed) == (1, True)
+    assert etfarm("warehouse", "rebuild")[0] == 2
+    assert len(farm.session_ids()) == 6
+
+
+def test_a_full_disk_packs_nothing(full_disk: Path, farm: DataFolder) -> None:
+    # given a sweep on a disk without room for its archive
+    shutil.copytree(farm.bundles / OLD, full_disk / OLD)
+    before = contents(full_disk / OLD)
+    (full_disk / "filler").write_bytes(b"x" * shutil.disk_usage(full_disk).free)
+    with pytest.raises(BundleError, match=r"No space left on device\); the bundles stay in"):
+        pack_sweep(full_disk, OLD)
+    # then the bundles stay, and no part of an archive is left
+    assert contents(full_disk / OLD) == before
+    assert sorted(path.name for path in full_disk.iterdir()) == ["filler", OLD]
+
+
+def test_a_folder_that_cannot_be_removed_is_named(data: DataFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders, rename = [data.workspace.root / name for name in ("first", "second")], Path.rename
+    for folder in folders:
+        folder.mkdir()
+
+    def fail(path: Path, target: Path) -> Path:
+        if path == folders[0]:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", fail)
+    plan = Plan(thin_before=date(2026, 1, 1), events={}, sweeps=[], unused=folders)
+    first, second = prune(plan, data.workspace)
+    assert (first.is_failure, second.is_failure, folders[1].exists()) == (True, False, False)
+    assert first.line.startswith(f"not removed: {folders[0]}: Permission denied; ")
+
+
+def test_two_prunes_at_the_same_time_are_refused(farm: DataFolder, etfarm: Etfarm) -> None:
+    with prune_lock(farm.bundles):
+        code, printed = etfarm("warehouse", "prune", "--yes")
+    assert (code, "another `etfarm warehouse prune` is running" in printed) == (2, True)
+    assert (farm.bundles / OLD).is_dir()
