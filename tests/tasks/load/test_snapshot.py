@@ -1,9 +1,7 @@
 """Snapshots of the warehouse: readers see what was published, and nothing that a publisher left half-done."""
 
-import contextlib
 import errno
 import hashlib
-import io
 import os
 import subprocess
 import sys
@@ -36,17 +34,28 @@ def test_readers_of_snapshots_are_never_blocked_and_see_only_what_was_published(
     with open_read_only(newest_snapshot(snapshots)) as reader:
         second = publish_snapshot(warehouse, snapshots)
         assert reader.execute("SELECT count(*) FROM sweep").fetchall() == [(1,)]
-    assert second.name == "warehouse-000002.duckdb"
+    assert (second.name, second.stat().st_mode & 0o777) == ("warehouse-000002.duckdb", 0o444)
     assert newest_snapshot(snapshots) == second
     assert sweeps(second) == ["first", "second"]
 
 
-def test_old_snapshots_are_removed_and_numbers_never_reused(warehouse: Path, tmp_path: Path) -> None:
-    snapshots = tmp_path / "snapshots"
+def test_old_snapshots_are_removed_and_one_that_cannot_be_is_reported(
+    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     for _ in range(5):
-        publish_snapshot(warehouse, snapshots)
-    kept = sorted(path.name for path in snapshots.iterdir())
+        oldest, *_ = sorted(publish_snapshot(warehouse, tmp_path).parent.glob("warehouse-0*"))
+    kept = sorted(path.name for path in [*tmp_path.glob("warehouse-*"), tmp_path / "current"])
     assert kept == ["current", *(f"warehouse-{number:06d}.duckdb" for number in (3, 4, 5))]
+    unlink = Path.unlink
+
+    def fail(path: Path, missing_ok: bool = False) -> None:
+        if path == oldest:
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", fail)
+    assert publish_snapshot(warehouse, tmp_path) == newest_snapshot(tmp_path)
+    assert f"{oldest}: an old snapshot could not be removed (Operation not permitted)" in caplog.text
 
 
 @pytest.mark.fault
@@ -101,44 +110,13 @@ def test_an_error_of_publishing_names_the_file(
     assert newest_snapshot(tmp_path / "snapshots") == first
 
 
-def test_an_old_snapshot_that_cannot_be_removed_is_reported_and_the_new_one_is_published(
-    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    for _ in range(3):
-        first, *_ = sorted(publish_snapshot(warehouse, tmp_path).parent.glob("warehouse-0*"))
-    unlink = Path.unlink
-
-    def fail(path: Path, missing_ok: bool = False) -> None:
-        if path == first:
-            raise PermissionError(errno.EPERM, "Operation not permitted")
-        unlink(path, missing_ok)
-
-    monkeypatch.setattr(Path, "unlink", fail)
-    assert publish_snapshot(warehouse, tmp_path) == newest_snapshot(tmp_path)
-    assert f"{first}: an old snapshot could not be removed (Operation not permitted)" in caplog.text
-
-
-def test_an_error_of_reading_the_warehouse_names_it(
-    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Unreadable(io.BytesIO):
-        def read(self, _size: int | None = -1) -> bytes:
-            raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr("sql.warehouse.open_to_copy", lambda _: contextlib.nullcontext(Unreadable()))
-    with pytest.raises(WarehouseError, match=f"^{warehouse}: the snapshot could not be published"):
-        publish_snapshot(warehouse, tmp_path)
-
-
 def test_a_missing_snapshot_is_reported_in_one_sentence(warehouse: Path, tmp_path: Path) -> None:
     with pytest.raises(WarehouseError, match="no snapshot was published here yet"):
         newest_snapshot(tmp_path)
     with pytest.raises(WarehouseError, match="no warehouse to publish"):
         publish_snapshot(tmp_path / "w.duckdb", tmp_path)
     publish_snapshot(warehouse, tmp_path).unlink()
-    with pytest.raises(
-        WarehouseError, match="the newest snapshot is missing; publish it again with `etfarm warehouse load`"
-    ):
+    with pytest.raises(WarehouseError, match="the newest snapshot is missing"):
         newest_snapshot(tmp_path)
 
 
@@ -162,14 +140,6 @@ def test_the_writers_lock_holds_while_a_snapshot_is_copied(
     assert results == [True, True]
 
 
-def test_a_snapshot_is_read_only_and_current_records_its_hash(warehouse: Path, tmp_path: Path) -> None:
-    snapshot = publish_snapshot(warehouse, tmp_path / "snapshots")
-    assert snapshot.stat().st_mode & 0o777 == 0o444
-    name, *facts = (snapshot.parent / "current").read_text(encoding="utf-8").splitlines()
-    assert name == snapshot.name
-    assert facts[0] == f"sha256 {hashlib.sha256(snapshot.read_bytes()).hexdigest()}"
-
-
 def overwritten(snapshot: Path) -> None:
     """Change one byte, and hide it from a look at size and time."""
     before = snapshot.stat()
@@ -180,24 +150,17 @@ def overwritten(snapshot: Path) -> None:
     os.utime(snapshot, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def grown(snapshot: Path) -> None:
-    snapshot.chmod(0o644)
-    with snapshot.open("ab") as stream:
-        stream.write(b"x")
-
-
 @pytest.mark.fault
 @pytest.mark.parametrize(
     "change",
     [
         overwritten,
-        grown,
         *(
             lambda snapshot, content=content: (snapshot.parent / "current").write_bytes(content)
             for content in (b"\xff\xfe\x00", b"", b"../../etc/passwd", b"warehouse-" + b"9" * 1_000_000)
         ),
     ],
-    ids=["overwritten", "grown", "binary current", "empty current", "path in current", "long current"],
+    ids=["overwritten", "binary current", "empty current", "path in current", "long current"],
 )
 def test_a_changed_snapshot_is_refused_until_it_is_published_again(
     warehouse: Path, tmp_path: Path, change: Callable[[Path], None]
@@ -210,13 +173,8 @@ def test_a_changed_snapshot_is_refused_until_it_is_published_again(
         newest_snapshot(snapshots)
     # and the next one is accepted
     second = publish_snapshot(warehouse, snapshots)
+    os.utime(second, (0, 0))  # as a copy has another time
     assert newest_snapshot(snapshots) == second
-
-
-def test_a_snapshot_that_was_only_copied_is_accepted(warehouse: Path, tmp_path: Path) -> None:
-    snapshot = publish_snapshot(warehouse, tmp_path / "snapshots")
-    os.utime(snapshot, (0, 0))
-    assert newest_snapshot(snapshot.parent) == snapshot
 
 
 def test_a_big_snapshot_is_hashed_only_if_its_time_differs(
@@ -224,22 +182,17 @@ def test_a_big_snapshot_is_hashed_only_if_its_time_differs(
 ) -> None:
     # given a snapshot that counts as big
     monkeypatch.setattr(tasks.load.snapshot, "_ALWAYS_HASHED_BYTES", 0)
-    hashed: list[Path] = []
-
-    def noted(path: Path) -> str:
-        hashed.append(path)
-        return "another"
-
-    monkeypatch.setattr(tasks.load.snapshot, "hash_file", noted)
+    hashes = ["of another"]
+    monkeypatch.setattr(tasks.load.snapshot, "hash_file", lambda _: hashes.pop())
     snapshot = publish_snapshot(warehouse, tmp_path / "snapshots")
     # when its time is as it was recorded, then it is not read
     assert newest_snapshot(snapshot.parent) == snapshot
-    assert hashed == []
+    assert hashes
     # when its time differs, then its hash decides
     os.utime(snapshot, (0, 0))
     with pytest.raises(WarehouseError, match="was changed after it was published"):
         newest_snapshot(snapshot.parent)
-    assert hashed == [snapshot]
+    assert not hashes
 
 
 def test_a_snapshot_that_shares_blocks_is_checked_by_the_hash_of_its_content(
