@@ -1,6 +1,5 @@
 """What may be pooled: only sessions of one content; where one name covers several, each is listed."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -165,19 +164,6 @@ def test_what_explains_a_change_is_known_of_every_cell_also_where_no_session_suc
     unknown = "SELECT model FROM _cell_facts JOIN cell USING (cell) WHERE facts.pte_sha256 IS NULL"
     assert farm.ask(unknown) == [("pte unknown",)]
     assert farm.ask("SELECT count(*) FROM _cell_facts JOIN cell USING (cell) WHERE model = 'failed'") == [(1,)]
-
-
-def test_the_id_of_a_cell_is_the_same_in_every_warehouse(maker: BundleMaker, tmp_path: Path) -> None:
-    # given the same sessions, loaded in another order
-    first = maker.session([MS])
-    second = maker.session([MS], threads=2)
-    other = BundleMaker(tmp_path / "other")
-    maker.load(first, second)
-    other.load(second)
-    other.load(first)
-    # then each cell has the same id
-    ids = "SELECT threads, cell, pair FROM cell_overview ORDER BY 1"
-    assert maker.ask(ids) == other.ask(ids)
 
 
 def test_a_warehouse_from_before_cells_gets_them(maker: BundleMaker) -> None:

@@ -60,7 +60,7 @@ def given(maker: BundleMaker) -> None:
     for broken in "ab":
         for name, factor in (("a", 1.0), ("b", 0.8)):
             arm = {"purpose": "comparison", "comparison": 16 * broken, "side": name}
-            changes = {"accuracy": BAD if name == broken else GOOD, "model__name": f"compared {broken}"}
+            changes: dict[str, Any] = {"accuracy": BAD if name == broken else GOOD, "model__name": f"compared {broken}"}
             night_of(maker, 1, factor, arm=arm, model__pte_sha256=name, **changes)
     eager, fp32 = outputs(50.0)
     errors = [eager | {"max_abs_error": 0.25}, fp32 | {"max_abs_error": 0.75}]

@@ -46,9 +46,9 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str | None]] = [
     (model("p1", "s1"), model("p2", "s2"), ".pte file, model source"),
     (model("p1", "s1"), model("p2", "s1"), ".pte file (same model source)"),
     (
-        model("p1", "s1", torch="2.12.0"),
-        model("p2", "s1", torch="2.13.0"),
-        ".pte file (same model source), torch 2.12.0 -> 2.13.0",
+        model("p1", "s1", torch="2.12"),
+        model("p2", "s1", torch="2.13"),
+        ".pte file (same model source), torch 2.12 -> 2.13",
     ),
     (model("p1", None), model("p2", "s2"), ".pte file"),
     (model("p1", "s1"), model("p1", "s2"), None),
@@ -83,38 +83,30 @@ def test_what_clearly_differs_from_the_night_before_is_named(changed: dict[str, 
     assert changed[str(number)] == named
 
 
-@pytest.mark.parametrize(
-    ("starts", "next_night", "named"),
-    [
-        ([source(OLD), source(OLD), source(NEW), source(NEW)], source(NEW), None),
-        # the source was edited without an effect on the file, and the next night another exporter made the file
-        (
-            [model("p1", "s1"), model("p1", "s1"), model("p1", "s2"), model("p1", "s2")],
+def test_of_two_starts_in_a_night_the_newer_one_is_compared_and_conditions_by_their_middle(maker: BundleMaker) -> None:
+    # given a night whose sweep was started again after a change of the commit or of the source, which had no effect
+    # on the file until another exporter made it, the next night
+    starts = {
+        "commit": ([source(OLD), source(NEW)], source(NEW), None),
+        "source": (
+            [model("p1", "s1")] * 2 + [model("p1", "s2")] * 2,
             model("p2", "s2"),
             ".pte file (same model source)",
         ),
-    ],
-    ids=["commit", "model source"],
-)
-def test_of_two_starts_in_a_night_the_newer_one_is_compared(
-    maker: BundleMaker, starts: list[dict[str, Any]], next_night: dict[str, Any], named: str | None
-) -> None:
-    # given a night whose sweep was started again after a change
-    for hour, fields in enumerate(starts):
-        at = {"started_at": f"2026-11-01T0{hour}:00:00+00:00"}
-        maker.session([1_000_000] * 3, repetition=hour, **(fields_of(1) | at | fields))
-    night_of(maker, 2, **next_night)
+    }
+    for name, (nights, next_night, _) in starts.items():
+        for hour, fields in enumerate(fields for fields in nights for _ in range(2)):
+            at = {"started_at": f"2026-11-01T0{hour}:00:00+00:00", "model__name": name}
+            maker.session([1_000_000] * 3, repetition=hour, **(fields_of(1) | at | fields))
+        night_of(maker, 2, sessions=4, model__name=name, **next_night)
+    # and one in which the device warmed up and its battery was full in the end
+    night_of(maker, 1, model__name="middle", **state(temperature_c=30.0, charging=True))
+    night_of(maker, 2, sessions=5, model__name="middle", **state(temperature_c=31.0, charging=True))
+    night_of(maker, 2, sessions=3, model__name="middle", **state(temperature_c=50.0, charging=False))
     maker.load()
-    # then its sessions are of one cell, and what the last start had is what the next night is compared with
-    rows = maker.ask("SELECT sessions, changed FROM verdict ORDER BY night")
-    assert [(sessions, describe_changes(changes)) for sessions, changes in rows] == [(4, None), (8, named)]
-
-
-def test_conditions_that_changed_during_a_night_are_compared_by_their_middle(maker: BundleMaker) -> None:
-    # given a night in which the device warmed up and its battery was full in the end
-    night_of(maker, 1, **state(temperature_c=30.0, charging=True))
-    night_of(maker, 2, sessions=5, **state(temperature_c=31.0, charging=True))
-    night_of(maker, 2, sessions=3, **state(temperature_c=50.0, charging=False))
-    maker.load()
-    # then neither its hottest sessions nor its last ones count as a change
-    assert maker.ask("SELECT changed FROM verdict WHERE is_newest") == [(None,)]
+    # then sessions of one content are of one cell, and what the last start had is what the next night is compared with
+    rows = maker.ask("SELECT model, sessions, changed FROM verdict WHERE is_newest")
+    changed = {name: (sessions, describe_changes(changes)) for name, sessions, changes in rows}
+    expected = {name: (4, named) for name, (*_, named) in starts.items()}
+    # and neither the hottest sessions nor the last ones count as a change of conditions
+    assert changed == expected | {"middle": (8, None)}
