@@ -18,7 +18,7 @@ _BLOCK_BYTES = 1 << 22
 _MAX_QUERY_MEMORY_BYTES = 8 << 30  # the heaviest views over 100 million events need less than half of it
 
 # DuckDB keeps other processes out, but lets threads of one process in together.
-_writers: dict[Path, threading.Lock] = {}
+_writers: dict[Path, threading.RLock] = {}
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,9 @@ def copy_for_reader(path: Path, folder: Path) -> Path:
     return copy
 
 
-def writer_lock(path: Path) -> threading.Lock:
+def writer_lock(path: Path) -> threading.RLock:
     """Return the lock that threads of this process hold while they write to a file."""
-    return _writers.setdefault(path.absolute(), threading.Lock())
+    return _writers.setdefault(path.absolute(), threading.RLock())
 
 
 def _wait_for_writer(file: int, path: Path) -> None:

@@ -118,10 +118,14 @@ def check_schema(connection: "duckdb.DuckDBPyConnection", path: Path) -> int:
 
     Raises WarehouseError if the file is not a warehouse, or a newer etfarm added migrations; OtherTables for others.
     """
-    if not _has_table(connection, "schema_migration"):
+    return _check_migrations(_applied_migrations(connection), path)
+
+
+def _check_migrations(applied: list[tuple[str, str]] | None, path: Path) -> int:
+    """Do what `check_schema` does with the applied migrations."""
+    if applied is None:
         raise WarehouseError(f"{path} is not a warehouse: it lacks the farm's tables; name another file")
     expected = [(file.name, file.sha256) for file in migrations()]
-    applied = connection.execute("SELECT name, sha256 FROM schema_migration ORDER BY number").fetchall()
     if applied[: len(expected)] != expected[: len(applied)]:
         cause = "its tables are those of another version of etfarm"
         remedy = "`etfarm warehouse rebuild` builds it again from the bundles"
@@ -140,11 +144,11 @@ def bring_up_to_date(connection: "duckdb.DuckDBPyConnection", path: Path, *, wit
     Without comments it takes half of the time.
     """
     connection.begin()
-    if not _has_table(connection, "schema_migration"):
-        if connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() != [(0,)]:
-            check_schema(connection, path)
+    present = _applied_migrations(connection)
+    if present is None and connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]:
         connection.execute(_HISTORY)
-    applied = check_schema(connection, path)
+        present = []
+    applied = _check_migrations(present, path)
     for number, file in enumerate(migrations()[applied:], applied + 1):
         connection.execute(file.text)
         connection.execute(
@@ -169,7 +173,8 @@ def _refresh(connection: "duckdb.DuckDBPyConnection", *, with_comments: bool) ->
         return
     for file in macros():
         connection.execute(file.text)
-    if stored.get("cells") != expected["cells"]:
+    has_sessions = connection.execute("SELECT count(*) FROM session").fetchall() != [(0,)]
+    if has_sessions and stored.get("cells") != expected["cells"]:
         for file in _aggregate_files():
             connection.execute(file.text)
     connection.execute("DELETE FROM operator_category")
@@ -190,6 +195,7 @@ def _stored_parts(connection: "duckdb.DuckDBPyConnection") -> dict[str, str]:
     return dict(connection.execute("SELECT name, sha256 FROM schema_part").fetchall())
 
 
+@functools.cache
 def _expected_parts() -> dict[str, str]:
     """Return the hash that each part has in this version."""
     # With the comments of tables, which their columns' hashes leave out.
@@ -208,9 +214,14 @@ def _aggregate_files() -> tuple[SqlFile, ...]:
     return tuple(files[name] for name in (*of_sessions, "cell_begin", "cell_reset", "cell_add", "cell_refresh"))
 
 
-def _has_table(connection: "duckdb.DuckDBPyConnection", name: str) -> bool:
-    count = connection.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = ?", [name]).fetchall()
-    return count != [(0,)]
+def _applied_migrations(connection: "duckdb.DuckDBPyConnection") -> list[tuple[str, str]] | None:
+    """Return name and hash of the migrations in order; None if the file has no table of them."""
+    import duckdb
+
+    try:
+        return connection.execute("SELECT name, sha256 FROM schema_migration ORDER BY number").fetchall()
+    except duckdb.CatalogException:
+        return None
 
 
 def _read_file(path: Path) -> SqlFile:

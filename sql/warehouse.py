@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Settings = dict[str, str | bool | int | float | list[str]]
+# Of a new file. A load writes a block or more of each table, four times as many bytes with DuckDB's default; blocks of
+# 16 KiB make a large table four times as large.
+_NEW_FILE: Settings = {"default_block_size": str(1 << 16)}
 
 
 @contextlib.contextmanager
@@ -44,6 +47,14 @@ def writing(path: Path, *, max_wait_s: float = MAX_WAIT_S) -> Iterator[duckdb.Du
         connection.begin()
         yield connection
         connection.commit()
+
+
+def keep_open(path: Path) -> contextlib.AbstractContextManager[object]:
+    """Open a warehouse once for all transactions of the block, which take turns with no other process; creates none.
+
+    Opening and closing takes longer than a small transaction. Raises WarehouseError.
+    """
+    return _opened(path, None, max_wait_s=MAX_WAIT_S) if path.is_file() else contextlib.nullcontext()
 
 
 @contextlib.contextmanager
@@ -235,7 +246,8 @@ def _connect(path: Path, settings: Settings | None, *, max_wait_s: float) -> duc
     while True:
         before = _inode(path)
         try:
-            connection = duckdb.connect(str(path), read_only=settings is not None, config=settings or {})
+            config = settings or ({} if before else _NEW_FILE)
+            connection = duckdb.connect(str(path), read_only=settings is not None, config=config)
             if before in (None, _inode(path)):
                 return connection
             connection.close()  # the file was replaced after it was opened: what is written to it would be lost

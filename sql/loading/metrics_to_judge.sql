@@ -54,12 +54,6 @@ of_cell AS (
     LEFT JOIN of_runs USING (session_key)
     LEFT JOIN of_outputs USING (session_key)
     GROUP BY cell
-),
--- A cell has one coverage. It is left out where neither names nor samples show the part on SME.
-covered AS (
-    SELECT cell, [sme_share] AS coverage
-    FROM sme2_coverage
-    WHERE sme_share IS NOT NULL AND variant <> 'sme2_off'
 )
 SELECT
     series_id,
@@ -77,7 +71,6 @@ SELECT
     peak_bytes AS "peak memory",
     pte_bytes AS ".pte size",
     portable_share AS "portable share",
-    coverage AS "SME coverage",
     max_abs_error AS "output error"
 FROM judged
 JOIN of_cell ON of_cell.cell = judged.cell
@@ -85,6 +78,5 @@ JOIN series USING (series_id)
 LEFT JOIN
     (SELECT cell, pte_sha256, inputs_sha256, runner_sha256, executions, warmup_executions FROM cell) AS content
     ON content.cell = judged.cell
-LEFT JOIN covered ON covered.cell = judged.cell
 LEFT JOIN _inaccurate_cell ON _inaccurate_cell.cell = judged.cell
 ORDER BY series_id, judged.device, judged.night;

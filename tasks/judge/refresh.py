@@ -21,6 +21,12 @@ from tasks.judge.verdict_rules import judge_all
 _log = logging.getLogger(__name__)
 _QUERIES = {file.name: file.text for file in sql_files("loading")}
 _INTERVAL_COLUMNS = ("cell_id", "low_ms", "high_ms")
+# Planning the query of comparisons takes longer than a load should that measured none.
+_HAS_COMPARISONS = """
+SELECT count(*) > 0
+FROM cell
+WHERE comparison IS NOT NULL AND comparison NOT IN (SELECT comparison FROM comparison_result)
+"""
 _Row = dict[str, Any]
 _COMPARISON_FIELDS = [field.name for field in fields(SideComparison)]
 
@@ -30,25 +36,48 @@ def judge_series(connection: duckdb.DuckDBPyConnection) -> None:
     cells = connection.execute(_QUERIES["cells_without_interval"]).fetchall()
     intervals = [(cell_id, *(median_interval(times_ms) or (None, None))) for cell_id, times_ms in cells]
     insert_rows(connection, "cell_interval", [dict(zip(_INTERVAL_COLUMNS, row, strict=True)) for row in intervals])
+    [(has_comparisons,)] = connection.execute(_HAS_COMPARISONS).fetchall()
+    if has_comparisons:
+        _judge_comparisons(connection)
+    decisions = read_warehouse_decisions(connection)
+    judged = _judge_nights(connection, decisions, _read_rows(connection, "nights_to_judge"), (LATENCY,))
+    refresh_operator_verdicts(connection, judged)
+    if judged:
+        rows = _read_rows(connection, "metrics_to_judge")
+        _add_coverage(connection, rows)
+        _judge_nights(connection, decisions, rows, OTHER_METRICS)
+
+
+def _judge_comparisons(connection: duckdb.DuckDBPyConnection) -> None:
+    """Add the result of each comparison that has none."""
     results = []
-    for row in connection.execute(_QUERIES["comparisons_to_judge"]).to_arrow_table().to_pylist():
+    for row in _read_rows(connection, "comparisons_to_judge"):
         a_ns, b_ns, cells_ns = (row.pop(name) for name in ("figures_a_ns", "figures_b_ns", "cells_ns"))
         results.append({**row, **asdict(compare_sessions(a_ns, b_ns, states=states_from_times(cells_ns)))})
     insert_rows(connection, "comparison_result", results)
-    decisions = read_warehouse_decisions(connection)
-    judged = _judge_nights(connection, decisions, "nights_to_judge", (LATENCY,))
-    refresh_operator_verdicts(connection, judged)
-    _judge_nights(connection, decisions, "metrics_to_judge", OTHER_METRICS)
+
+
+def _read_rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[_Row]:
+    rows: list[_Row] = connection.execute(_QUERIES[query]).to_arrow_table().to_pylist()
+    return rows
+
+
+def _add_coverage(connection: duckdb.DuckDBPyConnection, rows: list[_Row]) -> None:
+    """Add the SME coverage of the cells that could use SME; planning its query takes as long as all others."""
+    cells = [row["cell"] for row in rows if row["variant"] != "sme2_off"]
+    found = connection.execute(_QUERIES["coverage_to_judge"], {"cells": cells}).fetchall() if cells else []
+    coverage = dict(found)
+    for row in rows:
+        row["SME coverage"] = [coverage[row["cell"]]] if row["cell"] in coverage else None
 
 
 def _judge_nights(
-    connection: duckdb.DuckDBPyConnection, decisions: Decisions, query: str, metrics: tuple[Metric, ...]
+    connection: duckdb.DuckDBPyConnection, decisions: Decisions, rows: list[_Row], metrics: tuple[Metric, ...]
 ) -> set[str]:
-    """Add the verdicts on the nights that a query returns, and return the ids of their series.
+    """Add the verdicts on nights, and return the ids of their series.
 
     A night is left out where its figure is NULL. A series that cannot be judged is logged and has no verdict.
     """
-    rows = connection.execute(_QUERIES[query]).to_arrow_table().to_pylist()
     judged: list[_Row] = []
     for (series_id, device), group in groupby(rows, lambda row: (row["series_id"], row["device"])):
         nights = list(group)

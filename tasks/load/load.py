@@ -8,7 +8,7 @@ from pathlib import Path
 
 from devices.untrusted import UntrustedFileError
 from sql.errors import RowsRefused, WarehouseError
-from sql.warehouse import writing
+from sql.warehouse import keep_open, writing
 from tasks.judge.refresh import judge_series
 from tasks.load.commit import Loader, ledger_keys, stored_session_ids
 from tasks.load.parse import parse
@@ -47,20 +47,28 @@ def load_paths(
     damaged bundle is reported in the result and skipped; sessions whose ids are `forgotten` are counted and skipped.
     Raises WarehouseError if the warehouse cannot be written.
     """
-    fresh, result = _find_fresh(paths, lambda hashes: find_loaded_hashes(hashes, warehouse), forgotten)
-    batch: list[Rows] = []
-    for number, (path, parsed) in enumerate(parse(fresh), 1):
-        if isinstance(parsed, str):
-            result.refused.append((path, parsed))
-        else:
-            batch.append(parsed)
-        is_full = len(batch) == _BATCH_SESSIONS or sum(rows.events for rows in batch) >= _BATCH_EVENTS
-        if batch and (is_full or number == len(fresh)):
-            result.add(_commit_batch(batch, warehouse))
-            _log.info("loaded %d of %d, refused %d", result.loaded, len(fresh), len(result.refused))
-            batch = []
-    if judges:
-        judge_missing(warehouse)
+    with contextlib.ExitStack() as kept_open:
+
+        def find_loaded(hashes: Collection[str]) -> set[str]:
+            kept_open.enter_context(keep_open(warehouse))
+            return find_loaded_hashes(hashes, warehouse)
+
+        fresh, result = _find_fresh(paths, find_loaded, forgotten)
+        batch: list[Rows] = []
+        for number, (path, parsed) in enumerate(parse(fresh), 1):
+            if isinstance(parsed, str):
+                result.refused.append((path, parsed))
+            else:
+                batch.append(parsed)
+            is_full = len(batch) == _BATCH_SESSIONS or sum(rows.events for rows in batch) >= _BATCH_EVENTS
+            if is_full:
+                kept_open.close()  # between the batches of a large load, other processes write
+            if batch and (is_full or number == len(fresh)):
+                result.add(_commit_batch(batch, warehouse, kept_open))
+                _log.info("loaded %d of %d, refused %d", result.loaded, len(fresh), len(result.refused))
+                batch = []
+        if judges:
+            judge_missing(warehouse)
     return result
 
 
@@ -124,7 +132,7 @@ def _find_fresh(
     return sorted(fresh, key=lambda path: not path.is_dir()), result  # bundles contain more than a loose ETDump
 
 
-def _commit_batch(batch: list[Rows], warehouse: Path) -> LoadResult:
+def _commit_batch(batch: list[Rows], warehouse: Path, kept_open: contextlib.ExitStack) -> LoadResult:
     """Write a batch in one transaction; if the warehouse refuses its rows, write each session separately."""
     result = LoadResult()
     try:
@@ -141,11 +149,12 @@ def _commit_batch(batch: list[Rows], warehouse: Path) -> LoadResult:
     except Exception as error:  # unexpected rows must not keep the others from being loaded
         if isinstance(error, WarehouseError) and not isinstance(error, RowsRefused):
             raise
+        kept_open.close()  # after an internal error, DuckDB needs a fresh start
         result = LoadResult()
         if len(batch) == 1:
             cause = " ".join(str(error).split())
             result.refused.append((batch[0].path, f"{batch[0].path}: the warehouse refused its rows ({cause})"))
             return result
         for rows in batch:
-            result.add(_commit_batch([rows], warehouse))
+            result.add(_commit_batch([rows], warehouse, kept_open))
     return result
