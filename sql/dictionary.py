@@ -16,7 +16,7 @@ Views are public: a column keeps its name, type and meaning. Tables are internal
 """
 _SPECIAL = re.compile(r"([\\|<>*_])")
 _COLUMNS = """
-SELECT owner, owners.comment, column_name, data_type, coalesce(duckdb_columns.comment, '')
+SELECT kind, owner, owners.comment, column_name, data_type, coalesce(duckdb_columns.comment, '')
 FROM (
     SELECT view_name AS owner, coalesce(comment, '') AS comment, 'view' AS kind
     FROM duckdb_views() WHERE NOT internal AND NOT starts_with(view_name, '_')
@@ -24,20 +24,27 @@ FROM (
     SELECT table_name, coalesce(comment, ''), 'table' FROM duckdb_tables() WHERE NOT internal AND NOT temporary
 ) AS owners
 JOIN duckdb_columns() ON table_name = owner AND schema_name = 'main'
-WHERE kind = ?
 ORDER BY owner, column_index
 """
 
 
+Relations = dict[str, tuple[str, list[tuple[str, str, str]]]]
+"""By view or table, its comment and its columns, each as name, type and comment."""
+
+
+def read_relations(kind: str = "view") -> Relations:
+    """Return the public views, or the tables."""
+    return _read_all()[kind]
+
+
 @functools.cache
-def read_relations(kind: str = "view") -> dict[str, tuple[str, list[tuple[str, str, str]]]]:
-    """Return by public view, or by table, its comment and its columns, each as name, type and comment."""
+def _read_all() -> dict[str, Relations]:
     with duckdb.connect() as connection:
         bring_up_to_date(connection, Path(":memory:"))
-        rows = connection.execute(_COLUMNS, [kind]).fetchall()
-    relations: dict[str, tuple[str, list[tuple[str, str, str]]]] = {}
-    for owner, comment, *column in rows:
-        relations.setdefault(owner, (comment, []))[1].append(tuple(column))
+        rows = connection.execute(_COLUMNS).fetchall()
+    relations: dict[str, Relations] = {"view": {}, "table": {}}
+    for kind, owner, comment, *column in rows:
+        relations[kind].setdefault(owner, (comment, []))[1].append(tuple(column))
     return relations
 
 

@@ -134,11 +134,17 @@ class Lease:
         return answer == "won", parse_integer(ahead) or 0, name, _parse_holder(text) if name else None
 
     def renew(self, ttl_s: float | None = None) -> None:
-        """Extend the lease to `ttl_s` from now (default: as acquired), not at all if it is 0; read who waits.
+        """Extend the lease to `ttl_s` from now (default: as acquired); read who waits.
 
         Raises LeaseLost if another process took it over.
         """
-        seconds = "" if ttl_s == 0 else str(math.ceil(ttl_s or self._ttl_s))
+        self._keep(str(math.ceil(self._ttl_s if ttl_s is None else ttl_s)))
+
+    def check(self) -> None:
+        """Raise LeaseLost unless the lease is still ours; it is not extended."""
+        self._keep("")
+
+    def _keep(self, seconds: str) -> None:
         answer = run_script(self.device, "lease_keep", self.device.machine_folder, self._token, seconds).split()
         if answer[:1] == ["kept"]:
             self.device.waiting_priority = parse_integer(answer[-1])
@@ -148,10 +154,6 @@ class Lease:
             raise LeaseLost(self.device.name, cause, "acquire it again")
         cause = "our lease is gone, and nobody else holds the device: its files were deleted, or it expired"
         raise LeaseLost(self.device.name, cause, "leave the farm's files there alone, and acquire it again")
-
-    def check(self) -> None:
-        """Raise LeaseLost unless the lease is still ours; it is not extended."""
-        self.renew(0)
 
     def is_outranked(self) -> bool:
         """Return whether a process of higher priority waited for the device when the lease was last used."""

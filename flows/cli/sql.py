@@ -11,12 +11,12 @@ from devices.errors import InputError
 from devices.suggest import did_you_mean
 from flows.cli.options import DEFAULT_DATA_DIR, DataDirOption, WarehouseOption
 from flows.terminal import show, show_pieces
-from sql.question import NAMES, Question, parameters_in, questions
 from tasks.bundle.model_names import find_model, short_names
 from tasks.store.workspace import Workspace
 
 if TYPE_CHECKING:
     from sql.cage.cage import Cage
+    from sql.question import Question
 
 app = typer.Typer(rich_markup_mode=None)
 _QUESTION_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -58,6 +58,8 @@ def sql(
     List the views and their descriptions with: etfarm sql "SELECT view_name, comment FROM duckdb_views()"
     """
     if list_questions:
+        from sql.question import questions
+
         listed = questions().values()
         width = max(len(each.name) for each in listed)
         show(*(f"{each.name:{width}}  {each.summary} ({', '.join(_options(each))})" for each in listed))
@@ -106,8 +108,10 @@ def _query_text(text_or_file: str) -> str:
         raise InputError(f"{text_or_file}: the query file cannot be read ({error.strerror})") from None
 
 
-def named_question(text: str) -> Question | None:
+def named_question(text: str) -> "Question | None":
     """Return the question of this name, or None for SQL text or a file; raises InputError for an unknown name."""
+    from sql.question import questions
+
     if text in questions():
         return questions()[text]
     if _QUESTION_NAME.fullmatch(text):
@@ -115,12 +119,14 @@ def named_question(text: str) -> Question | None:
     return None
 
 
-def sql_question(query: str) -> Question:
+def sql_question(query: str) -> "Question":
     """Return SQL as a question without a name; each `$name` in it is an option."""
+    from sql.question import Question, parameters_in
+
     return Question("", "", query, parameters_in(query))
 
 
-def parse_options(question: Question, words: Sequence[str]) -> dict[str, str | None]:
+def parse_options(question: "Question", words: Sequence[str]) -> dict[str, str | None]:
     """Return the parameters that options such as `--model mobilenet_v2` set; raises InputError.
 
     The other parameters of a named question are None; those of SQL are left out, and DuckDB requires them.
@@ -144,8 +150,10 @@ def parse_options(question: Question, words: Sequence[str]) -> dict[str, str | N
     return values
 
 
-def resolve_names(question: Question, values: Mapping[str, str | None], cage: "Cage") -> dict[str, str | None]:
+def resolve_names(question: "Question", values: Mapping[str, str | None], cage: "Cage") -> dict[str, str | None]:
     """Return the parameters with full names of models; raises InputError for a name that is not in the warehouse."""
+    from sql.question import NAMES
+
     named = dict(values)
     for parameter, kind in question.kinds.items():
         value = values.get(parameter)
@@ -165,5 +173,5 @@ def resolve_names(question: Question, values: Mapping[str, str | None], cage: "C
     return named
 
 
-def _options(question: Question) -> list[str]:
+def _options(question: "Question") -> list[str]:
     return [f"--{parameter}" for parameter in question.parameters]

@@ -109,7 +109,8 @@ def sweep(
     from flows.server.states import state_data
     from flows.sweep import sweep as sweep_flow
 
-    choose_devices(spec, str(inventory), only.devices)
+    if has_server:
+        choose_devices(spec, str(inventory), only.devices)
     state = run_with_server(sweep_flow, parameters, workspace, "sweep")
     _print_end(cast("SweepEnd", state_data(state)), state.is_failed(), format, workspace)
 

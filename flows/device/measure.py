@@ -20,6 +20,7 @@ from flows.progress import board
 from tasks.bundle.record import SessionRecord
 from tasks.bundle.remedy import remedy
 from tasks.export.entry import AccuracyRequirement
+from tasks.export.exported import Export
 from tasks.measure import prometheus
 from tasks.measure.finish_by import FinishBy
 from tasks.measure.health import STRIKES, Registry
@@ -28,6 +29,7 @@ from tasks.measure.session.context import SessionContext, add_runner_facts, why_
 from tasks.measure.session.measure import clear_stale_jobs, measure
 from tasks.measure.session.record import error_code, record_unmeasured
 from tasks.measure.sweep_file import MeasurementSettings, SweepSpec
+from tasks.runner.manifest import Runner
 
 # Reason codes of sessions that failed because of the device and not because of the model or the runner.
 _DEVICE_CODES = {"device_error", "device_lost", "device_refused", "transfer_failed", "no_space_on_device"}
@@ -153,10 +155,13 @@ class _DeviceRun:
         job = self.job
         try:
             with prometheus.seconds("etfarm_session_seconds", device=job.device.name):
-                if why := _why_not_startable(job, session):
-                    return self._record_unmeasured(session, why)
+                export, runner = job.export_of(session), job.runner_of(session)
+                if export is None or runner is None:
+                    return self._record_unmeasured(session, _why_not_startable(job, session))
+                if cause := why_no_backend(export, runner):
+                    return self._record_unmeasured(session, ("no_backend", cause))
                 board.doing(job.title, session.title, in_log=False)
-                return measure(session, self._context(session, device), job.workspace.store)
+                return measure(session, self._context(device, export, runner), job.workspace.store)
         except Exception as error:
             cause = str(error) if isinstance(error, FarmError) else excerpt(f"{type(error).__name__}: {error}")
             raise FarmError(f"{session.title}: the bundle could not be written: {cause}") from error
@@ -193,11 +198,8 @@ class _DeviceRun:
         queue.refresh()
         return queue
 
-    def _context(self, session: PlannedSession, device: Device) -> SessionContext:
-        """Return the context of a session, whose export and runner must exist."""
-        job, export, runner = self.job, self.job.export_of(session), self.job.runner_of(session)
-        assert export is not None
-        assert runner is not None
+    def _context(self, device: Device, export: Export, runner: Runner) -> SessionContext:
+        job = self.job
         return SessionContext(
             device=device,
             spec=job.device,
@@ -257,14 +259,10 @@ def _why_not_exported(job: DeviceJob, session: PlannedSession) -> tuple[str, str
     return None
 
 
-def _why_not_startable(job: DeviceJob, session: PlannedSession) -> tuple[str, str] | None:
-    """Return the reason code and the reason of a session without export, runner or backend; None if it can start."""
-    cell, export, runner = session.cell, job.export_of(session), job.runner_of(session)
-    if export is None or runner is None:
-        reason = job.runners.error or (
-            f"runner missing for {job.probe.platform}, {cell.variant}, mode {cell.mode}; "
-            "build one with `etfarm devices runner build` or register one with `etfarm devices runner register`"
-        )
-        return _why_not_exported(job, session) or ("no_runner", reason)
-    cause = why_no_backend(export, runner)
-    return ("no_backend", cause) if cause else None
+def _why_not_startable(job: DeviceJob, session: PlannedSession) -> tuple[str, str]:
+    """Return the reason code and the reason of a session without export or runner."""
+    reason = job.runners.error or (
+        f"runner missing for {job.probe.platform}, {session.cell.variant}, mode {session.cell.mode}; "
+        "build one with `etfarm devices runner build` or register one with `etfarm devices runner register`"
+    )
+    return _why_not_exported(job, session) or ("no_runner", reason)

@@ -1,6 +1,6 @@
 -- Prefill and decoding of language models. An emulated device has counts and no times: its times mean nothing.
 SELECT
-    named.* REPLACE (generation_speed.model AS model),
+    named.* EXCLUDE (place) REPLACE (generation_speed.model AS model),
     prefill_test,
     CASE WHEN without_times IS NULL THEN prefill_ms END AS prefill_ms,
     prefill_tokens_per_s,

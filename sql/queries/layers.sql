@@ -1,6 +1,6 @@
 -- The layers of each model with SME2 beside without it, emulated devices included; `cell` is that of the pair.
 SELECT
-    named.* REPLACE (NULL::VARCHAR AS differs),
+    named.* EXCLUDE (place) REPLACE (NULL::VARCHAR AS differs),
     layer,
     module,
     operator,

@@ -1,7 +1,7 @@
 -- Where the time goes in the modules of each model, per cell: those with at least $heavy_share of Method::execute, and
 -- what belongs to no module.
 SELECT
-    named.*,
+    named.* EXCLUDE (place),
     module_path,
     module_class,
     kind,

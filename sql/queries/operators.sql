@@ -21,7 +21,7 @@ ranked AS (
     WHERE sweep_id = $sweep_id AND category <> 'Unattributed'
 )
 SELECT
-    named.*,
+    named.* EXCLUDE (place),
     ranked.* EXCLUDE (cell, sweep_id, below_resolution, rank)
 FROM ranked
 JOIN _named_cell AS named USING (cell, sweep_id)

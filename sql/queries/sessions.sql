@@ -24,9 +24,16 @@ flag AS (
     WHERE sweep_id = $sweep_id AND _has_times(emulated)
 )
 SELECT
-    session.* REPLACE (
-        CASE WHEN session.reason_code = 'first_session' THEN 'discarded' ELSE session.status END AS status
-    ),
+    session.session_id,
+    session.model,
+    session.precision,
+    session.variant,
+    session.threads,
+    session.mode,
+    session.attempt,
+    session.device,
+    CASE WHEN session.reason_code = 'first_session' THEN 'discarded' ELSE session.status END AS status,
+    session.started_at,
     CASE WHEN _has_times(session.emulated) THEN session_latency.time_ms END AS time_ms,
     condition.* EXCLUDE (session_id),
     nullif(concat_ws(', ', slow_start, drift, modes, outliers), '') AS flags

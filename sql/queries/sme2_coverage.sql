@@ -1,7 +1,7 @@
 -- How much of what SME2 could run did run on SME, in cells with SME2 or with SME alone. Emulated devices have calls and
 -- no times.
 SELECT
-    named.*,
+    named.* EXCLUDE (place),
     eligible_calls,
     sme_calls,
     CASE WHEN without_times IS NULL THEN name_share END AS name_share,

@@ -11,7 +11,7 @@ times AS (
     GROUP BY _session.pair
 )
 SELECT
-    named.*,
+    named.* EXCLUDE (place),
     sessions_on,
     sessions_sme1,
     sessions_off,

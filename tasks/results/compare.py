@@ -142,7 +142,7 @@ def measured_fields(
     *,
     is_of_device: bool = False,
     night_noise: float | None = None,
-    without_times: str = "emulated",
+    without_times: str = "",
 ) -> dict[str, Any]:
     """Return the fields of a SeriesChange that its times decide; `result` is None for sides `without_times`.
 

@@ -97,7 +97,7 @@ def test_a_gate_on_regressions_passes_outputs_that_b_repairs(before: str, after:
 
 
 def test_without_times_no_number_is_stated() -> None:
-    emulated = replace(SLOWER, **measured_fields(None, 0.01))
+    emulated = replace(SLOWER, **measured_fields(None, 0.01, without_times="emulated"))
     assert answer_text(emulated) == "emulated: no times"
     assert (write_pair(emulated)["answer"], write_pair(emulated)["in_words"]) == (None, "emulated: no times")
 
