@@ -86,6 +86,11 @@ def skipped_path(exports_dir: Path, key: str) -> Path:
     return exports_dir / "skipped" / f"{key}.txt"
 
 
+def failed_path(exports_dir: Path, key: str) -> Path:
+    """Return the path of the file with the error of this export; only one for the mode numerics writes it."""
+    return exports_dir / "failed" / f"{key}.txt"
+
+
 def _export_in_child(request: ExportRequest, title: str, log: Path, on_step: OnStep) -> tuple[Export, ...]:
     """Export in a child process and return the cases; errors begin with `title`. Records why an export is skipped."""
     name, precision, exports_dir = request.entry.name, request.precision, request.exports_dir

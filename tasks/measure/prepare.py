@@ -1,5 +1,6 @@
 """The inputs of a sweep: its exports, the facts of its devices, and their runners."""
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,7 +13,7 @@ from devices.ondevice.facts import Facts, read_facts
 from devices.retry import probe_with_retry
 from tasks.bundle.cell import Mode, Variant
 from tasks.export.entry import ExportRequest, ModelEntry
-from tasks.export.export import export_cases, is_shared, read_local_export, skipped_path
+from tasks.export.export import export_cases, failed_path, is_shared, read_local_export, skipped_path
 from tasks.export.exported import Export, ExportError, NotApplicableError, read_exports
 from tasks.export.key import export_key, files_to_read
 from tasks.export.prebuilt import describe_prebuilt
@@ -22,6 +23,7 @@ from tasks.measure.sweep_file import SweepSpec
 from tasks.runner.build import build_runner, find_runner_without_build
 from tasks.runner.manifest import Runner, find_runner
 from tasks.store.blob_store import BlobStore
+from tasks.store.files import write_complete
 from tasks.store.object_store import ObjectStore
 from tasks.store.workspace import Workspace
 
@@ -97,15 +99,20 @@ def export_settings(spec: SweepSpec, workspace: Workspace) -> ExportSettings:
 def make_export(entry: ModelEntry, recipe: str, settings: ExportSettings, tell: OnStep) -> Cases:
     """Export a model by a recipe unless that was done, with the program of the mode numerics if it is needed.
 
-    A program that cannot be made for numerics is a `tapped_error` of the cases. Raises as `export_cases` does.
+    A program that cannot be made for numerics is a `tapped_error` of the cases, and recorded. Raises as `export_cases`
+    does.
     """
     request = ExportRequest(entry, recipe, settings.folder, settings.seed)
     cases = export_cases(request, shared_files=settings.shared_files, on_step=tell)
     if not settings.has_numerics:
         return cases
+    request = replace(request, taps=True)
     try:
-        tapped = export_cases(replace(request, taps=True), shared_files=settings.shared_files, on_step=tell)
+        tapped = export_cases(request, shared_files=settings.shared_files, on_step=tell)
     except FarmError as error:
+        if not entry.pte:
+            with contextlib.suppress(FarmError, OSError):  # without the record, a dry run lists the export again
+                write_complete(failed_path(settings.folder, export_key(request)), str(error).encode())
         return tuple(replace(case, tapped_error=str(error)) for case in cases)
     return with_tapped(cases, tapped)
 
@@ -115,14 +122,27 @@ def with_tapped(cases: Cases, tapped: Cases) -> Cases:
     return tuple(replace(case, tapped=each) for case, each in zip(cases, tapped, strict=True))
 
 
+def _with_recorded_error(cases: Cases, folder: Path, tapped_key: str) -> Cases | None:
+    """Return the cases with why the program for numerics could not be made; None if no attempt has failed."""
+    failed = failed_path(folder, tapped_key)
+    if not failed.is_file():
+        return None
+    error = failed.read_text(encoding="utf-8")
+    return tuple(replace(case, tapped_error=error) for case in cases)
+
+
 def verified_export_status(entry: ModelEntry, recipe: str, settings: ExportSettings) -> ExportStatus:
     """Return the status of an export, its files compared with their hashes; FarmError if it cannot be exported."""
     try:
         request = ExportRequest(entry, recipe, settings.folder, settings.seed)
         cases = read_local_export(request)
         if cases and settings.has_numerics and not entry.pte:
-            tapped = read_local_export(replace(request, taps=True))
-            cases = with_tapped(cases, tapped) if tapped else None
+            request = replace(request, taps=True)
+            tapped = read_local_export(request)
+            if tapped:
+                cases = with_tapped(cases, tapped)
+            else:
+                cases = _with_recorded_error(cases, settings.folder, export_key(request))
     except NotApplicableError as reason:
         return ExportStatus("skipped", note=str(reason))
     return ExportStatus("ready", cases) if cases else ExportStatus("to export")
@@ -148,6 +168,8 @@ def quick_export_status(entry: ModelEntry, recipe: str, settings: ExportSettings
     if len(complete) == len(keys) and len({len(cases) for cases in complete.values()}) == 1:
         cases, *tapped = complete.values()
         return ExportStatus("ready", with_tapped(cases, tapped[0]) if tapped else cases)
+    if with_numerics and key in complete and (cases := _with_recorded_error(complete[key], folder, keys[1])):
+        return ExportStatus("ready", cases)
     skipped = skipped_path(folder, key)
     if skipped.is_file():
         return ExportStatus("skipped", note=skipped.read_text(encoding="utf-8"))

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tasks.export.entry import ExportRequest, ModelEntry
+from tasks.export.exported import Export, ExportError
 from tasks.export.key import export_key
-from tasks.measure.prepare import ExportSettings, quick_export_status, verified_export_status
+from tasks.measure.prepare import ExportSettings, make_export, quick_export_status, verified_export_status
 from tests.fixtures.stand_in import write_export
 
 LINEAR = ModelEntry.model_validate("linear")
@@ -48,3 +49,25 @@ def test_a_program_that_exists_already_is_ready_without_one_for_numerics(
         verified_export_status(prebuilt, "as_is", settings),
     ):
         assert (status.state, status.cases) == ("ready", tuple(replace(case, tapped=None) for case in cases))
+
+
+def test_a_program_for_numerics_that_could_not_be_made_is_ready_with_its_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def export(request: ExportRequest, **_: object) -> tuple[Export, ...]:
+        if request.taps:
+            raise ExportError("no layer can be read")
+        return (write_export(tmp_path / export_key(request)),)
+
+    def statuses() -> list[tuple[str, str | None]]:
+        both = [status(LINEAR, "fp32", settings) for status in (quick_export_status, verified_export_status)]
+        return [(each.state, each.cases[0].tapped_error) for each in both]
+
+    # given a model whose program for numerics cannot be exported
+    monkeypatch.setattr("tasks.measure.prepare.export_cases", export)
+    settings = ExportSettings(tmp_path, 0, None, True)
+    make_export(LINEAR, "fp32", settings, lambda *_: None)
+    assert statuses() == [("ready", "no layer can be read")] * 2
+    # when it is exported after all, then the error is gone
+    write_export(tmp_path / export_key(ExportRequest(LINEAR, "fp32", tmp_path, taps=True)))
+    assert statuses() == [("ready", None)] * 2
