@@ -26,6 +26,21 @@ from tasks.store.workspace import Workspace
 
 _log = logging.getLogger(__name__)
 _REBUILD = "rebuild the warehouse with `etfarm warehouse rebuild`"
+_CONTRADICTIONS = {
+    "session without ledger": "sessions without a row in load_ledger",
+    "ledger without session": "rows of load_ledger without their session",
+    "etdump without ledger": "sessions whose ETDump is not in load_ledger",
+    "number of runs": "sessions whose number of runs is not their number of executions",
+    "run without session": "runs without a session",
+    "run twice": "runs that are stored twice",
+    "event without run or node": "events without a run or a node",
+    "run without events": "runs without events that were not thinned",
+    "events of thinned": "events of sessions that were thinned",
+    "session without cell": "sessions that are not in exactly one cell",
+    "session without parts": "sessions without their sweep, device, model or runner",
+    "session without sources": "sessions without the sources of their operators",
+}
+"""By the values of finding in the query check_rows."""
 _SESSION_AGGREGATES = ("typical_run", "run_summary", "session_node")
 _CELL_AGGREGATES = ("session_time", "cell_operator", "cell_made_from", "cell_output", "series_night")
 # A killed load leaves these tables to the next load, so a missing row is not a finding. The value is the key column.
@@ -98,7 +113,7 @@ def check_warehouse(workspace: Workspace) -> CheckResult:
                 for record in missing_decisions(connection, decisions)
             ]
             findings += [
-                f"warehouse: {count} {finding}; {_REBUILD}"
+                f"warehouse: {count} {_CONTRADICTIONS[finding]}; {_REBUILD}"
                 for finding, count in connection.execute(query_text("check_rows")).fetchall()
             ]
             findings += check_aggregates(connection)

@@ -11,6 +11,7 @@ from tasks.results.devices import DeviceRow
 from tasks.results.latency import NO_INTERVAL, LatencyRow
 from tasks.results.naming import series_conditions
 from tasks.results.reader import Answers
+from tasks.results.sentences import describe_missing_speedup
 from tasks.results.table import (
     NOTHING,
     Calls,
@@ -88,7 +89,8 @@ class SpeedupRow(PairRow):
     def reason_cell(self, cell: Cell) -> Cell:
         """Return the interval of the speed-up, or why there is none."""
         if self.speedup is None:
-            return NOTHING if self.without_times else toned(cell, "bad")
+            is_known = self.reason is not None and not self.without_times
+            return Cell(describe_missing_speedup(str(self.reason)), tone="bad") if is_known else NOTHING
         speedup = self.comparison
         if speedup.low is None or speedup.high is None:
             return Cell("insufficient data", tone="quiet")

@@ -37,9 +37,9 @@ COMPARED = {"output": 0, "max_abs_error": 1.0, "max_rel_error": None, "nonfinite
 # outputs without and with SME2, and what is shown instead of the speed-up
 PAIRS: dict[str, tuple[Any, Any, float | None, str | None]] = {
     "accurate": (GOOD, GOOD, 2.0, None),
-    "on": (GOOD, BAD, None, "inaccurate outputs with SME2"),
-    "off": (BAD, GOOD, None, "inaccurate outputs without SME2"),
-    "neither": (BAD, BAD, None, "inaccurate outputs with and without SME2"),
+    "on": (GOOD, BAD, None, "inaccurate on"),
+    "off": (BAD, GOOD, None, "inaccurate off"),
+    "neither": (BAD, BAD, None, "inaccurate both"),
     "not compared": (None, None, 2.0, None),
 }
 

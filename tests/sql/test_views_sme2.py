@@ -138,7 +138,7 @@ def test_speedup_never_mixes_devices_runners_threads_or_modes(farm: BundleMaker)
         ("host", 4, "source1", 5.0),
         ("phone", 1, "source1", 2.5),
     ]
-    assert ask(farm, "sme2_speedup", "reasons", "reason") == [("emulated device",), ("simulated device",)]
+    assert ask(farm, "sme2_speedup", "reasons", "reason") == [("emulated",), ("simulated",)]
 
 
 def test_bottleneck_shift_shows_what_takes_a_larger_share_with_sme2(farm: BundleMaker) -> None:

@@ -18,16 +18,16 @@ side AS (
 SELECT
     pair,
     sweep_id,
-    -- Why the session did not succeed, in one sentence; NULL if it did.
+    -- emulated, simulated, or inaccurate with the sides whose outputs are: inaccurate on, off, or both.
     CASE
-        WHEN without_times IS NOT NULL THEN without_times || ' device'
-        WHEN is_inaccurate_on AND is_inaccurate_off THEN 'inaccurate outputs with and without SME2'
-        WHEN is_inaccurate_on THEN 'inaccurate outputs with SME2'
-        WHEN is_inaccurate_off THEN 'inaccurate outputs without SME2'
+        WHEN without_times IS NOT NULL THEN without_times
+        WHEN is_inaccurate_on AND is_inaccurate_off THEN 'inaccurate both'
+        WHEN is_inaccurate_on THEN 'inaccurate on'
+        WHEN is_inaccurate_off THEN 'inaccurate off'
     END AS reason,
-    -- The same for SME without SME2.
+    -- The same for SME without SME2, without the sides.
     CASE
-        WHEN without_times IS NOT NULL THEN without_times || ' device'
-        WHEN is_inaccurate_sme1 OR is_inaccurate_off THEN 'inaccurate outputs'
+        WHEN without_times IS NOT NULL THEN without_times
+        WHEN is_inaccurate_sme1 OR is_inaccurate_off THEN 'inaccurate'
     END AS reason_sme1
 FROM side;

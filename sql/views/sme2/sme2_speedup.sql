@@ -31,8 +31,9 @@ SELECT
     CASE WHEN reason_sme1 IS NULL THEN time_off_ms / nullif(time_sme1_ms, 0) END AS speedup_sme1,
     -- Milliseconds with SME and without SME2; NULL if there is none.
     time_sme1_ms,
-    -- Why there is no speed-up: the device is emulated, or outputs are inaccurate with SME2, without it, or both (see
-    -- cell_accuracy). NULL otherwise, also where a side is missing.
+    -- Why there is no speed-up: emulated or simulated (the device), or inaccurate on, inaccurate off or inaccurate both
+    -- (the outputs with SME2, without it or on both sides, see cell_accuracy). NULL otherwise, also where a side is
+    -- missing.
     reason,
     -- Sessions with SME2.
     sessions_on,
