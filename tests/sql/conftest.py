@@ -1,15 +1,8 @@
 """What tests of the warehouse share."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.fixtures.warehouse import BundleMaker
-
-
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
-"""Links that are cut at any moment: the farm reports it soon, and no session is lost or doubled."""
+"""Links that are cut and daemons that are killed at any moment: reported soon, and no session is lost or doubled."""
 
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -8,33 +9,50 @@ from tests.fixtures.survival import LAB_TEST, LONGEST_S, MAC, OTHER_MAC, PHONE, 
 from tests.fixtures.survival_site import STAGES, MakeSite, Site
 from tests.fixtures.waiting import SCALE, change_policy, wait_for
 from tests.lab import faults
+from tests.lab.lab_device import LabDevice
 
 pytestmark = LAB_TEST
 
 
+def kill_adb_server(_: LabDevice) -> None:
+    faults.kill_adb_server()
+
+
 @pytest.mark.fault
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
-@pytest.mark.parametrize("stage", STAGES)
-def test_a_cut_link_that_comes_back_costs_no_session(lab_farm: LabFarm, site: MakeSite, stage: str) -> None:
-    def cut_and_mend(site: Site) -> None:
-        # given sessions on a device whose link is cut in the second of them (the first push is the first's)
+@pytest.mark.parametrize(
+    ("what", "end", "names", "stage"),
+    [
+        *(("link cut", faults.cut_link, [PHONE, MAC], stage) for stage in STAGES),
+        *(("adbd or sshd killed", faults.kill_daemon, [PHONE, MAC], stage) for stage in STAGES),
+        *(("the adb server killed", kill_adb_server, [PHONE], stage) for stage in ("push", "run")),
+    ],
+)
+def test_a_link_or_daemon_that_ends_and_comes_back_costs_no_session(
+    lab_farm: LabFarm, site: MakeSite, what: str, end: Callable[[LabDevice], None], names: list[str], stage: str
+) -> None:
+    def end_and_mend(site: Site) -> None:
+        # given sessions on a device whose link is cut in the second of them (the first push is the first's), or whose
+        # daemon is killed with all connections and comes back by itself
         running = lab_farm.start_until(stage, site)
         since = time.time()
-        faults.cut_link(site.part)
+        end(site.part)
         lab_farm.pulls.go_on(site.name)
-        if stage == "run":
+        if stage == "run" and what == "link cut":
             site.go_on()  # the job ends while nobody can see it
         # when the farm has noticed and the link is back
         lab_farm.wait_until_known(site, since)
         faults.restore_link(site.part)
+        if stage == "run" and what != "link cut":
+            site.go_on()
         # then every session succeeded, run once
         tally = running.result(LONGEST_S)
-        lab_farm.assert_known(f"link cut during {stage}", site, since, "lost", "reconnecting")
+        lab_farm.assert_known(f"{what} during {stage}", site, since, "lost", "reconnecting")
         assert (tally.succeeded, tally.discarded, tally.failed) == (2, 1, 0)
         assert len(site.starts()) == 3
         lab_farm.assert_complete(site)
 
-    at_once(cut_and_mend, [site(PHONE), site(MAC)])
+    at_once(end_and_mend, [site(name) for name in names])
 
 
 @pytest.mark.fault

@@ -7,18 +7,12 @@ import pytest
 
 from tasks.store.bundle_store import BundleStore
 from tasks.store.workspace import Workspace
-from tests.fixtures.warehouse import BundleMaker
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what needs torch and executorch where the extra is not installed."""
     if item.get_closest_marker("torch") and importlib.util.find_spec("executorch") is None:
         pytest.skip("needs the export extra: pip install 'etfarm[export]'")
-
-
-@pytest.fixture
-def maker(tmp_path: Path) -> BundleMaker:
-    return BundleMaker(tmp_path)
 
 
 @pytest.fixture(params=["folder", "s3"])
