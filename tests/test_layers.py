@@ -1,7 +1,6 @@
 """The layers: imports run one way, no modules import each other in a circle."""
 
 import ast
-from collections import Counter
 from graphlib import CycleError, TopologicalSorter
 
 import grimp
@@ -49,18 +48,9 @@ PACKAGES: dict[str, set[str]] = {
         f"flows.{package}" for package in ("certify", "comparison", "device", "labs", "server", "setup", "warehouse")
     },
 }
-MAX_FILES = 20
-COMMANDS = ROOT / "flows" / "cli"  # a command is a file
 # The only packages that may import these, inside the function that needs them: a worker beside phones has neither.
 HEAVY = {"torch", "executorch", "transformers", "torchao"}
 HEAVY_PACKAGES = ("tasks/export/", "tasks/runner/")
-# All that flows and deployments may use of the pages: the writers of a medium, and whole documents. Their content
-# comes from `tasks.results`, so that no medium depends on the page of another.
-WRITERS = {f"tasks.pages.{name}" for name in ("benchmarks", "comment", "comparison", "explanation", "markdown", "rows")}
-WRITERS |= {f"tasks.pages.{name}" for name in ("notify", "report", "html", "page", "site.site", "site.publish")}
-# What opens a warehouse; pages get a reader.
-OPENING = {"duckdb", "sql.cage", "sql.warehouse", "sql.readable"}
-OPENERS = {"open_reader", "open_answers", "open_readable", "open_read_only"}
 
 
 # Every import counts, also one inside a function.
@@ -104,13 +94,6 @@ def test_every_package_is_in_these_maps() -> None:
     assert {name for name in ours if name.count(".") == 1} == set(PACKAGES)
 
 
-def test_no_folder_has_more_files_than_a_reader_overlooks() -> None:
-    folders = Counter(path.parent for path in MODULES.values() if path.name != "__init__.py")
-    assert [
-        str(folder.relative_to(ROOT)) for folder, count in folders.items() if count > MAX_FILES and folder != COMMANDS
-    ] == []
-
-
 def test_no_files_need_each_other_in_a_circle() -> None:
     graph = {module: GRAPH.find_modules_directly_imported_by(module) for module in MODULES}
     circle: list[str] = []
@@ -119,32 +102,6 @@ def test_no_files_need_each_other_in_a_circle() -> None:
     except CycleError as error:
         circle = error.args[1]
     assert circle == []
-
-
-def test_flows_and_deployments_use_no_page_but_its_writers() -> None:
-    pages = {
-        (name, other)
-        for name in MODULES
-        if parent(name, 1) in ("flows", "deployments")
-        for other in GRAPH.find_modules_directly_imported_by(name)
-        if parent(other, 2) == "tasks.pages"
-    }
-    assert sorted(f"{name} -> {other}" for name, other in pages if other not in WRITERS) == []
-    assert WRITERS - {other for _, other in pages} == set()
-
-
-def test_no_page_opens_a_warehouse() -> None:
-    found = []
-    for name, path in MODULES.items():
-        tree = TREES[path.relative_to(ROOT).as_posix()]
-        for node in ast.walk(tree) if parent(name, 2) == "tasks.pages" else ():
-            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            names = {alias.name for alias in node.names} if isinstance(node, ast.ImportFrom) else set[str]()
-            opens = {parent(each, 2) for each in modules} & OPENING or names & OPENERS
-            if opens and names != {"distinct_names"}:  # a function on texts
-                found.append(f"{name}: {ast.unparse(node)}")
-    assert found == []
 
 
 def test_only_exporting_and_building_runners_need_torch_or_executorch() -> None:

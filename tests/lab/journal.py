@@ -23,14 +23,12 @@ class LabError(Exception):
 
 
 def note(kind: str, name: str, **what: Any) -> None:
-    """Write an entry, before the thing is made; `kind` determines how it is removed."""
     RUN.mkdir(exist_ok=True)
     with _PATH.open("a", encoding="utf-8") as stream:
         stream.write(json.dumps({"kind": kind, "name": name, **what}) + "\n")
 
 
 def noted(kind: str | None = None) -> list[dict[str, Any]]:
-    """Return all entries (of one kind), oldest first."""
     try:
         lines = _PATH.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -39,7 +37,6 @@ def noted(kind: str | None = None) -> list[dict[str, Any]]:
 
 
 def is_noted(kind: str, name: str) -> bool:
-    """Return whether the lab made the thing of that name."""
     return any(entry["name"] == name for entry in noted(kind))
 
 
@@ -56,7 +53,6 @@ def run_tool(*argv: str | Path) -> str:
 
 
 def is_mounted(path: Path) -> bool:
-    """Return whether `path` is a mount point, bind mounts included."""
     mount_points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()]
     return str(path) in mount_points
 

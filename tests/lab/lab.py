@@ -96,7 +96,6 @@ def down() -> None:
 
 
 def status() -> dict[str, dict[str, object]]:
-    """Return per device its address and state, and the port of the adb server."""
     devices: dict[str, dict[str, object]] = {}
     for phone in PHONES:
         serial = f"{phone.address}:{phone.port}"

@@ -44,7 +44,6 @@ class LabDevice(ABC):
 
     @property
     def pid(self) -> int | None:
-        """The ancestor of all its processes, None if it is not running."""
         return journal.pid_of(self.name)
 
     @property
@@ -112,7 +111,6 @@ def install(folder: Path, into: Path) -> None:
 
 
 def inside(root: Path, settings: Mapping[str, str], *options: str) -> list[str]:
-    """The words that start a command inside `root` with exactly this environment."""
     variables = [f"{name}={value}" for name, value in settings.items()]
     return ["env", "-i", *variables, shutil.which("chroot") or "chroot", *options, str(root)]
 

@@ -58,7 +58,6 @@ class Packages:
         self.cache = cache.resolve()
 
     def tree(self, name: str) -> Path:
-        """Return the folder of the unpacked packages of TREES[name]."""
         recipe = TREES[name]
         digest = hashlib.sha256(repr(recipe).encode()).hexdigest()[:8]
         final = self.cache / "trees" / f"{name}-{digest}"
@@ -73,12 +72,10 @@ class Packages:
         return final
 
     def qemu(self) -> Path:
-        """Return a static qemu-aarch64 that executes SME2."""
         return self.tree("qemu-amd64") / _QEMU.lstrip("/")
 
 
 def default_cache() -> Path:
-    """Return ETFARM_LAB_CACHE, or lab/cache in the data folder."""
     if chosen := os.environ.get("ETFARM_LAB_CACHE"):
         return Path(chosen)
     return Path(os.environ.get("ETFARM_DATA_DIR") or "var") / "lab" / "cache"

@@ -49,7 +49,6 @@ class Phone(LabDevice):
         return {packages.tree("phone-arm64" if self.is_emulated else "phone-amd64") / "usr": "usr"}
 
     def daemon(self) -> list[str]:
-        """The command of adbd, which runs as the user of Android's shell."""
         settings = {
             "PATH": "/system/bin", "HOME": "/", "SHELL": "/system/bin/sh", "ANDROID_DATA": "/data",
             "ANDROID_ROOT": "/system", "TMPDIR": "/data/local/tmp", "ADBD_PORT": str(self.port),

@@ -11,7 +11,6 @@ END_S = 5.0
 
 
 def start_of(pid: int) -> int:
-    """Return when a process started, in clock ticks since boot."""
     return int(_stat(pid)[19])
 
 
@@ -41,18 +40,15 @@ def end(pid: int, started: int) -> bool:
 
 
 def children(pid: int) -> list[int]:
-    """Return the ids of the processes whose parent is `pid`."""
     return [int(entry.name) for entry in _entries() if _field(entry, 1) == str(pid)]
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the ids of the children of `pid`, their children, and so on."""
     found = children(pid)
     return [*found, *(deeper for child in found for deeper in descendants(child))]
 
 
 def command_of(pid: int) -> list[str]:
-    """Return the words that a process was started with; empty if it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
     except (FileNotFoundError, ProcessLookupError):

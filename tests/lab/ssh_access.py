@@ -22,7 +22,6 @@ class SshAccess:
         self.config = self.folder / _CONFIG
 
     def is_of_this_lab(self) -> bool:
-        """Return whether the lab that is up was made for this folder."""
         return journal.is_noted("path", str(self.config))
 
     def claim(self) -> None:
@@ -50,7 +49,6 @@ class SshAccess:
 
 
 def host_entry(name: str, address: str, port: int, user: str, keys: Path) -> str:
-    """Return the entry of a host in ssh_config; its keys are in the folder `keys`."""
     return f"""Host {name}
     HostName {address}
     Port {port}

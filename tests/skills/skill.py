@@ -38,7 +38,6 @@ class Block:
 
     @property
     def needs_lab(self) -> bool:
-        """Whether only the virtual lab can run it."""
         return self.script.startswith(LAB)
 
 
@@ -50,49 +49,40 @@ class Skill:
 
     @property
     def name(self) -> str:
-        """The name of its folder."""
         return self.path.parent.name
 
     @property
     def text(self) -> str:
-        """The page."""
         return self.path.read_text(encoding="utf-8")
 
     def front_matter(self) -> dict[str, str]:
-        """Return the fields above the page."""
         fields: dict[str, str] = yaml.safe_load(self.text.split("---\n")[1])
         return fields
 
     def section(self, title: str) -> str:
-        """Return the text below a heading."""
         return self.text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
     def blocks(self) -> list[Block]:
-        """Return the blocks to run, in order."""
         return [
             Block(self.text.count("\n", 0, match.start()) + 1, match[1], (match[2] or "").splitlines())
             for match in _BLOCK.finditer(self.text)
         ]
 
     def checks(self) -> list[Block]:
-        """Return the command of each prerequisite."""
         first = self.text.count("\n", 0, self.text.index("\n## Prerequisites\n")) + 2
         rows = enumerate(self.section("Prerequisites").splitlines(), first + 1)
         return [Block(line, row.rpartition(" | `")[2].rpartition("` |")[0], []) for line, row in rows if "` |" in row]
 
     def failures(self) -> list[str]:
-        """Return what is printed when it fails, row by row."""
         return re.findall(r"^\| `([^`]+)` \|", self.section("When it fails"), re.MULTILINE)
 
 
 def is_in(expected: str, printed: str) -> bool:
-    """Whether a printed line contains what a page states that it prints."""
     parts = [re.escape(" ".join(part.split())) for part in _FIGURE.sub("\0", expected).split("...")]
     pattern = ".*".join(parts).replace(re.escape("\0"), r"[\d,]*\d(?:\.\d+)?(?:e[-+]\d+)?")
     return re.search(pattern, " ".join(printed.split())) is not None
 
 
 def missing(expected: list[str], printed: str) -> str | None:
-    """Return the first expected line that does not occur behind the one before it."""
     lines = iter(printed.splitlines())
     return next((each for each in expected if not any(is_in(each, line) for line in lines)), None)

@@ -80,13 +80,6 @@ def test_a_phone_without_a_skin_sensor_has_its_batterys_temperature_and_a_mac_th
         assert conditions(system="macos", thermal=printed).thermal_status == status
 
 
-@pytest.mark.parametrize("system", ["android", "macos", "linux"])
-def test_a_device_that_prints_almost_nothing_still_has_facts_and_conditions(system: str) -> None:
-    message = parse_sections(f"@system\n{system}\n@arch\naarch64\n")
-    assert parse_facts(message, None).memory_bytes is None
-    assert conditions(**message).load_1m is None
-
-
 class Printing(LocalDevice):
     """A device that answers every command with one text."""
 

@@ -36,24 +36,18 @@ def test_commands_share_a_shell_and_nothing_else(host: Device) -> None:
 
 
 @pytest.mark.lab
-def test_a_deadline_ends_the_shell_and_the_next_command_gets_a_new_one(
+@pytest.mark.fault
+def test_a_shell_that_a_deadline_ended_or_that_was_killed_is_replaced(
     host: Device, alive: Callable[[int], bool]
 ) -> None:
-    shell = shell_of(host)
+    first = shell_of(host)
     with pytest.raises(DeadlineExceeded):
         host.run(["sleep", "60"], deadline_s=0.5 * SCALE)
-    wait_for(lambda: not alive(shell), "the shell to end")
-    assert shell_of(host) != shell
-
-
-@pytest.mark.lab
-@pytest.mark.fault
-def test_a_shell_that_was_killed_is_replaced(host: Device, alive: Callable[[int], bool]) -> None:
-    shell = shell_of(host)
-    os.kill(shell, signal.SIGKILL)
-    wait_for(lambda: not alive(shell), "the shell to end")
+    wait_for(lambda: not alive(first), "the shell to end")
+    second = shell_of(host)
+    os.kill(second, signal.SIGKILL)
     wait_for(lambda: not host._idle.is_alive(), "its end to arrive")  # type: ignore[attr-defined]
-    assert shell_of(host) != shell
+    assert len({first, second, shell_of(host)}) == 3
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])

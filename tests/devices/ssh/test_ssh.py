@@ -1,6 +1,5 @@
 """What is special about SSH: configuration, keys, host keys, jump hosts."""
 
-import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,13 +31,6 @@ def opened(make_spec: Callable[..., DeviceSpec]) -> Iterator[Callable[..., Devic
         device.close()
 
 
-@pytest.fixture
-def new_key(tmp_path: Path) -> Path:
-    key = tmp_path / "new_key"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "locked", "-f", str(key)], check=True)
-    return key
-
-
 def command_in(text: str) -> str:
     """What the sentence of an error says to run, between its last two backticks."""
     return text.rsplit("`", 2)[1]
@@ -64,14 +56,15 @@ def test_a_host_is_reached_through_jump_hosts(sshd: Sshd, opened: Callable[..., 
     assert device.run(["sh", "-c", 'echo "$SSH_CONNECTION"'], deadline_s=ENOUGH_S).stdout.startswith(b"127.0.0.1 ")
 
 
+def new_key(folder: Path, passphrase: str = "") -> Path:
+    key = folder / "new_key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-f", str(key)], check=True)
+    return key
+
+
 def known_hosts(folder: Path) -> Path:
     (folder / "known").write_text("host ssh-ed25519 this-is-not-base64!\n")
     return folder / "known"
-
-
-def stranger(folder: Path) -> Path:
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "stranger")], check=True)
-    return folder / "stranger"
 
 
 UNREACHABLE: dict[str, tuple[Callable[[int, Path], dict[str, object]], type[DeviceError], str]] = {
@@ -83,7 +76,10 @@ UNREACHABLE: dict[str, tuple[Callable[[int, Path], dict[str, object]], type[Devi
     "key is missing": (
         lambda _, folder: {"identity_file": folder / "missing"}, DeviceRefused, "the private key .*missing does not"),
     "key is a stranger's": (
-        lambda _, folder: {"identity_file": stranger(folder)}, DeviceRefused, "does not accept our keys"),
+        lambda _, folder: {"identity_file": new_key(folder)}, DeviceRefused, "does not accept our keys"),
+    "key is locked": (
+        lambda _, folder: {"identity_file": new_key(folder, "locked")}, DeviceRefused,
+        "its private key has a passphrase; run `ssh-add .*new_key`"),
 }  # fmt: skip
 
 
@@ -101,11 +97,11 @@ def test_a_host_that_cannot_be_used_is_lost_or_refused_in_one_sentence(
 @pytest.mark.fault
 @pytest.mark.parametrize("is_changed", [False, True], ids=["unknown", "changed"])
 def test_an_unknown_or_changed_host_key_is_refused_with_the_command_that_accepts_it(
-    sshd: Sshd, opened: Callable[..., Device], tmp_path: Path, new_key: Path, is_changed: bool
+    sshd: Sshd, opened: Callable[..., Device], tmp_path: Path, is_changed: bool
 ) -> None:
     cause = r"the host key of .*\(ssh-ed25519 SHA256:.*\) is not in"
     if is_changed:
-        other = new_key.with_suffix(".pub").read_text().split()
+        other = new_key(tmp_path).with_suffix(".pub").read_text().split()
         (tmp_path / "my known hosts").write_text(f"[127.0.0.1]:{sshd.port} {other[0]} {other[1]}\n")
         cause = "changed to ssh-ed25519 SHA256:.*, expected ssh-ed25519 SHA256:"
     device = opened(known_hosts=tmp_path / "my known hosts")
@@ -124,33 +120,6 @@ def test_an_unknown_host_behind_a_jump_host_is_refused_with_the_command_that_acc
     with pytest.raises(DeviceRefused, match=r"the host key of localhost:\d+ .* is not in") as message:
         probe(device)
     assert command_in(str(message.value)).startswith(f"ssh -o UserKnownHostsFile={tmp_path}/known -J 127.0.0.1:")
-
-
-def test_a_locked_key_is_refused_until_the_agent_has_it(
-    sshd: Sshd, opened: Callable[..., Device], tmp_path: Path, new_key: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Given a key with a passphrase that the host accepts
-    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
-    accepted = sshd.identity_file.with_name("authorized_keys")
-    before = accepted.read_text()
-    accepted.write_text(before + new_key.with_suffix(".pub").read_text())
-    agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(tmp_path / "agent")], stdout=subprocess.PIPE)
-    try:
-        with pytest.raises(DeviceRefused, match=r"its private key has a passphrase; run `ssh-add .*new_key`"):
-            probe(opened(identity_file=new_key))
-        assert agent.stdout is not None
-        agent.stdout.readline()
-        monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
-        ask = tmp_path / "ask"
-        ask.write_text("#!/bin/sh\necho locked\n")
-        ask.chmod(0o700)
-        environment = {**os.environ, "SSH_ASKPASS": str(ask), "SSH_ASKPASS_REQUIRE": "force"}
-        subprocess.run(["ssh-add", "-q", str(new_key)], env=environment, check=True)
-        probe(opened(identity_file=new_key))
-    finally:
-        accepted.write_text(before)
-        agent.kill()
-        agent.communicate()
 
 
 @pytest.mark.fault
