@@ -98,6 +98,7 @@ def test_every_other_word_has_a_reason_and_is_used() -> None:
 
 
 def test_no_name_is_a_word_that_says_nothing_alone() -> None:
+    names = [(name, file) for name, file in NAMES if name != "given" or not file.startswith("tests/")]
     for pattern, instead in REPLACED.items():
-        vague = {f"{file}: {name}" for name, file in NAMES if re.fullmatch(pattern, name.strip("_"))}
+        vague = {f"{file}: {name}" for name, file in names if re.fullmatch(pattern, name.strip("_"))}
         assert sorted(vague) == [], f"use {instead}"

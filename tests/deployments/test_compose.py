@@ -13,15 +13,13 @@ EXAMPLE = (ROOT / "deployments/compose.env.example").read_text(encoding="utf-8")
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 
 
-def test_every_variable_of_the_compose_file_is_required_and_in_the_example() -> None:
+def test_every_variable_is_required_and_in_the_example_and_secrets_are_variables() -> None:
     used = set(re.findall(r"\$\{(\w+)[^}]*\}", TEXT))
     assert "$" not in re.sub(r"\$\{\w+(:\?[^}]+)?\}", "", TEXT)
     # a required name that is missing ends `docker compose` with a sentence
     assert used == set(re.findall(r"\$\{(\w+):\?[^}]+\}", TEXT))
     assert set(re.findall(r"^(\w+)=", EXAMPLE, re.MULTILINE)) == used
-
-
-def test_secrets_are_variables_and_empty_in_the_example() -> None:
+    # and secrets are among them, and empty in the example
     secrets = {
         name: value
         for service in [COMPOSE["x-prefect"], *SERVICES.values()]

@@ -74,12 +74,6 @@ def test_at_the_deadline_even_children_that_ignore_term_are_killed(
     wait_for(lambda: not any(alive(int(pid)) for pid in pids.read_text().split()), "the children to end")
 
 
-def test_commands_of_several_threads_run_at_the_same_time(device: Device) -> None:
-    folder = Path(device.root)
-    folder.mkdir(parents=True)
-    assert meet(device, folder) == [b"met\n", b"met\n"]
-
-
 def test_files_of_any_name_go_there_and_back(device: Device, tmp_path: Path) -> None:
     there = tmp_path / "there"
     there.write_bytes(bytes(range(256)) * 10)
@@ -152,7 +146,10 @@ def test_facts_are_those_of_the_device_also_when_it_was_closed(device: Device) -
     assert facts.platform == f"{facts.os}-{facts.arch}"
 
 
-def test_transfers_of_several_threads_do_not_take_each_others_answers(device: Device, tmp_path: Path) -> None:
+def test_commands_of_threads_run_at_the_same_time_and_transfers_get_their_own_answers(
+    device: Device, tmp_path: Path
+) -> None:
+    assert meet(device, tmp_path) == [b"met\n", b"met\n"]
     source = tmp_path / "source"
     source.write_bytes(b"content" * 1000)
 

@@ -73,9 +73,7 @@ def test_a_device_is_waited_for_and_a_refusal_counts_as_a_loss_only_after_one() 
     attempts = Attempts(policy)
     attempts.reconnect_or_raise(Phone(REFUSED, LOST), LOST)
     attempts.reconnect_or_raise(Phone(), REFUSED)
-
-
-def test_a_device_that_is_not_back_in_time_is_lost_with_its_last_error() -> None:
+    # and one that is not back in time is lost with its last error
     attempts = Attempts(Policy(attempts=2, errors=(DeviceLost,), back_within_s=10))
     with pytest.raises(DeviceLost, match=r"^phone: is not back within 10 s \(offline\)$"):
         attempts.reconnect_or_raise(Phone(*[REFUSED] * 50), LOST)

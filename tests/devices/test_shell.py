@@ -20,8 +20,6 @@ _HEAD = "Filesystem     1024-blocks     Used Available Capacity Mounted on\n"
 @pytest.mark.fault
 def test_free_space_is_read_from_a_disk_whose_name_has_blanks(line: str, kilobytes: int) -> None:
     assert available_bytes(f"{_HEAD}{line}\n") == kilobytes * 1024
-
-
-@pytest.mark.parametrize("printed", ["", _HEAD, "df: /x: No such file or directory\n", f"{_HEAD}/dev/x - - - - /\n"])
-def test_free_space_that_is_not_stated_is_unknown(printed: str) -> None:
-    assert available_bytes(printed) is None
+    # and what is not stated is unknown
+    for printed in ("", _HEAD, "df: /x: No such file or directory\n", f"{_HEAD}/dev/x - - - - /\n"):
+        assert available_bytes(printed) is None

@@ -143,22 +143,15 @@ def test_only_processes_newer_than_the_command_are_searched_unless_ids_have_begu
 
 
 @pytest.mark.fault
-def test_a_killed_job_is_a_lost_device_and_not_a_result(device: Device, folder: Path) -> None:
+def test_a_killed_job_and_one_of_another_boot_are_a_lost_device_and_not_a_result(device: Device, folder: Path) -> None:
     job = start_long_job(device, folder)
     os.killpg(job.group, signal.SIGKILL)
     with pytest.raises(DeviceLost, match="a job was killed and left no exit status"):
         job.call.result()
-
-
-@pytest.mark.fault
-def test_a_restart_of_the_device_is_seen_as_such(device: Device, folder: Path) -> None:
-    # given a job that was running when the device went down: it is of another boot and has no exit status
-    run(device, folder, "true")
-    (folder / "job" / "rc").unlink()
     pid, _, *rest = (folder / "job" / "pid").read_text().split()
     (folder / "job" / "pid").write_text(" ".join([pid, "11111111-2222-3333-4444-555555555555", *rest]))
     with pytest.raises(DeviceLost, match="was restarted while a job ran on it"):
-        run(device, folder, "true")
+        run_job(device, Job(str(folder), ["sleep", "3600"], ENOUGH_S))
 
 
 @pytest.mark.fault

@@ -25,14 +25,11 @@ def test_a_device_that_has_all_that_a_sweep_needs_passes_and_keeps_nothing(devic
 
 
 @pytest.mark.fault
-def test_a_root_that_cannot_be_written_is_named_with_its_key(tmp_path: Path) -> None:
+def test_a_root_that_cannot_be_written_and_a_file_that_comes_back_changed_are_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     device = LocalDevice("here", str(tmp_path / "file" / "root"))
     with pytest.raises(DeviceError, match=r"^here: no folder can be made in its root .*/file/root .*; set `root`"):
         try_out(device)
-
-
-def test_a_file_that_comes_back_changed_is_reported_with_both_sizes(tmp_path: Path) -> None:
     device = Corrupting("here", str(tmp_path / "root"))
     with pytest.raises(DeviceError, match="a file of 18 bytes came back with 5 other ones"):
         try_out(device)
