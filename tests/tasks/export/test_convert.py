@@ -1,14 +1,18 @@
 """What a recipe makes of a method, before it is lowered."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from devices.errors import FarmError
 from tasks.export.convert import convert
-from tasks.export.exported import NotApplicableError
+from tasks.export.exported import Export
 from tasks.export.factory import Method, build_methods
+from tasks.export.layer_probes import compute_fp32_layers
+from tasks.export.lowering.delegation import count_macs, count_read_bytes
 from tasks.export.recipes import parse_recipe
+from tasks.export.references import list_cases
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
@@ -40,11 +44,6 @@ def test_excepted_operators_compute_in_fp32_also_one_after_another() -> None:
     assert converted.reference(*method.inputs).dtype == torch.float16
 
 
-def test_an_exception_that_the_model_does_not_contain_is_not_applicable() -> None:
-    with pytest.raises(NotApplicableError, match="the model does not contain softmax"):
-        convert(halved(torch.nn.Linear(4, 4)), parse_recipe("fp16 except softmax"))
-
-
 def test_your_own_recipe_gets_the_dynamic_shapes_that_it_takes() -> None:
     # given a model with a dynamic size, and recipes with and without a parameter for it
     content = {"module": torch.nn.Linear(4, 4), "inputs": (torch.ones(3, 4),), "dynamic_shapes": ({0: DIM.AUTO},)}
@@ -58,3 +57,105 @@ def test_your_own_recipe_gets_the_dynamic_shapes_that_it_takes() -> None:
     # and a model of fixed shapes needs none
     [fixed] = build_methods((torch.nn.Linear(4, 4), (torch.ones(3, 4),)), "layers")
     assert not convert(fixed, recipe, lambda m, x: export(m, x)).program.range_constraints
+
+
+def described(setup: str) -> dict[str, Any]:
+    inputs = (torch.ones(1, 4),)
+    return {"module": torch.nn.Linear(4, 4), "inputs": inputs, "setup": {"method": setup, "inputs": inputs}}
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_a_setup_that_is_not_a_method_is_refused(is_listed: bool) -> None:
+    content = {"methods": {"forward": described("fill")}} if is_listed else described("fill")
+    with pytest.raises(FarmError) as refused:
+        build_methods(content, "decoder")
+    assert str(refused.value) == "decoder: the setup of forward names fill; use one of its methods: forward"
+
+
+@pytest.mark.parametrize("setup", [{"method": "forward"}, ["forward"], {"method": "forward", "inputs": (), "more": 1}])
+def test_a_setup_of_another_form_is_refused(setup: object) -> None:
+    with pytest.raises(FarmError, match="decoder: forward: `setup` must be a dict of `method` and `inputs`"):
+        build_methods(described("forward") | {"setup": setup}, "decoder")
+
+
+def test_layers_of_a_method_that_another_one_executes_have_their_values_in_fp32() -> None:
+    linear, inputs = torch.nn.Linear(2, 2), (torch.ones(1, 2),)
+    methods = build_methods(
+        {"methods": {name: {"module": linear, "inputs": inputs} for name in ("first", "second")}}, "linear"
+    )
+    second = replace(methods[1], executes="first", inputs=(torch.zeros(1, 2),))
+    cases = list_cases([methods[0], second])
+    values = compute_fp32_layers(methods[:1], cases)
+    assert [[value.tolist() for value in values[name].values()] for name in ("first", "second")] == [
+        [linear(inputs[0]).tolist()],
+        [[linear.bias.tolist()]],
+    ]
+
+
+class Mixed(torch.nn.Module):  # type: ignore[misc]
+    """Convolutions, a linear layer, attention of eight heads and a recurrent layer, over images (1, 3, 8, 8)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        nn = torch.nn
+        same = nn.Conv2d(32, 32, 3, groups=8, padding="same")
+        self.convolutions = nn.Sequential(nn.Conv2d(3, 32, 3), same, nn.ConvTranspose2d(32, 16, 2, stride=2))
+        self.linear = nn.Linear(16, 64)
+        self.recurrent = nn.LSTM(64, 8, num_layers=2)
+
+    def forward(self, images: Any) -> Any:
+        rows = self.linear(self.convolutions(images).flatten(2).transpose(1, 2))
+        heads = rows.unflatten(-1, (8, 8)).transpose(1, 2)
+        attended = torch.nn.functional.scaled_dot_product_attention(heads, heads, heads) @ torch.ones(8, 8)
+        return self.recurrent(attended.transpose(1, 2).flatten(2)[:, :5])[0]
+
+
+class Looking(torch.nn.Module):  # type: ignore[misc]
+    """Looks up rows of a table of 100 x 6, and adds them to a state of 6."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.nn.Embedding(100, 6)
+        self.register_buffer("state", torch.zeros(6))
+
+    def forward(self, words: Any) -> Any:
+        self.state.add_(self.table(words).sum(0))
+        return self.state + self.state
+
+
+def test_macs_are_half_of_the_operations_that_pytorch_counts() -> None:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.utils.flop_counter import FlopCounterMode
+
+    module, images = Mixed(), torch.rand(1, 3, 8, 8)
+    # Whatever is one operator, such as a recurrent layer of mkldnn, PyTorch would not count.
+    apart = torch.backends.mkldnn.flags(enabled=False), sdpa_kernel(SDPBackend.MATH)
+    with FlopCounterMode(display=False) as counter, apart[0], apart[1]:
+        module(images)
+    program = torch.export.export(module, (images,)).run_decompositions()
+    assert count_macs(program) == counter.get_total_flops() / 2 > 0
+
+
+def test_a_dynamic_size_has_no_number_of_macs() -> None:
+    rows = torch.rand(4, 2)
+    program = torch.export.export(torch.nn.Linear(2, 3), (rows,), dynamic_shapes=({0: torch.export.Dim.AUTO},))
+    assert count_macs(program.run_decompositions()) is None
+
+
+@pytest.mark.thorough  # it imports the exporter
+def test_of_an_embedding_only_the_rows_that_are_looked_up_are_read_and_state_is_read_once() -> None:
+    from executorch.exir import to_edge
+
+    with torch.no_grad():
+        edge = to_edge(torch.export.export(Looking(), (torch.tensor([3, 5, 7]),)))
+    assert count_read_bytes(edge.exported_program()) == 4 * (3 * 6 + 6)
+
+
+@pytest.mark.thorough  # all recipes
+def test_what_an_export_reads_are_its_weights_as_the_recipe_stores_them(toys: dict[str, Export]) -> None:
+    assert len({export.macs for export in toys.values()}) == 1
+    read = {precision: export.read_bytes or 0 for precision, export in toys.items()}
+    assert read["int4_dynamic"] < read["int8_dynamic"] < read["fp32"]
+    assert read["int8_static"] < read["fp16"] < 0.6 * read["fp32"]
+    for precision, export in toys.items():
+        assert 0.5 * export.pte_bytes < read[precision] < export.pte_bytes

@@ -1,11 +1,12 @@
 """What an entry of a sweep's `models` means, and what is refused in one sentence."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from devices.errors import InputError
-from tasks.export.entry import parse_entry
+from devices.errors import FarmError, InputError
+from tasks.export.recipes import Int4Options, parse_recipe, recipe_name
 from tasks.measure.sweep_file import SweepSpec, read_sweep
 
 FACTORY = "def make():\n    pass\n"
@@ -41,17 +42,6 @@ def test_files_are_found_beside_the_sweep(sweeps: Path) -> None:
     assert (spec.models[3].inputs, spec.models[3].expected) == ([sweeps / "in0.bin"], [sweeps / "ref.bin"])
 
 
-def test_a_class_of_transformers_is_named_alone_or_with_its_arguments(sweeps: Path) -> None:
-    spec = read_models(
-        sweeps,
-        "  - transformers:BertConfig\n  - {name: small, transformers: BertConfig, config: {num_hidden_layers: 1}}\n",
-    )
-    assert [(each.name, each.transformers, each.config) for each in spec.models] == [
-        ("transformers:BertConfig", "BertConfig", {}),
-        ("small", "BertConfig", {"num_hidden_layers": 1}),
-    ]
-
-
 def test_a_prebuilt_program_is_measured_once_and_not_by_each_recipe(sweeps: Path) -> None:
     spec = read_models(sweeps, "  - linear\n  - ./lin.pte\nprecisions: [fp32, fp16]\n")
     pairs = [(model.name, recipe) for model, recipe in spec.pairs]
@@ -66,7 +56,6 @@ def test_a_prebuilt_program_is_measured_once_and_not_by_each_recipe(sweeps: Path
         ("- mobilenet_v3", r"sweep\.yaml:3: .*unknown model `mobilenet_v3`.*did you mean `mobilenet_v2`"),
         ("- {name: a, pte: lin.pte, factory: linear}", r"a model has exactly one of factory, pte, transformers"),
         ("- {name: a, factory: linear, inputs: [in0.bin]}", r"`inputs` belongs to models with `pte`"),
-        ("- {name: a, pte: lin.pte, config: {a: 1}}", r"`config` belongs to models with `transformers`"),
         ("- {name: a, pte: lin.pte, expected: [ref.bin]}", r"`expected` needs `inputs`"),
         ("- {name: a@b, pte: lin.pte}", r"the name `a@b` must consist of letters, digits"),
         ("- {name: a, pte: lin.pte, input: [in0.bin]}", r"unknown key; .*did you mean `inputs`"),
@@ -80,29 +69,13 @@ def test_a_mistake_is_one_sentence_with_its_line(sweeps: Path, line: str, senten
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("written", ["linear", "team.models:make", "transformers:BertConfig"])
-def test_an_entry_survives_being_written(written: str) -> None:
-    entry = parse_entry(written)
-    assert type(entry).model_validate_json(entry.model_dump_json()) == entry
-
-
-@pytest.mark.parametrize("end", ["model.py:make", "lin.pte"])
-def test_a_source_with_an_absolute_path_has_the_name_of_its_file(tmp_path: Path, end: str) -> None:
-    (tmp_path / end.partition(":")[0]).write_text("def make(): ...")
-    assert parse_entry(f"{tmp_path}/{end}").name == end
-
-
 @pytest.mark.parametrize(
     ("generate", "sentence"),
     [
         ("{prefill: [32], depth: [40]}", "depth 40 is not a multiple of a prefill; use one of [32], or add it there"),
         ("{prefill: [32], decode: 64, cache: {length: 40}}", "a cache of 40 tokens is too short; these cases need 64"),
-        ("{prefill: [32, 32]}", "`prefill` lists a number twice; remove one"),
         ("{prefill: [32], chunks: [32]}", "a prompt of 32 tokens is not several times a prefill of [32]"),
-        (
-            "{prefill: [32], chunks: [64], cache: {length: 63}}",
-            "a cache of 63 tokens is too short; these cases need 64",
-        ),
+        ("{prefill: [32], chunks: [64], cache: {length: 63}}", "a cache of 63 tokens is too short"),
         ("{prefill: [32], prompt: no.txt}", "no.txt: no such file"),
     ],
 )
@@ -119,3 +92,37 @@ def test_a_cache_is_filled_by_the_longest_prompt_that_fits(sweeps: Path) -> None
     (entry,) = read_models(sweeps, f"  - {{name: llm, transformers: LlamaConfig, generate: {generate}}}\n").models
     assert entry.generate is not None
     assert (entry.generate.cache_length, entry.generate.chunk(96), entry.generate.chunk(128)) == (136, 32, 64)
+
+
+def test_an_exception_is_written_as_text_or_as_a_list(tmp_path: Path) -> None:
+    sweep = tmp_path / "sweep.yaml"
+    sweep.write_text("name: a\nmodels: [linear]\nprecisions: [fp32, fp16 except: [softmax, layer_norm]]\n")
+    assert read_sweep(sweep).precisions == ["fp32", "fp16 except layer_norm, softmax"]
+    assert recipe_name("fp16 except softmax, layer_norm") == "fp16 except layer_norm, softmax"
+    assert parse_recipe("fp16 except layer_norm, softmax").except_operators == ("layer_norm", "softmax")
+
+
+@pytest.mark.parametrize(
+    ("written", "sentence"),
+    [
+        ("fp8", "unknown precision `fp8`; use one of fp32, fp16, int8_static"),
+        ("int8_static except conv2d", "only fp16 can have exceptions"),
+        ("fp16 except LayerNorm", "`LayerNorm` is not the name of an ATen operator"),
+        (8, "a precision is a name, such as fp16, or"),
+        ({"int4_dynamic": {"group_size": 16}}, "`group_size` must be one of 32, 64, 128, not 16"),
+        ({"int4_dynamic": {"groupsize": 32}}, "unknown key `groupsize`; use group_size, embedding, lm_head"),
+        ({"int4_dynamic": {"kv_cache": 8}}, "the runner has no operators for a quantized KV cache; leave it out"),
+        ("int4_dynamic g33", r"unknown precision `int4_dynamic g33`; write `int4_dynamic: \{group_size"),
+    ],
+)
+def test_an_unknown_recipe_is_refused_in_one_sentence(written: Any, sentence: str) -> None:
+    with pytest.raises(FarmError, match=sentence):
+        recipe_name(written)
+
+
+def test_weights_at_4_bits_have_parameters_and_a_short_name() -> None:
+    name = recipe_name({"int4_dynamic": {"lm_head": 8, "group_size": 128, "embedding": 4}})
+    assert name == "int4_dynamic g128 embedding4 head8"
+    assert parse_recipe(name).int4 == Int4Options(128, 4, 8)
+    # and what is the default has the name, and so the series, that it always had
+    assert recipe_name({"int4_dynamic": {"group_size": 32}}) == "int4_dynamic"

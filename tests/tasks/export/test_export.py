@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,12 @@ import numpy as np
 import pytest
 
 from tasks.export.entry import ExportRequest
-from tasks.export.exported import Export, ExportError, NotApplicableError, read_exports
-from tasks.export.key import source_sha256
+from tasks.export.exported import Export, ExportError
+from tasks.export.key import export_key, source_sha256
 from tasks.export.process.child import ExportOutcome
 from tasks.export.program import read_program
 from tests.fixtures.exports import export_model
+from tests.tasks.export.conftest import toy
 
 pytestmark = pytest.mark.torch
 
@@ -56,20 +56,23 @@ def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("exports")
 
 
+thorough = pytest.mark.thorough
+
+
 @pytest.mark.parametrize(
     ("precision", "types", "tolerance"),
     [
         ("fp32", set[str](), 1e-5),
-        ("fp16", {"fp16"}, 5e-3),
+        pytest.param("fp16", {"fp16"}, 5e-3, marks=thorough),
         ("int8_static", {"int8_static"}, 5e-2),
-        ("int8_dynamic", {"int8_dynamic"}, 5e-2),
-        ("int4_dynamic", {"int4_dynamic", "int8_dynamic"}, 5e-2),
+        pytest.param("int8_dynamic", {"int8_dynamic"}, 5e-2, marks=thorough),
+        pytest.param("int4_dynamic", {"int4_dynamic", "int8_dynamic"}, 5e-2, marks=thorough),
     ],
 )
 def test_a_program_computes_in_the_types_of_its_recipe_and_agrees_with_eager_pytorch(
-    toys: dict[str, Export], precision: str, types: set[str], tolerance: float
+    precision: str, types: set[str], tolerance: float
 ) -> None:
-    export = toys[precision]
+    export = toy(precision)
     assert export.trial == "succeeded"
     assert set[str](export.data_types or ()) == types
     [host], [eager] = (
@@ -77,21 +80,23 @@ def test_a_program_computes_in_the_types_of_its_recipe_and_agrees_with_eager_pyt
         for entries in (export.case.outputs_host, export.outputs)
     )
     assert 0 < np.abs(host - eager).max() < tolerance * np.abs(eager).max()
+    # and its portable operators are the kernels that the program calls
+    [method] = read_program(export.pte)
+    listed = Counter[str]()
+    for entry in export.portable:
+        listed["::".join(entry["operator"].split(".")[:2])] += entry["count"]
+    assert listed == Counter((call.operator or "").partition(".")[0] for call in method.calls if call.operator)
+    # and every file is as export.json says
+    assert (export.model, export.precision, export.seed) == ("toy_cnn", precision, 0)
+    assert (export.folder.name, export.pte.stat().st_size) == (export.export_key, export.pte_bytes)
+    assert export.etrecord.stat().st_size > 0
+    assert export.source_sha256 == source_sha256(ExportRequest("toy_cnn", precision, export.folder.parent))
+    hashes = {"model.pte": export.pte_sha256} | {each["file"]: each["sha256"] for each in export.case.tensors}
+    for file, sha256 in hashes.items():
+        assert hashlib.sha256((export.folder / file).read_bytes()).hexdigest() == sha256
 
 
-def test_every_file_is_as_export_json_says(toys: dict[str, Export]) -> None:
-    for precision, export in toys.items():
-        assert (export.model, export.precision, export.seed) == ("toy_cnn", precision, 0)
-        assert export.folder.name == export.export_key
-        assert export.pte.stat().st_size == export.pte_bytes
-        assert export.etrecord.stat().st_size > 0
-        assert export.versions["torch"] is not None
-        assert export.source_sha256 == source_sha256(ExportRequest("toy_cnn", precision, export.folder.parent))
-        hashes = {"model.pte": export.pte_sha256} | {each["file"]: each["sha256"] for each in export.case.tensors}
-        for file, sha256 in hashes.items():
-            assert hashlib.sha256((export.folder / file).read_bytes()).hexdigest() == sha256
-
-
+@thorough
 def test_inputs_follow_the_precision_and_conversions_are_compared_with_fp32_too(toys: dict[str, Export]) -> None:
     def contents(tensors: list[dict[str, Any]]) -> list[str]:
         return [entry["sha256"] for entry in tensors]
@@ -106,19 +111,11 @@ def test_inputs_follow_the_precision_and_conversions_are_compared_with_fp32_too(
     assert toys["int8_static"].pte_bytes < toys["fp16"].pte_bytes < toys["fp32"].pte_bytes
 
 
-def test_delegated_and_portable_operators_are_counted_and_portable_ones_have_a_reason(toys: dict[str, Export]) -> None:
-    delegated = {entry["operator"]: entry["count"] for entry in toys["fp32"].delegated}
+def test_delegated_operators_are_counted_and_portable_ones_have_a_reason() -> None:
+    delegated = {entry["operator"]: entry["count"] for entry in toy("fp32").delegated}
     assert (delegated["aten.convolution.default"], delegated["aten.linear.default"]) == (3, 2)
-    [portable] = toys["fp32"].portable
+    [portable] = toy("fp32").portable
     assert (portable["operator"], "no rule" in portable["reason"]) == ("aten.native_layer_norm.default", True)
-    # and the portable ones are the kernels that the program calls
-    for export in toys.values():
-        [method] = read_program(export.pte)
-        called = Counter((call.operator or "").partition(".")[0] for call in method.calls if call.operator)
-        listed = Counter[str]()
-        for entry in export.portable:
-            listed["::".join(entry["operator"].split(".")[:2])] += entry["count"]
-        assert called == listed
 
 
 def test_a_second_export_is_taken_from_disk_without_importing_torch(linear: Export) -> None:
@@ -134,41 +131,29 @@ def test_a_second_export_is_taken_from_disk_without_importing_torch(linear: Expo
     assert linear.folder.stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize("damaged", ["model.pte", "output-0.bin", "export.json"])
 def test_a_damaged_export_is_neither_taken_nor_left(
-    linear: Export, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: str
+    linear: Export, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = shutil.copytree(linear.folder, tmp_path / linear.folder.name) / damaged
-    file.write_bytes(file.read_bytes()[:-7])
     monkeypatch.setattr("tasks.export.export.run_export", lambda *_: ExportOutcome(error="made again"))
-    with pytest.raises(ExportError, match="made again"):
-        export_model("linear", "fp32", tmp_path)
-    assert _names(tmp_path) == ["logs"]
-
-
-@pytest.mark.thorough
-def test_two_exports_at_once_of_a_damaged_one_both_give_the_same_bytes_as_before(
-    linear: Export, tmp_path: Path
-) -> None:
-    folder = shutil.copytree(linear.folder, tmp_path / linear.folder.name)
-    (folder / "model.pte").write_bytes(b"not a program")
-
-    with ThreadPoolExecutor(2) as pool:
-        exports = list(pool.map(lambda _: export_model("linear", "fp32", tmp_path), range(2)))
-
-    assert [export.folder for export in exports] == [folder, folder]
-    assert exports[0].pte_sha256 == exports[1].pte_sha256 == linear.pte_sha256
-    assert exports[0].outputs == linear.outputs
-    assert _names(tmp_path) == sorted([folder.name, "logs"])
+    for damaged in ("model.pte", "output-0.bin", "export.json"):
+        file = shutil.copytree(linear.folder, tmp_path / linear.folder.name) / damaged
+        file.write_bytes(file.read_bytes()[:-7])
+        with pytest.raises(ExportError, match="made again"):
+            export_model("linear", "fp32", tmp_path)
+        assert _names(tmp_path) == ["logs"]
 
 
 def test_the_files_that_a_model_of_our_own_used_are_recorded_and_its_export_is_cached_folder(exports: Path) -> None:
     export = export_model("own:make", "fp32", exports)
-
     assert export.portable[0]["reason"] == "mean.dim only supports keepdim=True"
     assert export_model("own:make", "fp32", exports) == export  # its key holds: nothing it used has changed
     files = json.loads(next((exports / "used").iterdir()).read_text())["files"]
     assert [Path(name).name for name in files] == ["helper.py", "own.py", "weights.txt"]
+    # and the lines of its operators are known, and a change in what it imports is a new content
+    sources = json.loads((export.folder / "sources.json").read_text())
+    assert "own.py:8" in {line for _, _, line in sources["sources"]}
+    Path("helper.py").write_text("SCALE = 3.0\n")
+    assert export_key(ExportRequest("own:make", "fp32", exports)) != export.export_key
 
 
 def test_a_model_that_cannot_be_exported_gives_one_sentence_and_leaves_only_its_log(exports: Path) -> None:
@@ -180,34 +165,14 @@ def test_a_model_that_cannot_be_exported_gives_one_sentence_and_leaves_only_its_
     assert not [*exports.glob("*/export.json"), *exports.glob(".part-*")]
 
 
-def test_a_recipe_without_meaning_is_found_once(exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # given a model without linear layers
-    for _ in range(2):
-        # when it is exported by a recipe for these, then that is skipped with the reason
-        with pytest.raises(NotApplicableError, match="the model has no linear layers, so nothing can be quantized"):
-            export_model("batch_matmul", "int8_dynamic", exports)
-        # and the next night without another attempt
-        monkeypatch.delattr("tasks.export.export.run_export", raising=False)
-    assert not list(exports.glob("*/export.json"))
-
-
-@pytest.mark.parametrize("has_room_for_the_log", [True, pytest.param(False, marks=pytest.mark.thorough)])
-def test_a_full_disk_is_one_sentence(full_disk: Path, has_room_for_the_log: bool) -> None:
+@thorough
+@pytest.mark.parametrize("room_kb", [136, 0])
+def test_a_full_disk_is_one_sentence(full_disk: Path, room_kb: int) -> None:
     # given a disk with room for the log and the inputs at most, but not for the program
-    (full_disk / "other").write_bytes(bytes(888 * 1024))
-    if not has_room_for_the_log:
-        subprocess.run(["dd", "if=/dev/zero", f"of={full_disk / 'full'}"], capture_output=True, check=False)
+    (full_disk / "other").write_bytes(bytes((1024 - room_kb) * 1024))
     with pytest.raises(ExportError, match=f"linear as fp32: no space left on the disk of {full_disk}"):
         export_model("linear", "fp32", full_disk)
     assert not [*full_disk.glob("*/model.pte"), *full_disk.glob(".part-*")]
-
-
-def test_a_folder_without_an_export_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match=r"export\.json is missing"):
-        read_exports(tmp_path)
-    (tmp_path / "export.json").write_text('{"export_version": 99}')
-    with pytest.raises(ExportError, match="another version"):
-        read_exports(tmp_path)
 
 
 def _names(folder: Path) -> list[str]:

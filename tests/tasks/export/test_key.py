@@ -1,7 +1,6 @@
 """The content key of an export: what changes it, and what does not."""
 
-import sys
-from concurrent.futures import ThreadPoolExecutor
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from devices.errors import FarmError
 from tasks.export.entry import ExportRequest
 from tasks.export.key import export_key, record_left_out, record_used, source_sha256
-from tasks.export.user_code import find_source
+from tests.fixtures.command import run_python
 
 OWN = "import torch\nraise SystemExit('computing a key must not import the model')\n"
 
@@ -81,27 +80,11 @@ def test_the_hash_of_the_source_follows_the_files_and_nothing_else(exports: Path
     assert len({first, other_weights, source_sha256(ours(exports))}) == 3
 
 
-def test_exports_that_begin_at_once_all_find_their_modules(exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # given Python's cache of folders, in which many are not there, and threads that take turns often
-    del exports
-    absent = dict.fromkeys((f"/absent/{number}" for number in range(5000)), None)
-    monkeypatch.setattr(sys, "path_importer_cache", sys.path_importer_cache | absent)
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(4) as pool:
-            files = list(pool.map(find_source, ["ours.model:make"] * 4))
-    finally:
-        sys.setswitchinterval(before)
-    assert {path.name for path in files} == {"model.py"}
-
-
 @pytest.mark.parametrize(
     ("model", "words"),
     [
         ("yolo", "unknown model `yolo`; use package.module:factory, .*a model of the zoo: batch_matmul, "),
         ("ours.absent:make", "module ours.absent not found"),
-        ("absent.model:make", "module absent.model not found"),
         ("ours/absent.py:make", "ours/absent.py: no such file"),
         ("ours.model:", "package.module:factory"),
     ],
@@ -110,3 +93,23 @@ def test_a_missing_model_is_refused_in_one_sentence(exports: Path, model: str, w
     with pytest.raises(FarmError, match=words) as refused:
         export_key(ExportRequest(model, "fp32", exports))
     assert "\n" not in str(refused.value)
+
+
+PROGRAM = """
+import json, sys
+import numpy
+import safetensors.numpy  # as the export server has imported safetensors before an export starts
+from tasks.export.dependencies import recorded_dependencies
+safetensors.numpy.save_file({"weight": numpy.ones(2)}, sys.argv[1])
+with recorded_dependencies() as used:
+    safetensors.numpy.load_file(sys.argv[1])
+print(json.dumps([str(path) for path in used.files]))
+"""
+
+
+def test_weights_that_safetensors_reads_are_recorded_where_it_was_imported_before(tmp_path: Path) -> None:
+    pytest.importorskip("safetensors", reason="safetensors is not installed (export extra)")
+    weights = tmp_path / "weights.safetensors"
+    done = run_python("-c", PROGRAM, weights)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [str(weights)]

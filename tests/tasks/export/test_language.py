@@ -1,17 +1,21 @@
 """Language models: what the methods of `generate` compute in eager PyTorch, and weights at 4 bits."""
 
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tasks.export.convert import quantize_int4
-from tasks.export.exported import NotApplicableError
+from tasks.export.entry import ModelEntry
+from tasks.export.exported import Export
 from tasks.export.factory import Method, build_methods
 from tasks.export.from_transformers import perplexity
 from tasks.export.generate_options import GenerateOptions
 from tasks.export.language_methods import language_methods
 from tasks.export.recipes import Int4Options
 from tasks.export.references import compute_references, list_cases, list_choices
+from tests.fixtures.exports import exported_cases
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
@@ -101,26 +105,16 @@ def test_the_likeliest_tokens_are_listed_at_each_position_of_a_text(model: Any) 
     assert list_choices(texts, changed, decode, "float32") == {}
 
 
-@pytest.mark.parametrize(
-    ("config", "more"),
-    [
-        ("MistralConfig", {}),
-        pytest.param(
-            "Gemma3TextConfig",
-            {"head_dim": 8, "layer_types": ["sliding_attention", "full_attention"]},
-            marks=pytest.mark.thorough,
-        ),
-    ],
-)
-def test_beyond_a_sliding_window_a_model_goes_on_as_without_a_cache(config: str, more: dict[str, Any]) -> None:
-    # given a model that attends to 4 tokens, in all layers or in one, and a prompt of 17
-    sliding = seeded(getattr(transformers, config), sliding_window=4, **more)
+def test_beyond_a_sliding_window_a_model_goes_on_as_without_a_cache() -> None:
+    # given a model that attends to 4 tokens in one of its layers, and a prompt of 17
+    more: dict[str, Any] = {"head_dim": 8, "layer_types": ["sliding_attention", "full_attention"]}
+    sliding = seeded(transformers.Gemma3TextConfig, sliding_window=4, **more)
     prompt = torch.randint(0, VOCABULARY, (OPTIONS.prompt_tokens,))
     text = likeliest(sliding, prompt, OPTIONS.decode)
     with torch.no_grad():
         scores, unlimited = (
             each(prompt[None, :16], use_cache=False).logits[:, -1]
-            for each in (sliding, seeded(getattr(transformers, config), sliding_window=64, **more))
+            for each in (sliding, seeded(transformers.Gemma3TextConfig, sliding_window=64, **more))
         )
         # when it reads and writes far beyond the window
         methods: list[Method] = build_methods(language_methods(sliding, prompt, OPTIONS), "llm")
@@ -131,13 +125,7 @@ def test_beyond_a_sliding_window_a_model_goes_on_as_without_a_cache(config: str,
     assert outputs["tg6_d16"][0].tolist() == text
 
 
-def test_perplexity_is_that_of_every_token_behind_those_before_it(model: Any) -> None:
-    tokens = torch.randint(0, VOCABULARY, (40,))
-    with torch.no_grad():
-        loss = model(tokens[None], labels=tokens[None]).loss
-    assert perplexity(model, tokens) == pytest.approx(float(loss.exp()), rel=1e-5)
-
-
+@pytest.mark.thorough
 @pytest.mark.parametrize("bits", [8, 4])
 def test_an_embedding_of_few_bits_is_near_the_one_that_it_replaces(model: Any, bits: int) -> None:
     ids = torch.arange(VOCABULARY)[None]
@@ -150,6 +138,41 @@ def test_an_embedding_of_few_bits_is_near_the_one_that_it_replaces(model: Any, b
     assert torch.equal(model.get_input_embeddings()(ids), embedded)
 
 
-def test_a_head_that_the_model_does_not_have_is_a_reason_to_skip(model: Any) -> None:
-    with pytest.raises(NotApplicableError, match="the model has no layer named lm_head"):
-        quantize_int4(model.model, Int4Options(lm_head=8))
+def test_perplexity_is_that_of_every_token_behind_those_before_it(model: Any) -> None:
+    tokens = torch.randint(0, VOCABULARY, (40,))
+    with torch.no_grad():
+        loss = model(tokens[None], labels=tokens[None]).loss
+    assert perplexity(model, tokens) == pytest.approx(float(loss.exp()), rel=1e-5)
+
+
+STEPS = 4
+
+
+def exported_llama(precision: str, folder: Path) -> dict[str, Export]:
+    """The cases of a Llama of one layer, by the part of their names that is theirs."""
+    sizes: dict[str, Any] = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1, "vocab_size": 32}
+    entry = ModelEntry.model_validate(
+        {
+            "name": "llama",
+            "transformers": "LlamaConfig",
+            "config": {**sizes, "num_attention_heads": 2},
+            "generate": {"prefill": [4], "depth": [4], "decode": STEPS},
+        }
+    )
+    return {export.model.partition("@")[2]: export for export in exported_cases(entry, precision, folder)}
+
+
+@pytest.mark.thorough
+def test_both_texts_have_the_likeliest_tokens(tmp_path: Path) -> None:
+    cases = exported_llama("int4_dynamic", tmp_path)
+    assert (list(cases), cases["pp4"].case.choices) == (["pp4", "tg4_d4"], {})
+    written = cases["tg4_d4"]
+    assert list(written.case.choices) == ["eager", "host"]
+    # of eager's text, the likeliest is what was written
+    tokens, behind = written.case.choices["eager"]
+    likeliest = np.fromfile(written.folder / tokens["file"], np.int64).reshape(STEPS, -1)
+    text = np.fromfile(written.folder / written.outputs[0]["file"], np.int64)
+    assert likeliest[:, 0].tolist() == text.tolist()
+    assert (behind["dtype"], behind["shape"]) == ("float32", [STEPS, 4])
+    # and their files are checked before the export is used again, as all others are
+    assert {tokens["file"], behind["file"]} <= {entry["file"] for entry in written.case.tensors}

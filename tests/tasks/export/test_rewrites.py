@@ -10,20 +10,20 @@ from tests.fixtures.exports import export_model
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch", reason="torch is not installed (export extra)")
 
-MODELS = """
+MODEL = """
 import torch
-import torch.nn.functional as F
 
-class Attention(torch.nn.Module):
-    def forward(self, query, key, value, mask):
-        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.recurrent = torch.nn.GRU(4, 8)
 
-def attention():
-    inputs = *(torch.rand(1, 2, 6, 4) for _ in range(3)), torch.ones(6, 6).tril().bool()
-    return Attention(), inputs
+    def forward(self, query, mask, steps):
+        attention = torch.nn.functional.scaled_dot_product_attention(query, query, query, attn_mask=mask)
+        return attention, self.recurrent(steps)[0]
 
-def recurrent():
-    return torch.nn.GRU(4, 8), (torch.rand(3, 1, 4),)
+def make():
+    return Model(), (torch.rand(1, 2, 6, 4), torch.ones(6, 6).tril().bool(), torch.rand(6, 1, 4))
 """
 
 
@@ -52,41 +52,18 @@ def test_attention_as_products_computes_what_eager_pytorch_does(dtype: Any) -> N
     sizes = (2, 4, 8, 16), (2, 4, 24, 16), (2, 2, 24, 16)
     inputs = *(torch.randn(size).to(dtype) for size in sizes), torch.arange(24) <= torch.arange(8, 16)[:, None]
     program = torch.export.export(Attention(), inputs)
-    # when it is rewritten
     attention_as_products(program)
-    # then none is left, and the values are the same
     assert not any("scaled_dot" in str(node.target) for node in program.graph.nodes)
     for actual, expected in zip(program.module()(*inputs), Attention()(*inputs), strict=True):
         torch.testing.assert_close(actual, expected, rtol=0, atol=1e-6 if dtype is torch.float32 else 4e-3)
 
 
-def test_attention_that_cannot_be_rewritten_stays_as_it_is() -> None:
-    from tasks.export.lowering.rewrites import attention_as_products
-
-    class Dynamic(torch.nn.Module):  # type: ignore[misc]
-        def forward(self, query: Any, key: Any) -> Any:
-            return torch.nn.functional.scaled_dot_product_attention(query, key, key)
-
-    sizes = ({2: torch.export.Dim.AUTO}, {2: torch.export.Dim.AUTO})
-    program = torch.export.export(Dynamic(), (torch.rand(1, 2, 3, 4), torch.rand(1, 2, 5, 4)), dynamic_shapes=sizes)
-    attention_as_products(program)
-    assert any("scaled_dot" in str(node.target) for node in program.graph.nodes)
-
-
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("model", "portable"),
-    [
-        ("attention", {"dim_order_ops._to_dim_order_copy.default"}),  # the mask of booleans
-        # The first state, and the outputs of all steps put together: XNNPACK concatenates five tensors at most.
-        ("recurrent", {"aten.full.default", "aten.cat.default"}),
-    ],
-)
-def test_attention_and_recurrent_layers_are_delegated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, portable: set[str]
-) -> None:
+def test_attention_and_recurrent_layers_are_delegated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("model.py").write_text(MODELS)
-    export = export_model(f"model:{model}", "fp32", tmp_path / "exports")
+    Path("model.py").write_text(MODEL)
+    export = export_model("model:make", "fp32", tmp_path / "exports")
     assert export.trial == "succeeded"
+    # XNNPACK has no first state, concatenates few steps only, and does not convert a mask of booleans
+    portable = {"aten.full.default", "aten.cat.default", "dim_order_ops._to_dim_order_copy.default"}
     assert {entry["operator"] for entry in export.portable} <= portable

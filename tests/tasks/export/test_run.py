@@ -69,18 +69,8 @@ def aborting():
     littering()
     os.abort()
 
-class Aborting(torch.nn.Module):
-    def forward(self, values):
-        return values + 1 if torch.compiler.is_exporting() else os.abort()
-
-def aborting_later():
-    return Aborting(), (torch.rand(4),)
-
 def killed():
     os.kill(os.getpid(), 9)
-
-def killed_in_real_time():
-    os.kill(os.getpid(), 40)
 
 def leaving():
     os._exit(255)
@@ -121,10 +111,7 @@ def own_server(exports: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 
 def started(count: int = 1, exporting: Sequence[Future[Export]] = ()) -> list[dict[str, Any]]:
-    """Wait until this many export processes have started in all; return their process ids.
-
-    Raises the error of one of `exporting` that has failed: then it does not start.
-    """
+    """Wait until this many export processes have started in all, unless one of `exporting` fails; return their ids."""
 
     def have_started() -> bool:
         for each in exporting:
@@ -171,9 +158,7 @@ def test_exports_run_side_by_side_from_a_server_that_has_imported_torch(exports:
     ("model", "sentence"),
     [
         ("aborting", "was killed by SIGABRT while loading the model"),
-        ("aborting_later", "was killed by SIGABRT while computing the reference outputs in eager PyTorch"),
         ("killed", "was killed (possibly out of memory) while loading the model"),
-        ("killed_in_real_time", "was killed by signal 40 while loading the model"),
         # multiprocessing reports this code also for a server that has ended
         ("leaving", "exited with code 255 while loading the model"),
     ],
@@ -212,7 +197,6 @@ def test_exports_and_their_server_end_with_the_farm(number: signal.Signals) -> N
     Path("farm.py").write_text(FARM)
     with subprocess.Popen([sys.executable, "farm.py"], stderr=subprocess.DEVNULL) as farm:
         [export] = started()
-        # when it is killed or interrupted
         farm.send_signal(number)
     # then the export and the server end too, and neither had imported the farm's program
     wait_for(lambda: not runs(export["pid"]), "the export's process to end")
@@ -238,14 +222,6 @@ def test_a_server_that_is_killed_is_replaced_and_the_export_succeeds(exports: Pa
     assert not runs(after["server"])
 
 
-@pytest.mark.usefixtures("own_server")
-def test_a_server_that_cannot_start_is_reported(exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("broken.py").write_text("import os\nos._exit(3)\n")
-    monkeypatch.setattr(run, "_PRELOADED", ["broken"])
-    with pytest.raises(ExportError, match=r"the export server ended unexpectedly; its log is .*server\.log"):
-        export_model("linear", "fp32", exports)
-
-
 @pytest.mark.usefixtures("linear", "own_server")  # in this order
 def test_without_a_server_that_can_import_torch_each_export_gives_the_same_bytes(
     exports: Path, linear: Export, monkeypatch: pytest.MonkeyPatch
@@ -256,7 +232,6 @@ def test_without_a_server_that_can_import_torch_each_export_gives_the_same_bytes
         f"import sys\nimport tasks.export.process.child, tasks.export.dependencies\n{as_elsewhere}sys.platform = here\n"
     )
     monkeypatch.setattr(run, "_PRELOADED", ["light"])
-    # when a model is exported, then it is the same
     alone = export_model("linear", "fp32", exports)
     assert (alone.pte_sha256, alone.outputs) == (linear.pte_sha256, linear.outputs)
 

@@ -1,9 +1,11 @@
 """Which sessions a sweep with `interval_percent` leaves out: those behind a clear answer."""
 
 import math
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import product
 
 import numpy as np
@@ -13,10 +15,14 @@ from tasks.bundle.record import SessionRecord
 from tasks.bundle.robust_statistics import ALERT_SESSIONS
 from tasks.bundle.runner_stats import Stats
 from tasks.judge.comparison import compare
+from tasks.measure.clock import clock_ahead_s
 from tasks.measure.early_stopping import EarlyStopping, median_interval_percent
+from tasks.measure.finish_by import FinishBy, finish_moment
 from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession, remaining_sessions
 from tasks.measure.sweep_file import SweepSpec
+from tests.fixtures.clock import set_clock
 from tests.fixtures.plans import a_spec, ended, planned
+from tests.fixtures.waiting import ENOUGH_S
 
 MOST = 20
 PERCENT = 2.0
@@ -33,7 +39,7 @@ def steady(session: PlannedSession) -> float:
 
 
 def linear_is_noisy(session: PlannedSession) -> float:
-    return 0.1 if session.cell.model == "linear" else 0.001
+    return 0.1 if session.cell.model == "linear" and session.cell.variant == "sme2_on" else 0.001
 
 
 def measured(session: PlannedSession, noise: Noise = steady) -> SessionRecord:
@@ -65,42 +71,25 @@ def sessions_of(records: Iterable[SessionRecord]) -> dict[tuple[str, str], int]:
 
 
 def test_a_clear_answer_ends_after_eight_sessions_and_an_unclear_one_after_all() -> None:
-    # given a model without noise and one whose sessions scatter by several percent
+    # given a model without noise and one whose sessions scatter by several percent with SME2
     records = run(a_sweep(), noise=linear_is_noisy)
     # then the first one has the fewest sessions that can confirm a verdict, and on and off have as many
-    assert sessions_of(records) == {
-        ("conv", "sme2_on"): ALERT_SESSIONS,
-        ("conv", "sme2_off"): ALERT_SESSIONS,
-        ("linear", "sme2_on"): MOST,
-        ("linear", "sme2_off"): MOST,
-    }
-
-
-def test_one_noisy_variant_keeps_the_other_going_and_the_order_is_abba() -> None:
-    # given a model whose sessions scatter with SME2 only
-    records = run(a_sweep(models=["linear"]), noise=lambda s: 0.1 if s.cell.variant == "sme2_on" else 0.001)[1:]
-    # then both variants have all their sessions, in turns that swap each round
-    assert sessions_of(records) == {("linear", "sme2_on"): MOST, ("linear", "sme2_off"): MOST}
-    assert [record.variant for record in records[:4]] == ["sme2_on", "sme2_off", "sme2_off", "sme2_on"]
+    expected = {("conv", variant): ALERT_SESSIONS for variant in ("sme2_on", "sme2_off")}
+    assert sessions_of(records) == {**expected, ("linear", "sme2_on"): MOST, ("linear", "sme2_off"): MOST}
 
 
 def test_a_sweep_that_was_killed_ends_at_the_same_session() -> None:
     # given a model that ends somewhere between the first and the last possible session
     spec = a_sweep(models=["linear"])
     uninterrupted = run(spec, noise=lambda session: 0.02)
+    assert ALERT_SESSIONS < sessions_of(uninterrupted)["linear", "sme2_on"] < MOST
     # when it is killed after any number of sessions and started again
-    for number in range(len(uninterrupted)):
+    for number in range(0, len(uninterrupted), 3):
         before = uninterrupted[:number]
         after = run(spec, before, noise=lambda session: 0.02)
-        # then the same sessions were measured
         assert [*before, *after] == uninterrupted
     # and a third start measures nothing
     assert run(spec, uninterrupted, noise=lambda session: 0.02) == []
-
-
-def test_noise_in_between_ends_in_between() -> None:
-    counts = sessions_of(run(a_sweep(models=["linear"]), noise=lambda session: 0.02))
-    assert ALERT_SESSIONS < counts["linear", "sme2_on"] < MOST
 
 
 def test_a_failed_session_is_repeated_also_where_there_are_enough() -> None:
@@ -110,7 +99,6 @@ def test_a_failed_session_is_repeated_also_where_there_are_enough() -> None:
     failed = next(record for record in records if record.repetition == 3)
     again = [record for record in records if record is not failed]
     first_try = next(session for session in planned(spec) if session.session_id == failed.session_id)
-    # when the sweep is started again
     after = run(spec, [*again, ended(first_try, "failed", "device_lost")])
     # then that session is repeated, and no other
     assert [(record.repetition, record.variant, record.attempt) for record in after] == [(3, failed.variant, 2)]
@@ -132,18 +120,6 @@ def test_sessions_that_do_not_count_end_nothing() -> None:
         assert EarlyStopping(planned(spec), each, PERCENT).needs(last)
     # and forgotten sessions
     assert EarlyStopping(planned(spec), records, PERCENT, {record.session_id for record in records}).needs(last)
-
-
-def test_sessions_for_kernels_and_the_discarded_one_are_always_needed() -> None:
-    spec = a_sweep(modes=["timing", "profile"])
-    sessions = planned(spec)
-    enough = EarlyStopping(sessions, [measured(session) for session in sessions[1:]], PERCENT)
-    needed = [session for session in sessions if enough.needs(session)]
-    assert Counter((session.cell.mode, session.repetition) for session in needed) == {
-        ("timing", DISCARDED_REPETITION): 1,
-        **{("timing", number): 4 for number in range(ALERT_SESSIONS)},
-        ("profile", 0): 4,
-    }
 
 
 def test_when_the_device_is_lost_only_sessions_that_are_needed_anyway_fail() -> None:
@@ -177,10 +153,6 @@ def test_the_interval_is_that_of_signed_ranks() -> None:
     assert median_interval_percent(figures) == pytest.approx(width)
 
 
-def test_fewer_than_six_figures_have_no_interval() -> None:
-    assert [math.isinf(median_interval_percent([1.0] * count)) for count in (0, 1, 5, 6)] == [True, True, True, False]
-
-
 def test_stopping_by_the_width_leaves_the_intervals_of_comparisons_right() -> None:
     # given two variants with a ratio of 1.05 that end together, when both medians are known to 4 %
     generator = np.random.default_rng(5)
@@ -195,3 +167,63 @@ def test_stopping_by_the_width_leaves_the_intervals_of_comparisons_right() -> No
         held.append(got.low <= 1.05 <= got.high)
     # then 95 % of the intervals hold it, give or take what 400 repetitions leave open
     assert 0.925 <= np.mean(held) <= 0.98
+
+
+EVENING = datetime(2026, 1, 2, 22, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine whose local time is one hour ahead of UTC."""
+    monkeypatch.setenv("TZ", "CET-1")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("written", "moment"),
+    [
+        ("07:00", datetime(2026, 1, 3, 6, 0, tzinfo=UTC)),
+        ("23:30", datetime(2026, 1, 2, 22, 30, tzinfo=UTC)),
+        ("23:00", datetime(2026, 1, 3, 22, 0, tzinfo=UTC)),
+    ],
+)
+def test_a_time_is_the_next_one_that_the_clock_of_this_machine_shows(
+    berlin: None, monkeypatch: pytest.MonkeyPatch, written: str, moment: datetime
+) -> None:
+    # given a machine whose clock shows 23:00
+    set_clock(monkeypatch, EVENING)
+    assert finish_moment(written) == moment
+    assert f"{finish_moment(written):%H:%M}" == written
+
+
+def test_a_session_starts_if_one_of_median_length_would_end_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a device that must have ended in an hour
+    clock = set_clock(monkeypatch, EVENING)
+    finish = FinishBy(EVENING + timedelta(hours=1))
+    # then its first session starts, however long it may take
+    assert finish.allows_next
+    # when sessions took 5, 20 and 20 minutes: 15 are left
+    for minutes in (5, 20, 20):
+        finish.begin()
+        clock.advance(minutes=minutes)
+        finish.end()
+    # then none starts that takes as long as most
+    assert not finish.allows_next
+    # and nothing starts after the moment on a device without any session
+    assert not FinishBy(clock()).allows_next
+
+
+@pytest.mark.parametrize(("ahead_s", "is_allowed"), [(600.0, True), (-600.0, False)], ids=["ahead", "behind"])
+def test_a_lab_whose_clock_differs_ends_when_the_farm_s_clock_shows_the_time(ahead_s: float, is_allowed: bool) -> None:
+    # given a lab that knows how far its clock is ahead of the farm's, and a sweep that ends when the lab's shows now
+    moment = datetime.now(UTC)
+    token = clock_ahead_s.set(ahead_s)
+    try:
+        # then it has ten minutes left, or is ten minutes late, by the farm's clock
+        assert FinishBy(moment).allows_next is is_allowed
+        assert FinishBy(moment).left_s == pytest.approx(max(ahead_s, 0.0), abs=ENOUGH_S)
+    finally:
+        clock_ahead_s.reset(token)

@@ -43,19 +43,12 @@ def test_a_quarantine_ends_by_itself_and_the_next_strike_begins_another(registry
     for _ in range(3):
         registry.strike("phone", "lost")
     clock.advance(minutes=QUARANTINE.total_seconds() / 60)
-
     assert registry.health("phone").state == "suspect"
-
     registry.strike("phone", "lost again")
     assert registry.health("phone").state == "quarantined"
-
-
-def test_a_success_after_a_quarantine_makes_the_device_good(registry: Registry, clock: Clock) -> None:
-    registry.quarantine("phone", "cracked screen", timedelta(hours=1))
-    clock.advance(minutes=120)
-
+    # and a success after it makes the device good
+    clock.advance(minutes=QUARANTINE.total_seconds() / 60)
     registry.succeed("phone")
-
     assert registry.health("phone") == Health()
 
 
@@ -63,19 +56,15 @@ def test_a_success_after_a_quarantine_makes_the_device_good(registry: Registry, 
 def test_sweeps_change_nothing_about_what_people_decided(registry: Registry, state: str) -> None:
     decide = registry.quarantine if state == "quarantined" else registry.retire
     decided = decide("phone", "battery swollen")
-
     registry.succeed("phone")
     registry.strike("phone", "lost")
-
     assert registry.health("phone") == decided
 
 
 def test_a_retired_device_is_not_quarantined_and_a_release_forgets_everything(registry: Registry) -> None:
     registry.retire("phone", "given away")
-
     with pytest.raises(HealthError, match="phone: the device is retired; release it first"):
         registry.quarantine("phone", "hot")
-
     registry.release("phone")
     assert registry.health("phone") == Health()
 
@@ -87,7 +76,6 @@ def test_strikes_of_several_processes_at_once_are_all_counted(tmp_path: Path) ->
         process.start()
     for process in processes:
         process.join()
-
     assert Registry(tmp_path).health("phone").strikes == 2
 
 
@@ -97,28 +85,11 @@ def _strike(folder: Path) -> None:
 
 def test_a_damaged_file_is_reported_with_the_way_to_reset_it_and_reset_by_a_release(tmp_path: Path) -> None:
     (tmp_path / "phone.json").write_bytes(b"{")
-
     for use in (Registry(tmp_path).health, Registry(tmp_path).succeed):
-        with pytest.raises(HealthError) as damaged:
+        with pytest.raises(HealthError, match=f"^{tmp_path}/phone.json: the file is damaged .*; remove it to reset"):
             use("phone")
-        sentence = str(damaged.value)
-        assert sentence.startswith(f"{tmp_path}/phone.json: the file is damaged (")
-        assert sentence.endswith("); remove it to reset the health of phone")
-
     assert Registry(tmp_path).release("phone") == Health()
     assert Registry(tmp_path).health("phone") == Health()
-
-
-def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "phone.json").mkdir()
-
-    with pytest.raises(HealthError, match=r"phone.json: cannot be read \(Is a directory\)"):
-        Registry(tmp_path).health("phone")
-
-
-def test_a_name_that_is_a_path_is_refused(registry: Registry) -> None:
-    with pytest.raises(HealthError, match="not a valid device name"):
-        registry.strike("../phone", "lost")
 
 
 def test_a_quarantine_in_a_lab_whose_clock_is_ahead_ends_by_the_farm_s_clock(tmp_path: Path) -> None:

@@ -10,11 +10,15 @@ from typing import Any
 import pytest
 
 from devices.ondevice.facts import Facts
-from tasks.bundle.cell import VARIANTS
-from tasks.export.exported import Case, Export
+from tasks.bundle.cell import VARIANTS, Cell
+from tasks.export.entry import ExportRequest, ModelEntry
+from tasks.export.exported import Case, Export, ExportError
+from tasks.export.key import export_key
+from tasks.measure.interleaved import Side, plan_batch, plan_noise
 from tasks.measure.plan import (
     DISCARDED_REPETITION,
     FIRST_SESSION,
+    PlannedSession,
     attempts_among,
     plan_device,
     planned_session,
@@ -22,17 +26,27 @@ from tasks.measure.plan import (
     remaining_sessions,
     thread_counts,
 )
-from tasks.measure.sweep_filter import selector_mismatches
+from tasks.measure.prepare import ExportSettings, make_export, quick_export_status, verified_export_status
 from tests.fixtures.plans import NIGHT, a_spec, as_wanted, ended, planned
+from tests.fixtures.stand_in import write_export
 
 
 def test_every_cell_gets_its_sessions_and_one_more_is_discarded_first() -> None:
     # given two models in two precisions, on and off, four sessions a cell
     sessions = planned(a_spec())
-    # then the first is the one discarded automatically, and each of the eight cells has four
+    # then the first is the one discarded automatically, each of the twelve cells has four, and kernels come last
     assert sessions[0].repetition == DISCARDED_REPETITION
     assert set(Counter(session.cell for session in sessions[1:]).values()) == {4}
-    assert len(sessions) == 1 + 2 * 2 * 3 * 4
+    assert len({session.session_id for session in sessions}) == len(sessions) == 1 + 2 * 2 * 3 * 4
+    modes = [session.cell.mode for session in planned(a_spec(modes=["profile", "timing"]))]
+    assert modes == sorted(modes, key=["timing", "profile"].index)
+    assert thread_counts([1, 2, "all"], Facts(cores=8)) == [1, 2, 8]
+    assert thread_counts([1, 2, "all"], Facts(cores=2)) == thread_counts([1, 2, "all"], Facts()) == [1, 2]
+    # and a record answers the session that was planned, which is another one with another model or runner
+    for session in sessions:
+        assert planned_session(ended(session, "succeeded")) == session
+    others = [*planned(a_spec(), pte="b"), *planned(a_spec(), runner="b")]
+    assert len({session.session_id for session in [*sessions, *others]}) == 3 * len(sessions)
 
 
 def test_the_discarded_session_is_one_that_can_run() -> None:
@@ -42,13 +56,11 @@ def test_the_discarded_session_is_one_that_can_run() -> None:
         ("conv", "fp32"): (SimpleNamespace(model="conv", pte_sha256="p", inputs_sha256="i", executions=as_wanted),)
     }
     runners: Any = {(variant, "timing"): SimpleNamespace(runner_sha256="r") for variant in spec.variants}
-    # then the other model's session is the one to discard
     sessions = plan_device(spec, NIGHT, "phone", facts=Facts(), exports=exports, runners=runners)
     assert (sessions[0].repetition, sessions[0].cell.model) == (DISCARDED_REPETITION, "conv")
 
 
 def test_variants_stand_side_by_side_and_swap_each_round() -> None:
-    # given the order of one cell's variants over the rounds
     sessions = planned(a_spec(models=["linear"], precisions=["fp32"]))[1:]
     # then each round is the one before in reverse
     order = " ".join(session.cell.variant.removeprefix("sme2_") for session in sessions)
@@ -70,18 +82,6 @@ def test_a_device_runs_the_variants_that_it_supports_or_all_if_that_is_unknown()
     assert possible_variants(VARIANTS, Facts(sme=True, sme2=False)) == ["sme1", "sme2_off"]
 
 
-def test_all_threads_are_the_cores_of_the_device_once_and_none_if_these_are_unknown() -> None:
-    assert thread_counts([1, 2, "all"], Facts(cores=8)) == [1, 2, 8]
-    assert thread_counts([1, 2, "all"], Facts(cores=2)) == [1, 2]
-    assert thread_counts([1, 2, "all"], Facts()) == [1, 2]
-
-
-def test_sessions_for_kernels_come_last() -> None:
-    modes = [session.cell.mode for session in planned(a_spec(modes=["profile", "timing"]))]
-    assert modes == sorted(modes, key=["timing", "profile"].index)
-    assert modes.count("profile") == 12
-
-
 @pytest.mark.parametrize(
     ("platform", "planned_modes"),
     [("linux-aarch64", {"selected"}), ("android-arm64", {"selected"}), (None, {"selected"}), ("linux-x86_64", set())],
@@ -94,20 +94,7 @@ def test_selected_kernels_are_planned_on_platforms_that_show_them(
     assert {session.cell.mode for session in sessions} == planned_modes
 
 
-def test_ids_are_the_same_every_time_and_no_two_sessions_share_one() -> None:
-    sessions = planned(a_spec())
-    assert [s.session_id for s in sessions] == [s.session_id for s in planned(a_spec())]
-    assert len({s.session_id for s in sessions}) == len(sessions)
-
-
-@pytest.mark.parametrize("changed", [{"pte": "other"}, {"runner": "other"}])
-def test_another_model_or_runner_is_another_session(changed: dict[str, Any]) -> None:
-    before, after = planned(a_spec()), planned(a_spec(), **changed)
-    assert {s.session_id for s in before}.isdisjoint(s.session_id for s in after)
-
-
 def test_what_succeeded_is_not_run_again() -> None:
-    # given a sweep of which three sessions and the discarded one have ended
     sessions = planned(a_spec())
     done = [ended(sessions[0], "invalid", FIRST_SESSION), *(ended(s, "succeeded") for s in sessions[1:4])]
     # then the rest is left, in the same order, at its first attempt
@@ -121,7 +108,6 @@ def test_what_failed_or_was_forgotten_is_measured_again_under_a_new_id(second: s
     # given a session that failed once, and then failed again, or succeeded and was forgotten
     sessions = planned(a_spec())
     records = [ended(sessions[1], "failed", "device_lost"), ended(replace(sessions[1], attempt=2), second)]
-    # when the sweep is started again
     again = remaining_sessions(sessions, records, forgotten={records[1].session_id} if is_forgotten else set())
     # then it is its third attempt, whose id is that of no bundle
     assert len(again) == len(sessions)
@@ -135,7 +121,6 @@ def test_a_session_whose_bundle_cannot_be_read_is_measured_again_under_an_id_tha
     once, twice, between = sessions[1:4]
     taken = {once.session_id, twice.session_id, replace(twice, attempt=2).session_id, between.session_id}
     failed = ended(replace(between, attempt=2), "failed", "device_lost")
-    # when the sweep is started again
     again = remaining_sessions(sessions, [failed], used_ids={*taken, failed.session_id})
     # then each gets the first attempt whose id is free
     assert [session.attempt for session in again[1:4]] == [2, 3, 3]
@@ -147,19 +132,6 @@ def test_attempts_of_planned_sessions_are_recognized_by_their_ids() -> None:
     mine = {sessions[1].session_id, replace(sessions[2], attempt=7).session_id}
     assert attempts_among(sessions, {*mine, "0" * 16}) == mine
     assert attempts_among(sessions, set()) == set()
-
-
-def test_a_record_answers_the_session_that_was_planned() -> None:
-    for session in planned(a_spec()):
-        assert planned_session(ended(session, "succeeded")) == session
-
-
-def test_a_mismatch_names_the_label_and_both_values() -> None:
-    assert selector_mismatches({"tier": "a"}, {"tier": "a", "site": "b"}) == []
-    assert selector_mismatches({"tier": "a", "soc": "m4"}, {"tier": "b"}) == [
-        "label tier is b, the sweep selects a",
-        "label soc is not set, the sweep selects m4",
-    ]
 
 
 def test_a_session_has_an_execution_for_each_token_that_its_case_writes() -> None:
@@ -174,3 +146,121 @@ def test_a_session_has_an_execution_for_each_token_that_its_case_writes() -> Non
         return cell.executions, cell.warmup_executions
 
     assert [executions(steps) for steps in (None, 64, 2)] == [(20, 3), (64, 3), (2, 1)]
+
+
+LINEAR = ModelEntry.model_validate("linear")
+
+
+@pytest.mark.parametrize(
+    ("exported", "has_numerics", "state"),
+    [
+        ([], False, "to export"),
+        ([False], False, "ready"),
+        ([False], True, "to export"),
+        ([True], True, "to export"),
+        ([False, True], True, "ready"),
+    ],
+)
+def test_with_the_mode_numerics_an_export_is_ready_only_with_both_programs(
+    tmp_path: Path, exported: list[bool], has_numerics: bool, state: str
+) -> None:
+    for taps in exported:
+        write_export(tmp_path / export_key(ExportRequest(LINEAR, "fp32", tmp_path, taps=taps)))
+    settings = ExportSettings(tmp_path, 0, None, has_numerics)
+    statuses = [status(LINEAR, "fp32", settings) for status in (quick_export_status, verified_export_status)]
+    assert [each.state for each in statuses] == [state, state]
+    assert [bool(each.cases and each.cases[0].tapped) for each in statuses] == [len(exported) == 2] * 2
+
+
+def test_a_program_for_numerics_that_could_not_be_made_is_ready_with_its_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def export(request: ExportRequest, **_: object) -> tuple[Export, ...]:
+        if request.taps:
+            raise ExportError("no layer can be read")
+        return (write_export(tmp_path / export_key(request)),)
+
+    def statuses() -> list[tuple[str, str | None]]:
+        both = [status(LINEAR, "fp32", settings) for status in (quick_export_status, verified_export_status)]
+        return [(each.state, each.cases[0].tapped_error) for each in both]
+
+    # given a model whose program for numerics cannot be exported
+    monkeypatch.setattr("tasks.measure.prepare.export_cases", export)
+    settings = ExportSettings(tmp_path, 0, None, True)
+    make_export(LINEAR, "fp32", settings, lambda *_: None)
+    assert statuses() == [("ready", "no layer can be read")] * 2
+    # when it is exported after all, then the error is gone
+    write_export(tmp_path / export_key(ExportRequest(LINEAR, "fp32", tmp_path, taps=True)))
+    assert statuses() == [("ready", None)] * 2
+
+
+CELL = Cell("phone", "linear", "fp32", 1, "sme2_off", "timing", 20, 3)
+
+
+def a_side(pte: str, runner: str = "r1", cell: Cell = CELL) -> Side:
+    export: Any = SimpleNamespace(
+        model="linear", pte_sha256=pte, inputs_sha256="i", content=(pte, "i"), seed=0, executions=as_wanted
+    )
+    bundle: Any = SimpleNamespace(runner_sha256=runner)
+    return Side(cell, export, bundle)
+
+
+def test_two_sides_take_turns_after_a_session_that_is_discarded() -> None:
+    planned = plan_batch(NIGHT, [(a_side("p1"), a_side("p2"))], "same_night", 4)
+    # then the order is A B, B A, A B, B A
+    assert [(session.repetition, session.pte_sha256) for session in planned.sessions] == [
+        (DISCARDED_REPETITION, "p1"),
+        *[(0, "p1"), (0, "p2"), (1, "p2"), (1, "p1"), (2, "p1"), (2, "p2"), (3, "p2"), (3, "p1")],
+    ]
+    # and what they run is at hand by its hash
+    assert {pte for pte, _ in planned.exports} == {"p1", "p2"}
+    assert set(planned.runners) == {"r1"}
+    # and nothing to compare plans nothing
+    assert plan_batch(NIGHT, [], "same_night", 8).sessions == []
+
+
+def test_a_comparison_is_continued_and_not_repeated() -> None:
+    # given a comparison of which five sessions were measured
+    sessions = plan_batch(NIGHT, [(a_side("p1"), a_side("p2"))], "same_night", 4).sessions
+    records = [ended(session, "succeeded") for session in sessions[:5]]
+    again = plan_batch(NIGHT, [(a_side("p1"), a_side("p2"))], "same_night", 4).sessions
+    # then the other four are left, under the same ids
+    assert [each.session_id for each in remaining_sessions(again, records)] == [
+        each.session_id for each in sessions[5:]
+    ]
+    # and a record names its side
+    assert planned_session(records[1]) == sessions[1]
+
+
+def test_a_session_of_the_matrix_is_never_one_of_a_comparison() -> None:
+    (session, *_) = plan_batch(NIGHT, [(a_side("p1"), a_side("p2"))], "same_night", 4).sessions[1:]
+    of_matrix = replace(session, cell=CELL)
+    assert remaining_sessions([of_matrix], [ended(session, "succeeded")]) == [of_matrix]
+    assert session.title == "linear fp32 sme2_off t1 same night A #0 on phone"
+    assert of_matrix.title == "linear fp32 sme2_off t1 #0 on phone"
+
+
+def test_another_night_or_another_content_is_another_comparison() -> None:
+    def arm_of(pte: str, sweep_id: str) -> str:
+        sweep = NIGHT.model_copy(update={"sweep_id": sweep_id})
+        arm = plan_batch(sweep, [(a_side("p1"), a_side(pte))], "same_night", 1).sessions[1].cell.arm
+        assert arm
+        return arm.comparison
+
+    assert len({arm_of("p2", "smoke-1"), arm_of("p3", "smoke-1"), arm_of("p2", "smoke-2")}) == 3
+    assert arm_of("p2", "smoke-1") == arm_of("p2", "smoke-1")
+
+
+def planned_noise(**changes: Any) -> list[PlannedSession]:
+    side, spec = a_side("p1"), a_spec(**changes)
+    return plan_noise(spec, NIGHT, "phone", {("linear", "fp32"): (side.export,)}, {("sme2_off", "timing"): side.runner})
+
+
+def test_noise_sessions_compare_the_first_model_with_itself() -> None:
+    assert planned_noise() == []
+    sessions = planned_noise(noise_sessions=5)
+    assert (len({each.cell for each in sessions}), len({each.session_id for each in sessions})) == (2, 10)
+    assert [session.cell.arm.side for session in sessions if session.cell.arm] == list("abbaabbaab")
+    assert {(session.cell.model, session.cell.variant, session.repetition) for session in sessions} == {
+        ("linear", "sme2_off", index) for index in range(5)
+    }

@@ -61,21 +61,7 @@ def test_processes_that_count_at_the_same_time_lose_nothing(file: Path) -> None:
     assert file.stat().st_mode & 0o444 == 0o444
 
 
-def test_a_name_with_quotes_and_line_breaks_is_read_back(file: Path) -> None:
-    for _ in range(2):
-        prometheus.record("etfarm_session_seconds", 1.5, device='a "\\\n b')
-        prometheus.flush()
-    assert values(file) == {'etfarm_session_seconds_total a "\\\n b': 3.0}
-
-
-def test_what_a_block_took_counts_also_if_it_raised(file: Path) -> None:
-    with pytest.raises(KeyError), prometheus.seconds("etfarm_wait_seconds", device="pixel", cause="lease"):
-        raise KeyError
-    prometheus.flush()
-    assert values(file)["etfarm_wait_seconds_total lease pixel"] >= 0
-
-
-@pytest.mark.parametrize("content", ["# TYPE other counter\nother_total 1\n", "not metrics {\n", ""])
+@pytest.mark.parametrize("content", ["# TYPE other counter\nother_total 1\n", ""])
 def test_a_file_of_another_program_is_not_touched(file: Path, content: str, caplog: pytest.LogCaptureFixture) -> None:
     # given a file that etfarm did not write
     file.parent.mkdir()
@@ -89,15 +75,7 @@ def test_a_file_of_another_program_is_not_touched(file: Path, content: str, capl
     assert file.read_text(encoding="utf-8") == content
     (line,) = caplog.messages
     assert line.startswith(f"ETFARM_METRICS {file}: ")
-    assert line.endswith("; name a writable .prom file that nothing else writes")
     # and what was counted is written as soon as that is possible
     file.unlink()
     prometheus.flush()
     assert values(file) == {"etfarm_sweeps_started_total": 2}
-
-
-def test_without_the_variable_nothing_is_counted_or_imported() -> None:
-    program = COUNTS % 1 + "import sys\nprint('prometheus_client' in sys.modules, prometheus._pending)\n"
-    words = [sys.executable, "-c", program]
-    ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True, timeout=ENOUGH_S)
-    assert ended.stdout == "False {}\n"

@@ -1,8 +1,5 @@
 """Runner bundles: built once, found again, never half-written."""
 
-import importlib.metadata
-import importlib.util
-import json
 import os
 import shutil
 import signal
@@ -14,8 +11,8 @@ import pytest
 
 from tasks.runner import build, build_inputs
 from tasks.runner.build import build_runner
-from tasks.runner.build_inputs import WheelError
-from tasks.runner.manifest import Runner, RunnerError, find_runner, read_runner
+from tasks.runner.manifest import Runner, RunnerError, find_earlier_runner, find_runner, read_runner
+from tasks.runner.register import register_runner
 from tasks.runner.toolchain import host_platform
 from tests.fixtures.waiting import wait_for
 
@@ -45,17 +42,6 @@ def copied(host_runner: Runner, tmp_path: Path) -> Runner:
     folder = tmp_path / "runners" / host_runner.platform / host_runner.folder.name
     shutil.copytree(host_runner.folder, folder)
     return read_runner(folder)
-
-
-def test_a_bundle_is_described_by_its_manifest(host_runner: Runner) -> None:
-    manifest = json.loads((host_runner.folder / "manifest.json").read_text())
-    assert manifest["manifest_version"] == 1
-    assert (manifest["kind"], manifest["platform"]) == ("wheel", host_platform())
-    assert manifest["versions"]["executorch"] == importlib.metadata.version("executorch")
-    assert host_runner.folder.name == manifest["runner_sha256"][:16]
-    on_disk = {str(path.relative_to(host_runner.folder)) for path in host_runner.folder.rglob("*") if path.is_file()}
-    assert set(manifest["files"]) == on_disk - {"manifest.json"}
-    assert host_runner.supports_farm_flags
 
 
 def test_a_second_build_compiles_nothing(host_runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,21 +118,6 @@ def test_a_missing_tool_is_named_with_its_package(
     assert not (tmp_path / "runners").exists()
 
 
-def test_a_missing_wheel_is_reported_with_the_command_that_installs_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(WheelError, match=r"executorch is not installed for .*pip install"):
-        build_runner(host_platform(), tmp_path / "runners")
-
-
-def test_a_folder_that_cannot_be_written_is_reported_in_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "runners").mkdir()
-    (tmp_path / "runners" / host_platform()).touch()
-    with pytest.raises(RunnerError, match=rf"the runner for {host_platform()} cannot be built: .* \(.*/runners/"):
-        build_runner(host_platform(), tmp_path / "runners")
-
-
 @pytest.mark.parametrize(
     "manifest",
     [None, "", "{}", "[]", '{"manifest_version": 2}', '{"manifest_version": 1, "kind": "wheel"}'],
@@ -161,3 +132,73 @@ def test_a_damaged_bundle_is_refused_in_one_sentence_and_not_found(copied: Runne
         read_runner(copied.folder)
     assert "\n" not in str(refused.value)
     assert find_runner(copied.folder.parent.parent, copied.platform, "sme2_off", "timing") is None
+
+
+PROVENANCE = "executorch 1.5.1, built with EXECUTORCH_ENABLE_EVENT_TRACER=ON"
+
+
+def register(source: Path, runners: Path, **changed: str) -> Runner:
+    usual = {"platform": host_platform(), "variant": "sme2_off", "mode": "trace", "provenance": PROVENANCE}
+    return register_runner(source, runners, **(usual | changed))
+
+
+@pytest.fixture
+def source(host_runner: Runner, tmp_path: Path) -> Path:
+    """A folder with a program that works and its libraries, as a user would register it."""
+    return shutil.copytree(host_runner.folder, tmp_path / "user's build")
+
+
+def test_a_registered_runner_is_a_bundle_with_its_provenance_and_the_libraries_that_it_needs(
+    source: Path, host_runner: Runner, tmp_path: Path
+) -> None:
+    runner = register(source, tmp_path / "runners")
+    assert read_runner(runner.folder) == runner
+    assert (runner.kind, runner.variants, runner.modes) == ("registered", ["sme2_off"], ["trace"])
+    assert (runner.provenance, runner.needs) == (PROVENANCE, host_runner.needs)
+    assert not runner.supports_farm_flags
+    assert {"executor_runner", "lib/libexecutorch.so"} <= set(runner.files) or host_platform() == "macos-arm64"
+    # and comes before one that was built here, which is found by its hash, as long as it is there
+    built = tmp_path / "runners" / host_runner.platform / host_runner.folder.name
+    shutil.copytree(host_runner.folder, built)
+    found = find_earlier_runner(tmp_path / "runners", host_platform(), host_runner.runner_sha256, "sme2_off")
+    assert found.folder == built
+    with pytest.raises(RunnerError, match=r"^its runner \(00000000\) is not in .* any more$"):
+        find_earlier_runner(tmp_path / "runners", host_platform(), "0" * 64, "sme2_off")
+    shutil.rmtree(built)
+    # and is found for its platform, variant and mode only
+    uses = [("sme2_off", "trace"), ("sme2_on", "trace"), ("sme2_off", "timing"), ("sme2_off", "numerics")]
+    assert [find_runner(tmp_path / "runners", host_platform(), *use) for use in uses] == [runner, None, None, None]
+    assert find_runner(tmp_path / "runners", "amiga", "sme2_off", "trace") is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"platform": "amiga"}, "unknown platform `amiga`: use one of linux-x86_64, .*, android-arm64$"),
+        ({"variant": "sme2"}, r"unknown variant `sme2`: use one of sme2_on, sme1, sme2_off; did you mean `sme1`\?"),
+        ({"mode": "fast"}, "unknown mode `fast`: use one of timing, trace$"),
+        ({"provenance": " "}, "needs its provenance"),
+        ({"platform": "macos-arm64"}, "cannot be registered for macos-arm64: it is a program for "),
+    ],
+)
+def test_an_unknown_option_is_refused_with_the_valid_ones(
+    source: Path, tmp_path: Path, changed: dict[str, str], message: str
+) -> None:
+    if changed.get("platform") == host_platform():
+        pytest.skip("this machine is of that platform")
+    with pytest.raises(RunnerError, match=message):
+        register(source, tmp_path / "runners", **changed)
+    assert not (tmp_path / "runners").exists()
+
+
+def test_what_is_not_a_program_with_the_stock_flags_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "script").write_text("#!/bin/sh\n")
+    true = Path(shutil.which("true") or "/bin/true")
+    for source, sentence in (
+        (tmp_path / "script", r"script cannot be registered for .*: it is not a program for any supported platform"),
+        (tmp_path, "executor_runner does not exist; register a program, or a folder that contains"),
+        (true, "true has no flag --model_path"),
+    ):
+        with pytest.raises(RunnerError, match=sentence):
+            register(source, tmp_path / "runners")
+    assert list((tmp_path / "runners" / host_platform()).iterdir()) == []

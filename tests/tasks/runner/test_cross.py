@@ -1,23 +1,20 @@
 """Runners for other platforms: built from package registries, checked, and run on an emulated processor with SME2."""
 
 import importlib.util
-import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tasks.bundle.cell import VARIANTS
 from tasks.etdump.reader import read_etdump
-from tasks.runner.binary import read_macho
 from tasks.runner.build import build_runner, check_libraries
 from tasks.runner.build_inputs import WheelError
 from tasks.runner.manifest import Runner, RunnerError
 from tasks.runner.toolchain import host_platform
 from tests.fixtures.devices import PLAIN_CPU, SME2_CPU, SYSROOT
-from tests.fixtures.paths import KEPT, ROOT
-from tests.fixtures.runner import Program, assert_close, library_of, stats_of
+from tests.fixtures.paths import KEPT
+from tests.fixtures.runner import Program, assert_close, stats_of
 
 pytestmark = [pytest.mark.torch, pytest.mark.lab, pytest.mark.timeout(900)]
 
@@ -85,41 +82,6 @@ def test_sme2_is_switched_in_one_program_and_shows_in_operator_names(
         assert_close(tmp_path / f"output-{number}.bin", models / f"convolved-output-{number}.bin")
 
 
-def test_without_the_flag_xnnpack_sees_what_the_processor_has(linux: Program, models: Path, tmp_path: Path) -> None:
-    stats = linux.stats(tmp_path, f"--model_path={models / 'convolved.pte'}")
-    assert (stats["sme2_requested"], stats["sme2_reported"]) == (None, True)
-
-
-_ASKING = """
-#include <cstdio>
-#include <sys/auxv.h>
-#include "sme2.h"
-bool cpuinfo_initialize() asm("cpuinfo_initialize");
-void track_operators(int, char**) {}
-int main() {
-  getauxval(AT_HWCAP2);
-  std::printf("%d ", sme_reported().has_value());
-  cpuinfo_initialize();
-  std::printf("%d", sme_reported() == Sme::sme2);
-}
-"""
-
-
-def test_only_an_answer_to_cpuinfo_counts_as_reported_to_xnnpack(qemu: str, tmp_path: Path) -> None:
-    # given a program that asks for its own use before cpuinfo, a library, does
-    compiler = "g++" if host_platform() == "linux-aarch64" else "aarch64-linux-gnu-g++"
-    cpuinfo = '#include <sys/auxv.h>\nextern "C" bool cpuinfo_initialize() { return getauxval(AT_HWCAP2) != 0; }'
-    library, platform = library_of(cpuinfo, tmp_path, compiler), ROOT / "devices/runner/platform"
-    (tmp_path / "asking.cpp").write_text(_ASKING)
-    sources = [tmp_path / "asking.cpp", platform / "sme2_linux.cpp"]
-    flags = ["-std=c++17", "-rdynamic", f"-I{platform}", "-o", str(tmp_path / "asking")]
-    subprocess.run([compiler, *flags, *sources, library], check=True)
-    sysroot = ["-L", str(SYSROOT)] if host_platform() != "linux-aarch64" else []
-    asking = Program([qemu, "-cpu", SME2_CPU, *sysroot, str(tmp_path / "asking")])
-    # then only the second answer counts
-    assert asking().out == "0 1"
-
-
 def test_sme2_on_is_refused_on_a_processor_without(qemu: str, aarch64_runner: Runner, models: Path) -> None:
     run = on(PLAIN_CPU, qemu, aarch64_runner)
     model = f"--model_path={models / 'convolved.pte'}"
@@ -154,12 +116,6 @@ def test_one_source_makes_all_bundles_and_each_lists_the_libraries_that_it_needs
     assert (android_runner.needs, macos_runner.needs) == ({}, {"macos": "14.0"})
 
 
-def test_the_android_runner_is_started_by_the_loader_in_its_bundle(android_runner: Runner) -> None:
-    command = android_runner.command("/data/r")
-    assert command == ["/data/r/lib/ld-linux-aarch64.so.1", "--library-path", "/data/r/lib", "/data/r/executor_runner"]
-    assert {"lib/libc.so.6", "lib/libm.so.6", "lib/libstdc++.so.6"} <= set(android_runner.files)
-
-
 def test_a_macos_runner_without_a_library_is_refused(macos_runner: Runner, tmp_path: Path) -> None:
     bundle = shutil.copytree(macos_runner.folder, tmp_path / "bundle")
     (bundle / "manifest.json").unlink()
@@ -167,32 +123,3 @@ def test_a_macos_runner_without_a_library_is_refused(macos_runner: Runner, tmp_p
     (bundle / "lib" / "libexecutorch.dylib").unlink()
     with pytest.raises(RunnerError, match=r"needs libexecutorch\.dylib, which is not in the bundle"):
         check_libraries(bundle, "macos-arm64")
-
-
-def test_a_truncated_macos_runner_is_refused(macos_runner: Runner, tmp_path: Path) -> None:
-    complete = (macos_runner.folder / "executor_runner").read_bytes()
-    program = tmp_path / "executor_runner"
-    for kept in range(0, len(complete), 20_011):
-        program.write_bytes(complete[:kept])
-        with pytest.raises(RunnerError, match=r"executor_runner is not a complete 64-bit Mach-O file$"):
-            read_macho(program)
-
-
-def test_a_missing_cross_compiler_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    other = "linux-x86_64" if host_platform() == "linux-aarch64" else "linux-aarch64"
-    with pytest.raises(RunnerError, match=f"no C\\+\\+ compiler for {other} on PATH; .*`apt install g\\+\\+-"):
-        build_runner(other, tmp_path / "runners")
-
-
-def test_a_wheel_that_cannot_be_fetched_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    if shutil.which("aarch64-linux-gnu-g++") is None:
-        pytest.skip("aarch64-linux-gnu-g++ is not installed")
-    for name in "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL":
-        monkeypatch.setenv(name, "http://127.0.0.1:9/simple")
-    monkeypatch.setenv("PIP_RETRIES", "0")
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    with pytest.raises(WheelError, match=r"pip cannot download executorch .* for linux-aarch64: ERROR") as refused:
-        build_runner("linux-aarch64", tmp_path / "runners")
-    assert "\n" not in str(refused.value)
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

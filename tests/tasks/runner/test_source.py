@@ -17,7 +17,6 @@ from tasks.runner.binary import read_elf
 from tasks.runner.manifest import Runner, RunnerError, find_runner
 from tasks.runner.register import build_from_source
 from tasks.runner.toolchain import find_cmake, host_platform
-from tests.fixtures.command import Etfarm
 from tests.fixtures.paths import KEPT
 from tests.fixtures.stand_in import GOOD, a_context, a_session, measured, put_on_path
 from tests.fixtures.stand_in_checkout import PLAIN_KERNEL, SME2_KERNEL, commit, git, write_checkout
@@ -89,24 +88,20 @@ def test_a_trace_runner_of_a_checkout_is_registered_with_its_commit_and_traces_a
     assert list(selected_kernels(log)) == [PLAIN_KERNEL]
 
 
-def test_another_commit_is_built_again_and_so_are_changed_files(build: Build, checkout: Path) -> None:
+def test_another_commit_is_built_again_and_so_are_changed_files(build: Build, checkout: Path, tmp_path: Path) -> None:
     (checkout / "log.c").write_text((checkout / "log.c").read_text().replace("gemm-config.c:1", "gemm-config.c:2"))
     changed = build()
+    # nor is a runner for timing the one for traces
+    timing = build(trace=False)
+    assert (timing.modes, "XNN_LOG_LEVEL" in (timing.provenance or "")) == (["timing"], False)
+    paths = [f"--etdump_path={tmp_path / 'x'}", f"--output_file={tmp_path / 'y'}"]
+    assert subprocess.run([timing.folder / "executor_runner", *paths], capture_output=True, check=True).stderr == b""
     commit(checkout)
     committed = build()
     before, after = (git(checkout, "rev-parse", name) for name in ("HEAD~", "HEAD"))
     origins = [(each.provenance or "").partition(";")[0] for each in (changed, committed)]
     assert origins == [f"executorch {before}, changed", f"executorch {after}"]
     assert committed.runner_sha256 == changed.runner_sha256
-
-
-def test_without_trace_a_runner_for_timing_is_built_that_logs_nothing(build: Build, tmp_path: Path) -> None:
-    runner = build(trace=False)
-    assert runner.modes == ["timing"]
-    assert "XNN_LOG_LEVEL" not in (runner.provenance or "")
-    program = runner.folder / "executor_runner"
-    paths = [f"--etdump_path={tmp_path / 'x'}", f"--output_file={tmp_path / 'y'}"]
-    assert subprocess.run([program, *paths], capture_output=True, check=True).stderr == b""
 
 
 @pytest.mark.thorough
@@ -141,7 +136,6 @@ def test_a_compiler_that_does_not_assemble_sme2_is_refused_before_anything_is_co
     put_on_path(monkeypatch, tmp_path / "tools", **dict.fromkeys(names, compiler))
     monkeypatch.setattr(toolchain, "find_zig", lambda: None)
     monkeypatch.setattr(register, "run_steps", None)
-    # then a build for arm64 is refused with what to install
     with pytest.raises(
         RunnerError, match=r"no C and C\+\+ compiler for linux-aarch64 that assembles SME2; .*`pip install"
     ):
@@ -181,23 +175,6 @@ def test_a_checkout_that_is_being_built_is_refused(build: Build, checkout: Path,
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"platform": "linux-x86_64", "variant": "sme2_on"}, "for linux-x86_64 is of the variant sme2_off; leave out"),
-        ({"platform": "linux-aarch64", "variant": "fast"}, "unknown variant `fast`: use one of sme2_on, sme2_off$"),
-        ({"platform": "android-arm64"}, "cannot build ExecuTorch's sources for android-arm64 on .* with the NDK and"),
-        ({"platform": "amiga"}, "unknown platform `amiga`"),
-    ],
-)
-def test_a_platform_or_variant_that_cannot_be_built_is_refused(
-    build: Build, tmp_path: Path, changed: dict[str, str], message: str
-) -> None:
-    with pytest.raises(RunnerError, match=message):
-        build(**changed)
-    assert not (tmp_path / "var").exists()
-
-
-@pytest.mark.parametrize(
     ("name", "text", "message"),
     [
         ("log.c", "this is not C\n", r"does not build: .*log\.c.*error.*; the full output is in "),
@@ -214,14 +191,3 @@ def test_a_checkout_that_does_not_build_is_one_sentence_and_leaves_its_log(
     assert str(refused.value).endswith(str(log))
     assert "\n" not in str(refused.value)
     assert log.stat().st_size > 0
-
-
-def test_options_for_sources_need_the_checkout(etfarm: Etfarm, checkout: Path) -> None:
-    for option in ["--trace"], ["--variant", "sme2_off"]:
-        code, printed = etfarm("devices", "runner", "build", *option)
-        assert (code, "--trace and --variant need --source, a checkout" in printed) == (2, True)
-    code, printed = etfarm("devices", "runner", "build", "--source", checkout, "--trace")
-    assert code == 0, printed
-    folder, progress = printed.splitlines()
-    assert (Path(folder) / "manifest.json").is_file()
-    assert progress.startswith("building executor_runner of executorch ")

@@ -1,7 +1,5 @@
 """Files that a farm and its labs share keep one promise, in a folder and in object storage."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,7 @@ from devices.errors import InputError
 from tasks.bundle.record import BundleError
 from tasks.store.blob_store import BlobStore
 from tasks.store.bundle_store import BundleStore
-from tasks.store.workspace import Workspace
+from tasks.store.workspace import Workspace, resolve_workspace
 
 
 @pytest.fixture
@@ -19,40 +17,28 @@ def shared_files(store: BundleStore) -> BlobStore:
 
 
 def test_what_one_machine_keeps_another_gets(shared_files: BlobStore, tmp_path: Path) -> None:
-    # given nothing
     assert not shared_files.has("exports/a.tar.zst")
     assert not shared_files.get("exports/a.tar.zst", tmp_path / "got")
-    # when a file is kept
     (tmp_path / "made").write_bytes(b"model")
     shared_files.put("exports/a.tar.zst", tmp_path / "made")
-    # then it is there
     assert shared_files.has("exports/a.tar.zst")
     assert shared_files.get("exports/a.tar.zst", tmp_path / "got")
     assert (tmp_path / "got").read_bytes() == b"model"
 
 
-def test_the_newest_content_of_a_name_stays_until_its_folder_is_removed(shared_files: BlobStore) -> None:
-    for content in (b"first", b"second"):
-        shared_files.write("labs/night/order.json", content)
-    shared_files.write("labs/other/order.json", b"other")
-    assert shared_files.read("labs/night/order.json") == b"second"
-    shared_files.remove("labs/night")
-    assert (shared_files.read("labs/night/order.json"), shared_files.read("labs/other/order.json")) == (None, b"other")
-    shared_files.remove("labs/night")
-
-
-def test_a_listing_names_the_messages_of_all_folders_below(shared_files: BlobStore) -> None:
-    for name in ("night/order", "night/berlin/probes/far", "other/order"):
-        shared_files.write(f"labs/{name}.json", b"{}")
+def test_messages_are_listed_replaced_and_removed_by_folder(shared_files: BlobStore) -> None:
+    # given messages of two nights, one of which is written twice
+    for name in ("night/order", "night/berlin/probes/far", "other/order", "night/order"):
+        shared_files.write(
+            f"labs/{name}.json", b"first" if shared_files.read(f"labs/{name}.json") is None else b"second"
+        )
+    # then the newest content is there, until its folder is removed
     assert shared_files.names("labs/night") == ["berlin/probes/far.json", "order.json"]
-    assert shared_files.names("labs/none") == []
-
-
-def test_a_folder_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    shared_files = BlobStore(str(tmp_path / "file" / "store"))
-    with pytest.raises(BundleError, match="check the folder and its disk"):
-        shared_files.write("labs/order.json", b"x")
+    assert shared_files.read("labs/night/order.json") == b"second"
+    for _ in range(2):
+        shared_files.remove("labs/night")
+        assert shared_files.names("labs/night") == []
+    assert shared_files.read("labs/other/order.json") == b"first"
 
 
 @pytest.mark.parametrize(
@@ -73,14 +59,25 @@ def test_a_location_that_cannot_be_used_is_answered_with_what_to_do(
     assert "hidden" not in str(caught.value)
 
 
-def test_a_local_store_imports_nothing_of_object_storage() -> None:
-    # given a fresh Python that opens the store of a folder
-    program = (
-        "import sys\nfrom pathlib import Path\n"
-        "from tasks.store.workspace import Workspace\n"
-        "Workspace(Path('nowhere')).store.sweep_ids()\n"
-        "sys.exit(', '.join({'s3fs', 'botocore', 'aiohttp'} & set(sys.modules)) or 0)\n"
-    )
-    fresh = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    # then none of its packages was imported
-    assert fresh.returncode == 0, fresh.stderr
+@pytest.mark.parametrize(
+    ("argument", "variable", "expected"), [("a", "b", "a"), (None, "b", "b"), (None, "", "var"), (None, None, "var")]
+)
+def test_a_deployment_without_a_data_folder_uses_that_of_its_worker(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, argument: str | None, variable: str | None, expected: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ETFARM_DATA_DIR", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("ETFARM_DATA_DIR", variable)
+    assert resolve_workspace(argument).root == tmp_path / expected
+
+
+def test_a_deployment_s_bundles_come_before_those_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = str(tmp_path / "var")
+    monkeypatch.delenv("ETFARM_BUNDLES", raising=False)
+    assert resolve_workspace(root).store.location == str(tmp_path / "var" / "bundles")
+    monkeypatch.setenv("ETFARM_BUNDLES", str(tmp_path / "shared"))
+    assert resolve_workspace(root).store.location == str(tmp_path / "shared")
+    assert resolve_workspace(root, str(tmp_path / "argument")).store.location == str(tmp_path / "argument")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasks.bundle.names import MAX_FILE_BYTES, MAX_RECORD_BYTES
+from tasks.bundle.names import MAX_RECORD_BYTES
 from tasks.bundle.record import BundleError, FileRecord
 from tasks.bundle.session_json import record_text
 from tasks.store import blob_store
@@ -82,24 +82,6 @@ def test_a_file_of_another_size_than_recorded_is_damage(
     assert ("has 6 bytes or more; its session.json states 5" in sentence) == (size_bytes == 5)
     # and nothing of it is left in the cache
     assert not list((tmp_path / "var").rglob("stdout.txt"))
-
-
-def test_a_bundle_that_states_a_file_beyond_the_limit_is_not_fetched(bucket: str, store: BundleStore) -> None:
-    put_bundle(bucket, {})
-    path = f"{PREFIX}/{SESSIONS[2].session_id}/session.json"
-    text = s3_client().get_object(Bucket=bucket, Key=path)["Body"].read()
-    files = {"model.etdump": {"sha256": "0" * 64, "bytes": MAX_FILE_BYTES + 1}}
-    put(bucket, path, json.dumps(json.loads(text) | {"files": files}).encode())
-    assert "`files.model.etdump.bytes`: Input should be less than or equal to" in refusal(fetch_all(store))
-
-
-def test_records_in_other_depths_are_no_bundles(bucket: str, store: BundleStore) -> None:
-    # given a session.json that is too deep, and one that is not deep enough
-    put_bundle(bucket, {}, at=f"{PREFIX}/deep/deeper")
-    put(bucket, f"{PREFIX}/session.json", b"{}")
-    # then only the sound bundle is fetched
-    assert store.session_ids(NIGHT.sweep_id) == [SESSIONS[1].session_id]
-    assert (len(fetch_all(store).folders), fetch_all(store).refused) == (1, ())
 
 
 @pytest.mark.parametrize("where", ["bucket", "folder"])

@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+import random
 from pathlib import Path
 
 import pytest
 
-from tasks.bundle.record import BundleError, FileRecord, SessionRecord
+from tasks.bundle.record import BundleError, FileRecord
 from tasks.bundle.session_json import record_text
+from tasks.store.archives import archive_path, pack_bundles, packed_records, unpack_bundles, verify_archive
 from tasks.store.bundle_store import BundleStore, Forgotten
 from tasks.store.files import hash_file
 from tasks.store.folder import read_bundle
@@ -15,6 +17,7 @@ from tasks.store.object_store import ObjectStore
 from tasks.store.workspace import Workspace
 from tests.fixtures.plans import NIGHT, a_spec, ended, planned
 from tests.fixtures.s3 import s3_client
+from tests.fixtures.warehouse import BundleMaker
 
 SESSIONS = planned(a_spec())
 
@@ -95,23 +98,6 @@ def test_records_of_users_and_shared_files_are_beside_the_bundles(store: BundleS
     assert store.sweep_ids() == []
 
 
-def test_a_record_of_forgotten_sessions_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
-    store = Workspace(tmp_path).store
-    (tmp_path / "bundles" / "forgotten" / "1.json").mkdir(parents=True)
-    with pytest.raises(BundleError, match=r"forgotten/1\.json: is not a regular file"):
-        store.forgotten()
-
-
-def test_a_full_disk_forgets_and_decides_nothing(full_disk: Path, tmp_path: Path) -> None:
-    store = Workspace(tmp_path, bundles_location=str(full_disk)).store
-    (full_disk / "filler").write_bytes(b"x" * (1 << 20))
-    with pytest.raises(BundleError, match=r"cannot be written \(No space left on device\); check the folder"):
-        store.forget(Forgotten(reason="x" * 10_000, forgotten_at="2026-11-21", sessions={"a1": NIGHT.sweep_id}))
-    with pytest.raises(BundleError, match="No space left on device"):
-        store.record_decision("00000001.json", b"x" * 10_000)
-    assert (store.forgotten(), store.decisions()) == ({}, {})
-
-
 @pytest.mark.fault
 def test_a_bundle_in_s3_begins_to_exist_with_its_session_json(bucket: str, tmp_path: Path) -> None:
     # given the uploads of a farm that was killed before it wrote session.json
@@ -120,7 +106,6 @@ def test_a_bundle_in_s3_begins_to_exist_with_its_session_json(bucket: str, tmp_p
     s3_client().put_object(Bucket=bucket, Key=f"{prefix}/0123456789abcdef-stdout.txt", Body=b"half")
     assert list(store.records(NIGHT.sweep_id)) == []
     assert store.find(SESSIONS[1].session_id) is None
-    # when the session is measured again
     publish(store, tmp_path, 1, stdout="all")
     # then its bundle is complete, and only its files are left
     digits = hash_file(tmp_path / "collected-succeeded-1" / "stdout.txt")[:16]
@@ -165,23 +150,6 @@ def test_only_bundles_that_are_not_loaded_are_fetched_and_each_once(bucket: str,
     assert [folder.stat().st_mtime_ns for folder in again.folders] == moments
 
 
-@pytest.mark.fault
-def test_a_damaged_bundle_in_s3_is_reported_and_the_others_are_fetched(bucket: str, tmp_path: Path) -> None:
-    # given two bundles, of which one has a changed file
-    store = remote(bucket, tmp_path)
-    damaged, good = publish(store, tmp_path, 1), publish(store, tmp_path, 2)
-    key = key_of(bucket, damaged, "-stdout.txt")
-    s3_client().put_object(Bucket=bucket, Key=key, Body=b"hallo")
-    # when both are fetched
-    fetched = store.local_folders(None, lambda _hashes: set())
-    # then one is a folder, and one is refused in a sentence
-    assert [read_bundle(folder).session_id for folder in fetched.folders] == [good]
-    [(_, sentence)] = fetched.refused
-    assert f"{damaged}: the fetched bundle is damaged: stdout.txt: the file does not match its hash" in sentence
-    with pytest.raises(BundleError, match="is damaged"):
-        store.find(damaged)
-
-
 def test_a_changed_or_lost_file_in_s3_is_found_by_a_check(bucket: str, tmp_path: Path) -> None:
     # given two bundles, whose files are compared with their hashes
     store = remote(bucket, tmp_path)
@@ -192,36 +160,35 @@ def test_a_changed_or_lost_file_in_s3_is_found_by_a_check(bucket: str, tmp_path:
     }
     key = key_of(bucket, damaged, "-stdout.txt")
     client = s3_client()
-    for content in (b"x", b"hello" + bytes(1_000_000), None):
+    for content in (b"hallo", b"hello" + bytes(1_000_000), None):
         # when a file of one is changed, has more behind its content, and is lost
-        if content is None:
-            client.delete_object(Bucket=bucket, Key=key)
-        else:
+        client.delete_object(Bucket=bucket, Key=key)
+        if content is not None:
             client.put_object(Bucket=bucket, Key=key, Body=content)
-        # then that file is named
+        # then that file is named, and the other bundle is fetched alone
         [sentence] = [each.damage for each in store.verify(NIGHT.sweep_id) if each.damage]
         assert f"{damaged}: stdout.txt: missing, or not matching its hash" in sentence
+        fetched = store.local_folders(None, lambda _hashes: set())
+        assert [read_bundle(folder).session_id for folder in fetched.folders] == [good]
+        assert [damaged in refused for _, refused in fetched.refused] == [True]
+        with pytest.raises(BundleError, match=damaged):
+            store.find(damaged)
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize(
-    ("key", "way"), [("session_id", "upwards"), ("sweep_id", "upwards"), ("files", "absolute"), ("files", "upwards")]
-)
-def test_a_bundle_in_s3_writes_nowhere_but_into_its_own_folder(bucket: str, tmp_path: Path, key: str, way: str) -> None:
+@pytest.mark.parametrize("key", ["session_id", "sweep.sweep_id", "files"])
+def test_a_bundle_in_s3_writes_nowhere_but_into_its_own_folder(bucket: str, tmp_path: Path, key: str) -> None:
     # given a sound bundle, and a stranger's whose file is to land in a folder of the user
     store = remote(bucket, tmp_path)
     good = publish(store, tmp_path, 1)
-    home = tmp_path / "home"
-    home.mkdir()
-    target = str(home / "authorized_keys") if way == "absolute" else "../../../../../home/authorized_keys"
+    (home := tmp_path / "home").mkdir()
+    target = str(home / "authorized_keys") if key == "files" else "../../../../../home/authorized_keys"
     content = b"a stranger's key"
     name = target if key == "files" else "authorized_keys"
     file = FileRecord(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
     record = json.loads(record_text(ended(SESSIONS[2], "succeeded"))) | {"files": {name: file.model_dump()}}
-    if key == "session_id":
-        record["session_id"] = target
-    if key == "sweep_id":
-        record["sweep"]["sweep_id"] = target
+    owner = record["sweep"] if key == "sweep.sweep_id" else record
+    owner |= {} if key == "files" else {key.rpartition(".")[2]: target}
     prefix = f"farm/bundles/{NIGHT.sweep_id}/0123456789abcdef"
     client = s3_client()
     client.put_object(Bucket=bucket, Key=f"{prefix}/session.json", Body=json.dumps(record).encode())
@@ -231,7 +198,7 @@ def test_a_bundle_in_s3_writes_nowhere_but_into_its_own_folder(bucket: str, tmp_
     # then the stranger's bundle is refused in a sentence that names the key, and nothing was written there
     assert [read_bundle(folder).session_id for folder in fetched.folders] == [good]
     [(_, sentence)] = fetched.refused
-    assert f"`{key if key != 'sweep_id' else 'sweep.sweep_id'}" in sentence
+    assert f"`{key}" in sentence
     assert list(home.iterdir()) == []
 
 
@@ -242,13 +209,10 @@ def test_a_damaged_record_is_an_error_unless_such_bundles_are_skipped(
     # given two bundles, of which one has a truncated session.json
     damaged, good = publish(store, tmp_path, 1), publish(store, tmp_path, 2)
     if isinstance(store, ObjectStore):
-        bucket = request.getfixturevalue("bucket")
-        key = key_of(bucket, damaged, "session.json")
-        s3_client().put_object(Bucket=bucket, Key=key, Body=b'{"bundle_version": 1,')
-    else:
-        folder = store.find(damaged)
-        assert folder
-        (folder / "session.json").write_text('{"bundle_version": 1,', encoding="utf-8")
+        key = key_of(bucket := request.getfixturevalue("bucket"), damaged, "session.json")
+        s3_client().put_object(Bucket=bucket, Key=key, Body=b"{")
+    elif folder := store.find(damaged):
+        (folder / "session.json").write_text("{", encoding="utf-8")
     # then all records are an error, and those of sound bundles can be read
     with pytest.raises(BundleError, match=f"{damaged}.*does not match its schema"):
         list(store.records(NIGHT.sweep_id))
@@ -256,20 +220,44 @@ def test_a_damaged_record_is_an_error_unless_such_bundles_are_skipped(
     assert store.session_ids(NIGHT.sweep_id) == sorted([damaged, good])
 
 
-def test_a_folder_that_lost_its_session_json_keeps_its_id(tmp_path: Path) -> None:
-    store = Workspace(tmp_path).store
-    session_id = publish(store, tmp_path, 1)
-    folder = store.find(session_id)
-    assert folder
-    (folder / "session.json").unlink()
-    assert store.session_ids(NIGHT.sweep_id) == [session_id]
+SWEEP = "smoke-2026-01-02"
 
 
-def test_no_bundle_contains_the_credentials(bucket: str, s3_environment: dict[str, str], tmp_path: Path) -> None:
-    folder = (store := remote(bucket, tmp_path)).find(publish(store, tmp_path, 1))
-    assert folder
-    content = b"".join(path.read_bytes() for path in folder.iterdir())
-    assert SessionRecord.model_validate_json((folder / "session.json").read_bytes())
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        assert s3_environment[name].encode() not in content
-        assert s3_environment[name] not in repr(store.__dict__)
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """An archive of two bundles, with more than a tar reads at once."""
+    maker = BundleMaker(tmp_path)
+    for index in range(2):
+        files = {"output0.bin": random.Random(index).randbytes(40_000)}
+        maker.session([1000 + index], repetition=index, files=files, sweep__sweep_id=SWEEP, sweep__night="2026-01-02")
+    target = archive_path(tmp_path, SWEEP)
+    with target.open("wb") as stream:
+        pack_bundles(stream, SWEEP, {path.name: path for path in (maker.bundles / SWEEP).iterdir()})
+    return target
+
+
+def unpacked(archive: Path, folder: Path) -> dict[str, bytes]:
+    unpack_bundles(archive, folder, dict(packed_records(archive)))
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_changed_byte_anywhere_is_damage_or_changes_nothing(archive: Path, tmp_path: Path) -> None:
+    # given what an archive contains
+    content, before = archive.read_bytes(), unpacked(archive, tmp_path / "before")
+    assert len(before) > 2
+    size_bytes = len(content)
+    indices = {*range(32), *range(64, size_bytes, 2000), *range(size_bytes - 32, size_bytes)}
+    refused = []
+    for index in indices:
+        # when one of its bytes changes
+        archive.write_bytes(content[:index] + bytes([content[index] ^ 0xFF]) + content[index + 1 :])
+        # then a check names the damage and nothing is unpacked in silence, or the bundles are the same
+        damage = [bundle.damage for bundle in verify_archive(archive, SWEEP) if bundle.damage]
+        try:
+            assert unpacked(archive, tmp_path / "after") == before
+        except BundleError as error:
+            refused.append(str(error) in damage)
+        else:
+            assert not damage
+    assert len(refused) > 0.8 * len(indices)
+    assert all(refused)

@@ -16,8 +16,9 @@ from tasks.measure.session.accuracy import (
     OutputMismatchError,
     References,
     compare_outputs,
+    max_margin,
 )
-from tasks.measure.session.difference import TensorFile, compare_tensors, has_choices
+from tasks.measure.session.difference import TensorFile, compare_tensors
 
 INF, NAN = float("inf"), float("nan")
 LIMITS = AccuracyLimits(eager_db=30, fp32_db=20, host_db=40)
@@ -49,36 +50,45 @@ def entry(folder: Path, name: str, values: Any, dtype: str) -> dict[str, Any]:
         ([0, 255], [255, 0], "uint8", 255.0, 1.0, 0),
         ([True, False], [True, True], "bool", 1.0, 0.0, 0),
     ],
-    ids=["largest errors", "infinities and NaNs", "no finite pair", "integers do not wrap around", "booleans"],
 )
 def test_errors_are_measured_where_both_are_finite_and_counted_where_one_is_not(
-    tmp_path: Path,
-    want: list[float],
-    got: list[float],
-    dtype: str,
-    absolute: float | None,
-    relative: float | None,
-    mismatches: int,
+    tmp_path: Path, want: Any, got: Any, dtype: str, absolute: float | None, relative: float | None, mismatches: int
 ) -> None:
     (found,) = compare_outputs(*case(tmp_path, want, got, dtype))
     assert (found.max_abs_error, found.max_rel_error, found.nonfinite_mismatches) == (absolute, relative, mismatches)
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("value", [NAN, INF, -INF])
-def test_an_output_that_is_not_finite_where_eager_is_finite_is_wrong(tmp_path: Path, value: float) -> None:
-    with pytest.raises(OutputMismatchError, match="output 0 is NaN or infinite in 1 of 3 elements where eager"):
-        compare_outputs(*case(tmp_path, [1.0, NAN, 2.0], [1.0, NAN, value]))
+@pytest.mark.parametrize(
+    ("got", "sentence"),
+    [
+        ([1.0, NAN, NAN], "output 0 is NaN or infinite in 1 of 3 elements where eager"),
+        ([1.0, NAN, -INF], "output 0 is NaN or infinite in 1 of 3 elements where eager"),
+        ([1.0, NAN], "output 0 has 8 bytes; eager PyTorch returns 12"),
+        (None, "output 0 is missing"),
+    ],
+)
+def test_an_output_that_is_not_finite_where_eager_is_finite_or_of_another_size_is_wrong(
+    tmp_path: Path, got: list[float] | None, sentence: str
+) -> None:
+    references, collected = case(tmp_path, [1.0, NAN, 2.0], got or [])
+    if got is None:
+        (collected / "output-0.bin").unlink()
+    with pytest.raises(OutputMismatchError, match=sentence):
+        compare_outputs(references, collected)
+    # and an overflow that eager has too is inaccurate beside fp32
+    (tmp_path / "half").mkdir()
+    eager, fp32 = compare_outputs(*case(tmp_path / "half", [1.0, INF], [1.0, INF], "float16", fp32=[1.0, 7e4]))
+    assert (eager.is_inaccurate, fp32.is_inaccurate, fp32.nonfinite_mismatches) == (False, True, 1)
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("shape", [[1 << 24], [1 << 12, 1 << 12]])
-def test_memory_does_not_depend_on_the_size_of_an_output(tmp_path: Path, shape: list[int]) -> None:
+def test_memory_does_not_depend_on_the_size_of_an_output(tmp_path: Path) -> None:
     # given an output and its reference, as sparse files of 16 million elements
     references, collected = case(tmp_path, [0.0], [0.0])
     for folder in (references.folder, collected):
         os.truncate(folder / "output-0.bin", 64 << 20)
-    references.eager[0]["shape"] = shape
+    references.eager[0]["shape"] = [1 << 12, 1 << 12]
     tracemalloc.start()
     try:
         compare_outputs(references, collected)
@@ -86,21 +96,6 @@ def test_memory_does_not_depend_on_the_size_of_an_output(tmp_path: Path, shape: 
     finally:
         tracemalloc.stop()
     assert peak_bytes < 16 << 20
-
-
-def test_a_missing_or_short_output_is_reported(tmp_path: Path) -> None:
-    references, collected = case(tmp_path, [1.0, 2.0], [1.0])
-    with pytest.raises(OutputMismatchError, match="output 0 has 4 bytes; eager PyTorch returns 8"):
-        compare_outputs(references, collected)
-    (collected / "output-0.bin").unlink()
-    with pytest.raises(OutputMismatchError, match="output 0 is missing"):
-        compare_outputs(references, collected)
-
-
-def test_an_equal_output_is_accurate_and_has_no_snr(tmp_path: Path) -> None:
-    (found,) = compare_outputs(*case(tmp_path, [2.0, 2.0, 2.0], [2.0, 2.0, 2.0]))
-    assert found.cosine == pytest.approx(1)
-    assert (found.snr_db, found.top1_agreement, found.is_inaccurate) == (None, 1, False)
 
 
 @pytest.mark.parametrize(("times", "is_inaccurate"), [(0.0, False), (0.99, False), (1.01, True)])
@@ -119,7 +114,6 @@ def test_an_output_that_is_zero_in_eager_is_judged_by_its_absolute_error(
         ([7] * 10, [7] * 9 + [0], "int32", 0.9, False),
         ([True, False, True, False], [True, True, False, False], "bool", 0.5, True),
     ],
-    ids=["indices", "values off by one", "one of ten", "booleans"],
 )
 def test_integers_are_accurate_if_most_are_equal_or_all_are_near(
     tmp_path: Path, want: list[int], got: list[int], dtype: str, agreement: float, is_inaccurate: bool
@@ -128,8 +122,8 @@ def test_integers_are_accurate_if_most_are_equal_or_all_are_near(
     assert (found.top1_agreement, found.is_inaccurate) == (agreement, is_inaccurate)
 
 
-@pytest.mark.parametrize("block", [1, 3, 4, 8, 1000])
-@pytest.mark.parametrize("shape", [(24,), (6, 4), (2, 3, 4), (1, 2, 3, 4)])
+@pytest.mark.parametrize("block", [1, 3, 1000])
+@pytest.mark.parametrize("shape", [(24,), (6, 4), (1, 2, 3, 4)])
 def test_the_figures_of_an_output_do_not_depend_on_its_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, shape: tuple[int, ...]
 ) -> None:
@@ -163,17 +157,6 @@ def test_an_output_is_inaccurate_below_its_limit(tmp_path: Path, got: float, is_
     limits = AccuracyLimits(eager_db=20, fp32_db=90, host_db=90)
     (found,) = compare_outputs(replace(references, limits=limits), collected)
     assert found.is_inaccurate == is_inaccurate
-
-
-def test_every_output_is_compared_with_its_own_references(tmp_path: Path) -> None:
-    # given two outputs, of which the second has no reference in fp32
-    references, collected = case(tmp_path, [1.0, 2.0], [1.0, 2.0], fp32=[1.0, 2.5])
-    np.array([5.0], np.float32).tofile(collected / "output-1.bin")
-    eager = [*references.eager, entry(references.folder, "output-1.bin", [7.0], "float32")]
-    found = compare_outputs(replace(references, eager=eager), collected)
-    assert [
-        (each.output, each.reference, each.max_abs_error, each.min_snr_db, each.is_inaccurate) for each in found
-    ] == [(0, "eager", 0.0, 30, False), (0, "fp32", 0.5, 20, True), (1, "eager", 2.0, 30, True)]
 
 
 def test_a_device_that_computes_something_else_than_the_same_program_is_inaccurate(tmp_path: Path) -> None:
@@ -221,37 +204,78 @@ def test_a_program_of_no_listed_recipe_has_the_limits_of_its_coarsest_type(
     assert recipe_limits(precision, types).fp32_db == fp32_db
 
 
-def test_only_small_floating_point_tensors_have_a_choice() -> None:
-    chosen = [("float32", (1, 1000)), ("float16", (1, 16, 30522)), ("float32", (5,))]
-    others = [("int64", (1, 16)), ("float32", (1, 1)), ("float32", ()), ("float32", (1, 3, 224, 224))]
-    assert [each for each in chosen + others if has_choices(*each)] == chosen
-
-
-def test_an_overflow_of_the_precision_is_inaccurate_and_not_a_wrong_output(tmp_path: Path) -> None:
-    eager, fp32 = compare_outputs(*case(tmp_path, [1.0, INF], [1.0, INF], "float16", fp32=[1.0, 7e4]))
-    assert (eager.is_inaccurate, fp32.is_inaccurate, fp32.nonfinite_mismatches) == (False, True, 1)
-
-
-def test_a_wrong_layout_and_a_missing_scale_are_inaccurate_in_every_recipe(tmp_path: Path) -> None:
-    # given an image, and what a runner returns that mixes up its layout or forgets the scale of int8
-    image = np.random.default_rng(0).normal(size=(1, 3, 32, 32)).astype(np.float32)
-    broken = {"layout": image.transpose(0, 2, 3, 1), "scale": np.round(image / 0.02)}
-    for name, got in broken.items():
-        (tmp_path / name).mkdir()
-        references, collected = case(tmp_path / name, image, got)
-        for precision in ("fp32", "fp16", "int8_static", "int8_dynamic", "int4_weight_only"):
-            (found,) = compare_outputs(replace(references, limits=recipe_limits(precision, None)), collected)
-            # then no limit lets it pass
-            assert found.is_inaccurate, (name, precision)
-
-
-def test_a_case_without_references_is_not_compared(tmp_path: Path) -> None:
-    assert compare_outputs(References(tmp_path, [], [], LIMITS), tmp_path) == []
-
-
 def test_values_whose_squares_overflow_have_errors_and_no_snr(tmp_path: Path) -> None:
     np.array([1e200, 2e200]).tofile(tmp_path / "want")
     np.array([1e200, 3e200]).tofile(tmp_path / "got")
     found = compare_tensors(*(TensorFile(tmp_path / name, "float64", (2,)) for name in ("got", "want")))
     assert found.max_abs_error == pytest.approx(1e200)
     assert (found.snr_db, found.cosine) == (None, None)
+
+
+def test_written_tokens_are_compared_one_by_one_and_fp32_writes_its_own_text(tmp_path: Path) -> None:
+    # given a device whose third token of twelve differs from the same model in eager, and whose first from fp32
+    eager, fp32, got = [5] * 12, [1] * 12, [5, 5, 6, *[5] * 9]
+    references, collected = case(tmp_path, eager, got, "int64", fp32=fp32, fp32_dtype="int64")
+    of_eager, of_fp32 = compare_outputs(replace(references, are_tokens=True), collected)
+    # then it is inaccurate by that token alone; how much is equal to fp32 is shown and not judged, ...
+    assert (of_eager.is_inaccurate, of_eager.first_difference, of_eager.snr_db) == (True, 2, None)
+    assert (of_fp32.is_inaccurate, of_fp32.first_difference, of_fp32.top1_agreement) == (None, 0, 0.0)
+    # ... nor is eager where it rounds activations in another way
+    limits = replace(LIMITS, same_text=False)
+    rounded, _ = compare_outputs(replace(references, are_tokens=True, limits=limits), collected)
+    assert (rounded.is_inaccurate, rounded.first_difference) == (None, 2)
+
+
+def tokens_instead(folder: Path, written: int, behind: list[float]) -> tuple[References, Path]:
+    """A text of eager and the host whose third token, 7, a device wrote as `written`; 8 to 10 are the next likely."""
+    eager = [5, 5, 7, 5]
+    references, collected = case(folder, eager, [5, 5, written, 9], "int64")
+    choices = [
+        entry(folder / "export", "choices-0.bin", [[token, 8, 9, 10] for token in eager], "int64"),
+        entry(folder / "export", "choices-1.bin", [[0.0, 1.0, 2.0, 3.0]] * 2 + [behind] * 2, "float32"),
+    ]
+    by_text = {"eager": choices, "host": choices}
+    return replace(references, are_tokens=True, host=references.eager, choices=by_text), collected
+
+
+@pytest.mark.parametrize(
+    ("times", "of_host", "of_eager"),
+    [
+        pytest.param(0.99, False, False, id="within the limit against the host"),
+        pytest.param(1.01, True, False, id="beyond it, within the one against eager"),
+        pytest.param(3.2, True, True, id="beyond both"),
+    ],
+)
+def test_a_token_that_was_nearly_as_likely_is_another_text_and_no_error(
+    tmp_path: Path, times: float, of_host: bool, of_eager: bool
+) -> None:
+    # given limits of 40 dB against the host and 30 dB against eager, whose margins are as 1 to 3.16
+    assert max_margin(LIMITS.host_db) == pytest.approx(2 * 0.01)
+    margin = times * max_margin(LIMITS.host_db)
+    host, eager = compare_outputs(*tokens_instead(tmp_path, 8, [0.0, margin, 2.0, 3.0]))
+    # then the first token that differs and its margin are told, and the limit decides
+    assert (host.reference, host.first_difference, eager.first_difference) == ("host", 2, 2)
+    assert [host.margin, eager.margin] == pytest.approx([margin, margin])
+    assert (host.is_inaccurate, eager.is_inaccurate) == (of_host, of_eager)
+
+
+def test_the_margin_is_between_the_two_tokens_if_neither_is_eagers_likeliest(tmp_path: Path) -> None:
+    # given a host that wrote the third likeliest token, and a device the second
+    references, collected = tokens_instead(tmp_path, 8, [0.0, 0.5, 0.501, 3.0])
+    references = replace(references, host=[entry(references.folder, "host.bin", [5, 5, 9, 5], "int64")])
+    host, eager = compare_outputs(references, collected)
+    assert [host.margin, eager.margin] == pytest.approx([0.001, 0.5], rel=1e-3)
+    assert (host.is_inaccurate, eager.is_inaccurate) == (False, True)
+
+
+@pytest.mark.parametrize("behind", [[0.0] * 4, [float("nan")] * 4], ids=["an unlikely token", "no scores"])
+def test_a_differing_token_of_unknown_margin_is_inaccurate(tmp_path: Path, behind: list[float]) -> None:
+    written = 3 if behind[0] == 0 else 8
+    host, eager = compare_outputs(*tokens_instead(tmp_path, written, behind))
+    assert (host.margin, host.is_inaccurate, eager.margin, eager.is_inaccurate) == (None, True, None, True)
+
+
+def test_a_required_share_of_equal_tokens_applies_at_any_margin(tmp_path: Path) -> None:
+    references, collected = tokens_instead(tmp_path, 8, [0.0] * 4)
+    _, eager = compare_outputs(replace(references, required=AccuracyRequirement(top1=0.9)), collected)
+    assert (eager.margin, eager.top1_agreement, eager.is_inaccurate) == (0.0, 0.5, True)

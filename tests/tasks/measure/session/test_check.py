@@ -5,14 +5,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from devices.ondevice.conditions import Conditions
 from devices.ondevice.job import JobResult
 from devices.start_limits import Limits
+from tasks.bundle.cell import VARIANTS, Variant
 from tasks.bundle.runner_stats import Stats
+from tasks.etdump.event_names import OperatorName
+from tasks.etdump.tree import Runs, TreeNode
+from tasks.export.program import Call, ProgramMethod
 from tasks.measure.plan import DISCARDED_REPETITION, FIRST_SESSION, PlannedSession
-from tasks.measure.session.check import Unsuccessful, check_conditions, check_end, check_result
+from tasks.measure.session.check import (
+    Unsuccessful,
+    check_conditions,
+    check_end,
+    check_result,
+    program_mismatch,
+    variant_contradiction,
+)
 from tests.fixtures.etdump_builder import METHOD, Profile, Run, build_etdump
 from tests.fixtures.stand_in import a_session, etdump_of, publish_stand_in
 
@@ -53,14 +65,6 @@ def test_a_runner_that_did_not_end_by_itself_with_0_has_failed(
     assert reason in found[2]
     assert len(found[2]) < 400
     assert ("model linear, whose .pte file has SHA-256 c0ffee" in found[2]) == (code == "model_crashed")
-
-
-def test_a_program_that_the_runner_refuses_is_named_as_the_user_names_it(tmp_path: Path) -> None:
-    # given the path of the model on the device, which has its hash
-    (tmp_path / "stderr.txt").write_text("executor_runner: /data/farm/blobs/c0ffee is not a program", encoding="utf-8")
-    session = replace(a_session(), pte_sha256="c0ffee")
-    _, _, reason = unsuccessful(check_end, JobResult(2, None, False, 1.0), 1, tmp_path, session)
-    assert reason == "the runner exited with code 2: executor_runner: the model linear is not a program"
 
 
 def result(
@@ -130,28 +134,12 @@ def test_executions_of_two_methods_are_no_result(tmp_path: Path) -> None:
     assert found[2].startswith("model.etdump: its executions belong to different methods")
 
 
-def test_an_etdump_that_was_not_written_names_the_way_to_get_one(tmp_path: Path) -> None:
-    session, runner, stats, collected = result(tmp_path)
-    (collected / "model.etdump").unlink()
-    found = unsuccessful(check_result, session, runner, stats, collected)
-    assert found[1] == "no_etdump"
-    assert "EXECUTORCH_ENABLE_EVENT_TRACER=ON" in found[2]
-
-
 def test_the_kernels_of_a_session_count_beside_its_operators(tmp_path: Path) -> None:
     given = result(tmp_path, mode="selected")
     (given[-1] / "selected_kernels.json").write_text(f'{{"selected": ["{SME_KERNEL}"], "unnamed": 0}}')
     found = unsuccessful(check_result, *given)
     assert found[:2] == ("invalid", "variant")
     assert SME_KERNEL in found[2]
-
-
-def test_only_operators_of_a_delegate_tell_the_variant(tmp_path: Path) -> None:
-    # given an operator outside any delegate, with the name of one that uses SME
-    events = [Profile("Fully Connected (NC, PF32) GEMM #1", 1, 2), Profile(METHOD, 0, 9)]
-    runs = check_result(*result(tmp_path, etdump=build_etdump([Run(events)] * 3)))
-    # then the session counts, with all its runs
-    assert len(runs.execute_ns) == 3
 
 
 def with_conditions(**after: float) -> JobResult:
@@ -173,3 +161,87 @@ def test_a_session_that_ended_outside_its_limits_is_invalid_with_the_first_as_co
     found = unsuccessful(check_conditions, a_session(), with_conditions(temperature_c=41, load_1m=3), limits)
     assert found[:2] == ("invalid", "thermal")
     assert found[2].startswith("after the session, thermal: temperature_c is 41 °C, the limit is 40 °C; load: ")
+
+
+WITH = [
+    "Convolution (NHWC, PF32) IGEMM #1",
+    "Fully Connected (NC, PF16) GEMM #1",
+    "Batch Matrix Multiply (NC, PF32) GEMM",
+    "Convolution (NHWC, PQS8, QS8, QC8W) IGEMM #1",
+    "Fully Connected (NC, PQS8, QC8W) GEMM #1",
+]
+WITHOUT = [
+    "Convolution (NHWC, F32) IGEMM #1",
+    "Convolution (NHWC, F16) IGEMM #1",
+    "Convolution (NHWC, QC8) IGEMM #1",
+    "Fully Connected (NC, F32) GEMM #1",
+    "Fully Connected (NC, QS8, QC8W) GEMM #1",
+    "Batch Matrix Multiply (NC, F32) GEMM #1",
+]
+CANNOT_TELL = [
+    "Fully Connected (NC, QP8, F32, QC8W) GEMM #1",
+    "Fully Connected (NC, F16) GEMM #1",
+    "Convolution (NHWC, F32) DWConv #1",
+    "Transpose (ND, X32) #1",
+    "Average Pooling (NHWC, F32) Unipass #1",
+]
+
+
+@pytest.mark.parametrize("name", WITH + WITHOUT + CANNOT_TELL)
+def test_an_operator_contradicts_the_variants_in_which_it_would_have_another_name(name: str) -> None:
+    contradicted = {variant for variant in VARIANTS if name in str(variant_contradiction(variant, [name]))}
+    assert contradicted == ({"sme2_off"} if name in WITH else {"sme2_on", "sme1"} if name in WITHOUT else set())
+    # and one operator on SME is enough
+    assert name not in WITH or variant_contradiction("sme2_on", [name, *WITHOUT]) is None
+
+
+SME2 = [
+    "kai_kernel_matmul_clamp_f32_f32p2vlx1_f32p2vlx1biasf32_sme2_mopa",
+    "xnn_pf32_gemm_minmax_ukernel_32x32__neonsme2",
+]
+SME1 = ["kai_run_matmul_clamp_f32_f32p2vlx1_f32p2vlx1b_2vlx2vl_sme_mopa", "xnn_pf32_gemm_minmax_ukernel_32x32__neonsme"]
+NEITHER = ["kai_run_lhs_pack_f32p2vlx1_f32_sme", "xnn_f32_gemm_minmax_ukernel_6x8__neonfma", "memcpy"]
+
+
+@pytest.mark.parametrize("kernel", SME2 + SME1 + NEITHER)
+def test_a_kernel_contradicts_the_variants_that_do_not_run_it(kernel: str) -> None:
+    seen: dict[Variant, list[str]] = {"sme2_on": WITH, "sme1": WITH, "sme2_off": CANNOT_TELL}
+    contradicted = {each for each in VARIANTS if variant_contradiction(each, seen[each], [kernel])}
+    other = "sme1" if kernel in SME2 else "sme2_on"
+    assert contradicted == (set() if kernel in NEITHER else {"sme2_off", other})
+    # and SME2 with kernels of SME beside it is SME2
+    assert variant_contradiction("sme2_on", WITH, [SME2[0], kernel]) is None
+
+
+NOTHING = np.zeros(0, np.int64)
+FORWARD = ProgramMethod(
+    "forward", (), (), (Call(0, 1, delegate="XnnpackBackend"), Call(0, 2, operator="aten::add.out"))
+)
+SHOWN = [
+    ("delegate_call", "DELEGATE_CALL", 1),
+    ("operator_call", "OPERATOR_CALL", 2),
+    ("portable", "native_call_add.out", 2),
+]
+
+
+@pytest.mark.parametrize(
+    ("shown", "cause"),
+    [
+        (SHOWN, None),
+        ([("delegate_call", "DELEGATE_CALL", 2), *SHOWN], "DELEGATE_CALL at instruction 2 of chain 0"),
+        ([*SHOWN, ("operator_call", "OPERATOR_CALL", 3)], "OPERATOR_CALL at instruction 3 of chain 0"),
+        ([*SHOWN[:2], ("portable", "native_call_sub.out", 2)], "native_call_sub.out at instruction 2 of chain 0"),
+        (SHOWN[:1], "the program calls aten::add.out at instruction 2 of chain 0"),
+    ],
+)
+def test_calls_that_differ_from_those_of_the_program_are_named(
+    shown: list[tuple[str, str, int]], cause: str | None
+) -> None:
+    tree = tuple(TreeNode(0, kind, name, 0, place, OperatorName(name)) for kind, name, place in shown)
+    runs = Runs(NOTHING, NOTHING, tree, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
+    mismatch = program_mismatch(runs, FORWARD)
+    assert (mismatch is None) == (cause is None)
+    assert cause is None or cause in str(mismatch)
+    # and a program with branches may leave out calls
+    left = program_mismatch(runs, replace(FORWARD, has_branches=True))
+    assert left == (None if shown == SHOWN[:1] else mismatch)

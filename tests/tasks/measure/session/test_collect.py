@@ -1,7 +1,6 @@
 """Poison in the files of a session: it ends with the name of what is wrong, and the next one runs."""
 
 import json
-import resource
 import shlex
 import subprocess
 from dataclasses import replace
@@ -12,11 +11,11 @@ import pytest
 
 from devices.local import LocalDevice
 from tasks.bundle.names import MAX_LOG_BYTES
-from tasks.bundle.record import SessionRecord
 from tasks.load.load import load_paths
 from tasks.measure.session import measure
 from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.collect import collect_files, file_limits, read_stats
+from tasks.store.local_store import LocalStore
 from tests.fixtures.plans import NIGHT
 from tests.fixtures.stand_in import GOOD, a_context, a_farm_context, a_session, measured
 
@@ -37,7 +36,7 @@ def writes(folder: Path, variable: str, content: str) -> str:
     return f'cp {shlex.quote(str(folder / "content"))} "${variable}"\n{GOOD}'
 
 
-def loaded(folder: Path, record: SessionRecord) -> int:
+def loaded(folder: Path) -> int:
     """How many bundles a load takes; it refuses none."""
     result = load_paths([folder / "bundles"], folder / "warehouse.duckdb")
     assert result.refused == []
@@ -48,62 +47,61 @@ def test_the_statistics_of_a_good_runner_are_kept_and_loaded(tmp_path: Path) -> 
     # given a runner that states what this farm does not know yet
     stated = GOOD_STATS | {"unknown": {"to": ["us"]}}
     context = a_farm_context(tmp_path, writes(tmp_path, "stats", json.dumps(stated)))
-    # when it was measured, then all that it stated is in the bundle, which can be loaded
     record = measured(tmp_path, context)
     assert record.status == "succeeded"
     assert record.stats
     assert record.stats.model_dump(exclude_none=True) == stated
-    assert loaded(tmp_path, record) == 1
+    assert loaded(tmp_path) == 1
 
 
 @pytest.mark.fault
 @pytest.mark.parametrize(
-    ("what", "content", "field"),
+    ("content", "field"),
     [
-        ("a load_ns of 2^70", changed(load_ns=2**70), "`load_ns`"),
-        ("load_ns as text", changed(load_ns="fast"), "`load_ns`"),
-        ("load_ns as NaN", '{"load_ns": NaN, "threads_used": 1}', "`load_ns`"),
-        ("a negative execution", changed(execution_ns=[1, -2]), "`execution_ns.1`"),
-        ("a lone surrogate", changed(exit_reason="lone \ud800"), "hex escape"),
-        ("an unknown key nested 100,000 deep", changed()[:-1] + ', "deep": ' + "[" * 100_000, "recursion limit"),
-        ("an unknown count that is negative", changed(newer_ns=-1), "`newer_ns`"),
-        ("a key that is there twice", changed()[:-1] + ', "load_ns": 6}', "duplicate key `load_ns`, with 5 and 6"),
+        (changed(load_ns=2**70), "`load_ns`"),
+        ('{"load_ns": NaN, "threads_used": 1}', "`load_ns`"),
+        (changed(execution_ns=[1, -2]), "`execution_ns.1`"),
+        (changed(exit_reason="lone \ud800"), "hex escape"),
+        (changed()[:-1] + ', "deep": ' + "[" * 100_000, "recursion limit"),
+        (changed(newer_ns=-1), "`newer_ns`"),
+        (changed()[:-1] + ', "load_ns": 6}', "duplicate key `load_ns`, with 5 and 6"),
     ],
+    ids=range(7),
 )
-def test_statistics_that_do_not_match_their_schema_fail_the_session(
-    tmp_path: Path, what: str, content: str, field: str
-) -> None:
+def test_statistics_that_do_not_match_their_schema_fail_the_session(tmp_path: Path, content: str, field: str) -> None:
     (tmp_path / "stats.json").write_text(content, encoding="utf-8")
     with pytest.raises(Unsuccessful) as end:
         read_stats(tmp_path)
     assert (end.value.status, end.value.code) == ("failed", "bad_stats")
-    assert str(end.value).startswith("stats.json")
     assert field in str(end.value)
     assert len(str(end.value)) < 500
 
 
-def test_a_session_with_such_statistics_is_loaded_as_failed_and_leaves_no_job(tmp_path: Path) -> None:
-    context = a_farm_context(tmp_path, writes(tmp_path, "stats", changed(load_ns="fast")))
-    record = measured(tmp_path, context)
-    assert (record.status, record.reason_code) == ("failed", "bad_stats")
-    assert context.device.collected == [str(folder) for folder in (tmp_path / "root" / "sessions").iterdir()]
-    assert loaded(tmp_path, record) == 1
-
-
 @pytest.mark.fault
-def test_a_profile_that_the_load_would_refuse_fails_the_session(tmp_path: Path) -> None:
-    stats = writes(tmp_path, "stats", changed())
+def test_what_the_load_would_refuse_fails_its_session_which_is_loaded(tmp_path: Path) -> None:
+    # given a runner with statistics of another schema, one with a damaged profile, and facts that no column can hold
     (tmp_path / "profile").write_text("[" * 100_000, encoding="utf-8")
-    context = a_farm_context(tmp_path, f'cp {shlex.quote(str(tmp_path / "profile"))} "$profile"\n{stats}')
-    record = measured(tmp_path, context, a_session(mode="profile"))
-    assert (record.status, record.reason_code) == ("failed", "not_loadable")
-    assert "kernel_profile.json: not a kernel profile" in str(record.reason)
-    assert str(tmp_path) not in str(record.reason)
-    assert loaded(tmp_path, record) == 1
+    profile = f'cp {shlex.quote(str(tmp_path / "profile"))} "$profile"\n'
+    records = []
+    for index, stats in enumerate((changed(load_ns="fast"), changed(), changed())):
+        (folder := tmp_path / str(index)).mkdir()
+        context = a_farm_context(folder, profile + writes(folder, "stats", stats))
+        if index == 2:
+            context = replace(context, facts=context.facts.model_copy(update={"cores": 2**70}))
+        session = a_session(repetition=index, mode="profile" if index == 1 else "timing")
+        records.append(measure.measure(session, context, LocalStore(tmp_path / "bundles")))
+        assert context.device.collected == [str(each) for each in (folder / "root" / "sessions").iterdir()]
+    # then each has failed with its reason, leaves no job, and can be loaded
+    ends = [(record.status, record.reason_code) for record in records]
+    assert ends == [("failed", "bad_stats"), ("failed", "not_loadable"), ("failed", "not_loadable")]
+    assert "kernel_profile.json: not a kernel profile" in str(records[1].reason)
+    assert "`device.facts.cores`" in str(records[2].reason)
+    assert str(tmp_path) not in str(records[1].reason)
+    assert loaded(tmp_path) == 3
 
 
-@pytest.mark.parametrize("name", ["model.etdump", "output-0.bin", "stats.json", "stderr.txt"])
-@pytest.mark.parametrize("make", ["ln -s /dev/zero", "truncate -s 1T", "mkdir", "mkfifo"])
+@pytest.mark.parametrize("name", ["model.etdump", "output-0.bin", "stderr.txt"])
+@pytest.mark.parametrize("make", ["ln -s /dev/zero", "truncate -s 1T", "mkfifo"])
 def test_a_file_that_is_too_large_or_not_a_file_is_refused(tmp_path: Path, name: str, make: str) -> None:
     left, collected = tmp_path / "left", tmp_path / "collected"
     left.mkdir()
@@ -116,13 +114,11 @@ def test_a_file_that_is_too_large_or_not_a_file_is_refused(tmp_path: Path, name:
 
 
 @pytest.mark.fault
-def test_a_file_that_is_refused_fails_its_session_and_takes_no_memory(tmp_path: Path) -> None:
-    before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def test_a_file_that_is_refused_fails_its_session(tmp_path: Path) -> None:
     stats = writes(tmp_path, "stats", changed())
     context = a_farm_context(tmp_path, f'{stats} rm -f "$etdump"; truncate -s 1T "$etdump"\n')
     record = measured(tmp_path, context)
     assert (record.status, record.reason_code, "model.etdump" in record.files) == ("failed", "file_refused", False)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 64 << 10
     assert context.device.collected == [str(folder) for folder in (tmp_path / "root" / "sessions").iterdir()]
 
 
@@ -158,17 +154,6 @@ def test_an_unforeseen_error_ends_that_session_with_its_class_and_text(
     assert "ZeroDivisionError: lone" in caplog.text
     assert "Traceback" not in caplog.text
     assert context.device.collected == [str(folder) for folder in (tmp_path / "root" / "sessions").iterdir()]
-    assert loaded(tmp_path, record) == 1
-
-
-@pytest.mark.fault
-def test_a_record_that_the_load_would_refuse_fails_the_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # given facts that no column of the warehouse can hold
-    context = a_context(tmp_path, GOOD)
-    record = measured(tmp_path, replace(context, facts=context.facts.model_copy(update={"cores": 2**70})))
-    assert (record.status, record.reason_code) == ("failed", "not_loadable")
-    assert "`device.facts.cores`" in str(record.reason)
-    assert loaded(tmp_path, record) == 1
 
 
 def limits_of(
@@ -198,26 +183,12 @@ def test_a_runner_may_leave_the_files_of_its_mode_and_no_others(
     # then there is room for what a good runner writes, and outputs have the sizes of their references
     assert all(limits[name] >= 1 << 20 for name in limits if name != "output-0.bin")
     assert limits["output-0.bin"] == 4
-
-
-def test_the_values_inside_a_model_follow_its_outputs(tmp_path: Path) -> None:
-    limits = limits_of(tmp_path, taps=({"file": "model.pte"}, {"file": "output-0.bin"}))
-    assert limits["output-1.bin"] == (tmp_path / "export" / "model.pte").stat().st_size
-    assert limits["output-2.bin"] == 4
-
-
-@pytest.mark.parametrize(("executions", "operators"), [(5000, 0), (1000, 200), (10, 20_000)])
-def test_what_good_runners_write_fits_its_limits(tmp_path: Path, executions: int, operators: int) -> None:
-    limits = limits_of(tmp_path, executions=executions, operators=operators)
-    # given events of 100 bytes, two of each operator and a few of each execution
-    assert 100 * executions * (2 * operators + 5) < limits["model.etdump"] <= 1 << 30
-    # and two lists of durations of an hour
-    assert 2 * executions * len("3600000000000, ") < limits["stats.json"] <= 1 << 30
-
-
-def test_no_session_may_send_files_without_bound(tmp_path: Path) -> None:
-    limits = limits_of(tmp_path, executions=10**9, operators=10**6, mode="profile")
-    assert max(limits.values()) <= 1 << 30
+    # and the values inside a model follow its outputs
+    limits = limits_of(tmp_path / "taps", taps=({"file": "model.pte"}, {"file": "output-0.bin"}))
+    assert limits["output-1.bin"] == (tmp_path / "taps" / "export" / "model.pte").stat().st_size
+    # and with many operators there is room for events of 100 bytes, two of each, but never without bound
+    large, endless = (limits_of(tmp_path / str(n), executions=n, operators=20_000) for n in (10, 10**9))
+    assert 100 * 10 * (2 * 20_000 + 5) < large["model.etdump"] <= max(endless.values()) <= 1 << 30
 
 
 def test_files_are_collected_each_on_its_own(tmp_path: Path) -> None:
@@ -237,7 +208,4 @@ def test_files_are_collected_each_on_its_own(tmp_path: Path) -> None:
         refused = collect_files(device, f"{tmp_path}/run", limits, sent, to, mode)
         # then those within their limits are there, and each of the others has its reason, except a log that is cut
         assert {path.name for path in to.iterdir()} == {"output-0.bin", "stats.json"} | kept
-        codes = [(each.status, each.code) for each in refused]
-        assert codes == [("failed", "file_refused"), ("failed", "wrong_output")] + [("failed", "file_refused")] * (
-            not kept
-        )
+        assert [each.code for each in refused] == ["file_refused", "wrong_output"] + ["file_refused"] * (not kept)

@@ -13,19 +13,17 @@ from typing import Any
 
 import pytest
 
-from devices.errors import DeviceLost
+from devices.inventory import DeviceSpec
 from devices.local import LocalDevice
 from devices.ondevice.conditions import Conditions
+from devices.ondevice.facts import Facts
 from devices.start_limits import Limits
-from sql.warehouse import query
 from tasks.bundle.record import LimitCheck, SessionRecord
-from tasks.load.load import load_paths
 from tasks.measure.session import ready
 from tasks.measure.session.check import Unsuccessful
 from tasks.measure.session.context import SessionContext
-from tasks.measure.session.ready import wait_until_ready
-from tests.fixtures.plans import NIGHT
-from tests.fixtures.stand_in import GOOD, a_context, a_farm_context, a_session, measured
+from tasks.measure.session.ready import Calibration, baseline_ns, build_calibration, wait_until_ready
+from tests.fixtures.stand_in import GOOD, a_farm_context, a_session, measured
 from tests.fixtures.waiting import ENOUGH_S, change_policy
 
 MS = 1_000_000
@@ -72,9 +70,8 @@ def phone(tmp_path: Path) -> SessionContext:
 
 def test_a_device_that_cools_down_is_waited_for(monkeypatch: pytest.MonkeyPatch, phone: SessionContext) -> None:
     readings(monkeypatch, *heat(50, 45, 39))
-
-    conditions, (check,) = settled(phone, Limits(max_temperature_c=40))
-
+    conditions, (check, other) = settled(phone, Limits(max_temperature_c=40, max_die_c=50))
+    assert (other.limit, other.value, other.note) == ("max_die_c", None, "the device does not report it")
     assert conditions.temperature_c == 39
     assert (check.limit, check.bound, check.value, check.worst, check.note) == ("max_temperature_c", 40, 39, 50, None)
     assert check.waited_s > 0
@@ -91,11 +88,9 @@ def test_a_device_that_stays_hot_is_invalid_when_its_time_is_over(
     hot = Conditions(temperature_c=50, free_memory_bytes=10**8)
     requests = readings(monkeypatch, *[hot.model_copy(update={"temperature_c": each}) for each in (45, 60, 50)])
     limit_checks: list[LimitCheck] = []
-
     limits = Limits(max_temperature_c=40, min_free_memory_mb=500)
     with pytest.raises(Unsuccessful) as end:
         wait_until_ready(replace(phone, limits=limits, settle_s=7), limit_checks, None)
-
     reason = (
         "before the session, thermal: temperature_c is 50 °C, the limit is 40 °C; "
         "memory: free memory is 100 MB, the limit is 500 MB"
@@ -105,63 +100,12 @@ def test_a_device_that_stays_hot_is_invalid_when_its_time_is_over(
     assert (now_s, len(requests)) == ([7], 5)
 
 
-def test_the_worst_value_is_the_lowest_of_a_lower_limit_and_never_one_inside(
-    monkeypatch: pytest.MonkeyPatch, phone: SessionContext
-) -> None:
-    memory = [Conditions(temperature_c=30, free_memory_bytes=each * 10**6) for each in (300, 100, 400, 500)]
-    readings(monkeypatch, *memory)
-
-    _, limit_checks = settled(phone, Limits(max_temperature_c=40, min_free_memory_mb=500))
-
-    assert [(check.value, check.worst) for check in limit_checks] == [(30, None), (500, 100)]
-
-
 def test_what_only_the_farm_reads_is_added_to_what_the_job_recorded() -> None:
     settled = Conditions(load_1m=1, background_cpu_percent=3, calibration_ns=7)
     job = Conditions(load_1m=2)
     assert ready.with_readiness(job, settled) == Conditions(load_1m=2, background_cpu_percent=3, calibration_ns=7)
     assert (ready.with_readiness(job, None), ready.with_readiness(None, settled)) == (job, settled)
     assert ready.with_readiness(None, None) is None
-
-
-def test_what_a_device_does_not_report_is_recorded_as_not_applied(
-    monkeypatch: pytest.MonkeyPatch, phone: SessionContext
-) -> None:
-    readings(monkeypatch, Conditions())
-
-    _, (check,) = settled(phone, Limits(max_die_c=50), 0)
-
-    assert (check.limit, check.value, check.note) == ("max_die_c", None, "the device does not report it")
-
-
-def test_what_was_read_just_now_is_enough_unless_a_limit_needs_more(
-    monkeypatch: pytest.MonkeyPatch, phone: SessionContext
-) -> None:
-    requests, first = readings(monkeypatch, Conditions()), Conditions(load_1m=0.1)
-
-    for limits in (Limits(max_load_1m=1), Limits(max_background_cpu_percent=9), Limits(max_slowdown_percent=5)):
-        wait_until_ready(replace(phone, limits=limits), [], first)
-
-    assert requests[0] == (0.5, [])
-    sample_s, (program, flag) = requests[1]
-    assert (sample_s, Path(program).name, flag, len(requests)) == (None, "executor_runner", "--calibrate", 2)
-
-
-def test_waits_before_a_lost_connection_are_kept(monkeypatch: pytest.MonkeyPatch, phone: SessionContext) -> None:
-    # given a device that is lost while it is waited for, and found again
-    lost = DeviceLost("phone", "lost")
-    readings(monkeypatch, *heat(50, 49), lost, *heat(30))
-    limit_checks: list[LimitCheck] = []
-    phone = replace(phone, limits=Limits(max_temperature_c=40), settle_s=ENOUGH_S)
-    with pytest.raises(DeviceLost):
-        wait_until_ready(phone, limit_checks, None)
-    (before,) = limit_checks
-    # when the farm waits again
-    wait_until_ready(phone, limit_checks, None)
-    # then it still knows the first wait
-    (check,) = limit_checks
-    assert (check.value, check.worst, check.waited_s) == (30, 50, before.waited_s)
-    assert before.waited_s > 0
 
 
 def calibrating_context(folder: Path, *times_ns: int) -> SessionContext:
@@ -186,37 +130,27 @@ def slowdown(record: SessionRecord) -> LimitCheck:
 
 
 def test_a_throttled_processor_is_waited_for_once_there_is_a_baseline(tmp_path: Path) -> None:
-    # given a device whose load takes 150 ms, and later twice 180 ms before it is cool again
-    slow = [150 * MS] * 3 + [180 * MS] * 2 + [180 * MS] * 2 + [153 * MS]
-    context = calibrating_context(tmp_path, *slow)
-    # when six sessions are measured
-    records = [measured(tmp_path, context, a_session(repetition=index)) for index in range(6)]
-    # then the first five record their times and wait for nothing, slow as they may be
+    # given a device whose load took 150 ms four times, and now 180 ms, three times before it is cool again
+    context = calibrating_context(tmp_path, *[180 * MS] * 3, 153 * MS)
+    for _ in range(4):
+        ready.build_calibration(context).add(150 * MS)
+    # when two sessions are measured
+    records = [measured(tmp_path, context, a_session(repetition=index)) for index in range(2)]
+    # then the first one has no baseline yet and waits for nothing, slow as it may be
     assert {record.status for record in records} == {"succeeded"}
-    assert [slowdown(record).note for record in records[:5]] == [
-        f"no baseline yet: {earlier} of 5 calibrations before this one" for earlier in range(5)
-    ]
-    assert {slowdown(record).waited_s for record in records[:5]} == {0}
-    # and the sixth waits until the device is as fast as it was
-    last = slowdown(records[5])
+    first, last = map(slowdown, records)
+    assert (first.note, first.waited_s) == ("no baseline yet: 4 of 5 calibrations before this one", 0)
+    # and the second one waits until the device is as fast as it was
     assert (last.value, last.worst, last.note) == (2.0, 20.0, None)
     assert last.waited_s > 0
     times = [record.conditions["before"] for record in records]
-    assert [each and each.calibration_ns for each in times] == [150 * MS] * 3 + [180 * MS] * 2 + [153 * MS]
-    # and one that stays slow is invalid, as with the other limits, and the warehouse has the reason
+    assert [each and each.calibration_ns for each in times] == [180 * MS, 153 * MS]
+    # and one that stays slow is invalid, as with the other limits
     (tmp_path / "times").write_text(f"{165 * MS}\n", encoding="utf-8")
     record = measured(tmp_path, replace(context, settle_s=0), a_session(repetition=6))
     assert (record.status, record.reason_code) == ("invalid", "slowdown")
     reason = "before the session, slowdown: slowdown of the calibration load is 10 %, the limit is 5 %"
     assert record.reason == reason
-    warehouse = tmp_path / "warehouse.duckdb"
-    load_paths([tmp_path / "bundles"], warehouse)
-    asked = "SELECT session_id, value FROM session_readiness WHERE is_outside"
-    assert query(warehouse, asked)[1] == [(record.session_id, 10.0)]
-    asked = "SELECT sessions, outside_sessions, unread_sessions, bound FROM device_wait"
-    assert query(warehouse, asked)[1] == [(7, 1, 5, 5.0)]
-    calibrated = f"SELECT count(calibration_ns) FROM session_conditions WHERE sweep_id = '{NIGHT.sweep_id}'"
-    assert query(warehouse, calibrated)[1] == [(6,)]
 
 
 @pytest.mark.parametrize(
@@ -229,28 +163,82 @@ def test_a_throttled_processor_is_waited_for_once_there_is_a_baseline(tmp_path: 
 def test_a_runner_without_a_calibration_load_is_measured_and_that_is_recorded(
     tmp_path: Path, kind: Any, note: str
 ) -> None:
-    (tmp_path / "stats").write_text(json.dumps(STATS), encoding="utf-8")
-    script = f"""[ "$1" != --calibrate ] || {{ echo "unknown flag '--calibrate'" >&2; exit 2; }}
-[ -z "$stats" ] || cp '{tmp_path}/stats' "$stats"
-"""
-    context = a_context(tmp_path, script + GOOD)
-    context = replace(context, runner=replace(context.runner, kind=kind), limits=Limits(max_slowdown_percent=5))
-
-    record = measured(tmp_path, context)
-
+    context = calibrating_context(tmp_path)
+    record = measured(tmp_path, replace(context, runner=replace(context.runner, kind=kind)))
     assert record.status == "succeeded"
     assert (slowdown(record).value, slowdown(record).note) == (None, note)
 
 
-def test_the_background_load_is_recorded_with_the_conditions_before_a_session(tmp_path: Path) -> None:
-    context = replace(a_context(tmp_path, GOOD), limits=Limits(max_background_cpu_percent=100))
-
-    record = measured(tmp_path, context)
-
-    (check,) = record.limit_checks
-    assert check.value is not None
-    assert [each and each.background_cpu_percent for each in record.conditions.values()] == [check.value, None]
+PHONE = Facts(os="android", serial="A1", build="b1")
 
 
-def test_a_session_without_limits_records_none(tmp_path: Path) -> None:
-    assert measured(tmp_path, a_context(tmp_path, GOOD)).limit_checks == []
+@pytest.fixture
+def load(tmp_path: Path) -> Calibration:
+    return Calibration(["runner", "--calibrate"], tmp_path / "calibrations" / "phone.json", "key")
+
+
+@pytest.mark.parametrize(
+    ("times", "baseline"),
+    [
+        ([], None),
+        ([100] * 4, None),
+        ([140, 100, 150, 104, 160], 102),
+        ([150] * 30 + [100, 101, 102] + [140] * 7, 140),
+        ([130, 100, 101, 102, 120, 125, 119, 118], 100.5),
+    ],
+)
+def test_the_baseline_is_the_median_of_the_fastest_quarter(times: list[int], baseline: float | None) -> None:
+    assert baseline_ns(times) == baseline
+
+
+def test_a_slow_processor_is_compared_with_its_own_earlier_times(load: Calibration) -> None:
+    # given four calibrations: no baseline yet
+    for ms in (150, 151, 160, 170):
+        load.add(ms * MS)
+    assert load.slowdown_percent(300 * MS) is None
+    assert load.why_unknown(300 * MS) == "no baseline yet: 4 of 5 calibrations before this one"
+    load.add(200 * MS)
+    # then later ones are compared with the two fastest
+    assert load.slowdown_percent(165 * MS) == 9.6
+    assert load.slowdown_percent(148 * MS) == -1.7
+    assert load.slowdown_percent(None) is None
+
+
+def test_the_oldest_times_and_keys_are_dropped(load: Calibration) -> None:
+    # given thirty fast times, and more of a device that became slower for good
+    for ms in [100] * 30 + [200] * 100:
+        load.add(ms * MS)
+    assert load.slowdown_percent(200 * MS) == 0.0
+    # when other builds follow, then the last twenty are known
+    for number in range(19):
+        replace(load, key=f"build {number}").add(MS)
+    assert load.slowdown_percent(200 * MS) == 0.0
+    replace(load, key="build 19").add(MS)
+    assert load.slowdown_percent(200 * MS) is None
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"key": ["fast"]}', '{"key": [-1]}'])
+def test_a_damaged_file_starts_the_baseline_again(load: Calibration, content: str) -> None:
+    load.file.parent.mkdir()
+    load.file.write_text(content, encoding="utf-8")
+    assert load.slowdown_percent(MS) is None
+    load.add(MS)
+    assert load.why_unknown(MS) == "no baseline yet: 1 of 5 calibrations before this one"
+
+
+def test_serial_build_runner_and_launcher_have_different_baselines(tmp_path: Path) -> None:
+    spec = DeviceSpec(name="phone", transport="local")
+    phone = replace(a_farm_context(tmp_path, ""), spec=spec, facts=PHONE, registry=tmp_path)
+    cases = [
+        phone,
+        replace(phone, facts=PHONE.model_copy(update={"serial": "B2"})),
+        replace(phone, facts=PHONE.model_copy(update={"build": "b2"})),
+        replace(phone, runner=replace(phone.runner, runner_sha256="f" * 64)),
+        replace(phone, spec=spec.model_copy(update={"cpu_affinity": [0]})),
+    ]
+    found = [build_calibration(case) for case in cases]
+    assert len({load.key for load in found}) == 5
+    assert {load.file for load in found} == {tmp_path / "calibrations" / "phone.json"}
+    program = f"{phone.device.root}/trees/{phone.runner.runner_sha256}/executor_runner"
+    assert found[0].command == [program, "--calibrate"]
+    assert found[4].command == ["taskset", "1", program, "--calibrate"]

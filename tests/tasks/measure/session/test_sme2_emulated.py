@@ -40,20 +40,10 @@ sessions: 1
 @pytest.fixture
 def emulated(farm: Farm, qemu: str) -> Farm:
     """The farm with one emulated device that has SME2."""
-    farm.inventory.write_text(inventory(farm, qemu, SME2_CPU), encoding="utf-8")
+    device = {"name": "emulated", "transport": "local", "root": str(farm.folder / "device"), "emulated": True}
+    device |= {"platform": "linux-aarch64", "launcher": [qemu, "-cpu", SME2_CPU, "-L", str(SYSROOT)]}
+    farm.inventory.write_text(json.dumps({"devices": [device]}), encoding="utf-8")
     return farm
-
-
-def inventory(farm: Farm, qemu: str, cpu: str) -> str:
-    device = {
-        "name": "emulated",
-        "transport": "local",
-        "root": str(farm.folder / "device"),
-        "platform": "linux-aarch64",
-        "emulated": True,
-        "launcher": [qemu, "-cpu", cpu, "-L", str(SYSROOT)],
-    }
-    return json.dumps({"devices": [device]})
 
 
 @pytest.mark.long

@@ -100,9 +100,7 @@ def test_a_device_that_heats_up_between_the_wait_and_the_start_is_seen_by_the_jo
         encoding="utf-8",
     )
     context = replace(a_context(tmp_path, f"echo 295 >'{phone}'; {GOOD}"), limits=COOL)
-
     record = record_of(tmp_path, context)
-
     assert (record.status, record.reason_code) == ("invalid", "thermal")
     assert str(record.reason).startswith("before the session, thermal: temperature_c is 70")
 
@@ -116,9 +114,7 @@ def test_a_job_that_ended_cool_is_collected_with_its_times_while_the_device_is_h
     # when the sweep is started again on a hot device, at a moment that differs measurably from the end of the run
     phone.write_text("700", encoding="utf-8")
     wait_for(lambda: datetime.now(UTC) - ended > timedelta(seconds=2), "the clock", pause_s=0.1)
-
     record = record_of(tmp_path, context)
-
     assert (record.status, record.reason) == ("succeeded", None)
     assert runs(tmp_path) == 1
     started_at, ended_at = (datetime.fromisoformat(moment) for moment in (record.started_at, record.ended_at))
@@ -132,18 +128,19 @@ def test_a_job_that_ended_cool_is_collected_with_its_times_while_the_device_is_h
 
 @pytest.mark.fault
 @pytest.mark.parametrize("what", ["cpu_affinity", "data folder"])
-def test_a_finished_job_of_another_user_is_not_collected(tmp_path: Path, phone: Path, what: str) -> None:
+def test_a_finished_job_of_another_user_is_not_collected(tmp_path: Path, what: str) -> None:
     # given a finished job of a user with the same device
-    context, bundles = killed_while_the_job_runs(tmp_path, GOOD), tmp_path / "bundles"
+    context, store = a_context(tmp_path, f"echo x >>'{tmp_path}/count'; {GOOD}"), LocalStore(tmp_path / "bundles")
+    leave_job(context, a_session(), store)
     if what == "cpu_affinity":
         context = replace(context, spec=context.spec.model_copy(update={"cpu_affinity": [0]}))
     else:
-        bundles = tmp_path / "other" / "bundles"
+        store = LocalStore(tmp_path / "other" / "bundles")
     since = time.time()
     # when another user measures the same session
-    measure(a_session(), context, LocalStore(bundles))
+    measure(a_session(), context, store)
     # then it was run again
-    (record,) = read_records(bundles, NIGHT.sweep_id)
+    (record,) = store.records(NIGHT.sweep_id)
     assert record.status == "succeeded"
     assert (record.command[:2] == ["taskset", "1"]) == (what == "cpu_affinity")
     assert datetime.fromisoformat(record.started_at).timestamp() >= since - 0.1
@@ -159,9 +156,7 @@ def test_a_session_that_was_not_alone_on_the_machine_is_invalid(tmp_path: Path) 
     thread = threading.Thread(target=run_job, args=(other, job))
     thread.start()
     wait_for((tmp_path / "other-runs").exists, "the other farm's job to run")
-
     record = record_of(tmp_path, a_context(tmp_path, GOOD))
-
     (tmp_path / "end").touch()
     thread.join()
     assert (record.status, record.reason_code) == ("invalid", "not_alone")
